@@ -1,0 +1,72 @@
+// What the detector says: bubbles, their slots and forecasts, iterations. Plain values, pure.
+//
+// Read by the planner, the dispatcher, the trace writer and the tests.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "detector/event.h"
+
+namespace weft {
+
+enum class Cause : std::uint8_t { unknown, receive, send, collective, host };
+
+// How the GPU came to be idle: which of the three patterns of section 3 of the design was seen.
+enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait };
+
+// Which bubble of an iteration this is. `ordinal` counts the groups of the rhythm; -1 while no rhythm is known.
+struct Slot {
+  std::int32_t ordinal = -1;
+  CommunicatorId communicator = 0;
+  std::int32_t send_peer = -1;
+  std::int32_t receive_peer = -1;
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+// Predicted total length of a bubble from its opening, as quantiles of earlier lengths of the same slot.
+struct Forecast {
+  Duration low;     // 10 %: the bubble lasts at least so long, nine times out of ten
+  Duration median;
+  Duration high;    // 90 %
+  std::uint32_t samples;
+};
+
+struct Bubble {
+  std::uint64_t id = 0;  // counts from 1 per device
+  TimePoint opened{};
+  TimePoint closed{};    // meaningful once closed
+  GroupId group = 0;     // the group that was waited for
+  Slot slot{};
+  Cause cause = Cause::unknown;
+  Pattern pattern = Pattern::event_wait;
+  std::uint64_t iteration = 0;  // 0: before the rhythm was known
+  std::optional<Forecast> forecast;  // as it was when the bubble opened
+};
+
+struct Iteration {
+  std::uint64_t number = 0;  // counts from 1
+  TimePoint started{};
+  TimePoint ended{};
+  std::uint32_t groups = 0;
+  Duration idle{};           // sum of its bubbles
+};
+
+enum class FindingKind : std::uint8_t { bubble_opened, bubble_closed, iteration_ended, rhythm_found, rhythm_lost, anomaly };
+
+struct Finding {
+  FindingKind kind{};
+  TimePoint time{};
+  Bubble bubble{};              // bubble_opened, bubble_closed
+  Iteration iteration{};        // iteration_ended
+  std::uint32_t period = 0;     // rhythm_found, rhythm_lost: groups in one iteration
+  const char* text = nullptr;   // anomaly: a string literal
+};
+
+const char* name_of(Cause) noexcept;
+const char* name_of(Pattern) noexcept;
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+// The detector of one device: events in, bubbles, iterations and forecasts out.
+//
+// Called by the dispatcher thread of the device (or by a replay, or by a test), one thread at a time. Pure: no clock, no
+// thread, no I/O, no CUDA. Time is what the events say. Memory use is bounded by DetectorOptions.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "detector/bubble.h"
+#include "detector/event.h"
+
+namespace weft {
+
+struct DetectorOptions {
+  std::size_t longest_period = 65536;  // groups in one iteration, at most
+  std::size_t history = 16;            // earlier lengths kept per slot
+  std::size_t warm_up_iterations = 1;  // first iterations of a rhythm that no forecast is taken from
+};
+
+class Detector {
+ public:
+  explicit Detector(const DetectorOptions& options = {});
+  ~Detector();
+  Detector(const Detector&) = delete;
+  Detector& operator=(const Detector&) = delete;
+
+  // Takes the next event. Events of one source come in order; a word's event may be up to one poll later than it happened.
+  void observe(const Event& event);
+
+  // Findings since the last take_findings(), oldest first. The span is valid until the next call of observe().
+  std::span<const Finding> take_findings();
+
+  // The bubble that is open now, if any.
+  std::optional<Bubble> open_bubble() const;
+
+  // When the next bubble is expected to open, from the rhythm; nothing while no rhythm is known.
+  std::optional<TimePoint> next_expected_bubble() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+// What the detector is told, in the order it happened: what the shim's hooks saw (…_issued, host_wait_…, …) and what the
+// words in pinned memory said later (…_started, …_reached, …_done).
+//
+// Written by: hooks on the main job's threads (through the ring, see shim/ring.h), and by the dispatcher thread when it
+// sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring and into replay
+// files as it is. One list of record types: EventKind. Nothing here may include CUDA, a clock, a thread or a file.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <type_traits>
+
+namespace weft {
+
+struct MonotonicClock {};  // CLOCK_MONOTONIC of the machine; read by the shim and the runner, never by the detector
+using Duration = std::chrono::nanoseconds;
+using TimePoint = std::chrono::time_point<MonotonicClock, Duration>;
+
+using StreamId = std::uint32_t;        // the shim's number for a stream of the main job; 0: none
+using GroupId = std::uint64_t;         // counts the groups of a process from 1; 0: none
+using CommunicatorId = std::uint32_t;  // counts the communicators of a process from 1; 0: none
+// A stream-ordered marker: the stream will write this number into word[ticket % words]. Counts from 1; 0: none.
+using Ticket = std::uint32_t;
+
+enum class EventKind : std::uint8_t {
+  none = 0,
+  // From hooks.
+  group_issued,         // the main job launched an NCCL group on `stream`; `ticket` = reached it, `done_ticket` = over
+  wait_issued,          // `stream` will wait, through an event, for `group`; `ticket` is written just before the wait
+  drain_issued,         // the host starts to wait; `ticket` will be written when `stream` has run dry up to here
+  host_wait_begun,      // the host blocks: for `stream`, or for the whole device when stream is 0; `group` as known
+  host_wait_ended,
+  capture_begun,        // a stream capture was opened / closed in this process: no slice is launched in between
+  capture_ended,
+  communicator_opened,  // `communicator` of `ranks` ranks, this process being `rank`
+  communicator_closed,
+  stream_destroyed,
+  // From the words, by the dispatcher.
+  group_started,  // the stream has drained up to the group: its kernel runs (or waits to)
+  group_done,
+  wait_reached,   // the stream has drained up to the wait
+  drain_reached,  // the stream has run dry
+};
+
+// What a group does, as far as the detector cares. A group holds point-to-point operations, collectives, or both.
+struct GroupSummary {
+  std::uint64_t signature;       // equal for groups that do the same: communicator, operations, peers, sizes, in order
+  std::uint64_t sent_bytes;      // by its sends
+  std::uint64_t received_bytes;  // by its receives
+  std::uint64_t collective_bytes;
+  std::int32_t send_peer;        // rank in the communicator of the first send, -1: no send
+  std::int32_t receive_peer;     // likewise for the first receive
+  std::uint16_t sends;
+  std::uint16_t receives;
+  std::uint16_t collectives;
+  std::uint16_t reserved;
+};
+
+struct Event {
+  TimePoint time;
+  EventKind kind;
+  std::uint8_t reserved[3];
+  std::int32_t device;  // CUDA ordinal
+  StreamId stream;
+  CommunicatorId communicator;
+  GroupId group;
+  Ticket ticket;
+  Ticket done_ticket;
+  std::int32_t rank;   // communicator_opened only
+  std::int32_t ranks;  // communicator_opened only
+  GroupSummary summary;  // group_issued only
+};
+
+static_assert(std::is_trivially_copyable_v<Event> && std::is_standard_layout_v<Event>);
+static_assert(sizeof(Event) == 96);
+
+}  // namespace weft

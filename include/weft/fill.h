@@ -1,0 +1,74 @@
+/* The fill-job ABI of Weft, version 1.
+ *
+ * A fill job is a shared object that exports one function, weft_fill_job_v1(). Weft loads it into the training process,
+ * gives it a memory reservation with a hard cap, has it record ONE unit of work onto a CUDA stream once, captures that
+ * as a CUDA graph, times it on the idle GPU, cuts it into short slices and launches those in pipeline bubbles.
+ *
+ * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
+ * Threads: every function is called from one thread at a time, never from inside a bubble except begin_unit and
+ * end_unit, which run on a host thread of Weft between the slices of two units and must be short (under 1 ms).
+ * Errors: 0 is success; any other value turns filling off for the run, with the text last given to host->fail().
+ * Ownership: what the job allocates through the host belongs to the host and goes away after destroy(). */
+#ifndef WEFT_FILL_H
+#define WEFT_FILL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_FILL_ABI_VERSION 1u
+
+typedef struct weft_fill_job weft_fill_job;      /* the job's own state, opaque to Weft */
+typedef struct weft_fill_host weft_fill_host;    /* what Weft offers to the job */
+typedef void* weft_stream;                       /* a CUstream / cudaStream_t */
+
+struct weft_fill_host {
+  size_t struct_size;      /* sizeof(weft_fill_host) of the Weft that calls; fields past it do not exist */
+  uint32_t abi_version;    /* WEFT_FILL_ABI_VERSION of the Weft that calls */
+  int32_t device;          /* CUDA device ordinal; its primary context is current in every call */
+  uint32_t max_blocks;     /* a kernel of the unit may have at most so many thread blocks (SMs minus those kept free) */
+  uint32_t reserved;       /* 0 */
+  uint64_t memory_cap;     /* bytes of the reservation */
+  void* context;           /* to be passed back to the functions below */
+  /* Device memory out of the reservation, 256-byte aligned, zeroed; 0 when it does not fit (never more than the cap).
+   * To be called in init() only. */
+  uint64_t (*allocate)(void* context, uint64_t bytes);
+  /* Pinned host memory that the device can read and write at the same address; NULL when it cannot be had.
+   * To be called in init() only. */
+  void* (*allocate_host)(void* context, uint64_t bytes);
+  void (*log)(void* context, const char* message);   /* one line into Weft's log at level info */
+  void (*fail)(void* context, const char* message);  /* why the call that is about to return non-zero failed */
+};
+
+typedef struct weft_fill_functions {
+  size_t struct_size;    /* sizeof(weft_fill_functions) of the header that the job was built with */
+  uint32_t abi_version;  /* WEFT_FILL_ABI_VERSION of that header */
+  uint32_t reserved;     /* 0 */
+  const char* name;      /* one word, for traces */
+  /* Allocates everything the job will ever need. args: the text after the first ':' of WEFT_FILL, "" when there is none. */
+  int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
+  /* Enqueues one unit onto the stream: kernels, memory copies and sets; no synchronisation, allocation or host function.
+   * Called twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both times. */
+  int (*record_unit)(weft_fill_job* job, weft_stream stream);
+  /* Before the first slice of unit number `unit`: put its inputs where the recorded work reads them (pinned memory). */
+  int (*begin_unit)(weft_fill_job* job, uint64_t unit);
+  /* After the last slice of it has finished: look at the results. *correct: 1 checked and right, 0 checked and wrong,
+   * -1 not checked. A wrong result is counted and reported; it does not stop the job. */
+  int (*end_unit)(weft_fill_job* job, uint64_t unit, int* correct);
+  /* Progress as bytes, for a later run. save: returns the size needed and writes at most `capacity` bytes to `buffer`
+   * (NULL: only the size). restore: 0 when taken. Both may be NULL: the job then starts from its beginning. */
+  uint64_t (*save)(weft_fill_job* job, void* buffer, uint64_t capacity);
+  int (*restore)(weft_fill_job* job, const void* buffer, uint64_t bytes);
+  void (*destroy)(weft_fill_job* job);
+} weft_fill_functions;
+
+/* The one symbol a fill job exports. Returns a static table; never NULL. */
+const weft_fill_functions* weft_fill_job_v1(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+// The planner: may a slice be launched now, and when must the dispatcher look again? Pure, like the detector.
+//
+// Called by the dispatcher thread after each step of the detector. It knows times and lengths, no CUDA and no clock.
+// Promises 4 of the design: at most one slice runs and one waits, and filling stops before the forecast end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "detector/bubble.h"
+
+namespace weft {
+
+struct PlannerOptions {
+  Duration slice_cap{300'000};   // WEFT_SLICE: a longer slice runs only where the forecast has room for it
+  Duration guard{300'000};       // WEFT_GUARD: kept free before the forecast end
+  Duration floor{1'000'000};     // WEFT_FLOOR: bubbles with a shorter forecast are left alone
+  std::uint32_t most_in_flight = 2;
+};
+
+// What the fill stream holds at this moment.
+struct InFlight {
+  std::uint32_t slices = 0;
+  TimePoint expected_end{};  // when the last of them should finish; ignored when slices is 0
+};
+
+struct Decision {
+  bool launch = false;             // launch the slice that was asked about, now
+  std::optional<TimePoint> again;  // ask again at this time even if nothing happens; nothing: when a bubble opens
+};
+
+// `bubble`: the open bubble or nothing. `slice`: length of the next slice on the idle GPU.
+Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
+              Duration slice);
+
+}  // namespace weft

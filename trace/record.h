@@ -1,0 +1,93 @@
+// What is written into a trace, one fixed-size record per line: the one list of record types.
+//
+// Filled in by the dispatcher thread (and at start and end by main-job threads in the core's services), pushed through
+// the trace's ring, formatted by the writer thread. The JSON keys of each kind are listed in docs/trace.md.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "detector/bubble.h"
+
+namespace weft {
+
+enum class RecordKind : std::uint8_t { bubble, slice, iteration, forecast, memory, anomaly, communicator };
+
+// A finished slice of the fill job.
+struct SliceRecord {
+  std::uint64_t unit = 0;
+  std::uint32_t number = 0;        // of the slice in its unit
+  std::uint64_t bubble = 0;        // id of the bubble it was launched in
+  TimePoint launched{};
+  TimePoint finished{};
+  Duration alone{};                // what it takes on the idle GPU
+  bool unit_done = false;
+  std::int8_t correct = -1;        // with unit_done: 1 right, 0 wrong, -1 not checked
+};
+
+// How good the forecast of a closed bubble was.
+struct ForecastRecord {
+  std::uint64_t bubble = 0;
+  std::int32_t ordinal = -1;
+  Duration low{}, median{}, high{};
+  Duration real{};
+};
+
+struct MemoryRecord {
+  std::uint64_t cap = 0, reserved = 0, used = 0, device_free = 0, device_total = 0;  // bytes
+  const char* event = nullptr;  // string literal: "reserved", "released", "rescued"
+};
+
+struct AnomalyRecord {
+  char text[120] = {};  // why; filling is off from here on when `stops_filling`
+  bool stops_filling = false;
+};
+
+struct CommunicatorRecord {
+  CommunicatorId communicator = 0;
+  std::int32_t rank = 0, ranks = 0;
+  bool opened = true;
+};
+
+struct Record {
+  RecordKind kind{};
+  std::int32_t device = 0;
+  TimePoint time{};
+  union {
+    Bubble bubble;
+    Iteration iteration;
+    SliceRecord slice;
+    ForecastRecord forecast;
+    MemoryRecord memory;
+    AnomalyRecord anomaly;
+    CommunicatorRecord communicator;
+  };
+  Record() : anomaly{} {}
+};
+static_assert(std::is_trivially_copyable_v<Record>);
+
+// First line of every file.
+struct TraceHeader {
+  std::int32_t rank = 0, ranks = 0, device = 0;
+  const char* mode = "";        // "observe" or "fill"
+  const char* fill_job = "";    // its name, or ""
+  int nccl_version = 0, driver_version = 0;
+  std::uint32_t multiprocessors = 0;
+  TimePoint started{};
+};
+
+// Last line, when the process got so far. Totals of this rank; the window is from the first group to the last one's end.
+struct TraceSummary {
+  TimePoint window_begin{}, window_end{};
+  std::uint64_t iterations = 0;
+  std::uint64_t bubbles = 0;
+  Duration idle{};               // sum of the bubbles
+  Duration filled{};             // sum of `alone` over the slices that finished
+  Duration iteration_median{};
+  std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
+  std::uint64_t dropped_records = 0;  // lost in any ring, events and trace together
+  bool filling_stopped = false;
+  char reason[120] = {};         // why, when filling_stopped
+};
+
+}  // namespace weft

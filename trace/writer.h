@@ -1,0 +1,40 @@
+// Writes the trace of one device: JSON Lines, header first, summary last, flushed every 100 ms and after each kind of end.
+//
+// push() is called by the dispatcher thread (one producer), is wait-free and never touches a file: a thread of the writer
+// formats and writes. A full ring drops and counts. When a write fails (full disk, directory gone) the writer says so
+// once through the message sink, stops writing, and counts what it loses; nothing else happens to the process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "trace/record.h"
+
+namespace weft {
+
+class TraceWriter {
+ public:
+  // Called with one line of text for the log, from any thread of the writer.
+  using Warn = void (*)(const std::string& message);
+
+  // Creates directory and file ("<directory>/rank<rank>.<pid>.jsonl") and writes the header. On failure returns nullptr
+  // and says why in `error`, one line.
+  static std::unique_ptr<TraceWriter> open(const std::string& directory, const TraceHeader& header, Warn warn,
+                                           std::string& error);
+  ~TraceWriter();
+
+  void push(const Record& record) noexcept;
+  std::uint64_t dropped() const noexcept;
+  const std::string& path() const noexcept;
+
+  // Drains, writes the summary, closes. Later pushes are counted as dropped. Waits at most two seconds.
+  void finish(const TraceSummary& summary);
+
+ private:
+  class Implementation;
+  explicit TraceWriter(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace weft
