@@ -44,6 +44,9 @@ struct ShimServices {
   int (*in_owner_process)() = nullptr;
   int nccl_version = 0;    // as ncclGetVersion says, e.g. 22809; 0: unknown
   int driver_version = 0;  // as cuDriverGetVersion says, e.g. 13000; 0: unknown
+  // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and
+  // a failed allocation on it is not rescued.
+  void (*mark_own_thread)() = nullptr;
 };
 
 // What the shim knows of a communicator when it has been opened.

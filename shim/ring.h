@@ -1,0 +1,60 @@
+// EventRing: what hooks noted, on its way to the dispatcher.
+//
+// Producers are hooks on any thread of the main job; the consumer is the one thread of the core that drains it. push() is
+// wait-free: it gives up after a fixed number of lost races, and a ring that is full drops; both are counted. Zeroed memory
+// is an empty ring. Nothing here may lock, allocate or call into libc: it is compiled into libweft.so and the core.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "detector/event.h"
+
+namespace weft {
+
+struct EventRing {
+  static constexpr std::uint64_t kSlots = 16384;  // a power of two
+  static constexpr int kAttempts = 128;
+
+  // Any thread. False: dropped, and counted.
+  bool push(const Event& event) noexcept {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      std::uint64_t position = tail.load(std::memory_order_acquire);
+      Slot& slot = slots[position % kSlots];
+      // The turn of a slot: 2 * lap when it is free for that lap, one more when it has been filled in it.
+      const std::uint64_t free_turn = 2 * (position / kSlots);
+      const std::uint64_t turn = slot.turn.load(std::memory_order_acquire);
+      if (turn < free_turn) break;     // full: not emptied since the last lap
+      if (turn > free_turn) continue;  // another producer was faster
+      if (!tail.compare_exchange_weak(position, position + 1, std::memory_order_acq_rel)) continue;
+      slot.event = event;
+      slot.turn.store(free_turn + 1, std::memory_order_release);
+      return true;
+    }
+    dropped.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+
+  // The consumer only. False: nothing there.
+  bool pop(Event& event) noexcept {
+    Slot& slot = slots[head % kSlots];
+    const std::uint64_t lap = head / kSlots;
+    if (slot.turn.load(std::memory_order_acquire) != 2 * lap + 1) return false;
+    event = slot.event;
+    slot.turn.store(2 * (lap + 1), std::memory_order_release);
+    ++head;
+    return true;
+  }
+
+  struct Slot {
+    std::atomic<std::uint64_t> turn;
+    Event event;
+  };
+
+  alignas(64) std::atomic<std::uint64_t> tail;
+  alignas(64) std::atomic<std::uint64_t> dropped;
+  alignas(64) std::uint64_t head;
+  alignas(64) Slot slots[kSlots];
+};
+
+}  // namespace weft
