@@ -36,8 +36,12 @@ class Detector {
   // The bubble that is open now, if any.
   std::optional<Bubble> open_bubble() const;
 
-  // When the next bubble is expected to open, from the rhythm; nothing while no rhythm is known.
+  // When the next bubble is expected to open, from the latest iteration; nothing while no rhythm is known.
+  // May lie in the past: the bubble is late, and may open at any moment.
   std::optional<TimePoint> next_expected_bubble() const;
+
+  // Events that could not be used: of groups or markers that are not known, or that the bounded tables had no room for.
+  std::uint64_t dropped() const;
 
  private:
   class Implementation;

@@ -1,0 +1,288 @@
+// The detector: takes events apart and hands them to its parts (streams, rhythm, iterations, slots), and says when a
+// bubble opens and closes. See detector.h for who calls it and README.md for the rules.
+#include "detector/detector.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "detector/groups.h"
+#include "detector/iterations.h"
+#include "detector/rhythm.h"
+#include "detector/ring_queue.h"
+#include "detector/slots.h"
+#include "detector/streams.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kRememberedBubbles = 4096;
+
+Cause cause_of(const GroupSummary& summary) {
+  if (summary.receives > 0) return Cause::receive;
+  if (summary.sends > 0) return Cause::send;
+  return summary.collectives > 0 ? Cause::collective : Cause::unknown;
+}
+
+Group group_of(const Event& event, std::uint64_t position) {
+  const GroupSummary& summary = event.summary;
+  Group group;
+  group.id = event.group;
+  group.stream = event.stream;
+  group.start_known = event.ticket != 0;
+  // Without a marker behind it nothing will ever be known of its end: it counts as over.
+  group.done = event.done_ticket == 0;
+  group.send_only = summary.sends > 0 && summary.receives == 0 && summary.collectives == 0;
+  group.cause = cause_of(summary);
+  group.slot.communicator = event.communicator;
+  group.slot.send_peer = summary.send_peer;
+  group.slot.receive_peer = summary.receive_peer;
+  group.slot.bytes = summary.sent_bytes + summary.received_bytes + summary.collective_bytes;
+  group.position = position;
+  return group;
+}
+
+}  // namespace
+
+class Detector::Implementation {
+ public:
+  explicit Implementation(const DetectorOptions& options)
+      : streams_(groups_),
+        rhythm_(options.longest_period),
+        iterations_(options.longest_period),
+        slots_(options.history, options.warm_up_iterations) {}
+
+  void observe(const Event& event) {
+    if (taken_) findings_.clear();
+    taken_ = false;
+    now_ = std::max(now_, event.time);
+    dispatch(event);
+    update_bubble();
+  }
+
+  std::span<const Finding> take_findings() {
+    if (taken_) findings_.clear();
+    taken_ = true;
+    return findings_;
+  }
+
+  const std::optional<Bubble>& open_bubble() const { return open_; }
+  std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
+  std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }
+
+ private:
+  void dispatch(const Event& event);
+  void group_issued(const Event& event);
+  void group_done(GroupId id);
+  void finish(Group& group);
+  void communicator_closed(CommunicatorId communicator);
+  void rhythm_found();
+  void place(Group& group) const;
+  void update_bubble();
+  void open(const Idleness& idleness);
+  void close();
+  void report(FindingKind kind);
+  void anomaly(const char* text);
+
+  // The length of a bubble that closed before any rhythm was known.
+  struct Remembered {
+    std::uint64_t position = 0;
+    Duration length{};
+  };
+
+  GroupTable groups_;
+  Streams streams_;
+  Rhythm rhythm_;
+  Iterations iterations_;
+  Slots slots_;
+  std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
+  RingQueue<Remembered> remembered_{kRememberedBubbles};
+  std::optional<Bubble> open_;
+  std::uint64_t bubbles_ = 0;
+  std::uint32_t captures_ = 0;
+  std::uint64_t unknown_ = 0;
+  std::vector<const char*> said_;
+  TimePoint now_{};
+  std::vector<Finding> findings_;
+  bool taken_ = false;
+};
+
+void Detector::Implementation::dispatch(const Event& event) {
+  switch (event.kind) {
+    case EventKind::group_issued:
+      return group_issued(event);
+    case EventKind::wait_issued:
+      if (groups_.find(event.group) == nullptr) anomaly("a wait for a group that is not known");
+      return streams_.wait_issued(event.stream, event.group, event.ticket);
+    case EventKind::drain_issued:
+      return streams_.drain_issued(event.stream, event.ticket);
+    case EventKind::host_wait_begun:
+      return streams_.host_wait_begun(event.stream, event.group);
+    case EventKind::host_wait_ended:
+      return streams_.host_wait_ended(event.stream, event.group);
+    case EventKind::capture_begun:
+      ++captures_;
+      return;
+    case EventKind::capture_ended:
+      if (captures_ > 0) --captures_;
+      return;
+    case EventKind::communicator_closed:
+      return communicator_closed(event.communicator);
+    case EventKind::stream_destroyed:
+      return streams_.stream_destroyed(event.stream);
+    case EventKind::group_started:
+      if (groups_.find(event.group) == nullptr) anomaly("the start of a group that is not known");
+      return streams_.group_started(event.group);
+    case EventKind::group_done:
+      return group_done(event.group);
+    case EventKind::wait_reached:
+    case EventKind::drain_reached:
+      if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
+      return;
+    case EventKind::communicator_opened:
+    case EventKind::none:
+      return;
+  }
+}
+
+void Detector::Implementation::group_issued(const Event& event) {
+  const std::uint64_t position = rhythm_.size();
+  const Rhythm::Change change = rhythm_.observe(event.summary.signature);
+  if (change == Rhythm::Change::lost) {
+    report(FindingKind::rhythm_lost);
+    findings_.back().period = rhythm_.lost_period();
+    iterations_.rhythm_lost();
+    table_ = 0;
+  }
+  const GroupSummary& summary = event.summary;
+  iterations_.group_issued(rhythm_, event.time, summary.collectives > 0 && summary.sends == 0 && summary.receives == 0);
+  Group& group = groups_.insert(group_of(event, position));
+  if (change == Rhythm::Change::found) rhythm_found();
+  else place(group);
+  streams_.group_issued(group, event.ticket);
+  streams_.set_patience(std::max<std::uint64_t>(32, 2 * std::uint64_t{rhythm_.period()}));
+}
+
+// Groups that were issued before, and bubbles that closed before, get their place in hindsight.
+void Detector::Implementation::rhythm_found() {
+  iterations_.rhythm_found(rhythm_);
+  table_ = slots_.table_for(iterations_.key(), rhythm_.period());
+  groups_.for_each_pending([&](Group& group) { place(group); });
+  for (; !remembered_.empty(); remembered_.pop()) {
+    const Remembered& bubble = remembered_.front();
+    slots_.add(table_, iterations_.place(bubble.position).ordinal, bubble.length);
+  }
+  report(FindingKind::rhythm_found);
+  findings_.back().period = rhythm_.period();
+}
+
+void Detector::Implementation::place(Group& group) const {
+  if (table_ == 0 || group.table != 0) return;
+  const Place place = iterations_.place(group.position);
+  if (place.ordinal < 0) return;
+  group.slot.ordinal = place.ordinal;
+  group.iteration = place.iteration;
+  group.ends_iteration = place.ends_iteration;
+  group.table = table_;
+}
+
+void Detector::Implementation::group_done(GroupId id) {
+  Group* group = groups_.find(id);
+  if (group == nullptr) return anomaly("the end of a group that is not known");
+  if (group->done) return;
+  // Streams run in order: what was issued on this one before is over as well, even if its word is seen later.
+  for (Group* earlier = streams_.first_pending(group->stream); earlier != nullptr && earlier->id < id;
+       earlier = streams_.first_pending(group->stream))
+    finish(*earlier);
+  finish(*group);
+}
+
+void Detector::Implementation::finish(Group& group) {
+  streams_.group_done(group.id);
+  // The bubble that it ends belongs to the iteration that it may end.
+  update_bubble();
+  const std::optional<Iteration> ended =
+      iterations_.group_done(group.position, {group.slot.ordinal, group.iteration, group.ends_iteration}, now_);
+  if (!ended) return;
+  report(FindingKind::iteration_ended);
+  findings_.back().iteration = *ended;
+}
+
+void Detector::Implementation::communicator_closed(CommunicatorId communicator) {
+  groups_.for_each_pending([&](Group& group) {
+    if (group.slot.communicator == communicator) finish(group);
+  });
+}
+
+void Detector::Implementation::update_bubble() {
+  const std::optional<Idleness> idleness = streams_.idleness();
+  if (open_ && !idleness) return close();
+  if (!open_ && idleness && captures_ == 0) open(*idleness);
+}
+
+void Detector::Implementation::open(const Idleness& idleness) {
+  const Group* group = groups_.find(idleness.group);
+  Bubble bubble;
+  bubble.id = bubbles_ + 1;
+  bubble.opened = now_;
+  bubble.group = idleness.group;
+  bubble.pattern = idleness.pattern;
+  if (group != nullptr) {
+    bubble.slot = group->slot;
+    bubble.cause = group->cause;
+    bubble.iteration = group->iteration;
+    bubble.forecast = slots_.forecast(group->table, group->slot.ordinal);
+    iterations_.bubble_opened({group->slot.ordinal, group->iteration, group->ends_iteration}, now_);
+  }
+  ++bubbles_;
+  open_ = bubble;
+  report(FindingKind::bubble_opened);
+  findings_.back().bubble = bubble;
+}
+
+void Detector::Implementation::close() {
+  Bubble bubble = *open_;
+  open_.reset();
+  bubble.closed = now_;
+  const Duration length = bubble.closed - bubble.opened;
+  // Of no length, and nobody has been told yet: the words of one poll came in another order than they were written.
+  const auto told = std::find_if(findings_.begin(), findings_.end(), [&](const Finding& f) {
+    return f.kind == FindingKind::bubble_opened && f.bubble.id == bubble.id;
+  });
+  if (length == Duration{} && told != findings_.end()) {
+    findings_.erase(told);
+    --bubbles_;
+    return;
+  }
+  report(FindingKind::bubble_closed);
+  findings_.back().bubble = bubble;
+  iterations_.bubble_closed(length);
+  const Group* group = groups_.find(bubble.group);
+  if (group != nullptr && group->table != 0) slots_.add(group->table, group->slot.ordinal, length);
+  else if (group != nullptr) remembered_.push({group->position, length});
+}
+
+void Detector::Implementation::report(FindingKind kind) {
+  Finding finding;
+  finding.kind = kind;
+  finding.time = now_;
+  findings_.push_back(finding);
+}
+
+// Said once per kind of anomaly; the number of all is dropped().
+void Detector::Implementation::anomaly(const char* text) {
+  ++unknown_;
+  if (std::find(said_.begin(), said_.end(), text) != said_.end()) return;
+  said_.push_back(text);
+  report(FindingKind::anomaly);
+  findings_.back().text = text;
+}
+
+Detector::Detector(const DetectorOptions& options) : implementation_(std::make_unique<Implementation>(options)) {}
+Detector::~Detector() = default;
+void Detector::observe(const Event& event) { implementation_->observe(event); }
+std::span<const Finding> Detector::take_findings() { return implementation_->take_findings(); }
+std::optional<Bubble> Detector::open_bubble() const { return implementation_->open_bubble(); }
+std::optional<TimePoint> Detector::next_expected_bubble() const { return implementation_->next_expected_bubble(); }
+std::uint64_t Detector::dropped() const { return implementation_->dropped(); }
+
+}  // namespace weft

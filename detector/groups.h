@@ -1,0 +1,67 @@
+// The groups that are not over yet (and the latest ones that are), by number.
+//
+// Used by the detector and its parts, one thread. A fixed table: group numbers rise, so a number's place is its low bits.
+// A group that is still pending when its place is needed again is forgotten and counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "detector/bubble.h"
+#include "detector/event.h"
+
+namespace weft {
+
+struct Group {
+  GroupId id = 0;
+  StreamId stream = 0;
+  bool started = false;
+  bool start_known = false;  // its start has a marker
+  bool done = false;
+  bool send_only = false;
+  bool ends_iteration = false;
+  Cause cause = Cause::unknown;
+  Slot slot{};
+  std::uint64_t position = 0;   // in the sequence of groups
+  std::uint64_t iteration = 0;  // 0: not known
+  std::uint32_t table = 0;      // of slots, see slots.h; 0: none
+};
+
+class GroupTable {
+ public:
+  GroupTable() : groups_(kSize) {}
+
+  Group* find(GroupId id) {
+    Group& group = groups_[id & (kSize - 1)];
+    return id != 0 && group.id == id ? &group : nullptr;
+  }
+  const Group* find(GroupId id) const { return const_cast<GroupTable*>(this)->find(id); }
+
+  bool pending(GroupId id) const {
+    const Group* group = find(id);
+    return group != nullptr && !group->done;
+  }
+
+  Group& insert(const Group& group) {
+    Group& place = groups_[group.id & (kSize - 1)];
+    if (place.id != 0 && !place.done) ++forgotten_;
+    place = group;
+    return place;
+  }
+
+  template <typename Function>
+  void for_each_pending(Function function) {
+    for (Group& group : groups_)
+      if (group.id != 0 && !group.done) function(group);
+  }
+
+  std::uint64_t forgotten() const { return forgotten_; }
+
+ private:
+  static constexpr std::size_t kSize = 4096;
+  std::vector<Group> groups_;
+  std::uint64_t forgotten_ = 0;
+};
+
+}  // namespace weft

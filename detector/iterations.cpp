@@ -1,0 +1,124 @@
+// See iterations.h.
+#include "detector/iterations.h"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+
+namespace weft {
+
+Iterations::Iterations(std::size_t longest_period) : entries_(std::bit_ceil(2 * longest_period + 2)) {}
+
+void Iterations::group_issued(const Rhythm& rhythm, TimePoint issued, bool collective_only) {
+  // While the rhythm is known two iterations are enough; otherwise everything may turn out to be one.
+  const std::size_t enough = 2 * std::size_t{rhythm.period()} + 1024;
+  while (rhythm.period() != 0 && entries_.size() >= enough) entries_.pop();
+  entries_.push({issued, TimePoint{}, collective_only});
+  size_ = rhythm.size();
+}
+
+Iterations::Entry* Iterations::entry(std::uint64_t position) {
+  if (position >= size_ || size_ - position > entries_.size()) return nullptr;
+  return &entries_[entries_.size() - static_cast<std::size_t>(size_ - position)];
+}
+
+// Time from the issue of this group to that of the next one.
+Duration Iterations::gap_after(std::uint64_t position) {
+  const Entry* before = entry(position);
+  const Entry* after = entry(position + 1);
+  return before == nullptr || after == nullptr ? Duration{} : after->issued - before->issued;
+}
+
+// Position in the last-but-one period at which an iteration begins.
+std::uint64_t Iterations::choose_beginning(const Rhythm& rhythm) {
+  const std::uint64_t end = size_ - period_;
+  const std::uint64_t first = end - period_;
+  std::unordered_map<std::uint64_t, std::uint32_t> count;
+  for (std::uint64_t i = first; i < end; ++i) ++count[rhythm.signature(i)];
+  std::optional<std::uint64_t> after_collective;
+  std::uint64_t after_gap = first;
+  Duration collective_gap{}, longest_gap{};
+  for (std::uint64_t i = first; i < end; ++i) {
+    const Duration gap = gap_after(i) + gap_after(i + period_);
+    if (gap > longest_gap) {
+      longest_gap = gap;
+      after_gap = i + 1;
+    }
+    const Entry* e = entry(i);
+    const bool once = e != nullptr && e->collective_only && count[rhythm.signature(i)] == 1;
+    if (!once || (after_collective && gap < collective_gap)) continue;
+    collective_gap = gap;
+    after_collective = i + 1;
+  }
+  if (after_collective) return *after_collective;
+  return longest_gap > Duration{} ? after_gap : run_begin_;
+}
+
+void Iterations::rhythm_found(const Rhythm& rhythm) {
+  period_ = rhythm.period();
+  run_begin_ = rhythm.run_begin();
+  const std::uint64_t phase = choose_beginning(rhythm) % period_;
+  base_ = size_ - (size_ + period_ - phase) % period_;
+  key_ = rhythm.content();
+  // From the beginning on: two rhythms of the same content must not differ in where they begin.
+  for (std::uint64_t i = base_ - period_; i < base_; ++i) key_ = key_ * 0x9e3779b97f4a7c15 + rhythm.signature(i) + 1;
+  const Entry* before = entry(base_ - 1);
+  start_known_ = before != nullptr && before->done != TimePoint{};
+  if (start_known_) started_ = before->done;
+  idle_ = Duration{};
+  passed_ = -1;
+}
+
+void Iterations::rhythm_lost() {
+  if (period_ == 0) return;
+  // The iteration that broke off keeps its number to itself.
+  number_base_ += (size_ - base_ + period_ - 1) / period_;
+  period_ = 0;
+  last_bubbles_.clear();
+  bubbles_.clear();
+}
+
+Place Iterations::place(std::uint64_t position) const {
+  Place place;
+  if (period_ == 0 || position < run_begin_) return place;
+  const std::uint64_t from_base = position + period_ - base_ % period_;
+  place.ordinal = static_cast<std::int32_t>(from_base % period_);
+  if (position < base_) return place;
+  place.iteration = number_base_ + (position - base_) / period_;
+  place.ends_iteration = (position - base_) % period_ == period_ - 1;
+  return place;
+}
+
+std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Place& place, TimePoint time) {
+  if (Entry* e = entry(position)) e->done = time;
+  if (place.iteration != 0) passed_ = std::max(passed_, place.ordinal);
+  const bool before_first = period_ != 0 && position + 1 == base_;
+  if (!place.ends_iteration && !before_first) return std::nullopt;
+  std::optional<Iteration> ended;
+  if (place.ends_iteration && start_known_)
+    ended = Iteration{place.iteration, started_, time, static_cast<std::uint32_t>(place.ordinal) + 1, idle_};
+  last_length_ = start_known_ ? time - started_ : Duration{};
+  started_ = time;
+  start_known_ = true;
+  idle_ = Duration{};
+  passed_ = -1;
+  last_bubbles_.swap(bubbles_);
+  bubbles_.clear();
+  return ended;
+}
+
+void Iterations::bubble_opened(const Place& place, TimePoint opened) {
+  if (period_ == 0 || place.iteration == 0 || !start_known_) return;
+  passed_ = std::max(passed_, place.ordinal);
+  if (bubbles_.size() < period_) bubbles_.push_back({place.ordinal, opened - started_});
+}
+
+std::optional<TimePoint> Iterations::next_bubble() const {
+  if (period_ == 0 || !start_known_ || last_bubbles_.empty()) return std::nullopt;
+  for (const Expected& expected : last_bubbles_)
+    if (expected.ordinal > passed_) return started_ + expected.after_start;
+  if (last_length_ <= Duration{}) return std::nullopt;
+  return started_ + last_length_ + last_bubbles_.front().after_start;
+}
+
+}  // namespace weft

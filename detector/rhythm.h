@@ -1,0 +1,85 @@
+// The rhythm: the period of the sequence of group signatures, found online. One period is one training iteration.
+//
+// Fed by the detector with each issued group, in order; one thread. Amortised constant work per group: a group is compared
+// with the one a period earlier; only while no rhythm is known, windows of the latest signatures are looked up in small
+// tables of where they were last seen, which gives the next period to try. What may lock is decided by may_lock().
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+class Rhythm {
+ public:
+  enum class Change : std::uint8_t { none, found, lost };
+
+  explicit Rhythm(std::size_t longest_period);
+
+  // Takes the next signature; its position is what size() was.
+  Change observe(std::uint64_t signature);
+
+  std::uint64_t size() const { return size_; }
+  std::uint32_t period() const { return locked_ ? period_ : 0; }
+  // While a rhythm is known: since which position the sequence has been periodic, and what one period consists of, as a
+  // hash that does not depend on where the period is thought to begin.
+  std::uint64_t run_begin() const { return run_begin_; }
+  std::uint64_t content() const { return content_; }
+  std::uint32_t lost_period() const { return lost_period_; }
+  std::uint64_t signature(std::uint64_t position) const { return history_[position & (history_.size() - 1)]; }
+  // The oldest position whose signature is still known.
+  std::uint64_t oldest() const {
+    return size_ > history_.size() + known_from_ ? size_ - history_.size() : known_from_;
+  }
+
+ private:
+  // Windows of these many signatures are remembered; a longer one that was seen before says more than a shorter one.
+  static constexpr std::array<std::size_t, 6> kWindows{2, 8, 32, 128, 512, 2048};
+  struct Seen {
+    std::uint32_t tag = 0;
+    std::uint32_t end = 0;  // position after the window's last signature, its low bits; 0: empty
+  };
+  struct Window {
+    std::uint64_t hash = 0;
+    std::uint64_t power = 1;  // of the base, to take the oldest signature out again
+    std::vector<Seen> seen;
+  };
+  // A run that ended: the same content may lock again only when it lasts longer, or when a while has passed.
+  struct Broken {
+    std::uint64_t content = 0;
+    std::uint64_t length = 0;
+    std::uint64_t until = 0;
+    std::uint32_t period = 0;
+  };
+
+  void append(std::uint64_t signature);
+  void grow();
+  void rebuild_windows();
+  void roll_windows(std::uint64_t position);
+  void remember_windows();
+  bool window_is_full(std::size_t window) const;
+  std::uint64_t find_candidate() const;
+  void start_candidate(std::uint64_t distance);
+  bool may_lock();
+  void run_ended();
+  std::uint64_t hash_of_period() const;
+
+  std::size_t longest_history_;
+  std::vector<std::uint64_t> history_;
+  std::uint64_t size_ = 0;
+  std::uint64_t known_from_ = 0;   // older positions were never in the present history
+  std::uint64_t hashed_from_ = 0;  // the windows' hashes begin here
+  std::uint64_t unlocked_since_ = 0;
+  std::uint32_t period_ = 0;  // of the run that is followed; 0: none
+  std::uint64_t run_begin_ = 0;
+  std::uint64_t content_ = 0;  // of the run; 0: not computed yet
+  std::uint32_t lost_period_ = 0;
+  bool locked_ = false;
+  std::array<Window, kWindows.size()> windows_;
+  std::array<Broken, 16> broken_{};
+  std::size_t next_broken_ = 0;
+};
+
+}  // namespace weft

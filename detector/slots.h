@@ -1,0 +1,51 @@
+// Forecasts: the latest bubble lengths of each slot of a rhythm, and their quantiles.
+//
+// Used by the detector, one thread. The tables of the last few rhythms are kept, so that a schedule that comes back
+// (training after an evaluation phase) finds its own history again and never another schedule's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "detector/bubble.h"
+
+namespace weft {
+
+class Slots {
+ public:
+  // `history`: lengths kept per slot; `warm_up`: first lengths of a slot that are not used.
+  Slots(std::size_t history, std::size_t warm_up) : history_(history == 0 ? 1 : history), warm_up_(warm_up) {}
+
+  // The table of the rhythm whose iteration is described by `key`; its number, never 0. Known ones are reused.
+  std::uint32_t table_for(std::uint64_t key, std::uint32_t period);
+
+  void add(std::uint32_t table, std::int32_t ordinal, Duration length);
+  std::optional<Forecast> forecast(std::uint32_t table, std::int32_t ordinal) const;
+
+ private:
+  struct Lengths {
+    std::uint64_t seen = 0;
+    std::vector<Duration> latest;  // circular once full
+  };
+  struct Table {
+    std::uint32_t number = 0;
+    std::uint64_t key = 0;
+    std::uint64_t used = 0;
+    std::vector<std::uint32_t> place;  // of an ordinal in lengths, plus 1
+    std::vector<Lengths> lengths;
+  };
+
+  Table* find(std::uint32_t number);
+  const Table* find(std::uint32_t number) const { return const_cast<Slots*>(this)->find(number); }
+
+  std::size_t history_;
+  std::size_t warm_up_;
+  std::uint32_t last_number_ = 0;
+  std::uint64_t uses_ = 0;
+  std::array<Table, 4> tables_{};
+};
+
+}  // namespace weft
