@@ -1,8 +1,8 @@
 // The one seam between libweft.so (hooks, routing) and libweft-core.so (detector, runner, trace).
 //
-// libweft.so loads libweft-core.so after the first communicator of the process exists, calls weft_core_start() once with
-// ShimServices and gets CoreServices back. Both structs are private to one build: weft_core_start() refuses another
-// build_id, and the shim then stays a pass-through. Plain data and C function pointers only.
+// libweft.so loads libweft-core.so after the first communicator of the process exists, calls weft_core_start() once
+// with ShimServices and gets CoreServices back. Both structs are private to one build: weft_core_start() refuses
+// another build_id, and the shim then stays a pass-through. Plain data and C function pointers only.
 //
 // Threads: CoreServices are called from hooks on the main job's threads; each says what it may do there.
 #pragma once

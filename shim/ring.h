@@ -1,8 +1,9 @@
 // EventRing: what hooks noted, on its way to the dispatcher.
 //
-// Producers are hooks on any thread of the main job; the consumer is the one thread of the core that drains it. push() is
-// wait-free: it gives up after a fixed number of lost races, and a ring that is full drops; both are counted. Zeroed memory
-// is an empty ring. Nothing here may lock, allocate or call into libc: it is compiled into libweft.so and the core.
+// Producers are hooks on any thread of the main job; the consumer is the one thread of the core that drains it. push()
+// is wait-free: it gives up after a fixed number of lost races, and a ring that is full drops; both are counted. Zeroed
+// memory is an empty ring. Nothing here may lock, allocate or call into libc: it is compiled into libweft.so and the
+// core.
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,159 @@
+// Loads libweft-core.so into a process that has a communicator, once. Called through communicators.cpp, one thread at a
+// time, on a thread of the main job outside NCCL; may take long. Whatever is wrong is said in one line on stderr, and
+// every hook is a pass-through from then on.
+#include <dlfcn.h>
+
+#include <cstddef>
+
+#include "shim/communicators.h"
+#include "shim/markers.h"
+#include "shim/notes.h"
+#include "shim/process.h"
+#include "shim/resolve.h"
+
+namespace weft {
+namespace {
+
+constexpr int kOldestNccl = 21800;
+constexpr int kOldestDriver = 12000;
+
+constinit CoreServices services{};
+constinit std::atomic<const CoreServices*> started_core{nullptr};
+
+// For the core, which logs the reason itself.
+void turn_off(const char*) {
+  set_level(Level::pass);
+}
+int owner() {
+  return in_owner_process() ? 1 : 0;
+}
+void words_set(int device, const MarkerWords& words) {
+  set_marker_words(device, words);
+}
+void* driver_symbol(const char* name) {
+  return real_driver_symbol(name);
+}
+std::uint64_t dropped() {
+  return dropped_events();
+}
+void mark_own_thread() {
+  ++thread_state.inside_core;
+}
+
+struct Required {
+  Symbol symbol;
+  const char* name;
+};
+
+constexpr bool kIsRequired(const char* presence) {
+  return presence[0] == 'r';
+}
+
+const char* missing_symbol() noexcept {
+#define HOOK(library, name, presence) \
+  if (kIsRequired(#presence) && !has_real(Symbol::name)) return #name;
+#define CALL(library, name, presence) HOOK(library, name, presence)
+#include "shim/hooks.def"
+#undef HOOK
+#undef CALL
+  return nullptr;
+}
+
+// The runtime gets its functions from cuGetProcAddress; if those were other addresses than the exported ones, its calls
+// would pass by our hooks.
+bool routes_agree() noexcept {
+  void* found = nullptr;
+  const CUresult result =
+      real<Symbol::cuGetProcAddress_v2>()("cuEventRecord", &found, 12000, CU_GET_PROC_ADDRESS_LEGACY_STREAM, nullptr);
+  return result == CUDA_SUCCESS && found == reinterpret_cast<void*>(real<Symbol::cuEventRecord>());
+}
+
+const char* unsupported(ShimServices& shim) noexcept {
+  Depth inside(thread_state.inside_nccl);
+  if (real<Symbol::ncclGetVersion>()(&shim.nccl_version) != ncclSuccess || shim.nccl_version < kOldestNccl) {
+    return "NCCL is older than 2.18: not active";
+  }
+  if (real<Symbol::cuDriverGetVersion>()(&shim.driver_version) != CUDA_SUCCESS || shim.driver_version < kOldestDriver) {
+    return "the CUDA driver is older than 12.0: not active";
+  }
+  return nullptr;
+}
+
+// "<folder of libweft.so>/libweft-core.so"
+bool core_path(char* path, std::size_t bytes) noexcept {
+  constexpr char kName[] = "libweft-core.so";
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&start_core), &info) == 0 || info.dli_fname == nullptr) return false;
+  std::size_t folder = 0;
+  for (std::size_t index = 0; info.dli_fname[index] != '\0'; ++index) {
+    if (info.dli_fname[index] == '/') folder = index + 1;
+  }
+  if (folder + sizeof(kName) > bytes) return false;
+  for (std::size_t index = 0; index < folder; ++index) path[index] = info.dli_fname[index];
+  for (std::size_t index = 0; index < sizeof(kName); ++index) path[folder + index] = kName[index];
+  return true;
+}
+
+WeftCoreStart find_start() noexcept {
+  char path[4096];
+  if (!core_path(path, sizeof(path))) {
+    say("libweft-core.so cannot be found next to libweft.so: not active");
+    return nullptr;
+  }
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void* start = handle == nullptr ? nullptr : real_dlsym(handle, "weft_core_start");
+  if (start == nullptr) {
+    const char* reason = dlerror();
+    say("the core cannot be loaded, not active: ", reason != nullptr ? reason : path);
+  }
+  return reinterpret_cast<WeftCoreStart>(start);
+}
+
+bool load() noexcept {
+  ShimServices shim{};
+  shim.build_id = WEFT_BUILD_ID;
+  shim.ring = &event_ring;
+  shim.set_marker_words = words_set;
+  shim.real_driver_symbol = driver_symbol;
+  shim.dropped_events = dropped;
+  shim.turn_off = turn_off;
+  shim.in_owner_process = owner;
+  shim.mark_own_thread = mark_own_thread;
+  if (const char* reason = unsupported(shim)) {
+    say(reason);
+    return false;
+  }
+  if (const char* name = missing_symbol()) {
+    say("not active, because this driver or NCCL does not have ", name);
+    return false;
+  }
+  if (!routes_agree()) {
+    say("not active, because this driver's cuGetProcAddress gives other functions than it exports");
+    return false;
+  }
+  Depth inside(thread_state.inside_core);
+  static constinit ShimServices kept{};
+  kept = shim;
+  const WeftCoreStart start = find_start();
+  return start != nullptr && start(&kept, &services) == 0;
+}
+
+}  // namespace
+
+const CoreServices* core() noexcept {
+  return started_core.load(std::memory_order_acquire);
+}
+
+bool start_core() noexcept {
+  if (core() != nullptr) return level() == Level::observe;
+  if (level() != Level::routed) return false;
+  if (!load()) {
+    set_level(Level::pass);
+    return false;
+  }
+  started_core.store(&services, std::memory_order_release);
+  set_level(Level::observe);
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// Open stream captures; see capture.h.
+#include "shim/capture.h"
+
+#include "shim/notes.h"
+#include "shim/process.h"
+#include "shim/real.h"
+
+namespace weft {
+namespace {
+
+constinit std::atomic<std::int32_t> open_captures{0};
+
+void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
+  if (level() != Level::observe) return;
+  const Stream* known = find_stream(name_of(stream, per_thread));
+  const int device = current_device();
+  if (known == nullptr && device < 0) return;
+  Event event = event_of(kind, known != nullptr ? known->device.load(std::memory_order_relaxed) : device);
+  event.stream = known != nullptr ? known->id.load(std::memory_order_relaxed) : 0;
+  note(event);
+}
+
+}  // namespace
+
+void capture_begins(CUstream stream, bool per_thread) noexcept {
+  open_captures.fetch_add(1, std::memory_order_acq_rel);
+  note_capture(EventKind::capture_begun, stream, per_thread);
+}
+
+void capture_ended(CUstream stream, bool per_thread) noexcept {
+  // A capture that began before anything was counted ends without having been counted.
+  std::int32_t open = open_captures.load(std::memory_order_relaxed);
+  while (open > 0 && !open_captures.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
+  note_capture(EventKind::capture_ended, stream, per_thread);
+}
+
+bool is_capturing(const Stream& stream) noexcept {
+  if (open_captures.load(std::memory_order_acquire) == 0) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  const CUresult result = real<Symbol::cuStreamIsCapturing>()(stream.handle.load(std::memory_order_relaxed), &status);
+  return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+}  // namespace weft

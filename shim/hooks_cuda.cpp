@@ -1,0 +1,345 @@
+// The hooks of the CUDA driver. Each notes what it sees, calls the real function of the very same ABI with the
+// arguments as they are, and returns its result as it is. Any thread of the main job. No lock, no allocation, no log,
+// no string; the only exception to "one real call" is an allocation that failed for want of memory (see with_rescue).
+#include "shim/capture.h"
+#include "shim/communicators.h"
+#include "shim/markers.h"
+#include "shim/process.h"
+#include "shim/resolve.h"
+#include "shim/waits.h"
+
+namespace weft {
+namespace {
+
+// The call is the main job's own, and there is a core that wants to hear of it.
+[[gnu::always_inline]] inline bool observing() noexcept {
+  return level() == Level::observe && (thread_state.inside_nccl | thread_state.inside_core) == 0 &&
+         !in_nccl(__builtin_return_address(0));
+}
+
+[[gnu::always_inline]] inline bool learning() noexcept {
+  return level() != Level::pass && (thread_state.inside_nccl | thread_state.inside_core) == 0 &&
+         !in_nccl(__builtin_return_address(0));
+}
+
+// An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
+// Also for NCCL's allocations; not for those of our own threads.
+template <class Call>
+CUresult with_rescue(Call call) noexcept {
+  const CUresult result = call();
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || level() != Level::observe || thread_state.inside_core != 0) return result;
+  const int device = current_device();
+  if (device < 0) return result;
+  bool released = false;
+  {
+    Depth inside(thread_state.inside_core);
+    released = core()->rescue_memory(device);
+  }
+  return released ? call() : result;
+}
+
+void context_closing(int device) noexcept {
+  if (level() != Level::observe || thread_state.inside_core != 0) return;
+  if (device < 0 || device >= kMostDevices || !has_marker_words(device)) return;
+  set_marker_words(device, {});
+  Depth inside(thread_state.inside_core);
+  core()->context_closing(device);
+}
+
+void context_closing(CUcontext context) noexcept {
+  for (int device = 0; device < kMostDevices; ++device) {
+    if (has_marker_words(device) && context_of(device) == context) context_closing(device);
+  }
+}
+
+// A primary context dies with the last of the main job's references; others only look at it and let go.
+constinit std::atomic<std::int32_t> primary_references[kMostDevices]{};
+
+void primary_released(CUdevice device) noexcept {
+  if (level() == Level::pass || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
+  if (primary_references[device].fetch_sub(1, std::memory_order_acq_rel) <= 1) context_closing(device);
+}
+
+template <class Call>
+CUresult capture_begin(CUstream stream, bool per_thread, Call call) noexcept {
+  if (level() == Level::pass) return call();
+  capture_begins(stream, per_thread);
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) capture_ended(stream, per_thread);
+  return result;
+}
+
+bool is_in_capture(CUstream stream, bool per_thread) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUstream handle = stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
+  return real<Symbol::cuStreamIsCapturing>()(handle, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// An end that fails has ended the capture all the same, or has not (another thread's): the stream knows.
+template <class Call>
+CUresult capture_end(CUstream stream, bool per_thread, Call call) noexcept {
+  if (level() == Level::pass) return call();
+  const bool was_open = is_in_capture(stream, per_thread);
+  const CUresult result = call();
+  if (was_open && !is_in_capture(stream, per_thread)) capture_ended(stream, per_thread);
+  return result;
+}
+
+}  // namespace
+}  // namespace weft
+
+using namespace weft;
+
+extern "C" {
+
+CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
+  const CUresult result = real<Symbol::cuGetProcAddress>()(symbol, pfn, version, flags);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_address(*pfn);
+  return result;
+}
+
+CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult* status) {
+  const CUresult result = real<Symbol::cuGetProcAddress_v2>()(symbol, pfn, version, flags, status);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_address(*pfn);
+  return result;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
+  const auto call = real<Symbol::cuStreamWaitEvent>();
+  if (observing()) stream_waits(stream, false, event);
+  return call(stream, event, flags);
+}
+
+CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
+  const auto call = real<Symbol::cuStreamWaitEvent_ptsz>();
+  if (observing()) stream_waits(stream, true, event);
+  return call(stream, event, flags);
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  const CUresult result = real<Symbol::cuEventRecord>()(event, stream);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, false);
+  return result;
+}
+
+CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
+  const CUresult result = real<Symbol::cuEventRecord_ptsz>()(event, stream);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, true);
+  return result;
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
+  const CUresult result = real<Symbol::cuEventRecordWithFlags>()(event, stream, flags);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, false);
+  return result;
+}
+
+CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
+  const CUresult result = real<Symbol::cuEventRecordWithFlags_ptsz>()(event, stream, flags);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, true);
+  return result;
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  const auto call = real<Symbol::cuStreamSynchronize>();
+  const HostWait wait = observing() ? host_waits_for_stream(stream, false) : HostWait{};
+  const CUresult result = call(stream);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuStreamSynchronize_ptsz(CUstream stream) {
+  const auto call = real<Symbol::cuStreamSynchronize_ptsz>();
+  const HostWait wait = observing() ? host_waits_for_stream(stream, true) : HostWait{};
+  const CUresult result = call(stream);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuEventSynchronize(CUevent event) {
+  const auto call = real<Symbol::cuEventSynchronize>();
+  const HostWait wait = observing() ? host_waits_for_event(event) : HostWait{};
+  const CUresult result = call(event);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuCtxSynchronize(void) {
+  const auto call = real<Symbol::cuCtxSynchronize>();
+  const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
+  const CUresult result = call();
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext context) {
+  const auto call = real<Symbol::cuCtxSynchronize_v2>();
+  const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
+  const CUresult result = call(context);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
+  const CUresult result = real<Symbol::cuStreamCreate>()(stream, flags);
+  if (result == CUDA_SUCCESS && learning()) learn_stream(name_of(*stream, false));
+  return result;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  const CUresult result = real<Symbol::cuStreamCreateWithPriority>()(stream, flags, priority);
+  if (result == CUDA_SUCCESS && learning()) learn_stream(name_of(*stream, false));
+  return result;
+}
+
+CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned int flags, int priority) {
+  const CUresult result = real<Symbol::cuGreenCtxStreamCreate>()(stream, context, flags, priority);
+  if (result == CUDA_SUCCESS && learning()) learn_stream(name_of(*stream, false));
+  return result;
+}
+
+CUresult cuStreamDestroy(CUstream stream) {
+  const auto call = real<Symbol::cuStreamDestroy>();
+  if (level() != Level::pass) forget_stream(stream);
+  return call(stream);
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  const auto call = real<Symbol::cuStreamDestroy_v2>();
+  if (level() != Level::pass) forget_stream(stream);
+  return call(stream);
+}
+
+CUresult cuStreamBeginCapture(CUstream stream) {
+  const auto call = real<Symbol::cuStreamBeginCapture>();
+  return capture_begin(stream, false, [=] { return call(stream); });
+}
+
+CUresult cuStreamBeginCapture_ptsz(CUstream stream) {
+  const auto call = real<Symbol::cuStreamBeginCapture_ptsz>();
+  return capture_begin(stream, true, [=] { return call(stream); });
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCapture_v2>();
+  return capture_begin(stream, false, [=] { return call(stream, mode); });
+}
+
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCapture_v2_ptsz>();
+  return capture_begin(stream, true, [=] { return call(stream, mode); });
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
+                                     const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCaptureToGraph>();
+  return capture_begin(stream, false, [=] { return call(stream, graph, nodes, edges, count, mode); });
+}
+
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
+                                          const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCaptureToGraph_ptsz>();
+  return capture_begin(stream, true, [=] { return call(stream, graph, nodes, edges, count, mode); });
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  const auto call = real<Symbol::cuStreamEndCapture>();
+  return capture_end(stream, false, [=] { return call(stream, graph); });
+}
+
+CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
+  const auto call = real<Symbol::cuStreamEndCapture_ptsz>();
+  return capture_end(stream, true, [=] { return call(stream, graph); });
+}
+
+CUresult cuCtxDestroy(CUcontext context) {
+  const auto call = real<Symbol::cuCtxDestroy>();
+  context_closing(context);
+  return call(context);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  const auto call = real<Symbol::cuCtxDestroy_v2>();
+  context_closing(context);
+  return call(context);
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  const CUresult result = real<Symbol::cuDevicePrimaryCtxRetain>()(context, device);
+  if (result == CUDA_SUCCESS && level() != Level::pass && thread_state.inside_core == 0 && device < kMostDevices) {
+    primary_references[device].fetch_add(1, std::memory_order_acq_rel);
+  }
+  return result;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxRelease>();
+  primary_released(device);
+  return call(device);
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxRelease_v2>();
+  primary_released(device);
+  return call(device);
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxReset>();
+  context_closing(device);
+  return call(device);
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxReset_v2>();
+  context_closing(device);
+  return call(device);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
+  const auto call = real<Symbol::cuMemAlloc_v2>();
+  return with_rescue([=] { return call(pointer, bytes); });
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height, unsigned int element) {
+  const auto call = real<Symbol::cuMemAllocPitch_v2>();
+  return with_rescue([=] { return call(pointer, pitch, width, height, element); });
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t bytes, unsigned int flags) {
+  const auto call = real<Symbol::cuMemAllocManaged>();
+  return with_rescue([=] { return call(pointer, bytes, flags); });
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocAsync>();
+  return with_rescue([=] { return call(pointer, bytes, stream); });
+}
+
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocAsync_ptsz>();
+  return with_rescue([=] { return call(pointer, bytes, stream); });
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocFromPoolAsync>();
+  return with_rescue([=] { return call(pointer, bytes, pool, stream); });
+}
+
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocFromPoolAsync_ptsz>();
+  return with_rescue([=] { return call(pointer, bytes, pool, stream); });
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp* properties,
+                     unsigned long long flags) {
+  const auto call = real<Symbol::cuMemCreate>();
+  if (properties == nullptr || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    return call(handle, bytes, properties, flags);
+  }
+  return with_rescue([=] { return call(handle, bytes, properties, flags); });
+}
+
+}  // extern "C"

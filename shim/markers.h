@@ -1,0 +1,40 @@
+// Markers: a stream of the main job writes a ticket into a word of pinned host memory when it gets to that place.
+//
+// Enqueued by hooks on the main job's threads; the words are read by hooks and by the dispatcher. Never from a thread
+// of NCCL, never on a stream that is capturing (the caller asks first).
+#pragma once
+
+#include "shim/core_interface.h"
+#include "shim/real.h"
+
+namespace weft {
+
+inline constexpr int kMostDevices = 64;
+
+struct Stream;
+
+// The core hands the words over; null words take them back. The calling thread has the device's context current.
+void set_marker_words(int device, const MarkerWords& words) noexcept;
+
+// Markers can be enqueued on this device.
+bool has_marker_words(int device) noexcept;
+
+// The context the words were handed over in: the main job's primary context of the device.
+CUcontext context_of(int device) noexcept;
+
+// A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run).
+Ticket reserve_ticket(int device) noexcept;
+
+// Makes the stream write the ticket. False: the driver refused.
+bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept;
+
+// Both in one. 0: not enqueued, and counted as lost.
+Ticket enqueue_marker(Stream& stream) noexcept;
+
+// The marker ran (or was settled).
+bool reached(int device, Ticket ticket) noexcept;
+
+// Writes the word from the host: for a marker that was announced and can never be enqueued.
+void settle(int device, Ticket ticket) noexcept;
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+// What the hooks may do in this process, and what this thread is in the middle of.
+//
+// Read by every hook before anything else, on any thread: a few nanoseconds, no call. The words lie in a page that the
+// kernel clears in a child of fork(), so a child is a pass-through without being told.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace weft {
+
+enum class Level : std::uint32_t {
+  pass = 0,     // every hook is its real function: WEFT=off, a forked child, turned off, or nothing looked up yet
+  routed = 1,   // CUDA or NCCL is in use: streams and communicators are learned, nothing is recorded
+  observe = 2,  // the core runs: groups, waits and markers are recorded
+};
+
+struct ProcessPage {
+  std::atomic<std::uint32_t> level;
+  std::atomic<std::uint32_t> owner;  // 1 in the process that made the page
+};
+
+extern ProcessPage* process_page;  // before the first lookup of a hooked name: a page of zeroes
+
+[[gnu::always_inline]] inline Level level() noexcept {
+  ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
+  return static_cast<Level>(page->level.load(std::memory_order_relaxed));
+}
+
+struct OpenGroup;
+
+// At most 64 bytes: it takes from the surplus of static TLS that other libraries need.
+struct ThreadState {
+  OpenGroup* group;           // what the open NCCL group holds so far
+  std::uint32_t group_depth;  // ncclGroupStart minus ncclGroupEnd
+  std::uint32_t inside_nccl;  // depth of hooked NCCL calls
+  std::uint32_t inside_core;  // depth of calls into the core; never zero on its own threads
+  std::uint32_t number;       // counts the threads that use a per-thread default stream; 0: not yet counted
+};
+
+extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+// WEFT=off in the environment. Read when a hooked name is first looked up, never before.
+bool switched_off() noexcept;
+
+// Makes the page and goes from pass to routed, once, unless switched off.
+void start_routing() noexcept;
+
+void set_level(Level level) noexcept;
+bool in_owner_process() noexcept;
+
+// One line on stderr, "weft: " in front; by write(2).
+void say(const char* text, const char* more = "") noexcept;
+
+// Counts a depth up for the length of a scope.
+class Depth {
+ public:
+  explicit Depth(std::uint32_t& count) noexcept : count_(count) { ++count_; }
+  ~Depth() { --count_; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+
+ private:
+  std::uint32_t& count_;
+};
+
+}  // namespace weft

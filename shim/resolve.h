@@ -1,0 +1,27 @@
+// Routing: which answer of dlsym or cuGetProcAddress is replaced by a hook, and where the real functions are.
+//
+// An answer is replaced only when it *is* the address of the very symbol that a hook stands for; so version and stream
+// ABI are right by construction, and whatever we do not know goes through untouched. Any thread; wait-free after the
+// first lookup of a library; adopting one twice at the same time writes the same values.
+#pragma once
+
+#include "shim/real.h"
+
+namespace weft {
+
+// What the caller of cuGetProcAddress is to get for this address of the driver: a hook, or the address itself.
+void* route_address(void* address) noexcept;
+
+// True when the address lies in the NCCL that is hooked: its own threads and its own static runtime call from there.
+bool in_nccl(const void* address) noexcept;
+
+// dlsym past every hook of ours.
+void* real_dlsym(void* handle, const char* name) noexcept;
+
+// The real function of an exact driver name, for the core; nullptr: none.
+void* real_driver_symbol(const char* name) noexcept;
+
+// The object that `address` belongs to, as a handle for real_dlsym; nullptr when that is the main program.
+void* object_handle(const void* address) noexcept;
+
+}  // namespace weft

@@ -1,0 +1,105 @@
+// Who waits for a group; see waits.h.
+#include "shim/waits.h"
+
+#include "shim/capture.h"
+#include "shim/markers.h"
+#include "shim/notes.h"
+#include "shim/streams.h"
+
+namespace weft {
+namespace {
+
+// A marker that tells when the stream has come to this place. Nothing when it is capturing.
+Ticket mark(Stream& stream) noexcept {
+  if (is_capturing(stream)) return 0;
+  const Ticket ticket = enqueue_marker(stream);
+  if (ticket != 0) stream.marker.store(ticket, std::memory_order_relaxed);
+  return ticket;
+}
+
+void note_wait(EventKind kind, const Stream& stream, GroupId group, Ticket ticket) noexcept {
+  Event event = event_of(kind, stream.device.load(std::memory_order_relaxed));
+  event.stream = stream.id.load(std::memory_order_relaxed);
+  event.group = group;
+  event.ticket = ticket;
+  note(event);
+}
+
+// The default streams are never marked here: an operation on the legacy stream waits for all blocking streams and holds
+// them up, which the main job did not ask for.
+void mark_busy_streams(int device) noexcept {
+  for_each_explicit_stream(device, [device](Stream& stream) {
+    if (!reached(device, stream.marker.load(std::memory_order_relaxed))) return;
+    if (is_pending(stream.group.load(std::memory_order_acquire))) return;
+    const Ticket ticket = mark(stream);
+    if (ticket != 0) note_wait(EventKind::drain_issued, stream, 0, ticket);
+  });
+}
+
+HostWait begin_wait(int device, StreamId stream, GroupId group) noexcept {
+  mark_busy_streams(device);
+  Event event = event_of(EventKind::host_wait_begun, device);
+  event.stream = stream;
+  event.group = group;
+  note(event);
+  return {device, stream, group};
+}
+
+}  // namespace
+
+void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
+  const Stream* known = find_stream(name_of(stream, per_thread));
+  const GroupId group = known == nullptr ? 0 : known->group.load(std::memory_order_acquire);
+  map_event(event, group != 0 && is_pending(group) ? group : 0);
+}
+
+void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
+  const GroupId group = group_of_event(event);
+  if (group == 0 || !is_pending(group)) return;
+  Stream* waiting = learn_stream(name_of(stream, per_thread));
+  if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place_of(group).id) return;
+  // It waits for this group already, or will by then.
+  if (waiting->waited.load(std::memory_order_relaxed) == group) return;
+  const Ticket ticket = mark(*waiting);
+  if (ticket == 0) return;
+  waiting->waited.store(group, std::memory_order_relaxed);
+  note_wait(EventKind::wait_issued, *waiting, group, ticket);
+}
+
+HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
+  const StreamName name = name_of(stream, per_thread);
+  const Stream* known = find_stream(name);
+  const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
+  if (device < 0 || pending_group(device) == 0) return {};
+  if (known == nullptr) known = learn_stream(name);
+  if (known == nullptr) return {};
+  const GroupId group = known->group.load(std::memory_order_acquire);
+  return begin_wait(device, known->id.load(std::memory_order_relaxed), is_pending(group) ? group : 0);
+}
+
+HostWait host_waits_for_event(CUevent event) noexcept {
+  const GroupId group = group_of_event(event);
+  if (group != 0 && is_pending(group)) {
+    const GroupPlace place = place_of(group);
+    return begin_wait(place.device, place.id, group);
+  }
+  const int device = current_device();
+  return device < 0 || pending_group(device) == 0 ? HostWait{} : begin_wait(device, 0, 0);
+}
+
+HostWait host_waits_for_device() noexcept {
+  const int device = current_device();
+  if (device < 0) return {};
+  const GroupId group = pending_group(device);
+  return group == 0 ? HostWait{} : begin_wait(device, 0, group);
+}
+
+void host_wait_over(const HostWait& wait) noexcept {
+  if (wait.device < 0) return;
+  Event event = event_of(EventKind::host_wait_ended, wait.device);
+  event.stream = wait.stream;
+  event.group = wait.group;
+  note(event);
+}
+
+}  // namespace weft
