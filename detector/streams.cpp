@@ -92,6 +92,7 @@ void Streams::reach(Stream& stream, std::size_t marks) {
   for (; marks > 0; --marks) {
     stream.at = stream.ahead.front();
     stream.ahead.pop();
+    stream.arrived = false;
     if (stream.at.kind != Kind::start) continue;
     if (Group* group = groups_.find(stream.at.group)) group->started = true;
   }
@@ -179,13 +180,15 @@ bool Streams::opens_bubbles(const Stream& stream, const Group& group) const {
   return !group.send_only || stream.waits == 0 || !others_may_run(stream);
 }
 
-Streams::State Streams::state(const Stream& stream, Idleness& why) const {
+Streams::State Streams::state(Stream& stream, Idleness& why) const {
   const Role its_role = role(stream);
   const Mark& at = stream.at;
   const Group* group = groups_.find(at.group);
   if (its_role == Role::compute && group != nullptr && !group->done) {
     if (at.kind == Kind::wait) {
-      if (!at_group(*group)) return State::idle;
+      // Once there, it is blocked to the end: between two groups of the other stream nothing changes.
+      stream.arrived = stream.arrived || at_group(*group);
+      if (!stream.arrived) return State::idle;
       why = {group->id, Pattern::event_wait};
       return State::blocked;
     }
@@ -199,26 +202,34 @@ Streams::State Streams::state(const Stream& stream, Idleness& why) const {
   return draining ? State::busy : State::idle;
 }
 
-std::optional<GroupId> Streams::host_waits_for() const {
-  for (const HostWait& wait : host_waits_) {
-    if (const Group* group = groups_.find(wait.group); group != nullptr && !group->done && at_group(*group)) return group->id;
-    std::optional<GroupId> found;
-    for (const Stream& stream : streams_) {
-      if ((wait.stream != 0 && wait.stream != stream.id) || stream.groups.empty()) continue;
-      const Group* group = groups_.find(stream.groups.front());
-      if (group == nullptr || group->done || !at_group(*group)) continue;
-      // A receive explains more than the sends next to it.
-      if (!found || !group->send_only) found = group->id;
-      if (!group->send_only) break;
-    }
-    if (found) return found;
+// The group that best explains why the host waits; nullptr: nothing is pending that it waits for.
+const Group* Streams::awaited(const HostWait& wait) const {
+  if (const Group* group = groups_.find(wait.group); group != nullptr && !group->done) return group;
+  const Group* found = nullptr;
+  for (const Stream& stream : streams_) {
+    if ((wait.stream != 0 && wait.stream != stream.id) || stream.groups.empty()) continue;
+    const Group* group = groups_.find(stream.groups.front());
+    if (group == nullptr || group->done) continue;
+    // A receive explains more than the sends next to it.
+    if (!group->send_only) return group;
+    if (found == nullptr) found = group;
+  }
+  return found;
+}
+
+std::optional<GroupId> Streams::host_waits_for() {
+  for (HostWait& wait : host_waits_) {
+    const Group* group = awaited(wait);
+    if (group == nullptr) continue;
+    wait.arrived = wait.arrived || at_group(*group);
+    if (wait.arrived) return group->id;
   }
   return std::nullopt;
 }
 
-std::optional<Idleness> Streams::idleness() const {
+std::optional<Idleness> Streams::idleness() {
   std::optional<Idleness> found;
-  for (const Stream& stream : streams_) {
+  for (Stream& stream : streams_) {
     Idleness why;
     switch (state(stream, why)) {
       case State::busy:

@@ -37,7 +37,7 @@ class Streams {
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
 
-  std::optional<Idleness> idleness() const;
+  std::optional<Idleness> idleness();
 
   // A stream that nothing is heard of for so many groups no longer counts as busy.
   void set_patience(std::uint64_t groups) { patience_ = groups; }
@@ -64,10 +64,12 @@ class Streams {
     std::uint64_t waited_for = 0;           // its groups, by other streams
     std::uint64_t host_waited_for = 0;      // its groups, by the host
     bool sends_only = true;
+    bool arrived = false;                   // waits, and the group's stream had got to the group
   };
   struct HostWait {
     StreamId stream = 0;
     GroupId group = 0;
+    bool arrived = false;  // what it waits for had been got to
   };
 
   static constexpr std::size_t kMostStreams = 65536;
@@ -78,11 +80,12 @@ class Streams {
   void reach(Stream& stream, std::size_t marks);
   bool at_group(const Group& group) const;
   Role role(const Stream& stream) const;
-  State state(const Stream& stream, Idleness& why) const;
+  State state(Stream& stream, Idleness& why) const;
   bool opens_bubbles(const Stream& stream, const Group& group) const;
   bool others_may_run(const Stream& stream) const;
   bool runs_on(const Stream& stream) const;
-  std::optional<GroupId> host_waits_for() const;
+  std::optional<GroupId> host_waits_for();
+  const Group* awaited(const HostWait& wait) const;
 
   GroupTable& groups_;
   std::vector<std::uint32_t> place_;  // of a stream in streams_, plus 1; by id
