@@ -1,0 +1,84 @@
+// The simulated GPU of this process: takes commands, keeps logical time, runs kernels, copies and the rest.
+// Called by the API functions on any thread; its own thread ("simgpu") sleeps until the next event or a ring of the
+// doorbell. Under lock() nobody may call the driver API, block or do long work.
+//
+// Logical time: the engine computes when each thing happens and handles things in that order, even when its thread
+// wakes late. It never handles anything earlier than clock(), the time of the last thing it has handled.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/command.h"
+#include "engine/objects.h"
+#include "engine/settings.h"
+
+namespace simgpu {
+
+// What a host call would wait for on hardware. Names appear in hazard records as they are passed.
+enum class Drain {
+  spinning_kernels,  // until no spinning kernel is resident: allocation, lazy loading, first launch, stream creation
+  all_work,          // until the device is idle: cuMemFree, cuCtxDestroy, ...
+};
+
+class Engine {
+ public:
+  std::mutex& lock() { return lock_; }
+
+  // --- work ---------------------------------------------------------------------------------------------------------
+  // Everything that puts work on a stream goes through here. A capturing stream gets a graph node instead (capture.h).
+  CUresult submit(Stream& stream, Command command);
+
+  // --- waiting (without the lock) -----------------------------------------------------------------------------------
+  // Blocks until the condition holds; it is evaluated under the lock, after each step of the engine.
+  void wait(const std::function<bool()>& condition);
+  CUresult synchronize(Stream& stream);    // everything submitted so far; CUDA_SUCCESS or the sticky error
+  CUresult synchronize(Context& context);  // all streams of the context
+  CUresult query(Stream& stream);
+  // The strict adversary: waits as hardware would, says so in the log as a hazard when a spinning kernel is resident,
+  // and on stderr when it has waited for more than a second. `call` is the API function's name (static storage).
+  void wait_for_idle_device(Device& device, const char* call, Drain drain);
+
+  // --- objects ------------------------------------------------------------------------------------------------------
+  const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
+  Context* create_context(Device& device, unsigned flags, bool primary);
+  void destroy_context(Context& context);  // waits for its work
+  Stream* create_stream(Context& context, StreamKind kind, unsigned flags, int priority);
+  void destroy_stream(Stream& stream);  // retires the handle; pending work still runs
+  Event* create_event(Context& context, unsigned flags);
+  void destroy_event(Event& event);
+  CUresult query(Event& event);
+  CUresult synchronize(Event& event);
+  CUresult elapsed(Event& from, Event& to, float& milliseconds);
+
+  // --- memory accounting and faults ---------------------------------------------------------------------------------
+  // One call per allocation that the application asks for: counts it against SIMGPU_MEMORY and applies "alloc@N".
+  // False: answer CUDA_ERROR_OUT_OF_MEMORY.
+  bool take_memory(Device& device, std::size_t bytes);
+  void give_memory(Device& device, std::size_t bytes);
+  void poison(Context& context, CUresult error);  // a sticky error; all pending work of the device is dropped
+
+  // --- the rest -----------------------------------------------------------------------------------------------------
+  Time clock();  // logical time of the last thing handled
+  void ring();   // wakes the engine's thread and makes it look at spinning kernels
+  int doorbell_fd() const;
+  void log(Device& device, const std::string& json_object);
+  const Settings& settings() const { return settings_; }
+
+ private:
+  friend class EngineAccess;
+  std::mutex lock_;
+  Settings settings_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+// Valid between cuInit and the end of the process; never destroyed. API functions check ready() (api.h) first.
+Engine& engine();
+
+}  // namespace simgpu

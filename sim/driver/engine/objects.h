@@ -1,0 +1,99 @@
+// The objects behind the handles of the driver API: device, context, stream, event. Handles are validated with
+// slab<T>.find (slab.h). Fields marked [lock] are read and written under engine().lock() only.
+// Functions (CUfunction, CUkernel), modules, pools and graphs are declared by the files that own them.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/time.h"
+
+namespace simgpu {
+
+struct Context;
+struct Stream;
+struct StreamItem;
+class DeviceModel;
+
+// Owned by the capture code: a capture in progress, and the place in a captured graph that an event stands for.
+struct Capture;
+struct CapturedPoint;
+
+struct Device {
+  int ordinal = 0;
+  std::unique_ptr<DeviceModel> model;  // [lock]
+  Context* primary = nullptr;          // [lock] null until first retained
+  int primary_references = 0;          // [lock]
+  unsigned primary_flags = 0;          // [lock]
+
+  std::atomic<std::size_t> memory_used{0};
+  std::atomic<std::size_t> memory_peak{0};
+};
+
+struct HardwareQueue {
+  StreamItem* head = nullptr;  // [lock] the next to issue; nothing behind it can issue before
+  StreamItem* tail = nullptr;  // [lock]
+  Time poke_at = Time::max();  // [lock] a timer looks at the head then
+};
+
+struct Context {
+  Device* device = nullptr;
+  uint64_t id = 0;
+  unsigned flags = 0;
+  unsigned api_version = 3020;
+  bool is_primary = false;
+  bool destroyed = false;                     // [lock]
+  std::atomic<CUresult> error{CUDA_SUCCESS};  // sticky: every later call returns it
+  Stream* legacy = nullptr;
+  std::vector<Stream*> streams;       // [lock] all, the default streams too
+  std::vector<HardwareQueue> queues;  // [lock]
+  unsigned next_queue = 0;            // [lock]
+  uint64_t next_sequence = 1;         // [lock] numbers the commands of the legacy stream and of blocking streams
+  std::size_t limits[16] = {};
+};
+
+enum class StreamKind : uint8_t { explicit_blocking, explicit_non_blocking, legacy, per_thread };
+
+struct Stream {
+  Context* context = nullptr;
+  StreamKind kind = StreamKind::explicit_blocking;
+  unsigned flags = 0;
+  int priority = 0;  // [lock] 0 is the lowest, negative is higher
+  uint64_t id = 0;
+  HardwareQueue* queue = nullptr;
+  StreamItem* head = nullptr;   // [lock] the oldest command that has not finished
+  StreamItem* tail = nullptr;   // [lock]
+  uint64_t submitted = 0;       // [lock] commands so far
+  uint64_t completed = 0;       // [lock]
+  Time last_end = Time::min();  // [lock] logical end of the last finished command
+  bool destroyed = false;       // [lock] the handle is gone; released when the last command has finished
+  Capture* capture = nullptr;   // [lock] set by the capture code
+  unsigned sync_policy = 0;     // CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, stored only
+  CUlaunchMemSyncDomainMap mem_sync_domain_map{};
+  unsigned mem_sync_domain = 0;
+
+  bool blocking() const { return kind != StreamKind::explicit_non_blocking && kind != StreamKind::legacy; }
+  bool idle() const { return head == nullptr; }
+};
+
+// One cuEventRecord. Reference counted under the engine's lock; pooled, so that recording does not allocate.
+class EventRecord {
+ public:
+  bool done = false;
+  Time at{};
+  uint32_t references = 0;
+  EventRecord* next_free = nullptr;
+};
+
+struct Event {
+  Context* context = nullptr;
+  unsigned flags = 0;
+  EventRecord* last = nullptr;              // [lock] null: never recorded, which counts as finished
+  std::shared_ptr<CapturedPoint> captured;  // [lock] set by the capture code; replaces `last` while set
+};
+
+}  // namespace simgpu

@@ -1,0 +1,48 @@
+// The SIMGPU_ environment variables, read once by cuInit. Values are final for the process. Never calls into the
+// driver.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/time.h"
+
+namespace simgpu {
+
+struct Faults {
+  std::optional<uint64_t> failing_allocation;
+  std::optional<uint64_t> failing_launch;
+  int failing_launch_code = 700;  // CUDA_ERROR_ILLEGAL_ADDRESS
+  std::optional<uint64_t> deadly_launch;
+  double jitter = 0;  // 0.05: every duration is off by up to 5 %
+  double slowdown = 1;
+};
+
+struct Settings {
+  int devices = 1;
+  unsigned multiprocessors = 132;
+  std::size_t memory = std::size_t{16} << 30;
+  double flops = 1.5e9;
+  double bandwidth = 4e9;       // device memory, bytes per second
+  double host_bandwidth = 2e9;  // each copy engine
+  double time_scale = 1;
+  Duration launch_latency = std::chrono::microseconds(3);  // from the host call to the earliest start
+  Duration dependency_gap = std::chrono::microseconds(1);  // between dependent commands
+  Duration copy_latency = std::chrono::microseconds(2);    // of each copy
+  Duration block_time = std::chrono::microseconds(5);      // of a block of a kernel without a cost
+  unsigned connections = 8;                                // CUDA_DEVICE_MAX_CONNECTIONS
+  bool stall_on_hazard = true;
+  bool launch_blocking = false;  // CUDA_LAUNCH_BLOCKING
+  bool eager_loading = false;    // CUDA_MODULE_LOADING=EAGER
+  uint64_t seed = 1;
+  std::string log_directory;
+  std::string kernel_libraries;
+  Faults faults;
+};
+
+// Says on stderr what it does not understand, once, and goes on with the default.
+Settings read_settings();
+
+}  // namespace simgpu
