@@ -58,10 +58,10 @@ class Engine {
   CUresult elapsed(Event& from, Event& to, float& milliseconds);
 
   // --- memory accounting and faults ---------------------------------------------------------------------------------
-  // One call per allocation that the application asks for: counts it against SIMGPU_MEMORY and applies "alloc@N".
-  // False: answer CUDA_ERROR_OUT_OF_MEMORY.
-  bool take_memory(Device& device, std::size_t bytes);
-  void give_memory(Device& device, std::size_t bytes);
+  // One call per allocation that the application asks for; true: answer CUDA_ERROR_OUT_OF_MEMORY ("alloc@N").
+  bool allocation_fault();
+  // After an allocation or free: the device's total goes into the log.
+  void note_memory(Device& device);
   void poison(Context& context, CUresult error);  // a sticky error; all pending work of the device is dropped
 
   // --- the rest -----------------------------------------------------------------------------------------------------

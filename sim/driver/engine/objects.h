@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/time.h"
+#include "memory/capacity.h"
 
 namespace simgpu {
 
@@ -24,13 +25,17 @@ struct Capture;
 struct CapturedPoint;
 
 struct Device {
-  int ordinal = 0;
+  Device(int number, std::size_t bytes);
+  ~Device();
+
+  const int ordinal;
   std::unique_ptr<DeviceModel> model;  // [lock]
   Context* primary = nullptr;          // [lock] null until first retained
   int primary_references = 0;          // [lock]
   unsigned primary_flags = 0;          // [lock]
 
-  std::atomic<std::size_t> memory_used{0};
+  Capacity memory;  // charged by every allocation on the device
+};
   std::atomic<std::size_t> memory_peak{0};
 };
 
