@@ -83,10 +83,11 @@ class Detector::Implementation {
   void report(FindingKind kind);
   void anomaly(const char* text);
 
-  // The length of a bubble that closed before any rhythm was known.
+  // A bubble that closed: it may turn out to belong to a rhythm that is found later.
   struct Remembered {
     std::uint64_t position = 0;
     Duration length{};
+    std::uint32_t table = 0;  // that has its length already
   };
 
   GroupTable groups_;
@@ -146,15 +147,16 @@ void Detector::Implementation::dispatch(const Event& event) {
 
 void Detector::Implementation::group_issued(const Event& event) {
   const std::uint64_t position = rhythm_.size();
-  const Rhythm::Change change = rhythm_.observe(event.summary.signature);
+  const GroupSummary& summary = event.summary;
+  const bool collective = summary.collectives > 0 && summary.sends == 0 && summary.receives == 0;
+  const Rhythm::Change change = rhythm_.observe(summary.signature, collective);
   if (change == Rhythm::Change::lost) {
     report(FindingKind::rhythm_lost);
     findings_.back().period = rhythm_.lost_period();
     iterations_.rhythm_lost();
     table_ = 0;
   }
-  const GroupSummary& summary = event.summary;
-  iterations_.group_issued(rhythm_, event.time, summary.collectives > 0 && summary.sends == 0 && summary.receives == 0);
+  iterations_.group_issued(rhythm_, event.time);
   Group& group = groups_.insert(group_of(event, position));
   if (change == Rhythm::Change::found) rhythm_found();
   else place(group);
@@ -167,21 +169,25 @@ void Detector::Implementation::rhythm_found() {
   iterations_.rhythm_found(rhythm_);
   table_ = slots_.table_for(iterations_.key(), rhythm_.period());
   groups_.for_each_pending([&](Group& group) { place(group); });
-  for (; !remembered_.empty(); remembered_.pop()) {
-    const Remembered& bubble = remembered_.front();
-    slots_.add(table_, iterations_.place(bubble.position).ordinal, bubble.length);
+  for (std::size_t i = 0; i < remembered_.size(); ++i) {
+    Remembered& bubble = remembered_[i];
+    const Place place = iterations_.place(bubble.position);
+    if (place.ordinal < 0 || bubble.table == table_) continue;
+    slots_.add(table_, place.ordinal, bubble.length);
+    bubble.table = table_;
   }
   report(FindingKind::rhythm_found);
   findings_.back().period = rhythm_.period();
 }
 
 void Detector::Implementation::place(Group& group) const {
-  if (table_ == 0 || group.table != 0) return;
+  if (table_ == 0) return;
   const Place place = iterations_.place(group.position);
   if (place.ordinal < 0) return;
   group.slot.ordinal = place.ordinal;
   group.iteration = place.iteration;
   group.ends_iteration = place.ends_iteration;
+  group.counts = rhythm_.sure();
   group.table = table_;
 }
 
@@ -202,7 +208,7 @@ void Detector::Implementation::finish(Group& group) {
   update_bubble();
   const std::optional<Iteration> ended =
       iterations_.group_done(group.position, {group.slot.ordinal, group.iteration, group.ends_iteration}, now_);
-  if (!ended) return;
+  if (!ended || !group.counts) return;
   report(FindingKind::iteration_ended);
   findings_.back().iteration = *ended;
 }
@@ -257,8 +263,9 @@ void Detector::Implementation::close() {
   findings_.back().bubble = bubble;
   iterations_.bubble_closed(length);
   const Group* group = groups_.find(bubble.group);
-  if (group != nullptr && group->table != 0) slots_.add(group->table, group->slot.ordinal, length);
-  else if (group != nullptr) remembered_.push({group->position, length});
+  if (group == nullptr) return;
+  slots_.add(group->table, group->slot.ordinal, length);
+  remembered_.push({group->position, length, group->table});
 }
 
 void Detector::Implementation::report(FindingKind kind) {

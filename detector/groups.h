@@ -21,6 +21,7 @@ struct Group {
   bool done = false;
   bool send_only = false;
   bool ends_iteration = false;
+  bool counts = false;       // the iteration it ends is reported
   Cause cause = Cause::unknown;
   Slot slot{};
   std::uint64_t position = 0;   // in the sequence of groups

@@ -9,11 +9,11 @@ namespace weft {
 
 Iterations::Iterations(std::size_t longest_period) : entries_(std::bit_ceil(2 * longest_period + 2)) {}
 
-void Iterations::group_issued(const Rhythm& rhythm, TimePoint issued, bool collective_only) {
+void Iterations::group_issued(const Rhythm& rhythm, TimePoint issued) {
   // While the rhythm is known two iterations are enough; otherwise everything may turn out to be one.
   const std::size_t enough = 2 * std::size_t{rhythm.period()} + 1024;
   while (rhythm.period() != 0 && entries_.size() >= enough) entries_.pop();
-  entries_.push({issued, TimePoint{}, collective_only});
+  entries_.push({issued, TimePoint{}});
   size_ = rhythm.size();
 }
 
@@ -44,8 +44,7 @@ std::uint64_t Iterations::choose_beginning(const Rhythm& rhythm) {
       longest_gap = gap;
       after_gap = i + 1;
     }
-    const Entry* e = entry(i);
-    const bool once = e != nullptr && e->collective_only && count[rhythm.signature(i)] == 1;
+    const bool once = rhythm.is_collective(i) && count[rhythm.signature(i)] == 1;
     if (!once || (after_collective && gap < collective_gap)) continue;
     collective_gap = gap;
     after_collective = i + 1;

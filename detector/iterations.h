@@ -26,7 +26,7 @@ class Iterations {
   explicit Iterations(std::size_t longest_period);
 
   // Each issued group, in order, after the rhythm has taken it.
-  void group_issued(const Rhythm& rhythm, TimePoint issued, bool collective_only);
+  void group_issued(const Rhythm& rhythm, TimePoint issued);
   // After the call above for the same group. `key` of what one iteration consists of, from its beginning on.
   void rhythm_found(const Rhythm& rhythm);
   void rhythm_lost();
@@ -45,7 +45,6 @@ class Iterations {
   struct Entry {
     TimePoint issued{};
     TimePoint done{};  // 0: not yet
-    bool collective_only = false;
   };
   struct Expected {
     std::int32_t ordinal;

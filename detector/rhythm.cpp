@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
 constexpr std::size_t kFirstHistory = 1024;
-constexpr std::uint64_t kShortestRun = 4;
+constexpr std::uint64_t kShortestUnanchoredRun = 24;
+constexpr std::uint64_t kLongRun = 1024;
 constexpr std::uint64_t kLongestRefusal = 4096;
 
 std::uint64_t mix(std::uint64_t x) {
@@ -29,7 +30,8 @@ Rhythm::Rhythm(std::size_t longest_period)
   rebuild_windows();
 }
 
-Rhythm::Change Rhythm::observe(std::uint64_t signature) {
+Rhythm::Change Rhythm::observe(std::uint64_t given, bool collective) {
+  const std::uint64_t signature = (mix(given) & ~std::uint64_t{1}) | (collective ? 1 : 0);
   append(signature);
   const std::uint64_t last = size_ - 1;
   if (locked_) {
@@ -125,15 +127,42 @@ void Rhythm::start_candidate(std::uint64_t distance) {
   content_ = 0;
 }
 
-// Two full repeats, and not a run that has already turned out to be a piece of something longer: its content is known
-// from a run that broke, and it has not yet lasted longer than that.
+// Two full repeats when a collective marks the iteration, else three; and not a run that has already turned out to be a
+// piece of something longer: its content is known from a run that broke, and it has not yet lasted longer than that.
 bool Rhythm::may_lock() {
   const std::uint64_t length = size_ - run_begin_;
-  if (length < 2 * std::uint64_t{period_} || length < kShortestRun) return false;
-  if (content_ == 0) content_ = hash_of_period();
+  const std::uint64_t period = period_;
+  if (length < 2 * period) return false;
+  if (content_ == 0) {
+    content_ = hash_of_period();
+    anchored_ = holds_single_collective();
+  }
+  if (!anchored_ && length < std::max(3 * period, kShortestUnanchoredRun)) return false;
   return std::none_of(broken_.begin(), broken_.end(), [&](const Broken& b) {
     return b.content == content_ && b.period == period_ && length <= b.length && size_ < b.until;
   });
+}
+
+bool Rhythm::sure() const {
+  const std::uint64_t length = size_ - run_begin_;
+  if (!locked_ || anchored_) return locked_;
+  const std::uint64_t piece = longest_piece(period_);
+  return (piece >= kShortestUnanchoredRun && length >= 2 * piece) ||
+         (length >= kLongRun && length >= 4 * std::uint64_t{period_});
+}
+
+bool Rhythm::holds_single_collective() const {
+  std::vector<std::uint64_t> collectives;
+  for (std::uint64_t i = size_ - period_; i < size_; ++i)
+    if (is_collective(i)) collectives.push_back(signature(i));
+  std::sort(collectives.begin(), collectives.end());
+  if (period_ < 2) return false;
+  for (std::size_t i = 0; i < collectives.size(); ++i) {
+    const bool as_before = i > 0 && collectives[i - 1] == collectives[i];
+    const bool as_after = i + 1 < collectives.size() && collectives[i + 1] == collectives[i];
+    if (!as_before && !as_after) return true;
+  }
+  return false;
 }
 
 void Rhythm::run_ended() {
@@ -142,19 +171,25 @@ void Rhythm::run_ended() {
   lost_period_ = period;
   period_ = 0;
   if (length < 2 * std::uint64_t{period} || content_ == 0) return;
-  // A rhythm that outlasted twice the longest piece, or repeated so often, was an iteration: it may come back at once.
-  std::uint64_t longest_piece = 0;
   Broken* same = nullptr;
-  for (Broken& b : broken_) {
+  for (Broken& b : broken_)
     if (b.content == content_ && b.period == period) same = &b;
-    else if (b.period < period) longest_piece = std::max(longest_piece, b.length);
-  }
+  // A rhythm that outlasted twice the longest piece, or repeated so often, was an iteration: it may come back at once.
+  const std::uint64_t piece = longest_piece(period);
   const std::uint64_t repeats = length / period;
-  const bool iteration = (longest_piece > 0 && length >= 2 * longest_piece) || (period >= 8 && repeats >= 16) || repeats >= 512;
+  const bool iteration = (piece > 0 && length >= 2 * piece) || (period >= 8 && repeats >= 16) || repeats >= 512;
   if (iteration && same == nullptr) return;
   if (same == nullptr) same = &broken_[next_broken_++ % broken_.size()];
   *same = {content_, std::max(length, same->content == content_ ? same->length : 0),
            size_ + std::min(4 * length, kLongestRefusal), period};
+}
+
+// Of the runs of a shorter period that broke off.
+std::uint64_t Rhythm::longest_piece(std::uint32_t period) const {
+  std::uint64_t longest = 0;
+  for (const Broken& b : broken_)
+    if (b.period < period) longest = std::max(longest, b.length);
+  return longest;
 }
 
 std::uint64_t Rhythm::hash_of_period() const {

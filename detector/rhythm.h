@@ -18,8 +18,8 @@ class Rhythm {
 
   explicit Rhythm(std::size_t longest_period);
 
-  // Takes the next signature; its position is what size() was.
-  Change observe(std::uint64_t signature);
+  // Takes the next group; its position is what size() was. `collective`: it holds collectives only.
+  Change observe(std::uint64_t signature, bool collective);
 
   std::uint64_t size() const { return size_; }
   std::uint32_t period() const { return locked_ ? period_ : 0; }
@@ -27,8 +27,12 @@ class Rhythm {
   // hash that does not depend on where the period is thought to begin.
   std::uint64_t run_begin() const { return run_begin_; }
   std::uint64_t content() const { return content_; }
+  // Whether the period can hardly be a piece of the iteration: a collective occurs in it once, or it has gone on for long.
+  bool sure() const;
   std::uint32_t lost_period() const { return lost_period_; }
+  // Not what observe() was given, but equal where that was equal.
   std::uint64_t signature(std::uint64_t position) const { return history_[position & (history_.size() - 1)]; }
+  bool is_collective(std::uint64_t position) const { return (signature(position) & 1) != 0; }
   // The oldest position whose signature is still known.
   std::uint64_t oldest() const {
     return size_ > history_.size() + known_from_ ? size_ - history_.size() : known_from_;
@@ -65,6 +69,8 @@ class Rhythm {
   bool may_lock();
   void run_ended();
   std::uint64_t hash_of_period() const;
+  bool holds_single_collective() const;
+  std::uint64_t longest_piece(std::uint32_t period) const;
 
   std::size_t longest_history_;
   std::vector<std::uint64_t> history_;
@@ -75,6 +81,7 @@ class Rhythm {
   std::uint32_t period_ = 0;  // of the run that is followed; 0: none
   std::uint64_t run_begin_ = 0;
   std::uint64_t content_ = 0;  // of the run; 0: not computed yet
+  bool anchored_ = false;      // once a period a collective occurs that occurs only once
   std::uint32_t lost_period_ = 0;
   bool locked_ = false;
   std::array<Window, kWindows.size()> windows_;
