@@ -1,0 +1,57 @@
+// What the kernels of the example fill jobs do and cost on the simulated GPU. See sim/include/simgpu/kernels.h.
+#include "matmul_values.h"
+#include "simgpu/kernels.h"
+
+namespace {
+
+constexpr float kDamping = 0.85F;
+
+void generate(const simgpu_launch&, const unsigned* seed, float* a, float* b, int size) {
+  for (int i = 0; i < size * size; ++i) {
+    a[i] = fill::value_of_a(*seed, static_cast<unsigned>(i));
+    b[i] = fill::value_of_b(*seed, static_cast<unsigned>(i));
+  }
+}
+simgpu_cost generate_cost(const simgpu_launch&, const unsigned*, float*, float*, int size) {
+  return {10.0 * size * size, 8.0 * size * size};
+}
+
+void product(const simgpu_launch&, const float* a, const float* b, float* c, int size) {
+  for (int row = 0; row < size; ++row) {
+    float* out = c + row * size;
+    for (int column = 0; column < size; ++column) out[column] = 0;
+    for (int k = 0; k < size; ++k) {
+      const float factor = a[row * size + k];
+      for (int column = 0; column < size; ++column) out[column] += factor * b[k * size + column];
+    }
+  }
+}
+simgpu_cost product_cost(const simgpu_launch&, const float*, const float*, float*, int size) {
+  return {2.0 * size * size * size, 12.0 * size * size};
+}
+
+void pagerank(const simgpu_launch&, const int* first, const int* sources, const float* inverse_degree,
+              const float* teleport, const float* rank_in, float* rank_out, int vertices) {
+  for (int v = 0; v < vertices; ++v) {
+    float sum = 0;
+    for (int edge = first[v]; edge < first[v + 1]; ++edge) sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
+    rank_out[v] = (1.0F - kDamping) * teleport[v] + kDamping * sum;
+  }
+}
+simgpu_cost pagerank_cost(const simgpu_launch&, const int* first, const int*, const float*, const float*, const float*,
+                          float*, int vertices) {
+  const double edges = first[vertices];
+  return {2.0 * edges + 3.0 * vertices, 12.0 * edges + 12.0 * vertices};
+}
+
+constexpr simgpu_kernel kKernels[] = {
+    simgpu::kernel<generate, generate_cost>("fill_generate"),
+    simgpu::kernel<product, product_cost>("fill_product"),
+    simgpu::kernel<pagerank, pagerank_cost>("fill_pagerank"),
+};
+
+constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), 3, kKernels};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) { return &kList; }

@@ -1,0 +1,39 @@
+// Command line of the trainer: what is trained, how it is cut into stages and in which order the stages work.
+// Read once at start by every rank and by the launcher.
+#pragma once
+
+#include <string>
+
+namespace trainer {
+
+enum class ScheduleKind { gpipe, one_f_one_b, interleaved };
+
+// How a stage waits for what it receives; the three ways that frameworks have.
+enum class WaitKind {
+  event,      // a stream of its own for communication, the compute stream waits for its events (PyTorch)
+  in_stream,  // receives on the compute stream itself (plain NCCL programs)
+  host,       // the host synchronises the device after each receive (Megatron-LM)
+};
+
+struct Options {
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  WaitKind wait = WaitKind::event;
+  int microbatches = 8;
+  int iterations = 40;
+  int chunks = 2;  // model chunks per rank, interleaved schedule only
+  int layers_per_chunk = 1;
+  int hidden = 64;
+  int heads = 4;
+  int sequence = 32;
+  int batch = 4;  // sequences in one microbatch
+  float learning_rate = 3e-3F;
+  unsigned seed = 1;
+  int launch = 0;       // start that many ranks on this machine; 0: this process is one rank
+  std::string text;     // file whose characters are learned
+  std::string report;   // directory for rank<r>.json; "": none
+};
+
+// Parses argv. Prints the help text or one line about what is wrong and ends the process when it cannot go on.
+Options parse_command_line(int argc, char** argv);
+
+}  // namespace trainer
