@@ -146,9 +146,7 @@ bool Rhythm::may_lock() {
 bool Rhythm::sure() const {
   const std::uint64_t length = size_ - run_begin_;
   if (!locked_ || anchored_) return locked_;
-  const std::uint64_t piece = longest_piece(period_);
-  return (piece >= kShortestUnanchoredRun && length >= 2 * piece) ||
-         (length >= kLongRun && length >= 4 * std::uint64_t{period_});
+  return length >= kLongRun && length >= 4 * std::uint64_t{period_};
 }
 
 bool Rhythm::holds_single_collective() const {
@@ -174,22 +172,25 @@ void Rhythm::run_ended() {
   Broken* same = nullptr;
   for (Broken& b : broken_)
     if (b.content == content_ && b.period == period) same = &b;
-  // A rhythm that outlasted twice the longest piece, or repeated so often, was an iteration: it may come back at once.
-  const std::uint64_t piece = longest_piece(period);
+  // What holds the pieces, or has repeated so often, was an iteration: it may come back at once.
   const std::uint64_t repeats = length / period;
-  const bool iteration = (piece > 0 && length >= 2 * piece) || (period >= 8 && repeats >= 16) || repeats >= 512;
+  const bool iteration = anchored_ || holds_pieces(period) || (period >= 8 && repeats >= 16) || repeats >= 512;
   if (iteration && same == nullptr) return;
   if (same == nullptr) same = &broken_[next_broken_++ % broken_.size()];
   *same = {content_, std::max(length, same->content == content_ ? same->length : 0),
            size_ + std::min(4 * length, kLongestRefusal), period};
 }
 
-// Of the runs of a shorter period that broke off.
-std::uint64_t Rhythm::longest_piece(std::uint32_t period) const {
-  std::uint64_t longest = 0;
-  for (const Broken& b : broken_)
-    if (b.period < period) longest = std::max(longest, b.length);
-  return longest;
+// Whether runs broke off, and each of them may lie within an iteration of this period. A run that is a piece of an
+// iteration is not much longer than it, by less than its own period.
+bool Rhythm::holds_pieces(std::uint32_t period) const {
+  bool any = false;
+  for (const Broken& b : broken_) {
+    if (b.content == 0) continue;
+    if (b.period >= period || b.length >= std::uint64_t{period} + b.period) return false;
+    any = any || b.length >= kShortestUnanchoredRun;
+  }
+  return any;
 }
 
 std::uint64_t Rhythm::hash_of_period() const {

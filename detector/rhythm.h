@@ -70,7 +70,7 @@ class Rhythm {
   void run_ended();
   std::uint64_t hash_of_period() const;
   bool holds_single_collective() const;
-  std::uint64_t longest_piece(std::uint32_t period) const;
+  bool holds_pieces(std::uint32_t period) const;
 
   std::size_t longest_history_;
   std::vector<std::uint64_t> history_;
