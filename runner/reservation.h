@@ -1,0 +1,69 @@
+// Memory of the fill job: one device allocation with a hard cap, made at a quiet time, and pinned host memory.
+//
+// Created, saved, restored and released on threads of the main job inside the core's services, never in a bubble. The
+// cap cannot be passed because nothing is ever allocated after the constructor: allocate() only hands out parts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runner/driver.h"
+
+namespace weft {
+
+// Offsets into a block of fixed size, 256-byte aligned, never given back one by one.
+class BumpAllocator {
+ public:
+  static constexpr std::uint64_t alignment = 256;
+
+  explicit BumpAllocator(std::uint64_t capacity) : capacity_(capacity) {}
+  // Nothing when it does not fit, or when `bytes` is 0.
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
+  std::uint64_t capacity() const { return capacity_; }
+  std::uint64_t used() const { return used_; }
+
+ private:
+  std::uint64_t capacity_;
+  std::uint64_t used_ = 0;
+};
+
+class Reservation {
+ public:
+  // The context of the device is current, here and in all functions below. Throws SetUpError.
+  Reservation(const Driver& driver, std::uint64_t cap);
+  ~Reservation();
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+  CUdeviceptr allocate(std::uint64_t bytes);  // 0 when it does not fit
+  void* allocate_host(std::size_t bytes);     // nullptr when it cannot be had
+
+  std::uint64_t cap() const { return bump_.capacity(); }
+  std::uint64_t used() const { return bump_.used(); }
+  std::uint64_t reserved() const { return base_ == 0 ? 0 : bump_.capacity(); }
+  std::uint64_t refused() const { return refused_; }  // size of the first allocation that did not fit, 0: none
+
+  // What the job's memory holds, so that trial runs of its unit can be undone. Both throw SetUpError.
+  void save();
+  void restore();
+
+  void release() noexcept;  // gives the memory back, once; nothing uses it any more
+
+ private:
+  struct HostBlock {
+    void* address;
+    std::size_t bytes;
+    std::vector<std::byte> saved;
+  };
+
+  const Driver& driver_;
+  BumpAllocator bump_;
+  CUdeviceptr base_ = 0;
+  std::uint64_t refused_ = 0;
+  std::vector<HostBlock> host_;
+  std::vector<std::byte> saved_;
+};
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+// Totals of a rank.
+#include "runner/accounts.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+TimePoint at(Duration time) { return TimePoint{} + time; }
+
+Event event(EventKind kind, Duration time) {
+  Event made{};
+  made.kind = kind;
+  made.time = at(time);
+  return made;
+}
+
+Finding bubble(Duration opened, Duration closed) {
+  Finding finding;
+  finding.kind = FindingKind::bubble_closed;
+  finding.bubble.opened = at(opened);
+  finding.bubble.closed = at(closed);
+  return finding;
+}
+
+Finding iteration(Duration length) {
+  Finding finding;
+  finding.kind = FindingKind::iteration_ended;
+  finding.iteration.started = at(1ms);
+  finding.iteration.ended = at(1ms + length);
+  return finding;
+}
+
+TEST(Accounts, TheWindowIsFromTheFirstGroupToTheEndOfTheLast) {
+  Accounts accounts;
+  accounts.note(event(EventKind::group_issued, 3ms));
+  accounts.note(event(EventKind::group_issued, 5ms));
+  accounts.note(event(EventKind::group_done, 9ms));
+  accounts.note(event(EventKind::host_wait_ended, 11ms));
+  const TraceSummary summary = accounts.summary(0);
+  EXPECT_EQ(summary.window_begin, at(3ms));
+  EXPECT_EQ(summary.window_end, at(9ms));
+}
+
+TEST(Accounts, AddsUpBubblesAndSlices) {
+  Accounts accounts;
+  accounts.note(bubble(1ms, 3ms));
+  accounts.note(bubble(4ms, 5ms));
+  SliceRecord slice;
+  slice.alone = 200us;
+  accounts.note(slice);
+  slice.unit_done = true;
+  slice.correct = 0;
+  accounts.note(slice);
+  slice.correct = -1;
+  accounts.note(slice);
+  const TraceSummary summary = accounts.summary(4);
+  EXPECT_EQ(summary.bubbles, 2U);
+  EXPECT_EQ(summary.idle, Duration(3ms));
+  EXPECT_EQ(summary.slices, 3U);
+  EXPECT_EQ(summary.filled, Duration(600us));
+  EXPECT_EQ(summary.fill_units, 2U);
+  EXPECT_EQ(summary.fill_units_wrong, 1U);
+  EXPECT_EQ(summary.dropped_records, 4U);
+  EXPECT_FALSE(summary.filling_stopped);
+}
+
+TEST(Accounts, TheMedianIsOfTheIterations) {
+  Accounts accounts;
+  for (const Duration length : {Duration(9ms), Duration(1ms), Duration(2ms)}) accounts.note(iteration(length));
+  EXPECT_EQ(accounts.summary(0).iterations, 3U);
+  EXPECT_EQ(accounts.summary(0).iteration_median, Duration(2ms));
+}
+
+TEST(Accounts, ALongRunForgetsItsFirstIterations) {
+  Accounts accounts;
+  for (int number = 0; number < 4096; ++number) accounts.note(iteration(1ms));
+  for (int number = 0; number < 4096; ++number) accounts.note(iteration(2ms));
+  EXPECT_EQ(accounts.summary(0).iterations, 8192U);
+  EXPECT_EQ(accounts.summary(0).iteration_median, Duration(2ms));
+}
+
+TEST(Accounts, TheFirstReasonToStopStays) {
+  Accounts accounts;
+  accounts.filling_stopped("first");
+  accounts.filling_stopped("second");
+  EXPECT_TRUE(accounts.summary(0).filling_stopped);
+  EXPECT_STREQ(accounts.summary(0).reason, "first");
+}
+
+}  // namespace
+}  // namespace weft

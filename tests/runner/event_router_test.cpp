@@ -1,0 +1,64 @@
+// One ring, several devices.
+#include "runner/event_router.h"
+
+#include <gtest/gtest.h>
+
+#include "shim/ring.h"
+
+namespace weft {
+namespace {
+
+Event event(EventKind kind, int device, GroupId group = 0) {
+  Event made{};
+  made.kind = kind;
+  made.device = device;
+  made.group = group;
+  return made;
+}
+
+struct EventRouterTest : ::testing::Test {
+  std::unique_ptr<EventRing> ring = std::make_unique<EventRing>();
+  EventRouter router{*ring};
+  std::vector<Event> drained;
+
+  std::vector<GroupId> drain(int device) {
+    drained.clear();
+    router.drain(device, drained);
+    std::vector<GroupId> groups;
+    for (const Event& each : drained) groups.push_back(each.group);
+    return groups;
+  }
+};
+
+TEST_F(EventRouterTest, EachDeviceGetsItsOwnInOrder) {
+  for (GroupId group = 1; group <= 6; ++group) ring->push(event(EventKind::group_issued, static_cast<int>(group % 2), group));
+  EXPECT_EQ(drain(0), (std::vector<GroupId>{2, 4, 6}));
+  EXPECT_EQ(drain(1), (std::vector<GroupId>{1, 3, 5}));
+  EXPECT_EQ(drain(1), std::vector<GroupId>{});
+}
+
+TEST_F(EventRouterTest, WhatCameBeforeTheFirstDrainOfADeviceIsKept) {
+  ring->push(event(EventKind::communicator_opened, 1, 7));
+  EXPECT_EQ(drain(0), std::vector<GroupId>{});
+  EXPECT_EQ(drain(1), std::vector<GroupId>{7});
+}
+
+TEST_F(EventRouterTest, CapturesGoToAll) {
+  drain(0);
+  drain(1);
+  ring->push(event(EventKind::capture_begun, 0));
+  EXPECT_EQ(drain(1).size(), 1U);
+  EXPECT_EQ(drain(0).size(), 1U);
+}
+
+TEST_F(EventRouterTest, AnInboxNobodyEmptiesIsBounded) {
+  for (int turn = 0; turn < 70000; ++turn) {
+    ring->push(event(EventKind::group_issued, 3));
+    if (turn % 1000 == 0) drain(0);
+  }
+  drain(0);
+  EXPECT_EQ(router.lost(), 70000U - 65536U);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,82 @@
+// A driver table whose functions are a few lines each: memory is host memory, launches are counted, and the test says
+// when the fill stream has written its word. For tests of code that runs in the core on one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "runner/driver.h"
+
+namespace weft::testing {
+
+struct FakeGpu {
+  CUresult launch_result = CUDA_SUCCESS;
+  CUresult allocation_result = CUDA_SUCCESS;
+  std::atomic<int> launches{0};
+  std::atomic<int> allocations{0};
+  std::atomic<int> releases{0};
+  std::atomic<std::uint32_t> last_number{0};  // that the fill stream was told to write
+};
+
+inline FakeGpu* fake_gpu = nullptr;
+
+// The table; `gpu` must live as long as it is used.
+inline Driver fake_driver(FakeGpu& gpu) {
+  fake_gpu = &gpu;
+  Driver driver;
+  driver.cuGetErrorName = [](CUresult result, const char** name) {
+    *name = result == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_UNKNOWN";
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemAlloc_v2 = [](CUdeviceptr* pointer, std::size_t bytes) {
+    if (fake_gpu->allocation_result != CUDA_SUCCESS) return fake_gpu->allocation_result;
+    ++fake_gpu->allocations;
+    *pointer = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+    std::memset(reinterpret_cast<void*>(*pointer), 0xab, bytes);
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemFree_v2 = [](CUdeviceptr pointer) {
+    ++fake_gpu->releases;
+    std::free(reinterpret_cast<void*>(pointer));
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemsetD8_v2 = [](CUdeviceptr pointer, unsigned char value, std::size_t bytes) {
+    std::memset(reinterpret_cast<void*>(pointer), value, bytes);
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemcpyDtoH_v2 = [](void* to, CUdeviceptr from, std::size_t bytes) {
+    std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemcpyHtoD_v2 = [](CUdeviceptr to, const void* from, std::size_t bytes) {
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemHostAlloc = [](void** pointer, std::size_t bytes, unsigned) {
+    ++fake_gpu->allocations;
+    *pointer = std::malloc(bytes);
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemFreeHost = [](void* pointer) {
+    ++fake_gpu->releases;
+    std::free(pointer);
+    return CUDA_SUCCESS;
+  };
+  driver.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
+  driver.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
+  driver.cuGraphLaunch = [](CUgraphExec, CUstream) {
+    if (fake_gpu->launch_result == CUDA_SUCCESS) ++fake_gpu->launches;
+    return fake_gpu->launch_result;
+  };
+  driver.cuStreamWriteValue32_v2 = [](CUstream, CUdeviceptr, cuuint32_t value, unsigned) {
+    fake_gpu->last_number = value;
+    return CUDA_SUCCESS;
+  };
+  driver.cuGraphExecDestroy = [](CUgraphExec) { return CUDA_SUCCESS; };
+  return driver;
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,94 @@
+// The trial process: its verdict, its bounds, and that the main job hears nothing of it. The probe is a shell script here.
+#include "runner/fill_trial.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Verdict, IsReadFromTheLines) {
+  EXPECT_EQ(verdict_of("j.so", "at init\nok\n", false, 30s), "");
+  EXPECT_EQ(verdict_of("j.so", "at init\nfailed fill job j.so: no\n", false, 30s), "fill job j.so: no");
+  EXPECT_EQ(verdict_of("j.so", "at init\n", false, 30s), "fill job j.so crashed in init (in a trial process)");
+  EXPECT_EQ(verdict_of("j.so", "", false, 30s), "fill job j.so crashed before init (in a trial process)");
+  EXPECT_EQ(verdict_of("j.so", "at init\nat record_unit\n", true, 30s),
+            "fill job j.so hung in record_unit: its trial took longer than 30 s");
+  EXPECT_EQ(verdict_of("j.so", "at init\nfai", false, 30s), "fill job j.so crashed in init (in a trial process)");
+}
+
+std::string script(const std::string& body) {
+  const std::string path = ::testing::TempDir() + "probe_" + std::to_string(::getpid()) + ".sh";
+  std::ofstream(path) << "#!/bin/sh\n" << body << "\n";
+  ::chmod(path.c_str(), 0755);
+  return path;
+}
+
+FillSettings settings() {
+  FillSettings made;
+  made.spec = {"/some where/j.so", "a b"};
+  made.memory = 77;
+  made.unit.max_blocks = 12;
+  return made;
+}
+
+TEST(Trial, PassesWhatTheProbeNeeds) {
+  EXPECT_EQ(try_fill_job(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s), "");
+}
+
+TEST(Trial, TurnsWeftOffInTheProbe) {
+  ::setenv("WEFT", "fill", 1);
+  EXPECT_EQ(try_fill_job(script("[ \"$WEFT\" = off ] && echo ok >&3"), settings(), 20s), "");
+  ::unsetenv("WEFT");
+}
+
+TEST(Trial, KeepsOtherPreloads) {
+  ::setenv("LD_PRELOAD", "/none/libother.so:/x/libweft.so", 1);
+  EXPECT_EQ(try_fill_job(script("[ \"$LD_PRELOAD\" = /none/libother.so ] && echo ok >&3"), settings(), 20s), "");
+  ::unsetenv("LD_PRELOAD");
+}
+
+TEST(Trial, ACrashIsACrash) {
+  EXPECT_EQ(try_fill_job(script("echo at init >&3; kill -SEGV $$"), settings(), 20s),
+            "fill job /some where/j.so crashed in init (in a trial process)");
+}
+
+TEST(Trial, AHangIsEnded) {
+  const std::string text = try_fill_job(script("echo at init >&3; exec sleep 600"), settings(), 1s);
+  EXPECT_EQ(text, "fill job /some where/j.so hung in init: its trial took longer than 1 s");
+}
+
+TEST(Trial, WhatItPrintsGoesNowhere) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(try_fill_job(script("echo out; echo err >&2; echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Trial, AMissingProbeIsSaid) {
+  EXPECT_EQ(try_fill_job("/nowhere/probe", settings(), 20s), "the fill job cannot be tried: /nowhere/probe does not start");
+}
+
+volatile std::sig_atomic_t children_heard = 0;
+
+TEST(Trial, TheMainJobHearsNoChild) {
+  struct sigaction handler {};
+  struct sigaction before {};
+  handler.sa_handler = [](int) { children_heard = children_heard + 1; };
+  ::sigaction(SIGCHLD, &handler, &before);
+  EXPECT_EQ(try_fill_job(script("echo ok >&3"), settings(), 20s), "");
+  ::sigaction(SIGCHLD, &before, nullptr);
+  EXPECT_EQ(children_heard, 0);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | __WALL), -1);
+}
+
+}  // namespace
+}  // namespace weft

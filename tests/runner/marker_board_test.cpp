@@ -1,0 +1,132 @@
+// Words in, events out.
+#include "runner/marker_board.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+TimePoint at(Duration time) { return TimePoint{} + time; }
+
+struct MarkerBoardTest : ::testing::Test {
+  std::array<std::atomic<std::uint32_t>, 8> words{};
+  MarkerBoard board{MarkerWords{words.data(), 0, 8}};
+  std::vector<Event> happened;
+
+  void write(Ticket ticket) { words[ticket % 8] = ticket; }
+  void look(Duration last, Duration now) {
+    happened.clear();
+    board.look(at(last), at(now), happened);
+  }
+  static Event group(Duration time, StreamId stream, GroupId group, Ticket ticket, Ticket done) {
+    Event event{};
+    event.time = at(time);
+    event.kind = EventKind::group_issued;
+    event.stream = stream;
+    event.group = group;
+    event.ticket = ticket;
+    event.done_ticket = done;
+    event.summary.sends = 3;
+    return event;
+  }
+};
+
+TEST_F(MarkerBoardTest, AGroupStartsAndEnds) {
+  board.note(group(1us, 5, 9, 1, 2));
+  EXPECT_EQ(board.outstanding(), 2U);
+  EXPECT_EQ(board.groups_pending(), 1U);
+  look(2us, 4us);
+  EXPECT_TRUE(happened.empty());
+  write(1);
+  look(4us, 8us);
+  ASSERT_EQ(happened.size(), 1U);
+  EXPECT_EQ(happened[0].kind, EventKind::group_started);
+  EXPECT_EQ(happened[0].time, at(6us));
+  EXPECT_EQ(happened[0].stream, 5U);
+  EXPECT_EQ(happened[0].group, 9U);
+  EXPECT_EQ(happened[0].ticket, 1U);
+  EXPECT_EQ(happened[0].summary.sends, 0U);
+  write(2);
+  look(8us, 10us);
+  ASSERT_EQ(happened.size(), 1U);
+  EXPECT_EQ(happened[0].kind, EventKind::group_done);
+  EXPECT_EQ(board.outstanding(), 0U);
+  EXPECT_EQ(board.groups_pending(), 0U);
+}
+
+TEST_F(MarkerBoardTest, IsNeverSeenBeforeItWasIssued) {
+  board.note(group(9us, 5, 9, 1, 0));
+  write(1);
+  look(2us, 10us);
+  ASSERT_EQ(happened.size(), 1U);
+  EXPECT_EQ(happened[0].time, at(9us));
+}
+
+TEST_F(MarkerBoardTest, AnIssueTimeInTheFutureDoesNotLeadOutOfTheInterval) {
+  board.note(group(20us, 5, 9, 1, 0));
+  write(1);
+  look(2us, 10us);
+  ASSERT_EQ(happened.size(), 1U);
+  EXPECT_EQ(happened[0].time, at(10us));
+}
+
+TEST_F(MarkerBoardTest, StreamsDoNotWaitForEachOther) {
+  board.note(group(1us, 1, 1, 1, 2));
+  board.note(group(1us, 2, 2, 3, 4));
+  write(3);
+  write(4);
+  look(1us, 2us);
+  ASSERT_EQ(happened.size(), 2U);
+  EXPECT_EQ(happened[0].stream, 2U);
+  EXPECT_EQ(board.groups_pending(), 1U);
+}
+
+TEST_F(MarkerBoardTest, AWordThatIsUsedAgainStillCounts) {
+  board.note(group(1us, 1, 1, 3, 0));
+  write(11);  // the next ticket of the same word
+  look(1us, 2us);
+  EXPECT_EQ(happened.size(), 1U);
+}
+
+TEST_F(MarkerBoardTest, AnOldNumberInTheWordDoesNotCount) {
+  write(3);
+  board.note(group(1us, 1, 1, 11, 0));
+  look(1us, 2us);
+  EXPECT_TRUE(happened.empty());
+}
+
+TEST_F(MarkerBoardTest, TicketsMayWrapAround) {
+  board.note(group(1us, 1, 1, 0xfffffffe, 6));
+  words[0xfffffffe % 8] = 0xfffffffe;
+  look(1us, 2us);
+  ASSERT_EQ(happened.size(), 1U);
+  write(6);
+  look(2us, 3us);
+  EXPECT_EQ(happened.size(), 1U);
+}
+
+TEST_F(MarkerBoardTest, AGroupWithoutMarkersIsNotWaitedFor) {
+  board.note(group(1us, 1, 1, 0, 0));
+  EXPECT_EQ(board.outstanding(), 0U);
+  EXPECT_EQ(board.groups_pending(), 0U);
+}
+
+TEST_F(MarkerBoardTest, GivesUpTheOldestWhenThereAreTooMany) {
+  MarkerBoard small(MarkerWords{words.data(), 0, 8}, 2);
+  small.note(group(1us, 1, 1, 1, 2));
+  small.note(group(1us, 1, 2, 3, 4));
+  EXPECT_EQ(small.outstanding(), 2U);
+  EXPECT_EQ(small.given_up(), 2U);
+  write(3);
+  happened.clear();
+  small.look(at(1us), at(2us), happened);
+  ASSERT_EQ(happened.size(), 1U);
+  EXPECT_EQ(happened[0].group, 2U);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,90 @@
+// The reservation: its cap, its alignment, what trial runs may not leave behind.
+#include "runner/reservation.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runner/fake_driver.h"
+
+namespace weft {
+namespace {
+
+using testing::FakeGpu;
+
+TEST(BumpAllocator, HandsOutAlignedPartsUpToTheCap) {
+  BumpAllocator bump(1024);
+  EXPECT_EQ(bump.allocate(1), 0U);
+  EXPECT_EQ(bump.allocate(256), 256U);
+  EXPECT_EQ(bump.allocate(257), 512U);
+  EXPECT_EQ(bump.allocate(1), std::nullopt);
+  EXPECT_EQ(bump.used(), 1024U);
+}
+
+TEST(BumpAllocator, RefusesWithoutSpendingAnything) {
+  BumpAllocator bump(1000);
+  EXPECT_EQ(bump.allocate(0), std::nullopt);
+  EXPECT_EQ(bump.allocate(1001), std::nullopt);
+  EXPECT_EQ(bump.allocate(~std::uint64_t{0}), std::nullopt);
+  EXPECT_EQ(bump.used(), 0U);
+  EXPECT_EQ(bump.allocate(1000), 0U);
+  EXPECT_EQ(bump.used(), 1000U);
+}
+
+TEST(Reservation, IsOneZeroedAllocation) {
+  FakeGpu gpu;
+  const Driver driver = testing::fake_driver(gpu);
+  Reservation reservation(driver, 4096);
+  const CUdeviceptr first = reservation.allocate(100);
+  const CUdeviceptr second = reservation.allocate(100);
+  EXPECT_EQ(second - first, 256U);
+  EXPECT_EQ(gpu.allocations, 1);
+  for (int byte = 0; byte < 100; ++byte) EXPECT_EQ(reinterpret_cast<const char*>(second)[byte], 0);
+  EXPECT_EQ(reservation.allocate(4096), 0U);
+  EXPECT_EQ(reservation.refused(), 4096U);
+  EXPECT_EQ(gpu.allocations, 1);
+}
+
+TEST(Reservation, SaysWhyItCannotBeHad) {
+  FakeGpu gpu;
+  const Driver driver = testing::fake_driver(gpu);
+  gpu.allocation_result = CUDA_ERROR_OUT_OF_MEMORY;
+  try {
+    Reservation reservation(driver, std::uint64_t{1} << 30);
+    FAIL() << "no failure";
+  } catch (const SetUpError& error) {
+    EXPECT_STREQ(error.what(), "the reservation of 1024 MiB (WEFT_MEMORY) cannot be had: CUDA_ERROR_OUT_OF_MEMORY");
+  }
+}
+
+TEST(Reservation, PutsBackWhatWasThere) {
+  FakeGpu gpu;
+  const Driver driver = testing::fake_driver(gpu);
+  Reservation reservation(driver, 4096);
+  char* const device = reinterpret_cast<char*>(reservation.allocate(4));
+  char* const host = static_cast<char*>(reservation.allocate_host(4));
+  std::memcpy(device, "dev", 4);
+  std::memcpy(host, "hos", 4);
+  reservation.save();
+  std::memcpy(device, "xxx", 4);
+  std::memcpy(host, "yyy", 4);
+  reservation.restore();
+  EXPECT_STREQ(device, "dev");
+  EXPECT_STREQ(host, "hos");
+}
+
+TEST(Reservation, IsGivenBackOnce) {
+  FakeGpu gpu;
+  const Driver driver = testing::fake_driver(gpu);
+  {
+    Reservation reservation(driver, 4096);
+    reservation.allocate_host(16);
+    EXPECT_EQ(reservation.reserved(), 4096U);
+    reservation.release();
+    EXPECT_EQ(reservation.reserved(), 0U);
+    EXPECT_EQ(reservation.allocate(1), 0U);
+  }
+  EXPECT_EQ(gpu.allocations, 2);
+  EXPECT_EQ(gpu.releases, 2);
+}
+
+}  // namespace
+}  // namespace weft
