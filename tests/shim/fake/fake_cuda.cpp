@@ -1,0 +1,360 @@
+// The fake libcuda.so.1; see fake_cuda.h. Linked with -Bsymbolic: its own calls must not go through hooks.
+#include "tests/shim/fake/fake_cuda.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace {
+
+struct Event {
+  bool done = true;
+};
+
+struct Stream {
+  enum class Kind { block, write, record, wait };
+  struct Operation {
+    Kind kind;
+    Event* event;
+    std::uint32_t* word;
+    std::uint32_t value;
+  };
+  std::deque<Operation> queue;
+  int device = 0;
+  std::size_t enqueued = 0;
+  bool released = false;
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+};
+
+std::recursive_mutex mutex;
+thread_local int current_device = 0;
+std::map<CUstream, std::unique_ptr<Stream>> streams;
+std::map<int, Stream> legacy_streams;
+std::map<int, Stream> thread_streams;
+int failing_allocations = 0;
+int failing_writes = 0;
+int allocations = 0;
+char contexts[2];
+
+CUcontext context_of(int device) {
+  return reinterpret_cast<CUcontext>(&contexts[device]);
+}
+
+Stream* find(CUstream stream, bool per_thread = false) {
+  if (stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread)) return &thread_streams[current_device];
+  if (stream == nullptr || stream == CU_STREAM_LEGACY) return &legacy_streams[current_device];
+  const auto known = streams.find(stream);
+  return known == streams.end() ? nullptr : known->second.get();
+}
+
+bool step(Stream& stream) {
+  if (stream.queue.empty()) return false;
+  const Stream::Operation first = stream.queue.front();
+  if (first.kind == Stream::Kind::block && !stream.released) return false;
+  if (first.kind == Stream::Kind::wait && !first.event->done) return false;
+  if (first.kind == Stream::Kind::block) stream.released = false;
+  if (first.kind == Stream::Kind::write) __atomic_store_n(first.word, first.value, __ATOMIC_RELEASE);
+  if (first.kind == Stream::Kind::record) first.event->done = true;
+  stream.queue.pop_front();
+  return true;
+}
+
+void run_all() {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (auto& [handle, stream] : streams) moved |= step(*stream);
+    for (auto& [device, stream] : legacy_streams) moved |= step(stream);
+    for (auto& [device, stream] : thread_streams) moved |= step(stream);
+  }
+}
+
+CUresult put(Stream* stream, const Stream::Operation& operation) {
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream->capture != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_SUCCESS;
+  ++stream->enqueued;
+  stream->queue.push_back(operation);
+  run_all();
+  return CUDA_SUCCESS;
+}
+
+CUresult record(CUevent event, Stream* stream) {
+  const std::lock_guard lock(mutex);
+  auto* mine = reinterpret_cast<Event*>(event);
+  if (stream != nullptr && stream->capture == CU_STREAM_CAPTURE_STATUS_NONE) mine->done = false;
+  return put(stream, {Stream::Kind::record, mine, nullptr, 0});
+}
+
+CUresult wait(Stream* stream, CUevent event) {
+  const std::lock_guard lock(mutex);
+  return put(stream, {Stream::Kind::wait, reinterpret_cast<Event*>(event), nullptr, 0});
+}
+
+CUresult allocate(CUdeviceptr* pointer) {
+  const std::lock_guard lock(mutex);
+  ++allocations;
+  if (failing_allocations > 0) {
+    --failing_allocations;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *pointer = 0x1000;
+  return CUDA_SUCCESS;
+}
+
+CUresult create(CUstream* stream) {
+  const std::lock_guard lock(mutex);
+  auto made = std::make_unique<Stream>();
+  made->device = current_device;
+  *stream = reinterpret_cast<CUstream>(made.get());
+  streams[*stream] = std::move(made);
+  return CUDA_SUCCESS;
+}
+
+CUresult begin(CUstream stream, bool per_thread) {
+  const std::lock_guard lock(mutex);
+  Stream* mine = find(stream, per_thread);
+  if (mine == nullptr || mine->capture != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
+  mine->capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
+}
+
+CUresult end(CUstream stream, bool per_thread) {
+  const std::lock_guard lock(mutex);
+  Stream* mine = find(stream, per_thread);
+  if (mine == nullptr || mine->capture == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
+  mine->capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+struct Entry {
+  const char* name;
+  int version;
+  void* legacy;
+  void* per_thread;
+};
+
+}  // namespace
+
+extern "C" {
+#pragma GCC visibility push(default)
+
+void fake_block(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  put(find(stream), {Stream::Kind::block, nullptr, nullptr, 0});
+}
+void fake_release(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  find(stream)->released = true;
+  run_all();
+}
+std::size_t fake_enqueued(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  return find(stream)->enqueued;
+}
+void fake_fail_allocations(int count) {
+  failing_allocations = count;
+}
+void fake_fail_writes(int count) {
+  failing_writes = count;
+}
+void fake_set_device(int device) {
+  current_device = device;
+}
+int fake_allocations() {
+  return allocations;
+}
+
+CUresult cuDriverGetVersion(int* version) {
+  const char* wanted = std::getenv("FAKE_DRIVER_VERSION");
+  *version = wanted != nullptr ? std::atoi(wanted) : 13000;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  return *device = current_device, CUDA_SUCCESS;
+}
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  return *context = context_of(current_device), CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  current_device = static_cast<int>(reinterpret_cast<char*>(context) - contexts);
+  return CUDA_SUCCESS;
+}
+// Two devices at most, and nobody nests: popping goes back to the other one.
+CUresult cuCtxPopCurrent_v2(CUcontext* context) {
+  *context = context_of(current_device);
+  current_device = 1 - current_device;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  const std::lock_guard lock(mutex);
+  Stream* mine = find(stream);
+  if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return *context = context_of(mine->device), CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  const std::lock_guard lock(mutex);
+  Stream* mine = find(stream);
+  if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return *status = mine->capture, CUDA_SUCCESS;
+}
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int) {
+  const std::lock_guard lock(mutex);
+  Stream* mine = find(stream);
+  if (failing_writes > 0) return --failing_writes, CUDA_ERROR_INVALID_VALUE;
+  const bool is_explicit = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+  if (mine != nullptr && is_explicit && mine->device != current_device) return CUDA_ERROR_INVALID_CONTEXT;
+  return put(mine, {Stream::Kind::write, nullptr, reinterpret_cast<std::uint32_t*>(address), value});
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+  return wait(find(stream), event);
+}
+CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int) {
+  return wait(find(stream, true), event);
+}
+CUresult cuEventCreate(CUevent* event, unsigned int) {
+  return *event = reinterpret_cast<CUevent>(new Event), CUDA_SUCCESS;
+}
+CUresult cuEventDestroy_v2(CUevent event) {
+  return delete reinterpret_cast<Event*>(event), CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return record(event, find(stream));
+}
+CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
+  return record(event, find(stream, true));
+}
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
+  return record(event, find(stream));
+}
+CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int) {
+  return record(event, find(stream, true));
+}
+CUresult cuStreamSynchronize(CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamSynchronize_ptsz(CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent) {
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize(void) {
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize_v2(CUcontext) {
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamCreate(CUstream* stream, unsigned int) {
+  return create(stream);
+}
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
+  return create(stream);
+}
+CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx, unsigned int, int) {
+  return create(stream);
+}
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  return streams.erase(stream) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuStreamDestroy(CUstream stream) {
+  return cuStreamDestroy_v2(stream);
+}
+CUresult cuStreamBeginCapture(CUstream stream) {
+  return begin(stream, false);
+}
+CUresult cuStreamBeginCapture_ptsz(CUstream stream) {
+  return begin(stream, true);
+}
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
+  return begin(stream, false);
+}
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode) {
+  return begin(stream, true);
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph*) {
+  return end(stream, false);
+}
+CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph*) {
+  return end(stream, true);
+}
+CUresult cuCtxDestroy_v2(CUcontext) {
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  return *context = context_of(device), CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t) {
+  return allocate(pointer);
+}
+CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t*, size_t, size_t, unsigned int) {
+  return allocate(pointer);
+}
+CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t, unsigned int) {
+  return allocate(pointer);
+}
+CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t, CUstream) {
+  return allocate(pointer);
+}
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t, CUstream) {
+  return allocate(pointer);
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t, CUmemoryPool, CUstream) {
+  return allocate(pointer);
+}
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t, CUmemoryPool, CUstream) {
+  return allocate(pointer);
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t, const CUmemAllocationProp*, unsigned long long) {
+  CUdeviceptr pointer = 0;
+  const CUresult result = allocate(&pointer);
+  if (result == CUDA_SUCCESS) *handle = pointer;
+  return result;
+}
+CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+                        unsigned int, CUstream, void**, void**) {
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult* status) {
+  static const Entry entries[] = {
+      {"cuStreamWaitEvent", 3020, reinterpret_cast<void*>(&cuStreamWaitEvent),
+       reinterpret_cast<void*>(&cuStreamWaitEvent_ptsz)},
+      {"cuEventRecord", 2000, reinterpret_cast<void*>(&cuEventRecord), reinterpret_cast<void*>(&cuEventRecord_ptsz)},
+      {"cuStreamSynchronize", 2000, reinterpret_cast<void*>(&cuStreamSynchronize),
+       reinterpret_cast<void*>(&cuStreamSynchronize_ptsz)},
+      {"cuMemAlloc", 3020, reinterpret_cast<void*>(&cuMemAlloc_v2), reinterpret_cast<void*>(&cuMemAlloc_v2)},
+      {"cuLaunchKernel", 4000, reinterpret_cast<void*>(&cuLaunchKernel), reinterpret_cast<void*>(&cuLaunchKernel)},
+      {"cuGetProcAddress", 12000, reinterpret_cast<void*>(&cuGetProcAddress_v2),
+       reinterpret_cast<void*>(&cuGetProcAddress_v2)},
+      {"cuCtxSynchronize", 13000, reinterpret_cast<void*>(&cuCtxSynchronize_v2),
+       reinterpret_cast<void*>(&cuCtxSynchronize_v2)},
+      {"cuCtxSynchronize", 2000, reinterpret_cast<void*>(&cuCtxSynchronize),
+       reinterpret_cast<void*>(&cuCtxSynchronize)},
+  };
+  for (const Entry& entry : entries) {
+    if (std::strcmp(entry.name, symbol) != 0 || version < entry.version) continue;
+    *pfn = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0 ? entry.per_thread : entry.legacy;
+    if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
+    return CUDA_SUCCESS;
+  }
+  if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return CUDA_ERROR_NOT_FOUND;
+}
+CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
+  return cuGetProcAddress_v2(symbol, pfn, version, flags, nullptr);
+}
+
+#pragma GCC visibility pop
+}

@@ -1,0 +1,27 @@
+// A driver for tests of the shim: streams are queues that stand still at a block until the test lets go. No time, no
+// threads.
+//
+// Called by the tests (through dlsym, after they have loaded it by link) and by the fake NCCL.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/vendor.h"
+
+extern "C" {
+#pragma GCC visibility push(default)
+// Work on the stream that lasts until fake_release(): a kernel, or NCCL's.
+void fake_block(CUstream stream);
+// The first block of the stream is over; whatever can run then, runs.
+void fake_release(CUstream stream);
+// How many operations the main job or anybody else has put on the stream; markers count.
+std::size_t fake_enqueued(CUstream stream);
+// Answers of the driver from now on.
+void fake_fail_allocations(int count);
+void fake_fail_writes(int count);
+void fake_set_device(int device);
+// How often a function was entered: "cuEventRecord", ...; only some are counted.
+int fake_allocations();
+#pragma GCC visibility pop
+}

@@ -1,0 +1,183 @@
+// The fake libnccl.so.2; see fake_nccl.h.
+#include "tests/shim/fake/fake_nccl.h"
+
+#include <cstdlib>
+#include <vector>
+
+#include "tests/shim/fake/fake_cuda.h"
+
+struct ncclComm {
+  int device = 0;
+  int rank = 0;
+  int ranks = 0;
+  bool blocking = true;
+  bool ready = true;
+  std::vector<CUstream> unlaunched;
+};
+
+namespace {
+
+struct Queued {
+  ncclComm_t communicator;
+  CUstream stream;
+};
+
+thread_local int depth = 0;
+thread_local std::vector<Queued> queued;
+thread_local bool late = false;
+ncclResult_t refusal = ncclSuccess;
+
+// What NCCL does around a launch: an event dance with streams of its own, through symbols that hooks stand in front of.
+void dance(CUstream stream) {
+  static CUstream own = nullptr;
+  static CUevent scratch = nullptr;
+  if (own == nullptr) {
+    cuStreamCreate(&own, CU_STREAM_NON_BLOCKING);
+    cuEventCreate(&scratch, 0);
+  }
+  cuEventRecord(scratch, stream);
+  cuStreamWaitEvent(own, scratch, 0);
+}
+
+void launch(ncclComm_t communicator, CUstream stream) {
+  if (!communicator->blocking) {
+    communicator->unlaunched.push_back(stream);
+    communicator->ready = false;
+    late = true;
+    return;
+  }
+  fake_block(stream);
+  dance(stream);
+}
+
+ncclResult_t end_group() {
+  if (--depth != 0) return ncclSuccess;
+  late = false;
+  std::vector<ncclComm_t> done;
+  for (const Queued& operation : queued) {
+    bool seen = false;
+    for (const ncclComm_t communicator : done) seen |= communicator == operation.communicator;
+    if (!seen) launch(operation.communicator, operation.stream);
+    done.push_back(operation.communicator);
+  }
+  queued.clear();
+  return late ? ncclInProgress : ncclSuccess;
+}
+
+ncclResult_t operate(ncclComm_t communicator, cudaStream_t stream) {
+  if (refusal != ncclSuccess) return refusal;
+  if (communicator == nullptr) return ncclInvalidArgument;
+  ++depth;
+  queued.push_back({communicator, stream});
+  return end_group();
+}
+
+ncclComm_t make(int ranks, int rank, bool blocking) {
+  int device = 0;
+  cuCtxGetDevice(&device);
+  return new ncclComm{device, rank, ranks, blocking, blocking, {}};
+}
+
+}  // namespace
+
+#define NCCL_API(result, name, ...)                                                                   \
+  extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name(__VA_ARGS__); \
+  extern "C" __attribute__((visibility("default"))) result p##name(__VA_ARGS__)
+
+extern "C" __attribute__((visibility("default"))) void fake_nccl_proceed(ncclComm_t communicator) {
+  for (const CUstream stream : communicator->unlaunched) fake_block(stream);
+  communicator->unlaunched.clear();
+  communicator->ready = true;
+}
+extern "C" __attribute__((visibility("default"))) void fake_nccl_refuse(ncclResult_t result) {
+  refusal = result;
+}
+
+NCCL_API(ncclResult_t, ncclGetVersion, int* version) {
+  const char* wanted = std::getenv("FAKE_NCCL_VERSION");
+  *version = wanted != nullptr ? std::atoi(wanted) : 22809;
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommCuDevice, const ncclComm_t c, int* device) {
+  return c->ready ? (*device = c->device, ncclSuccess) : ncclInProgress;
+}
+NCCL_API(ncclResult_t, ncclCommUserRank, const ncclComm_t c, int* rank) {
+  return c->ready ? (*rank = c->rank, ncclSuccess) : ncclInProgress;
+}
+NCCL_API(ncclResult_t, ncclCommCount, const ncclComm_t c, int* count) {
+  return c->ready ? (*count = c->ranks, ncclSuccess) : ncclInProgress;
+}
+NCCL_API(ncclResult_t, ncclCommGetAsyncError, ncclComm_t c, ncclResult_t* error) {
+  return *error = c->ready ? ncclSuccess : ncclInProgress, ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclGroupStart) {
+  ++depth;
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclGroupEnd) {
+  return depth == 0 ? ncclInvalidUsage : end_group();
+}
+NCCL_API(ncclResult_t, ncclGroupSimulateEnd, ncclSimInfo_t*) {
+  --depth;
+  queued.clear();
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclSend, const void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclRecv, void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclAllReduce, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t c,
+         cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclReduce, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, int, ncclComm_t c,
+         cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclBroadcast, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+// Through the PLT, as the real one does: the hook of ncclBroadcast is entered from inside NCCL.
+NCCL_API(ncclResult_t, ncclBcast, void* data, size_t count, ncclDataType_t type, int root, ncclComm_t c,
+         cudaStream_t s) {
+  return ncclBroadcast(data, data, count, type, root, c, s);
+}
+NCCL_API(ncclResult_t, ncclReduceScatter, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t c,
+         cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclAllGather, const void*, void*, size_t, ncclDataType_t, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclCommInitRank, ncclComm_t* place, int ranks, ncclUniqueId, int rank) {
+  *place = make(ranks, rank, true);
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t* place, int ranks, ncclUniqueId, int rank,
+         ncclConfig_t* config) {
+  *place = make(ranks, rank, config->blocking != 0);
+  return config->blocking != 0 ? ncclSuccess : ncclInProgress;
+}
+NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t* places, int devices, const int* list) {
+  for (int index = 0; index < devices; ++index) {
+    places[index] = new ncclComm{list == nullptr ? index : list[index], index, devices, true, true, {}};
+  }
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t parent, int, int, ncclComm_t* place, ncclConfig_t*) {
+  *place = new ncclComm{parent->device, 0, 1, true, true, {}};
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t) {
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t c) {
+  delete c;
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommAbort, ncclComm_t c) {
+  delete c;
+  return ncclSuccess;
+}

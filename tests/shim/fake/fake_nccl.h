@@ -1,0 +1,15 @@
+// An NCCL for tests of the shim: a group is one block on the first stream it names per communicator (see fake_cuda.h).
+//
+// Every API is a weak ncclX and a strong pncclX at one address, as in the real library.
+#pragma once
+
+#include "shim/vendor.h"
+
+extern "C" {
+#pragma GCC visibility push(default)
+// The thread of a non-blocking communicator gets to its launch.
+void fake_nccl_proceed(ncclComm_t communicator);
+// Operations are refused with this from now on; ncclSuccess: no more.
+void fake_nccl_refuse(ncclResult_t result);
+#pragma GCC visibility pop
+}

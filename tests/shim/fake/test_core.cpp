@@ -1,0 +1,57 @@
+// The test core; see test_core.h.
+#include "tests/shim/fake/test_core.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "shim/ring.h"
+
+namespace {
+
+constexpr std::uint32_t kWords = 256;
+std::atomic<std::uint32_t> words[2][kWords];
+TestCore state{};
+
+void opened(const weft::CommunicatorInfo& communicator) {
+  ++state.opened;
+  state.last_opened = communicator;
+  const auto device = static_cast<std::size_t>(communicator.device);
+  state.words[device] = words[device];
+  state.shim->set_marker_words(communicator.device,
+                               {words[device], reinterpret_cast<std::uint64_t>(words[device]), kWords});
+}
+
+void closing(weft::CommunicatorId communicator) {
+  ++state.closed;
+  state.last_closed = communicator;
+}
+
+bool rescue(int) {
+  ++state.rescues;
+  return state.rescue_answer;
+}
+
+void context_closing(int) {
+  ++state.contexts_closed;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int weft_core_start(const weft::ShimServices* shim,
+                                                                      weft::CoreServices* core) {
+  if (std::getenv("TEST_CORE_REFUSES") != nullptr || std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) return 1;
+  state.shim = shim;
+  state.word_count = kWords;
+  core->communicator_opened = opened;
+  core->communicator_closing = closing;
+  core->rescue_memory = rescue;
+  core->context_closing = context_closing;
+  return 0;
+}
+
+TestCore* test_core() {
+  return &state;
+}
+bool test_core_pop(weft::Event* event) {
+  return state.shim->ring->pop(*event);
+}

@@ -1,0 +1,27 @@
+// A core for tests of the shim: stands in for libweft-core.so, keeps what it is told, and hands it to the test on
+// request.
+//
+// The shim loads it; a test in the same process asks it for the functions below.
+#pragma once
+
+#include "shim/core_interface.h"
+
+struct TestCore {
+  const weft::ShimServices* shim;
+  int opened;  // calls of communicator_opened, ...
+  int closed;
+  int rescues;
+  int contexts_closed;
+  bool rescue_answer;
+  weft::CommunicatorInfo last_opened;
+  weft::CommunicatorId last_closed;
+  std::uint32_t word_count;
+  std::atomic<std::uint32_t>* words[2];  // of devices 0 and 1
+};
+
+extern "C" {
+#pragma GCC visibility push(default)
+TestCore* test_core();
+bool test_core_pop(weft::Event* event);
+#pragma GCC visibility pop
+}

@@ -1,0 +1,279 @@
+// What the shim notes about communicators and groups.
+#include "tests/shim/shim_fixture.h"
+
+namespace {
+
+class Groups : public ShimTest {};
+
+TEST_F(Groups, NothingIsLoadedWithoutACommunicator) {
+  const CUstream compute = stream();
+  EXPECT_EQ(cuStreamSynchronize(compute), CUDA_SUCCESS);
+  EXPECT_EQ(core_handle(), nullptr);
+}
+
+TEST_F(Groups, TheFirstCommunicatorLoadsTheCore) {
+  communicator(4, 1);
+  ASSERT_NE(core(), nullptr);
+  EXPECT_EQ(core()->opened, 1);
+  EXPECT_EQ(core()->last_opened.rank, 1);
+  EXPECT_EQ(core()->last_opened.ranks, 4);
+  EXPECT_EQ(core()->shim->nccl_version, 22809);
+  EXPECT_EQ(core()->shim->driver_version, 13000);
+  EXPECT_EQ(core()->shim->in_owner_process(), 1);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::communicator_opened});
+  EXPECT_EQ(seen[0].rank, 1);
+  EXPECT_EQ(seen[0].ranks, 4);
+  communicator();
+  EXPECT_EQ(core()->opened, 2);
+  EXPECT_EQ(core()->last_opened.id, 2u);
+}
+
+TEST_F(Groups, ABareReceiveIsAGroupOfOne) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  ASSERT_EQ(ncclRecv(buffer, 10, ncclFloat32, 2, c, s), ncclSuccess);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::group_issued});
+  EXPECT_EQ(seen[0].communicator, 1u);
+  EXPECT_NE(seen[0].stream, 0u);
+  EXPECT_EQ(seen[0].group, 1u);
+  EXPECT_EQ(seen[0].summary.receives, 1);
+  EXPECT_EQ(seen[0].summary.sends, 0);
+  EXPECT_EQ(seen[0].summary.receive_peer, 2);
+  EXPECT_EQ(seen[0].summary.send_peer, -1);
+  EXPECT_EQ(seen[0].summary.received_bytes, 40u);
+  EXPECT_TRUE(reached(seen[0].ticket));
+  EXPECT_FALSE(reached(seen[0].done_ticket));
+  fake_release(s);
+  EXPECT_TRUE(reached(seen[0].done_ticket));
+}
+
+TEST_F(Groups, TheStartedMarkerWaitsForEarlierWork) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  fake_block(s);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, s);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_FALSE(reached(seen[0].ticket));
+  fake_release(s);
+  EXPECT_TRUE(reached(seen[0].ticket));
+  EXPECT_FALSE(reached(seen[0].done_ticket));
+}
+
+TEST_F(Groups, AGroupIsOneEventWithItsSum) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  ncclGroupStart();
+  ncclGroupStart();
+  ncclSend(buffer, 4, ncclFloat16, 2, c, s);
+  ncclGroupEnd();
+  EXPECT_TRUE(events().empty());
+  ncclRecv(buffer, 4, ncclFloat64, 3, c, s);
+  ncclAllReduce(buffer, buffer, 2, ncclInt32, ncclSum, c, s);
+  ncclGroupEnd();
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::group_issued});
+  EXPECT_EQ(seen[0].summary.sent_bytes, 8u);
+  EXPECT_EQ(seen[0].summary.received_bytes, 32u);
+  EXPECT_EQ(seen[0].summary.collective_bytes, 8u);
+  EXPECT_EQ(seen[0].summary.send_peer, 2);
+  EXPECT_EQ(seen[0].summary.receive_peer, 3);
+  EXPECT_EQ(seen[0].summary.collectives, 1);
+}
+
+TEST_F(Groups, SignaturesAreEqualForTheSameOperationsOnly) {
+  const ncclComm_t c = communicator();
+  const ncclComm_t other = communicator();
+  const CUstream s = stream();
+  events();
+  ncclRecv(buffer, 8, ncclInt8, 2, c, s);
+  ncclRecv(buffer, 8, ncclInt8, 2, c, s);
+  ncclRecv(buffer, 9, ncclInt8, 2, c, s);
+  ncclRecv(buffer, 8, ncclInt8, 3, c, s);
+  ncclSend(buffer, 8, ncclInt8, 2, c, s);
+  ncclRecv(buffer, 8, ncclInt8, 2, other, s);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 6u);
+  EXPECT_EQ(seen[0].summary.signature, seen[1].summary.signature);
+  for (std::size_t i = 2; i < 6; ++i) EXPECT_NE(seen[0].summary.signature, seen[i].summary.signature) << i;
+}
+
+TEST_F(Groups, TwoCommunicatorsInOneGroupAreTwoGroups) {
+  const ncclComm_t first = communicator();
+  const ncclComm_t second = communicator();
+  const CUstream s = stream();
+  const CUstream t = stream();
+  events();
+  ncclGroupStart();
+  ncclSend(buffer, 1, ncclInt8, 0, first, s);
+  ncclRecv(buffer, 1, ncclInt8, 0, second, t);
+  ncclGroupEnd();
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::group_issued, EventKind::group_issued}));
+  EXPECT_NE(seen[0].communicator, seen[1].communicator);
+  EXPECT_NE(seen[0].stream, seen[1].stream);
+  EXPECT_NE(seen[0].group, seen[1].group);
+}
+
+TEST_F(Groups, ASimulatedEndLaunchesNothing) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  if (dlsym(RTLD_DEFAULT, "pncclGroupSimulateEnd") == nullptr) GTEST_SKIP();
+  ncclGroupStart();
+  ncclSend(buffer, 1, ncclInt8, 0, c, s);
+  ncclGroupSimulateEnd(nullptr);
+  EXPECT_TRUE(events().empty());
+  ncclSend(buffer, 1, ncclInt8, 0, c, s);
+  EXPECT_EQ(events().size(), 1u);
+}
+
+TEST_F(Groups, WhatNcclCallsItselfIsNobodys) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  ncclBcast(buffer, 4, ncclInt8, 0, c, s);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::group_issued});
+  EXPECT_EQ(seen[0].summary.collectives, 1);
+}
+
+TEST_F(Groups, ARefusedGroupIsOverAtOnceAndTheResultIsPassedOn) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  fake_nccl_refuse(ncclInvalidUsage);
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 0, c, s), ncclInvalidUsage);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_TRUE(reached(seen[0].done_ticket));
+}
+
+TEST_F(Groups, AMarkerTheDriverRefusesIsCountedAndNothingElse) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  fake_fail_writes(1);
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 0, c, s), ncclSuccess);
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(core()->shim->dropped_events(), 1u);
+}
+
+TEST_F(Groups, MoreCommunicatorsInAGroupThanFitAreCounted) {
+  std::vector<ncclComm_t> all;
+  for (int i = 0; i < 18; ++i) all.push_back(communicator());
+  const CUstream s = stream();
+  events();
+  ncclGroupStart();
+  for (const ncclComm_t c : all) ncclSend(buffer, 1, ncclInt8, 0, c, s);
+  ncclGroupEnd();
+  EXPECT_EQ(events().size(), 16u);
+  EXPECT_EQ(core()->shim->dropped_events(), 2u);
+}
+
+TEST_F(Groups, TheLegacyStreamCanCarryGroups) {
+  const ncclComm_t c = communicator();
+  events();
+  ncclRecv(buffer, 1, ncclInt8, 0, c, nullptr);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, CU_STREAM_LEGACY);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].stream, seen[1].stream);
+}
+
+TEST_F(Groups, ANonBlockingGroupIsMarkedDoneWhenNcclHasLaunchedIt) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t c = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  EXPECT_EQ(core_handle(), nullptr);
+  fake_nccl_proceed(c);
+  ncclResult_t progress = ncclInProgress;
+  ncclCommGetAsyncError(c, &progress);
+  ASSERT_NE(core(), nullptr);
+  events();
+  const CUstream s = stream();
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, s), ncclInProgress);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 1u);
+  ncclCommGetAsyncError(c, &progress);
+  EXPECT_FALSE(reached(seen[0].done_ticket));
+  fake_nccl_proceed(c);
+  ncclCommGetAsyncError(c, &progress);
+  EXPECT_FALSE(reached(seen[0].done_ticket));
+  fake_release(s);
+  EXPECT_TRUE(reached(seen[0].done_ticket));
+}
+
+TEST_F(Groups, CommunicatorsMadeInAGroupAreOpenedAtItsEnd) {
+  ncclGroupStart();
+  const ncclComm_t made = communicator();
+  EXPECT_EQ(core_handle(), nullptr);
+  ncclGroupEnd();
+  ASSERT_NE(core(), nullptr);
+  EXPECT_EQ(core()->opened, 1);
+  ncclGroupStart();
+  ncclComm_t part = nullptr;
+  ncclCommSplit(made, 0, 0, &part, nullptr);
+  ncclGroupEnd();
+  EXPECT_EQ(core()->opened, 2);
+}
+
+TEST_F(Groups, ClosingTellsTheCoreOnceAndBeforeNccl) {
+  const ncclComm_t c = communicator();
+  events();
+  ncclCommFinalize(c);
+  ncclCommDestroy(c);
+  EXPECT_EQ(core()->closed, 1);
+  EXPECT_EQ(core()->last_closed, 1u);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::communicator_closed});
+}
+
+TEST_F(Groups, ADestroyedCommunicatorsHandleCanComeBack) {
+  for (int i = 0; i < 1000; ++i) ncclCommAbort(communicator());
+  EXPECT_EQ(core()->opened, 1000);
+  EXPECT_EQ(core()->closed, 1000);
+}
+
+TEST_F(Groups, TurnedOffIsAPassThroughForEver) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  core()->shim->turn_off("a test");
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 0, c, s), ncclSuccess);
+  communicator();
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(core()->opened, 1);
+  // The block, and the event that NCCL itself recorded; no marker.
+  EXPECT_EQ(fake_enqueued(s), 2u);
+}
+
+TEST_F(Groups, TwoDevicesInOneProcess) {
+  ncclComm_t both[2] = {};
+  ASSERT_EQ(ncclCommInitAll(both, 2, nullptr), ncclSuccess);
+  EXPECT_EQ(core()->opened, 2);
+  fake_set_device(1);
+  const CUstream far = stream();
+  fake_set_device(0);
+  const CUstream near = stream();
+  events();
+  ncclGroupStart();
+  ncclSend(buffer, 1, ncclInt8, 1, both[0], near);
+  ncclRecv(buffer, 1, ncclInt8, 0, both[1], far);
+  ncclGroupEnd();
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].device, 0);
+  EXPECT_EQ(seen[1].device, 1);
+  CUdevice now = -1;
+  cuCtxGetDevice(&now);
+  EXPECT_EQ(now, 0);
+  EXPECT_TRUE(reached(seen[1].ticket, 1));
+}
+
+}  // namespace

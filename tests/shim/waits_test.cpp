@@ -1,0 +1,283 @@
+// What the shim notes about waits, captures, memory and contexts.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/shim/shim_fixture.h"
+
+namespace {
+
+class Waits : public ShimTest {
+ protected:
+  void SetUp() override {
+    c = communicator();
+    transfer = stream();
+    compute = stream();
+    arrived = event();
+    events();
+  }
+  // A receive on its own stream and an event behind it, as PyTorch does it.
+  weft::Event receive() {
+    ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
+    cuEventRecord(arrived, transfer);
+    const auto seen = events();
+    EXPECT_EQ(seen.size(), 1u);
+    return seen.at(0);
+  }
+  ncclComm_t c = nullptr;
+  CUstream transfer = nullptr;
+  CUstream compute = nullptr;
+  CUevent arrived = nullptr;
+};
+
+TEST_F(Waits, AStreamThatWaitsForAGroupIsMarkedBeforeTheWait) {
+  const weft::Event group = receive();
+  cuStreamWaitEvent(compute, arrived, 0);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_EQ(seen[0].group, group.group);
+  EXPECT_NE(seen[0].stream, group.stream);
+  EXPECT_TRUE(reached(seen[0].ticket));
+  EXPECT_FALSE(reached(group.done_ticket));
+}
+
+TEST_F(Waits, AGroupThatIsOverIsNotWaitedFor) {
+  receive();
+  fake_release(transfer);
+  cuStreamWaitEvent(compute, arrived, 0);
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(fake_enqueued(compute), 1u);
+}
+
+TEST_F(Waits, TheGroupsOwnStreamDoesNotWaitForIt) {
+  receive();
+  cuStreamWaitEvent(transfer, arrived, 0);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Waits, ASecondWaitForTheSameGroupIsNone) {
+  receive();
+  cuStreamWaitEvent(compute, arrived, 0);
+  events();
+  cuStreamWaitEvent(compute, arrived, 0);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Waits, AnEventRecordedElsewhereStandsForNothing) {
+  receive();
+  const CUstream third = stream();
+  cuEventRecord(arrived, third);
+  cuStreamWaitEvent(compute, arrived, 0);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Waits, AllAbisOfRecordAndWait) {
+  receive();
+  cuEventRecordWithFlags(arrived, transfer, 0);
+  cuStreamWaitEvent_ptsz(nullptr, arrived, 0);
+  auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  const weft::StreamId per_thread = seen[0].stream;
+  cuEventRecord_ptsz(arrived, transfer);
+  cuStreamWaitEvent(nullptr, arrived, 0);
+  seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_NE(seen[0].stream, per_thread);
+  cuEventRecordWithFlags_ptsz(arrived, transfer, 0);
+  cuStreamWaitEvent(CU_STREAM_PER_THREAD, arrived, 0);
+  EXPECT_TRUE(events().empty());  // waits for it already
+}
+
+TEST_F(Waits, HostWaitsWithNothingPendingAreNothing) {
+  cuStreamSynchronize(compute);
+  cuEventSynchronize(arrived);
+  cuCtxSynchronize();
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(fake_enqueued(compute), 0u);
+}
+
+TEST_F(Waits, AHostWaitForTheDeviceDrainsExplicitStreams) {
+  const weft::Event group = receive();
+  cuCtxSynchronize();
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
+  EXPECT_NE(seen[0].stream, group.stream);
+  EXPECT_TRUE(reached(seen[0].ticket));
+  EXPECT_EQ(seen[1].stream, 0u);
+  EXPECT_EQ(seen[1].group, group.group);
+  EXPECT_EQ(fake_enqueued(CU_STREAM_LEGACY), 0u);
+}
+
+TEST_F(Waits, AStreamWithAMarkerOnItsWayIsNotDrainedAgain) {
+  receive();
+  fake_block(compute);
+  cuCtxSynchronize();
+  cuCtxSynchronize_v2(nullptr);
+  const auto seen = events();
+  EXPECT_EQ(kinds(seen), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended,
+                                EventKind::host_wait_begun, EventKind::host_wait_ended}));
+}
+
+TEST_F(Waits, AHostWaitForAStream) {
+  const weft::Event group = receive();
+  cuStreamSynchronize(transfer);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
+  EXPECT_EQ(seen[1].stream, group.stream);
+  EXPECT_EQ(seen[1].group, group.group);
+}
+
+TEST_F(Waits, AHostWaitForTheLegacyStreamPutsNothingOnIt) {
+  receive();
+  cuStreamSynchronize(nullptr);
+  cuStreamSynchronize_ptsz(nullptr);
+  EXPECT_EQ(fake_enqueued(CU_STREAM_LEGACY), 0u);
+  EXPECT_EQ(fake_enqueued(CU_STREAM_PER_THREAD), 0u);
+}
+
+TEST_F(Waits, AHostWaitForAnEvent) {
+  const weft::Event group = receive();
+  cuEventSynchronize(arrived);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[1].kind, EventKind::host_wait_begun);
+  EXPECT_EQ(seen[1].group, group.group);
+  EXPECT_EQ(seen[2].kind, EventKind::host_wait_ended);
+}
+
+TEST_F(Waits, NcclsOwnStreamsAreNotDrained) {
+  receive();  // the fake NCCL makes a stream of its own
+  cuCtxSynchronize();
+  int drains = 0;
+  for (const weft::Event& next : events()) drains += next.kind == EventKind::drain_issued;
+  EXPECT_EQ(drains, 1);
+}
+
+TEST_F(Waits, ACapturingStreamGetsNoMarker) {
+  receive();
+  ASSERT_EQ(cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  cuStreamWaitEvent(compute, arrived, 0);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, compute);
+  cuCtxSynchronize();
+  ASSERT_EQ(cuStreamEndCapture(compute, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::host_wait_begun, EventKind::host_wait_ended,
+                                    EventKind::capture_ended}));
+  EXPECT_EQ(fake_enqueued(compute), 0u);
+  cuStreamWaitEvent(compute, arrived, 0);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::wait_issued});
+}
+
+TEST_F(Waits, CapturesThatDoNotBeginOrEndAreBalanced) {
+  EXPECT_EQ(cuStreamEndCapture(compute, nullptr), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_TRUE(events().empty());
+  cuStreamBeginCapture_v2_ptsz(compute, CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(cuStreamBeginCapture(compute), CUDA_ERROR_ILLEGAL_STATE);
+  cuStreamEndCapture_ptsz(compute, nullptr);
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::capture_begun, EventKind::capture_ended,
+                                    EventKind::capture_ended}));
+}
+
+TEST_F(Waits, ADestroyedStreamIsForgotten) {
+  const CUstream third = stream();
+  cuStreamDestroy_v2(third);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::stream_destroyed});
+  receive();
+  cuCtxSynchronize();
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
+}
+
+TEST_F(Waits, ManyShortLivedStreamsAreAllKnown) {
+  for (int i = 0; i < 5000; ++i) cuStreamDestroy_v2(stream());
+  EXPECT_EQ(core()->shim->dropped_events(), 0u);
+  EXPECT_EQ(events().size(), 5000u);
+}
+
+TEST_F(Waits, MoreMarkersThanWordsWhileAStreamIsBlockedAreCounted) {
+  fake_block(transfer);
+  for (std::uint32_t i = 0; i < core()->word_count; ++i) ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
+  EXPECT_GT(core()->shim->dropped_events(), 0u);
+  EXPECT_LE(events().size(), core()->word_count / 2);
+}
+
+TEST_F(Waits, OutOfMemoryIsTriedAgainAfterARescue) {
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(1);
+  core()->rescue_answer = true;
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(core()->rescues, 1);
+  EXPECT_EQ(fake_allocations(), 2);
+}
+
+TEST_F(Waits, OutOfMemoryIsPassedOnWhenNothingWasReleased) {
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(9);
+  EXPECT_EQ(cuMemAllocAsync(&pointer, 1, compute), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuMemAllocManaged(&pointer, 1, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
+  core()->rescue_answer = true;
+  EXPECT_EQ(cuMemAllocFromPoolAsync_ptsz(&pointer, 1, nullptr, compute), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(core()->rescues, 3);
+  EXPECT_EQ(fake_allocations(), 4);
+}
+
+TEST_F(Waits, HostMemoryIsNotRescued) {
+  CUmemGenericAllocationHandle handle = 0;
+  CUmemAllocationProp properties{};
+  properties.location = {CU_MEM_LOCATION_TYPE_HOST, {0}};
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemCreate(&handle, 1, &properties, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(core()->rescues, 0);
+}
+
+TEST_F(Waits, OurOwnThreadsAreNotRescuedNorNoted) {
+  core()->shim->mark_own_thread();
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(core()->rescues, 0);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Waits, AContextThatGoesAwayStopsTheMarkers) {
+  EXPECT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->contexts_closed, 1);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->contexts_closed, 1);
+}
+
+TEST_F(Waits, OnlyTheLastReleaseOfThePrimaryContextEndsIt) {
+  CUcontext context = nullptr;
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuDevicePrimaryCtxRelease_v2(0);
+  EXPECT_EQ(core()->contexts_closed, 0);
+  cuDevicePrimaryCtxRelease_v2(0);
+  EXPECT_EQ(core()->contexts_closed, 1);
+}
+
+TEST_F(Waits, AnotherContextMayBeDestroyed) {
+  int other = 0;
+  cuCtxDestroy_v2(reinterpret_cast<CUcontext>(&other));
+  EXPECT_EQ(core()->contexts_closed, 0);
+  CUcontext context = nullptr;
+  cuCtxGetCurrent(&context);
+  cuCtxDestroy_v2(context);
+  EXPECT_EQ(core()->contexts_closed, 1);
+}
+
+TEST_F(Waits, AForkedChildIsAPassThrough) {
+  const std::size_t before = fake_enqueued(transfer);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool fine = ncclRecv(buffer, 1, ncclInt8, 0, c, transfer) == ncclSuccess && events().empty() &&
+                      fake_enqueued(transfer) == before + 2 && core()->shim->in_owner_process() == 0;
+    _exit(fine ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  receive();
+}
+
+}  // namespace
