@@ -1,4 +1,4 @@
-// Writes the trace of one device: JSON Lines, header first, summary last, flushed every 100 ms and after each kind of end.
+// Writes the trace of one device: JSON Lines, header first, summary last, flushed every 100 ms and at the end.
 //
 // push() is called by the dispatcher thread (one producer), is wait-free and never touches a file: a thread of the writer
 // formats and writes. A full ring drops and counts. When a write fails (full disk, directory gone) the writer says so
@@ -33,8 +33,8 @@ class TraceWriter {
 
  private:
   class Implementation;
-  explicit TraceWriter(std::unique_ptr<Implementation> implementation);
-  std::unique_ptr<Implementation> implementation_;
+  explicit TraceWriter(std::shared_ptr<Implementation> implementation);
+  std::shared_ptr<Implementation> implementation_;  // with the thread, which may outlive this object
 };
 
 }  // namespace weft

@@ -1,0 +1,91 @@
+// The start line and the end lines; see the header.
+#include "trace/report.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "weft/version.h"
+
+namespace weft {
+namespace {
+
+__attribute__((format(printf, 1, 2))) std::string formatted(const char* format, ...) {
+  char text[320];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double percent(Duration part, Duration whole) {
+  return whole > Duration{} ? 100.0 * seconds(part) / seconds(whole) : 0.0;
+}
+
+unsigned long long number(std::uint64_t value) {
+  return value;
+}
+
+// Four digits or so, in the unit that suits the length.
+std::string length(Duration duration) {
+  const double value = seconds(duration);
+  if (value >= 1) return formatted("%.2f s", value);
+  return value >= 1e-3 ? formatted("%.2f ms", value * 1e3) : formatted("%.1f us", value * 1e6);
+}
+
+std::string shell_word(const std::string& text) {
+  constexpr const char* harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+  if (!text.empty() && text.find_first_not_of(harmless) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string with_slash(const std::string& directory) {
+  return directory.ends_with('/') ? directory : directory + "/";
+}
+
+}  // namespace
+
+std::string start_line(const TraceHeader& header, const std::string& directory) {
+  const bool fills = std::strcmp(header.mode, "fill") == 0;
+  const std::string does =
+      fills ? std::string("filling bubbles with ") + header.fill_job : std::string("observing bubbles");
+  return formatted("%s, %s, %d rank%s; traces in ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
+                   header.ranks == 1 ? "" : "s") +
+         with_slash(directory);
+}
+
+std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,
+                                   const std::string& directory) {
+  const std::string rank = formatted("rank %d: ", header.rank);
+  const Duration window = summary.window_end - summary.window_begin;
+  std::vector<std::string> lines;
+  if (summary.iterations > 0) {
+    lines.push_back(rank + formatted("%llu iterations, median ", number(summary.iterations)) +
+                    length(summary.iteration_median));
+  } else {
+    lines.push_back(rank + "no repeating iteration was found, so no bubble could be forecast");
+  }
+  lines.push_back(
+      rank + formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
+      length(window));
+  if (summary.slices > 0 || std::strcmp(header.mode, "fill") == 0) {
+    lines.push_back(rank +
+                    formatted("fill used %.1f %% of the idle time (%.1f points of all time) for %llu units of %s, "
+                              "%llu of them wrong",
+                              percent(summary.filled, summary.idle), percent(summary.filled, window),
+                              number(summary.fill_units), header.fill_job, number(summary.fill_units_wrong)));
+  }
+  if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + summary.reason);
+  lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));
+  lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " + shell_word(directory));
+  return lines;
+}
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// What a rank says on stderr: one line at its start, a few at its end. Used by the core, on rank 0, and by nothing
+// else.
+//
+// Main-job threads inside the core's services; pure: numbers in, lines out. A process knows only its own rank's
+// numbers, and the lines say so; those of all ranks are for `weft summary`. The lines come without the "weft: " in
+// front.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/record.h"
+
+namespace weft {
+
+std::string start_line(const TraceHeader& header, const std::string& directory);
+
+// At most twelve lines.
+std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,
+                                   const std::string& directory);
+
+}  // namespace weft

@@ -1,0 +1,215 @@
+// The writer thread and the way to it; see the header.
+//
+// The thread is detached and shares ownership of everything it touches: whoever waits for it can stop waiting, and a
+// process may exit while it runs.
+#include "trace/writer.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "trace/file.h"
+#include "trace/lines.h"
+#include "trace/record_ring.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds flush_interval{100};
+constexpr seconds longest_finish{2};
+constexpr std::size_t ring_size = 8192;
+constexpr std::size_t longest_text = 64 * 1024;  // is written out when it has grown to this
+
+Duration clock_time(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
+TraceOrigin origin_of(const TraceHeader& header) {
+  TraceOrigin origin;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) origin.host = host.data();
+  origin.process = ::getpid();
+  const Duration since_start = clock_time(CLOCK_MONOTONIC) - header.started.time_since_epoch();
+  origin.wall_clock = clock_time(CLOCK_REALTIME) - since_start;
+  origin.mode = header.mode;
+  origin.fill_job = header.fill_job;
+  return origin;
+}
+
+}  // namespace
+
+class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWriter::Implementation> {
+ public:
+  Implementation(int descriptor, std::string path, const TraceHeader& header, Warn warn)
+      : path_(std::move(path)), descriptor_(descriptor), header_(header), warn_(warn), ring_(ring_size) {
+    const TraceOrigin origin = origin_of(header);
+    process_ = origin.process;
+    append_header(text_, header, origin);
+    header_.mode = header_.fill_job = "";
+  }
+  ~Implementation() { ::close(descriptor_); }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+
+  bool start();
+  void push(const Record& record) noexcept;
+  void finish(const TraceSummary* summary);
+  std::uint64_t dropped() const noexcept {
+    return refused_.load(std::memory_order_relaxed) + lost_.load(std::memory_order_relaxed);
+  }
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  void run();
+  void drain();
+  void write_out();
+
+  const std::string path_;
+  const int descriptor_;
+  TraceHeader header_;
+  const Warn warn_;
+  std::int64_t process_ = 0;
+
+  RecordRing ring_;
+  std::atomic<bool> closed_{false};
+  std::atomic<std::uint64_t> refused_{0};  // by the ring, or after the end; written by the producer
+  std::atomic<std::uint64_t> lost_{0};     // after a write had failed; written by the writer thread
+
+  // The writer thread's own.
+  std::string text_;
+  std::uint64_t records_in_text_ = 0;
+  bool failed_ = false;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  bool ending_ = false, ended_ = false;
+  std::optional<TraceSummary> summary_;
+};
+
+bool TraceWriter::Implementation::start() {
+  sigset_t all, before;
+  sigfillset(&all);
+  // The thread inherits the mask; no signal of the main job is ever handled on it.
+  if (::pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+  bool started = true;
+  try {
+    std::thread([self = shared_from_this()] { self->run(); }).detach();
+  } catch (const std::system_error&) {
+    started = false;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+void TraceWriter::Implementation::push(const Record& record) noexcept {
+  if (!closed_.load(std::memory_order_relaxed) && ring_.push(record)) return;
+  refused_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void TraceWriter::Implementation::run() {
+  ::pthread_setname_np(::pthread_self(), "weft-trace");
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    lock.unlock();
+    drain();
+    write_out();
+    lock.lock();
+    changed_.wait_for(lock, flush_interval, [this] { return ending_; });
+  }
+  const std::optional<TraceSummary> summary = summary_;
+  lock.unlock();
+  drain();
+  if (summary) append_summary(text_, header_, *summary);
+  write_out();
+  lock.lock();
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void TraceWriter::Implementation::drain() {
+  ring_.drain([this](const Record& record) {
+    if (failed_) {
+      lost_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    append_record(text_, record);
+    ++records_in_text_;
+    if (text_.size() >= longest_text) write_out();
+  });
+}
+
+void TraceWriter::Implementation::write_out() {
+  if (!failed_ && !text_.empty()) {
+    if (const int error = append(descriptor_, text_); error != 0) {
+      failed_ = true;
+      // How much of the text got into the file is not looked at: all of it counts as lost.
+      lost_.fetch_add(records_in_text_, std::memory_order_relaxed);
+      if (warn_ != nullptr) warn_("the trace " + path_ + " ends early: " + std::strerror(error));
+    }
+  }
+  text_.clear();
+  records_in_text_ = 0;
+}
+
+void TraceWriter::Implementation::finish(const TraceSummary* summary) {
+  closed_.store(true, std::memory_order_relaxed);
+  // The thread does not exist in a forked child, and its mutex may have been copied while it was held.
+  if (process_ != ::getpid()) return;
+  std::unique_lock lock(mutex_);
+  if (ending_) return;
+  if (summary != nullptr) summary_ = *summary;
+  ending_ = true;
+  changed_.notify_all();
+  changed_.wait_for(lock, longest_finish, [this] { return ended_; });
+}
+
+TraceWriter::TraceWriter(std::shared_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+
+TraceWriter::~TraceWriter() {
+  implementation_->finish(nullptr);
+}
+
+std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, const TraceHeader& header, Warn warn,
+                                               std::string& error) {
+  const std::string name = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + ".jsonl";
+  const int descriptor = open_trace_file(directory, name, error);
+  if (descriptor < 0) return nullptr;
+  auto implementation = std::make_shared<Implementation>(descriptor, directory + "/" + name, header, warn);
+  if (!implementation->start()) {
+    error = "the thread that writes the trace cannot be started";
+    return nullptr;
+  }
+  return std::unique_ptr<TraceWriter>(new TraceWriter(std::move(implementation)));
+}
+
+void TraceWriter::push(const Record& record) noexcept {
+  implementation_->push(record);
+}
+std::uint64_t TraceWriter::dropped() const noexcept {
+  return implementation_->dropped();
+}
+const std::string& TraceWriter::path() const noexcept {
+  return implementation_->path();
+}
+void TraceWriter::finish(const TraceSummary& summary) {
+  implementation_->finish(&summary);
+}
+
+}  // namespace weft
