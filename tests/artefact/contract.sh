@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The contract of libweft.so, read from the file. Arguments: the library, hooks.def.
+set -u
+library=$1
+hooks=$2
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+dynamic=$(readelf --wide --dynamic "$library")
+
+needed=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic")
+for name in $needed; do
+  case $name in
+    libc.so.6 | ld-linux-x86-64.so.2) ;;
+    *) fail "needs $name" ;;
+  esac
+done
+[[ $needed == *libc.so.6* ]] || fail "the needed libraries could not be read"
+
+for tag in INIT FINI INIT_ARRAY FINI_ARRAY PREINIT_ARRAY TEXTREL RPATH RUNPATH; do
+  grep -q "($tag)" <<<"$dynamic" && fail "has a DT_$tag"
+done
+grep -q 'FLAGS_1.*NODELETE' <<<"$dynamic" || fail "can be unloaded"
+readelf --wide --sections "$library" | grep -Eq '\.(init|fini|ctors|dtors)(_array)?\b' && fail "has sections of constructors"
+
+wanted=$( (echo dlsym; sed -n 's/^HOOK([a-z]*, \([A-Za-z0-9_]*\),.*/\1/p' "$hooks") | sort)
+exported=$(nm --dynamic --defined-only "$library" | awk '{ print $3 }' | sort)
+[[ -n $exported && $exported == "$wanted" ]] || fail "exports differ from the list:
+$(diff <(echo "$wanted") <(echo "$exported"))"
+grep -q '@' <<<"$exported" && fail "an export has a version, and would not stand in for the vendor's"
+
+imported=$(nm --dynamic --undefined-only "$library" | awk '{ print $2 }')
+for name in exit _exit abort printf fprintf vfprintf puts malloc calloc free realloc pthread_create pthread_mutex_lock \
+  pthread_once sigaction getenv setenv atexit __cxa_atexit __cxa_finalize __cxa_guard_acquire __tls_get_addr \
+  __stack_chk_fail fork dlsym; do
+  grep -qx "$name\(@.*\)\?" <<<"$imported" && fail "imports $name"
+done
+grep -q '^_Z' <<<"$imported" && fail "imports C++ symbols"
+newest=$(grep -o 'GLIBC_2\.[0-9]*' <<<"$imported" | sort -t. -k2 -n | tail -1)
+[[ -n $newest && ${newest#GLIBC_2.} -le 34 ]] || fail "needs $newest"
+
+tls=$(readelf --wide --segments "$library" | awk '$1 == "TLS" { print $6 }')
+[[ -n $tls ]] && tls=$((tls))
+[[ -n $tls && $tls -le 64 ]] || fail "takes ${tls:-an unknown number of} bytes of static TLS"
+
+grep -Eq 'HOOK\(cuda, cu(Launch|GraphLaunch)' "$hooks" && fail "hooks the kernel-launch path"
+
+((failures == 0)) && echo "libweft.so: $(wc -w <<<"$exported") exports, $tls bytes of TLS, $newest"
+exit $((failures != 0))
