@@ -38,8 +38,7 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
   auto* job = new (std::nothrow) weft_fill_job;
   if (job == nullptr) return fill::fail(*host, "no host memory");
   job->host = *host;
-  const std::array<fill::Argument, 2> known{
-      {{"size", &job->size, 8, 16384}, {"products", &job->products, 1, 4096}}};
+  const std::array<fill::Argument, 2> known{{{"size", &job->size, 8, 16384}, {"products", &job->products, 1, 4096}}};
   std::string wrong = fill::read_arguments(arguments, known);
   const auto entries = static_cast<std::size_t>(job->size) * static_cast<std::size_t>(job->size);
   job->blocks = static_cast<int>(std::min<std::size_t>(host->max_blocks, (entries + 31) / 32));
@@ -50,8 +49,8 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
     job->seed = pinned_array<unsigned>(*host, 1);
     job->result = pinned_array<float>(*host, entries);
     if (job->a == nullptr || job->b == nullptr || job->c == nullptr)
-      wrong = "three matrices of " + std::to_string(entries * sizeof(float)) + " bytes do not fit into the memory cap of " +
-              std::to_string(host->memory_cap) + " bytes";
+      wrong = "three matrices of " + std::to_string(entries * sizeof(float)) +
+              " bytes do not fit into the memory cap of " + std::to_string(host->memory_cap) + " bytes";
     else if (job->seed == nullptr || job->result == nullptr)
       wrong = "no pinned host memory";
   }
@@ -112,12 +111,24 @@ int restore(weft_fill_job* job, const void* buffer, uint64_t bytes) {
   return 0;
 }
 
-void destroy(weft_fill_job* job) { delete job; }
+void destroy(weft_fill_job* job) {
+  delete job;
+}
 
-constexpr weft_fill_functions kFunctions{sizeof(weft_fill_functions), WEFT_FILL_ABI_VERSION, 0,          "matmul", init,
-                                         record_unit,                 begin_unit,            end_unit,   save,     restore,
+constexpr weft_fill_functions kFunctions{sizeof(weft_fill_functions),
+                                         WEFT_FILL_ABI_VERSION,
+                                         0,
+                                         "matmul",
+                                         init,
+                                         record_unit,
+                                         begin_unit,
+                                         end_unit,
+                                         save,
+                                         restore,
                                          destroy};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) { return &kFunctions; }
+extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
+  return &kFunctions;
+}

@@ -1,6 +1,7 @@
 // GPU code of the matrix-product fill job. See matmul.h.
 //
-// Grids have as many blocks as the caller says, so that a slice leaves multiprocessors free; threads stride over the rest.
+// Grids have as many blocks as the caller says, so that a slice leaves multiprocessors free; threads stride over the
+// rest.
 #include "matmul.h"
 #include "matmul_values.h"
 

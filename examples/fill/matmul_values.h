@@ -1,5 +1,5 @@
-// The entries of the matrices that the matrix-product fill job multiplies: small whole numbers, so that every product and
-// sum is exact in float and the host can check results without rounding. For GPU and host code.
+// The entries of the matrices that the matrix-product fill job multiplies: small whole numbers, so that every product
+// and sum is exact in float and the host can check results without rounding. For GPU and host code.
 #pragma once
 
 #ifdef __CUDACC__
@@ -19,7 +19,9 @@ FILL_EVERYWHERE inline float value_of(unsigned key) {
   return static_cast<float>(static_cast<int>(key % 7U) - 3);
 }
 
-FILL_EVERYWHERE inline float value_of_a(unsigned seed, unsigned index) { return value_of(seed * 2654435761U + 2U * index); }
+FILL_EVERYWHERE inline float value_of_a(unsigned seed, unsigned index) {
+  return value_of(seed * 2654435761U + 2U * index);
+}
 FILL_EVERYWHERE inline float value_of_b(unsigned seed, unsigned index) {
   return value_of(seed * 2654435761U + 2U * index + 1U);
 }

@@ -1,7 +1,8 @@
-// Fill job: personalised PageRank on a generated graph. A unit takes another start vertex, iterates, copies the ranks to
-// the host, which computes the same and compares.
+// Fill job: personalised PageRank on a generated graph. A unit takes another start vertex, iterates, copies the ranks
+// to the host, which computes the same and compares.
 //
-// Arguments: vertices=1024, degree=8 (edges out of each), steps=8 (iterations per unit). Called by Weft, see weft/fill.h.
+// Arguments: vertices=1024, degree=8 (edges out of each), steps=8 (iterations per unit). Called by Weft, see
+// weft/fill.h.
 #include "pagerank.h"
 
 #include <algorithm>
@@ -73,9 +74,8 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
   auto* job = new (std::nothrow) weft_fill_job;
   if (job == nullptr) return fill::fail(*host, "no host memory");
   job->host = *host;
-  const std::array<fill::Argument, 3> known{{{"vertices", &job->vertices, 2, 1 << 24},
-                                             {"degree", &job->degree, 1, 64},
-                                             {"steps", &job->steps, 1, 1024}}};
+  const std::array<fill::Argument, 3> known{
+      {{"vertices", &job->vertices, 2, 1 << 24}, {"degree", &job->degree, 1, 64}, {"steps", &job->steps, 1, 1024}}};
   std::string wrong = fill::read_arguments(arguments, known);
   if (wrong.empty()) {
     make_graph(*job);
@@ -85,7 +85,8 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
     delete job;
     return fill::fail(*host, wrong);
   }
-  job->blocks = static_cast<int>(std::min<std::uint32_t>(host->max_blocks, static_cast<unsigned>(job->vertices + 31) / 32));
+  job->blocks =
+      static_cast<int>(std::min<std::uint32_t>(host->max_blocks, static_cast<unsigned>(job->vertices + 31) / 32));
   std::copy(job->first_of.begin(), job->first_of.end(), job->pinned_first);
   std::copy(job->source_of.begin(), job->source_of.end(), job->pinned_sources);
   std::fill_n(job->pinned_degree, job->vertices, 1.0F / static_cast<float>(job->degree));
@@ -148,12 +149,24 @@ int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
   return 0;
 }
 
-void destroy(weft_fill_job* job) { delete job; }
+void destroy(weft_fill_job* job) {
+  delete job;
+}
 
-constexpr weft_fill_functions kFunctions{sizeof(weft_fill_functions), WEFT_FILL_ABI_VERSION, 0,        "pagerank", init,
-                                         record_unit,                 begin_unit,            end_unit, nullptr,    nullptr,
+constexpr weft_fill_functions kFunctions{sizeof(weft_fill_functions),
+                                         WEFT_FILL_ABI_VERSION,
+                                         0,
+                                         "pagerank",
+                                         init,
+                                         record_unit,
+                                         begin_unit,
+                                         end_unit,
+                                         nullptr,
+                                         nullptr,
                                          destroy};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) { return &kFunctions; }
+extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
+  return &kFunctions;
+}

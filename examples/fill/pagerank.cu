@@ -6,7 +6,8 @@ extern "C" __global__ void fill_pagerank(const int* first, const int* sources, c
   const int stride = static_cast<int>(gridDim.x * blockDim.x);
   for (int v = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); v < vertices; v += stride) {
     float sum = 0;
-    for (int edge = first[v]; edge < first[v + 1]; ++edge) sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
+    for (int edge = first[v]; edge < first[v + 1]; ++edge)
+      sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
     rank_out[v] = (1.0F - fill::kDamping) * teleport[v] + fill::kDamping * sum;
   }
 }

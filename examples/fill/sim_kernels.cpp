@@ -34,7 +34,8 @@ void pagerank(const simgpu_launch&, const int* first, const int* sources, const 
               const float* teleport, const float* rank_in, float* rank_out, int vertices) {
   for (int v = 0; v < vertices; ++v) {
     float sum = 0;
-    for (int edge = first[v]; edge < first[v + 1]; ++edge) sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
+    for (int edge = first[v]; edge < first[v + 1]; ++edge)
+      sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
     rank_out[v] = (1.0F - kDamping) * teleport[v] + kDamping * sum;
   }
 }
@@ -54,4 +55,6 @@ constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), 3, kKernels};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) { return &kList; }
+extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) {
+  return &kList;
+}

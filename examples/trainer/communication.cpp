@@ -34,8 +34,10 @@ Communication::Communication(const Place& place, WaitKind wait, bool lanes, int 
   if (lanes) connect_edges(place, ids);
   for (Connection& c : connections_) {
     if (c.communicator == nullptr) continue;
-    if (wait_ == WaitKind::in_stream) c.stream = compute_;
-    else CHECK(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking));
+    if (wait_ == WaitKind::in_stream)
+      c.stream = compute_;
+    else
+      CHECK(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking));
   }
   CHECK(cudaEventCreateWithFlags(&ready_, cudaEventDisableTiming));
   for (cudaEvent_t& event : finished_) CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -50,8 +52,8 @@ void Communication::connect_edges(const Place& place, const std::vector<std::byt
     for (const Direction direction : {Direction::forward, Direction::backward}) {
       const bool forward = direction == Direction::forward;
       const bool sender = place.rank == (forward ? from : to);
-      const Lane lane = forward ? (sender ? Lane::forward_out : Lane::forward_in)
-                                : (sender ? Lane::backward_out : Lane::backward_in);
+      const Lane lane =
+          forward ? (sender ? Lane::forward_out : Lane::forward_in) : (sender ? Lane::backward_out : Lane::backward_in);
       Connection& c = connection(lane);
       c.edge = true;
       const auto number = static_cast<std::size_t>(1 + 2 * edge + (forward ? 0 : 1));
@@ -79,8 +81,8 @@ cudaStream_t Communication::begin(const Connection& c) {
   return c.stream;
 }
 
-void Communication::exchange(int number, Lane lane, const std::vector<Message>& sends, const std::vector<Message>& receives,
-                             int count) {
+void Communication::exchange(int number, Lane lane, const std::vector<Message>& sends,
+                             const std::vector<Message>& receives, int count) {
   const Connection& c = connection(lane);
   const auto floats = static_cast<std::size_t>(count);
   // On an edge the communicator has two ranks: the sender is 0, the receiver 1.

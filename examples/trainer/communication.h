@@ -1,7 +1,7 @@
 // Exchanges with neighbouring stages over NCCL, in the three ways a stage can wait for them.
 //
-// Used by training.cpp on one thread. With WaitKind::event and ::host exchanges run on streams of their own, one per lane,
-// which wait for the compute stream through an event; with ::in_stream they run on the compute stream.
+// Used by training.cpp on one thread. With WaitKind::event and ::host exchanges run on streams of their own, one per
+// lane, which wait for the compute stream through an event; with ::in_stream they run on the compute stream.
 #pragma once
 
 #include <vector>
@@ -25,7 +25,8 @@ class Communication {
     int peer;
   };
   // One NCCL group of sends and receives of `count` floats each, after all work that is on the compute stream so far.
-  void exchange(int number, Lane lane, const std::vector<Message>& sends, const std::vector<Message>& receives, int count);
+  void exchange(int number, Lane lane, const std::vector<Message>& sends, const std::vector<Message>& receives,
+                int count);
   // Work that is enqueued on the compute stream from here on sees what the exchange received.
   void wait(int number);
   // Sums `count` floats over all ranks, in place; the compute stream waits for the result.

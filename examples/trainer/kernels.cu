@@ -1,7 +1,7 @@
 // The trainer's kernels for real GPUs and their launches. See kernels.h.
 //
-// Kernels are extern "C" so that the simulated GPU finds them under these names. Each thread owns its outputs and adds in
-// a fixed order: results are bit-identical from run to run whatever else the GPU does.
+// Kernels are extern "C" so that the simulated GPU finds them under these names. Each thread owns its outputs and adds
+// in a fixed order: results are bit-identical from run to run whatever else the GPU does.
 #include <cstdio>
 #include <cstdlib>
 
@@ -9,14 +9,18 @@
 
 namespace {
 
-constexpr int kTile = 8;        // of matrix products: kTile x kTile outputs per block
-constexpr int kThreads = 64;    // of everything that works element by element
-constexpr int kRowThreads = 4;  // where a thread has a whole row to do: few per block spread the rows over the SMs
+constexpr int kTile = 8;         // of matrix products: kTile x kTile outputs per block
+constexpr int kThreads = 64;     // of everything that works element by element
+constexpr int kRowThreads = 4;   // where a thread has a whole row to do: few per block spread the rows over the SMs
 constexpr int kReduction = 256;  // threads of a sum over one array
 constexpr int kPartials = trainer::kernels::kPartialSums;
 
-__host__ int blocks_for(int count) { return (count + kThreads - 1) / kThreads; }
-__host__ int row_blocks_for(int count) { return (count + kRowThreads - 1) / kRowThreads; }
+__host__ int blocks_for(int count) {
+  return (count + kThreads - 1) / kThreads;
+}
+__host__ int row_blocks_for(int count) {
+  return (count + kRowThreads - 1) / kRowThreads;
+}
 
 __host__ void check_launch() {
   const cudaError_t error = cudaGetLastError();
@@ -118,14 +122,13 @@ __global__ void trainer_normalize_backward(const float* gradient, const float* i
   const float scale = 1.0F / static_cast<float>(columns);
   for (int i = 0; i < columns; ++i) {
     const float normal = (x[i] - mean[row]) * deviation[row];
-    in_gradient[row * columns + i] = residual[row * columns + i] +
-                                     deviation[row] * (dy[i] * gamma[i] - scale * (sum + normal * weighted));
+    in_gradient[row * columns + i] =
+        residual[row * columns + i] + deviation[row] * (dy[i] * gamma[i] - scale * (sum + normal * weighted));
   }
 }
 
 __global__ void trainer_normalize_parameters(const float* gradient, const float* in, const float* mean,
-                                             const float* deviation, float* gamma, float* beta, int rows,
-                                             int columns) {
+                                             const float* deviation, float* gamma, float* beta, int rows, int columns) {
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (column >= columns) return;
   float weighted = 0, sum = 0;
@@ -308,24 +311,25 @@ void embed_backward(const int* tokens, const float* gradient, float* table, floa
   check_launch();
 }
 
-void normalize(const float* in, const float* gamma, const float* beta, float* out, float* mean, float* deviation, int rows,
-               int columns, cudaStream_t stream) {
-  trainer_normalize<<<row_blocks_for(rows), kRowThreads, 0, stream>>>(in, gamma, beta, out, mean, deviation, rows, columns);
+void normalize(const float* in, const float* gamma, const float* beta, float* out, float* mean, float* deviation,
+               int rows, int columns, cudaStream_t stream) {
+  trainer_normalize<<<row_blocks_for(rows), kRowThreads, 0, stream>>>(in, gamma, beta, out, mean, deviation, rows,
+                                                                      columns);
   check_launch();
 }
 
 void normalize_backward(const float* gradient, const float* in, const float* gamma, const float* mean,
                         const float* deviation, const float* residual, float* in_gradient, int rows, int columns,
                         cudaStream_t stream) {
-  trainer_normalize_backward<<<row_blocks_for(rows), kRowThreads, 0, stream>>>(gradient, in, gamma, mean, deviation, residual,
-                                                                        in_gradient, rows, columns);
+  trainer_normalize_backward<<<row_blocks_for(rows), kRowThreads, 0, stream>>>(gradient, in, gamma, mean, deviation,
+                                                                               residual, in_gradient, rows, columns);
   check_launch();
 }
 
 void normalize_parameters(const float* gradient, const float* in, const float* mean, const float* deviation,
                           float* gamma, float* beta, int rows, int columns, cudaStream_t stream) {
-  trainer_normalize_parameters<<<row_blocks_for(columns), kRowThreads, 0, stream>>>(gradient, in, mean, deviation, gamma, beta,
-                                                                             rows, columns);
+  trainer_normalize_parameters<<<row_blocks_for(columns), kRowThreads, 0, stream>>>(gradient, in, mean, deviation,
+                                                                                    gamma, beta, rows, columns);
   check_launch();
 }
 
@@ -340,19 +344,19 @@ void gelu_backward(const float* in, const float* gradient, float* in_gradient, i
 }
 
 void attend(const float* qkv, float* weights, float* out, const Attention& s, cudaStream_t stream) {
-  trainer_attend<<<row_blocks_for(s.batch * s.heads * s.sequence), kRowThreads, 0, stream>>>(qkv, weights, out, s.batch, s.heads,
-                                                                                      s.sequence, s.hidden);
+  trainer_attend<<<row_blocks_for(s.batch * s.heads * s.sequence), kRowThreads, 0, stream>>>(
+      qkv, weights, out, s.batch, s.heads, s.sequence, s.hidden);
   check_launch();
 }
 
 void attend_backward(const float* qkv, const float* weights, const float* gradient, float* scores, float* qkv_gradient,
                      const Attention& s, cudaStream_t stream) {
   const int blocks = row_blocks_for(s.batch * s.heads * s.sequence);
-  trainer_attend_scores<<<blocks, kRowThreads, 0, stream>>>(qkv, weights, gradient, scores, s.batch, s.heads, s.sequence,
-                                                         s.hidden);
+  trainer_attend_scores<<<blocks, kRowThreads, 0, stream>>>(qkv, weights, gradient, scores, s.batch, s.heads,
+                                                            s.sequence, s.hidden);
   check_launch();
-  trainer_attend_inputs<<<blocks, kRowThreads, 0, stream>>>(qkv, weights, gradient, scores, qkv_gradient, s.batch, s.heads,
-                                                         s.sequence, s.hidden);
+  trainer_attend_inputs<<<blocks, kRowThreads, 0, stream>>>(qkv, weights, gradient, scores, qkv_gradient, s.batch,
+                                                            s.heads, s.sequence, s.hidden);
   check_launch();
 }
 

@@ -35,8 +35,8 @@ void embed(const int* tokens, const float* table, const float* positions, float*
 void embed_backward(const int* tokens, const float* gradient, float* table, float* positions, int count, int sequence,
                     int hidden, int vocabulary, cudaStream_t stream);
 
-void normalize(const float* in, const float* gamma, const float* beta, float* out, float* mean, float* deviation, int rows,
-               int columns, cudaStream_t stream);
+void normalize(const float* in, const float* gamma, const float* beta, float* out, float* mean, float* deviation,
+               int rows, int columns, cudaStream_t stream);
 // in_gradient = residual + the gradient that comes back through the normalisation
 void normalize_backward(const float* gradient, const float* in, const float* gamma, const float* mean,
                         const float* deviation, const float* residual, float* in_gradient, int rows, int columns,

@@ -1,7 +1,8 @@
-// An example of a pipeline-parallel trainer: a transformer over several GPUs with CUDA and NCCL. It knows nothing of Weft.
+// An example of a pipeline-parallel trainer: a transformer over several GPUs with CUDA and NCCL. It knows nothing of
+// Weft.
 //
-// One process per rank; each holds some transformer blocks, works through the program of its schedule in every iteration,
-// and prints the loss (rank 0). See README.md for how to start it.
+// One process per rank; each holds some transformer blocks, works through the program of its schedule in every
+// iteration, and prints the loss (rank 0). See README.md for how to start it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -90,8 +91,9 @@ class Training {
     std::vector<Communication::Message> result;
     for (const Transfer& t : transfers) {
       const bool forward = t.direction == Direction::forward;
-      float* data = send ? (forward ? model_.output(t.chunk, t.microbatch) : model_.input_gradient(t.chunk, t.microbatch))
-                         : (forward ? model_.input(t.chunk, t.microbatch) : model_.output_gradient(t.chunk, t.microbatch));
+      float* data =
+          send ? (forward ? model_.output(t.chunk, t.microbatch) : model_.input_gradient(t.chunk, t.microbatch))
+               : (forward ? model_.input(t.chunk, t.microbatch) : model_.output_gradient(t.chunk, t.microbatch));
       result.push_back({data, t.peer});
     }
     return result;
@@ -129,7 +131,8 @@ int train(const Options& options) {
   std::vector<Instruction> program =
       make_program({options.schedule, place.ranks, options.microbatches, options.chunks}, place.rank);
   if (program.empty()) {
-    std::fprintf(stderr, "trainer: the interleaved schedule needs two ranks or more and a multiple of them as microbatches\n");
+    std::fprintf(stderr,
+                 "trainer: the interleaved schedule needs two ranks or more and a multiple of them as microbatches\n");
     return 2;
   }
   const Text text(options.text, options.sequence);
@@ -164,7 +167,8 @@ int main(int argc, char** argv) {
   // Kernels are loaded before the first receive is posted: a lazy load would wait for the GPU to be idle.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   try {
-    if (options.launch > 0 && std::getenv("TRAINER_RENDEZVOUS") == nullptr) return trainer::launch(options.launch, argv);
+    if (options.launch > 0 && std::getenv("TRAINER_RENDEZVOUS") == nullptr)
+      return trainer::launch(options.launch, argv);
     return trainer::train(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "trainer: %s\n", error.what());

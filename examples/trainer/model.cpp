@@ -28,11 +28,14 @@ class Cutter {
   std::ptrdiff_t used_ = 0;
 };
 
-int block_parameters(int d) { return 12 * d * d + 13 * d; }
+int block_parameters(int d) {
+  return 12 * d * d + 13 * d;
+}
 
 // Scratch floats of one backward pass through a block.
 int scratch_floats(const Shape& s) {
-  return s.tokens() * (4 * s.hidden + 4 * s.hidden + 3 * s.hidden + 3 * s.hidden) + s.batch * s.heads * s.sequence * s.sequence;
+  return s.tokens() * (4 * s.hidden + 4 * s.hidden + 3 * s.hidden + 3 * s.hidden) +
+         s.batch * s.heads * s.sequence * s.sequence;
 }
 
 }  // namespace
@@ -51,10 +54,10 @@ struct Model::Block {
 struct Model::Chunk {
   bool first = false, last = false;  // holds the first / the last stage of the model
   std::vector<Block> blocks;
-  Weight table, positions;                           // first
-  Weight norm_gamma, norm_beta, head;                // last
-  DeviceArray<float> activations;                    // everything below points into it
-  std::vector<std::vector<float*>> between;          // [microbatch][block]: input of each block, then the output
+  Weight table, positions;                              // first
+  Weight norm_gamma, norm_beta, head;                   // last
+  DeviceArray<float> activations;                       // everything below points into it
+  std::vector<std::vector<float*>> between;             // [microbatch][block]: input of each block, then the output
   std::vector<float*> input_gradient, output_gradient;  // [microbatch]
   std::vector<float*> normal, mean, deviation, logits;  // [microbatch], last
 };
@@ -62,15 +65,67 @@ struct Model::Chunk {
 namespace {
 
 int activation_floats(const Shape& s) {  // of one block and one microbatch, without its input
-  const int t = s.tokens();
-  return t * s.hidden * (1 + 3 + 1 + 1 + 1 + 4 + 4 + 1) + 4 * t + s.batch * s.heads * s.sequence * s.sequence;
+  return 15 * s.activation() + 4 * s.tokens() + s.batch * s.heads * s.sequence * s.sequence;
 }
 
 }  // namespace
 
+// Lays the weights of a rank out in its array of parameters, in order, and makes up their first values.
+class Model::Weights {
+ public:
+  Weights(const Model& model, unsigned seed) : model_(model), seed_(seed), start_(model.parameters_.size(), 0.0F) {}
+
+  // The chunk that is `stage` of the model; seeded by that, so that the same model comes out however it is spread over
+  // ranks.
+  void fill(Chunk& chunk, int stage, int blocks) {
+    const int d = model_.shape_.hidden, v = model_.shape_.vocabulary;
+    const float wide = 1.0F / std::sqrt(static_cast<float>(d));
+    random_.seed(seed_ * 1000003U + static_cast<unsigned>(stage));
+    for (int i = 0; i < blocks; ++i) {
+      Block& b = chunk.blocks.emplace_back();
+      b.norm1_gamma = constant(d, 1), b.norm1_beta = constant(d, 0);
+      b.qkv = normal(3 * d * d, wide), b.qkv_bias = constant(3 * d, 0);
+      b.projection = normal(d * d, 0.5F * wide), b.projection_bias = constant(d, 0);
+      b.norm2_gamma = constant(d, 1), b.norm2_beta = constant(d, 0);
+      b.up = normal(4 * d * d, wide), b.up_bias = constant(4 * d, 0);
+      b.down = normal(4 * d * d, 0.25F * wide), b.down_bias = constant(d, 0);
+    }
+    if (chunk.first) chunk.table = normal(v * d, 0.5F), chunk.positions = normal(model_.shape_.sequence * d, 0.1F);
+    if (!chunk.last) return;
+    chunk.norm_gamma = constant(d, 1), chunk.norm_beta = constant(d, 0);
+    chunk.head = normal(d * v, wide);
+  }
+
+  void upload() const {
+    CHECK(cudaMemcpy(model_.parameters_.data(), start_.data(), model_.parameters_.bytes(), cudaMemcpyHostToDevice));
+  }
+
+ private:
+  Weight take(int floats) {
+    const Weight piece{model_.parameters_.data() + used_, model_.gradients_.data() + used_};
+    used_ += floats;
+    return piece;
+  }
+  Weight normal(int floats, float deviation) {
+    std::normal_distribution<float> distribution(0.0F, deviation);
+    for (int i = 0; i < floats; ++i) start_[static_cast<std::size_t>(used_ + i)] = distribution(random_);
+    return take(floats);
+  }
+  Weight constant(int floats, float value) {
+    for (int i = 0; i < floats; ++i) start_[static_cast<std::size_t>(used_ + i)] = value;
+    return take(floats);
+  }
+
+  const Model& model_;
+  unsigned seed_;
+  std::mt19937 random_;
+  std::vector<float> start_;
+  std::ptrdiff_t used_ = 0;
+};
+
 Model::Model(const Options& options, const Shape& shape, int rank, int ranks, cudaStream_t stream)
     : shape_(shape), microbatches_(options.microbatches), stream_(stream), first_(rank == 0), last_(rank == ranks - 1) {
-  const int d = shape.hidden, v = shape.vocabulary, m = microbatches_;
+  const int d = shape.hidden, v = shape.vocabulary, tokens = shape.tokens();
   count_ = options.chunks * options.layers_per_chunk * block_parameters(d);
   if (first_) count_ += (v + shape.sequence) * d;
   if (last_) count_ += 2 * d + d * v;
@@ -82,67 +137,46 @@ Model::Model(const Options& options, const Shape& shape, int rank, int ranks, cu
   scratch_ = DeviceArray<float>(static_cast<std::size_t>(scratch_floats(shape)));
   totals_ = DeviceArray<float>(2);
   partials_ = DeviceArray<float>(kernels::kPartialSums);
-  characters_ = DeviceArray<int>(static_cast<std::size_t>(m * shape.tokens()));
-  targets_ = DeviceArray<int>(static_cast<std::size_t>(m * shape.tokens()));
-  row_loss_ = DeviceArray<float>(static_cast<std::size_t>(shape.tokens()));
+  characters_ = DeviceArray<int>(static_cast<std::size_t>(microbatches_ * tokens));
+  targets_ = DeviceArray<int>(static_cast<std::size_t>(microbatches_ * tokens));
+  row_loss_ = DeviceArray<float>(static_cast<std::size_t>(tokens));
 
-  std::vector<float> start(count, 0.0F);
-  std::ptrdiff_t used = 0;
-  // A piece of the parameters, filled with normal numbers of that deviation, or with a constant when it is 0.
-  const auto weight = [&](std::mt19937& random, int floats, float deviation, float constant = 0.0F) {
-    std::normal_distribution<float> normal(0.0F, 1.0F);
-    const Weight result{parameters_.data() + used, gradients_.data() + used};
-    for (int i = 0; i < floats; ++i, ++used)
-      start[static_cast<std::size_t>(used)] = deviation > 0 ? deviation * normal(random) : constant;
-    return result;
-  };
-  const float wide = 1.0F / std::sqrt(static_cast<float>(d));
+  Weights weights(*this, options.seed);
   chunks_.resize(static_cast<std::size_t>(options.chunks));
   for (int c = 0; c < options.chunks; ++c) {
     Chunk& chunk = chunks_[static_cast<std::size_t>(c)];
     const int stage = c * ranks + rank;
     chunk.first = stage == 0;
     chunk.last = stage == ranks * options.chunks - 1;
-    // Seeded by the stage, so that the same model comes out however it is spread over ranks.
-    std::mt19937 random(options.seed * 1000003U + static_cast<unsigned>(stage));
-    for (int i = 0; i < options.layers_per_chunk; ++i) {
-      Block& b = chunk.blocks.emplace_back();
-      b.norm1_gamma = weight(random, d, 0, 1), b.norm1_beta = weight(random, d, 0);
-      b.qkv = weight(random, 3 * d * d, wide), b.qkv_bias = weight(random, 3 * d, 0);
-      b.projection = weight(random, d * d, 0.5F * wide), b.projection_bias = weight(random, d, 0);
-      b.norm2_gamma = weight(random, d, 0, 1), b.norm2_beta = weight(random, d, 0);
-      b.up = weight(random, 4 * d * d, wide), b.up_bias = weight(random, 4 * d, 0);
-      b.down = weight(random, 4 * d * d, 0.25F * wide), b.down_bias = weight(random, d, 0);
-    }
-    if (chunk.first) chunk.table = weight(random, v * d, 0.5F), chunk.positions = weight(random, shape.sequence * d, 0.1F);
-    if (chunk.last) {
-      chunk.norm_gamma = weight(random, d, 0, 1), chunk.norm_beta = weight(random, d, 0);
-      chunk.head = weight(random, d * v, wide);
-    }
-    const int t = shape.tokens(), a = shape.activation();
-    const int blocks = options.layers_per_chunk;
-    const int floats = blocks * activation_floats(shape) + (blocks + 1) * a + 2 * a + (chunk.last ? a + 2 * t + t * v : 0);
-    chunk.activations = DeviceArray<float>(static_cast<std::size_t>(m) * static_cast<std::size_t>(floats));
-    Cutter cutter(chunk.activations.data());
-    for (int i = 0; i < m; ++i) {
-      auto& between = chunk.between.emplace_back();
-      for (int k = 0; k <= blocks; ++k) between.push_back(cutter.take(a));
-      chunk.input_gradient.push_back(cutter.take(a));
-      chunk.output_gradient.push_back(cutter.take(a));
-      for (Block& b : chunk.blocks) {
-        Block::Saved& s = b.saved.emplace_back();
-        s.normal1 = cutter.take(a), s.mean1 = cutter.take(t), s.deviation1 = cutter.take(t), s.qkv = cutter.take(3 * a);
-        s.weights = cutter.take(shape.batch * shape.heads * shape.sequence * shape.sequence);
-        s.attended = cutter.take(a), s.middle = cutter.take(a);
-        s.normal2 = cutter.take(a), s.mean2 = cutter.take(t), s.deviation2 = cutter.take(t);
-        s.raised = cutter.take(4 * a), s.activated = cutter.take(4 * a);
-      }
-      if (!chunk.last) continue;
-      chunk.normal.push_back(cutter.take(a)), chunk.mean.push_back(cutter.take(t));
-      chunk.deviation.push_back(cutter.take(t)), chunk.logits.push_back(cutter.take(t * v));
-    }
+    weights.fill(chunk, stage, options.layers_per_chunk);
+    allocate_activations(chunk);
   }
-  CHECK(cudaMemcpy(parameters_.data(), start.data(), count * sizeof(float), cudaMemcpyHostToDevice));
+  weights.upload();
+}
+
+void Model::allocate_activations(Chunk& chunk) const {
+  const int t = shape_.tokens(), a = shape_.activation(), v = shape_.vocabulary;
+  const int blocks = static_cast<int>(chunk.blocks.size());
+  const int floats = blocks * activation_floats(shape_) + (blocks + 3) * a + (chunk.last ? a + 2 * t + t * v : 0);
+  chunk.activations = DeviceArray<float>(static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(floats));
+  Cutter cutter(chunk.activations.data());
+  for (int i = 0; i < microbatches_; ++i) {
+    std::vector<float*>& between = chunk.between.emplace_back();
+    for (int k = 0; k <= blocks; ++k) between.push_back(cutter.take(a));
+    chunk.input_gradient.push_back(cutter.take(a));
+    chunk.output_gradient.push_back(cutter.take(a));
+    for (Block& b : chunk.blocks) {
+      Block::Saved& s = b.saved.emplace_back();
+      s.normal1 = cutter.take(a), s.mean1 = cutter.take(t), s.deviation1 = cutter.take(t), s.qkv = cutter.take(3 * a);
+      s.weights = cutter.take(shape_.batch * shape_.heads * shape_.sequence * shape_.sequence);
+      s.attended = cutter.take(a), s.middle = cutter.take(a);
+      s.normal2 = cutter.take(a), s.mean2 = cutter.take(t), s.deviation2 = cutter.take(t);
+      s.raised = cutter.take(4 * a), s.activated = cutter.take(4 * a);
+    }
+    if (!chunk.last) continue;
+    chunk.normal.push_back(cutter.take(a)), chunk.mean.push_back(cutter.take(t));
+    chunk.deviation.push_back(cutter.take(t)), chunk.logits.push_back(cutter.take(t * v));
+  }
 }
 
 Model::~Model() = default;
@@ -159,9 +193,15 @@ float* Model::input_gradient(int chunk, int microbatch) const {
 float* Model::output_gradient(int chunk, int microbatch) const {
   return chunks_[static_cast<std::size_t>(chunk)].output_gradient[static_cast<std::size_t>(microbatch)];
 }
-int* Model::characters(int microbatch) const { return characters_.data() + microbatch * shape_.tokens(); }
-int* Model::targets(int microbatch) const { return targets_.data() + microbatch * shape_.tokens(); }
-float* Model::totals() const { return totals_.data(); }
+int* Model::characters(int microbatch) const {
+  return characters_.data() + microbatch * shape_.tokens();
+}
+int* Model::targets(int microbatch) const {
+  return targets_.data() + microbatch * shape_.tokens();
+}
+float* Model::totals() const {
+  return totals_.data();
+}
 
 void Model::begin_iteration() {
   CHECK(cudaMemsetAsync(gradients_.data(), 0, gradients_.bytes(), stream_));
@@ -174,8 +214,8 @@ void Model::forward(int chunk_number, int microbatch) {
   const int t = shape_.tokens(), d = shape_.hidden, v = shape_.vocabulary;
   const std::vector<float*>& between = chunk.between[m];
   if (chunk.first)
-    kernels::embed(characters(microbatch), chunk.table.value, chunk.positions.value, between.front(), t, shape_.sequence, d,
-                   stream_);
+    kernels::embed(characters(microbatch), chunk.table.value, chunk.positions.value, between.front(), t,
+                   shape_.sequence, d, stream_);
   for (std::size_t i = 0; i < chunk.blocks.size(); ++i)
     forward_block(chunk.blocks[i], microbatch, between[i], between[i + 1]);
   if (!chunk.last) return;
@@ -195,13 +235,14 @@ void Model::backward(int chunk_number, int microbatch) {
   float* gradient = chunk.output_gradient[m];
   if (chunk.last) {
     float* normal_gradient = scratch_.data();
-    kernels::multiply({chunk.normal[m], chunk.logits[m], nullptr, chunk.head.gradient, d, v, t, true, false, true}, stream_);
+    kernels::multiply({chunk.normal[m], chunk.logits[m], nullptr, chunk.head.gradient, d, v, t, true, false, true},
+                      stream_);
     kernels::multiply({chunk.logits[m], chunk.head.value, nullptr, normal_gradient, t, d, v, false, true}, stream_);
     kernels::normalize_parameters(normal_gradient, between.back(), chunk.mean[m], chunk.deviation[m],
                                   chunk.norm_gamma.gradient, chunk.norm_beta.gradient, t, d, stream_);
     CHECK(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(t * d) * sizeof(float), stream_));
-    kernels::normalize_backward(normal_gradient, between.back(), chunk.norm_gamma.value, chunk.mean[m], chunk.deviation[m],
-                                gradient, gradient, t, d, stream_);
+    kernels::normalize_backward(normal_gradient, between.back(), chunk.norm_gamma.value, chunk.mean[m],
+                                chunk.deviation[m], gradient, gradient, t, d, stream_);
   }
   for (std::size_t i = chunk.blocks.size(); i-- > 0;) {
     backward_block(chunk.blocks[i], microbatch, between[i], gradient, chunk.input_gradient[m]);
@@ -220,7 +261,8 @@ void Model::forward_block(const Block& b, int microbatch, const float* in, float
   kernels::attend(s.qkv, s.weights, s.attended, {shape_.batch, shape_.heads, shape_.sequence, d}, stream_);
   kernels::multiply({s.attended, b.projection.value, b.projection_bias.value, out, t, d, d}, stream_);
   kernels::add(in, out, s.middle, t * d, stream_);
-  kernels::normalize(s.middle, b.norm2_gamma.value, b.norm2_beta.value, s.normal2, s.mean2, s.deviation2, t, d, stream_);
+  kernels::normalize(s.middle, b.norm2_gamma.value, b.norm2_beta.value, s.normal2, s.mean2, s.deviation2, t, d,
+                     stream_);
   kernels::multiply({s.normal2, b.up.value, b.up_bias.value, s.raised, t, 4 * d, d}, stream_);
   kernels::gelu(s.raised, s.activated, 4 * t * d, stream_);
   kernels::multiply({s.activated, b.down.value, b.down_bias.value, out, t, d, 4 * d}, stream_);
@@ -231,10 +273,10 @@ void Model::backward_block(const Block& b, int microbatch, const float* in, cons
   const Block::Saved& s = b.saved[static_cast<std::size_t>(microbatch)];
   const int t = shape_.tokens(), d = shape_.hidden;
   Cutter cutter(scratch_.data());
-  float* wide = cutter.take(4 * t * d);      // gradient of the activated, then of the raised
+  float* wide = cutter.take(4 * t * d);  // gradient of the activated, then of the raised
   float* raised = cutter.take(4 * t * d);
-  float* normal = cutter.take(t * d);        // of a normalised input
-  float* middle = cutter.take(t * d);        // of what is between attention and the rest
+  float* normal = cutter.take(t * d);  // of a normalised input
+  float* middle = cutter.take(t * d);  // of what is between attention and the rest
   float* attended = cutter.take(t * d);
   float* qkv = cutter.take(3 * t * d);
   float* scores = cutter.take(shape_.batch * shape_.heads * shape_.sequence * shape_.sequence);
@@ -246,9 +288,10 @@ void Model::backward_block(const Block& b, int microbatch, const float* in, cons
   kernels::multiply({s.normal2, raised, nullptr, b.up.gradient, d, 4 * d, t, true, false, true}, stream_);
   kernels::add_column_sums(raised, b.up_bias.gradient, t, 4 * d, stream_);
   kernels::multiply({raised, b.up.value, nullptr, normal, t, d, 4 * d, false, true}, stream_);
-  kernels::normalize_parameters(normal, s.middle, s.mean2, s.deviation2, b.norm2_gamma.gradient, b.norm2_beta.gradient, t, d,
-                                stream_);
-  kernels::normalize_backward(normal, s.middle, b.norm2_gamma.value, s.mean2, s.deviation2, gradient, middle, t, d, stream_);
+  kernels::normalize_parameters(normal, s.middle, s.mean2, s.deviation2, b.norm2_gamma.gradient, b.norm2_beta.gradient,
+                                t, d, stream_);
+  kernels::normalize_backward(normal, s.middle, b.norm2_gamma.value, s.mean2, s.deviation2, gradient, middle, t, d,
+                              stream_);
 
   kernels::multiply({s.attended, middle, nullptr, b.projection.gradient, d, d, t, true, false, true}, stream_);
   kernels::add_column_sums(middle, b.projection_bias.gradient, t, d, stream_);
@@ -260,7 +303,8 @@ void Model::backward_block(const Block& b, int microbatch, const float* in, cons
   kernels::multiply({qkv, b.qkv.value, nullptr, normal, t, d, 3 * d, false, true}, stream_);
   kernels::normalize_parameters(normal, in, s.mean1, s.deviation1, b.norm1_gamma.gradient, b.norm1_beta.gradient, t, d,
                                 stream_);
-  kernels::normalize_backward(normal, in, b.norm1_gamma.value, s.mean1, s.deviation1, middle, in_gradient, t, d, stream_);
+  kernels::normalize_backward(normal, in, b.norm1_gamma.value, s.mean1, s.deviation1, middle, in_gradient, t, d,
+                              stream_);
 }
 
 void Model::compute_norm() {
@@ -271,8 +315,8 @@ void Model::update(int step, float learning_rate) {
   kernels::Adam settings{learning_rate, 0.9F, 0.99F, 1e-8F, 0, 0, 1.0F};
   settings.correction1 = 1.0F - std::pow(settings.beta1, static_cast<float>(step));
   settings.correction2 = 1.0F - std::pow(settings.beta2, static_cast<float>(step));
-  kernels::adam(parameters_.data(), gradients_.data(), first_moment_.data(), second_moment_.data(), totals_.data(), settings,
-                count_, stream_);
+  kernels::adam(parameters_.data(), gradients_.data(), first_moment_.data(), second_moment_.data(), totals_.data(),
+                settings, count_, stream_);
 }
 
 }  // namespace trainer

@@ -50,6 +50,8 @@ class Model {
  private:
   struct Block;
   struct Chunk;
+  class Weights;
+  void allocate_activations(Chunk& chunk) const;
   void forward_block(const Block& block, int microbatch, const float* in, float* out);
   void backward_block(const Block& block, int microbatch, const float* in, const float* gradient, float* in_gradient);
 

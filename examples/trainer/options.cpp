@@ -11,9 +11,10 @@ namespace trainer {
 Options parse_command_line(int argc, char** argv) {
   Options options;
   options.text = TRAINER_DEFAULT_TEXT;
-  CLI::App app{"Trains a small transformer on the characters of a text file, pipeline-parallel over NCCL.\n"
-               "Start it with --launch N, or with torchrun, mpirun or srun (one process per rank).",
-               "trainer"};
+  CLI::App app{
+      "Trains a small transformer on the characters of a text file, pipeline-parallel over NCCL.\n"
+      "Start it with --launch N, or with torchrun, mpirun or srun (one process per rank).",
+      "trainer"};
   app.option_defaults()->always_capture_default();
   const std::map<std::string, ScheduleKind> schedules{
       {"gpipe", ScheduleKind::gpipe}, {"1f1b", ScheduleKind::one_f_one_b}, {"interleaved", ScheduleKind::interleaved}};
@@ -40,7 +41,8 @@ Options parse_command_line(int argc, char** argv) {
     app.parse(argc, argv);
     if (options.hidden % options.heads != 0) throw CLI::ValidationError("--hidden must be a multiple of --heads");
     if (options.schedule == ScheduleKind::interleaved && options.wait == WaitKind::in_stream)
-      throw CLI::ValidationError("--wait in-stream does not go with the interleaved schedule: its receives are posted ahead");
+      throw CLI::ValidationError(
+          "--wait in-stream does not go with the interleaved schedule: its receives are posted ahead");
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }

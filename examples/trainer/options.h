@@ -28,9 +28,9 @@ struct Options {
   int batch = 4;  // sequences in one microbatch
   float learning_rate = 3e-3F;
   unsigned seed = 1;
-  int launch = 0;       // start that many ranks on this machine; 0: this process is one rank
-  std::string text;     // file whose characters are learned
-  std::string report;   // directory for rank<r>.json; "": none
+  int launch = 0;      // start that many ranks on this machine; 0: this process is one rank
+  std::string text;    // file whose characters are learned
+  std::string report;  // directory for rank<r>.json; "": none
 };
 
 // Parses argv. Prints the help text or one line about what is wrong and ends the process when it cannot go on.

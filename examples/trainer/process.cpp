@@ -48,7 +48,9 @@ std::string rendezvous_file() {
 }
 
 volatile std::sig_atomic_t stop_requested = 0;
-void request_stop(int) { stop_requested = 1; }
+void request_stop(int) {
+  stop_requested = 1;
+}
 
 pid_t start_rank(int rank, int ranks, const std::string& rendezvous, char** argv) {
   const pid_t launcher = getpid();
@@ -123,9 +125,12 @@ int launch(int ranks, char** argv) {
     int status = 0;
     const pid_t child = wait_for_one(&status);
     if (child > 0) --left;
-    if (child < 0) result = 130;
-    else if (WIFSIGNALED(status)) result = 128 + WTERMSIG(status);
-    else result = WEXITSTATUS(status);
+    if (child < 0)
+      result = 130;
+    else if (WIFSIGNALED(status))
+      result = 128 + WTERMSIG(status);
+    else
+      result = WEXITSTATUS(status);
   }
   if (left > 0) {
     for (const pid_t child : children) kill(child, SIGKILL);

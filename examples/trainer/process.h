@@ -16,13 +16,13 @@ struct Place {
 // From RANK/WORLD_SIZE/LOCAL_RANK (torchrun, our launcher), OMPI_COMM_WORLD_*, PMI_*, or SLURM_*; one rank otherwise.
 Place place_of_this_process();
 
-// Rank 0 gives `bytes` to all others; the others get them. Through a file that all ranks see: TRAINER_RENDEZVOUS (set by
-// our launcher), or a name made from the job id of the launcher in the directory for temporary files. Waits at most a
-// minute; throws std::runtime_error when nothing came.
+// Rank 0 gives `bytes` to all others; the others get them. Through a file that all ranks see: TRAINER_RENDEZVOUS (set
+// by our launcher), or a name made from the job id of the launcher in the directory for temporary files. Waits at most
+// a minute; throws std::runtime_error when nothing came.
 std::vector<std::byte> share_from_rank_0(const Place& place, std::vector<std::byte> bytes);
 
-// Starts `ranks` processes of this program with the same arguments and waits for them. When one fails, or this process is
-// told to stop, the others are ended. Returns the exit code for main().
+// Starts `ranks` processes of this program with the same arguments and waits for them. When one fails, or this process
+// is told to stop, the others are ended. Returns the exit code for main().
 int launch(int ranks, char** argv);
 
 }  // namespace trainer

@@ -21,8 +21,7 @@ class Builder {
 
   void compute(const Task& task) {
     Instruction instruction{};
-    instruction.kind =
-        task.direction == Direction::forward ? Instruction::Kind::forward : Instruction::Kind::backward;
+    instruction.kind = task.direction == Direction::forward ? Instruction::Kind::forward : Instruction::Kind::backward;
     instruction.microbatch = task.microbatch;
     instruction.chunk = task.chunk;
     program_.push_back(std::move(instruction));
@@ -121,7 +120,8 @@ std::vector<Instruction> make_one_f_one_b(const Pipeline& pipeline, int rank) {
   return builder.take();
 }
 
-// The order of tasks of Megatron's interleaved 1F1B: microbatches in rounds of `ranks`, chunk after chunk in each round.
+// The order of tasks of Megatron's interleaved 1F1B: microbatches in rounds of `ranks`, chunk after chunk in each
+// round.
 std::vector<Task> interleaved_order(const Pipeline& pipeline, int rank) {
   const int chunks = pipeline.chunks;
   const int total = pipeline.microbatches * chunks;

@@ -13,8 +13,8 @@ namespace trainer {
 
 enum class Direction { forward, backward };
 
-// One tensor that crosses a stage boundary: the activation (forward) or gradient (backward) of a microbatch, named by the
-// chunk of *this* rank that produces it (send) or consumes it (receive).
+// One tensor that crosses a stage boundary: the activation (forward) or gradient (backward) of a microbatch, named by
+// the chunk of *this* rank that produces it (send) or consumes it (receive).
 struct Transfer {
   Direction direction;
   int microbatch;

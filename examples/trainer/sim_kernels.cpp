@@ -1,4 +1,5 @@
-// What the trainer's kernels do and cost on the simulated GPU: a host-kernel library (see sim/include/simgpu/kernels.h).
+// What the trainer's kernels do and cost on the simulated GPU: a host-kernel library (see
+// sim/include/simgpu/kernels.h).
 //
 // Loaded by the simulated driver, called on its worker threads. The arithmetic is that of kernels.cu, in the same order
 // per output where that is cheap; the results need not equal those of a GPU, only be the same in every run.
@@ -14,7 +15,9 @@ namespace {
 
 using Launch = simgpu_launch;
 
-simgpu_cost cost_of(double flops, double elements) { return {flops, elements * sizeof(float)}; }
+simgpu_cost cost_of(double flops, double elements) {
+  return {flops, elements * sizeof(float)};
+}
 
 // ---- matrix product -------------------------------------------------------------------------------------------------
 
@@ -60,8 +63,8 @@ void multiply(const Launch&, const float* a, const float* b, const float* bias, 
     }
   }
 }
-simgpu_cost multiply_cost(const Launch&, const float*, const float*, const float*, float*, int m, int n, int k, int, int,
-                          int) {
+simgpu_cost multiply_cost(const Launch&, const float*, const float*, const float*, float*, int m, int n, int k, int,
+                          int, int) {
   return cost_of(2.0 * m * n * k, 1.0 * m * k + 1.0 * k * n + 1.0 * m * n);
 }
 
@@ -78,7 +81,9 @@ simgpu_cost add_column_sums_cost(const Launch&, const float*, float*, int rows, 
 void add(const Launch&, const float* a, const float* b, float* out, int count) {
   for (int i = 0; i < count; ++i) out[i] = a[i] + b[i];
 }
-simgpu_cost add_cost(const Launch&, const float*, const float*, float*, int count) { return cost_of(count, 3.0 * count); }
+simgpu_cost add_cost(const Launch&, const float*, const float*, float*, int count) {
+  return cost_of(count, 3.0 * count);
+}
 
 void embed(const Launch&, const int* tokens, const float* table, const float* positions, float* out, int count,
            int sequence, int hidden) {
@@ -138,8 +143,8 @@ void normalize_backward(const Launch&, const float* gradient, const float* in, c
     }
     for (int i = 0; i < columns; ++i) {
       const float normal = (x[i] - mean[row]) * deviation[row];
-      in_gradient[row * columns + i] = residual[row * columns + i] +
-                                       deviation[row] * (dy[i] * gamma[i] - scale * (sum + normal * weighted));
+      in_gradient[row * columns + i] =
+          residual[row * columns + i] + deviation[row] * (dy[i] * gamma[i] - scale * (sum + normal * weighted));
     }
   }
 }
@@ -169,7 +174,9 @@ void gelu(const Launch&, const float* in, float* out, int count) {
     out[i] = 0.5F * x * (1.0F + std::tanh(0.7978845608F * (x + 0.044715F * x * x * x)));
   }
 }
-simgpu_cost gelu_cost(const Launch&, const float*, float*, int count) { return cost_of(10.0 * count, 2.0 * count); }
+simgpu_cost gelu_cost(const Launch&, const float*, float*, int count) {
+  return cost_of(10.0 * count, 2.0 * count);
+}
 
 void gelu_backward(const Launch&, const float* in, const float* gradient, float* in_gradient, int count) {
   for (int i = 0; i < count; ++i) {
@@ -196,7 +203,8 @@ void for_each_head(int batch, int heads, int sequence, int hidden, Function&& fu
     function(Head{i / heads * sequence, i % heads * width, width, i * sequence * sequence});
 }
 
-void attend(const Launch&, const float* qkv, float* weights, float* out, int batch, int heads, int sequence, int hidden) {
+void attend(const Launch&, const float* qkv, float* weights, float* out, int batch, int heads, int sequence,
+            int hidden) {
   for_each_head(batch, heads, sequence, hidden, [&](const Head& head) {
     const float scale = 1.0F / std::sqrt(static_cast<float>(head.width));
     for (int query = 0; query < sequence; ++query) {
@@ -226,8 +234,8 @@ simgpu_cost attend_cost(const Launch&, const float*, float*, float*, int batch, 
   return cost_of(pairs * (4.0 * hidden + 5.0 * heads), 4.0 * batch * sequence * hidden);
 }
 
-void attend_scores(const Launch&, const float* qkv, const float* weights, const float* gradient, float* scores, int batch,
-                   int heads, int sequence, int hidden) {
+void attend_scores(const Launch&, const float* qkv, const float* weights, const float* gradient, float* scores,
+                   int batch, int heads, int sequence, int hidden) {
   for_each_head(batch, heads, sequence, hidden, [&](const Head& head) {
     const float scale = 1.0F / std::sqrt(static_cast<float>(head.width));
     for (int query = 0; query < sequence; ++query) {
@@ -317,15 +325,16 @@ simgpu_cost sum_cost(const Launch&, const float*, float*, float, int count, int,
   return cost_of(2.0 * count, count);
 }
 
-void adam(const Launch&, float* parameters, const float* gradients, float* first, float* second, const float* square_sum,
-          trainer::kernels::Adam settings, int count) {
+void adam(const Launch&, float* parameters, const float* gradients, float* first, float* second,
+          const float* square_sum, trainer::kernels::Adam settings, int count) {
   const float norm = std::sqrt(square_sum[0]);
   const float factor = norm > settings.clip ? settings.clip / norm : 1.0F;
   for (int i = 0; i < count; ++i) {
     const float gradient = gradients[i] * factor;
     first[i] = settings.beta1 * first[i] + (1.0F - settings.beta1) * gradient;
     second[i] = settings.beta2 * second[i] + (1.0F - settings.beta2) * gradient * gradient;
-    const float step = first[i] / settings.correction1 / (std::sqrt(second[i] / settings.correction2) + settings.epsilon);
+    const float step =
+        first[i] / settings.correction1 / (std::sqrt(second[i] / settings.correction2) + settings.epsilon);
     parameters[i] -= settings.learning_rate * step;
   }
 }
@@ -357,4 +366,6 @@ constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), static_cast<uint3
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) { return &kList; }
+extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) {
+  return &kList;
+}

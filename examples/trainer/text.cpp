@@ -37,7 +37,8 @@ Text::Text(const std::string& path, int sequence) : sequence_(sequence) {
 void Text::sample(unsigned seed, int iteration, int microbatch, int batch, int* inputs, int* targets) const {
   const std::uint64_t starts = characters_.size() - static_cast<std::size_t>(sequence_) - 1;
   for (int i = 0; i < batch; ++i) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(seed) << 40U) + (static_cast<std::uint64_t>(iteration) << 20U) +
+    const std::uint64_t key = (static_cast<std::uint64_t>(seed) << 40U) +
+                              (static_cast<std::uint64_t>(iteration) << 20U) +
                               (static_cast<std::uint64_t>(microbatch) << 8U) + static_cast<std::uint64_t>(i);
     const std::size_t start = mix(key) % starts;
     for (int j = 0; j < sequence_; ++j) {
