@@ -1,7 +1,6 @@
 // How much memory one simulated device has left. Charged by every kind of allocation on the device (plain, pools, VMM).
 // Any host thread; lock-free.
-#ifndef SIMGPU_DRIVER_MEMORY_CAPACITY_H
-#define SIMGPU_DRIVER_MEMORY_CAPACITY_H
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -31,5 +30,3 @@ class Capacity {
 };
 
 }  // namespace simgpu
-
-#endif

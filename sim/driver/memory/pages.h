@@ -1,8 +1,7 @@
 // Pages behind simulated memory: host memory that the kernel commits only when it is touched, so a capacity of many GiB
 // costs nothing. Called by the memory API on host threads. What is given back stays unreadable for a while, so that a
 // kernel which still uses it faults instead of reading another allocation.
-#ifndef SIMGPU_DRIVER_MEMORY_PAGES_H
-#define SIMGPU_DRIVER_MEMORY_PAGES_H
+#pragma once
 
 #include <cstddef>
 
@@ -21,5 +20,3 @@ void* map_inaccessible(std::size_t size, std::size_t alignment, void* wanted);
 void release_pages(void* base, std::size_t size);
 
 }  // namespace simgpu
-
-#endif

@@ -6,16 +6,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/objects.h"
+
 namespace simgpu {
 
 std::shared_ptr<Physical> Physical::create(std::size_t size, const CUmemAllocationProp& properties,
-                                           Capacity* capacity) {
-  if (capacity != nullptr && !capacity->take(size)) return nullptr;
+                                           Device* device) {
+  if (device != nullptr && !device->memory.take(size)) return nullptr;
   const int file = memfd_create("simgpu-memory", MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0)
-    return std::shared_ptr<Physical>(new Physical(file, size, properties, capacity));
+    return std::shared_ptr<Physical>(new Physical(file, size, properties, device));
   if (file >= 0) close(file);
-  if (capacity != nullptr) capacity->give_back(size);
+  if (device != nullptr) device->memory.give_back(size);
   return nullptr;
 }
 
@@ -33,7 +35,7 @@ std::shared_ptr<Physical> Physical::import(int file) {
 
 Physical::~Physical() {
   close(file_);
-  if (capacity_ != nullptr) capacity_->give_back(size_);
+  if (device_ != nullptr) device_->memory.give_back(size_);
 }
 
 bool Physical::map(std::uintptr_t address, std::size_t size) const {

@@ -1,7 +1,6 @@
 // Physical memory of the virtual memory management API (cuMemCreate): a memfd that can be mapped, several times, and handed
 // to another process as a file descriptor. Called by the memory API on host threads.
-#ifndef SIMGPU_DRIVER_MEMORY_PHYSICAL_H
-#define SIMGPU_DRIVER_MEMORY_PHYSICAL_H
+#pragma once
 
 #include <cuda.h>
 
@@ -9,14 +8,14 @@
 #include <cstdint>
 #include <memory>
 
-#include "memory/capacity.h"
-
 namespace simgpu {
+
+struct Device;
 
 class Physical {
  public:
-  // nullptr if the capacity or the system has no room. A null capacity means host memory, which is not counted.
-  static std::shared_ptr<Physical> create(std::size_t size, const CUmemAllocationProp& properties, Capacity* capacity);
+  // nullptr if the device or the system has no room. A null device means host memory, which is not counted.
+  static std::shared_ptr<Physical> create(std::size_t size, const CUmemAllocationProp& properties, Device* device);
   // What another process exported; it is charged there.
   static std::shared_ptr<Physical> import(int file);
   ~Physical();
@@ -31,13 +30,13 @@ class Physical {
   [[nodiscard]] int duplicate() const;
 
  private:
-  Physical(int file, std::size_t size, const CUmemAllocationProp& properties, Capacity* capacity)
-      : file_(file), size_(size), properties_(properties), capacity_(capacity) {}
+  Physical(int file, std::size_t size, const CUmemAllocationProp& properties, Device* device)
+      : file_(file), size_(size), properties_(properties), device_(device) {}
 
   const int file_;
   const std::size_t size_;
   const CUmemAllocationProp properties_;
-  Capacity* const capacity_;
+  Device* const device_;
 };
 
 // Back to an address range that is reserved and holds nothing.
@@ -45,5 +44,3 @@ void unmap_physical(std::uintptr_t address, std::size_t size);
 void set_access(std::uintptr_t address, std::size_t size, CUmemAccess_flags access);
 
 }  // namespace simgpu
-
-#endif

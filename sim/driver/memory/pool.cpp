@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/objects.h"
 #include "memory/pages.h"
 
 namespace simgpu {
@@ -18,7 +19,7 @@ constexpr std::size_t usual_chunk = std::size_t{32} << 20;
 Pool::~Pool() {
   for (const auto& [base, size] : chunks_) {
     release_pages(reinterpret_cast<void*>(base), size);
-    capacity_.give_back(size);
+    device_.memory.give_back(size);
   }
 }
 
@@ -59,10 +60,10 @@ bool Pool::grow(std::size_t size) {
   if (least < size) return false;
   for (const std::size_t chunk : {std::max(least, usual_chunk), least}) {
     if (limit_ != 0 && chunk > limit_ - std::min<std::size_t>(limit_, usage_.reserved)) continue;
-    if (!capacity_.take(chunk)) continue;
+    if (!device_.memory.take(chunk)) continue;
     void* const pages = map_pages(chunk, chunk_granularity);
     if (pages == nullptr) {
-      capacity_.give_back(chunk);
+      device_.memory.give_back(chunk);
       return false;
     }
     const auto base = reinterpret_cast<std::uintptr_t>(pages);
@@ -132,7 +133,7 @@ void Pool::trim_locked(std::size_t keep) {
       continue;
     }
     release_pages(reinterpret_cast<void*>(chunk->first), chunk->second);
-    capacity_.give_back(chunk->second);
+    device_.memory.give_back(chunk->second);
     usage_.reserved -= chunk->second;
     blocks_.erase(block);
     chunk = chunks_.erase(chunk);

@@ -1,17 +1,16 @@
 // A pool for stream-ordered allocation: memory reserved from the device in large chunks, handed out in blocks.
 // Called by cuMemAllocAsync and its family on host threads; the engine says when a free has happened in stream order.
 // The lock is a leaf: the engine may hold its own while it calls in, nothing here calls the engine.
-#ifndef SIMGPU_DRIVER_MEMORY_POOL_H
-#define SIMGPU_DRIVER_MEMORY_POOL_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 
-#include "memory/capacity.h"
-
 namespace simgpu {
+
+struct Device;
 
 class Pool {
  public:
@@ -36,7 +35,7 @@ class Pool {
   };
 
   // limit: the most bytes it may reserve, 0 for as much as the device has.
-  Pool(int device, Capacity& capacity, std::size_t limit) : device_(device), capacity_(capacity), limit_(limit) {}
+  Pool(Device& device, std::size_t limit) : device_(device), limit_(limit) {}
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -53,7 +52,8 @@ class Pool {
   // From now on the chunks go back to the device as soon as they are free, whatever the threshold.
   void doom();
 
-  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] Device& device() const { return device_; }
+  [[nodiscard]] std::size_t limit() const { return limit_; }
   [[nodiscard]] Usage usage() const;
   void reset_high_marks(bool reserved, bool used);
   [[nodiscard]] std::uint64_t release_threshold() const;
@@ -75,8 +75,7 @@ class Pool {
   void merge(Blocks::iterator block);
   void trim_locked(std::size_t keep);
 
-  const int device_;
-  Capacity& capacity_;
+  Device& device_;
   const std::size_t limit_;
   mutable std::mutex mutex_;
   Blocks blocks_;
@@ -89,5 +88,3 @@ class Pool {
 };
 
 }  // namespace simgpu
-
-#endif

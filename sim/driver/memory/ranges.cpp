@@ -11,17 +11,8 @@ bool Ranges::insert(Range range) {
   if (after != by_base_.end() && after->second.base < range.end()) return false;
   if (after != by_base_.begin() && std::prev(after)->second.end() > range.base) return false;
   range.id = next_id_++;
-  by_base_.emplace_hint(after, range.base, range);
+  by_base_.emplace_hint(after, range.base, std::move(range));
   return true;
-}
-
-std::optional<Range> Ranges::erase(std::uintptr_t base) {
-  const std::lock_guard lock(mutex_);
-  const auto found = by_base_.find(base);
-  if (found == by_base_.end()) return std::nullopt;
-  const Range range = found->second;
-  by_base_.erase(found);
-  return range;
 }
 
 std::optional<Range> Ranges::find(std::uintptr_t address) const {

@@ -1,18 +1,21 @@
 // The map from addresses to what the driver knows about them: one entry per allocation, registration or mapping.
 // Used by the memory API, pointer attributes and copies, on any host thread and by the engine.
 // Holds no memory itself; its lock is a leaf: nothing is called while it is held.
-#ifndef SIMGPU_DRIVER_MEMORY_RANGES_H
-#define SIMGPU_DRIVER_MEMORY_RANGES_H
+#pragma once
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace simgpu {
+
+class Physical;
 
 enum class RangeKind : std::uint8_t { device, managed, pooled, pinned, registered, mapped, reserved };
 
@@ -24,8 +27,9 @@ struct Range {
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr;
   unsigned flags = 0;              // as given to cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged
-  std::uint64_t block = 0;         // of the physical memory behind a mapping
-  int access = 0;                  // CUmemAccess_flags of a mapping
+  std::size_t charged = 0;         // bytes of device memory that go back with it
+  std::shared_ptr<const Physical> physical;  // behind a mapping
+  CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   bool synchronize = false;        // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   std::uint64_t id = 0;            // given by insert()
 
@@ -37,8 +41,14 @@ class Ranges {
  public:
   // False if it overlaps a range that is there.
   bool insert(Range range);
-  // Only the exact base counts, as for cuMemFree.
-  std::optional<Range> erase(std::uintptr_t base);
+  // Takes out the range that starts exactly there, if wanted(range) says so.
+  template <class Wanted>
+  std::optional<Range> erase(std::uintptr_t base, Wanted wanted) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_base_.find(base);
+    if (found == by_base_.end() || !wanted(found->second)) return std::nullopt;
+    return std::move(by_base_.extract(found).mapped());
+  }
   // The range that holds the address.
   [[nodiscard]] std::optional<Range> find(std::uintptr_t address) const;
   // Calls change(Range&) on the range that holds the address; false if there is none.
@@ -63,5 +73,3 @@ Ranges& accessible_ranges();
 Ranges& reserved_ranges();
 
 }  // namespace simgpu
-
-#endif

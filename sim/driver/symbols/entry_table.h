@@ -1,8 +1,7 @@
 // The generated table of entry points: which exact symbol a base name means at a version, with and without per-thread
 // default streams. Read by cuGetProcAddress; sorted by name, then version, the ordinary entry before the per-thread one.
 // Constant data: any thread, at any time, before cuInit too.
-#ifndef SIMGPU_DRIVER_SYMBOLS_ENTRY_TABLE_H
-#define SIMGPU_DRIVER_SYMBOLS_ENTRY_TABLE_H
+#pragma once
 
 #include <cstddef>
 
@@ -19,5 +18,3 @@ extern const EntryPoint entry_points[];
 extern const std::size_t entry_point_count;
 
 }  // namespace simgpu
-
-#endif
