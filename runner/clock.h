@@ -18,7 +18,8 @@ inline TimePoint now() noexcept {
 // Sleeps until `time`, or shorter when a signal comes.
 inline void sleep_until(TimePoint time) noexcept {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
-  const timespec target{static_cast<std::time_t>(seconds.count()), static_cast<long>((time.time_since_epoch() - seconds).count())};
+  const timespec target{static_cast<std::time_t>(seconds.count()),
+                        static_cast<long>((time.time_since_epoch() - seconds).count())};
   ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &target, nullptr);
 }
 

@@ -124,8 +124,9 @@ void Dispatcher::take(const Finding& finding) {
     if (!finding.bubble.forecast) return;
     const Forecast& forecast = *finding.bubble.forecast;
     record.kind = RecordKind::forecast;
-    record.forecast = {finding.bubble.id, finding.bubble.slot.ordinal, forecast.low, forecast.median, forecast.high,
-                       finding.bubble.closed - finding.bubble.opened};
+    record.forecast = {finding.bubble.id, finding.bubble.slot.ordinal,
+                       forecast.low,      forecast.median,
+                       forecast.high,     finding.bubble.closed - finding.bubble.opened};
     push(record);
   } else if (finding.kind == FindingKind::iteration_ended) {
     record.kind = RecordKind::iteration;
@@ -192,6 +193,7 @@ void Dispatcher::stop_filling(const std::string& reason) {
 }
 
 void Dispatcher::submit(const Record& record) {
+  if (ended_.load(std::memory_order_acquire)) return push(record);
   const std::lock_guard lock(inbox_mutex_);
   inbox_.push_back(record);
   inbox_filled_.store(true, std::memory_order_release);
@@ -246,15 +248,15 @@ bool Dispatcher::finished(TimePoint time) {
 }
 
 TimePoint Dispatcher::next_look(TimePoint time) const {
-  const bool asked_for = pause_wanted_.load(std::memory_order_acquire) != 0 || stop_wanted_.load(std::memory_order_acquire);
+  const bool asked_for =
+      pause_wanted_.load(std::memory_order_acquire) != 0 || stop_wanted_.load(std::memory_order_acquire);
   const bool busy =
       asked_for || detector_.open_bubble() || (parts_.filler != nullptr && parts_.filler->in_flight().slices != 0);
   const TimePoint poll = time + options_.poll;
   if (busy) return again_ ? std::clamp(*again_, time + shortest_sleep, poll) : poll;
   TimePoint next = time + (board_.outstanding() != 0 ? sleep_when_waiting : sleep_when_quiet);
   const std::optional<TimePoint> expected = detector_.next_expected_bubble();
-  if (expected && time < *expected + near_after)
-    next = std::min(next, std::max(poll, *expected - near_before));
+  if (expected && time < *expected + near_after) next = std::min(next, std::max(poll, *expected - near_before));
   return next;
 }
 
@@ -270,12 +272,16 @@ bool Dispatcher::pause(Duration limit) {
   return false;
 }
 
-void Dispatcher::resume() { pause_wanted_.store(0, std::memory_order_release); }
+void Dispatcher::resume() {
+  pause_wanted_.store(0, std::memory_order_release);
+}
 
 bool Dispatcher::stop(Duration limit) {
   if (!started_.load()) return true;
   stop_wanted_.store(true, std::memory_order_release);
-  return wait_at_most(limit, [&] { return ended_.load(std::memory_order_acquire); });
+  if (!wait_at_most(limit, [&] { return ended_.load(std::memory_order_acquire); })) return false;
+  push_inbox();  // what came after the thread's last step
+  return true;
 }
 
 bool Dispatcher::stop_without_cuda(Duration limit) {

@@ -64,7 +64,7 @@ class Dispatcher {
 
   // Ends filling for the run, says why once, writes it into the trace. Any thread of the core.
   void stop_filling(const std::string& reason);
-  // Hands a record to the thread, which is the only one that may push it. Any thread.
+  // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
   void submit(const Record& record);
 
   // Before start(): filling was asked for and cannot be; goes into trace and summary.

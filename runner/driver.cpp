@@ -4,7 +4,7 @@
 namespace weft {
 
 void Driver::load(void* (*symbol)(const char* name)) {
-#define FUNCTION(function)                                             \
+#define FUNCTION(function)                                            \
   function = reinterpret_cast<decltype(function)>(symbol(#function)); \
   if (function == nullptr) MISSING.push_back(#function);
 #define MISSING missing_to_observe

@@ -1,8 +1,8 @@
 // The real CUDA driver functions that the core calls, by their exact exported names, never through a hook.
 //
-// Filled once, when the core starts (or by the fill probe); read by every thread of the core. Nothing here may call CUDA
-// by a linked name: the core links no CUDA library. Compiled with __CUDA_API_VERSION_INTERNAL, so that each name in the
-// table is the ABI of that name.
+// Filled once, when the core starts (or by the fill probe); read by every thread of the core. Nothing here may call
+// CUDA by a linked name: the core links no CUDA library. Compiled with __CUDA_API_VERSION_INTERNAL, so that each name
+// in the table is the ABI of that name.
 #pragma once
 
 #include <cuda.h>

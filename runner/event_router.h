@@ -1,7 +1,7 @@
 // Hands the events of the process's one ring to the dispatchers of its devices.
 //
-// drain() is called by dispatcher threads; whoever comes first empties the ring and leaves to the others what is theirs.
-// The lock is never taken on a thread of the main job while it is in a hook of the launch path.
+// drain() is called by dispatcher threads; whoever comes first empties the ring and leaves to the others what is
+// theirs. The lock is never taken on a thread of the main job while it is in a hook of the launch path.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Loading and calling a fill job. The job is foreign code: whatever it throws is caught here, whatever it says is cut to
-// one line.
+// Loading and calling a fill job. The job is foreign code: whatever it throws is caught here, whatever it says is cut
+// to one line.
 #include "runner/fill_job.h"
 
 #include <dlfcn.h>
@@ -118,7 +118,9 @@ bool FillJob::end_unit(std::uint64_t unit, std::int8_t& correct) noexcept {
   return true;
 }
 
-std::string FillJob::failure() const { return failure_[0] == '\0' ? "it gave no reason" : failure_; }
+std::string FillJob::failure() const {
+  return failure_[0] == '\0' ? "it gave no reason" : failure_;
+}
 
 std::uint64_t FillJob::allocate(void* context, std::uint64_t bytes) {
   auto& self = *static_cast<FillJob*>(context);

@@ -1,7 +1,7 @@
 // A fill job: the shared object that a user names in WEFT_FILL, behind the C ABI of include/weft/fill.h.
 //
-// Loaded and destroyed on a thread of the main job (or in the fill probe); begin_unit() and end_unit() are called by the
-// dispatcher thread. Every failure is one line that names the job. The shared object is never unloaded.
+// Loaded and destroyed on a thread of the main job (or in the fill probe); begin_unit() and end_unit() are called by
+// the dispatcher thread. Every failure is one line that names the job. The shared object is never unloaded.
 #pragma once
 
 #include <cuda.h>

@@ -70,8 +70,8 @@ struct Spawn {
 // Runs in a short-lived process that shares our memory; its end leaves the probe without a parent in this process.
 int spawn_and_leave(void* context) {
   auto& spawn = *static_cast<Spawn*>(context);
-  spawn.error = ::posix_spawn(&spawn.child, spawn.program, &spawn.files, &spawn.attributes, spawn.arguments,
-                              spawn.environment);
+  spawn.error =
+      ::posix_spawn(&spawn.child, spawn.program, &spawn.files, &spawn.attributes, spawn.arguments, spawn.environment);
   ::_exit(0);
 }
 

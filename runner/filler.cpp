@@ -77,7 +77,8 @@ void Filler::launch(TimePoint now, std::uint64_t bubble) {
   entry = {unit_number_, next_, number, bubble, now, count_ == 0 ? now : before.expected_end, Duration{0}};
   ++count_;
   ++next_;
-  const CUresult written = driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
+  const CUresult written =
+      driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
 }
 

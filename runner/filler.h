@@ -55,8 +55,8 @@ class Filler {
     std::uint32_t number = 0;  // what the done word will say
     std::uint64_t bubble = 0;
     TimePoint launched{};
-    TimePoint starts{};    // estimate
-    Duration watched{};    // time that it has been seen not to finish
+    TimePoint starts{};  // estimate
+    Duration watched{};  // time that it has been seen not to finish
   };
 
   SliceRecord finish_first(TimePoint now);

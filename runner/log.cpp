@@ -45,12 +45,18 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::trace: return spdlog::level::trace;
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
-    case LogLevel::off: break;
+    case LogLevel::trace:
+      return spdlog::level::trace;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      break;
   }
   return spdlog::level::off;
 }
@@ -82,7 +88,7 @@ void log(LogLevel level, std::string_view text) noexcept {
 
 void print(std::string_view line) noexcept {
   try {
-    const std::string text = one_line(line) + "\n";
+    const std::string text = "weft: " + one_line(line) + "\n";
     write_to_stderr(text.data(), text.size());
   } catch (...) {
     // As for log().

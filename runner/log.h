@@ -13,7 +13,7 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 void set_log_level(LogLevel level) noexcept;
 // Line breaks in the text become spaces: one message is one line.
 void log(LogLevel level, std::string_view text) noexcept;
-// Lines that are a result and not a message: shown whatever the level is.
+// A line that is a result and not a message: shown whatever the level is.
 void print(std::string_view line) noexcept;
 
 }  // namespace weft

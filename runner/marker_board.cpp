@@ -11,9 +11,14 @@ void MarkerBoard::note(const Event& event) {
       remember(event, event.ticket, EventKind::group_started);
       remember(event, event.done_ticket, EventKind::group_done);
       break;
-    case EventKind::wait_issued: remember(event, event.ticket, EventKind::wait_reached); break;
-    case EventKind::drain_issued: remember(event, event.ticket, EventKind::drain_reached); break;
-    default: break;
+    case EventKind::wait_issued:
+      remember(event, event.ticket, EventKind::wait_reached);
+      break;
+    case EventKind::drain_issued:
+      remember(event, event.ticket, EventKind::drain_reached);
+      break;
+    default:
+      break;
   }
 }
 

@@ -10,7 +10,8 @@ CUstream lowest_priority_stream(const Driver& driver) {
   int least = 0, greatest = 0;
   check(driver, driver.cuCtxGetStreamPriorityRange(&least, &greatest), "cuCtxGetStreamPriorityRange");
   CUstream stream = nullptr;
-  check(driver, driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, least), "cuStreamCreateWithPriority");
+  check(driver, driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, least),
+        "cuStreamCreateWithPriority");
   return stream;
 }
 
@@ -34,7 +35,9 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, c
   }
 }
 
-PreparedFill::~PreparedFill() { release(); }
+PreparedFill::~PreparedFill() {
+  release();
+}
 
 void PreparedFill::release() noexcept {
   unit_.reset();

@@ -21,8 +21,8 @@ Reservation::Reservation(const Driver& driver, std::uint64_t cap) : driver_(driv
   const CUresult result = driver_.cuMemAlloc_v2(&base_, cap);
   if (result != CUDA_SUCCESS) {
     base_ = 0;
-    throw SetUpError("the reservation of " + std::to_string(cap >> 20) + " MiB (WEFT_MEMORY) cannot be had: " +
-                     driver_.name_of(result));
+    throw SetUpError("the reservation of " + std::to_string(cap >> 20) +
+                     " MiB (WEFT_MEMORY) cannot be had: " + driver_.name_of(result));
   }
   const CUresult cleared = driver_.cuMemsetD8_v2(base_, 0, cap);
   if (cleared != CUDA_SUCCESS) {
@@ -31,7 +31,9 @@ Reservation::Reservation(const Driver& driver, std::uint64_t cap) : driver_(driv
   }
 }
 
-Reservation::~Reservation() { release(); }
+Reservation::~Reservation() {
+  release();
+}
 
 CUdeviceptr Reservation::allocate(std::uint64_t bytes) {
   const auto offset = base_ == 0 ? std::nullopt : bump_.allocate(bytes);

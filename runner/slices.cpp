@@ -20,8 +20,8 @@ std::vector<SliceRange> cut(std::span<const std::chrono::nanoseconds> nodes, std
   return slices;
 }
 
-std::optional<std::vector<std::size_t>> topological_order(
-    std::size_t nodes, std::span<const std::pair<std::size_t, std::size_t>> edges) {
+std::optional<std::vector<std::size_t>> topological_order(std::size_t nodes,
+                                                          std::span<const std::pair<std::size_t, std::size_t>> edges) {
   std::vector<std::vector<std::size_t>> successors(nodes);
   std::vector<std::size_t> waiting_for(nodes, 0);
   for (const auto& [from, to] : edges) {

@@ -24,7 +24,7 @@ std::vector<SliceRange> cut(std::span<const std::chrono::nanoseconds> nodes, std
 
 // A topological order of `nodes` vertices that keeps the given order where the edges (from, to) leave a choice.
 // Nothing when an edge is out of range or the edges form a cycle.
-std::optional<std::vector<std::size_t>> topological_order(
-    std::size_t nodes, std::span<const std::pair<std::size_t, std::size_t>> edges);
+std::optional<std::vector<std::size_t>> topological_order(std::size_t nodes,
+                                                          std::span<const std::pair<std::size_t, std::size_t>> edges);
 
 }  // namespace weft

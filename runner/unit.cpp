@@ -106,15 +106,24 @@ std::vector<CUgraphNode> nodes_in_order(const Driver& driver, CUgraph graph) {
 
 const char* refusal_of(CUgraphNodeType type) {
   switch (type) {
-    case CU_GRAPH_NODE_TYPE_HOST: return "a host function";
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return "a memory allocation";
-    case CU_GRAPH_NODE_TYPE_MEM_FREE: return "a memory release";
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return "a conditional node";
-    case CU_GRAPH_NODE_TYPE_GRAPH: return "a child graph";
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return "a wait for an event";
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return "an event record";
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return "a stream memory operation";
-    default: return "a node of an unknown kind";
+    case CU_GRAPH_NODE_TYPE_HOST:
+      return "a host function";
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+      return "a memory allocation";
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return "a memory release";
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return "a conditional node";
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      return "a child graph";
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return "a wait for an event";
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return "an event record";
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+      return "a stream memory operation";
+    default:
+      return "a node of an unknown kind";
   }
 }
 
@@ -257,7 +266,8 @@ Unit::Unit(const Driver& driver, FillJob& job, CUstream stream, const UnitOption
   for (const SliceRange& range : cut(lengths, options.slice_cap * 9 / 10))
     executables.graphs.push_back(instantiate(driver, std::span(nodes).subspan(range.first, range.count), stream));
   const std::vector<nanoseconds> alone = measure(driver, executables.graphs, stream, options);
-  for (std::size_t slice = 0; slice < alone.size(); ++slice) slices_.push_back({executables.graphs[slice], alone[slice]});
+  for (std::size_t slice = 0; slice < alone.size(); ++slice)
+    slices_.push_back({executables.graphs[slice], alone[slice]});
   executables.graphs.clear();
 }
 

@@ -19,8 +19,8 @@ namespace weft {
 struct UnitOptions {
   std::chrono::nanoseconds slice_cap{300'000};
   std::uint32_t max_blocks = 0;
-  int repeats = 5;                                   // of each timing; the median counts
-  std::chrono::nanoseconds patience{20'000'000'000}; // for one wait on the device
+  int repeats = 5;                                    // of each timing; the median counts
+  std::chrono::nanoseconds patience{20'000'000'000};  // for one wait on the device
 };
 
 struct Slice {

@@ -17,7 +17,9 @@ using weft::check;
 
 void* driver_library = nullptr;
 
-void* symbol(const char* name) { return ::dlsym(driver_library, name); }
+void* symbol(const char* name) {
+  return ::dlsym(driver_library, name);
+}
 
 void say(const std::string& line) {
   const std::string text = line + "\n";
@@ -56,7 +58,9 @@ void try_job(const weft::FillSettings& settings) {
   say("at destroy");
 }
 
-std::uint64_t number(const char* text) { return std::strtoull(text, nullptr, 10); }
+std::uint64_t number(const char* text) {
+  return std::strtoull(text, nullptr, 10);
+}
 
 }  // namespace
 

@@ -8,7 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TimePoint at(Duration time) { return TimePoint{} + time; }
+TimePoint at(Duration time) {
+  return TimePoint{} + time;
+}
 
 Event event(EventKind kind, Duration time) {
   Event made{};

@@ -31,7 +31,8 @@ struct EventRouterTest : ::testing::Test {
 };
 
 TEST_F(EventRouterTest, EachDeviceGetsItsOwnInOrder) {
-  for (GroupId group = 1; group <= 6; ++group) ring->push(event(EventKind::group_issued, static_cast<int>(group % 2), group));
+  for (GroupId group = 1; group <= 6; ++group)
+    ring->push(event(EventKind::group_issued, static_cast<int>(group % 2), group));
   EXPECT_EQ(drain(0), (std::vector<GroupId>{2, 4, 6}));
   EXPECT_EQ(drain(1), (std::vector<GroupId>{1, 3, 5}));
   EXPECT_EQ(drain(1), std::vector<GroupId>{});

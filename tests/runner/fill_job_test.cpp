@@ -34,7 +34,9 @@ TEST(FillSpec, IsSplitAtTheFirstColon) {
   EXPECT_EQ(parse_fill_spec("/x y/a.so:size=3:4").arguments, "size=3:4");
 }
 
-TEST_F(FillJobTest, MissingFile) { EXPECT_EQ(failure_of("/nowhere/x.so"), "fill job /nowhere/x.so: no such file"); }
+TEST_F(FillJobTest, MissingFile) {
+  EXPECT_EQ(failure_of("/nowhere/x.so"), "fill job /nowhere/x.so: no such file");
+}
 
 TEST_F(FillJobTest, NotASharedObject) {
   const std::string path = ::testing::TempDir() + "not_a_job.so";
@@ -50,17 +52,21 @@ TEST_F(FillJobTest, MissingSymbol) {
 }
 
 TEST_F(FillJobTest, WrongVersion) {
-  EXPECT_EQ(failure_of(job("version")), "fill job " + job("version") +
-                                            " was built for version 7 of the fill-job ABI, this Weft has version 1");
+  EXPECT_EQ(failure_of(job("version")),
+            "fill job " + job("version") + " was built for version 7 of the fill-job ABI, this Weft has version 1");
 }
 
 TEST_F(FillJobTest, ShortTable) {
   EXPECT_NE(failure_of(job("size")).find("too short (24 bytes)"), std::string::npos) << failure_of(job("size"));
 }
 
-TEST_F(FillJobTest, NoTable) { EXPECT_NE(failure_of(job("no_table")).find("no table"), std::string::npos); }
+TEST_F(FillJobTest, NoTable) {
+  EXPECT_NE(failure_of(job("no_table")).find("no table"), std::string::npos);
+}
 
-TEST_F(FillJobTest, MissingFunction) { EXPECT_NE(failure_of(job("no_record")).find("lacks one of"), std::string::npos); }
+TEST_F(FillJobTest, MissingFunction) {
+  EXPECT_NE(failure_of(job("no_record")).find("lacks one of"), std::string::npos);
+}
 
 TEST_F(FillJobTest, FailingInitGivesItsReason) {
   EXPECT_EQ(failure_of(job("init_fails"), "no such graph"),
@@ -70,8 +76,9 @@ TEST_F(FillJobTest, FailingInitGivesItsReason) {
 
 TEST_F(FillJobTest, LargerThanTheCap) {
   EXPECT_EQ(failure_of(job("too_large")),
-            "fill job " + job("too_large") + ": init failed: no memory for the matrices (it asked for 1048576 bytes with "
-            "524288 of the cap of 1048576 bytes in use; see WEFT_MEMORY)");
+            "fill job " + job("too_large") +
+                ": init failed: no memory for the matrices (it asked for 1048576 bytes with "
+                "524288 of the cap of 1048576 bytes in use; see WEFT_MEMORY)");
 }
 
 TEST_F(FillJobTest, ASoundOneIsCalledThrough) {

@@ -1,4 +1,5 @@
-// The trial process: its verdict, its bounds, and that the main job hears nothing of it. The probe is a shell script here.
+// The trial process: its verdict, its bounds, and that the main job hears nothing of it. The probe is a shell script
+// here.
 #include "runner/fill_trial.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +41,8 @@ FillSettings settings() {
 }
 
 TEST(Trial, PassesWhatTheProbeNeeds) {
-  EXPECT_EQ(try_fill_job(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(try_fill_job(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s),
+            "");
 }
 
 TEST(Trial, TurnsWeftOffInTheProbe) {
@@ -74,7 +76,8 @@ TEST(Trial, WhatItPrintsGoesNowhere) {
 }
 
 TEST(Trial, AMissingProbeIsSaid) {
-  EXPECT_EQ(try_fill_job("/nowhere/probe", settings(), 20s), "the fill job cannot be tried: /nowhere/probe does not start");
+  EXPECT_EQ(try_fill_job("/nowhere/probe", settings(), 20s),
+            "the fill job cannot be tried: /nowhere/probe does not start");
 }
 
 volatile std::sig_atomic_t children_heard = 0;

@@ -10,7 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TimePoint at(Duration time) { return TimePoint{} + time; }
+TimePoint at(Duration time) {
+  return TimePoint{} + time;
+}
 
 struct FillerTest : ::testing::Test {
   testing::FakeGpu gpu;

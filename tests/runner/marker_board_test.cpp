@@ -10,7 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TimePoint at(Duration time) { return TimePoint{} + time; }
+TimePoint at(Duration time) {
+  return TimePoint{} + time;
+}
 
 struct MarkerBoardTest : ::testing::Test {
   std::array<std::atomic<std::uint32_t>, 8> words{};

@@ -11,13 +11,17 @@ using Lengths = std::vector<std::chrono::nanoseconds>;
 using Ranges = std::vector<SliceRange>;
 using Edges = std::vector<std::pair<std::size_t, std::size_t>>;
 
-TEST(Cut, NothingFromNothing) { EXPECT_EQ(cut(Lengths{}, 300us), Ranges{}); }
+TEST(Cut, NothingFromNothing) {
+  EXPECT_EQ(cut(Lengths{}, 300us), Ranges{});
+}
 
 TEST(Cut, TakesNodesWhileTheyFit) {
   EXPECT_EQ(cut(Lengths{100us, 100us, 100us, 100us}, 300us), (Ranges{{0, 3}, {3, 1}}));
 }
 
-TEST(Cut, ExactlyTheCapFits) { EXPECT_EQ(cut(Lengths{150us, 150us, 1us}, 300us), (Ranges{{0, 2}, {2, 1}})); }
+TEST(Cut, ExactlyTheCapFits) {
+  EXPECT_EQ(cut(Lengths{150us, 150us, 1us}, 300us), (Ranges{{0, 2}, {2, 1}}));
+}
 
 TEST(Cut, ALongNodeIsASliceOfItsOwn) {
   EXPECT_EQ(cut(Lengths{100us, 900us, 100us, 100us}, 300us), (Ranges{{0, 1}, {1, 1}, {2, 2}}));

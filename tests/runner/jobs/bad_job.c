@@ -47,7 +47,11 @@ static int record_unit(weft_fill_job* job, weft_stream stream) {
 }
 static int begin_unit(weft_fill_job* job, uint64_t unit) {
   (void)job;
+#if defined(BAD_SOUND)
+  return unit == UINT64_MAX;
+#else
   return unit == 3;
+#endif
 }
 static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
   (void)job;

@@ -1,0 +1,164 @@
+// weft_core_start() and the services that the shim calls: the border between C function pointers and the core.
+//
+// Runs on threads of the main job, inside hooks. Nothing leaves by an exception: what cannot be handled turns the shim
+// into a pass-through. The one object of the process is never destroyed, so that nothing runs at exit.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runner/device.h"
+#include "runner/log.h"
+#include "shim/core_interface.h"
+
+namespace weft {
+namespace {
+
+struct Core {
+  explicit Core(const ShimServices& shim, const Options& options) : context(shim, options) {}
+
+  // A device with the lock that makes its calls come one at a time.
+  struct Entry {
+    std::mutex mutex;
+    std::unique_ptr<Device> device;  // nothing before its first and after its last communicator
+  };
+
+  Entry& entry(int ordinal) {
+    const std::lock_guard lock(mutex);
+    std::unique_ptr<Entry>& found = entries[ordinal];
+    if (!found) found = std::make_unique<Entry>();
+    return *found;
+  }
+  Entry* entry_of(CommunicatorId communicator) {
+    const std::lock_guard lock(mutex);
+    const auto found = device_of.find(communicator);
+    return found == device_of.end() ? nullptr : entries[found->second].get();
+  }
+
+  CoreContext context;
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry stays for ever
+  std::map<CommunicatorId, int> device_of;        // guarded by mutex
+};
+
+Core* the_core = nullptr;  // set before the shim can call a service
+
+template <class Call>
+auto guarded(Call call) noexcept -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    log(LogLevel::error, std::string("Weft is off in this process: ") + error.what());
+  } catch (...) {
+    log(LogLevel::error, "Weft is off in this process: an unknown failure");
+  }
+  the_core->context.shim.turn_off("the core failed");
+  return decltype(call())();
+}
+
+void communicator_opened(const CommunicatorInfo& communicator) {
+  guarded([&] {
+    Core& core = *the_core;
+    Core::Entry& entry = core.entry(communicator.device);
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.device) {
+      auto device = std::make_unique<Device>(core.context, communicator.device);
+      device->open(communicator);
+      entry.device = std::move(device);
+    } else {
+      entry.device->communicator_opened(communicator);
+    }
+    const std::lock_guard map_lock(core.mutex);
+    core.device_of[communicator.id] = communicator.device;
+  });
+}
+
+void communicator_closing(CommunicatorId communicator) {
+  guarded([&] {
+    Core::Entry* const entry = the_core->entry_of(communicator);
+    if (entry == nullptr) return;
+    const std::lock_guard lock(entry->mutex);
+    if (!entry->device || !entry->device->communicator_closing(communicator)) return;
+    // Its thread may still be on its way out, so the object stays where it is for the rest of the process.
+    [[maybe_unused]] Device* const left = entry->device.release();
+  });
+}
+
+bool rescue_memory(int device) {
+  return guarded([&] {
+    Core::Entry& entry = the_core->entry(device);
+    const std::unique_lock lock(entry.mutex, std::try_to_lock);
+    return lock.owns_lock() && entry.device && entry.device->rescue_memory();
+  });
+}
+
+void context_closing(int device) {
+  guarded([&] {
+    Core::Entry& entry = the_core->entry(device);
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.device) return;
+    entry.device->context_closing();
+    [[maybe_unused]] Device* const left = entry.device.release();
+  });
+}
+
+std::string directory_of_this_library() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&weft_core_start), &info) == 0 || info.dli_fname == nullptr) return ".";
+  const std::string path = info.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string joined(const std::vector<const char*>& names) {
+  std::string text;
+  for (const char* name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+int start(const ShimServices& shim, CoreServices& services) {
+  const Variables variables = environment_variables();
+  ParsedOptions parsed = parse_options(variables);
+  set_log_level(parsed.options.log);
+  if (parsed.options.mode == Mode::off) return 5;
+  auto core = std::make_unique<Core>(shim, parsed.options);
+  core->context.variables = variables;
+  core->context.option_warnings = std::move(parsed.warnings);
+  core->context.driver.load(shim.real_driver_symbol);
+  if (!core->context.driver.missing_to_observe.empty()) {
+    log(LogLevel::error,
+        "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + "; Weft is off in this process");
+    return 2;
+  }
+  core->context.fill_probe = directory_of_this_library() + "/weft-fill-probe";
+  services.communicator_opened = &communicator_opened;
+  services.communicator_closing = &communicator_closing;
+  services.rescue_memory = &rescue_memory;
+  services.context_closing = &context_closing;
+  the_core = core.release();
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" __attribute__((visibility("default"))) int weft_core_start(const weft::ShimServices* shim,
+                                                                      weft::CoreServices* core) {
+  if (shim == nullptr || core == nullptr || shim->struct_size != sizeof *shim || core->struct_size != sizeof *core ||
+      shim->build_id == nullptr || std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) {
+    weft::log(weft::LogLevel::error,
+              "libweft.so and libweft-core.so are of different builds; Weft is off in this process");
+    return 1;
+  }
+  if (weft::the_core != nullptr) return 3;
+  try {
+    return weft::start(*shim, *core);
+  } catch (...) {
+    weft::log(weft::LogLevel::error, "the core cannot start; Weft is off in this process");
+    return 4;
+  }
+}

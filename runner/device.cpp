@@ -1,0 +1,288 @@
+// Setting up, rescuing and finishing one device; see the header for threads.
+#include "runner/device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "runner/clock.h"
+#include "runner/fill_trial.h"
+#include "runner/log.h"
+#include "trace/report.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint32_t marker_words = 65536;
+constexpr Duration trial_limit = seconds(30);
+constexpr Duration rescue_limit = milliseconds(20);
+constexpr Duration close_limit = seconds(2);
+constexpr Duration last_groups_limit = milliseconds(100);
+constexpr Duration context_limit = milliseconds(100);
+
+int integer_variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? -1 : std::atoi(text);
+}
+
+// What in the environment of the process forbids running fill work next to a blocked stream; "": nothing.
+std::string obstacle() {
+  if (integer_variable("CUDA_LAUNCH_BLOCKING") == 1)
+    return "CUDA_LAUNCH_BLOCKING=1 makes every launch wait for its end";
+  if (integer_variable("CUDA_DEVICE_MAX_CONNECTIONS") == 1)
+    return "with CUDA_DEVICE_MAX_CONNECTIONS=1 fill work would wait behind the blocked stream";
+  return {};
+}
+
+void* pinned(const Driver& driver, std::size_t bytes) {
+  void* address = nullptr;
+  check(driver, driver.cuMemHostAlloc(&address, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+        "pinning memory for markers");
+  std::memset(address, 0, bytes);
+  return address;
+}
+
+CUdeviceptr device_address(const Driver& driver, void* address) {
+  CUdeviceptr pointer = 0;
+  check(driver, driver.cuMemHostGetDevicePointer_v2(&pointer, address, 0), "cuMemHostGetDevicePointer");
+  return pointer;
+}
+
+}  // namespace
+
+void Device::open(const CommunicatorInfo& first) {
+  const RelaxedCaptureMode relaxed(core_.driver);
+  choose_rank(first);
+  choose_context();
+  const CurrentContext current(core_.driver, context_);
+  if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal_) + " cannot be used");
+  prepare_words();
+  prepare_fill();
+  open_trace();
+  start_dispatcher();
+  say_hello();
+  communicator_opened(first);
+  if (fill_) record_memory("reserved");
+}
+
+// The context the main job uses: the current one if it is of this device, else the device's primary one.
+void Device::choose_context() {
+  const Driver& driver = core_.driver;
+  CUdevice device{}, current_device{};
+  check(driver, driver.cuDeviceGet(&device, ordinal_), "cuDeviceGet");
+  int count = 0;
+  check(driver, driver.cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+        "cuDeviceGetAttribute");
+  multiprocessors_ = static_cast<std::uint32_t>(count);
+  if (driver.cuCtxGetCurrent(&context_) == CUDA_SUCCESS && context_ != nullptr &&
+      driver.cuCtxGetDevice(&current_device) == CUDA_SUCCESS && current_device == device)
+    return;
+  unsigned flags = 0;
+  int active = 0;
+  check(driver, driver.cuDevicePrimaryCtxGetState(device, &flags, &active), "cuDevicePrimaryCtxGetState");
+  if (active == 0) throw SetUpError("device " + std::to_string(ordinal_) + " has no context");
+  // The main job holds it; our own hold would change when its context goes away.
+  check(driver, driver.cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+  check(driver, driver.cuDevicePrimaryCtxRelease_v2(device), "cuDevicePrimaryCtxRelease");
+}
+
+// The rank in the whole job. The first communicator usually spans it; a smaller one does not know better than the
+// variables of the launcher.
+void Device::choose_rank(const CommunicatorInfo& first) {
+  rank_ = first.rank;
+  ranks_ = first.ranks;
+  const int rank = integer_variable("RANK"), ranks = integer_variable("WORLD_SIZE");
+  if (rank < 0 || ranks <= first.ranks || rank >= ranks) return;
+  rank_ = rank;
+  ranks_ = ranks;
+}
+
+void Device::prepare_words() {
+  const std::lock_guard lock(core_.words_mutex);
+  MarkerWords& words = core_.words[ordinal_];
+  if (words.host != nullptr) return;
+  void* const address = pinned(core_.driver, marker_words * sizeof(std::uint32_t));
+  words = {static_cast<std::atomic<std::uint32_t>*>(address), device_address(core_.driver, address), marker_words};
+}
+
+void Device::warn_of_set_up(const std::string& text) const {
+  // What is wrong on rank 0 is as a rule wrong everywhere: the other ranks leave it to their traces.
+  log(rank_ == 0 ? LogLevel::warn : LogLevel::info, text);
+}
+
+void Device::prepare_fill() {
+  if (core_.options.mode != Mode::fill) return;
+  try {
+    if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
+    if (const std::string reason = obstacle(); !reason.empty()) throw SetUpError(reason);
+    if (!core_.driver.missing_to_fill.empty())
+      throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front());
+    FillSettings settings;
+    settings.spec = parse_fill_spec(core_.options.fill);
+    settings.device = ordinal_;
+    settings.memory = core_.options.memory;
+    settings.unit.slice_cap = core_.options.slice;
+    settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
+    const std::string fault = try_fill_job(core_.fill_probe, settings, trial_limit);
+    if (!fault.empty()) throw SetUpError(fault);
+    fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+    done_word_ = pinned(core_.driver, sizeof(std::uint32_t));
+    const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_), device_address(core_.driver, done_word_)};
+    filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
+  } catch (const SetUpError& error) {
+    filler_.reset();
+    fill_.reset();
+    set_up_failure_ = error.what();
+    warn_of_set_up(set_up_failure_ + "; observing only");
+    return;
+  }
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
+  if (fill_->unit().longest() > core_.options.slice)
+    warn_of_set_up("the longest slice of fill job " + fill_->job().name() + " takes " + std::to_string(longest) +
+                   " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+}
+
+void Device::open_trace() {
+  fill_name_ = fill_ ? fill_->job().name() : "";
+  header_.rank = rank_;
+  header_.ranks = ranks_;
+  header_.device = ordinal_;
+  header_.mode = fill_ ? "fill" : "observe";
+  header_.fill_job = fill_name_.c_str();
+  header_.nccl_version = core_.shim.nccl_version;
+  header_.driver_version = core_.shim.driver_version;
+  header_.multiprocessors = multiprocessors_;
+  header_.started = now();
+  OutputNames names = output_names(core_.options, core_.variables);
+  names.rank = rank_;
+  directory_ = expand_output(core_.options.output, names);
+  std::string error;
+  trace_ = TraceWriter::open(
+      directory_, header_, [](const std::string& text) { log(LogLevel::warn, text); }, error);
+  if (!trace_) warn_of_set_up(error + "; there will be no trace");
+}
+
+void Device::say_hello() const {
+  if (rank_ != 0) return;
+  for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
+  if (core_.options.summary) print(start_line(header_, directory_));
+}
+
+void Device::start_dispatcher() {
+  DispatcherParts parts;
+  parts.shim = &core_.shim;
+  parts.router = &core_.router;
+  parts.driver = &core_.driver;
+  parts.trace = trace_.get();
+  parts.filler = filler_.get();
+  parts.context = context_;
+  parts.device = ordinal_;
+  parts.words = core_.words[ordinal_];
+  DispatcherOptions options;
+  options.poll = core_.options.poll;
+  options.planner.slice_cap = core_.options.slice;
+  options.planner.guard = core_.options.guard;
+  options.planner.floor = core_.options.floor;
+  options.planner.most_in_flight = Filler::most_in_flight;
+  options.label = label();
+  dispatcher_ = std::make_unique<Dispatcher>(parts, options);
+  if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
+  if (!dispatcher_->start()) throw SetUpError("no thread could be started");
+  core_.shim.set_marker_words(ordinal_, parts.words);
+}
+
+void Device::communicator_opened(const CommunicatorInfo& communicator) {
+  communicators_[communicator.id] = communicator;
+  record_communicator(communicator, true);
+}
+
+bool Device::communicator_closing(CommunicatorId communicator) {
+  const auto found = communicators_.find(communicator);
+  if (found == communicators_.end()) return false;
+  record_communicator(found->second, false);
+  communicators_.erase(found);
+  if (!communicators_.empty()) return false;
+  finish();
+  return true;
+}
+
+// The last communicator is going: nothing more will come. What the main job still has on the device is waited for a
+// little, because freeing memory next to a spinning kernel would block.
+void Device::finish() {
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  const bool quiet = dispatcher_->pause(close_limit) &&
+                     wait_at_most(last_groups_limit, [&] { return dispatcher_->groups_pending() == 0; });
+  const bool stopped = dispatcher_->stop(close_limit);
+  if (stopped && quiet && fill_ && current.pushed()) release_fill();
+  close_trace(stopped);
+}
+
+void Device::release_fill() {
+  fill_->release();
+  core_.driver.cuMemFreeHost(done_word_);
+  record_memory("released");
+}
+
+void Device::close_trace(bool stopped) {
+  if (!stopped) {
+    log(LogLevel::warn, label() + ": the dispatcher does not answer; the trace has no summary");
+    return;
+  }
+  const TraceSummary summary = dispatcher_->summary();
+  if (trace_) trace_->finish(summary);
+  if (rank_ != 0 || !core_.options.summary) return;
+  for (const std::string& line : end_lines(header_, summary, directory_)) print(line);
+}
+
+bool Device::rescue_memory() {
+  if (!fill_ || fill_->reservation().reserved() == 0) return false;
+  if (!dispatcher_->pause(rescue_limit)) return false;
+  if (dispatcher_->groups_pending() != 0) {
+    dispatcher_->resume();
+    return false;
+  }
+  dispatcher_->stop_filling("the main job needed the memory of the reservation");
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  if (current.pushed()) fill_->reservation().release();
+  record_memory("rescued");
+  dispatcher_->resume();
+  return current.pushed();
+}
+
+void Device::context_closing() {
+  core_.shim.set_marker_words(ordinal_, {});
+  const bool stopped = dispatcher_->stop_without_cuda(context_limit);
+  {
+    const std::lock_guard lock(core_.words_mutex);
+    core_.words.erase(ordinal_);
+  }
+  close_trace(stopped);
+}
+
+void Device::record_memory(const char* event) {
+  Record record;
+  record.kind = RecordKind::memory;
+  record.device = ordinal_;
+  record.time = now();
+  std::size_t free = 0, total = 0;
+  core_.driver.cuMemGetInfo_v2(&free, &total);
+  const Reservation& reservation = fill_->reservation();
+  record.memory = {reservation.cap(), reservation.reserved(), reservation.used(), free, total, event};
+  dispatcher_->submit(record);
+}
+
+void Device::record_communicator(const CommunicatorInfo& communicator, bool opened) {
+  Record record;
+  record.kind = RecordKind::communicator;
+  record.device = ordinal_;
+  record.time = now();
+  record.communicator = {communicator.id, communicator.rank, communicator.ranks, opened};
+  dispatcher_->submit(record);
+}
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+// One device of the process: what was set up for it when its first communicator was opened, and the way back.
+//
+// All functions are called on threads of the main job, inside the core's services, one at a time per device. The
+// dispatcher thread works in between. Whatever cannot be waited for within a bound is left allocated, never freed: the
+// object itself then stays for the rest of the process.
+#pragma once
+
+#include <cuda.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "runner/dispatcher.h"
+#include "runner/driver.h"
+#include "runner/event_router.h"
+#include "runner/filler.h"
+#include "runner/options.h"
+#include "runner/prepared_fill.h"
+#include "shim/core_interface.h"
+#include "trace/writer.h"
+
+namespace weft {
+
+// What all devices of the process share. Made once, never destroyed.
+struct CoreContext {
+  CoreContext(const ShimServices& services, const Options& parsed)
+      : shim(services), options(parsed), router(*shim.ring) {}
+
+  ShimServices shim;
+  Options options;
+  Driver driver;
+  EventRouter router;
+  Variables variables;                       // the environment as it was at the start
+  std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
+  std::string fill_probe;                    // path of weft-fill-probe
+  std::mutex words_mutex;
+  std::map<int, MarkerWords> words;  // per device; kept for the life of its context, as hooks may still enqueue markers
+};
+
+class Device {
+ public:
+  Device(CoreContext& core, int ordinal) : core_(core), ordinal_(ordinal) {}
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // The first communicator of the device: sets everything up and starts the thread. Throws SetUpError when not even
+  // observing is possible.
+  void open(const CommunicatorInfo& first);
+  void communicator_opened(const CommunicatorInfo& communicator);
+  // True: it was the last one, and the device is finished with.
+  bool communicator_closing(CommunicatorId communicator);
+  bool has(CommunicatorId communicator) const { return communicators_.contains(communicator); }
+  bool rescue_memory();
+  void context_closing();
+
+ private:
+  void choose_context();
+  void choose_rank(const CommunicatorInfo& first);
+  void prepare_words();
+  void prepare_fill();
+  void open_trace();
+  void start_dispatcher();
+  void finish();
+  void close_trace(bool stopped);
+  void record_memory(const char* event);
+  void record_communicator(const CommunicatorInfo& communicator, bool opened);
+  void release_fill();
+  void say_hello() const;
+  void warn_of_set_up(const std::string& text) const;
+  std::string label() const { return "rank " + std::to_string(rank_); }
+
+  CoreContext& core_;
+  const int ordinal_;
+  CUcontext context_ = nullptr;
+  std::int32_t rank_ = 0, ranks_ = 0;
+  std::uint32_t multiprocessors_ = 0;
+  std::string fill_name_;
+  std::string directory_;  // of the trace
+  TraceHeader header_{};
+  std::map<CommunicatorId, CommunicatorInfo> communicators_;
+  std::string set_up_failure_;  // why there is no filling although it was asked for
+  void* done_word_ = nullptr;
+
+  std::unique_ptr<PreparedFill> fill_;
+  std::unique_ptr<Filler> filler_;
+  std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+};
+
+}  // namespace weft

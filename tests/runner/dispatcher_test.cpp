@@ -1,0 +1,225 @@
+// The dispatcher's thread against a fake driver: the test plays the hooks, the streams and the GPU. Times are real, so
+// only what must hold at any speed is asserted.
+#include "runner/dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "runner/clock.h"
+#include "shim/ring.h"
+#include "tests/runner/fake_driver.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::unique_ptr<EventRing> ring;
+
+// A pipeline stage seen from its GPU: one receive on a communication stream per iteration, which compute waits for.
+struct Stage {
+  std::array<std::atomic<std::uint32_t>, 1024> words{};
+  std::atomic<bool> in_bubble{false};
+  Ticket last_ticket = 0;
+  GroupId last_group = 0;
+
+  static Event event(EventKind kind, StreamId stream) {
+    Event made{};
+    made.time = now();
+    made.kind = kind;
+    made.stream = stream;
+    made.communicator = 1;
+    return made;
+  }
+  void write(Ticket ticket) { words[ticket % words.size()].store(ticket, std::memory_order_release); }
+
+  void iterate(Duration compute, Duration wait) {
+    const Ticket started = ++last_ticket, done = ++last_ticket, reached = ++last_ticket;
+    Event group = event(EventKind::group_issued, 2);
+    group.group = ++last_group;
+    group.ticket = started;
+    group.done_ticket = done;
+    group.summary.signature = 77;
+    group.summary.receives = 1;
+    group.summary.receive_peer = 0;
+    group.summary.received_bytes = 4096;
+    ring->push(group);
+    Event waiting = event(EventKind::wait_issued, 1);
+    waiting.group = group.group;
+    waiting.ticket = reached;
+    ring->push(waiting);
+    write(started);
+    std::this_thread::sleep_for(compute);
+    in_bubble = true;
+    write(reached);
+    std::this_thread::sleep_for(wait);
+    in_bubble = false;
+    write(done);
+  }
+};
+
+struct DispatcherTest : ::testing::Test {
+  testing::FakeGpu gpu;
+  Driver driver = testing::fake_driver(gpu);
+  Stage stage;
+  ShimServices shim;
+  std::unique_ptr<EventRouter> router;
+  Reservation reservation{driver, 1 << 20};
+  std::unique_ptr<FillJob> job =
+      FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_sound.so", ""}, reservation, {0, 100});
+  Unit unit{driver, {{nullptr, 200us}, {nullptr, 200us}}};
+  std::atomic<std::uint32_t> done_word{0};
+  Filler filler{driver, nullptr, DoneWord{&done_word, 0}, *job, unit};
+  std::unique_ptr<Dispatcher> dispatcher;
+  std::atomic<bool> gpu_stops{false};
+  std::thread gpu_thread;
+
+  void SetUp() override {
+    ring = std::make_unique<EventRing>();
+    shim.ring = ring.get();
+    shim.dropped_events = [] { return ring->dropped.load(); };
+    shim.turn_off = [](const char*) {};
+    router = std::make_unique<EventRouter>(*ring);
+  }
+  void start(Filler* used) {
+    DispatcherParts parts;
+    parts.shim = &shim;
+    parts.router = router.get();
+    parts.driver = &driver;
+    parts.filler = used;
+    parts.words = {stage.words.data(), 0, static_cast<std::uint32_t>(stage.words.size())};
+    DispatcherOptions options;
+    options.label = "test";
+    dispatcher = std::make_unique<Dispatcher>(parts, options);
+    ASSERT_TRUE(dispatcher->start());
+  }
+  // Ends one slice at a time.
+  void run_gpu() {
+    gpu_thread = std::thread([this] {
+      while (!gpu_stops) {
+        if (done_word != gpu.last_number) {
+          std::this_thread::sleep_for(200us);
+          done_word.fetch_add(1, std::memory_order_release);
+        } else {
+          std::this_thread::sleep_for(20us);
+        }
+      }
+    });
+  }
+  void TearDown() override {
+    gpu_stops = true;
+    if (gpu_thread.joinable()) gpu_thread.join();
+    if (dispatcher) {
+      EXPECT_TRUE(dispatcher->stop(10s));
+    }
+  }
+};
+
+TEST_F(DispatcherTest, ObservesBubblesAndIterations) {
+  start(nullptr);
+  for (int iteration = 0; iteration < 30; ++iteration) stage.iterate(2ms, 4ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  const TraceSummary summary = dispatcher->summary();
+  EXPECT_GE(summary.bubbles, 25U);
+  EXPECT_GE(summary.idle, Duration(25 * 3ms));
+  EXPECT_GE(summary.iterations, 5U);
+  EXPECT_EQ(summary.dropped_records, 0U);
+  EXPECT_FALSE(summary.filling_stopped);
+}
+
+TEST_F(DispatcherTest, FillsBubblesAndNothingElse) {
+  start(&filler);
+  run_gpu();
+  for (int iteration = 0; iteration < 25; ++iteration) stage.iterate(2ms, 8ms);
+  std::this_thread::sleep_for(20ms);
+  const int launches = gpu.launches;
+  EXPECT_GT(launches, 4);
+  std::this_thread::sleep_for(30ms);
+  EXPECT_EQ(gpu.launches, launches);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_TRUE(dispatcher->drained());
+  const TraceSummary summary = dispatcher->summary();
+  EXPECT_EQ(summary.slices, static_cast<std::uint64_t>(launches));
+  EXPECT_EQ(summary.filled, launches * Duration(200us));
+  EXPECT_EQ(summary.fill_units, summary.slices / 2);
+}
+
+TEST_F(DispatcherTest, AnErrorTurnsFillingOffAndObservingGoesOn) {
+  gpu.launch_result = CUDA_ERROR_LAUNCH_FAILED;
+  start(&filler);
+  for (int iteration = 0; iteration < 25; ++iteration) stage.iterate(1ms, 8ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  const TraceSummary summary = dispatcher->summary();
+  EXPECT_TRUE(summary.filling_stopped);
+  EXPECT_STREQ(summary.reason, "launching a slice failed with CUDA_ERROR_UNKNOWN");
+  EXPECT_EQ(summary.slices, 0U);
+  EXPECT_GE(summary.bubbles, 20U);
+}
+
+TEST_F(DispatcherTest, APauseIsQuietAndEndsWithResume) {
+  start(&filler);
+  run_gpu();
+  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  ASSERT_TRUE(dispatcher->pause(10s));
+  EXPECT_EQ(dispatcher->groups_pending(), 0U);
+  const int before = gpu.launches;
+  EXPECT_EQ(done_word, gpu.last_number);
+  for (int iteration = 0; iteration < 3; ++iteration) stage.iterate(1ms, 8ms);
+  EXPECT_EQ(gpu.launches, before);
+  dispatcher->resume();
+  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  EXPECT_GT(gpu.launches, before);
+}
+
+TEST_F(DispatcherTest, APauseKnowsOfPendingGroups) {
+  start(&filler);
+  Event group = Stage::event(EventKind::group_issued, 2);
+  group.group = 1;
+  group.ticket = 1;
+  group.done_ticket = 2;
+  ring->push(group);
+  ASSERT_TRUE(dispatcher->pause(10s));
+  EXPECT_EQ(dispatcher->groups_pending(), 1U);
+}
+
+TEST_F(DispatcherTest, NothingIsLaunchedWhileACaptureIsOpen) {
+  start(&filler);
+  run_gpu();
+  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  ring->push(Stage::event(EventKind::capture_begun, 0));
+  ASSERT_TRUE(dispatcher->pause(10s));  // the event has been taken by then
+  dispatcher->resume();
+  const int before = gpu.launches;
+  for (int iteration = 0; iteration < 5; ++iteration) stage.iterate(1ms, 8ms);
+  EXPECT_EQ(gpu.launches, before);
+}
+
+TEST_F(DispatcherTest, StoppingFillingIsForTheRestOfTheRun) {
+  start(&filler);
+  run_gpu();
+  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  ASSERT_TRUE(dispatcher->pause(10s));
+  dispatcher->stop_filling("the test says so");
+  const int before = gpu.launches;
+  dispatcher->resume();
+  for (int iteration = 0; iteration < 8; ++iteration) stage.iterate(1ms, 8ms);
+  EXPECT_EQ(gpu.launches, before);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_STREQ(dispatcher->summary().reason, "the test says so");
+}
+
+TEST_F(DispatcherTest, LostEventsEndFilling) {
+  start(&filler);
+  ring->dropped = 1;
+  stage.iterate(1ms, 8ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_TRUE(dispatcher->summary().filling_stopped);
+  EXPECT_EQ(dispatcher->summary().dropped_records, 1U);
+}
+
+}  // namespace
+}  // namespace weft
