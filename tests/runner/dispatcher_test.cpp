@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 
 std::unique_ptr<EventRing> ring;
 
-// A pipeline stage seen from its GPU: one receive on a communication stream per iteration, which compute waits for.
+// A pipeline stage seen from its GPU: groups on a communication stream that compute waits for. Two receives and an
+// all-reduce are an iteration of the training.
 struct Stage {
   std::array<std::atomic<std::uint32_t>, 1024> words{};
   std::atomic<bool> in_bubble{false};
@@ -37,16 +38,18 @@ struct Stage {
   }
   void write(Ticket ticket) { words[ticket % words.size()].store(ticket, std::memory_order_release); }
 
-  void iterate(Duration compute, Duration wait) {
+  void microbatch(Duration compute, Duration wait) {
     const Ticket started = ++last_ticket, done = ++last_ticket, reached = ++last_ticket;
     Event group = event(EventKind::group_issued, 2);
     group.group = ++last_group;
     group.ticket = started;
     group.done_ticket = done;
-    group.summary.signature = 77;
-    group.summary.receives = 1;
-    group.summary.receive_peer = 0;
-    group.summary.received_bytes = 4096;
+    group.summary.signature = 70 + last_group % 3;
+    const bool last_of_iteration = last_group % 3 == 0;
+    group.summary.receives = last_of_iteration ? 0 : 1;
+    group.summary.collectives = last_of_iteration ? 1 : 0;
+    group.summary.receive_peer = last_of_iteration ? -1 : 0;
+    group.summary.send_peer = -1;
     ring->push(group);
     Event waiting = event(EventKind::wait_issued, 1);
     waiting.group = group.group;
@@ -121,7 +124,7 @@ struct DispatcherTest : ::testing::Test {
 
 TEST_F(DispatcherTest, ObservesBubblesAndIterations) {
   start(nullptr);
-  for (int iteration = 0; iteration < 30; ++iteration) stage.iterate(2ms, 4ms);
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
   ASSERT_TRUE(dispatcher->stop(10s));
   const TraceSummary summary = dispatcher->summary();
   EXPECT_GE(summary.bubbles, 25U);
@@ -134,7 +137,7 @@ TEST_F(DispatcherTest, ObservesBubblesAndIterations) {
 TEST_F(DispatcherTest, FillsBubblesAndNothingElse) {
   start(&filler);
   run_gpu();
-  for (int iteration = 0; iteration < 25; ++iteration) stage.iterate(2ms, 8ms);
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 8ms);
   std::this_thread::sleep_for(20ms);
   const int launches = gpu.launches;
   EXPECT_GT(launches, 4);
@@ -151,7 +154,7 @@ TEST_F(DispatcherTest, FillsBubblesAndNothingElse) {
 TEST_F(DispatcherTest, AnErrorTurnsFillingOffAndObservingGoesOn) {
   gpu.launch_result = CUDA_ERROR_LAUNCH_FAILED;
   start(&filler);
-  for (int iteration = 0; iteration < 25; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(1ms, 8ms);
   ASSERT_TRUE(dispatcher->stop(10s));
   const TraceSummary summary = dispatcher->summary();
   EXPECT_TRUE(summary.filling_stopped);
@@ -163,15 +166,15 @@ TEST_F(DispatcherTest, AnErrorTurnsFillingOffAndObservingGoesOn) {
 TEST_F(DispatcherTest, APauseIsQuietAndEndsWithResume) {
   start(&filler);
   run_gpu();
-  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 24; ++microbatch) stage.microbatch(1ms, 8ms);
   ASSERT_TRUE(dispatcher->pause(10s));
   EXPECT_EQ(dispatcher->groups_pending(), 0U);
   const int before = gpu.launches;
   EXPECT_EQ(done_word, gpu.last_number);
-  for (int iteration = 0; iteration < 3; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 3; ++microbatch) stage.microbatch(1ms, 8ms);
   EXPECT_EQ(gpu.launches, before);
   dispatcher->resume();
-  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 24; ++microbatch) stage.microbatch(1ms, 8ms);
   EXPECT_GT(gpu.launches, before);
 }
 
@@ -189,24 +192,24 @@ TEST_F(DispatcherTest, APauseKnowsOfPendingGroups) {
 TEST_F(DispatcherTest, NothingIsLaunchedWhileACaptureIsOpen) {
   start(&filler);
   run_gpu();
-  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 24; ++microbatch) stage.microbatch(1ms, 8ms);
   ring->push(Stage::event(EventKind::capture_begun, 0));
   ASSERT_TRUE(dispatcher->pause(10s));  // the event has been taken by then
   dispatcher->resume();
   const int before = gpu.launches;
-  for (int iteration = 0; iteration < 5; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 5; ++microbatch) stage.microbatch(1ms, 8ms);
   EXPECT_EQ(gpu.launches, before);
 }
 
 TEST_F(DispatcherTest, StoppingFillingIsForTheRestOfTheRun) {
   start(&filler);
   run_gpu();
-  for (int iteration = 0; iteration < 15; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 24; ++microbatch) stage.microbatch(1ms, 8ms);
   ASSERT_TRUE(dispatcher->pause(10s));
   dispatcher->stop_filling("the test says so");
   const int before = gpu.launches;
   dispatcher->resume();
-  for (int iteration = 0; iteration < 8; ++iteration) stage.iterate(1ms, 8ms);
+  for (int microbatch = 0; microbatch < 8; ++microbatch) stage.microbatch(1ms, 8ms);
   EXPECT_EQ(gpu.launches, before);
   ASSERT_TRUE(dispatcher->stop(10s));
   EXPECT_STREQ(dispatcher->summary().reason, "the test says so");
@@ -215,7 +218,7 @@ TEST_F(DispatcherTest, StoppingFillingIsForTheRestOfTheRun) {
 TEST_F(DispatcherTest, LostEventsEndFilling) {
   start(&filler);
   ring->dropped = 1;
-  stage.iterate(1ms, 8ms);
+  stage.microbatch(1ms, 8ms);
   ASSERT_TRUE(dispatcher->stop(10s));
   EXPECT_TRUE(dispatcher->summary().filling_stopped);
   EXPECT_EQ(dispatcher->summary().dropped_records, 1U);

@@ -1,0 +1,68 @@
+// weft_core_start() as the shim calls it, on the built object: what it refuses and what it says.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "shim/core_interface.h"
+#include "shim/ring.h"
+
+namespace weft {
+namespace {
+
+struct CoreStartTest : ::testing::Test {
+  WeftCoreStart start = nullptr;
+  std::unique_ptr<EventRing> ring = std::make_unique<EventRing>();
+  ShimServices shim;
+  CoreServices core;
+
+  void SetUp() override {
+    void* const object = ::dlopen(WEFT_CORE, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(object, nullptr) << ::dlerror();
+    start = reinterpret_cast<WeftCoreStart>(::dlsym(object, "weft_core_start"));
+    ASSERT_NE(start, nullptr);
+    shim.build_id = WEFT_BUILD_ID;
+    shim.ring = ring.get();
+    shim.set_marker_words = [](int, const MarkerWords&) {};
+    shim.real_driver_symbol = [](const char*) -> void* { return nullptr; };
+    shim.dropped_events = []() -> std::uint64_t { return 0; };
+    shim.turn_off = [](const char*) {};
+    shim.in_owner_process = [] { return 1; };
+    shim.mark_own_thread = [] {};
+  }
+  std::string said(int expected) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(start(&shim, &core), expected);
+    return ::testing::internal::GetCapturedStderr();
+  }
+};
+
+constexpr const char* other_build =
+    "weft: libweft.so and libweft-core.so are of different builds; Weft is off in this process\n";
+
+TEST_F(CoreStartTest, AnotherBuildIsRefused) {
+  shim.build_id = "another";
+  EXPECT_EQ(said(1), other_build);
+  EXPECT_EQ(core.communicator_opened, nullptr);
+}
+
+TEST_F(CoreStartTest, AnotherLayoutIsRefused) {
+  shim.struct_size -= 8;
+  EXPECT_EQ(said(1), other_build);
+}
+
+TEST_F(CoreStartTest, ADriverWithoutTheFunctionsIsRefusedInOneLine) {
+  const std::string text = said(2);
+  EXPECT_TRUE(text.starts_with("weft: this CUDA driver lacks cuGetErrorName, ")) << text;
+  EXPECT_TRUE(text.ends_with("; Weft is off in this process\n")) << text;
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+}
+
+TEST_F(CoreStartTest, NothingIsSaidWhenWeftIsOff) {
+  ::setenv("WEFT", "off", 1);
+  EXPECT_EQ(said(5), "");
+  ::unsetenv("WEFT");
+}
+
+}  // namespace
+}  // namespace weft
