@@ -16,7 +16,8 @@ function(simgpu_driver_exports target)
     COMMAND ${CMAKE_COMMAND} -E touch ${generated}
     DEPENDS ${_symbols}/generate.py ${WEFT_STUB_CUDA} ${WEFT_CUDA_INCLUDE_DIR}/cudaTypedefs.h
     COMMENT "Generating the entry points of the simulated driver" VERBATIM)
-  target_sources(${target} PRIVATE ${generated} ${_symbols}/get_proc_address.cpp)
+  target_sources(${target} PRIVATE ${generated} ${_symbols}/get_proc_address.cpp
+    ${_symbols}/export_table.cpp)
   set_source_files_properties(${output}/not_supported.S PROPERTIES LANGUAGE ASM)
   target_link_options(${target} PRIVATE -Wl,-Bsymbolic -Wl,--version-script=${output}/exports.map)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${output}/exports.map)

@@ -1,0 +1,92 @@
+// Modules, libraries, functions and kernels as the driver API knows them. The simulator cannot read device code: an image
+// is checked for its kind only, and every kernel name exists in it. Handles live in slabs, so bad ones are recognised.
+// Host threads, without the engine's lock.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/host_kernels.h"
+#include "engine/objects.h"
+
+namespace simgpu {
+
+inline constexpr int registers_per_multiprocessor = 65536;
+inline constexpr int threads_per_multiprocessor = 2048;
+inline constexpr int blocks_per_multiprocessor = 32;
+inline constexpr int shared_per_multiprocessor = 228 * 1024;
+inline constexpr int shared_per_block_reserved = 1024;
+inline constexpr int shared_per_block_optin = 227 * 1024;
+inline constexpr int shared_per_block = 48 * 1024;
+
+// What a function and the kernel it comes from have in common.
+class KernelState {
+ public:
+  explicit KernelState(const KernelImage* kernel_image) : image(kernel_image) {}
+
+  // Loads the code on the device unless it is there: waits as hardware does. `call` is what the application called.
+  void load(Device& device, const char* call);
+  [[nodiscard]] bool is_loaded(const Device& device) const;
+  [[nodiscard]] int max_threads_per_block() const;
+  CUresult get(CUfunction_attribute attribute, int& value) const;
+  CUresult set(CUfunction_attribute attribute, int value);
+  CUresult parameter(std::size_t index, std::size_t& offset, std::size_t& size) const;
+
+  const KernelImage* const image;
+
+ private:
+  static constexpr int attributes = CU_FUNC_ATTRIBUTE_MAX;
+  std::atomic<std::uint32_t> loaded_{0};  // a bit for each device
+  std::atomic<int> max_dynamic_shared_{-1};
+  std::atomic<int> set_[attributes] = {};  // the plain ones among the attributes that can be set
+};
+
+struct Module;
+struct Library;
+
+struct Function {
+  Module* module = nullptr;
+  std::shared_ptr<KernelState> state;
+};
+
+struct Kernel {
+  Library* library = nullptr;
+  std::shared_ptr<KernelState> state;
+};
+
+struct Module {
+  Context* context = nullptr;
+  Library* library = nullptr;  // null: loaded as a module
+  std::mutex mutex;
+  std::map<std::string, Function*, std::less<>> functions;
+};
+
+struct Library {
+  std::mutex mutex;
+  std::map<std::string, Kernel*, std::less<>> kernels;
+  std::map<Context*, Module*> modules;
+};
+
+// CUDA_SUCCESS for a fat binary (also in the wrapper that nvcc embeds), a cubin or PTX.
+CUresult check_image(const void* image);
+CUresult check_image_file(const char* path);
+
+Module* create_module(Context& context, Library* library);
+void destroy_module(Module& module);
+// The function of that name, made when it is asked for the first time; null when there are too many.
+Function* function_of(Module& module, std::string_view name, std::shared_ptr<KernelState> state);
+// The module of a library in a context, and of a kernel the function in a context.
+Module* module_of(Library& library, Context& context);
+Function* function_of(Kernel& kernel, Context& context);
+void release_context_modules(Context& context);
+
+// A CUfunction, or a CUkernel cast to one; null for anything else.
+std::shared_ptr<KernelState> state_of(CUfunction handle);
+
+}  // namespace simgpu
