@@ -1,0 +1,92 @@
+// weft config: every option with its value, default, source and meaning, from the one table. With --markdown it writes
+// docs/options.md.
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/parse.h"
+#include "runner/options.h"
+
+namespace weft::cli {
+namespace {
+
+int width(std::size_t count) {
+  return static_cast<int>(count);
+}
+
+std::string shown(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+void print_table(const ParsedOptions& parsed) {
+  std::size_t name_width = 8, value_width = 5, default_width = 7;
+  for (const OptionValue& value : parsed.values) {
+    name_width = std::max(name_width, std::string(value.option->variable).size());
+    value_width = std::max(value_width, value.text.size());
+    default_width = std::max(default_width, std::string(value.option->fallback).size());
+  }
+  std::printf("%-*s  %-*s  %-*s  %s\n", width(name_width), "variable", width(value_width), "value",
+              width(default_width), "default", "source");
+  for (const OptionValue& value : parsed.values)
+    std::printf("%-*s  %-*s  %-*s  %s\n    %s\n", width(name_width), value.option->variable, width(value_width),
+                shown(value.text).c_str(), width(default_width), shown(value.option->fallback).c_str(),
+                name_of(value.source), value.option->help);
+}
+
+void print_json(const ParsedOptions& parsed) {
+  nlohmann::ordered_json result{{"options", nlohmann::ordered_json::array()}, {"warnings", parsed.warnings}};
+  for (const OptionValue& value : parsed.values)
+    result["options"].push_back({{"name", value.option->name},
+                                 {"variable", value.option->variable},
+                                 {"type", value.option->type},
+                                 {"value", value.text},
+                                 {"default", value.option->fallback},
+                                 {"source", name_of(value.source)},
+                                 {"meaning", value.option->help}});
+  std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void print_markdown() {
+  std::fputs(
+      "# Options\n\n"
+      "Written by `weft config --markdown` from `runner/options.def`; a test compares the two. Every option is a "
+      "variable\n"
+      "of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or `--set "
+      "slice=200us`.\n"
+      "A variable that is set to nothing counts as not set. A malformed value is reported in one line and the default "
+      "is\n"
+      "used; an unknown `WEFT_` variable is reported with the nearest name. `weft run --strict` refuses to run "
+      "then.\n\n"
+      "| variable | default | values | meaning |\n|---|---|---|---|\n",
+      stdout);
+  for (const OptionInfo& option : option_table()) {
+    const std::string fallback = option.fallback[0] == '\0' ? "not set" : "`" + std::string(option.fallback) + "`";
+    std::printf("| `%s` | %s | %s | %s |\n", option.variable, fallback.c_str(), accepted_values(option.type),
+                option.help);
+  }
+}
+
+}  // namespace
+
+int config_verb(const Arguments& arguments) {
+  bool json = false, markdown = false;
+  CLI::App app("Lists every option: value, default, source, meaning. What is wrong with a variable goes to stderr.",
+               "weft config");
+  const auto json_flag = app.add_flag("--json", json, "One JSON object, with the warnings in it.");
+  app.add_flag("--markdown", markdown, "The page docs/options.md, whatever the environment says.")->excludes(json_flag);
+  if (const auto code = parse(app, arguments)) return *code;
+  if (markdown) {
+    print_markdown();
+    return 0;
+  }
+  const ParsedOptions parsed = parse_options(environment_variables());
+  if (json) {
+    print_json(parsed);
+    return 0;
+  }
+  print_table(parsed);
+  for (const std::string& warning : parsed.warnings) complain(warning);
+  return 0;
+}
+
+}  // namespace weft::cli

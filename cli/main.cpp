@@ -1,0 +1,75 @@
+// The weft command: finds the verb and calls it. Exit codes: 0, 1 (it failed), 2 (wrong usage); `weft run` ends with
+// that of the command it runs.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "cli/verb.h"
+
+namespace weft::cli {
+namespace {
+
+int help_verb(const Arguments& arguments);
+
+constexpr std::array verbs{
+    Verb{"run", "run a command with Weft preloaded", &run_verb},
+    Verb{"lib", "print the path of libweft.so, for LD_PRELOAD", &lib_verb},
+    Verb{"config", "list every option: value, default, source, meaning", &config_verb},
+    Verb{"summary", "add up the traces of all ranks", &summary_verb},
+    Verb{"version", "print the version", &version_verb},
+    Verb{"help", "say how a verb is used", &help_verb},
+};
+
+const Verb* find_verb(const std::string& name) {
+  const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const Verb& verb) { return name == verb.name; });
+  return found == verbs.end() ? nullptr : &*found;
+}
+
+int list_verbs(std::FILE* out) {
+  std::fputs("Fills the bubbles of pipeline-parallel training.\n\nUsage: weft VERB ...\n\n", out);
+  for (const Verb& verb : verbs) std::fprintf(out, "  %-9s%s\n", verb.name, verb.summary);
+  std::fputs("\n'weft help VERB' says more. First: weft run -- COMMAND\n", out);
+  return 0;
+}
+
+int unknown_verb(const std::string& name) {
+  complain("'" + name + "' is not a verb; 'weft --help' lists them");
+  return wrong_usage;
+}
+
+int help_verb(const Arguments& arguments) {
+  if (arguments.empty() || arguments.front() == "help" || arguments.front() == "--help") return list_verbs(stdout);
+  const Verb* const verb = find_verb(arguments.front());
+  return verb == nullptr ? unknown_verb(arguments.front()) : verb->run({"--help"});
+}
+
+int dispatch(const Arguments& arguments) {
+  if (arguments.empty()) {
+    complain("a verb is missing; 'weft --help' lists them");
+    return wrong_usage;
+  }
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h") return list_verbs(stdout);
+  if (name == "--version") return version_verb({});
+  const Verb* const verb = find_verb(name);
+  return verb == nullptr ? unknown_verb(name) : verb->run({arguments.begin() + 1, arguments.end()});
+}
+
+}  // namespace
+
+void complain(const std::string& text) {
+  std::fprintf(stderr, "weft: %s\n", text.c_str());
+}
+
+}  // namespace weft::cli
+
+int main(int count, char** values) {
+  try {
+    return weft::cli::dispatch({values + std::min(count, 1), values + count});
+  } catch (const std::exception& error) {
+    weft::cli::complain(error.what());
+    return weft::cli::failed;
+  }
+}

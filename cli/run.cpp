@@ -1,0 +1,182 @@
+// weft run: checks what is asked for, sets the variables, and becomes the command. Prints nothing on stdout.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+#include "cli/fill_spec.h"
+#include "cli/locate.h"
+#include "cli/parse.h"
+#include "runner/options.h"
+
+namespace weft::cli {
+namespace {
+
+struct Request {
+  std::map<std::string, std::string> options;  // by name in the table, from flags
+  std::vector<std::string> settings;           // NAME=VALUE of --set
+  bool observe = false, strict = false, quiet = false;
+  std::vector<std::string> command;
+};
+
+class UsageError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::string flag_of(const OptionInfo& option) {
+  std::string flag = option.name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return "--" + flag;
+}
+
+// By its variable or by its name, in any case and with '-' for '_'.
+const OptionInfo* find_option(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const OptionInfo& option : option_table()) {
+    std::string own = option.name;
+    for (char& c : own) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    if (name == option.variable || name == own) return &option;
+  }
+  return nullptr;
+}
+
+void describe(CLI::App& app, Request& request) {
+  app.prefix_command();
+  for (const OptionInfo& option : option_table())
+    app.add_option(flag_of(option), request.options[option.name],
+                   std::string(option.help) + " [" + option.variable + "]")
+        ->type_name(option.type)
+        ->allow_extra_args(false);
+  app.add_flag("--observe", request.observe, "The same as --mode observe.");
+  app.add_option("--set", request.settings, "Set an option by its name or its variable; may be repeated.")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  app.add_flag("--strict", request.strict, "Refuse to run when a variable is malformed or unknown.");
+  app.add_flag("-q,--quiet", request.quiet, "Do not say where the traces will be.");
+}
+
+void take_command(const CLI::App& app, Request& request) {
+  request.command = app.remaining();
+  if (!request.command.empty() && request.command.front() == "--")
+    request.command.erase(request.command.begin());
+  else if (!request.command.empty() && request.command.front().starts_with("-"))
+    throw UsageError("'" + request.command.front() + "' is not an option of 'weft run'; see 'weft run --help'");
+  if (request.command.empty()) throw UsageError("'weft run' needs a command: weft run [OPTIONS] -- COMMAND");
+}
+
+// The variables of the environment as they will be: flags win over what is there.
+Variables with_request(const Request& request, Variables variables) {
+  for (const OptionInfo& option : option_table())
+    if (const auto flag = request.options.find(option.name); flag != request.options.end() && !flag->second.empty())
+      variables[option.variable] = flag->second;
+  for (const std::string& setting : request.settings) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos) throw UsageError("--set " + setting + ": NAME=VALUE is wanted");
+    const OptionInfo* const option = find_option(setting.substr(0, equals));
+    if (option == nullptr) throw UsageError("--set " + setting + ": there is no such option; 'weft config' lists them");
+    variables[option->variable] = setting.substr(equals + 1);
+  }
+  if (request.observe) variables["WEFT"] = "observe";
+  // A job on the command line is meant to run, whatever an older WEFT=observe says; WEFT=off stays off.
+  const bool mode_given = request.observe || !request.options.at("mode").empty();
+  if (!request.options.at("fill").empty() && !mode_given && variables["WEFT"] != "off") variables["WEFT"] = "fill";
+  return variables;
+}
+
+void report(const ParsedOptions& parsed, bool strict) {
+  if (strict && !parsed.warnings.empty()) throw UsageError(parsed.warnings.front());
+  for (const std::string& warning : parsed.warnings) complain(warning);
+}
+
+// The rank in the environment when this command was itself started by a launcher; "" when it stands before one.
+std::string rank_of(const Variables& variables) {
+  for (const char* name :
+       {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
+    if (const auto found = variables.find(name); found != variables.end() && !found->second.empty())
+      return found->second;
+  return "";
+}
+
+// One job id for all ranks below. Under a launcher the ranks share its process; else they will share this one, as it
+// becomes the command.
+std::string choose_job(const Options& options, const Variables& variables) {
+  std::string job = job_id(options, variables);
+  if (rank_of(variables).empty() && job == std::to_string(::getppid())) job = std::to_string(::getpid());
+  return job;
+}
+
+void say_where(const Options& options, const Variables& variables) {
+  const std::string rank = rank_of(variables);
+  if (!rank.empty() && rank != "0") return;
+  if (options.mode == Mode::off) {
+    complain("WEFT=off: the command runs as if Weft were not there");
+    return;
+  }
+  OutputNames names;
+  names.job = options.job;
+  names.variables = &variables;
+  complain("traces will be in " + expand_output(options.output, names) + "/");
+}
+
+void set_variable(const std::string& name, const std::string& value) {
+  if (::setenv(name.c_str(), value.c_str(), 1) != 0) throw std::runtime_error(name + " cannot be set");
+}
+
+int become(const std::vector<std::string>& command) {
+  std::vector<char*> values;
+  for (const std::string& word : command) values.push_back(const_cast<char*>(word.c_str()));
+  values.push_back(nullptr);
+  ::execvp(values.front(), values.data());
+  const int error = errno;
+  complain("cannot run '" + command.front() + "': " + std::strerror(error));
+  return error == ENOENT ? 127 : 126;
+}
+
+int run(const Request& request) {
+  const Variables before = environment_variables();
+  Variables variables = with_request(request, before);
+  ParsedOptions parsed = parse_options(variables);
+  report(parsed, request.strict);
+  if (parsed.options.mode == Mode::fill) {
+    if (parsed.options.fill.empty()) throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS]");
+    variables["WEFT_FILL"] = checked_fill_spec(parsed.options.fill, library_directory());
+  }
+  variables["WEFT_JOB"] = parsed.options.job = choose_job(parsed.options, variables);
+  for (const OptionInfo& option : option_table())
+    if (const auto found = variables.find(option.variable); found != variables.end() && !found->second.empty())
+      set_variable(option.variable, found->second);
+  set_variable("LD_PRELOAD", prepended(preloadable_library(), std::getenv("LD_PRELOAD")));
+  if (!request.quiet) say_where(parsed.options, variables);
+  return become(request.command);
+}
+
+}  // namespace
+
+int run_verb(const Arguments& arguments) {
+  Request request;
+  CLI::App app(
+      "weft run [OPTIONS] [--] COMMAND [ARGUMENTS]...\n"
+      "Runs a command with Weft preloaded. What the options do not set comes from the WEFT variables of the "
+      "environment.\n"
+      "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run.",
+      "weft run");
+  describe(app, request);
+  if (const auto code = parse(app, arguments)) return *code;
+  try {
+    take_command(app, request);
+    return run(request);
+  } catch (const UsageError& error) {
+    complain(error.what());
+    return wrong_usage;
+  }
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,29 @@
+// The verbs of the weft command: one file each, one line each in the table of cli/main.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weft::cli {
+
+inline constexpr int failed = 1;       // it could not be done
+inline constexpr int wrong_usage = 2;  // it was asked for in a wrong way
+
+using Arguments = std::vector<std::string>;  // without the verb
+
+struct Verb {
+  const char* name;
+  const char* summary;
+  int (*run)(const Arguments& arguments);  // returns the exit code
+};
+
+int run_verb(const Arguments& arguments);
+int lib_verb(const Arguments& arguments);
+int config_verb(const Arguments& arguments);
+int summary_verb(const Arguments& arguments);
+int version_verb(const Arguments& arguments);
+
+// One line on stderr, "weft: ..." in front.
+void complain(const std::string& text);
+
+}  // namespace weft::cli

@@ -1,0 +1,278 @@
+// Adding up; see the header. The two ways to show the result are in summary_text.cpp.
+#include "trace/summary.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Values of a record; what is absent or of another type counts as `absent`.
+std::int64_t integer(const json& record, const char* key, std::int64_t absent = 0) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number_integer() ? found->get<std::int64_t>() : absent;
+}
+std::uint64_t count(const json& record, const char* key) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(integer(record, key), 0));
+}
+Duration duration(const json& record, const char* key) {
+  return Duration(integer(record, key));
+}
+std::string text(const json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : "";
+}
+bool is(const json& record, const char* key, bool wanted) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_boolean() && found->get<bool>() == wanted;
+}
+
+template <class Value>
+Value median(std::vector<Value> values) {
+  if (values.empty()) return Value{};
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// What one file adds up to while its records are read.
+class Adder {
+ public:
+  void add(const TraceSegment& segment) {
+    take_header(segment.header);
+    RankSummary counted;
+    begin_ = std::numeric_limits<std::int64_t>::max();
+    end_ = 0;
+    for (const json& record : segment.records) take_record(record, counted);
+    if (begin_ < end_) counted.window = Duration(end_ - begin_);
+    if (segment.summary.is_object())
+      take_summary(segment.summary, counted);
+    else
+      sum_.complete = false;
+    add_totals(counted);
+  }
+
+  RankSummary result() {
+    sum_.iteration_median = median(iterations_);
+    sum_.forecasts = errors_.size();
+    if (!errors_.empty()) sum_.forecast_error = median(errors_);
+    for (auto& [key, lengths] : slots_) {
+      SlotSummary slot{sum_.rank,        std::get<0>(key), std::get<1>(key), std::get<2>(key),
+                       std::get<3>(key), lengths.size(),   std::get<4>(key), {},
+                       median(lengths)};
+      for (const Duration length : lengths) slot.idle += length;
+      sum_.slots.push_back(std::move(slot));
+    }
+    return sum_;
+  }
+
+ private:
+  using SlotKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t, std::string>;
+
+  void take_header(const json& header) {
+    sum_.rank = integer(header, "rank");
+    sum_.ranks = integer(header, "ranks");
+    sum_.process = integer(header, "process");
+    sum_.host = text(header, "host");
+    sum_.mode = text(header, "mode");
+    sum_.fill_job = text(header, "fill_job");
+  }
+
+  void take_record(const json& record, RankSummary& counted) {
+    const std::string type = text(record, "type");
+    if (type == "bubble") take_bubble(record, counted);
+    if (type == "slice") take_slice(record, counted);
+    if (type == "iteration") take_iteration(record, counted);
+    if (type == "forecast") take_forecast(record);
+    if (type == "anomaly" && is(record, "stops_filling", true) && !counted.filling_stopped) {
+      counted.filling_stopped = true;
+      counted.reason = text(record, "text");
+    }
+  }
+
+  void widen(std::int64_t begin, std::int64_t end) {
+    begin_ = std::min(begin_, begin);
+    end_ = std::max(end_, end);
+  }
+
+  void take_bubble(const json& bubble, RankSummary& counted) {
+    const Duration length = duration(bubble, "closed") - duration(bubble, "opened");
+    ++counted.bubbles;
+    counted.idle += length;
+    counted.idle_by_cause[text(bubble, "cause")] += length;
+    widen(integer(bubble, "opened"), integer(bubble, "closed"));
+    slots_[{integer(bubble, "ordinal", -1), integer(bubble, "send_peer", -1), integer(bubble, "receive_peer", -1),
+            count(bubble, "bytes"), text(bubble, "cause")}]
+        .push_back(length);
+  }
+
+  static void take_slice(const json& slice, RankSummary& counted) {
+    ++counted.slices;
+    counted.filled += duration(slice, "alone");
+    if (!is(slice, "unit_done", true)) return;
+    ++counted.fill_units;
+    if (is(slice, "correct", false)) ++counted.fill_units_wrong;
+  }
+
+  void take_iteration(const json& iteration, RankSummary& counted) {
+    ++counted.iterations;
+    iterations_.push_back(duration(iteration, "ended") - duration(iteration, "started"));
+    widen(integer(iteration, "started"), integer(iteration, "ended"));
+  }
+
+  void take_forecast(const json& forecast) {
+    const auto real = static_cast<double>(integer(forecast, "real"));
+    if (real <= 0) return;
+    errors_.push_back(std::abs(static_cast<double>(integer(forecast, "median")) - real) / real);
+  }
+
+  // The process's own totals are better than what its records say: records can be dropped.
+  static void take_summary(const json& summary, RankSummary& counted) {
+    counted.window = duration(summary, "window_end") - duration(summary, "window_begin");
+    counted.iterations = count(summary, "iterations");
+    counted.bubbles = count(summary, "bubbles");
+    counted.idle = duration(summary, "idle");
+    counted.filled = duration(summary, "filled");
+    counted.slices = count(summary, "slices");
+    counted.fill_units = count(summary, "fill_units");
+    counted.fill_units_wrong = count(summary, "fill_units_wrong");
+    counted.dropped_records = count(summary, "dropped_records");
+    counted.filling_stopped = is(summary, "filling_stopped", true);
+    counted.reason = text(summary, "reason");
+  }
+
+  void add_totals(const RankSummary& counted);
+
+  RankSummary sum_;
+  std::vector<Duration> iterations_;
+  std::vector<double> errors_;
+  std::map<SlotKey, std::vector<Duration>> slots_;
+  std::int64_t begin_ = 0, end_ = 0;
+};
+
+void add_counts(RankSummary& sum, const RankSummary& part) {
+  sum.iterations += part.iterations;
+  sum.bubbles += part.bubbles;
+  sum.slices += part.slices;
+  sum.fill_units += part.fill_units;
+  sum.fill_units_wrong += part.fill_units_wrong;
+  sum.dropped_records += part.dropped_records;
+  sum.window += part.window;
+  sum.idle += part.idle;
+  sum.filled += part.filled;
+  for (const auto& [cause, idle] : part.idle_by_cause) sum.idle_by_cause[cause] += idle;
+  if (part.filling_stopped && !sum.filling_stopped) {
+    sum.filling_stopped = true;
+    sum.reason = part.reason;
+  }
+}
+
+void Adder::add_totals(const RankSummary& counted) {
+  add_counts(sum_, counted);
+}
+
+std::int64_t started(const TraceFile& file) {
+  return integer(file.segments.back().header, "wall_clock");
+}
+
+// The trace of each rank that was started last.
+std::map<std::int64_t, TraceFile> latest_traces(const std::string& directory, std::vector<std::string>& notes) {
+  std::map<std::int64_t, TraceFile> latest;
+  std::uint64_t older = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("rank") || !name.ends_with(".jsonl")) continue;
+    TraceFile file = read_trace(entry.path().string());
+    if (file.segments.empty()) {
+      notes.push_back(name + " holds no header and is left out");
+      continue;
+    }
+    const std::int64_t rank = integer(file.segments.back().header, "rank");
+    const auto found = latest.find(rank);
+    if (found != latest.end()) ++older;
+    if (found == latest.end() || started(found->second) < started(file)) latest[rank] = std::move(file);
+  }
+  if (older > 0) notes.push_back(std::to_string(older) + " older traces of the same ranks are left out");
+  return latest;
+}
+
+void add_notes(const TraceFile& file, const RankSummary& rank, std::vector<std::string>& notes) {
+  const std::string label = "rank " + std::to_string(rank.rank) + ": ";
+  if (!rank.complete) notes.push_back(label + "no summary was written (killed?); its numbers come from its records");
+  if (file.cut_off && rank.complete) notes.push_back(label + "the last line breaks off");
+  if (file.unreadable_lines > 0)
+    notes.push_back(label + std::to_string(file.unreadable_lines) + " lines are not readable");
+  if (rank.filling_stopped) notes.push_back(label + "filling was stopped: " + rank.reason);
+  if (rank.dropped_records > 0) notes.push_back(label + std::to_string(rank.dropped_records) + " records were dropped");
+}
+
+void add_missing_ranks(RunSummary& run) {
+  std::int64_t expected = 0;
+  for (const RankSummary& rank : run.ranks) expected = std::max(expected, rank.ranks);
+  const auto missing = expected - static_cast<std::int64_t>(run.ranks.size());
+  if (missing > 0)
+    run.notes.push_back("the job has " + std::to_string(expected) + " ranks; " + std::to_string(missing) +
+                        " left no trace here");
+}
+
+void add_up(RunSummary& run) {
+  constexpr std::size_t most_slots = 5;
+  std::vector<Duration> medians;
+  std::vector<double> errors;
+  for (const RankSummary& rank : run.ranks) {
+    add_counts(run.total, rank);
+    run.total.complete = run.total.complete && rank.complete;
+    if (rank.iterations > 0) medians.push_back(rank.iteration_median);
+    if (rank.forecast_error) errors.push_back(*rank.forecast_error);
+    run.total.forecasts += rank.forecasts;
+    run.longest.insert(run.longest.end(), rank.slots.begin(), rank.slots.end());
+  }
+  run.total.iteration_median = median(medians);
+  if (!errors.empty()) run.total.forecast_error = median(errors);
+  std::stable_sort(run.longest.begin(), run.longest.end(),
+                   [](const SlotSummary& left, const SlotSummary& right) { return left.idle > right.idle; });
+  if (run.longest.size() > most_slots) run.longest.resize(most_slots);
+}
+
+}  // namespace
+
+double RankSummary::idle_share() const {
+  return window > Duration{} ? static_cast<double>(idle.count()) / static_cast<double>(window.count()) : 0.0;
+}
+
+double RankSummary::conversion() const {
+  return idle > Duration{} ? static_cast<double>(filled.count()) / static_cast<double>(idle.count()) : 0.0;
+}
+
+RankSummary summarize(const TraceFile& file) {
+  if (file.segments.empty()) throw std::runtime_error(file.path + " holds no header");
+  Adder adder;
+  for (const TraceSegment& segment : file.segments) adder.add(segment);
+  return adder.result();
+}
+
+RunSummary summarize_directory(const std::string& directory) {
+  if (!fs::is_directory(directory)) throw std::runtime_error(directory + " is not a directory");
+  RunSummary run;
+  std::vector<std::string> left_out;
+  const std::map<std::int64_t, TraceFile> traces = latest_traces(directory, left_out);
+  if (traces.empty()) throw std::runtime_error("there are no traces (rank*.jsonl) in " + directory);
+  for (const auto& [number, file] : traces) {
+    run.ranks.push_back(summarize(file));
+    add_notes(file, run.ranks.back(), run.notes);
+  }
+  run.notes.insert(run.notes.end(), left_out.begin(), left_out.end());
+  add_missing_ranks(run);
+  add_up(run);
+  return run;
+}
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+// The numbers of a whole run: the traces of all ranks of one directory, added up.
+//
+// Used by `weft summary` and by tests, never inside the training process. Totals come from a trace's summary line; for
+// a process that was killed before it could write one they are computed from its records, and `complete` is false.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detector/event.h"
+#include "trace/reader.h"
+
+namespace weft {
+
+// All bubbles of one slot of one rank.
+struct SlotSummary {
+  std::int64_t rank = 0, ordinal = -1, send_peer = -1, receive_peer = -1;
+  std::uint64_t bytes = 0, bubbles = 0;
+  std::string cause;
+  Duration idle{}, median{};
+};
+
+struct RankSummary {
+  std::int64_t rank = 0, ranks = 0, process = 0;
+  std::string host, mode, fill_job;
+  bool complete = true;
+  std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0, fill_units_wrong = 0, dropped_records = 0;
+  Duration window{}, idle{}, filled{}, iteration_median{};
+  std::map<std::string, Duration> idle_by_cause;  // from the bubble records
+  std::optional<double> forecast_error;           // median of abs(forecast - real) / real
+  std::uint64_t forecasts = 0;
+  bool filling_stopped = false;
+  std::string reason;
+  std::vector<SlotSummary> slots;
+
+  double idle_share() const;  // of the window
+  double conversion() const;  // filled / idle
+};
+
+struct RunSummary {
+  std::vector<RankSummary> ranks;    // by rank
+  RankSummary total;                 // sums; medians of the ranks' medians
+  std::vector<SlotSummary> longest;  // slots with the most idle time, most first
+  std::vector<std::string> notes;    // what a reader should know: missing ranks, cut-off files, left-out traces
+};
+
+// One file: its segments added up. Throws std::runtime_error when it holds no header.
+RankSummary summarize(const TraceFile& file);
+// All "rank*.jsonl" of the directory; of several traces of one rank the one that was started last.
+// Throws std::runtime_error when there are none.
+RunSummary summarize_directory(const std::string& directory);
+
+std::string to_text(const RunSummary& run, const std::string& directory);
+std::string to_json(const RunSummary& run);
+
+}  // namespace weft

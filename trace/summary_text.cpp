@@ -1,0 +1,136 @@
+// A run's summary as a table for people and as JSON for programs.
+#include <cstdarg>
+#include <cstdio>
+
+#include "trace/summary.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::ordered_json;
+
+__attribute__((format(printf, 1, 2))) std::string formatted(const char* format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  return line;
+}
+
+double milliseconds(Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
+unsigned long long number(std::uint64_t value) {
+  return value;
+}
+
+std::string percent_or_dash(bool known, double share) {
+  return known ? formatted("%.1f", 100 * share) : "-";
+}
+
+std::string row(const std::string& name, const RankSummary& rank) {
+  return formatted("%4s %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s\n", name.c_str(), number(rank.iterations),
+                   milliseconds(rank.iteration_median), 100 * rank.idle_share(),
+                   percent_or_dash(rank.mode != "observe" || rank.filled > Duration{}, rank.conversion()).c_str(),
+                   number(rank.fill_units), number(rank.fill_units_wrong), number(rank.dropped_records),
+                   percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str());
+}
+
+std::string causes(const RankSummary& total) {
+  Duration all{};
+  for (const auto& [cause, idle] : total.idle_by_cause) all += idle;
+  if (all <= Duration{}) return "";
+  std::string line = "idle by cause:";
+  const char* separator = " ";
+  for (const auto& [cause, idle] : total.idle_by_cause) {
+    line += separator + formatted("%s %.1f %%", cause.c_str(), 100 * milliseconds(idle) / milliseconds(all));
+    separator = ", ";
+  }
+  return line + "\n";
+}
+
+std::string peers(const SlotSummary& slot) {
+  std::string line;
+  if (slot.receive_peer >= 0) line += formatted(" from %lld", static_cast<long long>(slot.receive_peer));
+  if (slot.send_peer >= 0) line += formatted(" to %lld", static_cast<long long>(slot.send_peer));
+  return line;
+}
+
+std::string slot_name(const SlotSummary& slot) {
+  if (slot.ordinal < 0) return "before the rhythm was known";
+  return formatted("slot %lld", static_cast<long long>(slot.ordinal));
+}
+
+std::string slot_line(const SlotSummary& slot, Duration all) {
+  const double share = all > Duration{} ? milliseconds(slot.idle) / milliseconds(all) : 0;
+  return formatted("  rank %lld %s: %s%s, %llu bytes; %llu bubbles, median %.3f ms, %.1f %% of the idle time\n",
+                   static_cast<long long>(slot.rank), slot_name(slot).c_str(), slot.cause.c_str(), peers(slot).c_str(),
+                   number(slot.bytes), number(slot.bubbles), milliseconds(slot.median), 100 * share);
+}
+
+ordered_json numbers(const RankSummary& rank) {
+  ordered_json causes_of_idle = ordered_json::object();
+  for (const auto& [cause, idle] : rank.idle_by_cause) causes_of_idle[cause] = idle.count();
+  ordered_json result{{"iterations", rank.iterations},
+                      {"iteration_median", rank.iteration_median.count()},
+                      {"window", rank.window.count()},
+                      {"bubbles", rank.bubbles},
+                      {"idle", rank.idle.count()},
+                      {"idle_share", rank.idle_share()},
+                      {"idle_by_cause", causes_of_idle},
+                      {"filled", rank.filled.count()},
+                      {"conversion", rank.conversion()},
+                      {"slices", rank.slices},
+                      {"fill_units", rank.fill_units},
+                      {"fill_units_wrong", rank.fill_units_wrong},
+                      {"dropped_records", rank.dropped_records},
+                      {"forecasts", rank.forecasts},
+                      {"forecast_error", nullptr},
+                      {"complete", rank.complete},
+                      {"filling_stopped", rank.filling_stopped},
+                      {"reason", rank.reason}};
+  if (rank.forecast_error) result["forecast_error"] = *rank.forecast_error;
+  return result;
+}
+
+ordered_json to_json(const SlotSummary& slot) {
+  return {{"rank", slot.rank},           {"ordinal", slot.ordinal},           {"cause", slot.cause},
+          {"send_peer", slot.send_peer}, {"receive_peer", slot.receive_peer}, {"bytes", slot.bytes},
+          {"bubbles", slot.bubbles},     {"idle", slot.idle.count()},         {"median", slot.median.count()}};
+}
+
+}  // namespace
+
+std::string to_text(const RunSummary& run, const std::string& directory) {
+  std::string result = formatted("%s: %zu ranks", directory.c_str(), run.ranks.size());
+  const RankSummary& first = run.ranks.front();
+  result += first.fill_job.empty() ? ", mode " + first.mode + "\n\n" : ", filled with " + first.fill_job + "\n\n";
+  result += "rank iterations median ms/it   idle % conversion %   units   wrong   dropped forecast err. %\n";
+  for (const RankSummary& rank : run.ranks) result += row(std::to_string(rank.rank), rank);
+  RankSummary total = run.total;
+  total.mode = first.mode;
+  result += row("all", total) + "\n" + causes(run.total);
+  if (!run.longest.empty()) result += "most idle time:\n";
+  Duration all{};
+  for (const RankSummary& rank : run.ranks) all += rank.idle;
+  for (const SlotSummary& slot : run.longest) result += slot_line(slot, all);
+  for (const std::string& note : run.notes) result += "note: " + note + "\n";
+  return result;
+}
+
+std::string to_json(const RunSummary& run) {
+  ordered_json ranks = ordered_json::array(), slots = ordered_json::array();
+  for (const RankSummary& rank : run.ranks) {
+    ordered_json entry{{"rank", rank.rank},       {"ranks", rank.ranks}, {"host", rank.host},
+                       {"process", rank.process}, {"mode", rank.mode},   {"fill_job", rank.fill_job}};
+    entry.update(numbers(rank));
+    ranks.push_back(std::move(entry));
+  }
+  for (const SlotSummary& slot : run.longest) slots.push_back(to_json(slot));
+  const ordered_json result{
+      {"ranks", ranks}, {"total", numbers(run.total)}, {"most_idle_slots", slots}, {"notes", run.notes}};
+  return result.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace weft
