@@ -158,8 +158,10 @@ void Detector::Implementation::group_issued(const Event& event) {
   }
   iterations_.group_issued(rhythm_, event.time);
   Group& group = groups_.insert(group_of(event, position));
-  if (change == Rhythm::Change::found) rhythm_found();
-  else place(group);
+  if (change == Rhythm::Change::found)
+    rhythm_found();
+  else
+    place(group);
   streams_.group_issued(group, event.ticket);
   streams_.set_patience(std::max<std::uint64_t>(32, 2 * std::uint64_t{rhythm_.period()}));
 }
@@ -286,10 +288,20 @@ void Detector::Implementation::anomaly(const char* text) {
 
 Detector::Detector(const DetectorOptions& options) : implementation_(std::make_unique<Implementation>(options)) {}
 Detector::~Detector() = default;
-void Detector::observe(const Event& event) { implementation_->observe(event); }
-std::span<const Finding> Detector::take_findings() { return implementation_->take_findings(); }
-std::optional<Bubble> Detector::open_bubble() const { return implementation_->open_bubble(); }
-std::optional<TimePoint> Detector::next_expected_bubble() const { return implementation_->next_expected_bubble(); }
-std::uint64_t Detector::dropped() const { return implementation_->dropped(); }
+void Detector::observe(const Event& event) {
+  implementation_->observe(event);
+}
+std::span<const Finding> Detector::take_findings() {
+  return implementation_->take_findings();
+}
+std::optional<Bubble> Detector::open_bubble() const {
+  return implementation_->open_bubble();
+}
+std::optional<TimePoint> Detector::next_expected_bubble() const {
+  return implementation_->next_expected_bubble();
+}
+std::uint64_t Detector::dropped() const {
+  return implementation_->dropped();
+}
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // The groups that are not over yet (and the latest ones that are), by number.
 //
-// Used by the detector and its parts, one thread. A fixed table: group numbers rise, so a number's place is its low bits.
-// A group that is still pending when its place is needed again is forgotten and counted.
+// Used by the detector and its parts, one thread. A fixed table: group numbers rise, so a number's place is its low
+// bits. A group that is still pending when its place is needed again is forgotten and counted.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Group {
   bool done = false;
   bool send_only = false;
   bool ends_iteration = false;
-  bool counts = false;       // the iteration it ends is reported
+  bool counts = false;  // the iteration it ends is reported
   Cause cause = Cause::unknown;
   Slot slot{};
   std::uint64_t position = 0;   // in the sequence of groups

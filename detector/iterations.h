@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "detector/bubble.h"
-#include "detector/ring_queue.h"
 #include "detector/rhythm.h"
+#include "detector/ring_queue.h"
 
 namespace weft {
 
@@ -55,18 +55,18 @@ class Iterations {
   std::uint64_t choose_beginning(const Rhythm& rhythm);
   Duration gap_after(std::uint64_t position);
 
-  RingQueue<Entry> entries_;   // of the latest groups
-  std::uint64_t size_ = 0;     // position after the last entry
-  std::uint32_t period_ = 0;   // 0: no rhythm
+  RingQueue<Entry> entries_;  // of the latest groups
+  std::uint64_t size_ = 0;    // position after the last entry
+  std::uint32_t period_ = 0;  // 0: no rhythm
   std::uint64_t run_begin_ = 0;
-  std::uint64_t base_ = 0;          // position at which iteration number_base_ begins
+  std::uint64_t base_ = 0;  // position at which iteration number_base_ begins
   std::uint64_t number_base_ = 1;
   std::uint64_t key_ = 0;
-  TimePoint started_{};        // of the iteration that runs on the GPU
+  TimePoint started_{};  // of the iteration that runs on the GPU
   bool start_known_ = false;
   Duration idle_{};
   Duration last_length_{};
-  std::int32_t passed_ = -1;   // highest ordinal that is over, or had its bubble, in the iteration that runs
+  std::int32_t passed_ = -1;  // highest ordinal that is over, or had its bubble, in the iteration that runs
   std::vector<Expected> last_bubbles_;
   std::vector<Expected> bubbles_;
 };

@@ -11,7 +11,7 @@ constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
 constexpr std::size_t kFirstHistory = 1024;
 constexpr std::uint64_t kShortestUnanchoredRun = 24;
 constexpr std::uint64_t kLongRun = 1024;
-constexpr std::uint64_t kLongestRefusal = 4096;
+constexpr std::uint64_t kRefusal = 4096;
 
 std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 31;
@@ -24,7 +24,9 @@ std::uint64_t mix(std::uint64_t x) {
 }  // namespace
 
 Rhythm::Rhythm(std::size_t longest_period)
-    : longest_history_(std::bit_ceil(2 * longest_period + 2)), history_(std::min(kFirstHistory, longest_history_)) {
+    : longest_period_(longest_period),
+      longest_history_(std::bit_ceil(2 * longest_period + 2)),
+      history_(std::min(kFirstHistory, longest_history_)) {
   for (std::size_t w = 0; w < kWindows.size(); ++w)
     for (std::size_t i = 0; i < kWindows[w]; ++i) windows_[w].power *= kBase;
   rebuild_windows();
@@ -35,7 +37,7 @@ Rhythm::Change Rhythm::observe(std::uint64_t given, bool collective) {
   append(signature);
   const std::uint64_t last = size_ - 1;
   if (locked_) {
-    if (signature == this->signature(last - period_)) return Change::none;
+    if (signature == this->signature(last - run_.period)) return Change::none;
     run_ended();
     locked_ = false;
     unlocked_since_ = last;
@@ -44,12 +46,34 @@ Rhythm::Change Rhythm::observe(std::uint64_t given, bool collective) {
   }
   // A window is looked up before it is remembered, so that it does not find itself.
   roll_windows(last);
-  if (period_ != 0 && signature != this->signature(last - period_)) run_ended();
-  if (period_ == 0) start_candidate(find_candidate());
+  if (run_.period != 0 && signature != this->signature(last - run_.period)) run_ended();
+  const Distances distances = look_up_windows();
   remember_windows();
-  if (period_ == 0 || !may_lock()) return Change::none;
+  for (std::size_t w = distances.size(); run_.period == 0 && w-- > 0;) run_ = start_run(distances[w]);
+  if (run_.period == 0) return Change::none;
+  if (!may_lock(run_) && !shorter_run_locks(distances)) return Change::none;
   locked_ = true;
   return Change::found;
+}
+
+// Training and evaluation in turn repeat as well, after a long time. The shorter period within is the iteration.
+bool Rhythm::shorter_run_locks(const Distances& distances) {
+  if (size_ < next_look_) return false;
+  std::uint64_t compared = 0;
+  std::uint64_t tried = run_.period;
+  for (std::size_t w = distances.size(); w-- > 0;) {
+    if (distances[w] == 0 || distances[w] >= tried) continue;
+    tried = distances[w];
+    Run shorter = start_run(tried);
+    if (shorter.period == 0) continue;
+    compared += size_ - shorter.begin - shorter.period;
+    if (!may_lock(shorter)) continue;
+    run_ = shorter;
+    return true;
+  }
+  // Looked at so often that the comparisons cost a few per group.
+  next_look_ = size_ + 1 + compared / 16;
+  return false;
 }
 
 void Rhythm::append(std::uint64_t signature) {
@@ -103,58 +127,56 @@ void Rhythm::remember_windows() {
   }
 }
 
-// Distance to the latest earlier place of the longest window that was seen before; 0: none.
-std::uint64_t Rhythm::find_candidate() const {
-  for (std::size_t w = kWindows.size(); w-- > 0;) {
-    if (!window_is_full(w)) continue;
+// For each window: the distance to the latest earlier place where it was seen; 0: none.
+Rhythm::Distances Rhythm::look_up_windows() const {
+  Distances distances{};
+  for (std::size_t w = 0; w < kWindows.size() && window_is_full(w); ++w) {
     const std::uint64_t hash = mix(windows_[w].hash);
     const Seen& seen = windows_[w].seen[hash & (history_.size() - 1)];
     if (seen.end != 0 && seen.tag == static_cast<std::uint32_t>(hash >> 32))
-      return static_cast<std::uint32_t>(size_) - seen.end;
+      distances[w] = static_cast<std::uint32_t>(size_) - seen.end;
   }
-  return 0;
+  return distances;
 }
 
-// Follows the run of period `distance` that ends here, if there is one.
-void Rhythm::start_candidate(std::uint64_t distance) {
-  if (distance == 0 || 2 * distance > longest_history_) return;
+// The run of period `distance` that ends here; of period 0 if there is none.
+Rhythm::Run Rhythm::start_run(std::uint64_t distance) const {
+  if (distance == 0 || distance > longest_period_) return {};
   const std::uint64_t first = oldest() + distance;
   std::uint64_t begin = size_;
   while (begin > first && signature(begin - 1) == signature(begin - 1 - distance)) --begin;
-  if (begin == size_) return;
-  period_ = static_cast<std::uint32_t>(distance);
-  run_begin_ = begin - distance;
-  content_ = 0;
+  if (begin == size_) return {};
+  return {static_cast<std::uint32_t>(distance), begin - distance};
 }
 
 // Two full repeats when a collective marks the iteration, else three; and not a run that has already turned out to be a
 // piece of something longer: its content is known from a run that broke, and it has not yet lasted longer than that.
-bool Rhythm::may_lock() {
-  const std::uint64_t length = size_ - run_begin_;
-  const std::uint64_t period = period_;
+bool Rhythm::may_lock(Run& run) const {
+  const std::uint64_t length = size_ - run.begin;
+  const std::uint64_t period = run.period;
   if (length < 2 * period) return false;
-  if (content_ == 0) {
-    content_ = hash_of_period();
-    anchored_ = holds_single_collective();
+  if (run.content == 0) {
+    run.content = hash_of_period(run.period);
+    run.anchored = holds_single_collective(run.period);
   }
-  if (!anchored_ && length < std::max(3 * period, kShortestUnanchoredRun)) return false;
+  if (!run.anchored && length < std::max(3 * period, kShortestUnanchoredRun)) return false;
   return std::none_of(broken_.begin(), broken_.end(), [&](const Broken& b) {
-    return b.content == content_ && b.period == period_ && length <= b.length && size_ < b.until;
+    return b.content == run.content && b.period == run.period && length <= b.length && size_ < b.until;
   });
 }
 
 bool Rhythm::sure() const {
-  const std::uint64_t length = size_ - run_begin_;
-  if (!locked_ || anchored_) return locked_;
-  return length >= kLongRun && length >= 4 * std::uint64_t{period_};
+  const std::uint64_t length = size_ - run_.begin;
+  if (!locked_ || run_.anchored) return locked_;
+  return length >= kLongRun && length >= 4 * std::uint64_t{run_.period};
 }
 
-bool Rhythm::holds_single_collective() const {
+bool Rhythm::holds_single_collective(std::uint32_t period) const {
   std::vector<std::uint64_t> collectives;
-  for (std::uint64_t i = size_ - period_; i < size_; ++i)
+  for (std::uint64_t i = size_ - period; i < size_; ++i)
     if (is_collective(i)) collectives.push_back(signature(i));
   std::sort(collectives.begin(), collectives.end());
-  if (period_ < 2) return false;
+  if (period < 2) return false;
   for (std::size_t i = 0; i < collectives.size(); ++i) {
     const bool as_before = i > 0 && collectives[i - 1] == collectives[i];
     const bool as_after = i + 1 < collectives.size() && collectives[i + 1] == collectives[i];
@@ -164,39 +186,27 @@ bool Rhythm::holds_single_collective() const {
 }
 
 void Rhythm::run_ended() {
-  const std::uint64_t length = size_ - 1 - run_begin_;
-  const std::uint32_t period = period_;
+  const std::uint64_t length = size_ - 1 - run_.begin;
+  const std::uint32_t period = run_.period;
   lost_period_ = period;
-  period_ = 0;
-  if (length < 2 * std::uint64_t{period} || content_ == 0) return;
-  Broken* same = nullptr;
-  for (Broken& b : broken_)
-    if (b.content == content_ && b.period == period) same = &b;
-  // What holds the pieces, or has repeated so often, was an iteration: it may come back at once.
-  const std::uint64_t repeats = length / period;
-  const bool iteration = anchored_ || holds_pieces(period) || (period >= 8 && repeats >= 16) || repeats >= 512;
-  if (iteration && same == nullptr) return;
-  if (same == nullptr) same = &broken_[next_broken_++ % broken_.size()];
-  *same = {content_, std::max(length, same->content == content_ ? same->length : 0),
-           size_ + std::min(4 * length, kLongestRefusal), period};
-}
-
-// Whether runs broke off, and each of them may lie within an iteration of this period. A run that is a piece of an
-// iteration is not much longer than it, by less than its own period.
-bool Rhythm::holds_pieces(std::uint32_t period) const {
-  bool any = false;
-  for (const Broken& b : broken_) {
-    if (b.content == 0) continue;
-    if (b.period >= period || b.length >= std::uint64_t{period} + b.period) return false;
-    any = any || b.length >= kShortestUnanchoredRun;
+  const std::uint64_t content = run_.content;
+  const bool anchored = run_.anchored;
+  run_ = {};
+  // What a collective marks was an iteration: it may come back at once.
+  if (length < 2 * std::uint64_t{period} || content == 0 || anchored) return;
+  auto place = std::find_if(broken_.begin(), broken_.end(),
+                            [&](const Broken& b) { return b.content == content && b.period == period; });
+  if (place == broken_.end()) {
+    place = broken_.begin() + static_cast<std::ptrdiff_t>(next_broken_++ % broken_.size());
+    *place = {};
   }
-  return any;
+  *place = {content, std::max(length, place->length), size_ + kRefusal, period};
 }
 
-std::uint64_t Rhythm::hash_of_period() const {
-  std::uint64_t sum = period_;
+std::uint64_t Rhythm::hash_of_period(std::uint32_t period) const {
+  std::uint64_t sum = period;
   // Pairs of neighbours, so that the order counts but not the beginning.
-  for (std::uint64_t i = size_ - period_; i < size_; ++i) sum += mix(signature(i) * kBase + mix(signature(i - 1)));
+  for (std::uint64_t i = size_ - period; i < size_; ++i) sum += mix(signature(i) * kBase + mix(signature(i - 1)));
   return sum | 1;
 }
 

@@ -47,8 +47,10 @@ void Slots::add(std::uint32_t number, std::int32_t ordinal, Duration length) {
   }
   Lengths& lengths = table->lengths[place - 1];
   if (lengths.seen++ < warm_up_) return;
-  if (lengths.latest.size() < std::min(history_, kMostSamples)) lengths.latest.push_back(length);
-  else lengths.latest[(lengths.seen - warm_up_ - 1) % lengths.latest.size()] = length;
+  if (lengths.latest.size() < std::min(history_, kMostSamples))
+    lengths.latest.push_back(length);
+  else
+    lengths.latest[(lengths.seen - warm_up_ - 1) % lengths.latest.size()] = length;
 }
 
 std::optional<Forecast> Slots::forecast(std::uint32_t number, std::int32_t ordinal) const {

@@ -10,7 +10,9 @@ Streams::Stream* Streams::find(StreamId id) {
   return &streams_[place_[id] - 1];
 }
 
-const Streams::Stream* Streams::find(StreamId id) const { return const_cast<Streams*>(this)->find(id); }
+const Streams::Stream* Streams::find(StreamId id) const {
+  return const_cast<Streams*>(this)->find(id);
+}
 
 Streams::Stream* Streams::find_or_add(StreamId id) {
   if (id == 0 || id >= kMostStreams) {
@@ -170,9 +172,8 @@ bool Streams::runs_on(const Stream& s) const {
 }
 
 bool Streams::others_may_run(const Stream& stream) const {
-  return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& s) {
-    return s.id != stream.id && !groups_.pending(s.at.group) && runs_on(s);
-  });
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [&](const Stream& s) { return s.id != stream.id && !groups_.pending(s.at.group) && runs_on(s); });
 }
 
 bool Streams::opens_bubbles(const Stream& stream, const Group& group) const {
@@ -198,7 +199,8 @@ Streams::State Streams::state(Stream& stream, Idleness& why) const {
   }
   if (its_role == Role::compute) return runs_on(stream) ? State::busy : State::idle;
   // Another stream counts only while the host waits for it to run dry.
-  const bool draining = its_role == Role::unclassified && !stream.ahead.empty() && stream.ahead.back().kind == Kind::drain;
+  const bool draining =
+      its_role == Role::unclassified && !stream.ahead.empty() && stream.ahead.back().kind == Kind::drain;
   return draining ? State::busy : State::idle;
 }
 

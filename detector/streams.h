@@ -55,16 +55,16 @@ class Streams {
   enum class State : std::uint8_t { idle, busy, blocked };
   struct Stream {
     StreamId id = 0;
-    Mark at{};                              // reached last
-    RingQueue<Mark> ahead{1024};            // issued, not reached
-    RingQueue<GroupId> groups{1024};        // issued on this stream, not done
-    std::uint64_t heard = 0;                // number of groups issued on the device when it last had news
-    std::uint64_t issued = 0, done = 0;     // groups
-    std::uint64_t waits = 0;                // for groups of other streams
-    std::uint64_t waited_for = 0;           // its groups, by other streams
-    std::uint64_t host_waited_for = 0;      // its groups, by the host
+    Mark at{};                           // reached last
+    RingQueue<Mark> ahead{1024};         // issued, not reached
+    RingQueue<GroupId> groups{1024};     // issued on this stream, not done
+    std::uint64_t heard = 0;             // number of groups issued on the device when it last had news
+    std::uint64_t issued = 0, done = 0;  // groups
+    std::uint64_t waits = 0;             // for groups of other streams
+    std::uint64_t waited_for = 0;        // its groups, by other streams
+    std::uint64_t host_waited_for = 0;   // its groups, by the host
     bool sends_only = true;
-    bool arrived = false;                   // waits, and the group's stream had got to the group
+    bool arrived = false;  // waits, and the group's stream had got to the group
   };
   struct HostWait {
     StreamId stream = 0;

@@ -6,8 +6,8 @@
 namespace weft {
 namespace {
 
-// Where the bubble is taken to end. Between the low quantile and the median lies the spread of the slot. A small spread is
-// partly covered by the guard already, so up to half the guard of it is used; a large one is not risked.
+// Where the bubble is taken to end. Between the low quantile and the median lies the spread of the slot. A small spread
+// is partly covered by the guard already, so up to half the guard of it is used; a large one is not risked.
 TimePoint taken_end(const PlannerOptions& options, const Bubble& bubble) {
   const Forecast& forecast = *bubble.forecast;
   return bubble.opened + std::min(forecast.median, forecast.low + options.guard / 2);
@@ -15,8 +15,8 @@ TimePoint taken_end(const PlannerOptions& options, const Bubble& bubble) {
 
 }  // namespace
 
-Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
-              Duration slice) {
+Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble,
+              const InFlight& in_flight, Duration slice) {
   if (!bubble || !bubble->forecast || bubble->forecast->low < options.floor) return {};
   // A slice over the cap is a single long kernel, whose length is less sure: it needs room for itself twice.
   const Duration room = slice > options.slice_cap ? 2 * slice : slice;

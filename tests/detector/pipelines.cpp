@@ -1,0 +1,526 @@
+// See pipelines.h. Hosts and streams are actors that advance as far as the times they depend on are known.
+#include "pipelines.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <tuple>
+
+namespace weft::testing {
+namespace {
+
+using Time = std::int64_t;
+constexpr Time kUnknown = -1;
+
+enum class Direction { forward, backward };
+enum StreamNumber : StreamId {
+  kCompute = 1,
+  kShared = 2,
+  kForwardIn = 3,
+  kForwardOut = 4,
+  kBackwardIn = 5,
+  kBackwardOut = 6
+};
+
+struct Step {
+  enum class Kind { compute, exchange, wait, all_reduce, end } kind;
+  Direction direction = Direction::forward;
+  bool send = false, receive = false;  // exchange
+  Direction receive_direction = Direction::forward;
+  StreamId stream = kShared;
+  int exchange = -1;  // exchange, wait: number in the iteration
+};
+
+struct Task {
+  Direction direction;
+  int number;
+  int chunk;
+};
+
+// What a rank does in one iteration.
+class Program {
+ public:
+  Program(const PipelineOptions& options, int rank) : o_(options), rank_(rank) {
+    if (o_.schedule == Schedule::gpipe) gpipe();
+    if (o_.schedule == Schedule::one_f_one_b) one_f_one_b();
+    if (o_.schedule == Schedule::interleaved) interleaved();
+    if (o_.all_reduce) steps.push_back({Step::Kind::all_reduce});
+    steps.push_back({Step::Kind::end});
+  }
+  std::vector<Step> steps;
+  int exchanges = 0;
+
+ private:
+  bool sends(Task t) const {
+    return t.direction == Direction::forward ? !(rank_ == o_.stages - 1 && t.chunk == o_.chunks - 1)
+                                             : !(rank_ == 0 && t.chunk == 0);
+  }
+  bool receives(Task t) const {
+    return t.direction == Direction::forward ? !(rank_ == 0 && t.chunk == 0)
+                                             : !(rank_ == o_.stages - 1 && t.chunk == o_.chunks - 1);
+  }
+  void compute(Task t) { steps.push_back({Step::Kind::compute, t.direction}); }
+  int exchange(const Task* out, const Task* in, bool lanes = false) {
+    const bool send = out != nullptr && sends(*out), receive = in != nullptr && receives(*in);
+    if (!send && !receive) return -1;
+    Step s{Step::Kind::exchange, send ? out->direction : Direction::forward, send, receive};
+    if (receive) s.receive_direction = in->direction;
+    if (lanes && send) s.stream = out->direction == Direction::forward ? kForwardOut : kBackwardOut;
+    if (lanes && receive) s.stream = in->direction == Direction::forward ? kForwardIn : kBackwardIn;
+    s.exchange = exchanges++;
+    steps.push_back(s);
+    return s.exchange;
+  }
+  void wait(int number) {
+    if (number < 0) return;
+    Step s{Step::Kind::wait};
+    s.exchange = number;
+    steps.push_back(s);
+  }
+  void gpipe() {
+    for (const Direction d : {Direction::forward, Direction::backward})
+      for (int i = 0; i < o_.microbatches; ++i) {
+        const Task t{d, i, 0};
+        wait(exchange(nullptr, &t));
+        compute(t);
+        exchange(&t, nullptr);
+      }
+  }
+  void one_f_one_b() {
+    const int warm_up = std::min(o_.microbatches, o_.stages - 1 - rank_), steady = o_.microbatches - warm_up;
+    const Task f{Direction::forward, 0, 0}, b{Direction::backward, 0, 0};
+    for (int i = 0; i < warm_up; ++i) {
+      wait(exchange(nullptr, &f));
+      compute(f);
+      exchange(&f, nullptr);
+    }
+    if (steady > 0) wait(exchange(nullptr, &f));
+    for (int i = 0; i < steady; ++i) {
+      compute(f);
+      wait(exchange(&f, &b));
+      compute(b);
+      if (i + 1 < steady)
+        wait(exchange(&b, &f));
+      else
+        exchange(&b, nullptr);
+    }
+    for (int i = 0; i < warm_up; ++i) {
+      wait(exchange(nullptr, &b));
+      compute(b);
+      exchange(&b, nullptr);
+    }
+  }
+  // Megatron's order; receives are posted one task ahead, on a stream of their own.
+  void interleaved() {
+    const int total = o_.microbatches * o_.chunks;
+    const int warm_up = std::min(total, (o_.stages - rank_ - 1) * 2 + (o_.chunks - 1) * o_.stages);
+    const auto task = [&](Direction d, int n) {
+      const int chunk = n % (o_.stages * o_.chunks) / o_.stages;
+      return Task{d, n, d == Direction::forward ? chunk : o_.chunks - 1 - chunk};
+    };
+    std::vector<Task> order;
+    for (int i = 0; i < warm_up; ++i) order.push_back(task(Direction::forward, i));
+    for (int i = 0; i < total - warm_up; ++i) {
+      order.push_back(task(Direction::forward, warm_up + i));
+      order.push_back(task(Direction::backward, i));
+    }
+    for (int i = total - warm_up; i < total; ++i) order.push_back(task(Direction::backward, i));
+    int posted = exchange(nullptr, &order.front(), true);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int needed = posted;
+      if (i + 1 < order.size()) posted = exchange(nullptr, &order[i + 1], true);
+      wait(needed);
+      compute(order[i]);
+      exchange(&order[i], nullptr, true);
+    }
+  }
+
+  const PipelineOptions& o_;
+  int rank_;
+};
+
+// One direction between two ranks: message i of the sender meets message i of the receiver.
+struct Channel {
+  std::vector<Time> send_started, receive_started;
+};
+
+struct Operation {
+  Channel* channel;
+  std::size_t number;
+  bool send;
+};
+
+struct TrueGroup {
+  GroupId id = 0;
+  StreamId stream = 0;
+  Time issued = kUnknown, started = kUnknown, ended = kUnknown;
+  std::vector<Operation> operations;
+  int collective = -1;
+  GroupSummary summary{};
+  int iteration = 0;
+};
+
+struct Item {
+  enum class Kind { compute, group, wait, drain } kind;
+  Time issued;
+  Time length = 0;              // compute
+  TrueGroup* group = nullptr;   // group, wait
+  const Item* after = nullptr;  // a group that sends starts after this item of the compute stream
+  Time started = kUnknown, ended = kUnknown;
+};
+
+struct HostWaiting {
+  StreamId stream;
+  Time begun, ended;
+  const Item* drain;
+  std::size_t groups;  // issued before it
+  int iteration;
+};
+
+struct Queue {
+  std::vector<std::unique_ptr<Item>> items;
+  std::size_t next = 0;
+};
+
+class World;
+
+struct Rank {
+  int number = 0;
+  std::unique_ptr<Program> program;
+  std::size_t step = 0;
+  int iteration = 0;
+  Time host = 0;
+  std::map<StreamId, Queue> streams;
+  std::vector<std::unique_ptr<TrueGroup>> groups;
+  std::vector<HostWaiting> host_waits;
+  std::vector<TrueGroup*> exchanges;
+  const Item* syncing = nullptr;  // the drain that the host waits for
+  std::minstd_rand random;
+  std::vector<Time> iteration_ends;
+};
+
+class World {
+ public:
+  explicit World(const PipelineOptions& options) : o_(options), ranks_(static_cast<std::size_t>(options.stages)) {
+    int number = 0;
+    for (Rank& r : ranks_) {
+      r.number = number++;
+      r.program = std::make_unique<Program>(o_, r.number);
+      r.random.seed(o_.seed * 1000 + static_cast<std::uint32_t>(r.number));
+      r.host = 1'000'000;
+      for (int i = 0; i < o_.startup_groups; ++i) all_reduce(r, 1000 + static_cast<std::uint64_t>(i));
+    }
+  }
+
+  void run() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (Rank& r : ranks_) {
+        while (host_step(r)) progress = true;
+        for (auto& [id, queue] : r.streams)
+          while (stream_step(queue)) progress = true;
+      }
+    }
+  }
+
+  Timeline timeline(const Rank& r) const;
+  const std::vector<Rank>& ranks() const { return ranks_; }
+
+ private:
+  StreamId on(StreamId stream) const { return o_.wait == Wait::in_stream ? StreamId{kCompute} : stream; }
+
+  Item* push(Rank& r, StreamId stream, Item item) {
+    auto& items = r.streams[stream].items;
+    items.push_back(std::make_unique<Item>(item));
+    return items.back().get();
+  }
+  const Item* last(Rank& r, StreamId stream) {
+    auto& items = r.streams[stream].items;
+    return items.empty() ? nullptr : items.back().get();
+  }
+
+  TrueGroup* new_group(Rank& r, StreamId stream, bool after_compute) {
+    r.groups.push_back(std::make_unique<TrueGroup>());
+    TrueGroup* g = r.groups.back().get();
+    g->id = r.groups.size();
+    g->stream = stream;
+    g->issued = r.host;
+    g->iteration = r.iteration + 1;
+    g->summary.send_peer = g->summary.receive_peer = -1;
+    Item item{Item::Kind::group, r.host};
+    item.group = g;
+    if (after_compute && stream != kCompute) item.after = last(r, kCompute);
+    push(r, stream, item);
+    return g;
+  }
+
+  void add_operation(Rank& r, TrueGroup* g, Direction d, bool send, std::uint64_t& signature) {
+    const int step = (d == Direction::forward) == send ? 1 : o_.stages - 1;
+    const int peer = (r.number + step) % o_.stages;
+    const auto key = send ? std::tuple{r.number, peer, d} : std::tuple{peer, r.number, d};
+    Channel& c = channels_[key];
+    auto& times = send ? c.send_started : c.receive_started;
+    g->operations.push_back({&c, times.size(), send});
+    times.push_back(kUnknown);
+    (send ? g->summary.sends : g->summary.receives) = 1;
+    (send ? g->summary.sent_bytes : g->summary.received_bytes) = 4096;
+    (send ? g->summary.send_peer : g->summary.receive_peer) = peer;
+    signature = signature * 1000 +
+                static_cast<std::uint64_t>(peer * 4 + (send ? 2 : 0) + (d == Direction::forward ? 1 : 0) + 1);
+  }
+
+  void all_reduce(Rank& r, std::uint64_t bytes) {
+    const StreamId stream = on(kShared);
+    TrueGroup* g = new_group(r, stream, true);
+    const auto number = static_cast<std::size_t>(
+        std::count_if(r.groups.begin(), r.groups.end(), [](const auto& other) { return other->collective >= 0; }));
+    g->collective = static_cast<int>(number);
+    if (collectives_.size() <= number) collectives_.resize(number + 1, std::vector<Time>(ranks_.size(), kUnknown));
+    g->summary.collectives = 1;
+    g->summary.collective_bytes = bytes;
+    g->summary.signature = 77 + bytes;
+    r.host += o_.host_call.count();
+    if (stream != kCompute) wait_for(r, g);
+  }
+
+  void wait_for(Rank& r, TrueGroup* g) {
+    Item item{Item::Kind::wait, r.host};
+    item.group = g;
+    push(r, kCompute, item);
+    r.host += o_.host_call.count();
+  }
+
+  void synchronise(Rank& r, StreamId stream) {
+    r.syncing = push(r, kCompute, {Item::Kind::drain, r.host});
+    r.host_waits.push_back({stream, r.host, kUnknown, r.syncing, r.groups.size(), r.iteration + 1});
+  }
+
+  bool host_step(Rank& r) {
+    if (r.syncing != nullptr) {
+      if (r.syncing->ended == kUnknown) return false;
+      Time end = std::max(r.host, r.syncing->ended);
+      if (r.host_waits.back().stream == 0)
+        for (const auto& g : r.groups) {
+          if (g->ended == kUnknown) return false;
+          end = std::max(end, g->ended);
+        }
+      r.host = r.host_waits.back().ended = end;
+      r.syncing = nullptr;
+      return true;
+    }
+    if (r.iteration == o_.iterations) return false;
+    const Step& s = r.program->steps[r.step++];
+    r.host += o_.host_call.count();
+    switch (s.kind) {
+      case Step::Kind::compute: {
+        Item item{Item::Kind::compute, r.host};
+        const double length =
+            static_cast<double>((s.direction == Direction::forward ? o_.forward : o_.backward).count());
+        item.length =
+            static_cast<Time>(length * (1 + o_.jitter * std::uniform_real_distribution<double>(0, 1)(r.random)));
+        push(r, kCompute, item);
+        break;
+      }
+      case Step::Kind::exchange: {
+        TrueGroup* g = new_group(r, on(s.stream), s.send);
+        std::uint64_t signature = s.stream;
+        if (s.send) add_operation(r, g, s.direction, true, signature);
+        if (s.receive) add_operation(r, g, s.receive_direction, false, signature);
+        g->summary.signature = signature;
+        r.exchanges.push_back(g);
+        break;
+      }
+      case Step::Kind::wait:
+        if (o_.wait == Wait::event) wait_for(r, r.exchanges[static_cast<std::size_t>(s.exchange)]);
+        if (o_.wait == Wait::host) synchronise(r, 0);
+        break;
+      case Step::Kind::all_reduce:
+        all_reduce(r, 8);
+        break;
+      case Step::Kind::end:
+        synchronise(r, kCompute);
+        r.exchanges.clear();
+        r.step = 0;
+        ++r.iteration;
+        break;
+    }
+    return true;
+  }
+
+  bool stream_step(Queue& queue) {
+    if (queue.next == queue.items.size()) return false;
+    Item& item = *queue.items[queue.next];
+    if (item.started == kUnknown) {
+      Time start = item.issued;
+      if (queue.next > 0) start = std::max(start, queue.items[queue.next - 1]->ended);
+      if (item.after != nullptr) {
+        if (item.after->ended == kUnknown) return false;
+        start = std::max(start, item.after->ended);
+      }
+      item.started = start;
+      if (item.kind == Item::Kind::group) group_started(*item.group, start);
+      return true;
+    }
+    item.ended = end_of(item);
+    if (item.ended == kUnknown) return false;
+    ++queue.next;
+    return true;
+  }
+
+  void group_started(TrueGroup& g, Time time) {
+    g.started = time;
+    for (const Operation& op : g.operations)
+      (op.send ? op.channel->send_started : op.channel->receive_started)[op.number] = time;
+    if (g.collective < 0) return;
+    std::vector<Time>& starts = collectives_[static_cast<std::size_t>(g.collective)];
+    *std::find(starts.begin(), starts.end(), kUnknown) = time;
+  }
+
+  Time end_of(const Item& item) const {
+    switch (item.kind) {
+      case Item::Kind::compute:
+        return item.started + item.length;
+      case Item::Kind::drain:
+        return item.started;
+      case Item::Kind::wait:
+        return item.group->ended == kUnknown ? kUnknown : std::max(item.started, item.group->ended);
+      case Item::Kind::group:
+        return item.group->ended = end_of(*item.group);
+    }
+    return kUnknown;
+  }
+
+  Time end_of(const TrueGroup& g) const {
+    const Time latency = o_.latency.count();
+    Time end = g.started;
+    if (g.collective >= 0)
+      for (const Time start : collectives_[static_cast<std::size_t>(g.collective)]) {
+        if (start == kUnknown) return kUnknown;
+        end = std::max(end, start + latency);
+      }
+    for (const Operation& op : g.operations) {
+      const auto at = [&](const std::vector<Time>& times) {
+        return op.number < times.size() ? times[op.number] : kUnknown;
+      };
+      const Time sent = at(op.channel->send_started), received = at(op.channel->receive_started);
+      if (sent == kUnknown || (received == kUnknown && !(o_.eager && op.send))) return kUnknown;
+      if (o_.eager)
+        end = std::max(end, op.send ? sent + latency : std::max(received, sent + latency));
+      else
+        end = std::max(end, std::max(sent, received) + latency);
+    }
+    return end;
+  }
+
+  PipelineOptions o_;
+  std::vector<Rank> ranks_;
+  std::map<std::tuple<int, int, Direction>, Channel> channels_;
+  std::vector<std::vector<Time>> collectives_;
+};
+
+TimePoint at(Time time) {
+  return TimePoint{Duration{time}};
+}
+
+// Events of one time in the order in which they may be seen: hooks, ends, then what is reached.
+int rank_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::host_wait_ended:
+      return 2;
+    case EventKind::group_done:
+      return 1;
+    case EventKind::group_started:
+      return 3;
+    case EventKind::wait_reached:
+    case EventKind::drain_reached:
+      return 4;
+    default:
+      return 0;
+  }
+}
+
+class Writer {
+ public:
+  Event& add(Time time, EventKind kind, StreamId stream, GroupId group) {
+    Event e{};
+    e.time = at(time);
+    e.kind = kind;
+    e.stream = stream;
+    e.group = group;
+    events.push_back(e);
+    return events.back();
+  }
+  void finish() {
+    std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+      return std::tuple{a.time, rank_of(a.kind)} < std::tuple{b.time, rank_of(b.kind)};
+    });
+  }
+  std::vector<Event> events;
+  Ticket ticket = 0;
+};
+
+bool any_pending(const Rank& r, std::size_t groups, Time time) {
+  return std::any_of(r.groups.begin(), r.groups.begin() + static_cast<std::ptrdiff_t>(groups),
+                     [&](const auto& g) { return g->ended > time; });
+}
+
+Timeline World::timeline(const Rank& r) const {
+  Timeline t;
+  Writer w;
+  std::vector<TrueBubble> bubbles;
+  const auto bubble = [&](Time from, Time to, const TrueGroup& g, int iteration) {
+    if (to > from) bubbles.push_back({at(from), at(to), g.id, iteration});
+  };
+  for (const auto& g : r.groups) {
+    Event& issued = w.add(g->issued, EventKind::group_issued, g->stream, g->id);
+    issued.communicator = g->stream;
+    issued.ticket = ++w.ticket;
+    issued.done_ticket = ++w.ticket;
+    issued.summary = g->summary;
+    w.add(g->started, EventKind::group_started, g->stream, g->id);
+    w.add(g->ended, EventKind::group_done, g->stream, g->id);
+    if (g->iteration == 2) ++t.groups_per_iteration;
+    if (g->stream == kCompute) bubble(g->started, g->ended, *g, g->iteration);
+    if (static_cast<std::size_t>(g->iteration) > t.iteration_ends.size()) t.iteration_ends.emplace_back();
+    t.iteration_ends.back() = at(g->ended);
+  }
+  for (const auto& item : r.streams.at(kCompute).items) {
+    if (item->kind != Item::Kind::wait) continue;
+    if (item->group->ended <= item->issued) continue;  // the shim notes no wait for a group that is over
+    Event& issued = w.add(item->issued, EventKind::wait_issued, kCompute, item->group->id);
+    issued.ticket = ++w.ticket;
+    w.add(item->started, EventKind::wait_reached, kCompute, item->group->id).ticket = w.ticket;
+    bubble(item->started, item->group->ended, *item->group, item->group->iteration);
+  }
+  for (const HostWaiting& wait : r.host_waits) {
+    if (!any_pending(r, wait.groups, wait.begun)) continue;
+    const TrueGroup& latest = *r.groups[wait.groups - 1];
+    const GroupId named = wait.stream == 0 || latest.stream == wait.stream ? latest.id : 0;
+    w.add(wait.begun, EventKind::drain_issued, kCompute, 0).ticket = ++w.ticket;
+    w.add(wait.drain->started, EventKind::drain_reached, kCompute, 0).ticket = w.ticket;
+    w.add(wait.begun, EventKind::host_wait_begun, wait.stream, named);
+    w.add(wait.ended, EventKind::host_wait_ended, wait.stream, named);
+    if (wait.stream != 0) continue;
+    Time end = 0;
+    for (std::size_t i = 0; i < wait.groups; ++i) end = std::max(end, r.groups[i]->ended);
+    bubble(std::max(wait.begun, wait.drain->started), end, latest, wait.iteration);
+  }
+  w.finish();
+  std::sort(bubbles.begin(), bubbles.end(), [](const auto& a, const auto& b) { return a.opened < b.opened; });
+  t.events = std::move(w.events);
+  t.bubbles = std::move(bubbles);
+  return t;
+}
+
+}  // namespace
+
+std::vector<Timeline> simulate(const PipelineOptions& options) {
+  World world(options);
+  world.run();
+  std::vector<Timeline> result;
+  for (const Rank& r : world.ranks()) result.push_back(world.timeline(r));
+  return result;
+}
+
+}  // namespace weft::testing

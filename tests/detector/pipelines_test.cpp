@@ -1,0 +1,157 @@
+// The detector against pipelines in virtual time: bubbles equal to the truth, rhythm, forecasts. Exact: no tolerance.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "detector/detector.h"
+#include "pipelines.h"
+
+namespace weft::testing {
+namespace {
+
+struct Seen {
+  std::vector<Bubble> bubbles;
+  std::vector<Iteration> iterations;
+  std::vector<Finding> rhythm;
+  std::size_t anomalies = 0;
+};
+
+Seen observe(const Timeline& timeline) {
+  Seen seen;
+  Detector detector;
+  // As the dispatcher does: everything of one moment is one poll.
+  for (std::size_t i = 0; i < timeline.events.size(); ++i) {
+    detector.observe(timeline.events[i]);
+    if (i + 1 < timeline.events.size() && timeline.events[i + 1].time == timeline.events[i].time) continue;
+    for (const Finding& f : detector.take_findings()) {
+      if (f.kind == FindingKind::bubble_closed) seen.bubbles.push_back(f.bubble);
+      if (f.kind == FindingKind::iteration_ended) seen.iterations.push_back(f.iteration);
+      if (f.kind == FindingKind::rhythm_found || f.kind == FindingKind::rhythm_lost) seen.rhythm.push_back(f);
+      if (f.kind == FindingKind::anomaly) ++seen.anomalies;
+    }
+  }
+  EXPECT_FALSE(detector.open_bubble().has_value());
+  return seen;
+}
+
+std::string text(TimePoint opened, TimePoint closed, GroupId group) {
+  return std::to_string(group) + ": " + std::to_string(opened.time_since_epoch().count()) + "-" +
+         std::to_string(closed.time_since_epoch().count());
+}
+
+// From the second iteration on: in the first one the detector still learns which stream is which.
+void expect_bubbles(const Timeline& timeline, const Seen& seen) {
+  const TimePoint from = timeline.iteration_ends.at(0);
+  std::vector<std::string> expected, found;
+  for (const TrueBubble& b : timeline.bubbles)
+    if (b.opened >= from) expected.push_back(text(b.opened, b.closed, b.group));
+  for (const Bubble& b : seen.bubbles)
+    if (b.opened >= from) found.push_back(text(b.opened, b.closed, b.group));
+  EXPECT_EQ(found, expected);
+}
+
+TimePoint end_of(const Timeline& timeline, int iteration) {
+  return timeline.iteration_ends[static_cast<std::size_t>(iteration - 1)];
+}
+
+void expect_rhythm(const Timeline& timeline, const Seen& seen) {
+  ASSERT_FALSE(seen.rhythm.empty());
+  EXPECT_EQ(seen.rhythm.back().kind, FindingKind::rhythm_found);
+  EXPECT_EQ(seen.rhythm.back().period, timeline.groups_per_iteration);
+  EXPECT_LE(seen.rhythm.back().time, end_of(timeline, 3));
+}
+
+void expect_forecasts(const Timeline& timeline, const Seen& seen) {
+  for (const Bubble& b : seen.bubbles) {
+    if (b.opened < end_of(timeline, 3)) continue;
+    ASSERT_TRUE(b.forecast.has_value()) << "bubble " << b.id << " of group " << b.group;
+    EXPECT_EQ(b.forecast->low, b.closed - b.opened) << "bubble " << b.id << " of group " << b.group;
+    EXPECT_EQ(b.forecast->high, b.closed - b.opened);
+  }
+}
+
+void expect_iterations(const Timeline& timeline, const Seen& seen) {
+  ASSERT_GE(seen.iterations.size(), timeline.iteration_ends.size() - 4);
+  std::size_t i = timeline.iteration_ends.size() - seen.iterations.size();
+  for (const Iteration& iteration : seen.iterations) {
+    EXPECT_EQ(iteration.ended, timeline.iteration_ends[i]);
+    EXPECT_EQ(iteration.started, timeline.iteration_ends[i - 1]);
+    EXPECT_EQ(iteration.groups, timeline.groups_per_iteration);
+    ++i;
+  }
+}
+
+struct Case {
+  Schedule schedule;
+  Wait wait;
+  int stages, microbatches, chunks;
+};
+
+std::string name_of_case(const ::testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  const char* schedules[] = {"gpipe", "one_f_one_b", "interleaved"};
+  const char* waits[] = {"event", "in_stream", "host"};
+  return std::string(schedules[static_cast<int>(c.schedule)]) + "_" + waits[static_cast<int>(c.wait)] + "_p" +
+         std::to_string(c.stages) + "_m" + std::to_string(c.microbatches) + "_c" + std::to_string(c.chunks);
+}
+
+class Pipelines : public ::testing::TestWithParam<Case> {
+ protected:
+  PipelineOptions options() const {
+    PipelineOptions o;
+    o.schedule = GetParam().schedule;
+    o.wait = GetParam().wait;
+    o.stages = GetParam().stages;
+    o.microbatches = GetParam().microbatches;
+    o.chunks = GetParam().chunks;
+    o.eager = o.schedule == Schedule::interleaved;
+    return o;
+  }
+};
+
+TEST_P(Pipelines, BubblesRhythmAndForecastsAreExact) {
+  PipelineOptions o = options();
+  o.startup_groups = 3;
+  const std::vector<Timeline> ranks = simulate(o);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const Seen seen = observe(ranks[rank]);
+    EXPECT_EQ(seen.anomalies, 0u);
+    ASSERT_EQ(ranks[rank].iteration_ends.size(), static_cast<std::size_t>(o.iterations));
+    expect_bubbles(ranks[rank], seen);
+    expect_rhythm(ranks[rank], seen);
+    expect_forecasts(ranks[rank], seen);
+    expect_iterations(ranks[rank], seen);
+  }
+}
+
+TEST_P(Pipelines, BubblesAreExactWithJitter) {
+  PipelineOptions o = options();
+  o.jitter = 0.2;
+  o.seed = 7;
+  const std::vector<Timeline> ranks = simulate(o);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const Seen seen = observe(ranks[rank]);
+    expect_bubbles(ranks[rank], seen);
+    expect_rhythm(ranks[rank], seen);
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b})
+    for (const Wait wait : {Wait::event, Wait::in_stream, Wait::host})
+      for (const int stages : {2, 3, 4, 8})
+        for (const int microbatches : {1, 2, 4, 7, 16, 64}) all.push_back({schedule, wait, stages, microbatches, 1});
+  for (const int stages : {2, 4})
+    for (const int rounds : {1, 2, 4, 16})
+      for (const int chunks : {2, 3})
+        all.push_back({Schedule::interleaved, Wait::event, stages, rounds * stages, chunks});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Pipelines, ::testing::ValuesIn(cases()), name_of_case);
+
+}  // namespace
+}  // namespace weft::testing

@@ -1,0 +1,108 @@
+// Which stream is a compute stream, and the limits of the tables; patterns are tested by scripts and pipelines.
+#include "detector/streams.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+class StreamsTest : public ::testing::Test {
+ protected:
+  void issue(GroupId id, StreamId stream, bool send_only = false) {
+    Group group;
+    group.id = id;
+    group.stream = stream;
+    group.start_known = true;
+    group.send_only = send_only;
+    groups.insert(group);
+    streams.group_issued(group, static_cast<Ticket>(1000 + id));
+  }
+  void run(GroupId id) {
+    streams.group_started(id);
+    streams.group_done(id);
+  }
+  GroupTable groups;
+  Streams streams{groups};
+};
+
+// PyTorch: receives on stream 2, a blocking all-reduce on the compute stream 1, whose end stream 2 waits for in turn.
+TEST_F(StreamsTest, AComputeStreamWithAnOwnCollectiveStaysOne) {
+  for (GroupId id = 1; id <= 8; ++id) {
+    issue(id, 2);
+    streams.wait_issued(1, id, static_cast<Ticket>(id));
+    run(id);
+    streams.marker_reached(1, static_cast<Ticket>(id));
+  }
+  issue(9, 1);
+  streams.wait_issued(2, 9, 9);
+  streams.group_started(9);
+  ASSERT_TRUE(streams.idleness().has_value());
+  EXPECT_EQ(streams.idleness()->group, 9u);
+  EXPECT_EQ(streams.idleness()->pattern, Pattern::inline_group);
+  streams.group_done(9);
+  EXPECT_FALSE(streams.idleness().has_value());
+}
+
+// Receives on the compute stream 1, sends on stream 2 behind an event of the compute stream: stream 2 waits for the
+// receive before its send, and that is idle only when stream 1 has got to the receive.
+TEST_F(StreamsTest, AWaitForAStreamThatStillComputesIsNoBubble) {
+  for (GroupId id = 1; id <= 9; id += 2) {
+    issue(id, 1);
+    streams.wait_issued(2, id, static_cast<Ticket>(id));
+    issue(id + 1, 2, true);
+    EXPECT_TRUE(streams.marker_reached(2, static_cast<Ticket>(id)));
+    EXPECT_FALSE(streams.idleness().has_value());
+    streams.group_started(id);
+    EXPECT_TRUE(streams.idleness().has_value());
+    streams.group_done(id);
+    EXPECT_FALSE(streams.idleness().has_value());
+    issue(100 + id, 1);  // the next receive is ahead of stream 1, which computes
+    streams.group_started(id + 1);
+    EXPECT_FALSE(streams.idleness().has_value()) << "a blocked send while stream 1 computes";
+    streams.group_done(id + 1);
+    run(100 + id);
+  }
+}
+
+TEST_F(StreamsTest, AStreamThatIsHeardOfNoMoreIsNotBusyForEver) {
+  issue(1, 2);
+  streams.wait_issued(1, 1, 1);
+  streams.wait_issued(5, 1, 2);
+  run(1);
+  EXPECT_TRUE(streams.marker_reached(1, 1));
+  EXPECT_TRUE(streams.marker_reached(5, 2));
+  for (GroupId id = 2; id < 40; ++id) {
+    issue(id, 2);
+    streams.wait_issued(1, id, static_cast<Ticket>(10 + id));
+    streams.group_started(id);
+    EXPECT_TRUE(streams.marker_reached(1, static_cast<Ticket>(10 + id)));
+    // Stream 5 may still run; after 32 groups without news it counts no more.
+    EXPECT_EQ(streams.idleness().has_value(), id > 33) << id;
+    streams.group_done(id);
+  }
+}
+
+TEST_F(StreamsTest, MarkersThatNeverArriveAreDroppedAndCounted) {
+  issue(1, 2);
+  for (Ticket t = 1; t <= 3000; ++t) streams.wait_issued(1, 1, t);
+  EXPECT_EQ(streams.dropped(), 3000u - 1024u);
+  EXPECT_FALSE(streams.marker_reached(1, 1));
+  EXPECT_TRUE(streams.marker_reached(1, 3000));
+  for (GroupId id = 2; id < 10000; ++id) issue(id, 2);
+  EXPECT_GT(groups.forgotten(), 5000u);
+  streams.wait_issued(0, 1, 4);
+  streams.wait_issued(70000, 1, 4);
+  EXPECT_GE(streams.dropped(), 3000u - 1024u + 2);
+}
+
+TEST_F(StreamsTest, ManyHostWaitsAtOnce) {
+  issue(1, 2);
+  streams.group_started(1);
+  for (int i = 0; i < 100; ++i) streams.host_wait_begun(0, 1);
+  EXPECT_TRUE(streams.idleness().has_value());
+  for (int i = 0; i < 100; ++i) streams.host_wait_ended(0, 1);
+  EXPECT_FALSE(streams.idleness().has_value());
+}
+
+}  // namespace
+}  // namespace weft
