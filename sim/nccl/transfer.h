@@ -1,0 +1,75 @@
+// Point-to-point messages: the two ends of a link. Each end belongs to one rank and keeps the order of its messages.
+// Times are logical. A message that fits the ring goes when its sender has started and the ring has room; a larger one
+// when both ends have started and everything before it has been received. README.md has the formulas.
+// Called on the engine's thread under the endpoint's mutex. Must not block or call the driver.
+#ifndef SIMGPU_NCCL_TRANSFER_H
+#define SIMGPU_NCCL_TRANSFER_H
+
+#include <array>
+#include <deque>
+
+#include "link_model.h"
+#include "pass.h"
+#include "segment.h"
+
+namespace simgpu::nccl {
+
+// One ncclSend or ncclRecv of a kernel. Below the line: the state of the run.
+struct Transfer {
+  int peer = 0;
+  void* buffer = nullptr;
+  uint64_t bytes = 0;
+  // ---
+  uint64_t sequence = 0;
+  uint64_t done = 0;
+  bool timed = false;
+  Instant end = 0;
+};
+
+// What both ends of one link know about it.
+struct LinkPlace {
+  Link* link = nullptr;
+  char* ring = nullptr;
+  uint64_t fifo_bytes = 0;
+  const LinkModel* model = nullptr;
+  int source_world_rank = 0;
+  int destination_world_rank = 0;
+};
+
+class Sender {
+ public:
+  explicit Sender(const LinkPlace& place) : place_(place) {}
+  // True when the transfer is over at transfer.end.
+  bool advance(Transfer& transfer, Instant start, Pass& pass);
+
+ private:
+  bool publish(Transfer& transfer, Instant start, Pass& pass);
+  bool fix_end(Transfer& transfer, Instant start, Pass& pass);
+  uint64_t room_needs(uint64_t sequence) const;
+  bool eager(const Transfer& transfer) const { return transfer.bytes <= place_.fifo_bytes; }
+  Message& slot(uint64_t sequence) const { return place_.link->messages[sequence % message_slots]; }
+
+  LinkPlace place_;
+  uint64_t next_ = 1;
+  Instant link_free_ = 0;
+  std::array<uint64_t, message_slots> offset_after_{};  // of the ring, by slot
+};
+
+class Receiver {
+ public:
+  explicit Receiver(const LinkPlace& place) : place_(place) {}
+  // Tells the sender that this receive has started, if there is a slot for it yet.
+  void post(Transfer& transfer, Instant start, Pass& pass);
+  bool advance(Transfer& transfer, Instant start, Pass& pass);
+
+ private:
+  Message& slot(uint64_t sequence) const { return place_.link->messages[sequence % message_slots]; }
+
+  LinkPlace place_;
+  uint64_t next_ = 1;
+  uint64_t received_ = 0;
+};
+
+}  // namespace simgpu::nccl
+
+#endif
