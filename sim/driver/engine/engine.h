@@ -8,6 +8,8 @@
 
 #include <cuda.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "engine/command.h"
+#include "engine/doorbell.h"
 #include "engine/objects.h"
 #include "engine/settings.h"
 
@@ -27,8 +30,13 @@ enum class Drain {
   all_work,          // until the device is idle: cuMemFree, cuCtxDestroy, ...
 };
 
+class Scheduler;
+
 class Engine {
  public:
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
   std::mutex& lock() { return lock_; }
 
   // --- work ---------------------------------------------------------------------------------------------------------
@@ -66,16 +74,52 @@ class Engine {
 
   // --- the rest -----------------------------------------------------------------------------------------------------
   Time clock();  // logical time of the last thing handled
+  void stop();   // at the end of the process: writes the logs, begins nothing new
   void ring();   // wakes the engine's thread and makes it look at spinning kernels
   int doorbell_fd() const;
   void log(Device& device, const std::string& json_object);
   const Settings& settings() const { return settings_; }
 
  private:
-  friend class EngineAccess;
+  friend Engine& engine();
+  struct Waiter {
+    const std::function<bool()>* condition = nullptr;
+    bool ready = false;
+    std::condition_variable wake;
+  };
+  struct Stall {
+    const char* call = nullptr;
+    Device* device = nullptr;
+    uint32_t thread = 0;
+    Time since{};
+    bool reported = false;
+  };
+  using Guard = std::unique_lock<std::mutex>;
+
+  Engine();
+  void run();  // the engine's own thread
+  void leave(Guard& guard);
+  void wait_locked(Guard& guard, const std::function<bool()>& condition);
+  Time next_wake() const;
+  void report_stalls(Time present);
+  void flush_logs(Guard& guard, Time present);
+  bool drained(const Context& context, uint64_t limit) const;
+
   std::mutex lock_;
-  Settings settings_;
+  const Settings settings_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Doorbell doorbell_;
+  std::atomic<uint32_t> internal_rings_{0};  // those that only mean "the next event is earlier than you think"
+  bool thread_started_ = false;
+  bool stopping_ = false;
+  Time sleep_until_ = Time::min();  // Time::min(): the thread is awake
+  Time flush_at_ = Time::max();
+  std::vector<Waiter*> waiters_;
+  std::vector<Stall*> stalls_;
+  uint64_t allocations_ = 0;
+  uint64_t next_context_ = 1;
+  uint64_t next_stream_ = 1;
 };
 
 // Valid between cuInit and the end of the process; never destroyed. API functions check ready() (api.h) first.

@@ -18,7 +18,7 @@ namespace simgpu {
 struct Context;
 struct Stream;
 struct StreamItem;
-class DeviceModel;
+struct DeviceModel;
 
 // Owned by the capture code: a capture in progress, and the place in a captured graph that an event stands for.
 struct Capture;
@@ -30,13 +30,12 @@ struct Device {
 
   const int ordinal;
   std::unique_ptr<DeviceModel> model;  // [lock]
+  std::vector<Context*> contexts;      // [lock]
   Context* primary = nullptr;          // [lock] null until first retained
   int primary_references = 0;          // [lock]
   unsigned primary_flags = 0;          // [lock]
 
   Capacity memory;  // charged by every allocation on the device
-};
-  std::atomic<std::size_t> memory_peak{0};
 };
 
 struct HardwareQueue {
@@ -57,7 +56,6 @@ struct Context {
   std::vector<Stream*> streams;       // [lock] all, the default streams too
   std::vector<HardwareQueue> queues;  // [lock]
   unsigned next_queue = 0;            // [lock]
-  uint64_t next_sequence = 1;         // [lock] numbers the commands of the legacy stream and of blocking streams
   std::size_t limits[16] = {};
 };
 
@@ -72,8 +70,6 @@ struct Stream {
   HardwareQueue* queue = nullptr;
   StreamItem* head = nullptr;   // [lock] the oldest command that has not finished
   StreamItem* tail = nullptr;   // [lock]
-  uint64_t submitted = 0;       // [lock] commands so far
-  uint64_t completed = 0;       // [lock]
   Time last_end = Time::min();  // [lock] logical end of the last finished command
   bool destroyed = false;       // [lock] the handle is gone; released when the last command has finished
   Capture* capture = nullptr;   // [lock] set by the capture code

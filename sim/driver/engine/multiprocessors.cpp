@@ -1,0 +1,84 @@
+// Placement of thread blocks; see multiprocessors.h.
+#include "engine/multiprocessors.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace simgpu {
+namespace {
+
+constexpr uint32_t kWarp = 32;
+constexpr uint32_t kRegisterGranularity = 256;  // per warp
+constexpr uint32_t kSharedGranularity = 128;
+
+uint32_t round_to(uint32_t value, uint32_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+BlockNeeds BlockNeeds::of(uint32_t threads, uint32_t registers_per_thread, uint32_t shared_bytes) {
+  const uint32_t warps = std::max(1U, (threads + kWarp - 1) / kWarp);
+  return {warps * kWarp, warps * round_to(registers_per_thread * kWarp, kRegisterGranularity),
+          round_to(shared_bytes + kReservedSharedBytesPerBlock, kSharedGranularity)};
+}
+
+uint32_t resident_blocks(const BlockNeeds& needs) {
+  return std::min({kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / needs.threads,
+                   kRegistersPerMultiprocessor / std::max(1U, needs.registers),
+                   kSharedBytesPerMultiprocessor / std::max(1U, needs.shared_bytes)});
+}
+
+Multiprocessors::Multiprocessors(unsigned count) : all_(count) {}
+
+uint32_t Multiprocessors::fit(const Free& free, const BlockNeeds& needs) {
+  return std::min({free.blocks, free.threads / needs.threads, free.registers / std::max(1U, needs.registers),
+                   free.shared_bytes / std::max(1U, needs.shared_bytes)});
+}
+
+void Multiprocessors::take(Free& free, const BlockNeeds& needs, uint32_t blocks) {
+  free.threads -= needs.threads * blocks;
+  free.registers -= needs.registers * blocks;
+  free.shared_bytes -= needs.shared_bytes * blocks;
+  free.blocks -= blocks;
+}
+
+uint64_t Multiprocessors::room(const BlockNeeds& needs) const {
+  uint64_t room = 0;
+  for (const Free& free : all_) room += fit(free, needs);
+  return room;
+}
+
+Multiprocessors::Counts Multiprocessors::place(const BlockNeeds& needs, uint64_t blocks) {
+  Counts counts(all_.size(), 0);
+  std::vector<unsigned> order(all_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](unsigned a, unsigned b) { return all_[a].threads > all_[b].threads; });
+  // One block per multiprocessor and round, so that a small grid spreads out.
+  while (blocks > 0) {
+    const uint64_t before = blocks;
+    for (const unsigned index : order) {
+      if (blocks == 0) break;
+      if (fit(all_[index], needs) == 0) continue;
+      take(all_[index], needs, 1);
+      ++counts[index];
+      --blocks;
+    }
+    if (blocks == before) break;
+  }
+  return counts;
+}
+
+void Multiprocessors::release(const BlockNeeds& needs, const Counts& counts) {
+  for (std::size_t index = 0; index < all_.size(); ++index) {
+    if (counts[index] == 0) continue;
+    Free& free = all_[index];
+    free.threads += needs.threads * counts[index];
+    free.registers += needs.registers * counts[index];
+    free.shared_bytes += needs.shared_bytes * counts[index];
+    free.blocks += counts[index];
+  }
+}
+
+}  // namespace simgpu

@@ -1,0 +1,53 @@
+// The streaming multiprocessors of one device: what is free on each, where blocks can be placed.
+// Used by the scheduler under the engine's lock. Pure bookkeeping: no time, no kernels.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace simgpu {
+
+struct BlockNeeds {
+  uint32_t threads = 0;    // whole warps
+  uint32_t registers = 0;  // as the hardware allocates them
+  uint32_t shared_bytes = 0;
+
+  static BlockNeeds of(uint32_t threads, uint32_t registers_per_thread, uint32_t shared_bytes);
+};
+
+inline constexpr uint32_t kThreadsPerMultiprocessor = 2048;
+inline constexpr uint32_t kRegistersPerMultiprocessor = 65536;
+inline constexpr uint32_t kSharedBytesPerMultiprocessor = 228 * 1024;
+inline constexpr uint32_t kReservedSharedBytesPerBlock = 1024;
+inline constexpr uint32_t kBlocksPerMultiprocessor = 32;
+
+// Blocks of one kernel that can be resident on an empty multiprocessor at once; 0: it cannot run at all.
+uint32_t resident_blocks(const BlockNeeds& needs);
+
+class Multiprocessors {
+ public:
+  using Counts = std::vector<uint8_t>;  // blocks on each multiprocessor
+
+  explicit Multiprocessors(unsigned count);
+  unsigned count() const { return static_cast<unsigned>(all_.size()); }
+
+  // How many blocks fit now.
+  uint64_t room(const BlockNeeds& needs) const;
+  // Places that many blocks (they must fit), the emptiest multiprocessors first, and says where.
+  Counts place(const BlockNeeds& needs, uint64_t blocks);
+  void release(const BlockNeeds& needs, const Counts& counts);
+  uint32_t resident_threads(unsigned index) const { return kThreadsPerMultiprocessor - all_[index].threads; }
+
+ private:
+  struct Free {
+    uint32_t threads = kThreadsPerMultiprocessor;
+    uint32_t registers = kRegistersPerMultiprocessor;
+    uint32_t shared_bytes = kSharedBytesPerMultiprocessor;
+    uint32_t blocks = kBlocksPerMultiprocessor;
+  };
+  static uint32_t fit(const Free& free, const BlockNeeds& needs);
+  static void take(Free& free, const BlockNeeds& needs, uint32_t blocks);
+  std::vector<Free> all_;
+};
+
+}  // namespace simgpu

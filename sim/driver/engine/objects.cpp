@@ -1,0 +1,107 @@
+// Contexts, streams and events come and go here; see engine.h. Destroyed streams live on until their work is done.
+#include "engine/objects.h"
+
+#include <algorithm>
+
+#include "engine/capture_hooks.h"
+#include "engine/engine.h"
+#include "engine/scheduler.h"
+#include "engine/slab.h"
+#include "engine/workers.h"
+
+namespace simgpu {
+namespace {
+
+constexpr int kGreatestPriority = -5;
+
+void set_default_limits(Context& context) {
+  context.limits[CU_LIMIT_STACK_SIZE] = 1024;
+  context.limits[CU_LIMIT_PRINTF_FIFO_SIZE] = std::size_t{1} << 20;
+  context.limits[CU_LIMIT_MALLOC_HEAP_SIZE] = std::size_t{8} << 20;
+  context.limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
+  context.limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+  context.limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 128;
+}
+
+}  // namespace
+
+Device::Device(int number, std::size_t bytes) : ordinal(number), memory(bytes) {}
+Device::~Device() = default;
+
+Context* Engine::create_context(Device& device, unsigned flags, bool primary) {
+  Context* context = slab<Context>.create();
+  if (context == nullptr) return nullptr;
+  context->device = &device;
+  context->flags = flags;
+  context->is_primary = primary;
+  set_default_limits(*context);
+  {
+    Guard guard(lock_);
+    context->id = next_context_++;
+    context->queues.resize(settings_.connections);
+    device.contexts.push_back(context);
+    device.model->log.open(settings_.log_directory, device.ordinal, settings_.multiprocessors);
+    if (!thread_started_) thread_started_ = start_thread("simgpu", [this] { run(); });
+    leave(guard);
+  }
+  context->legacy = create_stream(*context, StreamKind::legacy, 0, 0);
+  return context;
+}
+
+void Engine::destroy_context(Context& context) {
+  if (!slab<Context>.retire(&context)) return;
+  Device& device = *context.device;
+  wait_for_idle_device(device, "cuCtxDestroy", Drain::all_work);
+  release_context_resources(context);
+  Guard guard(lock_);
+  scheduler_->advance(now());
+  std::erase(device.contexts, &context);
+  for (Stream* stream : context.streams) {
+    slab<Stream>.retire(stream);
+    if (stream->head == nullptr) slab<Stream>.release(stream);
+  }
+  leave(guard);
+  slab<Context>.release(&context);
+}
+
+Stream* Engine::create_stream(Context& context, StreamKind kind, unsigned flags, int priority) {
+  Stream* stream = slab<Stream>.create();
+  if (stream == nullptr) return nullptr;
+  stream->context = &context;
+  stream->kind = kind;
+  stream->flags = flags;
+  stream->priority = std::clamp(priority, kGreatestPriority, 0);
+  const std::scoped_lock guard(lock_);
+  stream->id = next_stream_++;
+  stream->queue = &context.queues[context.next_queue++ % context.queues.size()];
+  context.streams.push_back(stream);
+  return stream;
+}
+
+void Engine::destroy_stream(Stream& stream) {
+  if (!slab<Stream>.retire(&stream)) return;
+  Guard guard(lock_);
+  stream.destroyed = true;
+  if (stream.head == nullptr) {
+    std::erase(stream.context->streams, &stream);
+    slab<Stream>.release(&stream);
+  }
+  leave(guard);
+}
+
+Event* Engine::create_event(Context& context, unsigned flags) {
+  Event* event = slab<Event>.create();
+  if (event == nullptr) return nullptr;
+  event->context = &context;
+  event->flags = flags;
+  return event;
+}
+
+void Engine::destroy_event(Event& event) {
+  if (!slab<Event>.retire(&event)) return;
+  const std::scoped_lock guard(lock_);
+  if (event.last != nullptr) scheduler_->release(event.last);
+  slab<Event>.release(&event);
+}
+
+}  // namespace simgpu

@@ -1,0 +1,254 @@
+// Timers, hardware queues and streams; see scheduler.h.
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/slab.h"
+
+namespace simgpu {
+namespace {
+
+constexpr Duration kShortestPoll = std::chrono::microseconds(20);
+
+// Markers, events and memory operations follow the work before them at once; anything larger after the dependency gap.
+bool needs_gap(const Command& command) {
+  return std::holds_alternative<KernelCommand>(command) || std::holds_alternative<CopyCommand>(command) ||
+         std::holds_alternative<SetCommand>(command) || std::holds_alternative<GraphCommand>(command) ||
+         std::holds_alternative<HostCommand>(command);
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const Settings& settings, std::vector<std::unique_ptr<Device>>& devices, std::mutex& lock,
+                     std::function<void(std::unique_lock<std::mutex>&)> settle)
+    : settings_(settings),
+      devices_(devices),
+      lock_(lock),
+      settle_(std::move(settle)),
+      poll_period_(kShortestPoll),
+      random_(settings.seed) {}
+
+void Scheduler::add_timer(Time at, TimerKind kind, Device* device, void* object, uint32_t index) {
+  const auto later = [](const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; };
+  timers_.push_back({std::max(at, clock_), ++timer_count_, kind, index, device, object});
+  std::push_heap(timers_.begin(), timers_.end(), later);
+}
+
+Time Scheduler::next_event() const {
+  Time next = timers_.empty() ? Time::max() : timers_.front().at;
+  for (const Kernel* kernel : spinning_) {
+    if (!kernel->finish_known && !kernel->stepping) next = std::min(next, kernel->next_step);
+  }
+  return next;
+}
+
+void Scheduler::advance(Time until) {
+  const auto later = [](const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; };
+  while (!timers_.empty() && timers_.front().at <= until) {
+    const Timer timer = timers_.front();
+    std::pop_heap(timers_.begin(), timers_.end(), later);
+    timers_.pop_back();
+    clock_ = timer.at;
+    handle(timer);
+    issue_all();
+    if (poisoned_ != nullptr) apply_poison();
+  }
+}
+
+void Scheduler::handle(const Timer& timer) {
+  switch (timer.kind) {
+    case TimerKind::poke:
+      if (auto* queue = static_cast<HardwareQueue*>(timer.object); queue->poke_at == timer.at)
+        queue->poke_at = Time::max();
+      break;
+    case TimerKind::poll_memory:
+      polling_ = false;
+      break;
+    case TimerKind::start_node:
+      start_node(static_cast<GraphRun*>(timer.object), timer.index);
+      break;
+    case TimerKind::cohort_end:
+      end_cohort(static_cast<Cohort*>(timer.object));
+      break;
+    case TimerKind::kernel_end:
+      end_kernel(static_cast<Kernel*>(timer.object));
+      break;
+    case TimerKind::effect_end: {
+      auto* kernel = static_cast<Kernel*>(timer.object);
+      kernel->effect_pending = false;
+      if (Cohort* held = std::exchange(kernel->held, nullptr)) end_cohort(held);
+      break;
+    }
+    case TimerKind::transfer_end: {
+      auto* transfer = static_cast<Transfer*>(timer.object);
+      transfer->time_over = true;
+      if (!transfer->effect_pending) end_transfer(transfer);
+      break;
+    }
+    case TimerKind::transfer_done: {
+      auto* transfer = static_cast<Transfer*>(timer.object);
+      transfer->effect_pending = false;
+      if (transfer->time_over) end_transfer(transfer);
+      break;
+    }
+    case TimerKind::host_end: {
+      auto* call = static_cast<HostCall*>(timer.object);
+      std::erase(host_calls_, call);
+      finish(call->owner, clock_);
+      delete call;
+      break;
+    }
+  }
+}
+
+void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
+  StreamItem* item = take_item();
+  item->stream = &stream;
+  item->number = ++last_number_;
+  item->arrival = arrival;
+  item->command = std::move(command);
+  if (auto* record = std::get_if<RecordCommand>(&item->command)) {
+    if (record->event->last != nullptr) release(record->event->last);
+    record->event->last = new_record();
+    record->record = record->event->last;
+    ++record->record->references;
+  } else if (auto* wait = std::get_if<WaitCommand>(&item->command)) {
+    wait->record = wait->event->last;
+    if (wait->record != nullptr) ++wait->record->references;
+  } else if (stream.context->device->model->log.enabled() && needs_gap(item->command)) {
+    item->thread = current_thread(arrival);
+  }
+
+  (stream.tail == nullptr ? stream.head : stream.tail->next_in_stream) = item;
+  stream.tail = item;
+  HardwareQueue& queue = *stream.queue;
+  (queue.tail == nullptr ? queue.head : queue.tail->next_in_queue) = item;
+  queue.tail = item;
+  // Behind other commands there is nothing to do: what ends before it will look at it.
+  if (queue.head == item && stream.head == item) {
+    const Time ready = arrival + settings_.launch_latency;
+    queue.poke_at = ready;
+    add_timer(ready, TimerKind::poke, stream.context->device, &queue);
+  }
+}
+
+void Scheduler::issue_all() {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const auto& device : devices_) {
+      for (Context* context : device->contexts) {
+        for (HardwareQueue& queue : context->queues) {
+          while (issue_head(queue)) progress = true;
+        }
+      }
+      if (retry_blocked_nodes()) progress = true;
+      if (place_blocks(*device)) progress = true;
+    }
+  }
+}
+
+bool Scheduler::default_stream_allows(const StreamItem& item) {
+  const Stream& stream = *item.stream;
+  const Context& context = *stream.context;
+  if (stream.blocking()) return context.legacy->head == nullptr || context.legacy->head->number > item.number;
+  if (stream.kind != StreamKind::legacy) return true;
+  return std::none_of(context.streams.begin(), context.streams.end(), [&](const Stream* other) {
+    return other->blocking() && other->head != nullptr && other->head->number < item.number;
+  });
+}
+
+bool Scheduler::issue_head(HardwareQueue& queue) {
+  StreamItem* item = queue.head;
+  if (item == nullptr || item->issued || poisoned_ != nullptr) return false;
+  Stream& stream = *item->stream;
+  if (stream.head != item || !default_stream_allows(*item)) return false;
+
+  Time ready = item->arrival + settings_.launch_latency;
+  if (needs_gap(item->command)) ready = std::max(ready, stream.last_end + settings_.dependency_gap);
+  if (ready > clock_) {
+    if (queue.poke_at == ready) return false;
+    queue.poke_at = ready;
+    add_timer(ready, TimerKind::poke, stream.context->device, &queue);
+    return false;
+  }
+  const Owner owner{item};
+  if (!satisfied(owner, item->command)) return false;
+  item->issued = true;
+  // Thread blocks that wait for room keep the queue's head: it is given up when the first of them starts.
+  const auto* copy = std::get_if<CopyCommand>(&item->command);
+  const bool blocks = std::holds_alternative<KernelCommand>(item->command) ||
+                      std::holds_alternative<SetCommand>(item->command) ||
+                      (copy != nullptr && copy->kind == CopyKind::device_to_device);
+  if (!blocks) pop(queue);
+  execute(owner, item->command);
+  return true;
+}
+
+void Scheduler::pop(HardwareQueue& queue) {
+  StreamItem* item = queue.head;
+  queue.head = item->next_in_queue;
+  if (queue.head == nullptr) queue.tail = nullptr;
+}
+
+void Scheduler::finish(const Owner& owner, Time at) {
+  if (owner.run != nullptr) {
+    finish_node(owner.run, owner.node, at);
+  } else {
+    finish_item(owner.item, at);
+  }
+}
+
+void Scheduler::finish_item(StreamItem* item, Time at) {
+  Stream& stream = *item->stream;
+  stream.last_end = at;
+  stream.head = item->next_in_stream;
+  if (stream.head == nullptr) stream.tail = nullptr;
+  recycle(item);
+  if (stream.destroyed && stream.head == nullptr) {
+    std::erase(stream.context->streams, &stream);
+    slab<Stream>.release(&stream);
+  }
+}
+
+StreamItem* Scheduler::take_item() {
+  if (free_items_ == nullptr) return new StreamItem;
+  StreamItem* item = free_items_;
+  free_items_ = item->next_in_queue;
+  item->next_in_queue = nullptr;
+  return item;
+}
+
+void Scheduler::recycle(StreamItem* item) {
+  item->command = EmptyCommand{};
+  item->next_in_stream = nullptr;
+  item->issued = false;
+  item->thread = 0;
+  item->next_in_queue = free_items_;
+  free_items_ = item;
+}
+
+EventRecord* Scheduler::new_record() {
+  EventRecord* record = free_records_;
+  if (record == nullptr) {
+    record = new EventRecord;
+  } else {
+    free_records_ = record->next_free;
+  }
+  record->done = false;
+  record->references = 1;
+  return record;
+}
+
+void Scheduler::release(EventRecord* record) {
+  if (--record->references > 0) return;
+  record->next_free = free_records_;
+  free_records_ = record;
+}
+
+void Scheduler::stop_workers() {
+  effects_.stop();
+  calls_.stop();
+}
+
+}  // namespace simgpu

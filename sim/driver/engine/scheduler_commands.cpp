@@ -1,0 +1,282 @@
+// What each command does when its turn has come, and the running of graphs; see scheduler.h.
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "engine/scheduler.h"
+
+namespace simgpu {
+namespace {
+
+constexpr Duration kShortestPoll = std::chrono::microseconds(20);
+constexpr Duration kLongestPoll = std::chrono::microseconds(200);
+constexpr std::size_t kInlineCopyBytes = 64 * 1024;
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+template <class Word>
+bool compare(void* address, uint64_t wanted, uint8_t comparison) {
+  const Word word = std::atomic_ref<Word>(*static_cast<Word*>(address)).load(std::memory_order_acquire);
+  const Word value = static_cast<Word>(wanted);
+  switch (comparison) {
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return word == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (word & value) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR:
+      return static_cast<Word>(~(word | value)) != 0;
+    default:
+      return static_cast<std::make_signed_t<Word>>(word - value) >= 0;
+  }
+}
+
+const char* name_of(CopyKind kind) {
+  switch (kind) {
+    case CopyKind::host_to_device:
+      return "h2d";
+    case CopyKind::device_to_host:
+      return "d2h";
+    case CopyKind::device_to_device:
+      return "d2d";
+    case CopyKind::host_to_host:
+      return "h2h";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool Scheduler::satisfied(const MemoryOperation& operation) const {
+  if (operation.kind != MemoryOperation::Kind::wait) return true;
+  return operation.bytes == 8 ? compare<uint64_t>(operation.address, operation.value, operation.comparison)
+                              : compare<uint32_t>(operation.address, operation.value, operation.comparison);
+}
+
+bool Scheduler::satisfied(const Owner& owner, const Command& command) {
+  if (const auto* wait = std::get_if<WaitCommand>(&command)) {
+    const EventRecord* record = owner.run == nullptr ? wait->record : wait->event->last;
+    return record == nullptr || record->done;
+  }
+  bool holds = true;
+  if (const auto* operation = std::get_if<MemoryOperation>(&command)) {
+    holds = satisfied(*operation);
+  } else if (const auto* batch = std::get_if<MemoryBatch>(&command)) {
+    holds = std::all_of(batch->operations->begin(), batch->operations->end(),
+                        [this](const MemoryOperation& each) { return satisfied(each); });
+  }
+  if (holds) {
+    poll_period_ = kShortestPoll;
+  } else if (!polling_) {
+    // The word may be written by anybody, without a call: it is looked at from time to time, less and less often.
+    polling_ = true;
+    poll_period_ = std::min(poll_period_ + poll_period_ / 4, kLongestPoll);
+    add_timer(std::max(clock_, now()) + poll_period_, TimerKind::poll_memory, nullptr, nullptr);
+  }
+  return holds;
+}
+
+void Scheduler::execute(const Owner& owner, const Command& command) {
+  std::visit(Overloaded{
+                 [&](const EmptyCommand&) { finish(owner, clock_); },
+                 [&](const KernelCommand& kernel) { begin_kernel(owner, kernel); },
+                 [&](const CopyCommand& copy) {
+                   if (copy.kind == CopyKind::device_to_device) {
+                     begin_block_copy(owner, copy.box, nullptr);
+                   } else {
+                     begin_transfer(owner, copy);
+                   }
+                 },
+                 [&](const SetCommand& set) { begin_block_copy(owner, nullptr, set.box); },
+                 [&](const HostCommand& host) { call_host(owner, host); },
+                 [&](const RecordCommand& record) { complete_record(owner, record); },
+                 [&](const WaitCommand& wait) {
+                   if (owner.run == nullptr && wait.record != nullptr) release(wait.record);
+                   finish(owner, clock_);
+                 },
+                 [&](const MemoryOperation& operation) {
+                   execute_memory(operation);
+                   finish(owner, clock_);
+                 },
+                 [&](const MemoryBatch& batch) {
+                   for (const MemoryOperation& operation : *batch.operations) execute_memory(operation);
+                   finish(owner, clock_);
+                 },
+                 [&](const GraphCommand& graph) { begin_graph(owner, graph); },
+                 [&](const ActionCommand& action) {
+                   (*action.action)();
+                   finish(owner, clock_);
+                 },
+             },
+             command);
+}
+
+void Scheduler::execute_memory(const MemoryOperation& operation) const {
+  if (operation.kind != MemoryOperation::Kind::write) return;
+  if (operation.bytes == 8) {
+    std::atomic_ref<uint64_t>(*static_cast<uint64_t*>(operation.address))
+        .store(operation.value, std::memory_order_release);
+  } else {
+    std::atomic_ref<uint32_t>(*static_cast<uint32_t*>(operation.address))
+        .store(static_cast<uint32_t>(operation.value), std::memory_order_release);
+  }
+}
+
+void Scheduler::complete_record(const Owner& owner, const RecordCommand& command) {
+  EventRecord* record = command.record;
+  if (owner.run != nullptr) {
+    record = new_record();
+    if (command.event->last != nullptr) release(command.event->last);
+    command.event->last = record;
+    ++record->references;
+  }
+  record->done = true;
+  record->at = clock_;
+  release(record);
+  finish(owner, clock_);
+}
+
+void Scheduler::call_host(const Owner& owner, const HostCommand& command) {
+  auto* call = new HostCall{owner, owner.stream().context->device};
+  host_calls_.push_back(call);
+  calls_.post([this, call, command] {
+    if (command.callback != nullptr) {
+      command.callback(command.stream, CUDA_SUCCESS, command.user_data);
+    } else {
+      command.function(command.user_data);
+    }
+    std::unique_lock guard(lock_);
+    if (call->dropped) {
+      delete call;
+      return;
+    }
+    const Time at = now();
+    add_timer(at, TimerKind::host_end, call->device, call);
+    advance(at);
+    settle_(guard);
+  });
+}
+
+void Scheduler::begin_transfer(const Owner& owner, const CopyCommand& command) {
+  auto* transfer = new Transfer;
+  transfer->owner = owner;
+  transfer->device = owner.stream().context->device;
+  transfer->kind = command.kind;
+  transfer->box = command.box;
+  DeviceModel& model = *transfer->device->model;
+  CopyEngine& copies = command.kind == CopyKind::host_to_device ? model.upload : model.download;
+  copies.waiting.push_back(transfer);
+  start_transfer(copies);
+}
+
+void Scheduler::start_transfer(CopyEngine& copies) {
+  if (copies.active != nullptr || copies.waiting.empty()) return;
+  Transfer* transfer = copies.waiting.front();
+  copies.waiting.pop_front();
+  copies.active = transfer;
+  transfer->start = clock_;
+  const double seconds = static_cast<double>(transfer->box->bytes()) / settings_.host_bandwidth;
+  const Time end = clock_ + settings_.copy_latency + scaled(seconds);
+  if (transfer->box->bytes() <= kInlineCopyBytes) {
+    transfer->box->execute();
+  } else {
+    transfer->effect_pending = true;
+    effects_.post([this, transfer] {
+      transfer->box->execute();
+      std::unique_lock guard(lock_);
+      if (transfer->dropped) {
+        delete transfer;
+        return;
+      }
+      const Time at = now();
+      add_timer(at, TimerKind::transfer_done, transfer->device, transfer);
+      advance(at);
+      settle_(guard);
+    });
+  }
+  add_timer(end, TimerKind::transfer_end, transfer->device, transfer);
+}
+
+void Scheduler::end_transfer(Transfer* transfer) {
+  DeviceModel& model = *transfer->device->model;
+  if (model.log.enabled()) {
+    Record record("copy");
+    record.add("kind", name_of(transfer->kind)).add("bytes", uint64_t{transfer->box->bytes()});
+    record.add("stream", transfer->owner.stream().id).add("launched", transfer->owner.item->arrival);
+    record.add("start", transfer->start).add("end", clock_);
+    record.add("thread", thread_name(transfer->owner.item->thread));
+    model.log.add(record.text());
+  }
+  CopyEngine& copies = model.upload.active == transfer ? model.upload : model.download;
+  copies.active = nullptr;
+  start_transfer(copies);
+  finish(transfer->owner, clock_);
+  delete transfer;
+}
+
+void Scheduler::begin_graph(const Owner& owner, const GraphCommand& command) {
+  const GraphProgram& program = *command.program;
+  if (program.nodes.empty()) {
+    finish(owner, clock_);
+    return;
+  }
+  auto* run = new GraphRun;
+  run->item = owner.item;
+  run->program = command.program;
+  run->unfinished = program.nodes.size();
+  runs_.push_back(run);
+  Device* device = owner.stream().context->device;
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    run->waiting.push_back(program.nodes[node].dependencies);
+    if (program.nodes[node].dependencies == 0) add_timer(clock_, TimerKind::start_node, device, run, node);
+  }
+}
+
+void Scheduler::start_node(GraphRun* run, uint32_t node) {
+  const Command& command = run->program->nodes[node].command;
+  const Owner owner{run->item, run, node};
+  if (satisfied(owner, command)) {
+    execute(owner, command);
+  } else {
+    blocked_nodes_.push_back({owner, owner.stream().context->device});
+  }
+}
+
+void Scheduler::finish_node(GraphRun* run, uint32_t node, Time at) {
+  const GraphProgram& program = *run->program;
+  Device* device = run->item->stream->context->device;
+  for (const uint32_t successor : program.nodes[node].successors) {
+    if (--run->waiting[successor] > 0) continue;
+    const Command& command = program.nodes[successor].command;
+    const bool marker =
+        std::holds_alternative<EmptyCommand>(command) || std::holds_alternative<RecordCommand>(command) ||
+        std::holds_alternative<MemoryOperation>(command) || std::holds_alternative<MemoryBatch>(command);
+    add_timer(marker ? at : at + settings_.dependency_gap, TimerKind::start_node, device, run, successor);
+  }
+  if (--run->unfinished > 0) return;
+  std::erase(runs_, run);
+  finish_item(run->item, at);
+  delete run;
+}
+
+bool Scheduler::retry_blocked_nodes() {
+  bool progress = false;
+  for (std::size_t index = 0; index < blocked_nodes_.size();) {
+    const Owner owner = blocked_nodes_[index].owner;
+    const Command& command = owner.run->program->nodes[owner.node].command;
+    if (!satisfied(owner, command)) {
+      ++index;
+      continue;
+    }
+    blocked_nodes_.erase(blocked_nodes_.begin() + static_cast<std::ptrdiff_t>(index));
+    execute(owner, command);
+    progress = true;
+  }
+  return progress;
+}
+
+}  // namespace simgpu

@@ -1,0 +1,37 @@
+// Threads that do the host-side work of the simulated GPU: effects of kernels and copies ("simgpu-work"), and the
+// application's host functions, one at a time and in order ("simgpu-call"). Started at first use, never joined: they
+// end with the process. Jobs are posted under the engine's lock and run without it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+namespace simgpu {
+
+class Workers {
+ public:
+  Workers(const char* name, unsigned threads) : name_(name), wanted_(threads) {}
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  void post(std::function<void()> job);
+  // Jobs that have not begun are dropped, none begins any more. For the end of the process.
+  void stop();
+
+ private:
+  void run();
+  const char* const name_;
+  const unsigned wanted_;
+  unsigned started_ = 0;
+  bool stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> jobs_;
+};
+
+// A detached thread with that name and with all signals blocked. False when there are no more threads to be had.
+bool start_thread(const char* name, std::function<void()> body);
+
+}  // namespace simgpu
