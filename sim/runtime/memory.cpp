@@ -83,7 +83,7 @@ cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
 }
 
 cudaError_t cudaMallocHost(void** pointer, size_t size) {
-  return allocate(pointer, size, [&](const Driver& driver) { return driver.cuMemAllocHost(pointer, size); });
+  return allocate(pointer, size, [&](const Driver& driver) { return driver.cuMemHostAlloc(pointer, size, 0); });
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
