@@ -151,6 +151,64 @@ std::vector<Case> cases() {
   return all;
 }
 
+// Without a collective nothing marks the iteration: the rhythm takes one repeat more, and the steady state may be taken
+// for it before, at most once. Bubbles do not depend on it.
+TEST(PipelinesWithoutCollective, TheIterationIsFoundAfterThreeRepeats) {
+  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b})
+    for (const int stages : {2, 3, 4, 8})
+      for (const int microbatches : {8, 16, 50}) {
+        PipelineOptions o;
+        o.schedule = schedule;
+        o.stages = stages;
+        o.microbatches = microbatches;
+        o.all_reduce = false;
+        const std::vector<Timeline> ranks = simulate(o);
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+          SCOPED_TRACE(std::to_string(static_cast<int>(schedule)) + " p" + std::to_string(stages) + " m" +
+                       std::to_string(microbatches) + " rank " + std::to_string(rank));
+          const Seen seen = observe(ranks[rank]);
+          expect_bubbles(ranks[rank], seen);
+          ASSERT_FALSE(seen.rhythm.empty());
+          EXPECT_EQ(seen.rhythm.back().period, ranks[rank].groups_per_iteration);
+          EXPECT_LE(seen.rhythm.back().time, end_of(ranks[rank], 4));
+          for (const Iteration& iteration : seen.iterations)
+            EXPECT_EQ(iteration.groups, ranks[rank].groups_per_iteration);
+        }
+      }
+}
+
+TEST(PipelinesChange, OtherNumberOfMicrobatchesGetsNoOldForecast) {
+  // Two runs one after the other, the second with fewer microbatches.
+  PipelineOptions o;
+  o.microbatches = 8;
+  std::vector<Timeline> first = simulate(o);
+  o.microbatches = 5;
+  const std::vector<Timeline> second = simulate(o);
+  for (std::size_t rank = 0; rank < first.size(); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    Timeline& both = first[rank];
+    const Duration later = both.events.back().time.time_since_epoch();
+    const GroupId more = 1000;
+    for (Event e : second[rank].events) {
+      e.time += later;
+      if (e.group != 0) e.group += more;
+      if (e.ticket != 0) e.ticket += 10000;
+      if (e.done_ticket != 0) e.done_ticket += 10000;
+      both.events.push_back(e);
+    }
+    const Seen seen = observe(both);
+    EXPECT_EQ(seen.anomalies, 0u);
+    EXPECT_EQ(seen.rhythm.back().period, second[rank].groups_per_iteration);
+    std::size_t with_forecast = 0;
+    for (const Bubble& b : seen.bubbles) {
+      if (b.group <= more || !b.forecast) continue;
+      ++with_forecast;
+      EXPECT_EQ(b.forecast->low, b.closed - b.opened) << "bubble " << b.id << " of group " << b.group;
+    }
+    EXPECT_GT(with_forecast, second[rank].bubbles.size() / 3);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Pipelines, ::testing::ValuesIn(cases()), name_of_case);
 
 }  // namespace

@@ -1,0 +1,66 @@
+// Events without sense: the detector must neither fail nor contradict itself, whatever arrives.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "detector/detector.h"
+
+namespace weft {
+namespace {
+
+class RandomEvents : public ::testing::TestWithParam<unsigned> {};
+
+Event random_event(std::minstd_rand& random, TimePoint time, GroupId newest) {
+  Event e{};
+  e.time = time;
+  e.kind = static_cast<EventKind>(random() % 16);
+  // An open capture would keep everything quiet for most of the time.
+  if (e.kind == EventKind::capture_begun && random() % 8 != 0) e.kind = EventKind::capture_ended;
+  e.stream = static_cast<StreamId>(random() % 4);
+  e.communicator = static_cast<CommunicatorId>(random() % 4);
+  e.group = e.kind == EventKind::group_issued ? newest : newest - std::min<GroupId>(newest, random() % 12);
+  e.ticket = static_cast<Ticket>(1 + random() % 4);
+  e.done_ticket = static_cast<Ticket>(random() % 8);
+  e.summary.signature = random() % 3;
+  e.summary.sends = static_cast<std::uint16_t>(random() % 2);
+  e.summary.receives = static_cast<std::uint16_t>(random() % 2);
+  e.summary.collectives = static_cast<std::uint16_t>(random() % 2);
+  return e;
+}
+
+TEST_P(RandomEvents, BubblesOpenAndCloseInTurn) {
+  std::minstd_rand random(GetParam());
+  Detector detector;
+  TimePoint time{Duration{1000}};
+  GroupId newest = 0;
+  std::uint64_t open = 0, last = 0;
+  std::size_t bubbles = 0;
+  for (int i = 0; i < 100000; ++i) {
+    // Times of two sources may cross a little.
+    time += Duration{static_cast<std::int64_t>(random() % 50)};
+    Event event = random_event(random, time - Duration{static_cast<std::int64_t>(random() % 100)}, newest + 1);
+    if (event.kind == EventKind::group_issued) ++newest;
+    detector.observe(event);
+    if (random() % 3 == 0) continue;
+    for (const Finding& f : detector.take_findings()) {
+      if (f.kind == FindingKind::bubble_opened) {
+        ASSERT_EQ(open, 0u);
+        ASSERT_GT(f.bubble.id, last);
+        open = last = f.bubble.id;
+      }
+      if (f.kind != FindingKind::bubble_closed) continue;
+      ASSERT_EQ(f.bubble.id, open);
+      ASSERT_GE(f.bubble.closed, f.bubble.opened);
+      open = 0;
+      ++bubbles;
+    }
+    ASSERT_EQ(detector.open_bubble().has_value(), open != 0);
+  }
+  EXPECT_GT(bubbles, 100u);
+  EXPECT_GT(detector.dropped(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomEvents, ::testing::Range(1u, 9u));
+
+}  // namespace
+}  // namespace weft
