@@ -24,9 +24,10 @@ __attribute__((destructor)) void note_unloading() {
   unloading.store(true, std::memory_order_relaxed);
 }
 
-// Errors after which the context is lost: cudaGetLastError does not clear them.
+// Errors after which nothing works in this process any more: cudaGetLastError does not clear them.
 bool is_sticky(cudaError_t error) {
   switch (error) {
+    case cudaErrorInsufficientDriver:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorIllegalAddress:
