@@ -1,8 +1,6 @@
 // What the code that nvcc generates calls: registration of fat binaries before main, launch configuration and launch of
 // <<<>>>, unregistration at exit. The prototypes are those of the toolkit's crt/host_runtime.h and
 // crt/device_functions.h.
-#include <vector>
-
 #include "binaries.h"
 #include "context.h"
 #include "launch.h"
@@ -16,11 +14,11 @@ struct Configuration {
   cudaStream_t stream;
 };
 
-// <<<>>> pushes, evaluates the arguments, which may contain another launch, and pops in the stub.
-std::vector<Configuration>& configurations() {
-  thread_local std::vector<Configuration> stack;
-  return stack;
-}
+// <<<>>> pushes, evaluates the arguments, which may contain another launch, and pops in the stub. Trivially
+// destructible, because static destructors may still launch.
+constexpr unsigned max_depth = 32;
+thread_local Configuration configurations[max_depth];
+thread_local unsigned depth = 0;
 
 simgpu::Binary* binary(void** handle) {
   return reinterpret_cast<simgpu::Binary*>(handle);
@@ -59,17 +57,20 @@ char __cudaInitModule(void** handle) {
          }) == cudaSuccess;
 }
 
+// Anything but 0 makes the generated code skip the launch.
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream) {
-  configurations().push_back({grid, block, shared_bytes, stream});
+  if (depth == max_depth) {
+    return static_cast<unsigned>(simgpu::remember(cudaErrorInvalidConfiguration));
+  }
+  configurations[depth++] = {grid, block, shared_bytes, stream};
   return 0;
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_bytes, void* stream) {
-  if (configurations().empty()) {
+  if (depth == 0) {
     return simgpu::remember(cudaErrorMissingConfiguration);
   }
-  const Configuration top = configurations().back();
-  configurations().pop_back();
+  const Configuration& top = configurations[--depth];
   *grid = top.grid;
   *block = top.block;
   *shared_bytes = top.shared_bytes;
