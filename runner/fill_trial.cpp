@@ -99,7 +99,7 @@ void start(Spawn& spawn, int write_end) {
         ::clone(&spawn_and_leave, static_cast<char*>(stack) + spawner_stack, CLONE_VM | CLONE_VFORK, &spawn);
     if (spawner < 0) spawn.error = errno;
     if (spawner > 0)
-      while (::waitpid(spawner, nullptr, __WCLONE) < 0 && errno == EINTR) {
+      while (::waitpid(spawner, nullptr, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
       }
     ::munmap(stack, spawner_stack);
   }

@@ -7,7 +7,9 @@
 
 #if defined(BAD_NO_SYMBOL)
 int not_a_fill_job(void);
-__attribute__((visibility("default"))) int not_a_fill_job(void) { return 0; }
+__attribute__((visibility("default"))) int not_a_fill_job(void) {
+  return 0;
+}
 #else
 
 static int init(const weft_fill_host* host, const char* args, weft_fill_job** job) {
@@ -58,11 +60,22 @@ static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
   *correct = unit == 1 ? 0 : 42;
   return 0;
 }
-static void destroy(weft_fill_job* job) { (void)job; }
+static void destroy(weft_fill_job* job) {
+  (void)job;
+}
 
 __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
-  static weft_fill_functions functions = {sizeof(weft_fill_functions), WEFT_FILL_ABI_VERSION, 0, "bad", init, record_unit,
-                                          begin_unit, end_unit, NULL, NULL, destroy};
+  static weft_fill_functions functions = {sizeof(weft_fill_functions),
+                                          WEFT_FILL_ABI_VERSION,
+                                          0,
+                                          "bad",
+                                          init,
+                                          record_unit,
+                                          begin_unit,
+                                          end_unit,
+                                          NULL,
+                                          NULL,
+                                          destroy};
 #if defined(BAD_VERSION)
   functions.abi_version = 7;
 #elif defined(BAD_SIZE)

@@ -1,0 +1,243 @@
+// The core on the simulated driver: what a training process is promised, held against the simulator's own log.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/runner/simulated_job.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::SimulatedJob;
+using testing::Variables;
+
+std::string copy_job(const std::string& arguments) {
+  return std::string(WEFT_TEST_JOBS) + "/copy_job.so:" + arguments;
+}
+std::string bad_job(const std::string& way) {
+  return std::string(WEFT_TEST_JOBS) + "/bad_" + way + ".so";
+}
+
+nlohmann::json record_of(const std::vector<nlohmann::json>& records, const std::string& type) {
+  for (const auto& record : records)
+    if (record.value("type", "") == type) return record;
+  return {};
+}
+
+std::size_t count_of(const std::vector<nlohmann::json>& records, const std::string& type) {
+  return static_cast<std::size_t>(std::count_if(
+      records.begin(), records.end(), [&](const nlohmann::json& record) { return record.value("type", "") == type; }));
+}
+
+void train(SimulatedJob& job, int microbatches = 36) {
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) job.microbatch(6ms);
+  job.wait_for_gpu();
+}
+
+TEST(CoreOnSimulator, Observes) {
+  SimulatedJob job(Variables{{"WEFT", "observe"}});
+  const std::string hello = job.open();
+  EXPECT_EQ(std::count(hello.begin(), hello.end(), '\n'), 1) << hello;
+  train(job);
+  const std::string end = job.close();
+  EXPECT_TRUE(end.starts_with("weft: rank 0")) << end;
+  EXPECT_LE(std::count(end.begin(), end.end(), '\n'), 12) << end;
+  const auto trace = job.trace();
+  ASSERT_FALSE(trace.empty());
+  EXPECT_GE(count_of(trace, "bubble"), 30U);
+  EXPECT_GE(count_of(trace, "iteration"), 6U);
+  EXPECT_EQ(count_of(trace, "communicator"), 2U);
+  EXPECT_EQ(count_of(trace, "summary"), 1U);
+  EXPECT_TRUE(job.log("weft").empty());
+  EXPECT_FALSE(job.turned_off);
+}
+
+// Slices of the fill stream by the time they were launched, with their last end.
+std::map<std::int64_t, std::int64_t> slices_in(const std::vector<nlohmann::json>& log) {
+  std::map<std::int64_t, std::int64_t> ends;
+  for (const auto& record : log) {
+    if (!record.contains("launched")) continue;
+    std::int64_t& end = ends[record["launched"].get<std::int64_t>()];
+    end = std::max(end, record["end"].get<std::int64_t>());
+  }
+  return ends;
+}
+
+std::size_t most_in_flight(const std::map<std::int64_t, std::int64_t>& slices) {
+  std::size_t most = 0;
+  for (const auto& [launched, end] : slices)
+    most = std::max(most, static_cast<std::size_t>(std::count_if(slices.begin(), slices.end(), [&](const auto& other) {
+                      return other.first <= launched && other.second > launched;
+                    })));
+  return most;
+}
+
+TEST(CoreOnSimulator, FillsWithoutBeingNoticed) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,262144")}});
+  const std::string hello = job.open();
+  EXPECT_EQ(std::count(hello.begin(), hello.end(), '\n'), 1) << hello;
+  train(job, 60);
+  job.close();
+
+  const auto trace = job.trace();
+  const auto summary = record_of(trace, "summary");
+  EXPECT_GT(summary.value("slices", 0), 20) << summary;
+  EXPECT_GT(summary.value("fill_units", 0), 1) << summary;
+  EXPECT_EQ(summary.value("fill_units_wrong", -1), 0) << summary;
+  EXPECT_EQ(summary.value("filling_stopped", true), false) << summary;
+
+  const auto ours = job.log("weft-dispatch");
+  EXPECT_EQ(count_of(ours, "hazard"), 0U);
+  const auto slices = slices_in(ours);
+  EXPECT_EQ(slices.size(), summary.value("slices", std::size_t{0}));
+  EXPECT_LE(most_in_flight(slices), 2U);
+}
+
+int launches_left = 0;
+decltype(&::cuGraphLaunch) real_graph_launch = nullptr;
+CUresult failing_graph_launch(CUgraphExec graph, CUstream stream) {
+  return launches_left-- > 0 ? real_graph_launch(graph, stream) : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+TEST(CoreOnSimulator, AnErrorTurnsFillingOffOnceAndTheMainJobGoesOn) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,262144")}});
+  real_graph_launch = job.function<decltype(&::cuGraphLaunch)>("cuGraphLaunch");
+  launches_left = 1 << 30;
+  SimulatedJob::replaced["cuGraphLaunch"] = reinterpret_cast<void*>(&failing_graph_launch);
+  job.open();
+  launches_left = 5;
+  ::testing::internal::CaptureStderr();
+  train(job, 60);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said,
+            "weft: rank 0: filling is off for the rest of this run: launching a slice failed with "
+            "CUDA_ERROR_ILLEGAL_ADDRESS\n");
+  job.close();
+  const auto trace = job.trace();
+  EXPECT_EQ(record_of(trace, "anomaly").value("stops_filling", false), true);
+  const auto summary = record_of(trace, "summary");
+  EXPECT_EQ(summary.value("filling_stopped", false), true) << summary;
+  EXPECT_GE(summary.value("bubbles", 0), 50) << summary;
+}
+
+std::size_t free_memory(SimulatedJob& job) {
+  std::size_t free = 0, total = 0;
+  EXPECT_EQ(job.function<decltype(&::cuMemGetInfo_v2)>("cuMemGetInfo_v2")(&free, &total), CUDA_SUCCESS);
+  return free;
+}
+
+TEST(CoreOnSimulator, GivesItsMemoryBackWhenItIsNeeded) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,262144")}, {"WEFT_LOG", "error"}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  EXPECT_EQ(before - free_memory(job), 64U << 20);
+  train(job);
+  job.begin_group();
+  EXPECT_FALSE(job.core.rescue_memory(0)) << "next to a receive that spins";
+  job.end_group();
+  job.wait_for_gpu();
+  std::this_thread::sleep_for(20ms);
+  EXPECT_TRUE(job.core.rescue_memory(0));
+  EXPECT_EQ(free_memory(job), before);
+  EXPECT_FALSE(job.core.rescue_memory(0)) << "there is nothing more to give";
+  train(job);
+  job.close();
+  const auto summary = record_of(job.trace(), "summary");
+  EXPECT_EQ(summary.value("filling_stopped", false), true) << summary;
+  EXPECT_EQ(count_of(job.trace(), "memory"), 3U);
+}
+
+TEST(CoreOnSimulator, MemoryIsGivenBackAtTheEnd) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,262144")}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  train(job, 6);
+  job.close();
+  EXPECT_EQ(free_memory(job), before);
+}
+
+TEST(CoreOnSimulator, ACommunicatorMayComeBack) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,65536")}});
+  job.open();
+  job.close();
+  job.core.communicator_opened({2, 0, 0, 2});
+  train(job, 6);
+  job.core.communicator_closing(2);
+  EXPECT_EQ(count_of(job.trace(), "summary"), 2U);
+}
+
+TEST(CoreOnSimulator, NoCallAfterTheContextHasGone) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,262144")}});
+  job.open();
+  train(job);
+  job.core.context_closing(0);
+  ASSERT_EQ(job.function<decltype(&::cuDevicePrimaryCtxReset_v2)>("cuDevicePrimaryCtxReset_v2")(0), CUDA_SUCCESS);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(count_of(job.trace(), "summary"), 1U);
+}
+
+struct Refusal {
+  Variables variables;
+  std::string text;  // what the one line says
+};
+
+// Each is one line, after which the process observes and trains.
+void expect_refusal(const Refusal& refusal) {
+  SimulatedJob job(refusal.variables);
+  const std::size_t before = free_memory(job);
+  const std::string said = job.open();
+  EXPECT_NE(said.find(refusal.text), std::string::npos) << said;
+  EXPECT_NE(said.find("; observing only\n"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;  // and the start line
+  EXPECT_EQ(free_memory(job), before);
+  train(job, 18);
+  job.close();
+  const auto trace = job.trace();
+  EXPECT_GE(count_of(trace, "bubble"), 12U);
+  EXPECT_EQ(record_of(trace, "summary").value("filling_stopped", false), true);
+}
+
+TEST(RefusedFillJob, Missing) {
+  expect_refusal({{{"WEFT_FILL", "/nowhere/job.so"}}, "fill job /nowhere/job.so: no such file"});
+}
+TEST(RefusedFillJob, WrongVersion) {
+  expect_refusal({{{"WEFT_FILL", bad_job("version")}}, "version 7 of the fill-job ABI"});
+}
+TEST(RefusedFillJob, CrashesInInit) {
+  expect_refusal({{{"WEFT_FILL", bad_job("init_crashes")}}, "crashed in init"});
+}
+TEST(RefusedFillJob, CrashesInAUnit) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,crash")}}, "crashed in begin_unit"});
+}
+TEST(RefusedFillJob, ComputesWrong) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,wrong")}}, "first unit is wrong"});
+}
+TEST(RefusedFillJob, LargerThanTheCap) {
+  expect_refusal({{{"WEFT_FILL", bad_job("too_large")}}, "see WEFT_MEMORY"});
+}
+TEST(RefusedFillJob, AnEmptyUnit) {
+  expect_refusal({{{"WEFT_FILL", bad_job("empty")}}, "the unit contains no work"});
+}
+TEST(RefusedFillJob, AHostFunction) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,host")}}, "contains a host function, which cannot be sliced"});
+}
+TEST(RefusedFillJob, NoRoomOnTheDevice) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_MEMORY", "900GiB"}}, "the reservation of 921600 MiB"});
+}
+TEST(RefusedFillJob, NoMultiprocessorsLeft) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_RESERVE_SMS", "132"}}, "leaves none of the 132"});
+}
+TEST(RefusedFillJob, NoneNamed) {
+  expect_refusal({{{"WEFT", "fill"}}, "mode fill without a fill job"});
+}
+TEST(RefusedFillJob, OneConnection) {
+  expect_refusal(
+      {{{"WEFT_FILL", copy_job("2,4096")}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}, "CUDA_DEVICE_MAX_CONNECTIONS=1"});
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,110 @@
+/* A sound fill job without kernels: a unit sends a block of numbers through a chain of device buffers and back to the
+ * host, which compares. Arguments: "<steps>,<bytes>[,<trick>]", where a trick makes it do something that is refused. */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With __CUDA_API_VERSION_INTERNAL every name in cuda.h is the ABI of that name. */
+#include <cuda.h>
+
+#include "weft/fill.h"
+
+struct weft_fill_job {
+  weft_fill_host host;
+  int steps;
+  size_t bytes;
+  char trick[16];
+  CUdeviceptr blocks[2];
+  uint32_t* input;
+  uint32_t* output;
+  CUresult (*host_to_device)(CUdeviceptr, const void*, size_t, CUstream);
+  CUresult (*device_to_host)(void*, CUdeviceptr, size_t, CUstream);
+  CUresult (*device_to_device)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
+  CUresult (*set)(CUdeviceptr, unsigned char, size_t, CUstream);
+  CUresult (*call_host)(CUstream, CUhostFn, void*);
+};
+
+static void find(void* library, const char* name, void* function) {
+  void* const symbol = dlsym(library, name);
+  memcpy(function, &symbol, sizeof symbol);
+}
+
+static int init(const weft_fill_host* host, const char* args, weft_fill_job** out) {
+  static weft_fill_job job;
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  unsigned long long bytes = 0;
+  job.host = *host;
+  if (sscanf(args, "%d,%llu,%15s", &job.steps, &bytes, job.trick) < 2 || library == NULL) {
+    host->fail(host->context, "arguments are <steps>,<bytes>");
+    return 1;
+  }
+  job.bytes = (size_t)bytes;
+  find(library, "cuMemcpyHtoDAsync_v2", &job.host_to_device);
+  find(library, "cuMemcpyDtoHAsync_v2", &job.device_to_host);
+  find(library, "cuMemcpyDtoDAsync_v2", &job.device_to_device);
+  find(library, "cuMemsetD8Async", &job.set);
+  find(library, "cuLaunchHostFunc", &job.call_host);
+  for (int block = 0; block < 2; ++block) job.blocks[block] = host->allocate(host->context, job.bytes);
+  job.input = host->allocate_host(host->context, job.bytes);
+  job.output = host->allocate_host(host->context, job.bytes);
+  if (job.blocks[1] == 0 || job.input == NULL || job.output == NULL) {
+    host->fail(host->context, "no memory");
+    return 1;
+  }
+  *out = &job;
+  return 0;
+}
+
+static void nothing(void* data) {
+  (void)data;
+}
+
+static int record_unit(weft_fill_job* job, weft_stream handle) {
+  const CUstream stream = (CUstream)handle;
+  int wrong = job->host_to_device(job->blocks[0], job->input, job->bytes, stream) != CUDA_SUCCESS;
+  for (int step = 0; step < job->steps; ++step) {
+    wrong |= job->set(job->blocks[(step + 1) % 2], 0, job->bytes, stream) != CUDA_SUCCESS;
+    wrong |=
+        job->device_to_device(job->blocks[(step + 1) % 2], job->blocks[step % 2], job->bytes, stream) != CUDA_SUCCESS;
+  }
+  if (strcmp(job->trick, "host") == 0) wrong |= job->call_host(stream, nothing, NULL) != CUDA_SUCCESS;
+  wrong |= job->device_to_host(job->output, job->blocks[job->steps % 2], job->bytes, stream) != CUDA_SUCCESS;
+  if (wrong) job->host.fail(job->host.context, "a copy could not be enqueued");
+  return wrong;
+}
+
+static int begin_unit(weft_fill_job* job, uint64_t unit) {
+  if (strcmp(job->trick, "crash") == 0 && unit == 0) abort();
+  for (size_t index = 0; index < job->bytes / sizeof(uint32_t); ++index)
+    job->input[index] = (uint32_t)(unit * 2654435761u + index);
+  memset(job->output, 0xff, job->bytes);
+  return 0;
+}
+
+static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
+  (void)unit;
+  *correct = memcmp(job->input, job->output, job->bytes) == 0 && strcmp(job->trick, "wrong") != 0;
+  return 0;
+}
+
+static void destroy(weft_fill_job* job) {
+  (void)job;
+}
+
+__attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
+  static const weft_fill_functions functions = {sizeof(weft_fill_functions),
+                                                WEFT_FILL_ABI_VERSION,
+                                                0,
+                                                "copy",
+                                                init,
+                                                record_unit,
+                                                begin_unit,
+                                                end_unit,
+                                                NULL,
+                                                NULL,
+                                                destroy};
+  return &functions;
+}

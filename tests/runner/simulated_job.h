@@ -1,0 +1,70 @@
+// A main job on the simulated GPU, and the shim in front of the core, played by a test: real streams, a real spinning
+// kernel, markers written by the streams, events pushed by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "runner/driver.h"
+#include "shim/core_interface.h"
+#include "shim/ring.h"
+#include "simgpu/kernels.h"
+
+namespace weft::testing {
+
+using Variables = std::map<std::string, std::string>;
+
+class SimulatedJob {
+ public:
+  // `variables` are set before anything is loaded; WEFT_OUTPUT and SIMGPU_LOG are set to folders of this test.
+  explicit SimulatedJob(const Variables& variables);
+  ~SimulatedJob();
+
+  // Loads the core and opens communicator 1 on device 0, as rank 0 of 2. What was written to stderr meanwhile.
+  std::string open();
+  // Loss-free training step: compute, then a receive that ends `wait` after compute has got to it. The third microbatch
+  // of an iteration is an all-reduce.
+  void microbatch(std::chrono::microseconds wait);
+  // Groups that are issued now stay open until end_group().
+  void begin_group();
+  void end_group();
+  void wait_for_gpu();
+  std::string close();  // communicator 1; what was written to stderr
+
+  CoreServices core{};
+  // Real functions, by exact name; those in `replaced` go to the core instead of the driver's.
+  template <class Function>
+  Function function(const char* name) {
+    return reinterpret_cast<Function>(find(name));
+  }
+  static std::map<std::string, void*> replaced;
+  bool turned_off = false;
+
+  std::vector<nlohmann::json> trace() const;                         // all records of the one trace file
+  std::vector<nlohmann::json> log(const std::string& thread) const;  // the simulator's, of threads that start so
+
+ private:
+  static void* find(const char* name);
+  void load_driver();
+  void enqueue_marker(CUstream stream, Ticket ticket);
+  Event event(EventKind kind, StreamId stream) const;
+
+  std::string folder_;
+  CUcontext context_ = nullptr;
+  CUstream compute_ = nullptr, communication_ = nullptr;
+  CUevent done_ = nullptr;
+  CUfunction compute_kernel_ = nullptr, spin_kernel_ = nullptr;
+  const simgpu_services* services_ = nullptr;
+  std::unique_ptr<EventRing> ring_ = std::make_unique<EventRing>();
+  ShimServices shim_{};
+  Ticket last_ticket_ = 0;
+  GroupId last_group_ = 0;
+};
+
+}  // namespace weft::testing
