@@ -200,7 +200,7 @@ std::map<std::int64_t, TraceFile> latest_traces(const std::string& directory, st
     if (found != latest.end()) ++older;
     if (found == latest.end() || started(found->second) < started(file)) latest[rank] = std::move(file);
   }
-  if (older > 0) notes.push_back(std::to_string(older) + " older traces of the same ranks are left out");
+  if (older > 0) notes.push_back("older traces of the same ranks that are left out: " + std::to_string(older));
   return latest;
 }
 
@@ -227,14 +227,17 @@ void add_up(RunSummary& run) {
   constexpr std::size_t most_slots = 5;
   std::vector<Duration> medians;
   std::vector<double> errors;
+  std::uint64_t iterations = 0;
   for (const RankSummary& rank : run.ranks) {
     add_counts(run.total, rank);
     run.total.complete = run.total.complete && rank.complete;
+    iterations = std::max(iterations, rank.iterations);
     if (rank.iterations > 0) medians.push_back(rank.iteration_median);
     if (rank.forecast_error) errors.push_back(*rank.forecast_error);
     run.total.forecasts += rank.forecasts;
     run.longest.insert(run.longest.end(), rank.slots.begin(), rank.slots.end());
   }
+  run.total.iterations = iterations;
   run.total.iteration_median = median(medians);
   if (!errors.empty()) run.total.forecast_error = median(errors);
   std::stable_sort(run.longest.begin(), run.longest.end(),

@@ -42,7 +42,7 @@ struct RankSummary {
 
 struct RunSummary {
   std::vector<RankSummary> ranks;    // by rank
-  RankSummary total;                 // sums; medians of the ranks' medians
+  RankSummary total;                 // sums; iterations: the most of any rank; medians of the ranks' medians
   std::vector<SlotSummary> longest;  // slots with the most idle time, most first
   std::vector<std::string> notes;    // what a reader should know: missing ranks, cut-off files, left-out traces
 };

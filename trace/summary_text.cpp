@@ -64,9 +64,10 @@ std::string slot_name(const SlotSummary& slot) {
 
 std::string slot_line(const SlotSummary& slot, Duration all) {
   const double share = all > Duration{} ? milliseconds(slot.idle) / milliseconds(all) : 0;
-  return formatted("  rank %lld %s: %s%s, %llu bytes; %llu bubbles, median %.3f ms, %.1f %% of the idle time\n",
+  return formatted("  rank %lld %s: %s%s, %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n",
                    static_cast<long long>(slot.rank), slot_name(slot).c_str(), slot.cause.c_str(), peers(slot).c_str(),
-                   number(slot.bytes), number(slot.bubbles), milliseconds(slot.median), 100 * share);
+                   number(slot.bytes), number(slot.bubbles), slot.bubbles == 1 ? "" : "s", milliseconds(slot.median),
+                   100 * share);
 }
 
 ordered_json numbers(const RankSummary& rank) {

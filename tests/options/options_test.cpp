@@ -1,0 +1,198 @@
+// The options: every type of value, good and malformed, unknown names, sources, and the % sequences of the output.
+#include "runner/options.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+ParsedOptions parse_one(const std::string& name, const std::string& value) {
+  return parse_options({{name, value}});
+}
+
+const OptionValue& value_of(const ParsedOptions& parsed, std::string_view variable) {
+  for (const OptionValue& value : parsed.values)
+    if (value.option->variable == variable) return value;
+  throw std::out_of_range("no such option");
+}
+
+TEST(Options, NothingSetGivesTheDefaultsOfTheTable) {
+  const ParsedOptions parsed = parse_options({});
+  EXPECT_TRUE(parsed.warnings.empty());
+  EXPECT_EQ(parsed.options.mode, Mode::observe);
+  EXPECT_EQ(parsed.options.memory, std::uint64_t{1} << 30);
+  EXPECT_EQ(parsed.options.output, "weft-%j");
+  EXPECT_EQ(parsed.options.log, LogLevel::warn);
+  EXPECT_EQ(parsed.options.slice, 300us);
+  EXPECT_EQ(parsed.options.floor, 1ms);
+  EXPECT_EQ(parsed.options.reserve_sms, 8u);
+  EXPECT_TRUE(parsed.options.summary);
+  EXPECT_EQ(parsed.values.size(), option_table().size());
+  for (const OptionValue& value : parsed.values) EXPECT_EQ(value.source, Source::built_in) << value.option->variable;
+}
+
+TEST(Options, EveryDefaultOfTheTableIsWellFormed) {
+  for (const OptionInfo& option : option_table())
+    EXPECT_TRUE(parse_one(option.variable, option.fallback).warnings.empty()) << option.variable;
+}
+
+TEST(Options, Sizes) {
+  const std::pair<const char*, std::uint64_t> good[] = {{"10000", 10000},     {"64MiB", 64u << 20}, {"1GiB", 1u << 30},
+                                                        {"1.5GiB", 3u << 29}, {"2kb", 2000},        {"0", 0},
+                                                        {"100B", 100},        {"1tib", 1ull << 40}, {"7mb", 7000000}};
+  for (const auto& [text, bytes] : good) {
+    const ParsedOptions parsed = parse_one("WEFT_MEMORY", text);
+    EXPECT_TRUE(parsed.warnings.empty()) << text;
+    EXPECT_EQ(parsed.options.memory, bytes) << text;
+  }
+}
+
+TEST(Options, Durations) {
+  const std::pair<const char*, Duration> good[] = {{"250us", 250us}, {"2ms", 2ms},     {"1s", 1s},
+                                                   {"17ns", 17ns},   {"0.5ms", 500us}, {"0", 0ns}};
+  for (const auto& [text, length] : good) {
+    const ParsedOptions parsed = parse_one("WEFT_SLICE", text);
+    EXPECT_TRUE(parsed.warnings.empty()) << text;
+    EXPECT_EQ(parsed.options.slice, length) << text;
+  }
+}
+
+TEST(Options, FlagsModesAndLevelsInAnyCase) {
+  for (const char* yes : {"1", "true", "YES", "On"}) EXPECT_TRUE(parse_one("WEFT_SUMMARY", yes).options.summary) << yes;
+  for (const char* no : {"0", "false", "No", "OFF"}) EXPECT_FALSE(parse_one("WEFT_SUMMARY", no).options.summary) << no;
+  EXPECT_EQ(parse_one("WEFT", "OFF").options.mode, Mode::off);
+  EXPECT_EQ(parse_one("WEFT", "fill").options.mode, Mode::fill);
+  EXPECT_EQ(parse_one("WEFT_LOG", "debug").options.log, LogLevel::debug);
+  EXPECT_EQ(parse_one("WEFT_RESERVE_SMS", "0").options.reserve_sms, 0u);
+}
+
+struct Malformed {
+  const char* variable;
+  const char* value;
+  const char* warning;
+};
+
+class MalformedValue : public testing::TestWithParam<Malformed> {};
+
+TEST_P(MalformedValue, SaysWhatIsAcceptedAndUsesTheDefault) {
+  const auto& [variable, value, warning] = GetParam();
+  const ParsedOptions parsed = parse_one(variable, value);
+  ASSERT_EQ(parsed.warnings.size(), 1u);
+  EXPECT_EQ(parsed.warnings.front(), warning);
+  EXPECT_EQ(parsed.warnings.front().find('\n'), std::string::npos);
+  EXPECT_EQ(value_of(parsed, variable).source, Source::built_in);
+  EXPECT_EQ(value_of(parsed, variable).text, value_of(parse_options({}), variable).text);
+  EXPECT_EQ(parsed.options.slice, 300us);
+  EXPECT_EQ(parsed.options.memory, std::uint64_t{1} << 30);
+  EXPECT_EQ(parsed.options.reserve_sms, 8u);
+  EXPECT_EQ(parsed.options.mode, Mode::observe);
+  EXPECT_TRUE(parsed.options.summary);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryType, MalformedValue,
+    testing::Values(
+        Malformed{"WEFT", "on", "WEFT=on is not one of off, observe, fill; the default observe is used"},
+        Malformed{"WEFT_SLICE", "abc",
+                  "WEFT_SLICE=abc is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+        Malformed{"WEFT_SLICE", "5",
+                  "WEFT_SLICE=5 is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+        Malformed{"WEFT_SLICE", "-2ms",
+                  "WEFT_SLICE=-2ms is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+        Malformed{
+            "WEFT_SLICE", "99999999999999999999s",
+            "WEFT_SLICE=99999999999999999999s is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+        Malformed{"WEFT_SLICE", "99999999999s",
+                  "WEFT_SLICE=99999999999s is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+        Malformed{"WEFT_SLICE", "1.2.3ms",
+                  "WEFT_SLICE=1.2.3ms is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+        Malformed{"WEFT_MEMORY", "1GB!",
+                  "WEFT_MEMORY=1GB! is not a size such as 10000, 64MiB or 1GiB; the default 1GiB is used"},
+        Malformed{"WEFT_MEMORY", "99999999TiB",
+                  "WEFT_MEMORY=99999999TiB is not a size such as 10000, 64MiB or 1GiB; the default 1GiB is used"},
+        Malformed{"WEFT_RESERVE_SMS", "-1", "WEFT_RESERVE_SMS=-1 is not a number such as 8; the default 8 is used"},
+        Malformed{"WEFT_RESERVE_SMS", "4294967296",
+                  "WEFT_RESERVE_SMS=4294967296 is not a number such as 8; the default 8 is used"},
+        Malformed{"WEFT_SUMMARY", "maybe",
+                  "WEFT_SUMMARY=maybe is not one of on, off, yes, no, true, false, 1, 0; the default on is used"},
+        Malformed{"WEFT_LOG", "loud",
+                  "WEFT_LOG=loud is not one of trace, debug, info, warn, error, off; the default warn is used"}));
+
+TEST(Options, AnEmptyValueCountsAsNotSet) {
+  const ParsedOptions parsed = parse_options({{"WEFT_SLICE", ""}, {"WEFT", ""}, {"WEFT_FILL", "job.so"}});
+  EXPECT_TRUE(parsed.warnings.empty());
+  EXPECT_EQ(parsed.options.slice, 300us);
+  EXPECT_EQ(parsed.options.mode, Mode::fill);
+}
+
+TEST(Options, AFillJobImpliesModeFillUnlessTheModeIsSet) {
+  const ParsedOptions implied = parse_one("WEFT_FILL", "job.so:64");
+  EXPECT_EQ(implied.options.mode, Mode::fill);
+  EXPECT_EQ(implied.options.fill, "job.so:64");
+  EXPECT_EQ(value_of(implied, "WEFT").source, Source::implied);
+  EXPECT_EQ(value_of(implied, "WEFT").text, "fill");
+  EXPECT_EQ(parse_options({{"WEFT_FILL", "job.so"}, {"WEFT", "observe"}}).options.mode, Mode::observe);
+  EXPECT_EQ(parse_options({{"WEFT_FILL", "job.so"}, {"WEFT", "off"}}).options.mode, Mode::off);
+  EXPECT_EQ(parse_options({{"WEFT_FILL", "job.so"}, {"WEFT", "nonsense"}}).options.mode, Mode::observe);
+}
+
+TEST(Options, UnknownNamesGetTheNearestOne) {
+  EXPECT_EQ(parse_one("WEFT_SLCE", "1").warnings.at(0), "WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE?");
+  EXPECT_EQ(parse_one("WEFT_RESERVED_SM", "1").warnings.at(0),
+            "WEFT_RESERVED_SM is not an option of Weft; did you mean WEFT_RESERVE_SMS?");
+  EXPECT_EQ(parse_one("WEFT_SOMETHING_ELSE", "1").warnings.at(0),
+            "WEFT_SOMETHING_ELSE is not an option of Weft; 'weft config' lists them");
+  EXPECT_TRUE(parse_one("WEFTED", "1").warnings.empty());
+  EXPECT_TRUE(parse_one("NCCL_DEBUG", "1").warnings.empty());
+}
+
+TEST(Options, SourcesAreTold) {
+  const ParsedOptions parsed = parse_one("WEFT_GUARD", "1ms");
+  EXPECT_EQ(value_of(parsed, "WEFT_GUARD").source, Source::environment);
+  EXPECT_EQ(value_of(parsed, "WEFT_GUARD").text, "1ms");
+  EXPECT_STREQ(name_of(Source::environment), "environment");
+}
+
+TEST(Options, JobIdComesFromTheSchedulerElseFromTheParent) {
+  Options options;
+  EXPECT_EQ(job_id(options, {{"SLURM_JOB_ID", "481"}, {"TORCHELASTIC_RUN_ID", "x"}}), "481");
+  EXPECT_EQ(job_id(options, {{"PBS_JOBID", "12.server"}}), "12.server");
+  EXPECT_EQ(job_id(options, {{"LSB_JOBID", "77"}}), "77");
+  EXPECT_EQ(job_id(options, {{"TORCHELASTIC_RUN_ID", "run"}}), "run");
+  EXPECT_EQ(job_id(options, {{"TORCHELASTIC_RUN_ID", "none"}}), std::to_string(::getppid()));
+  EXPECT_EQ(job_id(options, {}), std::to_string(::getppid()));
+  options.job = "mine";
+  EXPECT_EQ(job_id(options, {{"SLURM_JOB_ID", "481"}}), "mine");
+}
+
+TEST(ExpandOutput, EverySequence) {
+  const Variables variables{{"USER", "ann"}};
+  OutputNames names{3, 4711, "node7", "job9", &variables};
+  EXPECT_EQ(expand_output("t/%h-%p-%r-%j-%q{USER}-%%", names), "t/node7-4711-3-job9-ann-%");
+  EXPECT_EQ(expand_output("%q{MISSING}x", names), "x");
+  EXPECT_EQ(expand_output("%%r", names), "%r");
+}
+
+TEST(ExpandOutput, WhatIsNotKnownStays) {
+  EXPECT_EQ(expand_output("a-%r-%p-%h-%j-%q{USER}", {}), "a-%r-%p-%h-%j-%q{USER}");
+  EXPECT_EQ(expand_output("50%", {}), "50%");
+  EXPECT_EQ(expand_output("%x%q{OPEN", {}), "%x%q{OPEN");
+  EXPECT_EQ(expand_output("", {}), "");
+}
+
+TEST(ExpandOutput, NamesOfThisProcess) {
+  const Variables variables{{"WEFT_JOB", "j"}};
+  const Options options = parse_options(variables).options;
+  const OutputNames names = output_names(options, variables);
+  EXPECT_EQ(expand_output("%p %j %r", names), std::to_string(::getpid()) + " j %r");
+  EXPECT_FALSE(names.host->empty());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,153 @@
+// The text of every kind of record, against lines written by hand and against a JSON parser.
+#include "trace/lines.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "trace/json.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+TimePoint at(std::int64_t nanoseconds) {
+  return TimePoint(Duration(nanoseconds));
+}
+
+Record record_of(RecordKind kind) {
+  Record record;
+  record.kind = kind;
+  record.device = 1;
+  record.time = at(1000);
+  return record;
+}
+
+std::string line_of(const Record& record) {
+  std::string line;
+  append_record(line, record);
+  EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  return line;
+}
+
+TEST(TraceLines, Bubble) {
+  Record record = record_of(RecordKind::bubble);
+  record.bubble = Bubble{7, at(100), at(900), 42, {3, 1, -1, 2, 65536}, Cause::receive, Pattern::event_wait, 5, {}};
+  EXPECT_EQ(
+      line_of(record),
+      R"({"type": "bubble", "time": 1000, "device": 1, "id": 7, "opened": 100, "closed": 900, "cause": "receive", )"
+      R"("pattern": "event_wait", "iteration": 5, "ordinal": 3, "group": 42, "communicator": 1, "send_peer": -1, )"
+      R"("receive_peer": 2, "bytes": 65536, "forecast": null})"
+      "\n");
+  record.bubble.forecast = Forecast{10ns, 20ns, 30ns, 4};
+  EXPECT_NE(line_of(record).find(R"("forecast": {"low": 10, "median": 20, "high": 30, "samples": 4}})"),
+            std::string::npos);
+}
+
+TEST(TraceLines, Slice) {
+  Record record = record_of(RecordKind::slice);
+  record.slice = SliceRecord{9, 2, 7, at(200), at(300), 90ns, true, 1};
+  EXPECT_EQ(line_of(record),
+            R"({"type": "slice", "time": 1000, "device": 1, "unit": 9, "slice": 2, "bubble": 7, "launched": 200, )"
+            R"("finished": 300, "alone": 90, "unit_done": true, "correct": true})"
+            "\n");
+  record.slice.correct = 0;
+  EXPECT_NE(line_of(record).find(R"("correct": false)"), std::string::npos);
+  record.slice.correct = -1;
+  EXPECT_NE(line_of(record).find(R"("correct": null)"), std::string::npos);
+}
+
+TEST(TraceLines, IterationForecastMemoryAnomalyCommunicator) {
+  Record iteration = record_of(RecordKind::iteration);
+  iteration.iteration = Iteration{3, at(1), at(2), 12, 5ns};
+  EXPECT_EQ(line_of(iteration),
+            R"({"type": "iteration", "time": 1000, "device": 1, "number": 3, "started": 1, "ended": 2, )"
+            R"("groups": 12, "idle": 5})"
+            "\n");
+  Record forecast = record_of(RecordKind::forecast);
+  forecast.forecast = ForecastRecord{7, 3, 10ns, 20ns, 30ns, 25ns};
+  EXPECT_EQ(line_of(forecast),
+            R"({"type": "forecast", "time": 1000, "device": 1, "bubble": 7, "ordinal": 3, "low": 10, )"
+            R"("median": 20, "high": 30, "real": 25})"
+            "\n");
+  Record memory = record_of(RecordKind::memory);
+  memory.memory = MemoryRecord{5, 4, 3, 2, 18446744073709551615u, "reserved"};
+  EXPECT_EQ(line_of(memory),
+            R"({"type": "memory", "time": 1000, "device": 1, "event": "reserved", "cap": 5, "reserved": 4, )"
+            R"("used": 3, "device_free": 2, "device_total": 18446744073709551615})"
+            "\n");
+  Record anomaly = record_of(RecordKind::anomaly);
+  std::strcpy(anomaly.anomaly.text, "a \"slice\"\nover time");
+  anomaly.anomaly.stops_filling = true;
+  EXPECT_EQ(line_of(anomaly), R"({"type": "anomaly", "time": 1000, "device": 1, "text": "a \"slice\"\u000aover time", )"
+                              R"("stops_filling": true})"
+                              "\n");
+  Record communicator = record_of(RecordKind::communicator);
+  communicator.communicator = CommunicatorRecord{2, 3, 4, false};
+  EXPECT_EQ(line_of(communicator), R"({"type": "communicator", "time": 1000, "device": 1, "event": "closed", )"
+                                   R"("communicator": 2, "rank": 3, "ranks": 4})"
+                                   "\n");
+}
+
+TEST(TraceLines, ATextThatFillsItsFieldIsNotReadPastItsEnd) {
+  Record anomaly = record_of(RecordKind::anomaly);
+  std::memset(anomaly.anomaly.text, 'x', sizeof anomaly.anomaly.text);
+  const auto line = nlohmann::json::parse(line_of(anomaly));
+  EXPECT_EQ(line["text"], std::string(sizeof anomaly.anomaly.text, 'x'));
+}
+
+TEST(TraceLines, HeaderHasABlankAfterTheColonOfRank) {
+  TraceHeader header;
+  header.rank = 12;
+  header.ranks = 16;
+  header.started = at(5);
+  std::string line;
+  append_header(line, header, {"node", 77, 1700s, "matmul", "fill"});
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(line, match, std::regex(R"("rank":\s+(\d+))")));
+  EXPECT_EQ(match[1], "12");
+  const auto parsed = nlohmann::json::parse(line);
+  EXPECT_EQ(parsed["format"], "weft-trace");
+  EXPECT_EQ(parsed["version"], 1);
+  EXPECT_EQ(parsed["fill_job"], "matmul");
+  EXPECT_EQ(parsed["wall_clock"], 1700000000000);
+}
+
+TEST(TraceLines, Summary) {
+  TraceSummary summary;
+  summary.window_begin = at(10);
+  summary.window_end = at(20);
+  summary.iterations = 3;
+  summary.filling_stopped = true;
+  std::strcpy(summary.reason, "enough");
+  std::string line;
+  append_summary(line, {}, summary);
+  EXPECT_EQ(line,
+            R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
+            R"("iteration_median": 0, "bubbles": 0, "idle": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
+            R"("fill_units_wrong": 0, "dropped_records": 0, "filling_stopped": true, "reason": "enough"})"
+            "\n");
+}
+
+TEST(JsonLine, WhatIsNotUtf8BecomesAQuestionMark) {
+  std::string out;
+  JsonLine(out).text("k", "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\xff\xc3").end();
+  EXPECT_EQ(out, "{\"k\": \"a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80??\"}\n");
+  EXPECT_TRUE(nlohmann::json::accept(out));
+}
+
+TEST(JsonLine, EveryShortByteStringGivesJson) {
+  for (int first = 1; first < 256; ++first)
+    for (int second = 1; second < 256; ++second) {
+      std::string out;
+      const char text[] = {static_cast<char>(first), static_cast<char>(second), '\0'};
+      JsonLine(out).text("k", text).end();
+      ASSERT_TRUE(nlohmann::json::accept(out)) << first << " " << second;
+    }
+}
+
+}  // namespace
+}  // namespace weft

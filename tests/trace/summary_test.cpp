@@ -1,0 +1,134 @@
+// Reading traces, whole ones and damaged ones, and adding them up; the run in run/ was written by hand.
+#include "trace/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/trace/temporary_directory.h"
+
+namespace weft {
+namespace {
+
+using test::TemporaryDirectory;
+
+const std::string header_line = R"({"type": "header", "format": "weft-trace", "version": 1, "rank": 0, "ranks": 1})";
+
+TraceFile read_text(const std::string& text) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl", std::ios::binary) << text;
+  return read_trace(directory / "rank0.1.jsonl");
+}
+
+std::string failure_of(const std::string& text) {
+  try {
+    read_text(text);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(TraceReader, ALastLineThatBreaksOffIsLeftOut) {
+  const TraceFile file = read_text(header_line + "\n" + R"({"type": "iteration"})" + "\n" + R"({"type": "itera)");
+  EXPECT_TRUE(file.cut_off);
+  EXPECT_EQ(file.unreadable_lines, 0u);
+  EXPECT_EQ(file.segments.at(0).records.size(), 1u);
+}
+
+TEST(TraceReader, EveryPrefixOfATraceCanBeRead) {
+  const std::string whole =
+      header_line + "\n" + R"({"type": "iteration", "number": 1})" + "\n" + R"({"type": "summary"})" + "\n";
+  for (std::size_t length = 0; length <= whole.size(); ++length) {
+    const TraceFile file = read_text(whole.substr(0, length));
+    EXPECT_EQ(file.unreadable_lines, 0u) << length;
+    EXPECT_EQ(file.cut_off, length > 0 && whole[length - 1] != '\n') << length;
+  }
+}
+
+TEST(TraceReader, ForeignLinesAreCountedNotFatal) {
+  const TraceFile file = read_text("{\"type\": \"iteration\"}\n" + header_line + "\nnot json\n[1]\n{\"type\": 5}\n\n");
+  EXPECT_EQ(file.unreadable_lines, 5u);
+  EXPECT_EQ(file.segments.size(), 1u);
+}
+
+TEST(TraceReader, OtherFormatsAndNewerVersionsAreRefusedInOneLine) {
+  EXPECT_TRUE(failure_of(R"({"type": "header", "format": "other"})"
+                         "\n")
+                  .ends_with("is not a trace of Weft"));
+  EXPECT_TRUE(failure_of(R"({"type": "header", "format": 3})"
+                         "\n")
+                  .ends_with("is not a trace of Weft"));
+  EXPECT_TRUE(failure_of(R"({"type": "header", "format": "weft-trace", "version": 2})"
+                         "\n")
+                  .ends_with("has version 2 of the trace format; this Weft reads up to 1"));
+  EXPECT_THROW(read_trace("/nonexistent/trace"), std::runtime_error);
+}
+
+TEST(Summary, OfACompleteTraceComesFromItsSummaryLine) {
+  const RankSummary rank = summarize(read_trace(WEFT_TEST_RUN "/rank0.100.jsonl"));
+  EXPECT_TRUE(rank.complete);
+  EXPECT_EQ(rank.iterations, 10u);
+  EXPECT_EQ(rank.fill_units, 8u);
+  EXPECT_DOUBLE_EQ(rank.idle_share(), 0.2);
+  EXPECT_DOUBLE_EQ(rank.conversion(), 0.7);
+  EXPECT_EQ(rank.iteration_median, Duration(10000000));
+  EXPECT_DOUBLE_EQ(rank.forecast_error.value(), 0.1);  // of 0.25, 0 and 0.1
+  EXPECT_EQ(rank.idle_by_cause.at("receive"), Duration(4000000));
+  EXPECT_EQ(rank.idle_by_cause.at("collective"), Duration(1000000));
+  ASSERT_EQ(rank.slots.size(), 2u);
+  EXPECT_EQ(rank.slots[0].idle, Duration(4000000));
+}
+
+TEST(Summary, OfAKilledProcessComesFromItsRecords) {
+  const RankSummary rank = summarize(read_trace(WEFT_TEST_RUN "/rank2.102.jsonl"));
+  EXPECT_FALSE(rank.complete);
+  EXPECT_EQ(rank.iterations, 2u);
+  EXPECT_EQ(rank.window, Duration(20000000));
+  EXPECT_EQ(rank.idle, Duration(2000000));
+  EXPECT_EQ(rank.filled, Duration(1000000));
+  EXPECT_EQ(rank.slices, 2u);
+  EXPECT_EQ(rank.fill_units, 1u);
+  EXPECT_EQ(rank.fill_units_wrong, 1u);
+}
+
+TEST(Summary, OfTwoSegmentsIsTheirSum) {
+  const std::string summary = R"({"type": "summary", "iterations": 3, "window_begin": 5, "window_end": 15, "idle": 4})";
+  const RankSummary rank =
+      summarize(read_text(header_line + "\n" + summary + "\n" + header_line + "\n" + summary + "\n"));
+  EXPECT_EQ(rank.iterations, 6u);
+  EXPECT_EQ(rank.window, Duration(20));
+  EXPECT_DOUBLE_EQ(rank.idle_share(), 0.4);
+}
+
+TEST(Summary, OfWrongTypesIsZeroNotAFailure) {
+  const RankSummary rank =
+      summarize(read_text(header_line + "\n" + R"({"type": "bubble", "opened": "x", "closed": null, "cause": 7})" +
+                          "\n" + R"({"type": "forecast", "real": 0})" + "\n" +
+                          R"({"type": "summary", "iterations": -4, "filling_stopped": 1})" + "\n"));
+  EXPECT_EQ(rank.iterations, 0u);
+  EXPECT_EQ(rank.idle, Duration(0));
+  EXPECT_FALSE(rank.forecast_error);
+  EXPECT_EQ(rank.conversion(), 0.0);
+}
+
+TEST(Summary, OfAHeaderAloneIsEmpty) {
+  const RankSummary rank = summarize(read_text(header_line + "\n"));
+  EXPECT_FALSE(rank.complete);
+  EXPECT_EQ(rank.window, Duration(0));
+}
+
+TEST(Summary, OfADirectoryAsTextAndAsJson) {
+  const RunSummary run = summarize_directory(WEFT_TEST_RUN);
+  EXPECT_EQ(to_text(run, "weft-7"), test::read_file(WEFT_TEST_RUN "/expected.txt"));
+  EXPECT_EQ(to_json(run), test::read_file(WEFT_TEST_RUN "/expected.json"));
+}
+
+TEST(Summary, OfADirectoryWithoutTracesFailsInOneLine) {
+  TemporaryDirectory directory;
+  EXPECT_THROW(summarize_directory(directory.path()), std::runtime_error);
+  EXPECT_THROW(summarize_directory(directory / "missing"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,278 @@
+// The writer inside a process that must not notice it: full ring, full disk, no directory, kills, forks, signals.
+#include "trace/writer.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "tests/trace/temporary_directory.h"
+#include "trace/reader.h"
+#include "trace/record_ring.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using test::TemporaryDirectory;
+
+std::atomic<int> warnings{0};
+std::string last_warning;  // written once per test, read after the writer has finished
+
+void warn(const std::string& message) {
+  last_warning = message;
+  ++warnings;
+}
+
+Record numbered(std::uint64_t number) {
+  Record record;
+  record.kind = RecordKind::iteration;
+  record.iteration = Iteration{number, {}, {}, 1, {}};
+  return record;
+}
+
+TraceHeader header_of(int rank) {
+  TraceHeader header;
+  header.rank = rank;
+  header.ranks = 4;
+  header.mode = "observe";
+  return header;
+}
+
+std::string file_name(int rank, pid_t process) {
+  return "rank" + std::to_string(rank) + "." + std::to_string(process) + ".jsonl";
+}
+
+std::unique_ptr<TraceWriter> open(const std::string& directory, int rank = 0) {
+  warnings = 0;
+  std::string error;
+  auto writer = TraceWriter::open(directory, header_of(rank), &warn, error);
+  EXPECT_EQ(error, "");
+  return writer;
+}
+
+bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+TEST(RecordRing, RefusesWhatItHasNoRoomForAndKeepsTheOrder) {
+  RecordRing ring(4);
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(ring.push(numbered(i)));
+  EXPECT_FALSE(ring.push(numbered(99)));
+  std::vector<std::uint64_t> seen;
+  const auto take = [&](const Record& record) { seen.push_back(record.iteration.number); };
+  ring.drain(take);
+  EXPECT_EQ(seen, (std::vector<std::uint64_t>{0, 1, 2, 3}));
+  EXPECT_TRUE(ring.push(numbered(4)));
+  ring.drain(take);
+  EXPECT_EQ(seen.back(), 4u);
+}
+
+TEST(RecordRing, LosesNothingBetweenTwoThreads) {
+  constexpr std::uint64_t count = 200000;
+  RecordRing ring(64);
+  std::thread producer([&] {
+    for (std::uint64_t i = 0; i < count; ++i)
+      while (!ring.push(numbered(i))) std::this_thread::yield();
+  });
+  std::uint64_t next = 0;
+  bool in_order = true;
+  while (next < count) {
+    ring.drain([&](const Record& record) { in_order = in_order && record.iteration.number == next++; });
+    std::this_thread::yield();
+  }
+  producer.join();
+  EXPECT_TRUE(in_order);
+}
+
+TEST(TraceWriter, WritesHeaderRecordsAndSummary) {
+  TemporaryDirectory directory;
+  auto writer = open(directory / "a/b c/", 3);
+  for (std::uint64_t i = 1; i <= 10; ++i) writer->push(numbered(i));
+  TraceSummary summary;
+  summary.iterations = 10;
+  writer->finish(summary);
+  EXPECT_EQ(writer->dropped(), 0u);
+  const TraceFile file = read_trace(directory / ("a/b c/" + file_name(3, ::getpid())));
+  ASSERT_EQ(file.segments.size(), 1u);
+  EXPECT_EQ(file.segments[0].header["rank"], 3);
+  ASSERT_EQ(file.segments[0].records.size(), 10u);
+  EXPECT_EQ(file.segments[0].records[9]["number"], 10);
+  EXPECT_EQ(file.segments[0].summary["iterations"], 10);
+  EXPECT_FALSE(file.cut_off);
+}
+
+TEST(TraceWriter, WallClockBelongsToTheStart) {
+  TemporaryDirectory directory;
+  TraceHeader header = header_of(0);
+  header.started = TimePoint(std::chrono::steady_clock::now().time_since_epoch() - 100s);
+  const auto expected = std::chrono::system_clock::now() - 100s;
+  std::string error;
+  auto writer = TraceWriter::open(directory.path(), header, &warn, error);
+  writer->finish({});
+  const TraceFile file = read_trace(writer->path());
+  const std::chrono::nanoseconds wall(file.segments.at(0).header["wall_clock"].get<std::int64_t>());
+  EXPECT_LT(std::chrono::abs(wall - expected.time_since_epoch()), 5s);
+}
+
+TEST(TraceWriter, EveryRecordIsEitherWrittenOrCounted) {
+  TemporaryDirectory directory;
+  constexpr std::uint64_t count = 100000;
+  auto writer = open(directory.path());
+  for (std::uint64_t i = 1; i <= count; ++i) writer->push(numbered(i));
+  writer->finish({});
+  const TraceFile file = read_trace(writer->path());
+  EXPECT_EQ(file.segments.at(0).records.size() + writer->dropped(), count);
+  EXPECT_EQ(warnings, 0);
+}
+
+TEST(TraceWriter, AfterTheEndRecordsAreCounted) {
+  TemporaryDirectory directory;
+  auto writer = open(directory.path());
+  writer->finish({});
+  writer->finish({});
+  writer->push(numbered(1));
+  EXPECT_EQ(writer->dropped(), 1u);
+  EXPECT_EQ(test::lines_of(test::read_file(writer->path())).size(), 2u);
+}
+
+TEST(TraceWriter, WithoutFinishThereIsNoSummaryButAllRecords) {
+  TemporaryDirectory directory;
+  auto writer = open(directory.path());
+  writer->push(numbered(1));
+  const std::string path = writer->path();
+  writer.reset();
+  const TraceFile file = read_trace(path);
+  EXPECT_EQ(file.segments.at(0).records.size(), 1u);
+  EXPECT_TRUE(file.segments.at(0).summary.is_null());
+}
+
+TEST(TraceWriter, OpeningAgainAddsASegment) {
+  TemporaryDirectory directory;
+  open(directory.path())->finish({});
+  open(directory.path())->finish({});
+  EXPECT_EQ(read_trace(directory / file_name(0, ::getpid())).segments.size(), 2u);
+}
+
+TEST(TraceWriter, ADirectoryThatCannotBeMadeIsOneLine) {
+  TemporaryDirectory directory;
+  ::close(::open((directory / "file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  std::string error;
+  EXPECT_EQ(TraceWriter::open(directory / "file/traces", header_of(0), &warn, error), nullptr);
+  EXPECT_EQ(error, "the trace directory " + (directory / "file/traces") + " cannot be made: Not a directory");
+  EXPECT_EQ(TraceWriter::open("/proc/weft/traces", header_of(0), &warn, error), nullptr);
+  EXPECT_EQ(error, "the trace directory /proc/weft/traces cannot be made: No such file or directory");
+}
+
+TEST(TraceWriter, AFileThatCannotBeOpenedIsOneLine) {
+  TemporaryDirectory directory;
+  const std::string name = file_name(0, ::getpid());
+  ASSERT_EQ(::mkdir((directory / name).c_str(), 0700), 0);
+  std::string error;
+  EXPECT_EQ(TraceWriter::open(directory.path(), header_of(0), &warn, error), nullptr);
+  EXPECT_EQ(error, "the trace " + (directory / name) + " cannot be opened: Is a directory");
+}
+
+TEST(TraceWriter, AFullDiskIsSaidOnceAndCostsOnlyTheTrace) {
+  TemporaryDirectory directory;
+  const std::string name = file_name(0, ::getpid());
+  ASSERT_EQ(::symlink("/dev/full", (directory / name).c_str()), 0);
+  auto writer = open(directory.path());
+  EXPECT_TRUE(eventually([] { return warnings > 0; }));
+  for (std::uint64_t i = 1; i <= 100; ++i) writer->push(numbered(i));
+  writer->finish({});
+  EXPECT_EQ(writer->dropped(), 100u);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(last_warning, "the trace " + writer->path() + " ends early: No space left on device");
+}
+
+TEST(TraceWriter, AFileSizeLimitDoesNotSignalTheMainJob) {
+  TemporaryDirectory directory;
+  const auto limited = [&] {
+    std::signal(SIGXFSZ, SIG_DFL);  // would end the process
+    const rlimit limit{4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
+    std::string error;
+    auto writer = TraceWriter::open(directory.path(), header_of(0), &warn, error);
+    if (!writer) ::_exit(3);
+    for (std::uint64_t i = 1; i <= 1000; ++i) writer->push(numbered(i));
+    writer->finish({});
+    ::_exit(writer->dropped() == 1000 && warnings == 1 ? 0 : 4);
+  };
+  warnings = 0;
+  EXPECT_EXIT(limited(), testing::ExitedWithCode(0), "");
+}
+
+TEST(TraceWriter, WhatWasFlushedSurvivesAKill) {
+  TemporaryDirectory directory;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string error;
+    auto writer = TraceWriter::open(directory.path(), header_of(0), &warn, error);
+    if (!writer) ::_exit(1);
+    for (std::uint64_t i = 1; i <= 50; ++i) writer->push(numbered(i));
+    for (;;) ::pause();
+  }
+  const std::string path = directory / file_name(0, child);
+  EXPECT_TRUE(eventually([&] { return test::lines_of(test::read_file(path)).size() == 51; }));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  const TraceFile file = read_trace(path);
+  EXPECT_EQ(file.segments.at(0).records.size(), 50u);
+  EXPECT_TRUE(file.segments.at(0).summary.is_null());
+  EXPECT_FALSE(file.cut_off);
+}
+
+TEST(TraceWriter, AForkedChildNeitherWaitsNorWrites) {
+  TemporaryDirectory directory;
+  auto writer = open(directory.path());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    writer->push(numbered(1));
+    writer->finish({});
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  writer->finish({});
+  EXPECT_EQ(test::lines_of(test::read_file(writer->path())).size(), 2u);
+}
+
+// "SigBlk" of the thread of that name in this process; "" when there is none.
+std::string blocked_signals(const std::string& thread) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (test::read_file((task.path() / "comm").string()) != thread + "\n") continue;
+    for (const std::string& line : test::lines_of(test::read_file((task.path() / "status").string())))
+      if (line.starts_with("SigBlk:")) return line.substr(8);
+  }
+  return "";
+}
+
+TEST(TraceWriter, ItsThreadHasANameAndTakesNoSignals) {
+  TemporaryDirectory directory;
+  sigset_t before, after;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  auto writer = open(directory.path());
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int signal = 1; signal < 32; ++signal) EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal));
+  EXPECT_TRUE(eventually([] { return !blocked_signals("weft-trace").empty(); }));
+  const unsigned long long mask = std::stoull(blocked_signals("weft-trace"), nullptr, 16);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD, SIGUSR1, SIGXFSZ, SIGPIPE, SIGALRM})
+    EXPECT_TRUE(mask >> (signal - 1) & 1) << signal;
+  writer->finish({});
+}
+
+}  // namespace
+}  // namespace weft
