@@ -55,6 +55,7 @@ class Detector::Implementation {
     if (taken_) findings_.clear();
     taken_ = false;
     now_ = std::max(now_, event.time);
+    announce();
     dispatch(event);
     update_bubble();
   }
@@ -79,6 +80,7 @@ class Detector::Implementation {
   void place(Group& group) const;
   void update_bubble();
   void open(const Idleness& idleness);
+  void announce();
   void close();
   void report(FindingKind kind);
   void anomaly(const char* text);
@@ -98,6 +100,7 @@ class Detector::Implementation {
   std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
   RingQueue<Remembered> remembered_{kRememberedBubbles};
   std::optional<Bubble> open_;
+  bool announced_ = false;
   std::uint64_t bubbles_ = 0;
   std::uint32_t captures_ = 0;
   std::uint64_t unknown_ = 0;
@@ -223,7 +226,8 @@ void Detector::Implementation::communicator_closed(CommunicatorId communicator) 
 
 void Detector::Implementation::update_bubble() {
   const std::optional<Idleness> idleness = streams_.idleness();
-  if (open_ && !idleness) return close();
+  // The group that it was opened for is over: what is still waited for is another bubble.
+  if (open_ && (!idleness || !groups_.pending(open_->group))) close();
   if (!open_ && idleness && captures_ == 0) open(*idleness);
 }
 
@@ -241,26 +245,28 @@ void Detector::Implementation::open(const Idleness& idleness) {
     bubble.forecast = slots_.forecast(group->table, group->slot.ordinal);
     iterations_.bubble_opened({group->slot.ordinal, group->iteration, group->ends_iteration}, now_);
   }
-  ++bubbles_;
   open_ = bubble;
+  announced_ = false;
+}
+
+// An opening is told of as soon as time has passed: words of one poll may come in another order than they were written,
+// and what opens and closes in one poll is no bubble.
+void Detector::Implementation::announce() {
+  if (!open_ || announced_ || now_ == open_->opened) return;
+  announced_ = true;
+  ++bubbles_;
   report(FindingKind::bubble_opened);
-  findings_.back().bubble = bubble;
+  findings_.back().time = open_->opened;
+  findings_.back().bubble = *open_;
 }
 
 void Detector::Implementation::close() {
   Bubble bubble = *open_;
+  const bool announced = announced_;
   open_.reset();
+  if (!announced) return;
   bubble.closed = now_;
   const Duration length = bubble.closed - bubble.opened;
-  // Of no length, and nobody has been told yet: the words of one poll came in another order than they were written.
-  const auto told = std::find_if(findings_.begin(), findings_.end(), [&](const Finding& f) {
-    return f.kind == FindingKind::bubble_opened && f.bubble.id == bubble.id;
-  });
-  if (length == Duration{} && told != findings_.end()) {
-    findings_.erase(told);
-    --bubbles_;
-    return;
-  }
   report(FindingKind::bubble_closed);
   findings_.back().bubble = bubble;
   iterations_.bubble_closed(length);

@@ -30,7 +30,8 @@ class Detector {
   // Takes the next event. Events of one source come in order; a word's event may be up to one poll later than it happened.
   void observe(const Event& event);
 
-  // Findings since the last take_findings(), oldest first. The span is valid until the next call of observe().
+  // Findings since the last take_findings(), oldest first. A bubble's opening is among them once an event of a later time
+  // has come: what opens and closes at one time is not reported. (open_bubble() says it at once.) The span is valid until the next call of observe().
   std::span<const Finding> take_findings();
 
   // The bubble that is open now, if any.

@@ -132,7 +132,8 @@ Group* Streams::first_pending(StreamId id) {
 
 bool Streams::marker_reached(StreamId id, Ticket ticket) {
   Stream* stream = find(id);
-  if (stream == nullptr) return false;
+  // A stream that was destroyed may still run to its end.
+  if (stream == nullptr) return true;
   for (std::size_t i = 0; i < stream->ahead.size(); ++i) {
     if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind == Kind::start) continue;
     reach(*stream, i + 1);
