@@ -42,12 +42,15 @@ bool defines(std::string_view symbols, std::string_view names, std::string_view 
   }
 }
 
-bool is_shared_object(const std::optional<Elf64_Ehdr>& header) {
+// The section headers come last in the file: one that was cut off lacks some of them.
+bool is_shared_object(std::string_view bytes, const std::optional<Elf64_Ehdr>& header) {
   return header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
-         header->e_ident[EI_DATA] == ELFDATA2LSB && header->e_type == ET_DYN && header->e_machine == EM_X86_64;
+         header->e_ident[EI_DATA] == ELFDATA2LSB && header->e_type == ET_DYN && header->e_machine == EM_X86_64 &&
+         header->e_shoff <= bytes.size() && bytes.size() - header->e_shoff >= header->e_shnum * sizeof(Elf64_Shdr);
 }
 
 bool exports(std::string_view bytes, const Elf64_Ehdr& header, std::string_view wanted) {
+  if (header.e_shnum == 0) return true;  // stripped of its section headers: only the loader can tell
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     const auto symbols = at<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr));
     if (!symbols || symbols->sh_type != SHT_DYNSYM) continue;
@@ -64,7 +67,7 @@ std::string why_not_exported(const std::filesystem::path& file, const std::strin
   if (!in) return std::string("cannot be read: ") + std::strerror(errno);
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   const auto header = at<Elf64_Ehdr>(bytes, 0);
-  if (!is_shared_object(header)) return "is not a shared object for this machine";
+  if (!is_shared_object(bytes, header)) return "is not a shared object for this machine";
   if (!exports(bytes, *header, symbol)) return "does not export " + symbol;
   return "";
 }

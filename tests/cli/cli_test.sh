@@ -1,0 +1,293 @@
+#!/bin/bash
+# The weft command as a user meets it. Runs one case: cli_test.sh CASE WEFT LIBRARY JOB SOURCE
+#
+# Each case works in an installed tree of its own, in a folder that goes away: bin/weft next to lib/weft/libweft.so (a
+# stand-in that does nothing). A case fails with the first check that does not hold.
+set -u
+case_name=$1 weft_binary=$2 library=$3 job=$4 source=$5
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset ${!WEFT*} ${!SLURM*} LD_PRELOAD RANK OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK PBS_JOBID LSB_JOBID TORCHELASTIC_RUN_ID
+export XDG_RUNTIME_DIR=$work/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+
+install_into() {
+  mkdir -p "$1/bin" "$1/lib/weft"
+  cp "$weft_binary" "$1/bin/weft"
+  cp "$library" "$1/lib/weft/libweft.so"
+  cp "$job" "$1/lib/weft/fill_stand_in.so"
+  weft=$1/bin/weft
+}
+install_into "$work/tree"
+cd "$work" || exit 1
+
+fail() {
+  printf 'FAILED: %s\nexit code: %s\nstdout: %s\nstderr: %s\n' "$1" "$code" "$out" "$err"
+  exit 1
+}
+# Runs a command; leaves $code, $out and $err.
+run() {
+  "$@" >"$work/stdout" 2>"$work/stderr"
+  code=$?
+  out=$(<"$work/stdout")
+  err=$(<"$work/stderr")
+}
+expect_code() { [[ $code == "$1" ]] || fail "exit code $1 expected"; }
+expect_out() { [[ $out == "$1" ]] || fail "stdout expected: $1"; }
+expect_err() { [[ $err == $1 ]] || fail "stderr expected: $1"; }
+expect_one_line() { [[ $err == "weft: "* && $err != *$'\n'* ]] || fail "one line from weft expected on stderr"; }
+
+exit_codes() {
+  for wanted in 0 1 7 42 255; do
+    run "$weft" run -q -- sh -c "exit $wanted"
+    expect_code $wanted
+    expect_err ""
+  done
+  run "$weft" run -q -- sh -c 'kill -9 $$'
+  expect_code 137
+  run "$weft" run -q -- ./missing-command
+  expect_code 127
+  expect_err "weft: cannot run './missing-command': No such file or directory"
+  touch no-program
+  run "$weft" run -q -- ./no-program
+  expect_code 126
+  expect_err "weft: cannot run './no-program': Permission denied"
+}
+
+usage() {
+  run "$weft"
+  expect_code 2
+  expect_one_line
+  run "$weft" rnu
+  expect_code 2
+  expect_err "weft: 'rnu' is not a verb; 'weft --help' lists them"
+  run "$weft" run
+  expect_code 2
+  expect_one_line
+  run "$weft" run --flil x -- true
+  expect_code 2
+  expect_err "weft: '--flil' is not an option of 'weft run'*"
+  run "$weft" run --fill
+  expect_code 2
+  expect_one_line
+  run "$weft" summary
+  expect_code 2
+  expect_one_line
+  run "$weft" config --json --markdown
+  expect_code 2
+  expect_one_line
+  run "$weft" lib surplus
+  expect_code 2
+  expect_one_line
+  for words in --help "help run" "run --help" "config --help" "summary --help" "lib --help" "version --help" --version; do
+    run "$weft" $words
+    expect_code 0
+    expect_err ""
+    [[ -n $out ]] || fail "text expected"
+  done
+}
+
+arguments_reach_the_command() {
+  run "$weft" run -q -- printf '%s|' "a b" -- --fill "" -q
+  expect_code 0
+  expect_out "a b|--|--fill||-q|"
+  # Without '--' the first word that is no option begins the command, and its options stay its own.
+  run "$weft" run -q printf '%s|' --observe -h
+  expect_out "--observe|-h|"
+}
+
+variables() {
+  run "$weft" run -q --observe --slice 200us --set guard=1ms --set WEFT_POLL=20us --set reserve-sms=4 -- \
+    sh -c 'echo $WEFT $WEFT_SLICE $WEFT_GUARD $WEFT_POLL $WEFT_RESERVE_SMS'
+  expect_out "observe 200us 1ms 20us 4"
+  WEFT_SLICE=100us WEFT_FLOOR=3ms run "$weft" run -q --slice 200us -- sh -c 'echo $WEFT_SLICE $WEFT_FLOOR'
+  expect_out "200us 3ms"
+  run "$weft" run -q --set slcie=1 -- true
+  expect_code 2
+  expect_one_line
+  run "$weft" run -q --set slice -- true
+  expect_code 2
+  expect_one_line
+}
+
+nothing_on_stdout() {
+  run "$weft" run -- true
+  expect_code 0
+  expect_out ""
+  expect_err "weft: traces will be in weft-+([0-9])/"
+  run "$weft" run --output 'here/%j-%r' --job 12 -- true
+  expect_err "weft: traces will be in here/12-%r/"
+  WEFT=off run "$weft" run -- true
+  expect_err "weft: WEFT=off: the command runs as if Weft were not there"
+  # Of many ranks started one by one only the first says it.
+  RANK=1 run "$weft" run -- true
+  expect_err ""
+  RANK=0 run "$weft" run -- true
+  expect_err "weft: traces will be in weft-$$/"
+}
+
+job_id_is_shared() {
+  run "$weft" run -- sh -c 'echo $WEFT_JOB $$'
+  set -- $out
+  [[ $1 == "$2" ]] || fail "the job id is that of the launcher, which the command becomes"
+  expect_err "weft: traces will be in weft-$1/"
+  SLURM_JOB_ID=481 run "$weft" run -- sh -c 'echo $WEFT_JOB'
+  expect_out 481
+  RANK=2 run "$weft" run -- sh -c 'echo $WEFT_JOB'
+  expect_out $$
+  WEFT_JOB=mine run "$weft" run -- sh -c 'echo $WEFT_JOB'
+  expect_out mine
+}
+
+malformed_values() {
+  WEFT_SLICE=abc run "$weft" run -q -- echo runs
+  expect_code 0
+  expect_out runs
+  expect_err "weft: WEFT_SLICE=abc is not a duration*default 300us is used"
+  WEFT_SLICE=abc run "$weft" run -q --strict -- echo runs
+  expect_code 2
+  expect_out ""
+  expect_err "weft: WEFT_SLICE=abc is not a duration*"
+  WEFT_SLCE=1ms run "$weft" run -q --strict -- echo runs
+  expect_code 2
+  expect_err "weft: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
+}
+
+preload() {
+  run "$weft" lib
+  expect_out "$work/tree/lib/weft/libweft.so"
+  run "$weft" run -q -- sh -c 'echo "$LD_PRELOAD"'
+  expect_out "$work/tree/lib/weft/libweft.so"
+  LD_PRELOAD=libc.so.6:libm.so.6 run "$weft" run -q -- sh -c 'echo "$LD_PRELOAD"'
+  expect_out "$work/tree/lib/weft/libweft.so:libc.so.6:libm.so.6"
+  run "$weft" run -q -- "$weft" run -q -- sh -c 'echo "$LD_PRELOAD"'
+  expect_out "$work/tree/lib/weft/libweft.so"
+  run "$weft" run -q -- grep -c -m1 "$work/tree/lib/weft/libweft.so" /proc/self/maps
+  expect_out 1
+  ln -s "$weft" linked-weft
+  run ./linked-weft lib
+  expect_out "$work/tree/lib/weft/libweft.so"
+  rm "$work/tree/lib/weft/libweft.so"
+  run "$weft" run -q -- echo runs
+  expect_code 1
+  expect_out ""
+  expect_err "weft: libweft.so is not where it belongs*"
+}
+
+# LD_PRELOAD is split at blanks and colons: the library must be loaded all the same, with nothing left for each launch.
+awkward_paths() {
+  for folder in "with blank" with:colon 'with$dollar' "two  blanks"; do
+    install_into "$work/$folder"
+    run "$weft" run -q -- grep -m1 -o 'libweft.so' /proc/self/maps
+    expect_code 0
+    expect_out libweft.so
+    expect_err ""
+    run "$weft" lib
+    [[ $out != *[\ :\$]* ]] || fail "a path that LD_PRELOAD can hold"
+    cmp -s "$out" "$work/$folder/lib/weft/libweft.so" || fail "the same library"
+    [[ -e ${out%/*}/fill_stand_in.so ]] || fail "the libraries next to it are reached the same way"
+    [[ $(stat -c %a "$(dirname "$(dirname "$out")")") == 700 ]] || fail "a private folder"
+  done
+  [[ $(ls "$XDG_RUNTIME_DIR" | wc -l) == 4 ]] || fail "one link for each installation"
+}
+
+# A folder of that name which others may write to is not used.
+foreign_link_folder() {
+  install_into "$work/with blank"
+  run "$weft" lib
+  chmod 777 "$(dirname "$(dirname "$out")")"
+  first=$out
+  export TMPDIR=$work/tmp
+  mkdir "$TMPDIR"
+  run "$weft" lib
+  [[ $out == "$TMPDIR"/* && $out != "$first" ]] || fail "the next place is taken"
+}
+
+fill_job() {
+  run "$weft" run -q --fill "$job:n=64" -- sh -c 'echo $WEFT $WEFT_FILL'
+  expect_out "fill $job:n=64"
+  cp "$job" here.so
+  run "$weft" run -q --fill here.so -- sh -c 'echo $WEFT_FILL'
+  expect_out "$work/here.so"
+  run "$weft" run -q --fill stand_in:a:b -- sh -c 'echo $WEFT_FILL'
+  expect_out "$work/tree/lib/weft/fill_stand_in.so:a:b"
+  WEFT=observe run "$weft" run -q --fill stand_in -- sh -c 'echo $WEFT'
+  expect_out fill
+  WEFT=off run "$weft" run -q --fill stand_in -- sh -c 'echo $WEFT'
+  expect_out off
+  run "$weft" run -q --observe --fill stand_in -- sh -c 'echo $WEFT'
+  expect_out observe
+}
+
+bad_fill_job() {
+  run "$weft" run -q --fill no-such-job -- echo runs
+  expect_code 1
+  expect_out ""
+  expect_err "weft: fill job 'no-such-job': no such file*"
+  WEFT_FILL=./gone.so run "$weft" run -q -- echo runs
+  expect_code 1
+  expect_err "weft: fill job './gone.so': no such file"
+  run "$weft" run -q --fill "$library" -- echo runs
+  expect_code 1
+  expect_err "weft: fill job '$library' does not export weft_fill_job_v1"
+  echo text >text.so
+  run "$weft" run -q --fill ./text.so -- echo runs
+  expect_err "weft: fill job './text.so' is not a shared object for this machine"
+  run "$weft" run -q --fill "$work" -- echo runs
+  expect_err "weft: fill job '$work' is not a file"
+  run "$weft" run -q --mode fill -- echo runs
+  expect_code 2
+  expect_err "weft: mode fill needs a fill job*"
+  # Whatever is cut off the file, the answer is one line.
+  size=$(stat -c %s "$job")
+  for ((length = 0; length < size; length += size / 40 + 1)); do
+    head -c $length "$job" >cut.so
+    run "$weft" run -q --fill ./cut.so -- echo runs
+    expect_code 1
+    expect_one_line
+  done
+}
+
+config() {
+  WEFT_SLICE=200us WEFT_SLCE=1 run "$weft" config
+  expect_code 0
+  expect_err "weft: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
+  [[ $out =~ WEFT_SLICE\ +200us\ +300us\ +environment ]] || fail "the value, the default and the source"
+  [[ $out =~ WEFT_GUARD\ +300us\ +300us\ +default ]] || fail "a default"
+  WEFT_FILL=x WEFT_MEMORY=huge run "$weft" config --json
+  expect_err ""
+  checked=$(python3 -c '
+import json, sys
+config = json.load(sys.stdin)
+options = {option["variable"]: option for option in config["options"]}
+print(options["WEFT"]["value"], options["WEFT"]["source"], options["WEFT_MEMORY"]["value"], len(config["warnings"]))
+' <<<"$out")
+  [[ $checked == "fill implied by WEFT_FILL 1GiB 1" ]] || fail "JSON: $checked"
+}
+
+options_page() {
+  "$weft" config --markdown | diff - "$source/docs/options.md" || { code=- out=- err=-; fail "weft config --markdown >docs/options.md"; }
+}
+
+summary() {
+  run "$weft" summary "$source/tests/trace/run"
+  expect_code 0
+  [[ $(sed 1d <<<"$out") == "$(sed 1d "$source/tests/trace/run/expected.txt")" ]] || fail "the expected table"
+  run "$weft" summary --json "$source/tests/trace/run"
+  [[ $out == "$(<"$source/tests/trace/run/expected.json")" ]] || fail "the expected JSON"
+  run "$weft" summary "$work"
+  expect_code 1
+  expect_err "weft: there are no traces (rank*.jsonl) in *"
+  run "$weft" summary missing
+  expect_code 1
+  expect_err "weft: missing is not a directory"
+  mkdir foreign
+  echo '{"type": "header", "format": "weft-trace", "version": 99}' >foreign/rank0.1.jsonl
+  run "$weft" summary foreign
+  expect_code 1
+  expect_err "weft: foreign/rank0.1.jsonl has version 99*"
+}
+
+shopt -s extglob
+"$case_name"
