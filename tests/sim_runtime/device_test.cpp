@@ -15,9 +15,11 @@
 
 namespace {
 
-// Lives until after main: frees its memory when the driver may be gone already.
+// Lives until after main: launches and frees when the program's device code and the driver may be gone already.
 struct AtExit {
   ~AtExit() {
+    launch_add_one(static_cast<int*>(memory), memory != nullptr ? 1 : 0, nullptr);
+    static_cast<void>(cudaDeviceSynchronize());
     const cudaError_t error = cudaFree(memory);
     if (error != cudaSuccess && error != cudaErrorCudartUnloading) {
       std::fprintf(stderr, "cudaFree in a static destructor: %s\n", cudaGetErrorName(error));

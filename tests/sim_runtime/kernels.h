@@ -10,6 +10,8 @@ void launch_scale(float* data, float factor, int count, cudaStream_t stream);
 void launch_add_one(int* data, int count, cudaStream_t stream);
 // journal[0] is a count n; journal[++n] = value
 void launch_append(int* journal, int value, cudaStream_t stream);
+// The same for 2, with an argument whose evaluation launches the same for 1
+void launch_append_nested(int* journal);
 // Takes its time and writes nothing
 void launch_spend(double flops, cudaStream_t stream);
 // A kernel that no host-kernel library knows

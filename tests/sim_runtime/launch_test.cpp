@@ -87,6 +87,13 @@ TEST(Launch, WithAttributes) {
   EXPECT_EQ(data.read(), std::vector<int>(4, 1));
 }
 
+TEST(Launch, ArgumentsMayLaunchThemselves) {
+  Device<int> journal(3);
+  journal.fill(0);
+  launch_append_nested(journal.get());
+  EXPECT_EQ(journal.read(), (std::vector<int>{2, 1, 2}));
+}
+
 TEST(Launch, RefusesWhatIsNoKernelAndShapesThatDoNotExist) {
   int something = 0;
   EXPECT_EQ(cudaLaunchKernel(&something, dim3(1), dim3(1), nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);

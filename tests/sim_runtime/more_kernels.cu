@@ -22,6 +22,17 @@ void launch_append(int* journal, int value, cudaStream_t stream) {
   append<<<1, 1, 0, stream>>>(journal, value);
 }
 
+namespace {
+int append_and_add_one(int* journal, int value) {
+  append<<<1, 1>>>(journal, value);
+  return value + 1;
+}
+}  // namespace
+
+void launch_append_nested(int* journal) {
+  append<<<1, 1>>>(journal, append_and_add_one(journal, 1));
+}
+
 void launch_spend(double flops, cudaStream_t stream) {
   spend<<<1, 32, 0, stream>>>(flops);
 }
