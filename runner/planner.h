@@ -29,6 +29,9 @@ struct Decision {
   std::optional<TimePoint> again;  // ask again at this time even if nothing happens; nothing: when a bubble opens
 };
 
+// Launches only in a bubble whose forecast's low quantile is at least `floor`, and only what ends `guard` before the taken
+// end: the median, but at most half the guard above the low quantile. Nothing is launched past the forecast, even when the
+// bubble goes on: what it would still last is not known. Ask once per slice; after a launch ask again at once.
 // `bubble`: the open bubble or nothing. `slice`: length of the next slice on the idle GPU.
 Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
               Duration slice);

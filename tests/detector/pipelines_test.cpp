@@ -1,7 +1,9 @@
 // The detector against pipelines in virtual time: bubbles equal to the truth, rhythm, forecasts. Exact: no tolerance.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "detector/detector.h"
 #include "pipelines.h"
@@ -135,6 +137,46 @@ TEST_P(Pipelines, BubblesAreExactWithJitter) {
     const Seen seen = observe(ranks[rank]);
     expect_bubbles(ranks[rank], seen);
     expect_rhythm(ranks[rank], seen);
+  }
+}
+
+// As a dispatcher sees it: words are looked at every so often, stream by stream, and get the time of the look.
+Timeline polled(Timeline timeline, Duration poll) {
+  const auto is_word = [](const Event& e) { return e.kind >= EventKind::group_started; };
+  for (Event& e : timeline.events) {
+    const Duration time = e.time.time_since_epoch();
+    if (is_word(e)) e.time = TimePoint{(time + poll - Duration{1}) / poll * poll};
+  }
+  std::stable_sort(timeline.events.begin(), timeline.events.end(), [&](const Event& a, const Event& b) {
+    const auto key = [&](const Event& e) { return std::tuple{e.time, is_word(e), is_word(e) ? e.stream : 0}; };
+    return key(a) < key(b);
+  });
+  return timeline;
+}
+
+TEST_P(Pipelines, PollingShiftsBubblesByOnePollAtMost) {
+  constexpr Duration kPoll = std::chrono::microseconds(50);
+  PipelineOptions o = options();
+  o.jitter = 0.1;
+  const std::vector<Timeline> ranks = simulate(o);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const Seen seen = observe(polled(ranks[rank], kPoll));
+    const TimePoint from = ranks[rank].iteration_ends.at(0) + kPoll;
+    std::vector<Bubble> found;
+    for (const Bubble& b : seen.bubbles)
+      if (b.opened >= from && b.closed - b.opened > 4 * kPoll) found.push_back(b);
+    std::size_t next = 0;
+    for (const TrueBubble& b : ranks[rank].bubbles) {
+      if (b.opened < from || b.closed - b.opened <= 6 * kPoll) continue;
+      while (next < found.size() && found[next].group != b.group) ++next;
+      ASSERT_LT(next, found.size()) << text(b.opened, b.closed, b.group);
+      EXPECT_GE(found[next].opened, b.opened);
+      EXPECT_LT(found[next].opened, b.opened + kPoll);
+      EXPECT_GE(found[next].closed, b.closed);
+      EXPECT_LT(found[next].closed, b.closed + kPoll);
+      ++next;
+    }
   }
 }
 
