@@ -1,0 +1,40 @@
+// A libweft-core.so for the benchmark: gives the markers their words and takes the events out of the ring on request.
+#include "shim/core_interface.h"
+#include "shim/ring.h"
+
+namespace {
+
+constexpr std::uint32_t kWords = 1 << 20;
+const weft::ShimServices* services = nullptr;
+
+void opened(const weft::CommunicatorInfo& communicator) {
+  static auto* words = new std::atomic<std::uint32_t>[kWords]();
+  services->set_marker_words(communicator.device, {words, reinterpret_cast<std::uint64_t>(words), kWords});
+}
+void closing(weft::CommunicatorId) {}
+bool rescue(int) {
+  return false;
+}
+void context_closing(int) {}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int weft_core_start(const weft::ShimServices* shim,
+                                                                      weft::CoreServices* core) {
+  services = shim;
+  core->communicator_opened = opened;
+  core->communicator_closing = closing;
+  core->rescue_memory = rescue;
+  core->context_closing = context_closing;
+  return 0;
+}
+
+extern "C" __attribute__((visibility("default"))) const weft::ShimServices* bench_services() {
+  return services;
+}
+extern "C" __attribute__((visibility("default"))) int bench_drain() {
+  weft::Event event{};
+  int taken = 0;
+  while (services->ring->pop(event)) ++taken;
+  return taken;
+}

@@ -1,0 +1,55 @@
+// A libnccl.so.2 for the benchmark: a receive is a wait on the stream that nobody ends, so its group stays pending.
+#include <dlfcn.h>
+
+#include "shim/vendor.h"
+
+#define NCCL_API(result, name, ...)                                                                   \
+  extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name(__VA_ARGS__); \
+  extern "C" __attribute__((visibility("default"))) result p##name(__VA_ARGS__)
+#define NOTHING(name, ...)                    \
+  NCCL_API(ncclResult_t, name, __VA_ARGS__) { \
+    return ncclSuccess;                       \
+  }
+
+namespace {
+unsigned int never = 0;
+}
+
+NCCL_API(ncclResult_t, ncclRecv, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t stream) {
+  static const auto wait = reinterpret_cast<decltype(&cuStreamWaitValue32_v2)>(
+      dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuStreamWaitValue32_v2"));
+  wait(stream, reinterpret_cast<CUdeviceptr>(&never), 1, CU_STREAM_WAIT_VALUE_EQ);
+  return ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclGetVersion, int* version) {
+  return *version = 22809, ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommCuDevice, const ncclComm_t, int* device) {
+  return *device = 0, ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommUserRank, const ncclComm_t, int* rank) {
+  return *rank = 0, ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommCount, const ncclComm_t, int* count) {
+  return *count = 2, ncclSuccess;
+}
+NCCL_API(ncclResult_t, ncclCommInitRank, ncclComm_t* made, int, ncclUniqueId, int) {
+  static char only;
+  return *made = reinterpret_cast<ncclComm_t>(&only), ncclSuccess;
+}
+NOTHING(ncclSend, const void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)
+NOTHING(ncclAllReduce, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t)
+NOTHING(ncclReduce, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, int, ncclComm_t, cudaStream_t)
+NOTHING(ncclBroadcast, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)
+NOTHING(ncclBcast, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)
+NOTHING(ncclReduceScatter, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t)
+NOTHING(ncclAllGather, const void*, void*, size_t, ncclDataType_t, ncclComm_t, cudaStream_t)
+NOTHING(ncclGroupStart)
+NOTHING(ncclGroupEnd)
+NOTHING(ncclCommInitRankConfig, ncclComm_t*, int, ncclUniqueId, int, ncclConfig_t*)
+NOTHING(ncclCommInitAll, ncclComm_t*, int, const int*)
+NOTHING(ncclCommSplit, ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*)
+NOTHING(ncclCommFinalize, ncclComm_t)
+NOTHING(ncclCommDestroy, ncclComm_t)
+NOTHING(ncclCommAbort, ncclComm_t)
+NOTHING(ncclCommGetAsyncError, ncclComm_t, ncclResult_t*)

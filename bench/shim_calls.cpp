@@ -1,0 +1,213 @@
+// What the shim costs, in one run: each call once through the pointer that a program gets (the hook) and once through
+// the real function's own. Starts itself again under libweft.so. On a driver that does nothing by default, so that the
+// numbers are the hook's; `--driver=DIRECTORY` takes the libcuda.so.1 there instead, such as the simulated one.
+#include <benchmark/benchmark.h>
+#include <dlfcn.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "shim/core_interface.h"
+#include "shim/vendor.h"
+
+namespace {
+
+constexpr int kMarked = 4000;  // events of one benchmark have to fit into the ring
+
+void* driver() {
+  return dlopen("libcuda.so.1", RTLD_NOW);
+}
+void* nccl() {
+  return dlopen("libnccl.so.2", RTLD_NOW);
+}
+void* core() {
+  return dlopen(BENCH_FOLDER "/libweft-core.so", RTLD_NOW | RTLD_NOLOAD);
+}
+
+template <class Function>
+Function hooked(const char* name) {
+  return reinterpret_cast<Function>(dlsym(name[0] == 'c' ? driver() : nccl(), name));
+}
+template <class Function>
+Function direct(const char* name) {
+  static const auto services = reinterpret_cast<const weft::ShimServices* (*)()>(dlsym(core(), "bench_services"));
+  if (name[0] == 'n') return reinterpret_cast<Function>(dlsym(nccl(), (std::string("p") + name).c_str()));
+  return reinterpret_cast<Function>(services()->real_driver_symbol(name));
+}
+#define CALLS(name) (through_hook ? hooked<decltype(&::name)>(#name) : direct<decltype(&::name)>(#name))
+
+struct Job {
+  ncclComm_t communicator = nullptr;
+  CUstream compute = nullptr;
+  CUstream transfers[2] = {};
+  CUevent idle = nullptr;
+  CUevent pending[2] = {};
+};
+
+CUstream make_stream() {
+  CUstream stream = nullptr;
+  hooked<decltype(&::cuStreamCreate)>("cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING);
+  return stream;
+}
+CUevent make_event() {
+  CUevent event = nullptr;
+  reinterpret_cast<decltype(&::cuEventCreate)>(dlsym(driver(), "cuEventCreate"))(&event, CU_EVENT_DISABLE_TIMING);
+  return event;
+}
+
+// A main job with a communicator, so that there is a core and the shim observes. Nothing is pending yet.
+Job& job() {
+  static Job only = [] {
+    Job made;
+    CUcontext context = nullptr;
+    reinterpret_cast<decltype(&::cuInit)>(dlsym(driver(), "cuInit"))(0);
+    hooked<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, 0);
+    reinterpret_cast<decltype(&::cuCtxSetCurrent)>(dlsym(driver(), "cuCtxSetCurrent"))(context);
+    hooked<decltype(&::ncclCommInitRank)>("ncclCommInitRank")(&made.communicator, 2, ncclUniqueId{}, 0);
+    made.compute = make_stream();
+    made.idle = make_event();
+    for (CUstream& stream : made.transfers) stream = make_stream();
+    for (CUevent& event : made.pending) event = make_event();
+    return made;
+  }();
+  return only;
+}
+
+void drain() {
+  reinterpret_cast<int (*)()>(dlsym(core(), "bench_drain"))();
+}
+
+void event_record(benchmark::State& state, bool through_hook) {
+  const Job& mine = job();
+  const auto call = CALLS(cuEventRecord);
+  for (auto _ : state) benchmark::DoNotOptimize(call(mine.idle, mine.compute));
+}
+
+void stream_wait(benchmark::State& state, bool through_hook) {
+  const Job& mine = job();
+  const auto call = CALLS(cuStreamWaitEvent);
+  for (auto _ : state) benchmark::DoNotOptimize(call(mine.compute, mine.idle, 0));
+}
+
+void stream_synchronize(benchmark::State& state, bool through_hook) {
+  const Job& mine = job();
+  const auto call = CALLS(cuStreamSynchronize);
+  for (auto _ : state) benchmark::DoNotOptimize(call(mine.compute));
+}
+
+void group(benchmark::State& state, bool through_hook) {
+  job();
+  const auto start = CALLS(ncclGroupStart);
+  const auto end = CALLS(ncclGroupEnd);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(start());
+    benchmark::DoNotOptimize(end());
+  }
+}
+
+// From here on groups are pending for ever.
+void receive_marked(benchmark::State& state, bool through_hook) {
+  const Job& mine = job();
+  const auto call = CALLS(ncclRecv);
+  for (auto _ : state) benchmark::DoNotOptimize(call(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[0]));
+  drain();
+}
+
+// One marker and one event each: the compute stream waits for one group and for the other in turn.
+void stream_wait_marked(benchmark::State& state, bool through_hook) {
+  const Job& mine = job();
+  for (int i = 0; i < 2; ++i) {
+    hooked<decltype(&::ncclRecv)>("ncclRecv")(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[i]);
+    hooked<decltype(&::cuEventRecord)>("cuEventRecord")(mine.pending[i], mine.transfers[i]);
+  }
+  const CUstream waiting = make_stream();
+  const auto call = CALLS(cuStreamWaitEvent);
+  call(waiting, mine.pending[0], 0);
+  drain();
+  std::size_t next = 1;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(call(waiting, mine.pending[next], 0));
+    next = 1 - next;
+  }
+  drain();
+}
+
+// The real one of libc, past every library that stands in for it: a versioned lookup sees only libc's.
+void look_up(benchmark::State& state, bool through_hook) {
+  using Look = void* (*)(void*, const char*);
+  void* libc = dlopen("libc.so.6", RTLD_NOW);
+  const auto call = through_hook ? &dlsym : reinterpret_cast<Look>(dlvsym(libc, "dlsym", "GLIBC_2.2.5"));
+  for (auto _ : state) benchmark::DoNotOptimize(call(libc, "getppid"));
+}
+
+void run_true(benchmark::State& state, bool preloaded) {
+  char path[] = "/bin/true";
+  char* arguments[] = {path, nullptr};
+  std::string preload = preloaded ? "LD_PRELOAD=libweft.so" : "NOTHING=";
+  std::string folder = "LD_LIBRARY_PATH=" BENCH_FOLDER;
+  char* environment[] = {preload.data(), folder.data(), nullptr};
+  for (auto _ : state) {
+    pid_t child = 0;
+    int status = 1;
+    if (posix_spawn(&child, path, nullptr, nullptr, arguments, environment) != 0) state.SkipWithError("cannot run");
+    waitpid(child, &status, 0);
+  }
+}
+
+void check_launches_are_untouched() {
+  Dl_info info;
+  void* launch = dlsym(driver(), "cuLaunchKernel");
+  if (dladdr(launch, &info) == 0 || std::strstr(info.dli_fname, "libcuda") == nullptr) {
+    std::fprintf(stderr, "shim_calls: cuLaunchKernel has been replaced\n");
+    std::exit(1);
+  }
+}
+
+void register_pair(const std::string& name, void (*run)(benchmark::State&, bool), int iterations = 0) {
+  for (const bool through_hook : {false, true}) {
+    auto* added =
+        benchmark::RegisterBenchmark((name + (through_hook ? "/hooked" : "/direct")).c_str(), run, through_hook);
+    if (iterations != 0) added->Iterations(iterations);
+    if (name == "bin_true") added->UseRealTime()->Unit(benchmark::kMicrosecond);
+  }
+}
+
+// Preloading is decided when a process starts.
+void start_again_preloaded(char** arguments, const std::string& driver_folder) {
+  setenv("LD_LIBRARY_PATH", ((driver_folder.empty() ? "" : driver_folder + ":") + BENCH_FOLDER).c_str(), 1);
+  setenv("LD_PRELOAD", "libweft.so", 1);
+  setenv("WEFT", "observe", 1);
+  execv("/proc/self/exe", arguments);
+  std::perror("shim_calls");
+  std::exit(1);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::string driver_folder;
+  for (int i = 1; i < count; ++i) {
+    if (std::strncmp(arguments[i], "--driver=", 9) != 0) continue;
+    driver_folder = arguments[i] + 9;
+    for (int next = i; next < count; ++next) arguments[next] = arguments[next + 1];
+    --count;
+  }
+  if (std::getenv("LD_PRELOAD") == nullptr) start_again_preloaded(arguments, driver_folder);
+  check_launches_are_untouched();
+  register_pair("dlsym", look_up);
+  register_pair("cuEventRecord", event_record, driver_folder.empty() ? 0 : kMarked);
+  register_pair("cuStreamWaitEvent", stream_wait);
+  register_pair("cuStreamSynchronize", stream_synchronize);
+  register_pair("ncclGroupStart+ncclGroupEnd", group);
+  register_pair("ncclRecv, two markers", receive_marked, kMarked);
+  register_pair("cuStreamWaitEvent, one marker", stream_wait_marked, kMarked);
+  register_pair("bin_true", run_true);
+  benchmark::Initialize(&count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
