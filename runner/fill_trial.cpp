@@ -72,7 +72,7 @@ int spawn_and_leave(void* context) {
   auto& spawn = *static_cast<Spawn*>(context);
   spawn.error =
       ::posix_spawn(&spawn.child, spawn.program, &spawn.files, &spawn.attributes, spawn.arguments, spawn.environment);
-  ::_exit(0);
+  return 0;
 }
 
 void start(Spawn& spawn, int write_end) {

@@ -69,10 +69,11 @@ std::map<std::int64_t, std::int64_t> slices_in(const std::vector<nlohmann::json>
 
 std::size_t most_in_flight(const std::map<std::int64_t, std::int64_t>& slices) {
   std::size_t most = 0;
-  for (const auto& [launched, end] : slices)
-    most = std::max(most, static_cast<std::size_t>(std::count_if(slices.begin(), slices.end(), [&](const auto& other) {
-                      return other.first <= launched && other.second > launched;
-                    })));
+  for (const auto& slice : slices) {
+    std::size_t in_flight = 0;
+    for (const auto& other : slices) in_flight += other.first <= slice.first && other.second > slice.first ? 1U : 0U;
+    most = std::max(most, in_flight);
+  }
   return most;
 }
 
