@@ -22,6 +22,7 @@ constinit std::atomic<std::uint32_t> last_thread{0};
 struct DeviceStreams {
   std::atomic<Stream*> explicit_streams[kStreamsPerDevice];
   std::atomic<Stream*> group_streams[kGroupStreams];
+  std::atomic<std::uint32_t> group_streams_used;  // places from here on have never been taken
 };
 constinit DeviceStreams device_streams[kMostDevices]{};
 
@@ -44,7 +45,7 @@ struct MappedEvent {
 };
 constexpr std::uint32_t kEventSets = 4096;
 constexpr std::uint32_t kEventWays = 4;
-constinit MappedEvent events[kEventSets][kEventWays]{};
+alignas(64) constinit MappedEvent events[kEventSets][kEventWays]{};  // a set is a cache line
 constinit std::atomic<std::uint32_t> next_victim{0};
 
 int ask_current_device() noexcept {
@@ -70,17 +71,18 @@ std::uint32_t thread_number() noexcept {
   return thread_state.number;
 }
 
+// The place it has or gets; `slots`: there is none left.
 template <std::uint32_t slots>
-bool remember(std::atomic<Stream*> (&list)[slots], Stream& stream) noexcept {
-  for (auto& place : list) {
-    Stream* there = place.load(std::memory_order_acquire);
-    if (there == &stream) return true;
+std::uint32_t remember(std::atomic<Stream*> (&list)[slots], Stream& stream) noexcept {
+  for (std::uint32_t index = 0; index < slots; ++index) {
+    Stream* there = list[index].load(std::memory_order_acquire);
+    if (there == &stream) return index;
     if (there == nullptr &&
-        (place.compare_exchange_strong(there, &stream, std::memory_order_acq_rel) || there == &stream)) {
-      return true;
+        (list[index].compare_exchange_strong(there, &stream, std::memory_order_acq_rel) || there == &stream)) {
+      return index;
     }
   }
-  return false;
+  return slots;
 }
 
 template <std::uint32_t slots>
@@ -153,7 +155,7 @@ Stream* learn_stream(const StreamName& name) noexcept {
   StreamId none = 0;
   stream->id.compare_exchange_strong(none, last_stream.fetch_add(1, std::memory_order_relaxed) + 1,
                                      std::memory_order_acq_rel);
-  if (name.is_explicit && !remember(device_streams[device].explicit_streams, *stream)) note_lost();
+  if (name.is_explicit && remember(device_streams[device].explicit_streams, *stream) == kStreamsPerDevice) note_lost();
   return stream;
 }
 
@@ -201,18 +203,32 @@ bool is_pending(GroupId group) noexcept {
   return place.stream != nullptr && !reached(place.device, place.done);
 }
 
+GroupId pending_group_of(Stream& stream) noexcept {
+  GroupId group = stream.group.load(std::memory_order_acquire);
+  if (group == 0 || is_pending(group)) return group;
+  // Over: asked for once only.
+  stream.group.compare_exchange_strong(group, 0, std::memory_order_acq_rel);
+  return 0;
+}
+
 GroupId pending_group(int device) noexcept {
-  for (auto& place : device_streams[device].group_streams) {
-    Stream* stream = place.load(std::memory_order_acquire);
-    if (stream == nullptr) continue;
-    const GroupId group = stream->group.load(std::memory_order_acquire);
-    if (group != 0 && is_pending(group)) return group;
+  DeviceStreams& mine = device_streams[device];
+  const std::uint32_t used = mine.group_streams_used.load(std::memory_order_acquire);
+  for (std::uint32_t index = 0; index < used; ++index) {
+    Stream* stream = mine.group_streams[index].load(std::memory_order_acquire);
+    const GroupId group = stream == nullptr ? 0 : pending_group_of(*stream);
+    if (group != 0) return group;
   }
   return 0;
 }
 
 void note_group_stream(Stream& stream) noexcept {
-  if (!remember(device_streams[stream.device.load(std::memory_order_relaxed)].group_streams, stream)) note_lost();
+  DeviceStreams& mine = device_streams[stream.device.load(std::memory_order_relaxed)];
+  const std::uint32_t place = remember(mine.group_streams, stream);
+  if (place == kGroupStreams) return note_lost();
+  std::uint32_t used = mine.group_streams_used.load(std::memory_order_relaxed);
+  while (used <= place && !mine.group_streams_used.compare_exchange_weak(used, place + 1, std::memory_order_acq_rel))
+    continue;
 }
 
 void map_event(CUevent event, GroupId group) noexcept {

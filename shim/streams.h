@@ -69,6 +69,8 @@ struct GroupPlace {
   Ticket done;
 };
 GroupPlace place_of(GroupId group) noexcept;
+// The stream's last group if it is not over, else 0.
+GroupId pending_group_of(Stream& stream) noexcept;
 // A group of the device that is not over, 0: none. The streams that groups run on are few.
 GroupId pending_group(int device) noexcept;
 void note_group_stream(Stream& stream) noexcept;

@@ -30,7 +30,7 @@ void note_wait(EventKind kind, const Stream& stream, GroupId group, Ticket ticke
 void mark_busy_streams(int device) noexcept {
   for_each_explicit_stream(device, [device](Stream& stream) {
     if (!reached(device, stream.marker.load(std::memory_order_relaxed))) return;
-    if (is_pending(stream.group.load(std::memory_order_acquire))) return;
+    if (pending_group_of(stream) != 0) return;
     const Ticket ticket = mark(stream);
     if (ticket != 0) note_wait(EventKind::drain_issued, stream, 0, ticket);
   });
@@ -48,9 +48,8 @@ HostWait begin_wait(int device, StreamId stream, GroupId group) noexcept {
 }  // namespace
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
-  const Stream* known = find_stream(name_of(stream, per_thread));
-  const GroupId group = known == nullptr ? 0 : known->group.load(std::memory_order_acquire);
-  map_event(event, group != 0 && is_pending(group) ? group : 0);
+  Stream* known = find_stream(name_of(stream, per_thread));
+  map_event(event, known == nullptr ? 0 : pending_group_of(*known));
 }
 
 void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
@@ -68,13 +67,12 @@ void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
 
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
   const StreamName name = name_of(stream, per_thread);
-  const Stream* known = find_stream(name);
+  Stream* known = find_stream(name);
   const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
   if (device < 0 || pending_group(device) == 0) return {};
   if (known == nullptr) known = learn_stream(name);
   if (known == nullptr) return {};
-  const GroupId group = known->group.load(std::memory_order_acquire);
-  return begin_wait(device, known->id.load(std::memory_order_relaxed), is_pending(group) ? group : 0);
+  return begin_wait(device, known->id.load(std::memory_order_relaxed), pending_group_of(*known));
 }
 
 HostWait host_waits_for_event(CUevent event) noexcept {
