@@ -1,0 +1,103 @@
+// Reading the log and asking it; see the header.
+#include "truth/truth.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace simgpu {
+namespace {
+
+using nlohmann::json;
+
+std::int64_t integer(const json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+std::string text(const json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool is_fill(const json& record) {
+  return text(record, "thread").starts_with("weft");
+}
+
+bool is_communication(const json& kernel) {
+  return text(kernel, "name").starts_with("ncclDevKernel") || kernel.value("spin", json()) == true;
+}
+
+void take(const json& record, TruthLog& log) {
+  const std::string type = text(record, "type");
+  const Interval resident{integer(record, "start"), integer(record, "end")};
+  if (type == "hazard" && is_fill(record)) ++log.fill_hazards;
+  if (type != "kernel" && type != "copy") return;
+  if (is_fill(record)) {
+    log.fill.push_back(resident);
+    if (type == "kernel") ++log.fill_kernels;
+  } else if (type == "copy") {
+    log.copies.push_back(resident);
+  } else {
+    (is_communication(record) ? log.communication : log.compute).push_back(resident);
+  }
+}
+
+void take_header(const json& header, const std::string& path, TruthLog& log) {
+  if (text(header, "format") != "simgpu-log" || integer(header, "version") != 1)
+    throw std::runtime_error(path + " is not a log of the simulated GPU, version 1");
+  log.process = integer(header, "pid");
+  log.device = integer(header, "device");
+}
+
+}  // namespace
+
+TruthLog read_truth_log(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(path + " cannot be read: " + std::strerror(errno));
+  TruthLog log;
+  bool headed = false;
+  std::string line;
+  while (std::getline(in, line) && !in.eof()) {
+    const json record = json::parse(line, nullptr, false);
+    if (!headed) {
+      take_header(record, path, log);
+      headed = true;
+    } else if (record.is_object()) {
+      take(record, log);
+    } else {
+      ++log.unreadable_lines;
+    }
+  }
+  if (!headed) throw std::runtime_error(path + " is empty");
+  for (Intervals* intervals : {&log.compute, &log.communication, &log.copies, &log.fill})
+    *intervals = united(std::move(*intervals));
+  return log;
+}
+
+std::optional<Interval> communication_window(const TruthLog& log) {
+  if (log.communication.empty()) return std::nullopt;
+  return Interval{log.communication.front().begin, log.communication.back().end};
+}
+
+Truth truth_of(const TruthLog& log, Interval window, std::int64_t shortest) {
+  const Intervals all = united({window});
+  const Intervals compute = intersection(log.compute, all);
+  const Intervals communication = intersection(log.communication, all);
+  const Intervals fill = intersection(log.fill, all);
+  Truth truth;
+  truth.window = window;
+  truth.idle = difference(communication, compute);
+  std::erase_if(truth.idle, [&](const Interval& idle) { return idle.end - idle.begin < shortest; });
+  truth.any_idle = length(difference(difference(difference(all, compute), communication), log.copies));
+  truth.compute = length(compute);
+  truth.fill = length(fill);
+  truth.fill_beside_compute = length(intersection(fill, compute));
+  truth.fill_in_idle = length(intersection(fill, truth.idle));
+  return truth;
+}
+
+}  // namespace simgpu
