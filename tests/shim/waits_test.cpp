@@ -221,7 +221,7 @@ TEST_F(Waits, OutOfMemoryIsPassedOnWhenNothingWasReleased) {
 TEST_F(Waits, HostMemoryIsNotRescued) {
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp properties{};
-  properties.location = {CU_MEM_LOCATION_TYPE_HOST, {0}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_HOST;
   fake_fail_allocations(1);
   EXPECT_EQ(cuMemCreate(&handle, 1, &properties, 0), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(core()->rescues, 0);
