@@ -21,6 +21,9 @@ CUresult capture_forbids_unsafe_call();
 CUresult capture_forbids_use(Stream& stream);
 CUresult capture_forbids_use(Event& event);
 
+// For work on a legacy stream, which would have to wait for the blocking streams that are being captured.
+CUresult capture_forbids_legacy(const Stream& stream);
+
 // Without the lock. A CUfunction, or a CUkernel cast to one, as cuLaunchKernel takes it. Loads it if it is not loaded
 // yet, with the stall that goes with it. CUDA_ERROR_INVALID_HANDLE for anything else.
 struct LaunchableFunction {

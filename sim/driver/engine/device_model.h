@@ -47,7 +47,7 @@ struct Owner {
 };
 
 // A kernel, or a copy or set within the device, which is done by thread blocks too.
-struct Kernel {
+struct RunningKernel {
   Owner owner;
   Device* device = nullptr;
   std::string_view name;
@@ -83,7 +83,7 @@ struct Kernel {
 
 // Blocks of one kernel that start and end together.
 struct Cohort {
-  Kernel* kernel = nullptr;
+  RunningKernel* kernel = nullptr;
   Multiprocessors::Counts counts;
   uint64_t blocks = 0;
 };
@@ -107,8 +107,8 @@ struct CopyEngine {
 struct DeviceModel {
   explicit DeviceModel(unsigned multiprocessor_count) : multiprocessors(multiprocessor_count) {}
   Multiprocessors multiprocessors;
-  std::list<Kernel*> kernels;     // all that have been issued and are not over
-  std::vector<Kernel*> unplaced;  // with blocks that have no room yet; in order of priority, then of arrival
+  std::list<RunningKernel*> kernels;     // all that have been issued and are not over
+  std::vector<RunningKernel*> unplaced;  // with blocks that have no room yet; in order of priority, then of arrival
   CopyEngine upload;
   CopyEngine download;
   unsigned spinning = 0;  // spinning kernels with at least one resident block

@@ -138,9 +138,15 @@ CUresult Engine::submit(Stream& stream, Command command) {
   if (stream.capture != nullptr || (wait != nullptr && wait->event->captured != nullptr)) {
     return capture_command(stream, std::move(command));
   }
+  if (const CUresult error = capture_forbids_legacy(stream); error != CUDA_SUCCESS) return error;
   if (const CUresult error = stream.context->error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   if (auto* record = std::get_if<RecordCommand>(&command)) record->event->captured.reset();
-  scheduler_->append(stream, std::move(command), now());
+  const Time arrival = now();
+  if (const auto* batch = std::get_if<MemoryBatch>(&command)) {
+    for (const MemoryOperation& operation : *batch->operations) scheduler_->append(stream, operation, arrival);
+  } else {
+    scheduler_->append(stream, std::move(command), arrival);
+  }
   if (scheduler_->next_event() < sleep_until_) {
     leave(guard);
   }
@@ -255,7 +261,7 @@ void Engine::wait_for_idle_device(Device& device, const char* call, Drain drain)
   };
   const auto spinning =
       std::find_if(device.model->kernels.begin(), device.model->kernels.end(),
-                   [](const Kernel* kernel) { return kernel->spins && kernel->started != Time::max(); });
+                   [](const RunningKernel* kernel) { return kernel->spins && kernel->started != Time::max(); });
   const bool hazard = spinning != device.model->kernels.end();
   const std::string behind(hazard ? (*spinning)->name : "");
   if (!idle() && (settings_.stall_on_hazard || !hazard)) {
@@ -279,7 +285,7 @@ void Engine::report_stalls(Time present) {
     stall->reported = true;
     const auto& kernels = stall->device->model->kernels;
     const auto spinning =
-        std::find_if(kernels.begin(), kernels.end(), [](const Kernel* kernel) { return kernel->spins; });
+        std::find_if(kernels.begin(), kernels.end(), [](const RunningKernel* kernel) { return kernel->spins; });
     const std::string behind(spinning == kernels.end() ? "other work" : std::string((*spinning)->name));
     const std::string thread = thread_name(stall->thread);
     std::fprintf(stderr, "simgpu: thread %s has been stalled for 1 s in %s behind %s\n", thread.c_str(), stall->call,

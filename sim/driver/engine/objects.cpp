@@ -12,8 +12,6 @@
 namespace simgpu {
 namespace {
 
-constexpr int kGreatestPriority = -5;
-
 void set_default_limits(Context& context) {
   context.limits[CU_LIMIT_STACK_SIZE] = 1024;
   context.limits[CU_LIMIT_PRINTF_FIFO_SIZE] = std::size_t{1} << 20;

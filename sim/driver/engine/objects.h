@@ -15,6 +15,8 @@
 
 namespace simgpu {
 
+inline constexpr int kGreatestPriority = -5;  // the lowest is 0, the default
+
 struct Context;
 struct Stream;
 struct StreamItem;

@@ -37,7 +37,7 @@ void Scheduler::add_timer(Time at, TimerKind kind, Device* device, void* object,
 
 Time Scheduler::next_event() const {
   Time next = timers_.empty() ? Time::max() : timers_.front().at;
-  for (const Kernel* kernel : spinning_) {
+  for (const RunningKernel* kernel : spinning_) {
     if (!kernel->finish_known && !kernel->stepping) next = std::min(next, kernel->next_step);
   }
   return next;
@@ -72,10 +72,10 @@ void Scheduler::handle(const Timer& timer) {
       end_cohort(static_cast<Cohort*>(timer.object));
       break;
     case TimerKind::kernel_end:
-      end_kernel(static_cast<Kernel*>(timer.object));
+      end_kernel(static_cast<RunningKernel*>(timer.object));
       break;
     case TimerKind::effect_end: {
-      auto* kernel = static_cast<Kernel*>(timer.object);
+      auto* kernel = static_cast<RunningKernel*>(timer.object);
       kernel->effect_pending = false;
       if (Cohort* held = std::exchange(kernel->held, nullptr)) end_cohort(held);
       break;

@@ -43,8 +43,8 @@ class Scheduler {
     poll_memory,    // a wait for a value in memory
     start_node,     // GraphRun, index
     cohort_end,     // Cohort
-    kernel_end,     // Kernel: a spinning one
-    effect_end,     // Kernel: its effect has been computed
+    kernel_end,     // RunningKernel: a spinning one
+    effect_end,     // RunningKernel: its effect has been computed
     transfer_end,   // Transfer: the modelled time is over
     transfer_done,  // Transfer: the bytes have been moved
     host_end,       // HostCall
@@ -97,14 +97,14 @@ class Scheduler {
   // scheduler_kernels.cpp: thread blocks
   void begin_kernel(const Owner& owner, const KernelCommand& command);
   void begin_block_copy(const Owner& owner, std::shared_ptr<const CopyBox> copy, std::shared_ptr<const SetBox> set);
-  void enqueue_blocks(std::unique_ptr<Kernel> kernel);
+  void enqueue_blocks(std::unique_ptr<RunningKernel> kernel);
   bool place_blocks(Device& device);
-  void place(Kernel& kernel, uint64_t blocks);
-  void start_cohorts(Kernel& kernel, const Multiprocessors::Counts& counts);
-  void first_block_started(Kernel& kernel);
+  void place(RunningKernel& kernel, uint64_t blocks);
+  void start_cohorts(RunningKernel& kernel, const Multiprocessors::Counts& counts);
+  void first_block_started(RunningKernel& kernel);
   void end_cohort(Cohort* cohort);
-  void end_kernel(Kernel* kernel);
-  void log_kernel(const Kernel& kernel);
+  void end_kernel(RunningKernel* kernel);
+  void log_kernel(const RunningKernel& kernel);
   int priority_of(const Owner& owner, const KernelLaunch* launch) const;
   Duration scaled(double seconds);
   bool launch_fault(Device& device);
@@ -127,7 +127,7 @@ class Scheduler {
   uint64_t kernel_order_ = 0;
   bool polling_ = false;
   Duration poll_period_{};
-  std::vector<Kernel*> spinning_;
+  std::vector<RunningKernel*> spinning_;
   std::vector<BlockedNode> blocked_nodes_;
   std::vector<HostCall*> host_calls_;
   std::vector<GraphRun*> runs_;

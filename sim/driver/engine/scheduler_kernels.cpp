@@ -61,7 +61,7 @@ void Scheduler::begin_kernel(const Owner& owner, const KernelCommand& command) {
   const KernelLaunch& launch = *command.launch;
   Device& device = *owner.stream().context->device;
   if (launch_fault(device)) return;
-  auto kernel = std::make_unique<Kernel>();
+  auto kernel = std::make_unique<RunningKernel>();
   kernel->owner = owner;
   kernel->device = &device;
   kernel->name = launch.image->name;
@@ -90,7 +90,7 @@ void Scheduler::begin_kernel(const Owner& owner, const KernelCommand& command) {
 
 void Scheduler::begin_block_copy(const Owner& owner, std::shared_ptr<const CopyBox> copy,
                                  std::shared_ptr<const SetBox> set) {
-  auto kernel = std::make_unique<Kernel>();
+  auto kernel = std::make_unique<RunningKernel>();
   kernel->owner = owner;
   kernel->device = owner.stream().context->device;
   kernel->name = copy != nullptr ? "d2d" : "set";
@@ -106,15 +106,15 @@ void Scheduler::begin_block_copy(const Owner& owner, std::shared_ptr<const CopyB
   enqueue_blocks(std::move(kernel));
 }
 
-void Scheduler::enqueue_blocks(std::unique_ptr<Kernel> owned) {
-  Kernel* kernel = owned.release();
+void Scheduler::enqueue_blocks(std::unique_ptr<RunningKernel> owned) {
+  RunningKernel* kernel = owned.release();
   DeviceModel& model = *kernel->device->model;
   kernel->order = ++kernel_order_;
   kernel->unplaced = kernel->blocks;
   kernel->resident.assign(model.multiprocessors.count(), 0);
   model.kernels.push_back(kernel);
   const auto behind = std::find_if(model.unplaced.begin(), model.unplaced.end(),
-                                   [&](const Kernel* other) { return other->priority > kernel->priority; });
+                                   [&](const RunningKernel* other) { return other->priority > kernel->priority; });
   model.unplaced.insert(behind, kernel);
 }
 
@@ -124,7 +124,7 @@ bool Scheduler::place_blocks(Device& device) {
   DeviceModel& model = *device.model;
   bool progress = false;
   while (!model.unplaced.empty()) {
-    Kernel& kernel = *model.unplaced.front();
+    RunningKernel& kernel = *model.unplaced.front();
     uint64_t blocks = std::min(kernel.unplaced, model.multiprocessors.room(kernel.needs));
     blocks -= blocks % kernel.together;
     if (blocks == 0) break;
@@ -141,7 +141,7 @@ bool Scheduler::place_blocks(Device& device) {
   return progress;
 }
 
-void Scheduler::place(Kernel& kernel, uint64_t blocks) {
+void Scheduler::place(RunningKernel& kernel, uint64_t blocks) {
   DeviceModel& model = *kernel.device->model;
   const Multiprocessors::Counts counts = model.multiprocessors.place(kernel.needs, blocks);
   kernel.unplaced -= blocks;
@@ -156,7 +156,7 @@ void Scheduler::place(Kernel& kernel, uint64_t blocks) {
 }
 
 // Blocks with equal surroundings take equally long and form one cohort, so that the cost is per wave and not per block.
-void Scheduler::start_cohorts(Kernel& kernel, const Multiprocessors::Counts& counts) {
+void Scheduler::start_cohorts(RunningKernel& kernel, const Multiprocessors::Counts& counts) {
   const Multiprocessors& all = kernel.device->model->multiprocessors;
   std::map<std::pair<uint32_t, uint32_t>, Cohort*> cohorts;  // by own blocks and other threads on the multiprocessor
   for (unsigned index = 0; index < counts.size(); ++index) {
@@ -182,7 +182,7 @@ void Scheduler::start_cohorts(Kernel& kernel, const Multiprocessors::Counts& cou
   }
 }
 
-void Scheduler::first_block_started(Kernel& kernel) {
+void Scheduler::first_block_started(RunningKernel& kernel) {
   kernel.started = clock_;
   if (kernel.owner.run == nullptr) pop(*kernel.owner.stream().queue);
   if (kernel.spins) {
@@ -209,7 +209,7 @@ void Scheduler::first_block_started(Kernel& kernel) {
 }
 
 void Scheduler::end_cohort(Cohort* cohort) {
-  Kernel& kernel = *cohort->kernel;
+  RunningKernel& kernel = *cohort->kernel;
   const bool last = kernel.unplaced == 0 && kernel.running == cohort->blocks;
   if (last && kernel.effect_pending) {
     kernel.held = cohort;
@@ -225,7 +225,7 @@ void Scheduler::end_cohort(Cohort* cohort) {
   if (last) end_kernel(&kernel);
 }
 
-void Scheduler::end_kernel(Kernel* kernel) {
+void Scheduler::end_kernel(RunningKernel* kernel) {
   DeviceModel& model = *kernel->device->model;
   if (kernel->spins) {
     model.multiprocessors.release(kernel->needs, kernel->resident);
@@ -238,7 +238,7 @@ void Scheduler::end_kernel(Kernel* kernel) {
   delete kernel;
 }
 
-void Scheduler::log_kernel(const Kernel& kernel) {
+void Scheduler::log_kernel(const RunningKernel& kernel) {
   const StreamItem& item = *kernel.owner.item;
   TruthLog& log = kernel.device->model->log;
   const bool is_copy = kernel.launch == nullptr;
@@ -262,14 +262,14 @@ void Scheduler::log_kernel(const Kernel& kernel) {
 void Scheduler::step_spinning(std::unique_lock<std::mutex>& guard, bool rung) {
   const Time present = now();
   if (rung) {
-    for (Kernel* kernel : spinning_) kernel->next_step = std::min(kernel->next_step, present);
+    for (RunningKernel* kernel : spinning_) kernel->next_step = std::min(kernel->next_step, present);
   }
   for (;;) {
-    const auto due = std::find_if(spinning_.begin(), spinning_.end(), [&](const Kernel* kernel) {
+    const auto due = std::find_if(spinning_.begin(), spinning_.end(), [&](const RunningKernel* kernel) {
       return !kernel->finish_known && kernel->next_step <= present;
     });
     if (due == spinning_.end()) return;
-    Kernel* kernel = *due;
+    RunningKernel* kernel = *due;
     kernel->stepping = true;
     kernel->next_step = present + kStepPeriod;
     int64_t finish = 0;

@@ -36,14 +36,14 @@ void Scheduler::drop_work(Device& device) {
     if (timer.kind == TimerKind::cohort_end) delete static_cast<Cohort*>(timer.object);
     if (timer.kind == TimerKind::host_end) std::erase(host_calls_, static_cast<HostCall*>(timer.object));
     if (timer.kind == TimerKind::host_end) delete static_cast<HostCall*>(timer.object);
-    if (timer.kind == TimerKind::effect_end) static_cast<Kernel*>(timer.object)->effect_pending = false;
+    if (timer.kind == TimerKind::effect_end) static_cast<RunningKernel*>(timer.object)->effect_pending = false;
     if (timer.kind == TimerKind::transfer_done) static_cast<Transfer*>(timer.object)->effect_pending = false;
   }
   const auto later = [](const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; };
   std::erase_if(timers_, [&](const Timer& timer) { return timer.device == &device; });
   std::make_heap(timers_.begin(), timers_.end(), later);
 
-  for (Kernel* kernel : model.kernels) {
+  for (RunningKernel* kernel : model.kernels) {
     std::erase(spinning_, kernel);
     delete kernel->held;
     kernel->held = nullptr;

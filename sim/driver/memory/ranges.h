@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -51,6 +52,8 @@ class Ranges {
   }
   // The range that holds the address.
   [[nodiscard]] std::optional<Range> find(std::uintptr_t address) const;
+  // Counts erase(): what somebody remembers about a range holds while this stays the same.
+  [[nodiscard]] std::uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
   // Calls change(Range&) on the range that holds the address; false if there is none.
   template <class Change>
   bool update(std::uintptr_t address, Change change) {
@@ -66,6 +69,7 @@ class Ranges {
   mutable std::mutex mutex_;
   mutable std::map<std::uintptr_t, Range> by_base_;
   std::uint64_t next_id_ = 1;
+  std::atomic<std::uint64_t> removals_{0};
 };
 
 // Everything that can be accessed, and the address ranges set aside by cuMemAddressReserve.

@@ -1,0 +1,269 @@
+// Copies of every shape, synchronous and in stream order. Any thread.
+//
+// Pageable host memory takes part in stream order as on hardware: a small source is copied at the call, everything else
+// makes the call wait. A copy within the device does not make the host wait.
+#include <memory>
+
+#include "api/api.h"
+#include "api/copy.h"
+#include "engine/capture_hooks.h"
+
+using namespace simgpu;
+
+namespace {
+
+constexpr std::size_t kStagedBytes = 64 * 1024;
+
+bool is_capturing(Stream& stream) {
+  const std::scoped_lock guard(engine().lock());
+  return stream.capture != nullptr;
+}
+
+// The source as it is now, so that the caller may change it as soon as the call returns.
+void stage(CopyBox& box) {
+  CopyBox inward = box;
+  box.staged.resize(box.bytes());
+  inward.destination = box.staged.data();
+  inward.destination_pitch = box.width;
+  inward.destination_height = box.height;
+  inward.execute();
+  box.source_pitch = box.width;
+  box.source_height = box.height;
+}
+
+enum class Return { when_done, when_submitted };
+
+CUresult copy(CUstream handle, DefaultStream meaning, CopyPlan plan, Return returns) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  bool waits = false;
+  if (returns == Return::when_done) {
+    if (const CUresult result = capture_forbids_unsafe_call(); result != CUDA_SUCCESS) return result;
+    waits = plan.kind != CopyKind::device_to_device;
+  }
+  if (plan.box.bytes() == 0) return CUDA_SUCCESS;
+  if ((plan.pageable_source || plan.pageable_destination) && !is_capturing(*stream)) {
+    if (!plan.pageable_destination && plan.box.bytes() <= kStagedBytes) {
+      stage(plan.box);
+    } else {
+      waits = true;
+    }
+  }
+  const CopyCommand command{plan.kind, std::make_shared<const CopyBox>(std::move(plan.box))};
+  if (const CUresult result = engine().submit(*stream, command); result != CUDA_SUCCESS) return result;
+  return waits ? engine().synchronize(*stream) : CUDA_SUCCESS;
+}
+
+CUresult copy_linear(Side destination, Side source, CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                     CUstream stream, DefaultStream meaning, Return returns) {
+  if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
+  CopyPlan plan;
+  if (const CUresult result = plan_copy(destination, source, linear(to, from, bytes), plan); result != CUDA_SUCCESS) {
+    return result;
+  }
+  return copy(stream, meaning, std::move(plan), returns);
+}
+
+CUresult copy_box(const CUDA_MEMCPY3D& parameters, CUstream stream, DefaultStream meaning, Return returns) {
+  if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
+  CopyPlan plan;
+  if (const CUresult result = plan_copy(parameters, plan); result != CUDA_SUCCESS) return result;
+  return copy(stream, meaning, std::move(plan), returns);
+}
+
+CUresult copy_3d(const CUDA_MEMCPY3D* parameters, CUstream stream, DefaultStream meaning, Return returns) {
+  return parameters == nullptr ? CUDA_ERROR_INVALID_VALUE : copy_box(*parameters, stream, meaning, returns);
+}
+
+CUresult copy_2d(const CUDA_MEMCPY2D* p, CUstream stream, DefaultStream meaning, Return returns) {
+  if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_MEMCPY3D box{};
+  box.srcXInBytes = p->srcXInBytes;
+  box.srcY = p->srcY;
+  box.srcMemoryType = p->srcMemoryType;
+  box.srcHost = p->srcHost;
+  box.srcDevice = p->srcDevice;
+  box.srcPitch = p->srcPitch;
+  box.dstXInBytes = p->dstXInBytes;
+  box.dstY = p->dstY;
+  box.dstMemoryType = p->dstMemoryType;
+  box.dstHost = p->dstHost;
+  box.dstDevice = p->dstDevice;
+  box.dstPitch = p->dstPitch;
+  box.WidthInBytes = p->WidthInBytes;
+  box.Height = p->Height;
+  box.Depth = 1;
+  return copy_box(box, stream, meaning, returns);
+}
+
+CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER* p, CUstream stream, DefaultStream meaning, Return returns) {
+  if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_MEMCPY3D box{};
+  box.srcXInBytes = p->srcXInBytes;
+  box.srcY = p->srcY;
+  box.srcZ = p->srcZ;
+  box.srcMemoryType = p->srcMemoryType;
+  box.srcHost = p->srcHost;
+  box.srcDevice = p->srcDevice;
+  box.srcPitch = p->srcPitch;
+  box.srcHeight = p->srcHeight;
+  box.dstXInBytes = p->dstXInBytes;
+  box.dstY = p->dstY;
+  box.dstZ = p->dstZ;
+  box.dstMemoryType = p->dstMemoryType;
+  box.dstHost = p->dstHost;
+  box.dstDevice = p->dstDevice;
+  box.dstPitch = p->dstPitch;
+  box.dstHeight = p->dstHeight;
+  box.WidthInBytes = p->WidthInBytes;
+  box.Height = p->Height;
+  box.Depth = p->Depth;
+  return copy_box(box, stream, meaning, returns);
+}
+
+// `failed` is where the first ABI reports the copy that could not be submitted.
+CUresult copy_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_t* sizes, std::size_t count,
+                    std::size_t* failed, CUstream stream, DefaultStream meaning) {
+  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t index = 0; index < count; ++index) {
+    const CUresult result = copy_linear(Side::unified, Side::unified, to[index], from[index], sizes[index], stream,
+                                        meaning, Return::when_submitted);
+    if (result == CUDA_SUCCESS) continue;
+    if (failed != nullptr) *failed = index;
+    return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUdeviceptr address(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+constexpr DefaultStream kLegacy = DefaultStream::legacy;
+constexpr DefaultStream kPerThread = DefaultStream::per_thread;
+constexpr Return kDone = Return::when_done;
+constexpr Return kSubmitted = Return::when_submitted;
+
+}  // namespace
+
+SIMGPU_API cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) {
+  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) {
+  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount) {
+  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount) {
+  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpyDtoH_v2(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount) {
+  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpyDtoH_v2_ptds(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount) {
+  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpyDtoD_v2_ptds(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpy2D_v2(const CUDA_MEMCPY2D* pCopy) {
+  return copy_2d(pCopy, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D* pCopy) {
+  return copy_2d(pCopy, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* pCopy) {
+  return copy_2d(pCopy, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D* pCopy) {
+  return copy_2d(pCopy, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpy3D_v2(const CUDA_MEMCPY3D* pCopy) {
+  return copy_3d(pCopy, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D* pCopy) {
+  return copy_3d(pCopy, nullptr, kPerThread, kDone);
+}
+SIMGPU_API cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* pCopy) {
+  return copy_3d_peer(pCopy, nullptr, kLegacy, kDone);
+}
+SIMGPU_API cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER* pCopy) {
+  return copy_3d_peer(pCopy, nullptr, kPerThread, kDone);
+}
+
+SIMGPU_API cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpyDtoHAsync_v2(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpyDtoHAsync_v2_ptsz(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount,
+                             CUstream hStream) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpyPeerAsync_ptsz(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount,
+                                  CUstream hStream) {
+  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
+  return copy_2d(pCopy, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
+  return copy_2d(pCopy, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* pCopy, CUstream hStream) {
+  return copy_3d(pCopy, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpy3DAsync_v2_ptsz(const CUDA_MEMCPY3D* pCopy, CUstream hStream) {
+  return copy_3d(pCopy, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream) {
+  return copy_3d_peer(pCopy, hStream, kLegacy, kSubmitted);
+}
+SIMGPU_API cuMemcpy3DPeerAsync_ptsz(const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream) {
+  return copy_3d_peer(pCopy, hStream, kPerThread, kSubmitted);
+}
+SIMGPU_API cuMemcpyBatchAsync(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*,
+                              size_t*, size_t, size_t* failIdx, CUstream hStream) {
+  return copy_batch(dsts, srcs, sizes, count, failIdx, hStream, kLegacy);
+}
+SIMGPU_API cuMemcpyBatchAsync_ptsz(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
+                                   CUmemcpyAttributes*, size_t*, size_t, size_t* failIdx, CUstream hStream) {
+  return copy_batch(dsts, srcs, sizes, count, failIdx, hStream, kPerThread);
+}
+SIMGPU_API cuMemcpyBatchAsync_v2(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*,
+                                 size_t*, size_t, CUstream hStream) {
+  return copy_batch(dsts, srcs, sizes, count, nullptr, hStream, kLegacy);
+}
+SIMGPU_API cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
+                                      CUmemcpyAttributes*, size_t*, size_t, CUstream hStream) {
+  return copy_batch(dsts, srcs, sizes, count, nullptr, hStream, kPerThread);
+}

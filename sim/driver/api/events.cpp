@@ -1,0 +1,93 @@
+// Events. Any thread; a record is stamped with the logical time at which the stream got to it.
+#include "api/api.h"
+#include "engine/capture_hooks.h"
+
+using namespace simgpu;
+
+namespace {
+
+constexpr unsigned kCreateFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+
+CUresult record(CUevent event_handle, CUstream stream_handle, DefaultStream meaning, unsigned flags) {
+  Stream* stream = nullptr;
+  Event* event = nullptr;
+  if (const CUresult result = find_stream(stream_handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = find_event(event_handle, event); result != CUDA_SUCCESS) return result;
+  if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+  if ((flags & ~unsigned{CU_EVENT_RECORD_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
+  RecordCommand command;
+  command.event = event;
+  command.flags = flags;
+  return engine().submit(*stream, command);
+}
+
+CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
+  Event* from = nullptr;
+  Event* to = nullptr;
+  if (const CUresult result = find_event(start, from); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = find_event(end, to); result != CUDA_SUCCESS) return result;
+  if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (((from->flags | to->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (from->context != to->context) return CUDA_ERROR_INVALID_HANDLE;
+  return engine().elapsed(*from, *to, *milliseconds);
+}
+
+}  // namespace
+
+SIMGPU_API cuEventCreate(CUevent* phEvent, unsigned int Flags) {
+  Context* context = nullptr;
+  if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
+  if (phEvent == nullptr || (Flags & ~kCreateFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((Flags & CU_EVENT_INTERPROCESS) != 0) {
+    return (Flags & CU_EVENT_DISABLE_TIMING) == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+  }
+  Event* event = engine().create_event(*context, Flags);
+  if (event == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *phEvent = handle_of(*event);
+  return CUDA_SUCCESS;
+}
+
+SIMGPU_API cuEventDestroy_v2(CUevent hEvent) {
+  if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
+  Event* event = slab<Event>.find(hEvent);
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  engine().destroy_event(*event);
+  return CUDA_SUCCESS;
+}
+SIMGPU_API cuEventDestroy(CUevent hEvent) {
+  return cuEventDestroy_v2(hEvent);
+}
+
+SIMGPU_API cuEventRecord(CUevent hEvent, CUstream hStream) {
+  return record(hEvent, hStream, DefaultStream::legacy, 0);
+}
+SIMGPU_API cuEventRecord_ptsz(CUevent hEvent, CUstream hStream) {
+  return record(hEvent, hStream, DefaultStream::per_thread, 0);
+}
+SIMGPU_API cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
+  return record(hEvent, hStream, DefaultStream::legacy, flags);
+}
+SIMGPU_API cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned int flags) {
+  return record(hEvent, hStream, DefaultStream::per_thread, flags);
+}
+
+SIMGPU_API cuEventQuery(CUevent hEvent) {
+  Event* event = nullptr;
+  if (const CUresult result = find_event(hEvent, event); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = capture_forbids_use(*event); result != CUDA_SUCCESS) return result;
+  return engine().query(*event);
+}
+
+SIMGPU_API cuEventSynchronize(CUevent hEvent) {
+  Event* event = nullptr;
+  if (const CUresult result = find_event(hEvent, event); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = capture_forbids_use(*event); result != CUDA_SUCCESS) return result;
+  return engine().synchronize(*event);
+}
+
+SIMGPU_API cuEventElapsedTime(float* pMilliseconds, CUevent hStart, CUevent hEnd) {
+  return elapsed(pMilliseconds, hStart, hEnd);
+}
+SIMGPU_API cuEventElapsedTime_v2(float* pMilliseconds, CUevent hStart, CUevent hEnd) {
+  return elapsed(pMilliseconds, hStart, hEnd);
+}

@@ -1,0 +1,158 @@
+// Stream memory operations: writes of words in stream order, and waits for words. Weft's markers are such writes, so
+// this is the hottest path of the driver. Any thread.
+#include <memory>
+#include <vector>
+
+#include "api/addresses.h"
+#include "api/api.h"
+
+using namespace simgpu;
+
+namespace {
+
+constexpr unsigned kMostOperations = 256;
+constexpr unsigned kComparisonMask = 3;
+
+CUresult check(const MemoryOperation& operation, unsigned flags) {
+  if (operation.kind == MemoryOperation::Kind::barrier) return CUDA_SUCCESS;
+  const unsigned known = operation.kind == MemoryOperation::Kind::write
+                             ? unsigned{CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}
+                             : kComparisonMask;  // a flush of remote writes is not supported, as the device says
+  if ((flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto address = reinterpret_cast<std::uintptr_t>(operation.address);
+  if (address % operation.bytes != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (kind_of(address, operation.bytes) == AddressKind::pageable) return CUDA_ERROR_INVALID_VALUE;
+  return CUDA_SUCCESS;
+}
+
+MemoryOperation make(MemoryOperation::Kind kind, uint8_t bytes, CUdeviceptr address, uint64_t value, unsigned flags) {
+  const bool waits = kind == MemoryOperation::Kind::wait;
+  return {kind, bytes, waits ? static_cast<uint8_t>(flags & kComparisonMask) : uint8_t{0},
+          reinterpret_cast<void*>(address), value};
+}
+
+CUresult submit_one(CUstream handle, DefaultStream meaning, MemoryOperation::Kind kind, uint8_t bytes,
+                    CUdeviceptr address, uint64_t value, unsigned flags) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  const MemoryOperation operation = make(kind, bytes, address, value, flags);
+  if (const CUresult result = check(operation, flags); result != CUDA_SUCCESS) return result;
+  return engine().submit(*stream, operation);
+}
+
+CUresult translate(const CUstreamBatchMemOpParams& parameters, MemoryOperation& operation, unsigned& flags) {
+  using Kind = MemoryOperation::Kind;
+  switch (parameters.operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+      flags = parameters.waitValue.flags;
+      operation = make(Kind::wait, 4, parameters.waitValue.address, parameters.waitValue.value, flags);
+      return CUDA_SUCCESS;
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+      flags = parameters.waitValue.flags;
+      operation = make(Kind::wait, 8, parameters.waitValue.address, parameters.waitValue.value64, flags);
+      return CUDA_SUCCESS;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+      flags = parameters.writeValue.flags;
+      operation = make(Kind::write, 4, parameters.writeValue.address, parameters.writeValue.value, flags);
+      return CUDA_SUCCESS;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+      flags = parameters.writeValue.flags;
+      operation = make(Kind::write, 8, parameters.writeValue.address, parameters.writeValue.value64, flags);
+      return CUDA_SUCCESS;
+    case CU_STREAM_MEM_OP_BARRIER:
+      operation.kind = Kind::barrier;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+CUresult submit_batch(CUstream handle, DefaultStream meaning, unsigned count, const CUstreamBatchMemOpParams* all,
+                      unsigned flags) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (count == 0 || count >= kMostOperations || all == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<MemoryOperation> operations(count);
+  for (unsigned index = 0; index < count; ++index) {
+    unsigned operation_flags = 0;
+    CUresult result = translate(all[index], operations[index], operation_flags);
+    if (result == CUDA_SUCCESS) result = check(operations[index], operation_flags);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return engine().submit(*stream,
+                         MemoryBatch{std::make_shared<const std::vector<MemoryOperation>>(std::move(operations))});
+}
+
+constexpr auto kWrite = MemoryOperation::Kind::write;
+constexpr auto kWait = MemoryOperation::Kind::wait;
+constexpr DefaultStream kLegacy = DefaultStream::legacy;
+constexpr DefaultStream kPerThread = DefaultStream::per_thread;
+
+}  // namespace
+
+SIMGPU_API cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWrite, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWriteValue32_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWrite, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWrite, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamWriteValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWrite, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWait, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWait, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWait, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWait, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
+                                 unsigned int flags) {
+  return submit_batch(stream, kLegacy, count, paramArray, flags);
+}
+SIMGPU_API cuStreamBatchMemOp_v2_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
+                                      unsigned int flags) {
+  return submit_batch(stream, kPerThread, count, paramArray, flags);
+}
+
+// The first ABI: the same operations.
+SIMGPU_API cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWrite, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWrite, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWrite, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamWriteValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWrite, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWait, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWait, 4, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kLegacy, kWait, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamWaitValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
+  return submit_one(stream, kPerThread, kWait, 8, addr, value, flags);
+}
+SIMGPU_API cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
+                              unsigned int flags) {
+  return submit_batch(stream, kLegacy, count, paramArray, flags);
+}
+SIMGPU_API cuStreamBatchMemOp_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
+                                   unsigned int flags) {
+  return submit_batch(stream, kPerThread, count, paramArray, flags);
+}

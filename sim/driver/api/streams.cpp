@@ -1,0 +1,276 @@
+// Streams: creation, questions, waiting, attributes, host functions. Any thread.
+#include "api/api.h"
+#include "engine/capture_hooks.h"
+
+using namespace simgpu;
+
+namespace {
+
+CUresult create(CUstream* out, unsigned flags, int priority, const char* call) {
+  Context* context = nullptr;
+  if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
+  if (out == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
+  engine().wait_for_idle_device(*context->device, call, Drain::spinning_kernels);
+  const bool non_blocking = (flags & CU_STREAM_NON_BLOCKING) != 0;
+  const StreamKind kind = non_blocking ? StreamKind::explicit_non_blocking : StreamKind::explicit_blocking;
+  Stream* stream = engine().create_stream(*context, kind, flags, priority);
+  if (stream == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = handle_of(*stream);
+  return CUDA_SUCCESS;
+}
+
+// Asks one thing about a stream, under the engine's lock.
+template <class Answer, class Question>
+CUresult ask(CUstream handle, DefaultStream meaning, Answer* answer, Question question) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (answer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::scoped_lock guard(engine().lock());
+  *answer = question(*stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult get_priority(CUstream handle, DefaultStream meaning, int* priority) {
+  return ask(handle, meaning, priority, [](const Stream& stream) { return stream.priority; });
+}
+
+CUresult get_flags(CUstream handle, DefaultStream meaning, unsigned* flags) {
+  return ask(handle, meaning, flags, [](const Stream& stream) { return stream.flags; });
+}
+
+CUresult get_id(CUstream handle, DefaultStream meaning, unsigned long long* id) {
+  return ask(handle, meaning, id, [](const Stream& stream) { return stream.id; });
+}
+
+CUresult get_device(CUstream handle, DefaultStream meaning, CUdevice* device) {
+  return ask(handle, meaning, device, [](const Stream& stream) { return stream.context->device->ordinal; });
+}
+
+CUresult get_context(CUstream handle, DefaultStream meaning, CUcontext* context) {
+  return ask(handle, meaning, context, [](const Stream& stream) { return handle_of(*stream.context); });
+}
+
+CUresult get_context_v2(CUstream handle, DefaultStream meaning, CUcontext* context, CUgreenCtx* green) {
+  if (const CUresult result = get_context(handle, meaning, context); result != CUDA_SUCCESS) return result;
+  if (green != nullptr) *green = nullptr;
+  return CUDA_SUCCESS;
+}
+
+CUresult query(CUstream handle, DefaultStream meaning) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = capture_forbids_use(*stream); result != CUDA_SUCCESS) return result;
+  return engine().query(*stream);
+}
+
+CUresult synchronize(CUstream handle, DefaultStream meaning) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = capture_forbids_use(*stream); result != CUDA_SUCCESS) return result;
+  return engine().synchronize(*stream);
+}
+
+CUresult wait_event(CUstream handle, DefaultStream meaning, CUevent event_handle, unsigned flags) {
+  Stream* stream = nullptr;
+  Event* event = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = find_event(event_handle, event); result != CUDA_SUCCESS) return result;
+  if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
+  WaitCommand command;
+  command.event = event;
+  command.flags = flags;
+  return engine().submit(*stream, command);
+}
+
+CUresult launch_host(CUstream handle, DefaultStream meaning, CUhostFn function, void* user_data) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  HostCommand command;
+  command.function = function;
+  command.user_data = user_data;
+  return engine().submit(*stream, command);
+}
+
+CUresult add_callback(CUstream handle, DefaultStream meaning, CUstreamCallback callback, void* user_data,
+                      unsigned flags) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = capture_forbids_use(*stream); result != CUDA_SUCCESS) return result;
+  HostCommand command;
+  command.callback = callback;
+  command.stream = handle;
+  command.user_data = user_data;
+  return engine().submit(*stream, command);
+}
+
+// Attributes that only steer caches are accepted and have no effect.
+CUresult get_attribute(CUstream handle, DefaultStream meaning, CUstreamAttrID attribute, CUstreamAttrValue* value) {
+  return ask(handle, meaning, value, [&](const Stream& stream) {
+    CUstreamAttrValue answer{};
+    if (attribute == CU_LAUNCH_ATTRIBUTE_PRIORITY) answer.priority = stream.priority;
+    if (attribute == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY) {
+      answer.syncPolicy = static_cast<CUsynchronizationPolicy>(stream.sync_policy);
+    }
+    if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) answer.memSyncDomainMap = stream.mem_sync_domain_map;
+    if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
+      answer.memSyncDomain = static_cast<CUlaunchMemSyncDomain>(stream.mem_sync_domain);
+    }
+    return answer;
+  });
+}
+
+CUresult set_attribute(CUstream handle, DefaultStream meaning, CUstreamAttrID attribute,
+                       const CUstreamAttrValue* value) {
+  Stream* stream = nullptr;
+  if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::scoped_lock guard(engine().lock());
+  switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      if (value->priority > 0 || value->priority < kGreatestPriority) return CUDA_ERROR_INVALID_VALUE;
+      stream->priority = value->priority;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      stream->sync_policy = static_cast<unsigned>(value->syncPolicy);
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      stream->mem_sync_domain_map = value->memSyncDomainMap;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      stream->mem_sync_domain = static_cast<unsigned>(value->memSyncDomain);
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+CUresult copy_attributes(CUstream to, CUstream from, DefaultStream meaning) {
+  Stream* target = nullptr;
+  Stream* source = nullptr;
+  if (const CUresult result = find_stream(to, meaning, target); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = find_stream(from, meaning, source); result != CUDA_SUCCESS) return result;
+  const std::scoped_lock guard(engine().lock());
+  target->priority = source->priority;
+  target->sync_policy = source->sync_policy;
+  target->mem_sync_domain_map = source->mem_sync_domain_map;
+  target->mem_sync_domain = source->mem_sync_domain;
+  return CUDA_SUCCESS;
+}
+
+constexpr DefaultStream kLegacy = DefaultStream::legacy;
+constexpr DefaultStream kPerThread = DefaultStream::per_thread;
+
+}  // namespace
+
+SIMGPU_API cuStreamCreate(CUstream* phStream, unsigned int Flags) {
+  return create(phStream, Flags, 0, "cuStreamCreate");
+}
+SIMGPU_API cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags, int priority) {
+  return create(phStream, flags, priority, "cuStreamCreateWithPriority");
+}
+
+SIMGPU_API cuStreamDestroy_v2(CUstream hStream) {
+  if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
+  Stream* stream = slab<Stream>.find(hStream);
+  if (stream == nullptr || stream->kind == StreamKind::legacy || stream->kind == StreamKind::per_thread) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  engine().destroy_stream(*stream);
+  return CUDA_SUCCESS;
+}
+SIMGPU_API cuStreamDestroy(CUstream hStream) {
+  return cuStreamDestroy_v2(hStream);
+}
+
+SIMGPU_API cuStreamGetPriority(CUstream hStream, int* priority) {
+  return get_priority(hStream, kLegacy, priority);
+}
+SIMGPU_API cuStreamGetPriority_ptsz(CUstream hStream, int* priority) {
+  return get_priority(hStream, kPerThread, priority);
+}
+SIMGPU_API cuStreamGetFlags(CUstream hStream, unsigned int* flags) {
+  return get_flags(hStream, kLegacy, flags);
+}
+SIMGPU_API cuStreamGetFlags_ptsz(CUstream hStream, unsigned int* flags) {
+  return get_flags(hStream, kPerThread, flags);
+}
+SIMGPU_API cuStreamGetId(CUstream hStream, unsigned long long* streamId) {
+  return get_id(hStream, kLegacy, streamId);
+}
+SIMGPU_API cuStreamGetId_ptsz(CUstream hStream, unsigned long long* streamId) {
+  return get_id(hStream, kPerThread, streamId);
+}
+SIMGPU_API cuStreamGetDevice(CUstream hStream, CUdevice* device) {
+  return get_device(hStream, kLegacy, device);
+}
+SIMGPU_API cuStreamGetDevice_ptsz(CUstream hStream, CUdevice* device) {
+  return get_device(hStream, kPerThread, device);
+}
+SIMGPU_API cuStreamGetCtx(CUstream hStream, CUcontext* pctx) {
+  return get_context(hStream, kLegacy, pctx);
+}
+SIMGPU_API cuStreamGetCtx_ptsz(CUstream hStream, CUcontext* pctx) {
+  return get_context(hStream, kPerThread, pctx);
+}
+SIMGPU_API cuStreamGetCtx_v2(CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx) {
+  return get_context_v2(hStream, kLegacy, pCtx, pGreenCtx);
+}
+SIMGPU_API cuStreamGetCtx_v2_ptsz(CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx) {
+  return get_context_v2(hStream, kPerThread, pCtx, pGreenCtx);
+}
+
+SIMGPU_API cuStreamQuery(CUstream hStream) {
+  return query(hStream, kLegacy);
+}
+SIMGPU_API cuStreamQuery_ptsz(CUstream hStream) {
+  return query(hStream, kPerThread);
+}
+SIMGPU_API cuStreamSynchronize(CUstream hStream) {
+  return synchronize(hStream, kLegacy);
+}
+SIMGPU_API cuStreamSynchronize_ptsz(CUstream hStream) {
+  return synchronize(hStream, kPerThread);
+}
+
+SIMGPU_API cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+  return wait_event(hStream, kLegacy, hEvent, Flags);
+}
+SIMGPU_API cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags) {
+  return wait_event(hStream, kPerThread, hEvent, Flags);
+}
+
+SIMGPU_API cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void* userData) {
+  return launch_host(hStream, kLegacy, fn, userData);
+}
+SIMGPU_API cuLaunchHostFunc_ptsz(CUstream hStream, CUhostFn fn, void* userData) {
+  return launch_host(hStream, kPerThread, fn, userData);
+}
+SIMGPU_API cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags) {
+  return add_callback(hStream, kLegacy, callback, userData, flags);
+}
+SIMGPU_API cuStreamAddCallback_ptsz(CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags) {
+  return add_callback(hStream, kPerThread, callback, userData, flags);
+}
+
+SIMGPU_API cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value) {
+  return get_attribute(hStream, kLegacy, attr, value);
+}
+SIMGPU_API cuStreamGetAttribute_ptsz(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value) {
+  return get_attribute(hStream, kPerThread, attr, value);
+}
+SIMGPU_API cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue* param) {
+  return set_attribute(hStream, kLegacy, attr, param);
+}
+SIMGPU_API cuStreamSetAttribute_ptsz(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue* param) {
+  return set_attribute(hStream, kPerThread, attr, param);
+}
+SIMGPU_API cuStreamCopyAttributes(CUstream dst, CUstream src) {
+  return copy_attributes(dst, src, kLegacy);
+}
+SIMGPU_API cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src) {
+  return copy_attributes(dst, src, kPerThread);
+}
