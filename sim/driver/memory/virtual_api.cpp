@@ -20,6 +20,7 @@ constexpr std::size_t granularity = std::size_t{2} << 20;
 
 // What a CUmemGenericAllocationHandle names. cuMemRetainAllocationHandle gives out the same one again.
 struct PhysicalHandle {
+  explicit PhysicalHandle(std::shared_ptr<Physical> what) : memory(std::move(what)) {}
   std::shared_ptr<Physical> memory;
   std::atomic<int> references{1};
 };

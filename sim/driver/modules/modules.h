@@ -11,6 +11,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "engine/host_kernels.h"
 #include "engine/objects.h"
@@ -51,13 +53,15 @@ struct Module;
 struct Library;
 
 struct Function {
-  Module* module = nullptr;
-  std::shared_ptr<KernelState> state;
+  Function(Module* in, std::shared_ptr<KernelState> what) : module(in), state(std::move(what)) {}
+  Module* const module;
+  const std::shared_ptr<KernelState> state;
 };
 
 struct Kernel {
-  Library* library = nullptr;
-  std::shared_ptr<KernelState> state;
+  Kernel(Library* in, std::shared_ptr<KernelState> what) : library(in), state(std::move(what)) {}
+  Library* const library;
+  const std::shared_ptr<KernelState> state;
 };
 
 struct Module {
