@@ -48,15 +48,16 @@ CUresult get_proc_address(const char* symbol, void** pfn, int version, cuuint64_
 extern "C" {
 
 // The ABI of CUDA 11.3 has no status: a name that is not there is an error.
-CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags) {
+__attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** pfn,
+                                                                         int cudaVersion, cuuint64_t flags) {
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   const CUresult result = simgpu::get_proc_address(symbol, pfn, cudaVersion, flags, status);
   if (result != CUDA_SUCCESS) return result;
   return status == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult CUDAAPI cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
-                                     CUdriverProcAddressQueryResult* symbolStatus) {
+__attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress_v2(
+    const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags, CUdriverProcAddressQueryResult* symbolStatus) {
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   const CUresult result = simgpu::get_proc_address(symbol, pfn, cudaVersion, flags, status);
   if (result == CUDA_SUCCESS && symbolStatus != nullptr) *symbolStatus = status;
