@@ -142,6 +142,18 @@ bool body_of_command(const Stream& stream, Command&& command, NodeBody& body) {
   return true;
 }
 
+// The rule of cuThreadExchangeStreamCaptureMode.
+CUresult unsafe_for_thread() {
+  if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
+  CUresult result = CUDA_SUCCESS;
+  for (const std::shared_ptr<Capture>& capture : captures().all) {
+    const bool own = capture->thread == std::this_thread::get_id() && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    const bool global = thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    if (own || global) result = invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  return result;
+}
+
 }  // namespace
 
 CUresult begin_capture(Stream& stream, CUstreamCaptureMode mode, CUgraph into, std::vector<Node*> dependencies) {
@@ -203,27 +215,21 @@ CUresult capture_command(Stream& stream, Command&& command) {
 
 CUresult capture_forbids_unsafe_call() {
   if (active_captures.load(std::memory_order_acquire) == 0) return CUDA_SUCCESS;
-  if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
   const std::lock_guard lock(engine().lock());
-  CUresult result = CUDA_SUCCESS;
-  for (const std::shared_ptr<Capture>& capture : captures().all) {
-    const bool own = capture->thread == std::this_thread::get_id() && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-    const bool global = thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-    if (own || global) result = invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  }
-  return result;
+  return unsafe_for_thread();
 }
 
 CUresult capture_forbids_use(Stream& stream) {
   if (active_captures.load(std::memory_order_acquire) == 0) return CUDA_SUCCESS;
   const std::lock_guard lock(engine().lock());
   if (stream.capture != nullptr) return invalidate(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  return capture_forbids_legacy(stream);
+  if (const CUresult result = capture_forbids_legacy(stream); result != CUDA_SUCCESS) return result;
+  return unsafe_for_thread();
 }
 
 CUresult capture_forbids_use(Event& event) {
   const std::lock_guard lock(engine().lock());
-  if (event.captured == nullptr) return CUDA_SUCCESS;
+  if (event.captured == nullptr) return unsafe_for_thread();
   if (const std::shared_ptr<Capture> capture = event.captured->capture.lock()) capture->invalid = true;
   return CUDA_ERROR_CAPTURED_EVENT;
 }
