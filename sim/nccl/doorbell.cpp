@@ -8,12 +8,29 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 
 namespace simgpu::nccl {
 namespace {
+
 constexpr size_t page = 4096;
+
+// A pidfd becomes readable when its process ends.
+bool ended(int process_descriptor) {
+  pollfd poller{process_descriptor, POLLIN, 0};
+  return poll(&poller, 1, 0) == 1 && (poller.revents & (POLLIN | POLLNVAL)) != 0;
+}
+
+}  // namespace
+
+bool process_ended(int process) {
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+  if (descriptor < 0) return errno == ESRCH;
+  const bool result = ended(descriptor);
+  close(descriptor);
+  return result;
 }
 
 Doorbells::Doorbells(int ranks) : peers_(static_cast<size_t>(ranks)) {}
@@ -46,9 +63,8 @@ void Doorbells::ring(int rank) const {
 }
 
 bool Doorbells::dead(int rank) const {
-  pollfd poller{peers_[static_cast<size_t>(rank)].process_descriptor, POLLIN, 0};
-  if (poller.fd < 0) return false;
-  return poll(&poller, 1, 0) == 1 && (poller.revents & (POLLIN | POLLNVAL)) != 0;
+  const int descriptor = peers_[static_cast<size_t>(rank)].process_descriptor;
+  return descriptor >= 0 && ended(descriptor);
 }
 
 }  // namespace simgpu::nccl

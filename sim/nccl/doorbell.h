@@ -9,6 +9,9 @@
 
 namespace simgpu::nccl {
 
+// True when the process has ended, also while its parent has not collected it.
+bool process_ended(int process);
+
 class Doorbells {
  public:
   explicit Doorbells(int ranks);
@@ -19,7 +22,6 @@ class Doorbells {
   // Opens the doorbell and the process of a rank. False when the process is not there.
   bool open(int rank, int process, int doorbell_descriptor);
   void ring(int rank) const;
-  // True when the process has ended, also while its parent has not collected it.
   bool dead(int rank) const;
 
  private:

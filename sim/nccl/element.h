@@ -15,6 +15,7 @@ enum class Reduction { sum, product, max, min, average, scaled_sum };
 struct Operation {
   Reduction reduction = Reduction::sum;
   alignas(8) unsigned char scalar[8] = {};
+  ncclDataType_t type = ncclFloat32;     // of the scalar
   const void* device_scalar = nullptr;  // read when the kernel runs, instead of `scalar`
 };
 

@@ -1,0 +1,30 @@
+// How the exported names are defined: strong pncclX, and weak ncclX at the same address, as in the real library.
+// Inside the library, exported names are called only where the real one does so (those calls meet hooks, as there).
+#ifndef SIMGPU_NCCL_API_H
+#define SIMGPU_NCCL_API_H
+
+#include <nccl.h>
+
+#include "communicator.h"
+#include "errors.h"
+
+#define SIMGPU_NCCL_API(result, name, parameters)                                                                \
+  extern "C" __attribute__((visibility("default"))) result p##name parameters;                                   \
+  extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name parameters;              \
+  extern "C" __attribute__((visibility("default"))) result p##name parameters
+
+namespace simgpu::nccl {
+
+// A handle that can be used at all, whatever its state: not null, not destroyed, of this process.
+ncclResult_t check_handle(const ncclComm* communicator, const char* call);
+// One that can take operations.
+ncclResult_t check_ready(ncclComm* communicator, const char* call);
+ncclResult_t check_pointer(const void* pointer, const char* call, const char* name);
+// What an operation handle stands for on a communicator.
+ncclResult_t find_operation(ncclRedOp_t handle, ncclDataType_t type, ncclComm* communicator, const char* call,
+                            Operation* operation);
+ncclResult_t read_settings(const ncclConfig_t* config, const Settings& defaults, Settings* settings);
+
+}  // namespace simgpu::nccl
+
+#endif
