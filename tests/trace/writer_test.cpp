@@ -197,38 +197,38 @@ TEST(TraceWriter, AFullDiskIsSaidOnceAndCostsOnlyTheTrace) {
   EXPECT_EQ(last_warning, "the trace " + writer->path() + " ends early: No space left on device");
 }
 
-TEST(TraceWriter, AFileSizeLimitDoesNotSignalTheMainJob) {
-  TemporaryDirectory directory;
-  const auto limited = [&] {
+// The next two end the process they run in: a fresh one, as a forked one may not start threads under every sanitizer.
+TEST(TraceWriterDeathTest, AFileSizeLimitDoesNotSignalTheMainJob) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto limited = [] {
+    TemporaryDirectory directory;
     std::signal(SIGXFSZ, SIG_DFL);  // would end the process
     const rlimit limit{4096, 4096};
-    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
-    std::string error;
-    auto writer = TraceWriter::open(directory.path(), header_of(0), &warn, error);
-    if (!writer) ::_exit(3);
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+    auto writer = open(directory.path());
     for (std::uint64_t i = 1; i <= 1000; ++i) writer->push(numbered(i));
     writer->finish({});
-    ::_exit(writer->dropped() == 1000 && warnings == 1 ? 0 : 4);
+    return writer->dropped() == 1000 && warnings == 1 ? 0 : 3;
   };
-  warnings = 0;
-  EXPECT_EXIT(limited(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::exit(limited()), testing::ExitedWithCode(0), "");
 }
 
-TEST(TraceWriter, WhatWasFlushedSurvivesAKill) {
-  TemporaryDirectory directory;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::string error;
-    auto writer = TraceWriter::open(directory.path(), header_of(0), &warn, error);
-    if (!writer) ::_exit(1);
+TEST(TraceWriterDeathTest, WhatWasFlushedSurvivesAKill) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto directory_of = [](pid_t parent) {
+    return testing::TempDir() + "weft-kill-test." + std::to_string(parent);
+  };
+  const auto killed = [&] {
+    auto writer = open(directory_of(::getppid()));
     for (std::uint64_t i = 1; i <= 50; ++i) writer->push(numbered(i));
-    for (;;) ::pause();
-  }
-  const std::string path = directory / file_name(0, child);
-  EXPECT_TRUE(eventually([&] { return test::lines_of(test::read_file(path)).size() == 51; }));
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  const TraceFile file = read_trace(path);
+    eventually([&] { return test::lines_of(test::read_file(writer->path())).size() == 51; });
+    ::kill(::getpid(), SIGKILL);
+  };
+  EXPECT_EXIT(killed(), testing::KilledBySignal(SIGKILL), "");
+  const std::string directory = directory_of(::getpid());
+  const auto entry = std::filesystem::directory_iterator(directory);
+  const TraceFile file = read_trace(entry->path().string());
+  std::filesystem::remove_all(directory);
   EXPECT_EQ(file.segments.at(0).records.size(), 50u);
   EXPECT_TRUE(file.segments.at(0).summary.is_null());
   EXPECT_FALSE(file.cut_off);
