@@ -1,78 +1,15 @@
 // Node parameters to commands and back; see node_params.h.
 #include "graphs/node_params.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "api/api.h"
-#include "engine/capture_hooks.h"
+#include "api/copy.h"
+#include "api/launch.h"
 #include "memory/ranges.h"
 
 namespace simgpu {
 namespace {
-
-// How CUDA_MEMCPY3D names one end of a copy: the two ends have the same fields under other names.
-struct CopyEnd {
-  CUmemorytype type;
-  const void* host;
-  CUdeviceptr device;
-  std::size_t x, y, z, pitch, height;
-};
-
-CopyEnd source_of(const CUDA_MEMCPY3D& copy) {
-  return {copy.srcMemoryType, copy.srcHost, copy.srcDevice, copy.srcXInBytes,
-          copy.srcY,          copy.srcZ,    copy.srcPitch,  copy.srcHeight};
-}
-
-CopyEnd destination_of(const CUDA_MEMCPY3D& copy) {
-  return {copy.dstMemoryType, copy.dstHost, copy.dstDevice, copy.dstXInBytes,
-          copy.dstY,          copy.dstZ,    copy.dstPitch,  copy.dstHeight};
-}
-
-bool on_device(std::uintptr_t address) {
-  const auto range = accessible_ranges().find(address);
-  return range && !range->on_host();
-}
-
-CUresult locate(const CopyEnd& end, std::size_t width, std::uintptr_t& address, std::size_t& pitch, bool& device) {
-  std::uintptr_t base = 0;
-  switch (end.type) {
-    case CU_MEMORYTYPE_HOST: base = reinterpret_cast<std::uintptr_t>(end.host); break;
-    case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED: base = end.device; break;
-    case CU_MEMORYTYPE_ARRAY: return CUDA_ERROR_NOT_SUPPORTED;
-    default: return CUDA_ERROR_INVALID_VALUE;
-  }
-  device = on_device(base);
-  if (base == 0 || (end.type == CU_MEMORYTYPE_DEVICE && !accessible_ranges().find(base))) return CUDA_ERROR_INVALID_VALUE;
-  pitch = end.pitch == 0 ? width : end.pitch;
-  if (pitch < width) return CUDA_ERROR_INVALID_VALUE;
-  address = base + (end.z * end.height + end.y) * pitch + end.x;
-  return CUDA_SUCCESS;
-}
-
-CopyKind kind_of(bool from_device, bool to_device) {
-  if (from_device) return to_device ? CopyKind::device_to_device : CopyKind::device_to_host;
-  return to_device ? CopyKind::host_to_device : CopyKind::host_to_host;
-}
-
-CUresult buffer_of(void** extra, const void*& buffer, std::size_t& size) {
-  buffer = nullptr;
-  size = 0;
-  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
-    else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const std::size_t*>(extra[1]);
-    else return CUDA_ERROR_INVALID_VALUE;
-  }
-  return buffer == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-bool valid_shape(const KernelLaunch& launch, const LaunchableFunction& function) {
-  const simgpu_launch& shape = launch.shape;
-  const bool empty = std::count(shape.grid, shape.grid + 3, 0U) + std::count(shape.block, shape.block + 3, 0U) > 0;
-  return !empty && launch.block_threads() <= function.max_threads_per_block &&
-         shape.shared_bytes <= function.max_dynamic_shared_bytes;
-}
 
 const KernelLaunch& launch_of(const NodeBody& body) { return *std::get<KernelCommand>(body.command).launch; }
 
@@ -113,32 +50,23 @@ CUresult child_body(const CUDA_CHILD_GRAPH_NODE_PARAMS& parameters, NodeBody& bo
 CUresult kernel_body(const CUDA_KERNEL_NODE_PARAMS_v2& parameters, NodeBody& body) {
   Context* context = nullptr;
   if (const CUresult result = find_context(parameters.ctx, context); result != CUDA_SUCCESS) return result;
-  CUfunction handle = parameters.func;
-  if (handle == nullptr) handle = reinterpret_cast<CUfunction>(parameters.kern);
-  LaunchableFunction function;
-  if (const CUresult result = launchable_function(handle, *context->device, function); result != CUDA_SUCCESS)
+  LaunchRequest request;
+  request.function = parameters.func;
+  if (request.function == nullptr) request.function = reinterpret_cast<CUfunction>(parameters.kern);
+  request.grid[0] = parameters.gridDimX;
+  request.grid[1] = parameters.gridDimY;
+  request.grid[2] = parameters.gridDimZ;
+  request.block[0] = parameters.blockDimX;
+  request.block[1] = parameters.blockDimY;
+  request.block[2] = parameters.blockDimZ;
+  request.shared_bytes = parameters.sharedMemBytes;
+  request.parameters = parameters.kernelParams;
+  request.extra = parameters.extra;
+  KernelCommand command;
+  if (const CUresult result = build_launch(request, *context->device, command.launch); result != CUDA_SUCCESS)
     return result;
-  auto launch = std::make_shared<KernelLaunch>();
-  launch->image = function.image;
-  launch->function = handle;
-  launch->shape.grid[0] = parameters.gridDimX;
-  launch->shape.grid[1] = parameters.gridDimY;
-  launch->shape.grid[2] = parameters.gridDimZ;
-  launch->shape.block[0] = parameters.blockDimX;
-  launch->shape.block[1] = parameters.blockDimY;
-  launch->shape.block[2] = parameters.blockDimZ;
-  launch->shape.shared_bytes = parameters.sharedMemBytes;
-  if (!valid_shape(*launch, function)) return CUDA_ERROR_INVALID_VALUE;
-  if (parameters.extra != nullptr) {
-    const void* buffer = nullptr;
-    std::size_t size = 0;
-    if (const CUresult result = buffer_of(parameters.extra, buffer, size); result != CUDA_SUCCESS) return result;
-    if (!launch->set_parameter_buffer(buffer, size)) return CUDA_ERROR_INVALID_VALUE;
-  } else {
-    launch->set_parameters(parameters.kernelParams);
-  }
   body.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  body.command = KernelCommand{std::move(launch)};
+  body.command = std::move(command);
   return CUDA_SUCCESS;
 }
 
@@ -212,28 +140,11 @@ CUresult set_kernel_attribute(NodeBody& body, CUkernelNodeAttrID attribute, cons
 }
 
 CUresult copy_body(const CUDA_MEMCPY3D& parameters, NodeBody& body) {
-  if (parameters.WidthInBytes == 0 || parameters.Height == 0 || parameters.Depth == 0) return CUDA_ERROR_INVALID_VALUE;
-  auto box = std::make_shared<CopyBox>();
-  box->width = parameters.WidthInBytes;
-  box->height = parameters.Height;
-  box->depth = parameters.Depth;
-  std::uintptr_t from = 0;
-  std::uintptr_t to = 0;
-  bool from_device = false;
-  bool to_device = false;
-  const CopyEnd source = source_of(parameters);
-  const CopyEnd destination = destination_of(parameters);
-  if (const CUresult result = locate(source, box->width, from, box->source_pitch, from_device); result != CUDA_SUCCESS)
-    return result;
-  if (const CUresult result = locate(destination, box->width, to, box->destination_pitch, to_device);
-      result != CUDA_SUCCESS)
-    return result;
-  box->source = reinterpret_cast<const std::byte*>(from);
-  box->destination = reinterpret_cast<std::byte*>(to);
-  box->source_height = source.height == 0 ? box->height : source.height;
-  box->destination_height = destination.height == 0 ? box->height : destination.height;
+  CopyPlan plan;
+  if (const CUresult result = plan_copy(parameters, plan); result != CUDA_SUCCESS) return result;
+  if (plan.box.bytes() == 0) return CUDA_ERROR_INVALID_VALUE;
   body.type = CU_GRAPH_NODE_TYPE_MEMCPY;
-  body.command = CopyCommand{kind_of(from_device, to_device), std::move(box)};
+  body.command = CopyCommand{plan.kind, std::make_shared<const CopyBox>(std::move(plan.box))};
   return CUDA_SUCCESS;
 }
 
@@ -261,15 +172,13 @@ void read_copy(const NodeBody& body, CUDA_MEMCPY3D& parameters) {
 CUresult set_body(const CUDA_MEMSET_NODE_PARAMS_v1& parameters, NodeBody& body) {
   const unsigned element = parameters.elementSize;
   const bool sized = (element == 1 || element == 2 || element == 4) && parameters.width != 0 && parameters.height != 0;
-  if (!sized || !accessible_ranges().find(parameters.dst)) return CUDA_ERROR_INVALID_VALUE;
+  if (!sized) return CUDA_ERROR_INVALID_VALUE;
+  const std::size_t pitch = parameters.height == 1 ? parameters.width * element : parameters.pitch;
   auto box = std::make_shared<SetBox>();
-  box->destination = reinterpret_cast<std::byte*>(parameters.dst);
-  box->pitch = parameters.height == 1 ? parameters.width * element : parameters.pitch;
-  if (box->pitch < parameters.width * element) return CUDA_ERROR_INVALID_VALUE;
-  box->value = parameters.value;
-  box->element_bytes = element;
-  box->width = parameters.width;
-  box->height = parameters.height;
+  if (const CUresult result = plan_set(parameters.dst, pitch, parameters.value, element, parameters.width,
+                                       parameters.height, *box);
+      result != CUDA_SUCCESS)
+    return result;
   body.type = CU_GRAPH_NODE_TYPE_MEMSET;
   body.command = SetCommand{std::move(box)};
   return CUDA_SUCCESS;
