@@ -16,13 +16,13 @@ enum class RecordKind : std::uint8_t { bubble, slice, iteration, forecast, memor
 // A finished slice of the fill job.
 struct SliceRecord {
   std::uint64_t unit = 0;
-  std::uint32_t number = 0;        // of the slice in its unit
-  std::uint64_t bubble = 0;        // id of the bubble it was launched in
+  std::uint32_t number = 0;  // of the slice in its unit
+  std::uint64_t bubble = 0;  // id of the bubble it was launched in
   TimePoint launched{};
   TimePoint finished{};
-  Duration alone{};                // what it takes on the idle GPU
+  Duration alone{};  // what it takes on the idle GPU
   bool unit_done = false;
-  std::int8_t correct = -1;        // with unit_done: 1 right, 0 wrong, -1 not checked
+  std::int8_t correct = -1;  // with unit_done: 1 right, 0 wrong, -1 not checked
 };
 
 // How good the forecast of a closed bubble was.
@@ -69,25 +69,26 @@ static_assert(std::is_trivially_copyable_v<Record>);
 // First line of every file.
 struct TraceHeader {
   std::int32_t rank = 0, ranks = 0, device = 0;
-  const char* mode = "";        // "observe" or "fill"
-  const char* fill_job = "";    // its name, or ""
+  const char* mode = "";      // "observe" or "fill"
+  const char* fill_job = "";  // its name, or ""
   int nccl_version = 0, driver_version = 0;
   std::uint32_t multiprocessors = 0;
   TimePoint started{};
 };
 
-// Last line, when the process got so far. Totals of this rank; the window is from the first group to the last one's end.
+// Last line, when the process got so far. Totals of this rank; the window is from the first group to the last one's
+// end.
 struct TraceSummary {
   TimePoint window_begin{}, window_end{};
   std::uint64_t iterations = 0;
   std::uint64_t bubbles = 0;
-  Duration idle{};               // sum of the bubbles
-  Duration filled{};             // sum of `alone` over the slices that finished
+  Duration idle{};    // sum of the bubbles
+  Duration filled{};  // sum of `alone` over the slices that finished
   Duration iteration_median{};
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
   std::uint64_t dropped_records = 0;  // lost in any ring, events and trace together
   bool filling_stopped = false;
-  char reason[120] = {};         // why, when filling_stopped
+  char reason[120] = {};  // why, when filling_stopped
 };
 
 }  // namespace weft
