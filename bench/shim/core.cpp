@@ -1,6 +1,7 @@
 // A libweft-core.so for the benchmark: gives the markers their words and takes the events out of the ring on request.
 #include "shim/core_interface.h"
 #include "shim/ring.h"
+#include "shim/vendor.h"
 
 namespace {
 
@@ -8,7 +9,11 @@ constexpr std::uint32_t kWords = 1 << 20;
 const weft::ShimServices* services = nullptr;
 
 void opened(const weft::CommunicatorInfo& communicator) {
-  static auto* words = new std::atomic<std::uint32_t>[kWords]();
+  const auto allocate = reinterpret_cast<decltype(&cuMemHostAlloc)>(services->real_driver_symbol("cuMemHostAlloc"));
+  void* memory = nullptr;
+  if (allocate(&memory, kWords * sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) return;
+  auto* words = static_cast<std::atomic<std::uint32_t>*>(memory);
+  for (std::uint32_t index = 0; index < kWords; ++index) words[index].store(0);
   services->set_marker_words(communicator.device, {words, reinterpret_cast<std::uint64_t>(words), kWords});
 }
 void closing(weft::CommunicatorId) {}

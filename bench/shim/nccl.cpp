@@ -12,13 +12,25 @@
   }
 
 namespace {
-unsigned int never = 0;
+
+template <class Function>
+Function driver(const char* name) {
+  return reinterpret_cast<Function>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
 }
 
+CUdeviceptr never() {
+  void* memory = nullptr;
+  driver<decltype(&cuMemHostAlloc)>("cuMemHostAlloc")(&memory, sizeof(cuuint32_t), CU_MEMHOSTALLOC_DEVICEMAP);
+  *static_cast<cuuint32_t*>(memory) = 0;
+  return reinterpret_cast<CUdeviceptr>(memory);
+}
+
+}  // namespace
+
 NCCL_API(ncclResult_t, ncclRecv, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t stream) {
-  static const auto wait = reinterpret_cast<decltype(&cuStreamWaitValue32_v2)>(
-      dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuStreamWaitValue32_v2"));
-  wait(stream, reinterpret_cast<CUdeviceptr>(&never), 1, CU_STREAM_WAIT_VALUE_EQ);
+  static const auto wait = driver<decltype(&cuStreamWaitValue32_v2)>("cuStreamWaitValue32_v2");
+  static const CUdeviceptr word = never();
+  wait(stream, word, 1, CU_STREAM_WAIT_VALUE_EQ);
   return ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclGetVersion, int* version) {

@@ -152,6 +152,12 @@ TEST_F(Waits, NcclsOwnStreamsAreNotDrained) {
   EXPECT_EQ(drains, 1);
 }
 
+TEST_F(Waits, NcclsOwnThreadsWaitUnnoted) {
+  receive();
+  fake_nccl_thread_waits(transfer);
+  EXPECT_TRUE(events().empty());
+}
+
 TEST_F(Waits, ACapturingStreamGetsNoMarker) {
   receive();
   ASSERT_EQ(cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);

@@ -93,6 +93,11 @@ extern "C" __attribute__((visibility("default"))) void fake_nccl_refuse(ncclResu
   refusal = result;
 }
 
+extern "C" __attribute__((visibility("default"))) CUresult fake_nccl_thread_waits(CUstream stream) {
+  const volatile CUresult result = cuStreamSynchronize(stream);  // not a tail call: it has to come from here
+  return result;
+}
+
 NCCL_API(ncclResult_t, ncclGetVersion, int* version) {
   const char* wanted = std::getenv("FAKE_NCCL_VERSION");
   *version = wanted != nullptr ? std::atoi(wanted) : 22809;

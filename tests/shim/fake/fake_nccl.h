@@ -11,5 +11,7 @@ extern "C" {
 void fake_nccl_proceed(ncclComm_t communicator);
 // Operations are refused with this from now on; ncclSuccess: no more.
 void fake_nccl_refuse(ncclResult_t result);
+// What a thread of NCCL's own does, outside of every call of the main job: it waits for a stream.
+CUresult fake_nccl_thread_waits(CUstream stream);
 #pragma GCC visibility pop
 }
