@@ -21,10 +21,12 @@ SimulatedJob* the_job = nullptr;
 MarkerWords the_words;
 void* the_driver = nullptr;
 EventRing* the_ring = nullptr;
-std::atomic<bool> the_group_may_end{true};
+std::atomic<int> groups_that_may_end{0};
+std::atomic<int> groups_that_have_ended{0};  // one spins at a time
 
 int spin(const simgpu_launch*, std::int64_t started, std::int64_t now, std::int64_t* finish) {
-  if (!the_group_may_end.load()) return 0;
+  if (groups_that_have_ended == groups_that_may_end) return 0;
+  ++groups_that_have_ended;
   *finish = std::max(started, now);
   return 1;
 }
@@ -147,7 +149,6 @@ void SimulatedJob::enqueue_marker(CUstream stream, Ticket ticket) {
 }
 
 void SimulatedJob::begin_group() {
-  the_group_may_end = false;
   ++last_group_;
   const Ticket started = ++last_ticket_, done = ++last_ticket_;
   const auto launch = function<decltype(&::cuLaunchKernel)>("cuLaunchKernel");
@@ -167,7 +168,7 @@ void SimulatedJob::begin_group() {
 }
 
 void SimulatedJob::end_group() {
-  the_group_may_end = true;
+  ++groups_that_may_end;
   services_->ring();
 }
 
