@@ -188,14 +188,15 @@ cudaError_t Binaries::variable(const Driver& table, const void* host, CUdevicept
   return cudaSuccess;
 }
 
-const void* Binaries::host_function(CUkernel kernel) {
+const void* Binaries::host_function(const void* handle) {
   std::shared_lock lock(mutex_);
+  const auto known = handles_.find(handle);
   for (const auto& [host, function] : functions_) {
-    if (function->kernel.load(std::memory_order_relaxed) == kernel) {
+    if (known != handles_.end() && function->kernel.load(std::memory_order_relaxed) == known->second) {
       return host;
     }
   }
-  return kernel;
+  return handle;
 }
 
 void Binaries::remember(const void* handle, CUkernel kernel) {

@@ -46,8 +46,8 @@ class Binaries {
   cudaError_t kernel(const Driver& table, const void* function, CUkernel& kernel);
   cudaError_t name(const void* function, const char*& name);
   cudaError_t variable(const Driver& table, const void* host, CUdeviceptr& address, size_t& size);
-  // The host stub of a kernel, or the kernel's own handle when it has none.
-  const void* host_function(CUkernel kernel);
+  // The host stub of a kernel or function, or the handle itself when it has none.
+  const void* host_function(const void* handle);
 
   void remember(const void* handle, CUkernel kernel);
   void forget_addresses();

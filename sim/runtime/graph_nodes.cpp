@@ -89,8 +89,8 @@ CUresult read_kernel(const Driver& driver, cudaGraphNode_t node, cudaKernelNodeP
   if (result != CUDA_SUCCESS) {
     return result;
   }
-  const void* function = found.kern != nullptr ? binaries().host_function(found.kern) : found.func;
-  parameters.func = const_cast<void*>(function);
+  const void* handle = found.kern != nullptr ? static_cast<const void*>(found.kern) : found.func;
+  parameters.func = const_cast<void*>(binaries().host_function(handle));
   parameters.gridDim = dim3(found.gridDimX, found.gridDimY, found.gridDimZ);
   parameters.blockDim = dim3(found.blockDimX, found.blockDimY, found.blockDimZ);
   parameters.sharedMemBytes = found.sharedMemBytes;

@@ -100,6 +100,7 @@ TEST(Error, ForWhatIsNotSimulated) {
 }
 
 TEST(EntryPoint, IsTheDriversOwnFunction) {
+  ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   ASSERT_NE(library, nullptr);
   void* function = nullptr;

@@ -16,7 +16,11 @@ class Device {
   Device(Device&& other) noexcept : data_(std::exchange(other.data_, nullptr)), count_(other.count_) {}
   ~Device() { EXPECT_EQ(cudaFree(data_), cudaSuccess); }
   Value* get() const { return data_; }
-  void fill(int byte) { EXPECT_EQ(cudaMemset(data_, byte, bytes()), cudaSuccess); }
+  // A fill does not wait for the device, and a non-blocking stream does not wait for the fill.
+  void fill(int byte) {
+    EXPECT_EQ(cudaMemset(data_, byte, bytes()), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  }
   void write(const std::vector<Value>& values) {
     EXPECT_EQ(cudaMemcpy(data_, values.data(), bytes(), cudaMemcpyHostToDevice), cudaSuccess);
   }
