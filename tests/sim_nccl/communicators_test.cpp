@@ -270,6 +270,43 @@ TEST(Communicators, WrongArguments) {
   EXPECT_TRUE(ranks::run("wrong_arguments", {.count = 1}).finished);
 }
 
+// One process, one thread, two devices.
+SCENARIO(two_devices) {
+  ncclComm_t communicators[2] = {};
+  NCCL(ncclCommInitAll(communicators, 2, nullptr));
+  CUcontext contexts[2] = {};
+  CUstream streams[2] = {};
+  CUdeviceptr memory[2] = {};
+  const int values[2] = {3, 4};
+  for (int device = 0; device < 2; ++device) {
+    CUDA(cuDevicePrimaryCtxRetain(&contexts[device], device));
+    CUDA(cuCtxSetCurrent(contexts[device]));
+    CUDA(cuStreamCreate(&streams[device], CU_STREAM_NON_BLOCKING));
+    CUDA(cuMemAlloc(&memory[device], sizeof(int)));
+    CUDA(cuMemcpyHtoD(memory[device], &values[device], sizeof(int)));
+    int number = -1;
+    NCCL(ncclCommCuDevice(communicators[device], &number));
+    CHECK_EQ(number, device);
+  }
+  NCCL(ncclGroupStart());
+  for (int device = 0; device < 2; ++device) {
+    void* data = reinterpret_cast<void*>(memory[device]);
+    NCCL(ncclAllReduce(data, data, 1, ncclInt32, ncclSum, communicators[device], streams[device]));
+  }
+  NCCL(ncclGroupEnd());
+  for (int device = 0; device < 2; ++device) {
+    CUDA(cuStreamSynchronize(streams[device]));
+    int result = 0;
+    CUDA(cuMemcpyDtoH(&result, memory[device], sizeof(int)));
+    CHECK_EQ(result, 7);
+  }
+  for (const ncclComm_t communicator : communicators) NCCL(ncclCommDestroy(communicator));
+}
+
+TEST(Communicators, TwoDevicesInOneProcess) {
+  EXPECT_TRUE(ranks::run("two_devices", {.count = 1, .environment = {{"SIMGPU_DEVICES", "2"}}}).finished);
+}
+
 SCENARIO(creator_gone) {
   int pipe_ends[2];
   CHECK_EQ(pipe(pipe_ends), 0);

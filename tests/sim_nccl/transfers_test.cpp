@@ -169,6 +169,24 @@ TEST(Transfers, SmallSendsAreEarlyAndLargeOnesWait) {
   EXPECT_TRUE(ranks::run("early_sends", {.count = 2}).finished);
 }
 
+// The environment variables of the link model, as the log shows them.
+SCENARIO(one_message) {
+  const ncclComm_t communicator = self.communicator();
+  const CUstream stream = ranks::stream();
+  Buffer<char> data(100'000, 'x');
+  const auto send = [&] { NCCL(ncclSend(data.data(), data.size(), ncclInt8, 1 - self.rank, communicator, stream)); };
+  const auto receive = [&] { NCCL(ncclRecv(data.data(), data.size(), ncclInt8, 1 - self.rank, communicator, stream)); };
+  if (self.rank == 0) {
+    send();
+    receive();
+  } else {
+    receive();
+    send();
+  }
+  CUDA(cuStreamSynchronize(stream));
+  NCCL(ncclCommDestroy(communicator));
+}
+
 SCENARIO(blocked_receive) {
   const ncclComm_t communicator = self.communicator();
   const CUstream stream = ranks::stream();
@@ -258,4 +276,24 @@ SCENARIO(captured) {
 
 TEST(Transfers, CapturedGroupIsReplayed) {
   EXPECT_TRUE(ranks::run("captured", {.count = 2}).finished);
+}
+
+TEST(Transfers, LinksAreAsFastAsTheEnvironmentSays) {
+  const ranks::Outcome outcome = ranks::run("one_message", {.count = 2,
+                                                            .environment = {{"SIMGPU_NCCL_LATENCY", "20us"},
+                                                                            {"SIMGPU_NCCL_BANDWIDTH", "5e8"},
+                                                                            {"SIMGPU_TIME_SCALE", "2"},
+                                                                            {"SIMGPU_FAULTS", "link=0>1:3"},
+                                                                            {"NCCL_MAX_CTAS", "1"}},
+                                                            .log = true});
+  ASSERT_TRUE(outcome.finished);
+  const auto first = kernels(outcome.logs[0]), second = kernels(outcome.logs[1]);
+  ASSERT_EQ(first.size(), 2u);
+  ASSERT_EQ(second.size(), 2u);
+  const auto duration = [](const nlohmann::json& kernel) {
+    return kernel["end"].get<int64_t>() - kernel["start"].get<int64_t>();
+  };
+  EXPECT_EQ(duration(first[0]), 2 * 3 * (20'000 + 200'000));
+  EXPECT_EQ(duration(second[1]), 2 * (20'000 + 200'000));
+  EXPECT_EQ(first[0]["blocks"], 1);
 }
