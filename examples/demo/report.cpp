@@ -1,0 +1,191 @@
+// Compares the two runs of scripts/demo: losses, iteration times, what Weft's traces say, and what the simulated GPUs
+// really did. Prints a short table, or with --json one object on stdout. Offline; knows the trainer's report files.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/truth/truth.h"
+#include "trace/reader.h"
+#include "trace/summary.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Gaps between dependent kernels are no bubbles; a launch takes some microseconds.
+constexpr std::int64_t kShortestBubble = 10'000;
+
+struct TrainerReport {
+  std::vector<std::string> losses;  // as printed: nine digits tell all floats apart
+  std::vector<double> seconds;
+};
+
+TrainerReport read_report(const fs::path& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error(file.string() + " is missing: did the training end?");
+  const Json json = Json::parse(in);
+  TrainerReport report;
+  for (const Json& loss : json.at("losses")) report.losses.push_back(loss.dump());
+  report.seconds = json.at("iteration_seconds").get<std::vector<double>>();
+  return report;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// What really happened on one rank's GPU in the window of its trace.
+struct RankTruth {
+  double idle_share = 0;
+  double fill_seconds = 0;
+  std::uint64_t hazards = 0;
+};
+
+std::optional<RankTruth> read_truth(const std::string& directory, const weft::TraceFile& trace) {
+  const Json header = trace.segments.at(0).header, summary = trace.segments.at(0).summary;
+  if (summary.is_null()) return {};
+  const std::string process = "." + std::to_string(header.at("process").get<std::int64_t>()) + ".jsonl";
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (!entry.path().string().ends_with(process)) continue;
+    const simgpu::TruthLog log = simgpu::read_truth_log(entry.path().string());
+    const simgpu::Interval window{summary.at("window_begin"), summary.at("window_end")};
+    const simgpu::Truth truth = simgpu::truth_of(log, window, kShortestBubble);
+    return RankTruth{static_cast<double>(length(truth.idle)) / static_cast<double>(window.end - window.begin),
+                     1e-9 * static_cast<double>(truth.fill), log.fill_hazards};
+  }
+  return {};
+}
+
+std::vector<weft::TraceFile> read_traces(const std::string& directory) {
+  std::vector<weft::TraceFile> traces;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().extension() == ".jsonl") traces.push_back(weft::read_trace(entry.path().string()));
+  return traces;
+}
+
+Json rank_entry(const weft::RankSummary& rank, const std::vector<weft::TraceFile>& traces,
+                const std::string& truth_directory) {
+  Json entry{{"rank", rank.rank},
+             {"idle_share", rank.idle_share()},
+             {"idle_share_truth", nullptr},
+             {"conversion", rank.conversion()},
+             {"fill_units", rank.fill_units},
+             {"fill_units_wrong", rank.fill_units_wrong},
+             {"dropped_records", rank.dropped_records},
+             {"filling_stopped", rank.filling_stopped ? Json(rank.reason) : Json(nullptr)}};
+  if (truth_directory.empty()) return entry;
+  for (const weft::TraceFile& trace : traces) {
+    if (trace.segments.at(0).header.at("process") != rank.process) continue;
+    if (const std::optional<RankTruth> truth = read_truth(truth_directory, trace)) {
+      entry["idle_share_truth"] = truth->idle_share;
+      entry["hazards"] = truth->hazards;
+    }
+  }
+  return entry;
+}
+
+struct Arguments {
+  std::string plain, filled, trace, truth;
+  bool json = false;
+};
+
+Json compare(const Arguments& arguments) {
+  const weft::RunSummary run = weft::summarize_directory(arguments.trace);
+  const std::vector<weft::TraceFile> traces = read_traces(arguments.trace);
+  Json ranks = Json::array();
+  bool identical = true;
+  double truth = 0;
+  bool truth_known = !run.ranks.empty();
+  std::size_t iterations = 0;
+  for (const weft::RankSummary& rank : run.ranks) {
+    const std::string file = "rank" + std::to_string(rank.rank) + ".json";
+    const TrainerReport plain = read_report(fs::path(arguments.plain) / file);
+    const TrainerReport filled = read_report(fs::path(arguments.filled) / file);
+    identical = identical && !plain.losses.empty() && plain.losses == filled.losses;
+    iterations = filled.losses.size();
+    Json entry = rank_entry(rank, traces, arguments.truth);
+    entry["iteration_time_change"] = median(filled.seconds) / median(plain.seconds) - 1;
+    truth_known = truth_known && !entry["idle_share_truth"].is_null();
+    if (truth_known) truth += entry["idle_share_truth"].get<double>() / static_cast<double>(run.ranks.size());
+    ranks.push_back(std::move(entry));
+  }
+  return Json{{"losses_identical", identical},
+              {"iterations", iterations},
+              {"idle_share", run.total.idle_share()},
+              {"idle_share_truth", truth_known ? Json(truth) : Json(nullptr)},
+              {"conversion", run.total.conversion()},
+              {"iteration_time_change", ranks.empty() ? Json(nullptr) : ranks[0]["iteration_time_change"]},
+              {"fill_units", run.total.fill_units},
+              {"fill_units_wrong", run.total.fill_units_wrong},
+              {"dropped_records", run.total.dropped_records},
+              {"trace", arguments.trace},
+              {"ranks", ranks}};
+}
+
+void print_table(const Json& result) {
+  const auto percent = [](const Json& share) { return 100 * share.get<double>(); };
+  std::printf("\nlosses            %s over %" PRIu64 " iterations, with and without Weft\n",
+              result["losses_identical"].get<bool>() ? "bit-identical" : "DIFFERENT",
+              result["iterations"].get<std::uint64_t>());
+  std::printf("GPU time idle     %.1f %%", percent(result["idle_share"]));
+  if (!result["idle_share_truth"].is_null()) std::printf(" (really %.1f %%)", percent(result["idle_share_truth"]));
+  std::printf("\nof that filled    %.1f %%\n", percent(result["conversion"]));
+  std::printf("fill units        %" PRIu64 " done, %" PRIu64 " wrong\n", result["fill_units"].get<std::uint64_t>(),
+              result["fill_units_wrong"].get<std::uint64_t>());
+  std::printf("iteration time    %+.2f %% (median, against the run without Weft)\n",
+              percent(result["iteration_time_change"]));
+  std::printf("dropped records   %" PRIu64 "\n\n", result["dropped_records"].get<std::uint64_t>());
+  std::printf("rank   idle   really   filled   units\n");
+  for (const Json& rank : result["ranks"]) {
+    std::printf("%4" PRId64 "  %4.1f %%  ", rank["rank"].get<std::int64_t>(), percent(rank["idle_share"]));
+    if (rank["idle_share_truth"].is_null())
+      std::printf("     -");
+    else
+      std::printf("%4.1f %%", percent(rank["idle_share_truth"]));
+    std::printf("   %4.1f %%  %6" PRIu64 "\n", percent(rank["conversion"]), rank["fill_units"].get<std::uint64_t>());
+  }
+  const std::string trace = result["trace"];
+  std::printf("\ntraces in %s\nnext: weft summary %s\n", trace.c_str(), trace.c_str());
+}
+
+bool is_sound(const Json& result) {
+  return result["losses_identical"].get<bool>() && result["fill_units"] > 0 && result["fill_units_wrong"] == 0 &&
+         result["dropped_records"] == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Compares the two runs of scripts/demo. The exit code is 1 when the result is not sound.",
+               "weft-demo-report");
+  app.add_option("--plain", arguments.plain, "the trainer's reports of the run without Weft")->required();
+  app.add_option("--filled", arguments.filled, "its reports of the run with Weft")->required();
+  app.add_option("--trace", arguments.trace, "Weft's traces")->required();
+  app.add_option("--truth", arguments.truth, "the simulated GPUs' logs of the run with Weft");
+  app.add_flag("--json", arguments.json, "one JSON object");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const Json result = compare(arguments);
+    if (arguments.json)
+      std::printf("%s\n", result.dump(2).c_str());
+    else
+      print_table(result);
+    return is_sound(result) ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "weft-demo-report: %s\n", error.what());
+    return 1;
+  }
+}
