@@ -1,0 +1,139 @@
+// The strict adversary: what stalls next to a spinning kernel on hardware stalls here, and is written down.
+#include <sys/prctl.h>
+
+#include <thread>
+
+#include "harness.h"
+
+namespace simtest {
+namespace {
+
+Json hazard(const std::string& what) {
+  return await_record([&](const Json& record) { return record["type"] == "hazard" && record["what"] == what; });
+}
+
+// Does `call` on a thread of its own while a spinning kernel is resident; it must not return before the kernel is over.
+void expect_stall(const std::function<void()>& prepare, const std::function<void()>& call, const std::string& what) {
+  isolated({}, [&] {
+    CUcontext context = make_context();
+    prepare();
+    const CUstream s = stream();
+    Spin* words = make_spin();
+    spin(s, words);
+    CUevent event = nullptr;
+    EXPECT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    // A kernel beside it has run, so the spinning one is resident.
+    std::atomic<bool> returned{false};
+    std::thread thread([&] {
+      prctl(PR_SET_NAME, "adventurer");
+      EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      call();
+      returned = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    EXPECT_FALSE(returned);
+    release(words);
+    thread.join();
+    const Json record = hazard(what);
+    EXPECT_EQ(record["thread"], "adventurer");
+    EXPECT_EQ(record["behind"], "ncclDevKernel_Spin");
+    EXPECT_GT(record["stall_ns"], 1'000'000);
+  });
+}
+
+TEST(Hazards, AllocationStalls) {
+  expect_stall([] {},
+               [] {
+                 CUdeviceptr memory = 0;
+                 EXPECT_EQ(cuMemAlloc(&memory, 1 << 20), CUDA_SUCCESS);
+               },
+               "cuMemAlloc");
+}
+
+TEST(Hazards, FreeStalls) {
+  static CUdeviceptr memory = 0;
+  expect_stall([] { EXPECT_EQ(cuMemAlloc(&memory, 1 << 20), CUDA_SUCCESS); },
+               [] { EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS); }, "cuMemFree");
+}
+
+TEST(Hazards, StreamCreationStalls) {
+  expect_stall([] {}, [] { stream(); }, "cuStreamCreateWithPriority");
+}
+
+TEST(Hazards, LaunchRecordAndQueryDoNot) {
+  isolated({}, [] {
+    make_context();
+    const CUstream a = stream();
+    const CUstream b = stream();
+    CUevent event = nullptr;
+    CHECK_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    Spin* words = make_spin();
+    function("work");
+    spin(a, words);
+    work(b, 1, 1'000);
+    CHECK_CUDA(cuEventRecord(event, b));
+    CHECK_CUDA(cuStreamSynchronize(b));
+    EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+    CHECK_CUDA(cuEventDestroy(event));
+    release(words);
+    CHECK_CUDA(cuCtxSynchronize());
+    kernel("ncclDevKernel_Spin");
+    EXPECT_TRUE(records_of("hazard").empty());
+  });
+}
+
+TEST(Hazards, CanBeOnlyLogged) {
+  isolated({{"SIMGPU_HAZARDS", "log"}}, [] {
+    make_context();
+    const CUstream a = stream();
+    Spin* words = make_spin();
+    spin(a, words);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CUdeviceptr memory = 0;
+    CHECK_CUDA(cuMemAlloc(&memory, 1 << 20));
+    hazard("cuMemAlloc");
+    release(words);
+    CHECK_CUDA(cuCtxSynchronize());
+  });
+}
+
+TEST(Hazards, ALongStallIsReportedOnStandardError) {
+  isolated({}, [] {
+    testing::internal::CaptureStderr();
+    CUcontext context = make_context();
+    const CUstream a = stream();
+    Spin* words = make_spin();
+    spin(a, words);
+    std::thread thread([&] {
+      EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      CUdeviceptr memory = 0;
+      EXPECT_EQ(cuMemAlloc(&memory, 1 << 20), CUDA_SUCCESS);
+    });
+    await_record([](const Json& record) { return record["type"] == "stalled" && record["what"] == "cuMemAlloc"; });
+    release(words);
+    thread.join();
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("cuMemAlloc behind ncclDevKernel_Spin"), std::string::npos);
+  });
+}
+
+TEST(Hazards, SpinningKernelsEndAtTheTimeTheyName) {
+  isolated({}, [] {
+    make_context();
+    const CUstream a = stream();
+    Spin* words = make_spin();
+    function("work");
+    spin(a, words);
+    work(a, 1, 100);
+    words->finish = now() + 20'000'000;
+    release(words);
+    CHECK_CUDA(cuStreamSynchronize(a));
+    EXPECT_EQ(kernel("ncclDevKernel_Spin")["end"], words->finish.load());
+    EXPECT_EQ(kernel("work")["start"], words->finish.load() + 1000);
+  });
+}
+
+}  // namespace
+}  // namespace simtest
