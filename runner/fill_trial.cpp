@@ -94,13 +94,17 @@ void start(Spawn& spawn, int write_end) {
   if (stack == MAP_FAILED) {
     spawn.error = errno;
   } else {
-    // No exit signal: the main job's SIGCHLD handler, if it has one, hears nothing.
+    // The spawner has the main job's signal handlers and shares its memory: none of them may run there. And without an
+    // exit signal a SIGCHLD handler of the main job hears nothing of its end.
+    sigset_t before;
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t spawner =
         ::clone(&spawn_and_leave, static_cast<char*>(stack) + spawner_stack, CLONE_VM | CLONE_VFORK, &spawn);
     if (spawner < 0) spawn.error = errno;
     if (spawner > 0)
       while (::waitpid(spawner, nullptr, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
       }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     ::munmap(stack, spawner_stack);
   }
   ::posix_spawn_file_actions_destroy(&spawn.files);

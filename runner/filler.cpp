@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 // Between two looks the machine may have been asleep: no more than this counts as time that a slice was watched.
 constexpr Duration longest_watch = milliseconds(1);
 constexpr int slack_factor = 10;
-constexpr Duration slack_in_bubble = milliseconds(5);
+constexpr Duration slack_in_bubble = milliseconds(20);
 // Outside bubbles a slice waits for multiprocessors behind kernels of the main job, which may be long.
 constexpr Duration slack_outside = milliseconds(2000);
 
