@@ -121,11 +121,11 @@ TEST(MemoryOperations, ComparisonsAreAsDocumented) {
     const CUstream s = stream();
     std::atomic<uint32_t>* words = pinned_words();
     const CUdeviceptr address = device_address(words);
+    const CUstream other = stream();
     words[0] = 0x80000000;  // negative: less than 1 although unsigned says otherwise
     const auto passes = [&](uint32_t value, unsigned flags) {
       EXPECT_EQ(cuStreamWaitValue32(s, address, value, flags), CUDA_SUCCESS);
       EXPECT_EQ(cuStreamWriteValue32(s, address + 4, 1, 0), CUDA_SUCCESS);
-      const CUstream other = stream();
       work(other, 1, 10'000);
       EXPECT_EQ(cuStreamSynchronize(other), CUDA_SUCCESS);
       const bool passed = words[1] == 1;

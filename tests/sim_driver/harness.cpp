@@ -20,8 +20,9 @@ namespace {
 std::string folder;
 
 struct Folder {
+  const pid_t owner = getpid();
   ~Folder() {
-    if (!folder.empty()) std::filesystem::remove_all(folder);
+    if (getpid() == owner && !folder.empty()) std::filesystem::remove_all(folder);
   }
 };
 
@@ -55,7 +56,6 @@ int isolated(const Environment& environment, const std::function<void()>& body, 
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     body();
     const bool failed = testing::Test::HasFailure();
-    folder.clear();
     std::exit(failed ? 1 : 0);
   }
   int status = 0;

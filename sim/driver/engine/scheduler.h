@@ -102,6 +102,7 @@ class Scheduler {
   void place(RunningKernel& kernel, uint64_t blocks);
   void start_cohorts(RunningKernel& kernel, const Multiprocessors::Counts& counts);
   void first_block_started(RunningKernel& kernel);
+  void finish_effect(Time end, TimerKind kind, Device* device, void* object, std::unique_lock<std::mutex>& guard);
   void end_cohort(Cohort* cohort);
   void end_kernel(RunningKernel* kernel);
   void log_kernel(const RunningKernel& kernel);

@@ -186,16 +186,14 @@ void Scheduler::start_transfer(CopyEngine& copies) {
   } else {
     transfer->effect_pending = true;
     effects_.post([this, transfer] {
+      const Time begin = now();
       transfer->box->execute();
       std::unique_lock guard(lock_);
       if (transfer->dropped) {
         delete transfer;
         return;
       }
-      const Time at = now();
-      add_timer(at, TimerKind::transfer_done, transfer->device, transfer);
-      advance(at);
-      settle_(guard);
+      finish_effect(transfer->start + (now() - begin), TimerKind::transfer_done, transfer->device, transfer, guard);
     });
   }
   add_timer(end, TimerKind::transfer_end, transfer->device, transfer);

@@ -193,6 +193,7 @@ void Scheduler::first_block_started(RunningKernel& kernel) {
   if (!runs && kernel.launch != nullptr) return;
   kernel.effect_pending = true;
   effects_.post([this, &kernel] {
+    const Time begin = now();
     if (kernel.copy != nullptr) kernel.copy->execute();
     if (kernel.set != nullptr) kernel.set->execute();
     if (kernel.launch != nullptr) kernel.host->run(&kernel.launch->shape);
@@ -201,11 +202,17 @@ void Scheduler::first_block_started(RunningKernel& kernel) {
       delete &kernel;
       return;
     }
-    const Time at = now();
-    add_timer(at, TimerKind::effect_end, kernel.device, &kernel);
-    advance(at);
-    settle_(guard);
+    finish_effect(kernel.started + (now() - begin), TimerKind::effect_end, kernel.device, &kernel, guard);
   });
+}
+
+// The effect of something that started at a logical time takes as long as it took here, from then: that the engine or
+// the worker was late does not count, unless later things have been handled in the meantime.
+void Scheduler::finish_effect(Time end, TimerKind kind, Device* device, void* object,
+                              std::unique_lock<std::mutex>& guard) {
+  add_timer(end, kind, device, object);
+  advance(now());
+  settle_(guard);
 }
 
 void Scheduler::end_cohort(Cohort* cohort) {
