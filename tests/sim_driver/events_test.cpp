@@ -122,7 +122,7 @@ TEST(MemoryOperations, ComparisonsAreAsDocumented) {
     std::atomic<uint32_t>* words = pinned_words();
     const CUdeviceptr address = device_address(words);
     const CUstream other = stream();
-    words[0] = 0x80000000;  // negative: less than 1 although unsigned says otherwise
+    words[0] = 0x80000000;
     const auto passes = [&](uint32_t value, unsigned flags) {
       EXPECT_EQ(cuStreamWaitValue32(s, address, value, flags), CUDA_SUCCESS);
       EXPECT_EQ(cuStreamWriteValue32(s, address + 4, 1, 0), CUDA_SUCCESS);
@@ -136,7 +136,8 @@ TEST(MemoryOperations, ComparisonsAreAsDocumented) {
       words[1] = 0;
       return passed;
     };
-    EXPECT_FALSE(passes(1, CU_STREAM_WAIT_VALUE_GEQ));
+    EXPECT_TRUE(passes(1, CU_STREAM_WAIT_VALUE_GEQ));  // the difference counts, cyclically
+    EXPECT_FALSE(passes(0x80000001, CU_STREAM_WAIT_VALUE_GEQ));
     EXPECT_TRUE(passes(0x80000000, CU_STREAM_WAIT_VALUE_GEQ));
     EXPECT_FALSE(passes(0x80000001, CU_STREAM_WAIT_VALUE_EQ));
     EXPECT_TRUE(passes(0x80000000, CU_STREAM_WAIT_VALUE_EQ));
