@@ -132,7 +132,7 @@ void Engine::flush_logs(Guard& guard, Time present) {
 // --- work
 // -------------------------------------------------------------------------------------------------------------
 
-CUresult Engine::submit(Stream& stream, Command command) {
+CUresult Engine::submit(Stream& stream, Command&& command) {
   Guard guard(lock_);
   const auto* wait = std::get_if<WaitCommand>(&command);
   if (stream.capture != nullptr || (wait != nullptr && wait->event->captured != nullptr)) {

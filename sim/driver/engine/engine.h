@@ -41,7 +41,7 @@ class Engine {
 
   // --- work ---------------------------------------------------------------------------------------------------------
   // Everything that puts work on a stream goes through here. A capturing stream gets a graph node instead (capture.h).
-  CUresult submit(Stream& stream, Command command);
+  CUresult submit(Stream& stream, Command&& command);
 
   // --- waiting (without the lock) -----------------------------------------------------------------------------------
   // Blocks until the condition holds; it is evaluated under the lock, after each step of the engine.
