@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/current.h"
 #include "engine/capture_hooks.h"
+#include "memory/pool_api.h"
 
 using namespace simgpu;
 
@@ -36,7 +37,10 @@ CUresult synchronize(CUcontext ctx) {
   Context* context = nullptr;
   if (const CUresult result = find_context(ctx, context); result != CUDA_SUCCESS) return result;
   if (const CUresult result = capture_forbids_unsafe_call(); result != CUDA_SUCCESS) return result;
-  return engine().synchronize(*context);
+  Device& device = *context->device;
+  const CUresult result = engine().synchronize(*context);
+  trim_pools(device);
+  return result;
 }
 
 CUresult destroy_primary(Device& device) {

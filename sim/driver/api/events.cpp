@@ -1,6 +1,7 @@
 // Events. Any thread; a record is stamped with the logical time at which the stream got to it.
 #include "api/api.h"
 #include "engine/capture_hooks.h"
+#include "memory/pool_api.h"
 
 using namespace simgpu;
 
@@ -82,7 +83,10 @@ SIMGPU_API cuEventSynchronize(CUevent hEvent) {
   Event* event = nullptr;
   if (const CUresult result = find_event(hEvent, event); result != CUDA_SUCCESS) return result;
   if (const CUresult result = capture_forbids_use(*event); result != CUDA_SUCCESS) return result;
-  return engine().synchronize(*event);
+  Device& device = *event->context->device;
+  const CUresult result = engine().synchronize(*event);
+  trim_pools(device);
+  return result;
 }
 
 SIMGPU_API cuEventElapsedTime(float* pMilliseconds, CUevent hStart, CUevent hEnd) {

@@ -1,6 +1,7 @@
 // Streams: creation, questions, waiting, attributes, host functions. Any thread.
 #include "api/api.h"
 #include "engine/capture_hooks.h"
+#include "memory/pool_api.h"
 
 using namespace simgpu;
 
@@ -67,7 +68,10 @@ CUresult synchronize(CUstream handle, DefaultStream meaning) {
   Stream* stream = nullptr;
   if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
   if (const CUresult result = capture_forbids_use(*stream); result != CUDA_SUCCESS) return result;
-  return engine().synchronize(*stream);
+  Device& device = *stream->context->device;
+  const CUresult result = engine().synchronize(*stream);
+  trim_pools(device);
+  return result;
 }
 
 CUresult wait_event(CUstream handle, DefaultStream meaning, CUevent event_handle, unsigned flags) {

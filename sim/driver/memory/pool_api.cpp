@@ -4,6 +4,7 @@
 #include "memory/pool_api.h"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <memory>
 #include <vector>
@@ -33,6 +34,7 @@ struct DevicePools {
 };
 
 struct Pools {
+  std::atomic<bool> used{false};  // whether any pool ever held memory
   std::mutex mutex;
   std::array<DevicePools, most_devices> devices;
 };
@@ -74,6 +76,7 @@ CUresult take_from_pool(MemoryPool& pool, std::size_t size, std::uint64_t stream
   block = pool.memory.take(size, stream);
   if (block != nullptr) return CUDA_SUCCESS;
   engine().wait_for_idle_device(device, "cuMemAllocAsync", Drain::spinning_kernels);
+  pools().used.store(true, std::memory_order_relaxed);
   if (!pool.memory.grow(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   engine().note_memory(device);
   block = pool.memory.take(size, stream);
@@ -146,6 +149,7 @@ CUresult free_pooled_now(const Range& range) {
 }
 
 void trim_pools(Device& device) {
+  if (!pools().used.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(pools().mutex);
   for (MemoryPool* pool : pools().devices.at(static_cast<std::size_t>(device.ordinal)).all)
     pool->memory.trim(pool->memory.release_threshold());
