@@ -24,11 +24,6 @@ Reservation::Reservation(const Driver& driver, std::uint64_t cap) : driver_(driv
     throw SetUpError("the reservation of " + std::to_string(cap >> 20) +
                      " MiB (WEFT_MEMORY) cannot be had: " + driver_.name_of(result));
   }
-  const CUresult cleared = driver_.cuMemsetD8_v2(base_, 0, cap);
-  if (cleared != CUDA_SUCCESS) {
-    release();
-    throw SetUpError("the reservation cannot be cleared: " + driver_.name_of(cleared));
-  }
 }
 
 Reservation::~Reservation() {
@@ -38,7 +33,9 @@ Reservation::~Reservation() {
 CUdeviceptr Reservation::allocate(std::uint64_t bytes) {
   const auto offset = base_ == 0 ? std::nullopt : bump_.allocate(bytes);
   if (!offset && refused_ == 0) refused_ = bytes;
-  return offset ? base_ + *offset : 0;
+  // Cleared piece by piece: a job rarely uses the whole cap.
+  const bool cleared = offset && driver_.cuMemsetD8_v2(base_ + *offset, 0, bytes) == CUDA_SUCCESS;
+  return cleared ? base_ + *offset : 0;
 }
 
 void* Reservation::allocate_host(std::size_t bytes) {
