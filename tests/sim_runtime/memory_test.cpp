@@ -67,10 +67,8 @@ TEST(Memory, CopiesInEveryDirection) {
   std::vector<int> again(1000);
   ASSERT_EQ(cudaMemcpy(again.data(), back.data(), bytes, cudaMemcpyHostToHost), cudaSuccess);
   EXPECT_EQ(again, values);
-  auto kind = cudaMemcpyDefault;
-  const int nonsense = 17;
-  std::memcpy(&kind, &nonsense, sizeof kind);
-  EXPECT_EQ(cudaMemcpy(again.data(), back.data(), bytes, kind), cudaErrorInvalidMemcpyDirection);
+  constexpr auto no_direction = static_cast<cudaMemcpyKind>(7);
+  EXPECT_EQ(cudaMemcpy(again.data(), back.data(), bytes, no_direction), cudaErrorInvalidMemcpyDirection);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidMemcpyDirection);
 }
 
