@@ -33,8 +33,9 @@ Reservation::~Reservation() {
 CUdeviceptr Reservation::allocate(std::uint64_t bytes) {
   const auto offset = base_ == 0 ? std::nullopt : bump_.allocate(bytes);
   if (!offset && refused_ == 0) refused_ = bytes;
-  // Cleared piece by piece: a job rarely uses the whole cap.
-  const bool cleared = offset && driver_.cuMemsetD8_v2(base_ + *offset, 0, bytes) == CUDA_SUCCESS;
+  // Cleared piece by piece: a job rarely uses the whole cap. Waited for, because the job may use it on any stream.
+  const bool cleared = offset && driver_.cuMemsetD8_v2(base_ + *offset, 0, bytes) == CUDA_SUCCESS &&
+                       driver_.cuCtxSynchronize() == CUDA_SUCCESS;
   return cleared ? base_ + *offset : 0;
 }
 

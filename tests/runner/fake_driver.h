@@ -47,6 +47,7 @@ inline Driver fake_driver(FakeGpu& gpu) {
     std::memset(reinterpret_cast<void*>(pointer), value, bytes);
     return CUDA_SUCCESS;
   };
+  driver.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
   driver.cuMemcpyDtoH_v2 = [](void* to, CUdeviceptr from, std::size_t bytes) {
     std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
     return CUDA_SUCCESS;
