@@ -85,7 +85,7 @@ SIMGPU_API cuInit(unsigned int flags) {
 
 SIMGPU_API cuDriverGetVersion(int* version) {
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *version = CUDA_VERSION;
+  *version = reported_driver_version();
   return CUDA_SUCCESS;
 }
 

@@ -136,6 +136,7 @@ Variable text(std::string_view name, std::string Settings::*member) {
 std::vector<Variable> variables() {
   return {
       number("SIMGPU_DEVICES", "1 to 16 is wanted", &Settings::devices, 1, 16),
+      number("SIMGPU_DRIVER_VERSION", "a version such as 12040 is wanted", &Settings::driver_version, 1000, 99999),
       number("SIMGPU_SMS", "1 to 1024 is wanted", &Settings::multiprocessors, 1, 1024),
       number("SIMGPU_FLOPS", "a positive number is wanted", &Settings::flops, 1, 1e18),
       number("SIMGPU_BANDWIDTH", "bytes per second are wanted", &Settings::bandwidth, 1, 1e18),
@@ -210,6 +211,15 @@ Settings read_settings() {
   read_cuda_variables(settings);
   apply_time_scale(settings);
   return settings;
+}
+
+int reported_driver_version() {
+  static const int version = [] {
+    const char* text = std::getenv("SIMGPU_DRIVER_VERSION");
+    const int number = text == nullptr ? 0 : std::atoi(text);
+    return number > 0 ? number : CUDA_VERSION;
+  }();
+  return version;
 }
 
 }  // namespace simgpu

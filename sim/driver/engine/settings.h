@@ -2,6 +2,8 @@
 // driver.
 #pragma once
 
+#include <cuda.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +24,7 @@ struct Faults {
 
 struct Settings {
   int devices = 1;
+  int driver_version = CUDA_VERSION;  // what cuDriverGetVersion says; nothing else depends on it
   unsigned multiprocessors = 132;
   std::size_t memory = std::size_t{16} << 30;
   double flops = 1.5e9;
@@ -44,5 +47,7 @@ struct Settings {
 
 // Says on stderr what it does not understand, once, and goes on with the default.
 Settings read_settings();
+// Of cuDriverGetVersion, which may be asked before there is an engine: SIMGPU_DRIVER_VERSION, otherwise the toolkit's.
+int reported_driver_version();
 
 }  // namespace simgpu
