@@ -49,15 +49,18 @@ Context* Engine::create_context(Device& device, unsigned flags, bool primary) {
 void Engine::destroy_context(Context& context) {
   if (!slab<Context>.retire(&context)) return;
   Device& device = *context.device;
+  {
+    // No new work from here on, so that the wait for the old has an end.
+    const std::scoped_lock guard(lock_);
+    for (Stream* stream : context.streams) slab<Stream>.retire(stream);
+  }
   wait_for_idle_device(device, "cuCtxDestroy", Drain::all_work);
   release_context_resources(context);
   Guard guard(lock_);
   scheduler_->advance(now());
+  scheduler_->forget(context);
   std::erase(device.contexts, &context);
-  for (Stream* stream : context.streams) {
-    slab<Stream>.retire(stream);
-    if (stream->head == nullptr) slab<Stream>.release(stream);
-  }
+  for (Stream* stream : context.streams) slab<Stream>.release(stream);
   leave(guard);
   slab<Context>.release(&context);
 }

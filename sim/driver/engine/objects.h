@@ -52,7 +52,6 @@ struct Context {
   unsigned flags = 0;
   unsigned api_version = 3020;
   bool is_primary = false;
-  bool destroyed = false;                     // [lock]
   std::atomic<CUresult> error{CUDA_SUCCESS};  // sticky: every later call returns it
   Stream* legacy = nullptr;
   std::vector<Stream*> streams;       // [lock] all, the default streams too

@@ -59,8 +59,9 @@ void Scheduler::advance(Time until) {
 void Scheduler::handle(const Timer& timer) {
   switch (timer.kind) {
     case TimerKind::poke:
-      if (auto* queue = static_cast<HardwareQueue*>(timer.object); queue->poke_at == timer.at)
+      if (auto* queue = static_cast<HardwareQueue*>(timer.object); queue != nullptr && queue->poke_at == timer.at) {
         queue->poke_at = Time::max();
+      }
       break;
     case TimerKind::poll_memory:
       polling_ = false;
@@ -244,6 +245,15 @@ void Scheduler::release(EventRecord* record) {
   if (--record->references > 0) return;
   record->next_free = free_records_;
   free_records_ = record;
+}
+
+void Scheduler::forget(const Context& context) {
+  for (Timer& timer : timers_) {
+    const bool own = std::any_of(context.queues.begin(), context.queues.end(),
+                                 [&](const HardwareQueue& queue) { return timer.object == &queue; });
+    if (timer.kind != TimerKind::poke || !own) continue;
+    timer.object = nullptr;
+  }
 }
 
 void Scheduler::stop_workers() {

@@ -31,6 +31,7 @@ class Scheduler {
   // Calls `step` of the spinning kernels that are due (all of them when the doorbell was rung), without the lock.
   void step_spinning(std::unique_lock<std::mutex>& guard, bool rung);
   void poison(Device& device, CUresult error);
+  void forget(const Context& context);  // before its queues go
   void stop_workers();
   Time clock() const { return clock_; }
   uint64_t last_number() const { return last_number_; }

@@ -64,10 +64,13 @@ bool Scheduler::satisfied(const Owner& owner, const Command& command) {
   }
   bool holds = true;
   if (const auto* operation = std::get_if<MemoryOperation>(&command)) {
+    if (operation->kind != MemoryOperation::Kind::wait) return true;
     holds = satisfied(*operation);
   } else if (const auto* batch = std::get_if<MemoryBatch>(&command)) {
     holds = std::all_of(batch->operations->begin(), batch->operations->end(),
                         [this](const MemoryOperation& each) { return satisfied(each); });
+  } else {
+    return true;
   }
   if (holds) {
     poll_period_ = kShortestPoll;
