@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -214,9 +216,27 @@ void Communicator::announce(const Plan& plan) {
   segment_->notify();
 }
 
+namespace {
+
+// How long the host was kept in the group call by a connection: the GPU has no kernel to show for that time.
+void log_connection(std::chrono::steady_clock::time_point begun) {
+  const auto nanoseconds = [](std::chrono::steady_clock::time_point time) {
+    return static_cast<long long>(std::chrono::nanoseconds(time.time_since_epoch()).count());
+  };
+  char line[128];
+  std::snprintf(line, sizeof line, R"({"type":"connection","start":%lld,"end":%lld})", nanoseconds(begun),
+                nanoseconds(std::chrono::steady_clock::now()));
+  driver()->services->log(line);
+}
+
+}  // namespace
+
 ncclResult_t Communicator::connect(const Plan& plan) {
-  const auto with = [this](std::vector<bool>& connected, int peer, const std::atomic<uint32_t>& other) {
+  const auto begun = std::chrono::steady_clock::now();
+  bool waited = false;
+  const auto with = [this, &waited](std::vector<bool>& connected, int peer, const std::atomic<uint32_t>& other) {
     if (connected[static_cast<size_t>(peer)]) return ncclSuccess;
+    waited = true;
     ncclResult_t result = segment_->wait([&] { return other.load() != 0; }, [this] { return give_up(); });
     if (result != ncclSuccess) return result;
     void* buffer = nullptr;
@@ -235,6 +255,7 @@ ncclResult_t Communicator::connect(const Plan& plan) {
         with(receive_connected_, receive.peer, segment_->link(receive.peer, rank_).sender_connected);
     if (result != ncclSuccess) return result;
   }
+  if (waited) log_connection(begun);
   return ncclSuccess;
 }
 

@@ -35,6 +35,8 @@ void take(const json& record, TruthLog& log) {
   const std::string type = text(record, "type");
   const Interval resident{integer(record, "start"), integer(record, "end")};
   if (type == "hazard" && is_fill(record)) ++log.fill_hazards;
+  // While NCCL connects to a peer the host is kept in the call and no kernel runs yet: communication all the same.
+  if (type == "connection") log.communication.push_back(resident);
   if (type != "kernel" && type != "copy") return;
   if (is_fill(record)) {
     log.fill.push_back(resident);
