@@ -8,9 +8,9 @@
 #include "communicator.h"
 #include "errors.h"
 
-#define SIMGPU_NCCL_API(result, name, parameters)                                                                \
-  extern "C" __attribute__((visibility("default"))) result p##name parameters;                                   \
-  extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name parameters;              \
+#define SIMGPU_NCCL_API(result, name, parameters)                                                   \
+  extern "C" __attribute__((visibility("default"))) result p##name parameters;                      \
+  extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name parameters; \
   extern "C" __attribute__((visibility("default"))) result p##name parameters
 
 namespace simgpu::nccl {

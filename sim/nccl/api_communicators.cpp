@@ -46,7 +46,8 @@ ncclResult_t make(const char* name, ncclComm_t* out, int ranks, const ncclUnique
   if (const ncclResult_t result = made->bind_context(); result != ncclSuccess) return result;
   ncclComm* const communicator = made.release();
   *out = communicator;
-  // When this fails the handle stays, in the state of that error, for ncclCommAbort: another thread may be there already.
+  // When this fails the handle stays, in the state of that error, for ncclCommAbort: another thread may be there
+  // already.
   return submit(Job{communicator, [communicator, address] {
                       const ncclResult_t joined = communicator->join(address, {}, nullptr);
                       communicator->set_state(joined);
@@ -63,7 +64,8 @@ ncclResult_t initialise(const char* name, ncclComm_t* out, int ranks, const nccl
 }  // namespace
 
 SIMGPU_NCCL_API(ncclResult_t, ncclGetVersion, (int* version)) {
-  if (const ncclResult_t result = check_pointer(version, "ncclGetVersion", "version"); result != ncclSuccess) return result;
+  if (const ncclResult_t result = check_pointer(version, "ncclGetVersion", "version"); result != ncclSuccess)
+    return result;
   static const int reported = [] {
     const char* text = std::getenv("SIMGPU_NCCL_VERSION");  // nothing else depends on it
     const int number = text == nullptr ? 0 : std::atoi(text);
@@ -95,9 +97,9 @@ SIMGPU_NCCL_API(ncclResult_t, ncclCommInitRankConfig,
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclCommInitRankScalable,
-                (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
-                 ncclConfig_t* config)) {
-  if (const ncclResult_t result = check_pointer(commIds, "ncclCommInitRankScalable", "the ids"); result != ncclSuccess) {
+                (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds, ncclConfig_t* config)) {
+  if (const ncclResult_t result = check_pointer(commIds, "ncclCommInitRankScalable", "the ids");
+      result != ncclSuccess) {
     return group_failed(result);
   }
   if (nId < 1 || nId > nranks) {
@@ -107,13 +109,15 @@ SIMGPU_NCCL_API(ncclResult_t, ncclCommInitRankScalable,
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist)) {
-  if (const ncclResult_t result = check_pointer(comm, "ncclCommInitAll", "the result"); result != ncclSuccess) return result;
+  if (const ncclResult_t result = check_pointer(comm, "ncclCommInitAll", "the result"); result != ncclSuccess)
+    return result;
   if (driver() == nullptr) return ncclUnhandledCudaError;
   int devices = 0;
   CUresult counted = driver()->cuInit(0);
   if (counted == CUDA_SUCCESS) counted = driver()->cuDeviceGetCount(&devices);
   if (counted != CUDA_SUCCESS) return driver_failed("cuDeviceGetCount", counted);
-  if (ndev < 1 || ndev > devices) return fail(ncclInvalidArgument, "ncclCommInitAll: %d devices, there are %d", ndev, devices);
+  if (ndev < 1 || ndev > devices)
+    return fail(ncclInvalidArgument, "ncclCommInitAll: %d devices, there are %d", ndev, devices);
   ncclUniqueId id;
   if (const ncclResult_t result = ncclGetUniqueId(&id); result != ncclSuccess) return result;
   CUcontext previous = nullptr;

@@ -26,7 +26,8 @@ SIMGPU_NCCL_API(ncclResult_t, ncclMemFree, (void* ptr)) {
 // Registered buffers are copied like others: a handle only has to be something that can be given back.
 SIMGPU_NCCL_API(ncclResult_t, ncclCommRegister, (const ncclComm_t comm, void* buff, size_t size, void** handle)) {
   if (const ncclResult_t result = check_ready(comm, "ncclCommRegister"); result != ncclSuccess) return result;
-  if (buff == nullptr || size == 0 || handle == nullptr) return fail(ncclInvalidArgument, "ncclCommRegister: no buffer");
+  if (buff == nullptr || size == 0 || handle == nullptr)
+    return fail(ncclInvalidArgument, "ncclCommRegister: no buffer");
   *handle = buff;
   return ncclSuccess;
 }

@@ -67,8 +67,8 @@ ncclResult_t collective(const Arguments& arguments, const ncclRedOp_t* reduction
   if (const ncclResult_t result = check(arguments); result != ncclSuccess) return group_failed(result);
   Call call;
   if (reduction != nullptr) {
-    const ncclResult_t result = find_operation(*reduction, arguments.type, arguments.communicator, arguments.name,
-                                               &call.collective.operation);
+    const ncclResult_t result =
+        find_operation(*reduction, arguments.type, arguments.communicator, arguments.name, &call.collective.operation);
     if (result != ncclSuccess) return group_failed(result);
   }
   if (arguments.count == 0) return ncclSuccess;
@@ -139,8 +139,8 @@ SIMGPU_NCCL_API(ncclResult_t, ncclRecv,
 SIMGPU_NCCL_API(ncclResult_t, ncclAllReduce,
                 (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
                  ncclComm_t comm, cudaStream_t stream)) {
-  return collective(
-      {"ncclAllReduce", CollectiveKind::all_reduce, sendbuff, recvbuff, count, datatype, 0, comm, stream}, &op);
+  return collective({"ncclAllReduce", CollectiveKind::all_reduce, sendbuff, recvbuff, count, datatype, 0, comm, stream},
+                    &op);
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclReduce,
@@ -166,8 +166,8 @@ SIMGPU_NCCL_API(ncclResult_t, ncclAllGather,
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclBroadcast,
-                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
-                 ncclComm_t comm, cudaStream_t stream)) {
+                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                 cudaStream_t stream)) {
   return collective(
       {"ncclBroadcast", CollectiveKind::broadcast, sendbuff, recvbuff, count, datatype, root, comm, stream});
 }
@@ -180,27 +180,27 @@ SIMGPU_NCCL_API(ncclResult_t, ncclBcast,
 SIMGPU_NCCL_API(ncclResult_t, ncclAlltoAll,
                 (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm,
                  cudaStream_t stream)) {
-  const Pieces pieces{"ncclAlltoAll", static_cast<const char*>(sendbuff), static_cast<char*>(recvbuff), count, datatype,
-                      comm, stream};
+  const Pieces pieces{
+      "ncclAlltoAll", static_cast<const char*>(sendbuff), static_cast<char*>(recvbuff), count, datatype, comm, stream};
   const auto piece = [](int peer) { return peer; };
   return exchange(pieces, 0, piece, piece);
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclGather,
-                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
-                 ncclComm_t comm, cudaStream_t stream)) {
-  const Pieces pieces{"ncclGather", static_cast<const char*>(sendbuff), static_cast<char*>(recvbuff), count, datatype,
-                      comm, stream};
+                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                 cudaStream_t stream)) {
+  const Pieces pieces{
+      "ncclGather", static_cast<const char*>(sendbuff), static_cast<char*>(recvbuff), count, datatype, comm, stream};
   return exchange(
       pieces, root, [root](int peer) { return peer == root ? 0 : -1; },
       [root, comm](int peer) { return comm->rank() == root ? peer : -1; });
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclScatter,
-                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
-                 ncclComm_t comm, cudaStream_t stream)) {
-  const Pieces pieces{"ncclScatter", static_cast<const char*>(sendbuff), static_cast<char*>(recvbuff), count, datatype,
-                      comm, stream};
+                (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                 cudaStream_t stream)) {
+  const Pieces pieces{
+      "ncclScatter", static_cast<const char*>(sendbuff), static_cast<char*>(recvbuff), count, datatype, comm, stream};
   return exchange(
       pieces, root, [root, comm](int peer) { return comm->rank() == root ? peer : -1; },
       [root](int peer) { return peer == root ? 0 : -1; });

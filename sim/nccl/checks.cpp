@@ -17,10 +17,9 @@ int environment(const char* name, int fallback) {
 }
 
 // A field of ncclConfig_t that lies within the size the caller was compiled with.
-#define CONFIG_FIELD(config, field, fallback)                                                     \
-  ((config)->size >= offsetof(ncclConfig_t, field) + sizeof(int) &&                               \
-           (config)->field != NCCL_CONFIG_UNDEF_INT                                               \
-       ? (config)->field                                                                          \
+#define CONFIG_FIELD(config, field, fallback)                                                                \
+  ((config)->size >= offsetof(ncclConfig_t, field) + sizeof(int) && (config)->field != NCCL_CONFIG_UNDEF_INT \
+       ? (config)->field                                                                                     \
        : (fallback))
 
 }  // namespace

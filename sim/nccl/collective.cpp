@@ -21,9 +21,9 @@ bool reduces(CollectiveKind kind) {
 uint64_t signature_of(const Collective& collective) {
   const auto reduction = reduces(collective.kind) ? static_cast<uint64_t>(collective.operation.reduction) : 0;
   uint64_t hash = 14695981039346656037u;
-  for (const uint64_t word : {static_cast<uint64_t>(collective.kind), collective.count,
-                              static_cast<uint64_t>(collective.type), reduction,
-                              static_cast<uint64_t>(collective.root)}) {
+  for (const uint64_t word :
+       {static_cast<uint64_t>(collective.kind), collective.count, static_cast<uint64_t>(collective.type), reduction,
+        static_cast<uint64_t>(collective.root)}) {
     hash = (hash ^ word) * 1099511628211u;
   }
   return hash;
@@ -135,8 +135,8 @@ bool CollectiveStream::fix_end(Collective& collective, Instant start, Pass& pass
   const nanoseconds time = duration(collective);
   const bool fits = contribution(collective, collective.root) <= segment_->fifo_bytes();
   const bool root = self_ == collective.root;
-  const bool gives = (collective.kind == CollectiveKind::broadcast && root) ||
-                     (collective.kind == CollectiveKind::reduce && !root);
+  const bool gives =
+      (collective.kind == CollectiveKind::broadcast && root) || (collective.kind == CollectiveKind::reduce && !root);
   if (fits && gives) {
     collective.end = start + time.count();
   } else if (fits && collective.kind == CollectiveKind::broadcast) {
@@ -165,8 +165,8 @@ void CollectiveStream::write(Collective& collective, Pass& pass) {
     slowest = std::min(slowest, segment_->consumed(reader, self_).load());
   }
   const uint64_t ahead = position > slowest ? position - slowest : 0;
-  uint64_t chunk = std::min({total - collective.written, segment_->fifo_bytes() - ahead,
-                             static_cast<uint64_t>(pass.budget)});
+  uint64_t chunk =
+      std::min({total - collective.written, segment_->fifo_bytes() - ahead, static_cast<uint64_t>(pass.budget)});
   const char* from = static_cast<const char*>(collective.send) + collective.written;
   char* ring = segment_->collective_ring(self_);
   if (collective.operation.reduction == Reduction::scaled_sum && reduces(collective.kind)) {

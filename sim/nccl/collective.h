@@ -1,5 +1,5 @@
-// Collectives: every rank puts its contribution into a ring of its own that all ranks read, and computes its own result.
-// The data moves in chunks as the slowest reader allows; logical times follow from the starts of all ranks.
+// Collectives: every rank puts its contribution into a ring of its own that all ranks read, and computes its own
+// result. The data moves in chunks as the slowest reader allows; logical times follow from the starts of all ranks.
 // Called on the engine's thread under the endpoint's mutex. Must not block or call the driver.
 #ifndef SIMGPU_NCCL_COLLECTIVE_H
 #define SIMGPU_NCCL_COLLECTIVE_H
@@ -63,8 +63,8 @@ class CollectiveStream {
   const LinkModel* model_;
   std::vector<int> world_ranks_;
   uint64_t next_ = 1;
-  std::vector<uint64_t> base_;          // by rank: where the current collective begins in its ring
-  std::vector<const void*> inputs_;     // scratch of read_reduced
+  std::vector<uint64_t> base_;       // by rank: where the current collective begins in its ring
+  std::vector<const void*> inputs_;  // scratch of read_reduced
 };
 
 }  // namespace simgpu::nccl

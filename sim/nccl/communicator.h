@@ -1,5 +1,6 @@
-// A communicator of one rank, host side: what it was made from, its device side, its connections, its asynchronous state.
-// Used by the thread that calls NCCL, or by the worker thread of a non-blocking call; abort may come from any thread.
+// A communicator of one rank, host side: what it was made from, its device side, its connections, its asynchronous
+// state. Used by the thread that calls NCCL, or by the worker thread of a non-blocking call; abort may come from any
+// thread.
 #ifndef SIMGPU_NCCL_COMMUNICATOR_H
 #define SIMGPU_NCCL_COMMUNICATOR_H
 

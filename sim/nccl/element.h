@@ -15,7 +15,7 @@ enum class Reduction { sum, product, max, min, average, scaled_sum };
 struct Operation {
   Reduction reduction = Reduction::sum;
   alignas(8) unsigned char scalar[8] = {};
-  ncclDataType_t type = ncclFloat32;     // of the scalar
+  ncclDataType_t type = ncclFloat32;    // of the scalar
   const void* device_scalar = nullptr;  // read when the kernel runs, instead of `scalar`
 };
 
@@ -24,8 +24,8 @@ size_t size_of(ncclDataType_t type);
 const char* name_of(ncclDataType_t type);
 const char* name_of(Reduction reduction);
 
-// out[i] = inputs[0][i] (+) inputs[1][i] (+) ..., always in this order, so that results are bit-identical from run to run.
-// 16- and 8-bit floats are accumulated in float and rounded once. `out` may be one of the inputs.
+// out[i] = inputs[0][i] (+) inputs[1][i] (+) ..., always in this order, so that results are bit-identical from run to
+// run. 16- and 8-bit floats are accumulated in float and rounded once. `out` may be one of the inputs.
 void reduce(void* out, const void* const* inputs, int input_count, size_t elements, ncclDataType_t type,
             Reduction reduction);
 

@@ -1,6 +1,6 @@
-// The device side of one rank of a communicator, and the operations of one kernel on it. The host side builds a Plan per
-// kernel; the engine steps it until it is over. One kernel of an endpoint runs at a time, in the order of their starts.
-// step() is called on the engine's thread: it must not block for long and not call the driver.
+// The device side of one rank of a communicator, and the operations of one kernel on it. The host side builds a Plan
+// per kernel; the engine steps it until it is over. One kernel of an endpoint runs at a time, in the order of their
+// starts. step() is called on the engine's thread: it must not block for long and not call the driver.
 #ifndef SIMGPU_NCCL_ENDPOINT_H
 #define SIMGPU_NCCL_ENDPOINT_H
 

@@ -118,12 +118,13 @@ ncclResult_t launch(CommunicatorWork& work) {
     }
     return ncclSuccess;
   };
-  ncclResult_t result =
-      others([&](CUstream stream) { return order(launch_stream, stream, device_stream.scratch); });
+  ncclResult_t result = others([&](CUstream stream) { return order(launch_stream, stream, device_stream.scratch); });
   // A capture cannot wait for a stream outside it: captured kernels keep their order by themselves (Endpoint::step).
-  if (result == ncclSuccess && !plan.captured) result = order(launch_stream, device_stream.stream, device_stream.scratch);
+  if (result == ncclSuccess && !plan.captured)
+    result = order(launch_stream, device_stream.stream, device_stream.scratch);
   if (result == ncclSuccess) result = launch_kernel(work, number);
-  if (result == ncclSuccess && !plan.captured) result = order(device_stream.stream, launch_stream, device_stream.scratch);
+  if (result == ncclSuccess && !plan.captured)
+    result = order(device_stream.stream, launch_stream, device_stream.scratch);
   if (result == ncclSuccess) {
     result = others([&](CUstream stream) { return order(stream, launch_stream, device_stream.scratch); });
   }

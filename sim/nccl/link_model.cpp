@@ -37,7 +37,11 @@ nanoseconds duration(const char* name, nanoseconds fallback) {
   char* end = nullptr;
   const double value = std::strtod(text, &end);
   const std::string_view unit = end;
-  const double scale = unit == "ns" ? 1 : unit == "us" || unit.empty() ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
+  const double scale = unit == "ns"                   ? 1
+                       : unit == "us" || unit.empty() ? 1e3
+                       : unit == "ms"                 ? 1e6
+                       : unit == "s"                  ? 1e9
+                                                      : 0;
   if (end != text && scale > 0 && std::isfinite(value) && value >= 0) {
     return nanoseconds(static_cast<int64_t>(value * scale));
   }

@@ -29,7 +29,8 @@ class LinkModel {
   LinkModel(nanoseconds latency, double bytes_per_second, uint64_t fifo_bytes, double time_scale,
             std::vector<SlowLink> slow_links);
 
-  // The model the environment asks for, read once. Values that cannot be read are reported once and left at their default.
+  // The model the environment asks for, read once. Values that cannot be read are reported once and left at their
+  // default.
   static const LinkModel& from_environment();
 
   nanoseconds latency() const { return latency_; }

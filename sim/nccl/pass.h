@@ -18,8 +18,8 @@ enum class Fault { none, size_mismatch, collective_mismatch };
 
 struct Pass {
   Instant now = 0;
-  size_t budget = 0;           // bytes that may still be copied before the engine gets its thread back
-  bool advanced = false;       // something has changed
+  size_t budget = 0;      // bytes that may still be copied before the engine gets its thread back
+  bool advanced = false;  // something has changed
   Fault fault = Fault::none;
   int fault_peer = -1;
   std::vector<bool>* touched;  // by rank: what it may wait for has changed

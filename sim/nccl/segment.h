@@ -1,7 +1,7 @@
-// The memory that the ranks of one communicator share: rank records, links between ranks, collective streams, data rings.
-// It is a memfd of the process that made the id, reached through /proc/<pid>/fd/<n>, so nothing outlives the processes.
-// Host threads create and open it and exchange values through it; the engine's threads read and write the rest.
-// Everything in it starts as zero and is used by processes at once: only lock-free atomics and what they publish.
+// The memory that the ranks of one communicator share: rank records, links between ranks, collective streams, data
+// rings. It is a memfd of the process that made the id, reached through /proc/<pid>/fd/<n>, so nothing outlives the
+// processes. Host threads create and open it and exchange values through it; the engine's threads read and write the
+// rest. Everything in it starts as zero and is used by processes at once: only lock-free atomics and what they publish.
 #ifndef SIMGPU_NCCL_SEGMENT_H
 #define SIMGPU_NCCL_SEGMENT_H
 
@@ -15,8 +15,8 @@
 
 namespace simgpu::nccl {
 
-constexpr uint64_t message_slots = 64;     // messages in flight on one link; collectives a rank may be ahead
-constexpr size_t exchange_bytes = 64;      // of one rank in one host exchange
+constexpr uint64_t message_slots = 64;  // messages in flight on one link; collectives a rank may be ahead
+constexpr size_t exchange_bytes = 64;   // of one rank in one host exchange
 
 // One message of a link, at slot sequence % message_slots. Sequence numbers start at 1; a field group is valid when its
 // atomic holds the sequence number.
@@ -24,7 +24,8 @@ struct Message {
   std::atomic<uint64_t> sent;  // by the sender
   uint64_t bytes;
   int64_t send_start;
-  std::atomic<uint64_t> timed;  // by the sender: `end` is known and, for a message that fits the ring, all data is there
+  std::atomic<uint64_t>
+      timed;  // by the sender: `end` is known and, for a message that fits the ring, all data is there
   int64_t end;
   alignas(64) std::atomic<uint64_t> posted;  // by the receiver
   uint64_t capacity;
@@ -59,8 +60,8 @@ struct RankRecord {
   alignas(64) std::atomic<uint32_t> waiting;  // its kernel has nothing to do until somebody rings
   alignas(64) std::atomic<uint64_t> exchanged;
   char exchange[2][exchange_bytes];
-  alignas(64) std::atomic<uint64_t> written;   // bytes ever put into its collective ring
-  std::atomic<uint64_t> finished;              // its last finished collective
+  alignas(64) std::atomic<uint64_t> written;  // bytes ever put into its collective ring
+  std::atomic<uint64_t> finished;             // its last finished collective
   CollectiveNote notes[message_slots];
 };
 

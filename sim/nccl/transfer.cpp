@@ -48,9 +48,8 @@ bool Sender::fix_end(Transfer& transfer, Instant start, Pass& pass) {
     if (slot(before).received.load() != before) return false;
     begin = std::max(begin, slot(before).receive_end);
   }
-  transfer.end = begin + place_.model
-                             ->transfer(place_.source_world_rank, place_.destination_world_rank, transfer.bytes)
-                             .count();
+  transfer.end =
+      begin + place_.model->transfer(place_.source_world_rank, place_.destination_world_rank, transfer.bytes).count();
   link_free_ = transfer.end;
   transfer.timed = true;
   message.end = transfer.end;

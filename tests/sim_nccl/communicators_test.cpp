@@ -169,7 +169,8 @@ SCENARIO(forked_child) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(10);
-    bool good = ncclAllReduce(data.data(), data.data(), 10, ncclInt32, ncclSum, communicator, stream) == ncclInvalidUsage;
+    bool good =
+        ncclAllReduce(data.data(), data.data(), 10, ncclInt32, ncclSum, communicator, stream) == ncclInvalidUsage;
     good = good && ncclCommAbort(communicator) == ncclInvalidUsage;
     ncclComm_t mine = nullptr;
     ncclUniqueId id;
@@ -247,7 +248,8 @@ SCENARIO(wrong_arguments) {
   CHECK_EQ(ncclSend(data.data(), 1, ncclFloat, 0, nullptr, stream), ncclInvalidArgument);
   CHECK_EQ(ncclSend(data.data(), 1, ncclFloat, 0, communicator, stream), ncclInvalidUsage);
   CHECK_EQ(ncclBroadcast(data.data(), data.data(), 1, ncclFloat, 1, communicator, stream), ncclInvalidArgument);
-  CHECK_EQ(ncclAllReduce(data.data(), data.data(), 1, ncclFloat, ncclNumOps, communicator, stream), ncclInvalidArgument);
+  CHECK_EQ(ncclAllReduce(data.data(), data.data(), 1, ncclFloat, ncclNumOps, communicator, stream),
+           ncclInvalidArgument);
   CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
   // An error inside a group is the group's.
   NCCL(ncclGroupStart());

@@ -1,5 +1,5 @@
-// The exported names: those of the toolkit's library, each twice at one address; which of them the library calls through
-// the procedure linkage table. This program exports hooks of its own to see that.
+// The exported names: those of the toolkit's library, each twice at one address; which of them the library calls
+// through the procedure linkage table. This program exports hooks of its own to see that.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <nccl.h>

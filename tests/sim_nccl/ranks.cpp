@@ -55,8 +55,9 @@ struct Child {
 
 Child start(const std::string& scenario, int rank, const Options& options, const std::string& id, int shared,
             const std::string& log) {
-  std::vector<std::string> arguments = {"/proc/self/exe",     flag, scenario, std::to_string(rank),
-                                        std::to_string(options.count), id,   std::to_string(shared)};
+  std::vector<std::string> arguments = {
+      "/proc/self/exe",      flag, scenario, std::to_string(rank), std::to_string(options.count), id,
+      std::to_string(shared)};
   Child child;
   const pid_t parent = getpid();
   child.process = fork();
@@ -189,6 +190,14 @@ CUstream stream() {
 }
 
 }  // namespace ranks
+
+#ifdef __SANITIZE_ADDRESS__
+// The driver keeps its objects in mapped memory, where the leak checker does not look for pointers.
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libcuda.so.1\n";
+}
+#endif
 
 int main(int argc, char** argv) {
   int exit_code = 0;

@@ -1,5 +1,5 @@
-// Runs a scenario in several processes, one per rank, each with a simulated GPU of its own: the test program starts itself
-// again. Everything has a deadline; when it passes, or when one rank fails, all are killed.
+// Runs a scenario in several processes, one per rank, each with a simulated GPU of its own: the test program starts
+// itself again. Everything has a deadline; when it passes, or when one rank fails, all are killed.
 #ifndef TESTS_SIM_NCCL_RANKS_H
 #define TESTS_SIM_NCCL_RANKS_H
 
@@ -87,16 +87,17 @@ CUstream stream();  // a new non-blocking one
 
 }  // namespace ranks
 
-#define SCENARIO(name)                                                      \
-  static void scenario_##name(ranks::Rank& self);                           \
+#define SCENARIO(name)                                                          \
+  static void scenario_##name(ranks::Rank& self);                               \
   static const ranks::Registration registration_##name(#name, scenario_##name); \
   static void scenario_##name([[maybe_unused]] ranks::Rank& self)
 
 // In a rank: ends the process with a message when the condition does not hold.
 #define CHECK(condition) \
   if (!(condition)) ranks::failed(__FILE__, __LINE__, #condition, 0)
-#define CHECK_EQ(a, b)                                                                                       \
-  if (const auto got_ = (a); !(got_ == (b))) ranks::failed(__FILE__, __LINE__, #a " == " #b, static_cast<long long>(got_))
+#define CHECK_EQ(a, b)                       \
+  if (const auto got_ = (a); !(got_ == (b))) \
+  ranks::failed(__FILE__, __LINE__, #a " == " #b, static_cast<long long>(got_))
 #define NCCL(call) CHECK_EQ(call, ncclSuccess)
 #define CUDA(call) CHECK_EQ(call, CUDA_SUCCESS)
 

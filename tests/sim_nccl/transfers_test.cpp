@@ -1,4 +1,5 @@
-// Sends and receives between processes: rings, fused groups, several communicators, times and multiprocessors as logged.
+// Sends and receives between processes: rings, fused groups, several communicators, times and multiprocessors as
+// logged.
 #include <gtest/gtest.h>
 
 #include <chrono>
