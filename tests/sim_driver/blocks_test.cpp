@@ -156,7 +156,7 @@ TEST(Blocks, EffectsHappenAndUnknownKernelsHaveNone) {
     const CUstream s = stream();
     CUdeviceptr memory = 0;
     CHECK_CUDA(cuMemAlloc(&memory, 64 * sizeof(int)));
-    CHECK_CUDA(cuMemsetD32(memory, 5, 64));
+    CHECK_CUDA(cuMemsetD32Async(memory, 5, 64, s));
     int value = 37;
     int count = 64;
     void* parameters[] = {&memory, &value, &count};
@@ -207,6 +207,23 @@ TEST(Blocks, AKernelEndsWhenItsEffectIsDone) {
     EXPECT_GE(duration(kernel("late")), 30'000'000);
     EXPECT_GE(kernel("work")["start"], kernel("late")["end"]);
     await_record([](const Json& record) { return record["type"] == "overrun" && record["name"] == "late"; });
+  });
+}
+
+TEST(Blocks, ALateEffectDelaysNobodyElse) {
+  isolated({}, [] {
+    make_context();
+    const CUstream a = stream();
+    const CUstream b = stream();
+    int milliseconds = 40;
+    void* parameters[] = {&milliseconds};
+    function("work");
+    CHECK_CUDA(cuLaunchKernel(function("late"), 1, 1, 1, 32, 1, 1, 0, a, parameters, nullptr));
+    work(b, 1, 10'000);
+    work(b, 1, 10'000);
+    CHECK_CUDA(cuCtxSynchronize());
+    EXPECT_EQ(duration(kernel("work", 0)), 10'000'000);
+    EXPECT_EQ(kernel("work", 1)["start"], kernel("work", 0)["end"].get<int64_t>() + 1000);
   });
 }
 

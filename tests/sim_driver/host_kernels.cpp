@@ -30,6 +30,14 @@ simgpu_cost add_cost(const simgpu_launch&, int*, int, int count) {
   return {static_cast<double>(count), 8.0 * count};
 }
 
+// A kernel that only takes time: its length does not depend on the host.
+template <auto shape, auto cost>
+constexpr simgpu_kernel without_effect(const char* name, uint32_t registers_per_thread = 32) {
+  simgpu_kernel kernel = simgpu::kernel<shape, cost>(name, registers_per_thread);
+  kernel.run = nullptr;
+  return kernel;
+}
+
 void late(const simgpu_launch&, int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
@@ -52,9 +60,9 @@ int spin_step(const simgpu_launch* launch, int64_t, int64_t now, int64_t* finish
 constexpr uint32_t kSpinSizes[] = {sizeof(void*)};
 
 const simgpu_kernel kernels[] = {
-    simgpu::kernel<work, work_cost>("work"),
-    simgpu::kernel<work, work_cost>("wide", 64),
-    simgpu::kernel<move, move_cost>("move"),
+    without_effect<work, work_cost>("work"),
+    without_effect<work, work_cost>("wide", 64),
+    without_effect<move, move_cost>("move"),
     simgpu::kernel<add, add_cost>("add"),
     simgpu::kernel<late, late_cost>("late"),
     {sizeof(simgpu_kernel), "ncclDevKernel_Spin", 1, kSpinSizes, nullptr, nullptr, spin_step, 96, 0},

@@ -21,7 +21,7 @@ TEST(Order, KernelsOfAStreamFollowEachOther) {
     EXPECT_EQ(second["start"], first["end"].get<int64_t>() + kGap);
     EXPECT_EQ(second["end"].get<int64_t>() - second["start"].get<int64_t>(), 200'000);
     EXPECT_FALSE(first["spin"]);
-    EXPECT_EQ(first["effect"], "host");
+    EXPECT_EQ(first["effect"], "none");
   });
 }
 

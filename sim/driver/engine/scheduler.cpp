@@ -35,8 +35,14 @@ void Scheduler::add_timer(Time at, TimerKind kind, Device* device, void* object,
   std::push_heap(timers_.begin(), timers_.end(), later);
 }
 
+Time Scheduler::held_until() const {
+  Time until = Time::max();
+  for (const Hold& hold : holds_) until = std::min(until, hold.at);
+  return until;
+}
+
 Time Scheduler::next_event() const {
-  Time next = timers_.empty() ? Time::max() : timers_.front().at;
+  Time next = timers_.empty() || timers_.front().at > held_until() ? Time::max() : timers_.front().at;
   for (const RunningKernel* kernel : spinning_) {
     if (!kernel->finish_known && !kernel->stepping) next = std::min(next, kernel->next_step);
   }
@@ -45,7 +51,7 @@ Time Scheduler::next_event() const {
 
 void Scheduler::advance(Time until) {
   const auto later = [](const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; };
-  while (!timers_.empty() && timers_.front().at <= until) {
+  while (!timers_.empty() && timers_.front().at <= std::min(until, held_until())) {
     const Timer timer = timers_.front();
     std::pop_heap(timers_.begin(), timers_.end(), later);
     timers_.pop_back();
@@ -84,7 +90,11 @@ void Scheduler::handle(const Timer& timer) {
     case TimerKind::transfer_end: {
       auto* transfer = static_cast<Transfer*>(timer.object);
       transfer->time_over = true;
-      if (!transfer->effect_pending) end_transfer(transfer);
+      if (transfer->effect_pending) {
+        holds_.push_back({transfer, clock_});
+      } else {
+        end_transfer(transfer);
+      }
       break;
     }
     case TimerKind::transfer_done: {

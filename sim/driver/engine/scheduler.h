@@ -63,12 +63,19 @@ class Scheduler {
     Device* device = nullptr;
     bool dropped = false;
   };
+  // Something whose modelled time is over while its effect is still being computed: time stands still there, so that
+  // what comes after it is neither handled early nor stamped late because the host was slow.
+  struct Hold {
+    const void* object;
+    Time at;
+  };
   struct BlockedNode {
     Owner owner;
     Device* device;
   };
 
   // scheduler.cpp: timers, queues, streams
+  Time held_until() const;
   void add_timer(Time at, TimerKind kind, Device* device, void* object, uint32_t index = 0);
   void handle(const Timer& timer);
   void issue_all();
@@ -129,6 +136,7 @@ class Scheduler {
   uint64_t kernel_order_ = 0;
   bool polling_ = false;
   Duration poll_period_{};
+  std::vector<Hold> holds_;
   std::vector<RunningKernel*> spinning_;
   std::vector<BlockedNode> blocked_nodes_;
   std::vector<HostCall*> host_calls_;

@@ -210,6 +210,7 @@ void Scheduler::first_block_started(RunningKernel& kernel) {
 // the worker was late does not count, unless later things have been handled in the meantime.
 void Scheduler::finish_effect(Time end, TimerKind kind, Device* device, void* object,
                               std::unique_lock<std::mutex>& guard) {
+  std::erase_if(holds_, [&](const Hold& hold) { return hold.object == object; });
   add_timer(end, kind, device, object);
   advance(now());
   settle_(guard);
@@ -221,6 +222,7 @@ void Scheduler::end_cohort(Cohort* cohort) {
   if (last && kernel.effect_pending) {
     kernel.held = cohort;
     kernel.held_since = clock_;
+    holds_.push_back({&kernel, clock_});
     return;
   }
   kernel.device->model->multiprocessors.release(kernel.needs, cohort->counts);
@@ -256,7 +258,8 @@ void Scheduler::log_kernel(const RunningKernel& kernel) {
   if (is_copy) {
     record.add("bytes", uint64_t{kernel.copy != nullptr ? kernel.copy->bytes() : kernel.set->bytes()});
   } else {
-    record.add("spin", kernel.spins).add("effect", kernel.host != nullptr ? "host" : "none");
+    const bool has_effect = kernel.host != nullptr && (kernel.host->run != nullptr || kernel.spins);
+    record.add("spin", kernel.spins).add("effect", has_effect ? "host" : "none");
   }
   record.add("graph", kernel.owner.run != nullptr).add("thread", thread_name(item.thread));
   log.add(record.text());

@@ -47,6 +47,7 @@ void Scheduler::drop_work(Device& device) {
     std::erase(spinning_, kernel);
     delete kernel->held;
     kernel->held = nullptr;
+    std::erase_if(holds_, [&](const Hold& hold) { return hold.object == kernel; });
     kernel->dropped = true;
     if (!kernel->stepping && !kernel->effect_pending) delete kernel;
   }
@@ -59,6 +60,7 @@ void Scheduler::drop_work(Device& device) {
     if (copies->active != nullptr) copies->waiting.push_front(copies->active);
     for (Transfer* transfer : copies->waiting) {
       transfer->dropped = true;
+      std::erase_if(holds_, [&](const Hold& hold) { return hold.object == transfer; });
       if (!transfer->effect_pending) delete transfer;
     }
     *copies = CopyEngine{};
