@@ -164,7 +164,6 @@ int Endpoint::step(Plan& plan, Instant started, Instant now, Instant* finish) {
   }
   if (!broken && running_ == nullptr) begin(plan, started);
   Pass pass;
-  pass.now = now;
   pass.budget = bytes_per_step;
   pass.touched = &run_->touched;
   run_->touched.assign(run_->touched.size(), false);

@@ -1,4 +1,4 @@
-// What one call of a spin kernel's step function works with: its clock, its copying budget, whom it has to wake.
+// What one call of a spin kernel's step function works with: its copying budget, what it found wrong, whom it has to wake.
 // Lives on the stack of the engine's thread.
 #ifndef SIMGPU_NCCL_PASS_H
 #define SIMGPU_NCCL_PASS_H
@@ -17,7 +17,6 @@ using Instant = int64_t;
 enum class Fault { none, size_mismatch, collective_mismatch };
 
 struct Pass {
-  Instant now = 0;
   size_t budget = 0;      // bytes that may still be copied before the engine gets its thread back
   bool advanced = false;  // something has changed
   Fault fault = Fault::none;

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "ranks.h"
+#include "segment.h"
 
 using ranks::Buffer;
 
@@ -126,7 +128,7 @@ TEST(Communicators, AbortAfterAPeerHasDied) {
 
 SCENARIO(dead_before_joining) {
   if (self.rank == 2) {
-    self.wait_for(0, 2);
+    self.wait_for(0, 1);
     raise(SIGKILL);
   }
   ncclComm_t communicator = nullptr;
@@ -135,15 +137,18 @@ SCENARIO(dead_before_joining) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     CHECK_EQ(ncclCommInitRankConfig(&communicator, 3, self.id, 1, &config), ncclInProgress);
-    self.wait_for(0, 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    simgpu::nccl::Address address;
+    std::memcpy(&address, self.id.internal, sizeof address);
+    const char* error = nullptr;
+    const auto segment = simgpu::nccl::Segment::open(address, 3, &error);
+    CHECK(segment != nullptr);
+    while (segment->rank(1).joined.load() != 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::_Exit(0);
   }
-  self.tell(0, 1);
   CHECK_EQ(ncclCommInitRank(&communicator, 3, self.id, 0), ncclRemoteError);
   CHECK(communicator != nullptr);
   NCCL(ncclCommAbort(communicator));
-  self.tell(0, 2);
+  self.tell(0);
 }
 
 TEST(Communicators, APeerDiesWhileTheyMeet) {
