@@ -12,7 +12,9 @@ class GraphTest : public device_test::DeviceTest {
   void SetUp() override {
     DeviceTest::SetUp();
     ASSERT_CUDA(cuMemAlloc(&data, count * sizeof(int)));
+    // A set of device memory does not wait, and the stream of the tests does not wait for the default stream.
     ASSERT_CUDA(cuMemsetD32(data, 1, count));
+    ASSERT_CUDA(cuCtxSynchronize());
     ASSERT_CUDA(cuGraphCreate(&graph, 0));
     // Loaded before anything is captured or spinning.
     function("add_to");

@@ -92,7 +92,7 @@ TEST_F(Modules, KernelsOfALibraryLaunchAsFunctions) {
   EXPECT_EQ(std::string(name), "add_to");
   CUdeviceptr data = 0;
   ASSERT_CUDA(cuMemAlloc(&data, 64));
-  ASSERT_CUDA(cuMemsetD32(data, 1, 16));
+  ASSERT_CUDA(cuMemsetD32Async(data, 1, 16, stream));
   int count = 16;
   int value = 2;
   void* parameters[] = {&data, &count, &value};

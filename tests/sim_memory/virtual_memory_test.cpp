@@ -36,7 +36,7 @@ TEST_F(VirtualMemory, MappedMemoryIsUsedAndGivenBackWithoutLosingItsAddress) {
   EXPECT_EQ(free_memory(), memory - 2 * granularity);
 
   const CUdeviceptr data = address + granularity;
-  ASSERT_CUDA(cuMemsetD32(data, 5, 16));
+  ASSERT_CUDA(cuMemsetD32Async(data, 5, 16, stream));
   ASSERT_CUDA(launch("add_to", data, 16, 6, stream));
   ASSERT_CUDA(cuStreamSynchronize(stream));
   int value = 0;

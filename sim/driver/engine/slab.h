@@ -14,7 +14,18 @@
 #include <new>
 #include <utility>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace simgpu {
+
+// Tells the leak checker, where there is one, that an object in mapped memory may own others.
+inline void remember_as_root([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t size) {
+#if defined(__SANITIZE_ADDRESS__)
+  __lsan_register_root_region(begin, size);
+#endif
+}
 
 template <class T>
 class Slab {
@@ -79,7 +90,9 @@ class Slab {
       return slot;
     }
     auto* range = reinterpret_cast<Slot*>(base_.load(std::memory_order_relaxed));
-    return range + used_++;
+    Slot* const slot = range + used_++;
+    remember_as_root(slot, sizeof(Slot));
+    return slot;
   }
 
   static constexpr std::size_t kQuarantine = 16;
