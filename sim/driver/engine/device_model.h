@@ -72,6 +72,7 @@ struct RunningKernel {
   unsigned most_multiprocessors = 0;
 
   bool effect_pending = false;    // a worker is computing the effect
+  bool effect_computed = false;   // it has; the end of the effect is a timer now
   struct Cohort* held = nullptr;  // the last blocks, which wait for the effect
   Time held_since = Time::max();
   bool spins = false;
@@ -95,6 +96,7 @@ struct Transfer {
   std::shared_ptr<const CopyBox> box;
   Time start{};
   bool effect_pending = false;
+  bool effect_computed = false;
   bool time_over = false;
   bool dropped = false;
 };

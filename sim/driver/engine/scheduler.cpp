@@ -90,10 +90,10 @@ void Scheduler::handle(const Timer& timer) {
     case TimerKind::transfer_end: {
       auto* transfer = static_cast<Transfer*>(timer.object);
       transfer->time_over = true;
-      if (transfer->effect_pending) {
-        holds_.push_back({transfer, clock_});
-      } else {
+      if (!transfer->effect_pending) {
         end_transfer(transfer);
+      } else if (!transfer->effect_computed) {
+        holds_.push_back({transfer, clock_});
       }
       break;
     }

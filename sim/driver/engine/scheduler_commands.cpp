@@ -196,6 +196,7 @@ void Scheduler::start_transfer(CopyEngine& copies) {
         delete transfer;
         return;
       }
+      transfer->effect_computed = true;
       finish_effect(transfer->start + (now() - begin), TimerKind::transfer_done, transfer->device, transfer, guard);
     });
   }

@@ -202,6 +202,7 @@ void Scheduler::first_block_started(RunningKernel& kernel) {
       delete &kernel;
       return;
     }
+    kernel.effect_computed = true;
     finish_effect(kernel.started + (now() - begin), TimerKind::effect_end, kernel.device, &kernel, guard);
   });
 }
@@ -222,7 +223,7 @@ void Scheduler::end_cohort(Cohort* cohort) {
   if (last && kernel.effect_pending) {
     kernel.held = cohort;
     kernel.held_since = clock_;
-    holds_.push_back({&kernel, clock_});
+    if (!kernel.effect_computed) holds_.push_back({&kernel, clock_});
     return;
   }
   kernel.device->model->multiprocessors.release(kernel.needs, cohort->counts);
