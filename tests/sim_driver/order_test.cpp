@@ -46,12 +46,12 @@ TEST(Order, EventsOrderStreams) {
     const CUstream b = stream();
     CUevent event = nullptr;
     CHECK_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
-    work(a, 1, 3'000);
+    work(a, 1, 50'000);
     CHECK_CUDA(cuEventRecord(event, a));
     CHECK_CUDA(cuStreamWaitEvent(b, event, 0));
     work(b, 1, 100);
     // A later record does not move the wait that was placed before it.
-    work(a, 1, 3'000);
+    work(a, 1, 50'000);
     CHECK_CUDA(cuEventRecord(event, a));
     CHECK_CUDA(cuCtxSynchronize());
     const Json first = kernel("work", 0);
