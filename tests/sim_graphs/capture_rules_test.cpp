@@ -167,7 +167,8 @@ TEST_F(CaptureRules, TheLegacyStreamIsInTheWayOfBlockingStreamsOnly) {
 
 TEST_F(CaptureRules, CallbacksAndStreamOrderedAllocationAreNotSupported) {
   begin(CU_STREAM_CAPTURE_MODE_RELAXED);
-  EXPECT_EQ(cuStreamAddCallback(stream, [](CUstream, CUresult, void*) {}, nullptr, 0),
+  EXPECT_EQ(cuStreamAddCallback(
+                stream, [](CUstream, CUresult, void*) {}, nullptr, 0),
             CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   EXPECT_EQ(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   begin(CU_STREAM_CAPTURE_MODE_RELAXED);

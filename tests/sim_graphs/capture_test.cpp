@@ -26,7 +26,8 @@ TEST_F(Capture, WorkBecomesNodesAndRunsOnlyWhenLaunched) {
   ASSERT_CUDA(launch("add_to", data, count, 2, stream));
   ASSERT_CUDA(launch("multiply", data, count, 5, stream));
   ASSERT_CUDA(cuMemsetD32Async(data + 4, 8, 1, stream));
-  ASSERT_CUDA(cuLaunchHostFunc(stream, [](void*) {}, nullptr));
+  ASSERT_CUDA(cuLaunchHostFunc(
+      stream, [](void*) {}, nullptr));
   const CUgraph captured = end();
   EXPECT_EQ(first(), 1);
   const std::vector<CUgraphNode> nodes = nodes_of(captured);

@@ -24,7 +24,9 @@ inline std::atomic<bool> spinning_kernel_has_started{false};
 inline void add_to(const simgpu_launch&, int* data, int count, int value) {
   for (int index = 0; index < count; ++index) data[index] += value;
 }
-inline simgpu_cost add_cost(const simgpu_launch&, int*, int count, int) { return {static_cast<double>(count), 0}; }
+inline simgpu_cost add_cost(const simgpu_launch&, int*, int count, int) {
+  return {static_cast<double>(count), 0};
+}
 
 inline void multiply(const simgpu_launch&, int* data, int count, int value) {
   for (int index = 0; index < count; ++index) data[index] *= value;

@@ -88,7 +88,8 @@ TEST_F(PlainMemory, HostMemoryIsAllocatedAndRegistered) {
   ASSERT_CUDA(cuMemHostRegister(own.data(), own.size(), 0));
   EXPECT_EQ(cuMemHostRegister(own.data() + 100, 10, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
   unsigned type = 0;
-  EXPECT_CUDA(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(own.data())));
+  EXPECT_CUDA(
+      cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(own.data())));
   EXPECT_EQ(type, unsigned{CU_MEMORYTYPE_HOST});
   EXPECT_CUDA(cuMemHostUnregister(own.data()));
   EXPECT_EQ(cuMemHostUnregister(own.data()), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
@@ -103,9 +104,9 @@ TEST_F(PlainMemory, PointerAttributesDescribeTheRange) {
   CUdeviceptr start = 0;
   std::size_t size = 0;
   unsigned managed = 1;
-  CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                      CU_POINTER_ATTRIBUTE_CONTEXT,         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                      CU_POINTER_ATTRIBUTE_RANGE_SIZE,      CU_POINTER_ATTRIBUTE_IS_MANAGED};
+  CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                      CU_POINTER_ATTRIBUTE_CONTEXT,     CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                      CU_POINTER_ATTRIBUTE_RANGE_SIZE,  CU_POINTER_ATTRIBUTE_IS_MANAGED};
   void* values[] = {&type, &ordinal, &of, &start, &size, &managed};
   ASSERT_CUDA(cuPointerGetAttributes(6, attributes, values, pointer + 4999));
   EXPECT_EQ(type, unsigned{CU_MEMORYTYPE_DEVICE});

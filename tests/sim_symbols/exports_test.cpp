@@ -1,5 +1,5 @@
-// The export list of the simulated libcuda against that of the toolkit's stub library: the same names, no versions, each
-// with an address of its own; what is not implemented says so.
+// The export list of the simulated libcuda against that of the toolkit's stub library: the same names, no versions,
+// each with an address of its own; what is not implemented says so.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <elf.h>

@@ -59,7 +59,8 @@ class Oracle {
   }
 
  private:
-  // Symbols of one function in the order of their ABIs: name, name_v2, name_v3, ...; gaps occur (no cuTexRefSetAddress2D_v1).
+  // Symbols of one function in the order of their ABIs: name, name_v2, name_v3, ...; gaps occur (no
+  // cuTexRefSetAddress2D_v1).
   void fill_in(const std::string& name, std::map<int, std::string>& abis) const {
     int number = 1;
     for (auto& [version, suffix] : abis) {
@@ -182,15 +183,26 @@ TEST_F(ProcAddress, RandomArgumentsAgreeWithTheOracle) {
   std::vector<std::string> names;
   for (const auto& [name, abis] : oracle.functions()) names.push_back(name);
   std::mt19937 random(20260101);
-  const auto below = [&random](std::size_t bound) { return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random); };
+  const auto below = [&random](std::size_t bound) {
+    return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random);
+  };
   for (int round = 0; round < 100000; ++round) {
     std::string name = names[below(names.size())];
     switch (below(8)) {
-      case 0: name.resize(below(name.size() + 1)); break;
-      case 1: name += "_v2"; break;
-      case 2: name[below(name.size())] = static_cast<char>(1 + below(255)); break;
-      case 3: name.insert(below(name.size()), 1, 'x'); break;
-      default: break;
+      case 0:
+        name.resize(below(name.size() + 1));
+        break;
+      case 1:
+        name += "_v2";
+        break;
+      case 2:
+        name[below(name.size())] = static_cast<char>(1 + below(255));
+        break;
+      case 3:
+        name.insert(below(name.size()), 1, 'x');
+        break;
+      default:
+        break;
     }
     const int version = static_cast<int>(below(13500)) - 100;
     const cuuint64_t flags = below(5);

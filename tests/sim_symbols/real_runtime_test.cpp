@@ -1,6 +1,6 @@
-// Loads the real libcudart on the simulated libcuda (through recorder.cpp) and checks what it asked for: every entry point
-// that the driver's stub has was found at an address of its own. The runtime itself does not come up: it insists on private
-// tables of the real driver.
+// Loads the real libcudart on the simulated libcuda (through recorder.cpp) and checks what it asked for: every entry
+// point that the driver's stub has was found at an address of its own. The runtime itself does not come up: it insists
+// on private tables of the real driver.
 //   real_runtime_test PATH_OF_LIBCUDART
 #include <dlfcn.h>
 

@@ -1,5 +1,6 @@
-// Stream capture: turning submitted commands into nodes, forks and joins through events, and the rules that end a capture
-// as invalid. See capture.h for the lock; the functions of capture_hooks.h say which of them take it themselves.
+// Stream capture: turning submitted commands into nodes, forks and joins through events, and the rules that end a
+// capture as invalid. See capture.h for the lock; the functions of capture_hooks.h say which of them take it
+// themselves.
 #include "graphs/capture.h"
 
 #include <algorithm>
@@ -132,12 +133,18 @@ bool body_of_command(const Stream& stream, Command&& command, NodeBody& body) {
   }
   const auto* const host = std::get_if<HostCommand>(&command);
   if (host != nullptr && host->callback != nullptr) return false;
-  if (host != nullptr) body.type = CU_GRAPH_NODE_TYPE_HOST;
-  else if (std::holds_alternative<CopyCommand>(command)) body.type = CU_GRAPH_NODE_TYPE_MEMCPY;
-  else if (std::holds_alternative<SetCommand>(command)) body.type = CU_GRAPH_NODE_TYPE_MEMSET;
-  else if (std::holds_alternative<MemoryBatch>(command)) body.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
-  else if (std::holds_alternative<EmptyCommand>(command)) body.type = CU_GRAPH_NODE_TYPE_EMPTY;
-  else return false;
+  if (host != nullptr)
+    body.type = CU_GRAPH_NODE_TYPE_HOST;
+  else if (std::holds_alternative<CopyCommand>(command))
+    body.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+  else if (std::holds_alternative<SetCommand>(command))
+    body.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  else if (std::holds_alternative<MemoryBatch>(command))
+    body.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+  else if (std::holds_alternative<EmptyCommand>(command))
+    body.type = CU_GRAPH_NODE_TYPE_EMPTY;
+  else
+    return false;
   body.command = std::move(command);
   return true;
 }
@@ -184,10 +191,14 @@ CUresult end_capture(Stream& stream, CUgraph& graph) {
   if (capture->origin != &stream) return invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
   finish(*capture);
   CUresult result = CUDA_SUCCESS;
-  if (capture->invalid) result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  else if (!joined(*capture)) result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-  if (result == CUDA_SUCCESS) graph = capture->handle;
-  else if (!capture->into_given_graph) destroy_handle(capture->handle);
+  if (capture->invalid)
+    result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  else if (!joined(*capture))
+    result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  if (result == CUDA_SUCCESS)
+    graph = capture->handle;
+  else if (!capture->into_given_graph)
+    destroy_handle(capture->handle);
   return result;
 }
 
@@ -201,7 +212,9 @@ CUresult capture_node(Stream& stream, NodeBody body) {
   return CUDA_SUCCESS;
 }
 
-CUstreamCaptureMode exchange_thread_mode(CUstreamCaptureMode mode) { return std::exchange(thread_mode, mode); }
+CUstreamCaptureMode exchange_thread_mode(CUstreamCaptureMode mode) {
+  return std::exchange(thread_mode, mode);
+}
 
 CUresult capture_command(Stream& stream, Command&& command) {
   if (stream.capture != nullptr && stream.capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;

@@ -1,5 +1,6 @@
-// Stream capture: which streams are being captured into which graph, and what that forbids other calls. State is read and
-// written under the engine's lock; the count of captures is an atomic, so that calls outside any capture pay one load.
+// Stream capture: which streams are being captured into which graph, and what that forbids other calls. State is read
+// and written under the engine's lock; the count of captures is an atomic, so that calls outside any capture pay one
+// load.
 #pragma once
 
 #include <cuda.h>

@@ -19,8 +19,8 @@ bool valid(CUstreamCaptureMode mode) {
 
 bool plain(const CUgraphEdgeData* data, std::size_t count) {
   return data == nullptr || std::all_of(data, data + count, [](const CUgraphEdgeData& edge) {
-    return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
-  });
+           return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
+         });
 }
 
 bool collect(const CUgraphNode* handles, std::size_t count, const Graph& graph, std::vector<Node*>& nodes) {
@@ -86,8 +86,8 @@ struct InfoOutput {
   std::size_t* count = nullptr;
 };
 
-// The arrays belong to the driver and stay valid until the next call for the stream, as documented; here they are kept per
-// thread.
+// The arrays belong to the driver and stay valid until the next call for the stream, as documented; here they are kept
+// per thread.
 CUresult info(CUstream handle, DefaultStream meaning, const InfoOutput& out) {
   thread_local std::vector<CUgraphNode> dependencies;
   thread_local std::vector<CUgraphEdgeData> edges;
@@ -137,11 +137,15 @@ constexpr DefaultStream per_thread = DefaultStream::per_thread;
 
 using namespace simgpu;
 
-SIMGPU_API cuStreamBeginCapture(CUstream hStream) { return begin(hStream, legacy, CU_STREAM_CAPTURE_MODE_GLOBAL); }
+SIMGPU_API cuStreamBeginCapture(CUstream hStream) {
+  return begin(hStream, legacy, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
 SIMGPU_API cuStreamBeginCapture_ptsz(CUstream hStream) {
   return begin(hStream, per_thread, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
-SIMGPU_API cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) { return begin(hStream, legacy, mode); }
+SIMGPU_API cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
+  return begin(hStream, legacy, mode);
+}
 SIMGPU_API cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode) {
   return begin(hStream, per_thread, mode);
 }
@@ -157,8 +161,12 @@ SIMGPU_API cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, co
   return begin_to_graph(hStream, per_thread, hGraph, dependencies, dependencyData, numDependencies, mode);
 }
 
-SIMGPU_API cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) { return end(hStream, legacy, phGraph); }
-SIMGPU_API cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) { return end(hStream, per_thread, phGraph); }
+SIMGPU_API cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
+  return end(hStream, legacy, phGraph);
+}
+SIMGPU_API cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) {
+  return end(hStream, per_thread, phGraph);
+}
 
 SIMGPU_API cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus) {
   return is_capturing(hStream, legacy, captureStatus);
@@ -170,15 +178,13 @@ SIMGPU_API cuStreamIsCapturing_ptsz(CUstream hStream, CUstreamCaptureStatus* cap
 SIMGPU_API cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus* captureStatus_out, cuuint64_t* id_out) {
   return info(hStream, legacy, {captureStatus_out, id_out});
 }
-SIMGPU_API cuStreamGetCaptureInfo_ptsz(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
-                                       cuuint64_t* id_out) {
+SIMGPU_API cuStreamGetCaptureInfo_ptsz(CUstream hStream, CUstreamCaptureStatus* captureStatus_out, cuuint64_t* id_out) {
   return info(hStream, per_thread, {captureStatus_out, id_out});
 }
 SIMGPU_API cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus* captureStatus_out, cuuint64_t* id_out,
                                      CUgraph* graph_out, const CUgraphNode** dependencies_out,
                                      size_t* numDependencies_out) {
-  return info(hStream, legacy,
-              {captureStatus_out, id_out, graph_out, dependencies_out, nullptr, numDependencies_out});
+  return info(hStream, legacy, {captureStatus_out, id_out, graph_out, dependencies_out, nullptr, numDependencies_out});
 }
 SIMGPU_API cuStreamGetCaptureInfo_v2_ptsz(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
                                           cuuint64_t* id_out, CUgraph* graph_out, const CUgraphNode** dependencies_out,

@@ -7,8 +7,8 @@
 namespace simgpu {
 namespace {
 
-// Lays out a graph and the graphs inside its child nodes as one list. A node stands for the list entries where it begins
-// and where it ends; those of a child graph node are the roots and the leaves of its graph.
+// Lays out a graph and the graphs inside its child nodes as one list. A node stands for the list entries where it
+// begins and where it ends; those of a child graph node are the roots and the leaves of its graph.
 class Layout {
  public:
   explicit Layout(bool use_priorities) : use_priorities_(use_priorities) {}
@@ -101,8 +101,10 @@ Executable::Executable(const Graph& graph, std::uint64_t flags) : flags_(flags) 
     return;
   }
   graph_ = graph.clone();
-  if (graph_ == nullptr) result_ = CUDA_GRAPH_INSTANTIATE_ERROR;
-  else index(*graph_);
+  if (graph_ == nullptr)
+    result_ = CUDA_GRAPH_INSTANTIATE_ERROR;
+  else
+    index(*graph_);
 }
 
 void Executable::index(const Graph& copy) {

@@ -1,5 +1,5 @@
-// Executable graphs: a private copy of the graph, and the program made from it that the engine runs. Changing a node makes a
-// new program; launches that are under way keep the old one. Host threads, without the engine's lock.
+// Executable graphs: a private copy of the graph, and the program made from it that the engine runs. Changing a node
+// makes a new program; launches that are under way keep the old one. Host threads, without the engine's lock.
 #pragma once
 
 #include <cuda.h>

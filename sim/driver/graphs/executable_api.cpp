@@ -1,5 +1,5 @@
-// The driver API for executable graphs: instantiation, changes, launch. Host threads. A launch is one command of its stream;
-// into a capturing stream it becomes a child graph node.
+// The driver API for executable graphs: instantiation, changes, launch. Host threads. A launch is one command of its
+// stream; into a capturing stream it becomes a child graph node.
 #include <utility>
 
 #include "api/api.h"
@@ -98,8 +98,8 @@ CUresult upload(CUgraphExec handle, CUstream stream_handle, DefaultStream meanin
 }
 
 CUDA_KERNEL_NODE_PARAMS_v2 widen(const CUDA_KERNEL_NODE_PARAMS_v1& given) {
-  return {given.func,      given.gridDimX,  given.gridDimY,       given.gridDimZ,     given.blockDimX, given.blockDimY,
-          given.blockDimZ, given.sharedMemBytes, given.kernelParams, given.extra, nullptr,         nullptr};
+  return {given.func,      given.gridDimX,       given.gridDimY,     given.gridDimZ, given.blockDimX, given.blockDimY,
+          given.blockDimZ, given.sharedMemBytes, given.kernelParams, given.extra,    nullptr,         nullptr};
 }
 
 }  // namespace

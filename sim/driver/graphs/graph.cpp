@@ -128,8 +128,12 @@ bool destroy_handle(CUgraph handle) {
   return true;
 }
 
-GraphHandle* find_graph(CUgraph handle) { return slab<GraphHandle>.find(handle); }
+GraphHandle* find_graph(CUgraph handle) {
+  return slab<GraphHandle>.find(handle);
+}
 
-Node* find_node(CUgraphNode handle) { return slab<Node>.find(handle); }
+Node* find_node(CUgraphNode handle) {
+  return slab<Node>.find(handle);
+}
 
 }  // namespace simgpu

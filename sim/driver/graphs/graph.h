@@ -1,6 +1,6 @@
-// Graphs as the application builds or captures them: nodes, each with a command, and the edges between them. Made by the
-// graph API on host threads and by capture under the engine's lock; like the real ones, one graph is not for two threads
-// at once. Nothing here runs anything: program.h turns a graph into what the engine executes.
+// Graphs as the application builds or captures them: nodes, each with a command, and the edges between them. Made by
+// the graph API on host threads and by capture under the engine's lock; like the real ones, one graph is not for two
+// threads at once. Nothing here runs anything: program.h turns a graph into what the engine executes.
 #pragma once
 
 #include <cuda.h>
@@ -67,6 +67,8 @@ CUgraph new_handle(std::shared_ptr<Graph> graph);
 bool destroy_handle(CUgraph handle);
 GraphHandle* find_graph(CUgraph handle);
 Node* find_node(CUgraphNode handle);
-inline CUgraphNode handle_of(Node* node) { return reinterpret_cast<CUgraphNode>(node); }
+inline CUgraphNode handle_of(Node* node) {
+  return reinterpret_cast<CUgraphNode>(node);
+}
 
 }  // namespace simgpu

@@ -61,8 +61,8 @@ CUresult edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeDa
 // Only full dependencies exist here; the ports of programmatic launches do not.
 bool plain(const CUgraphEdgeData* data, std::size_t count) {
   return data == nullptr || std::all_of(data, data + count, [](const CUgraphEdgeData& edge) {
-    return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
-  });
+           return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
+         });
 }
 
 template <class Change>

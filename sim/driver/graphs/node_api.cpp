@@ -1,5 +1,5 @@
-// The driver API for nodes: adding each kind, reading and changing its parameters. Host threads. Adding a kernel node may
-// load the kernel, which waits next to a spinning kernel.
+// The driver API for nodes: adding each kind, reading and changing its parameters. Host threads. Adding a kernel node
+// may load the kernel, which waits next to a spinning kernel.
 #include <utility>
 #include <vector>
 
@@ -45,8 +45,8 @@ void keep_attributes(const NodeBody& from, NodeBody& to) {
 }
 
 CUDA_KERNEL_NODE_PARAMS_v2 widen(const CUDA_KERNEL_NODE_PARAMS_v1& given) {
-  return {given.func,      given.gridDimX,  given.gridDimY,       given.gridDimZ,     given.blockDimX, given.blockDimY,
-          given.blockDimZ, given.sharedMemBytes, given.kernelParams, given.extra, nullptr,         nullptr};
+  return {given.func,      given.gridDimX,       given.gridDimY,     given.gridDimZ, given.blockDimX, given.blockDimY,
+          given.blockDimZ, given.sharedMemBytes, given.kernelParams, given.extra,    nullptr,         nullptr};
 }
 
 CUresult set_kernel(CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS_v2& parameters) {
@@ -106,7 +106,7 @@ SIMGPU_API cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS
   if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_KERNEL_NODE_PARAMS_v2 found;
   if (const CUresult result = cuGraphKernelNodeGetParams_v2(hNode, &found); result != CUDA_SUCCESS) return result;
-  *nodeParams = {found.func,      found.gridDimX,       found.gridDimY,     found.gridDimZ, found.blockDimX,
+  *nodeParams = {found.func,      found.gridDimX,  found.gridDimY,       found.gridDimZ,     found.blockDimX,
                  found.blockDimY, found.blockDimZ, found.sharedMemBytes, found.kernelParams, found.extra};
   return CUDA_SUCCESS;
 }
@@ -118,8 +118,7 @@ SIMGPU_API cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_
   return nodeParams == nullptr ? CUDA_ERROR_INVALID_VALUE : set_kernel(hNode, widen(*nodeParams));
 }
 
-SIMGPU_API cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                         CUkernelNodeAttrValue* value_out) {
+SIMGPU_API cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue* value_out) {
   Node* node = nullptr;
   if (const CUresult result = find(hNode, CU_GRAPH_NODE_TYPE_KERNEL, node); result != CUDA_SUCCESS) return result;
   return value_out == nullptr ? CUDA_ERROR_INVALID_VALUE : get_kernel_attribute(node->body, attr, *value_out);
@@ -166,8 +165,7 @@ SIMGPU_API cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D* no
 }
 
 SIMGPU_API cuGraphAddMemsetNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-                                size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS_v1* memsetParams,
-                                CUcontext ctx) {
+                                size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS_v1* memsetParams, CUcontext ctx) {
   Context* context = nullptr;
   if (const CUresult result = find_context(ctx, context); result != CUDA_SUCCESS) return result;
   if (memsetParams == nullptr) return CUDA_ERROR_INVALID_VALUE;

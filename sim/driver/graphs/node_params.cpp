@@ -11,7 +11,9 @@
 namespace simgpu {
 namespace {
 
-const KernelLaunch& launch_of(const NodeBody& body) { return *std::get<KernelCommand>(body.command).launch; }
+const KernelLaunch& launch_of(const NodeBody& body) {
+  return *std::get<KernelCommand>(body.command).launch;
+}
 
 bool operation_of(const CUstreamBatchMemOpParams& given, MemoryOperation& operation) {
   switch (given.operation) {
@@ -31,8 +33,11 @@ bool operation_of(const CUstreamBatchMemOpParams& given, MemoryOperation& operat
       operation.value = operation.bytes == 8 ? given.writeValue.value64 : given.writeValue.value;
       return accessible_ranges().find(given.writeValue.address).has_value();
     case CU_STREAM_MEM_OP_BARRIER:
-    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: operation.kind = MemoryOperation::Kind::barrier; return true;
-    default: return false;
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+      operation.kind = MemoryOperation::Kind::barrier;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -102,8 +107,12 @@ CUresult get_kernel_attribute(const NodeBody& body, CUkernelNodeAttrID attribute
   const KernelLaunch& launch = launch_of(body);
   value = {};
   switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: value.priority = body.priority; return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: value.cooperative = launch.cooperative ? 1 : 0; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      value.priority = body.priority;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      value.cooperative = launch.cooperative ? 1 : 0;
+      return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       value.clusterDim.x = launch.cluster_blocks;
       value.clusterDim.y = 1;
@@ -112,16 +121,22 @@ CUresult get_kernel_attribute(const NodeBody& body, CUkernelNodeAttrID attribute
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
 CUresult set_kernel_attribute(NodeBody& body, CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue& value) {
   std::shared_ptr<KernelLaunch> launch = copy_launch(launch_of(body));
   switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: body.priority = value.priority; return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: launch->cooperative = value.cooperative != 0; break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      body.priority = value.priority;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      launch->cooperative = value.cooperative != 0;
+      break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
       const unsigned blocks = value.clusterDim.x * value.clusterDim.y * value.clusterDim.z;
       if (blocks == 0 || launch->block_count() % blocks != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -132,8 +147,10 @@ CUresult set_kernel_attribute(NodeBody& body, CUkernelNodeAttrID attribute, cons
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
   body.command = KernelCommand{std::move(launch)};
   return CUDA_SUCCESS;
@@ -156,10 +173,14 @@ void read_copy(const NodeBody& body, CUDA_MEMCPY3D& parameters) {
   parameters = {};
   parameters.srcMemoryType = from_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
   parameters.dstMemoryType = to_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-  if (from_device) parameters.srcDevice = reinterpret_cast<CUdeviceptr>(box.source);
-  else parameters.srcHost = box.staged.empty() ? box.source : box.staged.data();
-  if (to_device) parameters.dstDevice = reinterpret_cast<CUdeviceptr>(box.destination);
-  else parameters.dstHost = box.destination;
+  if (from_device)
+    parameters.srcDevice = reinterpret_cast<CUdeviceptr>(box.source);
+  else
+    parameters.srcHost = box.staged.empty() ? box.source : box.staged.data();
+  if (to_device)
+    parameters.dstDevice = reinterpret_cast<CUdeviceptr>(box.destination);
+  else
+    parameters.dstHost = box.destination;
   parameters.srcPitch = box.source_pitch;
   parameters.srcHeight = box.source_height;
   parameters.dstPitch = box.destination_pitch;
@@ -175,8 +196,8 @@ CUresult set_body(const CUDA_MEMSET_NODE_PARAMS_v1& parameters, NodeBody& body) 
   if (!sized) return CUDA_ERROR_INVALID_VALUE;
   const std::size_t pitch = parameters.height == 1 ? parameters.width * element : parameters.pitch;
   auto box = std::make_shared<SetBox>();
-  if (const CUresult result = plan_set(parameters.dst, pitch, parameters.value, element, parameters.width,
-                                       parameters.height, *box);
+  if (const CUresult result =
+          plan_set(parameters.dst, pitch, parameters.value, element, parameters.width, parameters.height, *box);
       result != CUDA_SUCCESS)
     return result;
   body.type = CU_GRAPH_NODE_TYPE_MEMSET;
@@ -209,8 +230,10 @@ CUresult event_body(CUevent handle, bool record, NodeBody& body) {
   Event* event = nullptr;
   if (const CUresult result = find_event(handle, event); result != CUDA_SUCCESS) return result;
   body.type = record ? CU_GRAPH_NODE_TYPE_EVENT_RECORD : CU_GRAPH_NODE_TYPE_WAIT_EVENT;
-  if (record) body.command = RecordCommand{event, 0, nullptr};
-  else body.command = WaitCommand{event, 0, nullptr};
+  if (record)
+    body.command = RecordCommand{event, 0, nullptr};
+  else
+    body.command = WaitCommand{event, 0, nullptr};
   return CUDA_SUCCESS;
 }
 
@@ -234,23 +257,31 @@ CUresult body_of(const CUgraphNodeParams& parameters, NodeBody& body) {
     case CU_GRAPH_NODE_TYPE_KERNEL: {
       const CUDA_KERNEL_NODE_PARAMS_v3& given = parameters.kernel;
       const CUDA_KERNEL_NODE_PARAMS_v2 kernel = {
-          given.func,      given.gridDimX,  given.gridDimY,       given.gridDimZ,     given.blockDimX, given.blockDimY,
-          given.blockDimZ, given.sharedMemBytes, given.kernelParams, given.extra, given.kern,      given.ctx};
+          given.func,      given.gridDimX,       given.gridDimY,     given.gridDimZ, given.blockDimX, given.blockDimY,
+          given.blockDimZ, given.sharedMemBytes, given.kernelParams, given.extra,    given.kern,      given.ctx};
       return kernel_body(kernel, body);
     }
-    case CU_GRAPH_NODE_TYPE_MEMCPY: return copy_body(parameters.memcpy.copyParams, body);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return copy_body(parameters.memcpy.copyParams, body);
     case CU_GRAPH_NODE_TYPE_MEMSET: {
       const CUDA_MEMSET_NODE_PARAMS_v2& given = parameters.memset;
       return set_body({given.dst, given.pitch, given.value, given.elementSize, given.width, given.height}, body);
     }
-    case CU_GRAPH_NODE_TYPE_HOST: return host_body(parameters.host.fn, parameters.host.userData, body);
-    case CU_GRAPH_NODE_TYPE_GRAPH: return child_body(parameters.graph, body);
-    case CU_GRAPH_NODE_TYPE_EMPTY: body.type = CU_GRAPH_NODE_TYPE_EMPTY; return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return event_body(parameters.eventWait.event, false, body);
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return event_body(parameters.eventRecord.event, true, body);
+    case CU_GRAPH_NODE_TYPE_HOST:
+      return host_body(parameters.host.fn, parameters.host.userData, body);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      return child_body(parameters.graph, body);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+      body.type = CU_GRAPH_NODE_TYPE_EMPTY;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return event_body(parameters.eventWait.event, false, body);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return event_body(parameters.eventRecord.event, true, body);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
       return memory_operations_body(parameters.memOp.paramArray, parameters.memOp.count, body);
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
 

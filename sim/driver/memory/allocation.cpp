@@ -56,7 +56,9 @@ void discard(const Range& range) {
   engine().note_memory(device_of(range));
 }
 
-Device& device_of(const Range& range) { return *engine().devices().at(static_cast<std::size_t>(range.device)); }
+Device& device_of(const Range& range) {
+  return *engine().devices().at(static_cast<std::size_t>(range.device));
+}
 
 void release_context_memory(Context& context) {
   std::set<std::uintptr_t> bases;
@@ -65,7 +67,8 @@ void release_context_memory(Context& context) {
     bases.swap(by_context().bases[reinterpret_cast<CUcontext>(&context)]);
   }
   for (const std::uintptr_t base : bases) {
-    const auto taken = accessible_ranges().erase(base, [](const Range& range) { return range.kind != RangeKind::pooled; });
+    const auto taken =
+        accessible_ranges().erase(base, [](const Range& range) { return range.kind != RangeKind::pooled; });
     if (taken) discard(*taken);
   }
 }

@@ -1,5 +1,5 @@
-// Allocations that belong to a context: entering them into the map of ranges, giving them back, and what happens to them
-// when the context goes. Called by the memory API on host threads, without the engine's lock.
+// Allocations that belong to a context: entering them into the map of ranges, giving them back, and what happens to
+// them when the context goes. Called by the memory API on host threads, without the engine's lock.
 #pragma once
 
 #include <cuda.h>

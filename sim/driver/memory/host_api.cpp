@@ -64,7 +64,9 @@ SIMGPU_API cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags) {
   return allocate_host(pp, bytesize, Flags, "cuMemHostAlloc");
 }
 
-SIMGPU_API cuMemAllocHost_v2(void** pp, size_t bytesize) { return allocate_host(pp, bytesize, 0, "cuMemAllocHost"); }
+SIMGPU_API cuMemAllocHost_v2(void** pp, size_t bytesize) {
+  return allocate_host(pp, bytesize, 0, "cuMemAllocHost");
+}
 
 SIMGPU_API cuMemFreeHost(void* p) {
   return give_up(p, RangeKind::pinned, CUDA_ERROR_INVALID_VALUE, "cuMemFreeHost");

@@ -37,8 +37,7 @@ class Quarantine {
 void* map(std::size_t size, std::size_t alignment, void* wanted, int protection) {
   const std::size_t slack = alignment > page_size ? alignment : 0;
   if (size + slack < size) return nullptr;
-  void* const base =
-      mmap(wanted, size + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const base = mmap(wanted, size + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return nullptr;
   if (slack == 0) return base;
   const auto address = reinterpret_cast<std::uintptr_t>(base);

@@ -10,8 +10,7 @@
 
 namespace simgpu {
 
-std::shared_ptr<Physical> Physical::create(std::size_t size, const CUmemAllocationProp& properties,
-                                           Device* device) {
+std::shared_ptr<Physical> Physical::create(std::size_t size, const CUmemAllocationProp& properties, Device* device) {
   if (device != nullptr && !device->memory.take(size)) return nullptr;
   const int file = memfd_create("simgpu-memory", MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0)

@@ -1,5 +1,5 @@
-// Physical memory of the virtual memory management API (cuMemCreate): a memfd that can be mapped, several times, and handed
-// to another process as a file descriptor. Called by the memory API on host threads.
+// Physical memory of the virtual memory management API (cuMemCreate): a memfd that can be mapped, several times, and
+// handed to another process as a file descriptor. Called by the memory API on host threads.
 #pragma once
 
 #include <cuda.h>

@@ -27,43 +27,62 @@ CUresult legacy_context(const Range& range, void* data) {
 
 CUresult read_attribute(const Range& range, CUpointer_attribute attribute, CUdeviceptr pointer, void* data) {
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: return legacy_context(range, data);
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return legacy_context(range, data);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return store(data, static_cast<unsigned>(in_host_memory(range) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE));
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return store(data, pointer);
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      return store(data, pointer);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER: {
       const bool readable = range.kind == RangeKind::managed || in_host_memory(range);
       return readable ? store(data, pointer) : CUDA_ERROR_INVALID_VALUE;
     }
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return store(data, static_cast<unsigned>(range.synchronize));
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: return store(data, static_cast<unsigned long long>(range.id));
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return store(data, static_cast<unsigned>(range.synchronize));
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      return store(data, static_cast<unsigned long long>(range.id));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
       return store(data, static_cast<unsigned>(range.kind == RangeKind::managed));
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return store(data, range.device);
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: return store(data, 0U);
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return store(data, static_cast<CUdeviceptr>(range.base));
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return store(data, range.size);
-    case CU_POINTER_ATTRIBUTE_MAPPED: return store(data, 1U);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return store(data, range.device);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return store(data, 0U);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return store(data, static_cast<CUdeviceptr>(range.base));
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return store(data, range.size);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return store(data, 1U);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
       return store(data, range.physical == nullptr
                              ? 0ULL
                              : static_cast<unsigned long long>(range.physical->properties().requestedHandleTypes));
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return store(data, 0U);
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return store(data, range.access);
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return store(data, range.pool);
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return store(data, range.size);
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return store(data, static_cast<CUdeviceptr>(range.base));
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return store(data, static_cast<unsigned long long>(range.id));
-    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return store(data, 0U);
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return store(data, 0U);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return store(data, range.access);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return store(data, range.pool);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return store(data, range.size);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return store(data, static_cast<CUdeviceptr>(range.base));
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return store(data, static_cast<unsigned long long>(range.id));
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+      return store(data, 0U);
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
 
 // What cuPointerGetAttributes stores for a pointer that CUDA does not know.
 CUresult store_unknown(CUpointer_attribute attribute, CUdeviceptr pointer, void* data) {
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return store(data, CU_DEVICE_INVALID);
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER: return store(data, pointer);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return store(data, CU_DEVICE_INVALID);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      return store(data, pointer);
     case CU_POINTER_ATTRIBUTE_CONTEXT:
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
@@ -73,8 +92,10 @@ CUresult store_unknown(CUpointer_attribute attribute, CUdeviceptr pointer, void*
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return store(data, 0ULL);
-    default: return store(data, 0U);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return store(data, 0ULL);
+    default:
+      return store(data, 0U);
   }
 }
 
@@ -130,10 +151,14 @@ SIMGPU_API cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUde
   const auto reserved = reserved_ranges().find(ptr);
   if (!reserved) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_MAPPED: return store(data, 0U);
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return store(data, static_cast<CUdeviceptr>(reserved->base));
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return store(data, reserved->size);
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return store(data, 0U);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return store(data, static_cast<CUdeviceptr>(reserved->base));
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return store(data, reserved->size);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 

@@ -1,12 +1,12 @@
 // The driver API for stream-ordered memory: pools, cuMemAllocAsync, cuMemFreeAsync. Host threads.
-// An allocation that a pool can serve from what it holds never waits; one that makes a pool grow waits next to a spinning
-// kernel, as cuMemAlloc does.
+// An allocation that a pool can serve from what it holds never waits; one that makes a pool grow waits next to a
+// spinning kernel, as cuMemAlloc does.
 #include "memory/pool_api.h"
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "api/api.h"
@@ -44,7 +44,9 @@ Pools& pools() {
   return *instance;
 }
 
-CUmemoryPool handle_of(MemoryPool* pool) { return reinterpret_cast<CUmemoryPool>(pool); }
+CUmemoryPool handle_of(MemoryPool* pool) {
+  return reinterpret_cast<CUmemoryPool>(pool);
+}
 
 // The caller holds the mutex.
 DevicePools& pools_of(Device& device) {
@@ -68,7 +70,9 @@ MemoryPool& current_pool(Device& device) {
   return *pools_of(device).current;
 }
 
-std::uint64_t stream_number(const Stream& stream) { return stream.id + 1; }
+std::uint64_t stream_number(const Stream& stream) {
+  return stream.id + 1;
+}
 
 CUresult take_from_pool(MemoryPool& pool, std::size_t size, std::uint64_t stream, void*& block) {
   Device& device = pool.memory.device();
@@ -106,10 +110,14 @@ CUresult allocate(CUdeviceptr* pointer, std::size_t size, MemoryPool* pool, CUst
   return engine().submit(*stream, EmptyCommand{});
 }
 
-bool is_pooled(const Range& range) { return range.kind == RangeKind::pooled; }
+bool is_pooled(const Range& range) {
+  return range.kind == RangeKind::pooled;
+}
 
 // The pool of a range: alive as an object even after cuMemPoolDestroy, while it has allocations.
-Pool& pool_of(const Range& range) { return reinterpret_cast<MemoryPool*>(range.pool)->memory; }
+Pool& pool_of(const Range& range) {
+  return reinterpret_cast<MemoryPool*>(range.pool)->memory;
+}
 
 CUresult free_in_stream(CUdeviceptr pointer, CUstream handle, DefaultStream meaning) {
   Stream* stream = nullptr;
@@ -243,11 +251,20 @@ SIMGPU_API cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, vo
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
       *static_cast<cuuint64_t*>(value) = found->memory.release_threshold();
       return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *static_cast<cuuint64_t*>(value) = usage.reserved; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *static_cast<cuuint64_t*>(value) = usage.reserved_high; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *static_cast<cuuint64_t*>(value) = usage.used; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *static_cast<cuuint64_t*>(value) = usage.used_high; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      *static_cast<cuuint64_t*>(value) = usage.reserved;
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      *static_cast<cuuint64_t*>(value) = usage.reserved_high;
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      *static_cast<cuuint64_t*>(value) = usage.used;
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      *static_cast<cuuint64_t*>(value) = usage.used_high;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
@@ -260,7 +277,9 @@ SIMGPU_API cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, vo
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
       reuse.follow_event_dependencies = *static_cast<int*>(value);
       break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: reuse.opportunistic = *static_cast<int*>(value); break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      reuse.opportunistic = *static_cast<int*>(value);
+      break;
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
       reuse.internal_dependencies = *static_cast<int*>(value);
       break;
@@ -272,7 +291,8 @@ SIMGPU_API cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, vo
       if (*static_cast<cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
       found->memory.reset_high_marks(attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH);
       return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
   found->memory.set_reuse(reuse);
   return CUDA_SUCCESS;

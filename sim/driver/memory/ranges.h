@@ -27,12 +27,12 @@ struct Range {
   int device = 0;
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr;
-  unsigned flags = 0;              // as given to cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged
-  std::size_t charged = 0;         // bytes of device memory that go back with it
+  unsigned flags = 0;                        // as given to cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged
+  std::size_t charged = 0;                   // bytes of device memory that go back with it
   std::shared_ptr<const Physical> physical;  // behind a mapping
   CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  bool synchronize = false;        // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
-  std::uint64_t id = 0;            // given by insert()
+  bool synchronize = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+  std::uint64_t id = 0;      // given by insert()
 
   [[nodiscard]] std::uintptr_t end() const { return base + size; }
   [[nodiscard]] bool on_host() const { return kind == RangeKind::pinned || kind == RangeKind::registered; }

@@ -1,5 +1,5 @@
-// The driver API of virtual memory management: addresses (cuMemAddressReserve), physical memory (cuMemCreate), mappings and
-// access. Host threads. What changes page tables or gives memory back waits next to a spinning kernel.
+// The driver API of virtual memory management: addresses (cuMemAddressReserve), physical memory (cuMemCreate), mappings
+// and access. Host threads. What changes page tables or gives memory back waits next to a spinning kernel.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -49,7 +49,9 @@ CUresult check_properties(const CUmemAllocationProp* properties, Device*& device
   return find_device(properties->location.id, device) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-bool is_mapping(const Range& range) { return range.kind == RangeKind::mapped; }
+bool is_mapping(const Range& range) {
+  return range.kind == RangeKind::mapped;
+}
 
 // Whether [base, base + size) consists of whole mappings without gaps; calls each(range) for all of them when it does.
 template <class Each>
@@ -144,8 +146,7 @@ SIMGPU_API cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, voi
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
   const auto range = accessible_ranges().find(reinterpret_cast<std::uintptr_t>(addr));
   if (handle == nullptr || !range || !is_mapping(*range)) return CUDA_ERROR_INVALID_VALUE;
-  PhysicalHandle* const created =
-      slab<PhysicalHandle>.create(std::const_pointer_cast<Physical>(range->physical));
+  PhysicalHandle* const created = slab<PhysicalHandle>.create(std::const_pointer_cast<Physical>(range->physical));
   if (created == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = handle_of(created);
   return CUDA_SUCCESS;

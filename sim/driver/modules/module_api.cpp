@@ -1,5 +1,6 @@
-// The driver API for modules and functions. Host threads. Loading waits next to a spinning kernel, as on hardware: a module
-// when it is loaded, a function when its handle is asked for (lazy loading, the default) or with its module (eager).
+// The driver API for modules and functions. Host threads. Loading waits next to a spinning kernel, as on hardware: a
+// module when it is loaded, a function when its handle is asked for (lazy loading, the default) or with its module
+// (eager).
 #include "api/api.h"
 #include "engine/slab.h"
 #include "modules/modules.h"

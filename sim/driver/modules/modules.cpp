@@ -66,11 +66,19 @@ int KernelState::max_threads_per_block() const {
 CUresult KernelState::get(CUfunction_attribute attribute, int& value) const {
   const int static_shared = static_cast<int>(image->static_shared_bytes());
   switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: value = max_threads_per_block(); return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: value = static_shared; return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: value = static_cast<int>(image->registers_per_thread()); return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      value = max_threads_per_block();
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      value = static_shared;
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      value = static_cast<int>(image->registers_per_thread());
+      return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: value = 90; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      value = 90;
+      return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       value = max_dynamic_shared_.load(std::memory_order_relaxed);
       if (value < 0) value = shared_per_block - std::min(static_shared, shared_per_block);
@@ -79,7 +87,8 @@ CUresult KernelState::get(CUfunction_attribute attribute, int& value) const {
       // Stored one up, because it starts as -1: no preference.
       value = set_[attribute].load(std::memory_order_relaxed) - 1;
       return CUDA_SUCCESS;
-    default: break;
+    default:
+      break;
   }
   if (attribute < 0 || attribute >= attributes) return CUDA_ERROR_INVALID_VALUE;
   value = set_[attribute].load(std::memory_order_relaxed);
@@ -106,7 +115,8 @@ CUresult KernelState::set(CUfunction_attribute attribute, int value) {
       if (value < 0) return CUDA_ERROR_INVALID_VALUE;
       set_[attribute].store(value, std::memory_order_relaxed);
       return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 

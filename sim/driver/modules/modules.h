@@ -1,6 +1,6 @@
-// Modules, libraries, functions and kernels as the driver API knows them. The simulator cannot read device code: an image
-// is checked for its kind only, and every kernel name exists in it. Handles live in slabs, so bad ones are recognised.
-// Host threads, without the engine's lock.
+// Modules, libraries, functions and kernels as the driver API knows them. The simulator cannot read device code: an
+// image is checked for its kind only, and every kernel name exists in it. Handles live in slabs, so bad ones are
+// recognised. Host threads, without the engine's lock.
 #pragma once
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
-// The occupancy calculator of the driver API, from the registers and shared memory that a host kernel was registered with
-// and the limits of the simulated multiprocessor. Host threads; pure arithmetic.
+// The occupancy calculator of the driver API, from the registers and shared memory that a host kernel was registered
+// with and the limits of the simulated multiprocessor. Host threads; pure arithmetic.
 #include <algorithm>
 
 #include "api/api.h"
@@ -10,7 +10,9 @@ namespace {
 
 constexpr int warp = 32;
 
-int round_to_warps(int threads) { return (threads + warp - 1) / warp * warp; }
+int round_to_warps(int threads) {
+  return (threads + warp - 1) / warp * warp;
+}
 
 int active_blocks(const KernelState& state, int block_size, std::size_t dynamic_shared) {
   const int threads = round_to_warps(block_size);
@@ -51,7 +53,9 @@ CUresult best_block_size(int* grid, int* block, CUfunction function, CUoccupancy
   return best_threads == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-bool unknown_flags(unsigned flags) { return (flags & ~unsigned{CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE}) != 0; }
+bool unknown_flags(unsigned flags) {
+  return (flags & ~unsigned{CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE}) != 0;
+}
 
 }  // namespace
 }  // namespace simgpu

@@ -1,6 +1,6 @@
 // The generated table of entry points: which exact symbol a base name means at a version, with and without per-thread
-// default streams. Read by cuGetProcAddress; sorted by name, then version, the ordinary entry before the per-thread one.
-// Constant data: any thread, at any time, before cuInit too.
+// default streams. Read by cuGetProcAddress; sorted by name, then version, the ordinary entry before the per-thread
+// one. Constant data: any thread, at any time, before cuInit too.
 #pragma once
 
 #include <cstddef>

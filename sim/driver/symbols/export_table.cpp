@@ -1,5 +1,5 @@
-// cuGetExportTable: the private tables of the real driver do not exist here; the only table is the one that the simulated
-// NCCL asks for. Any thread, before cuInit too.
+// cuGetExportTable: the private tables of the real driver do not exist here; the only table is the one that the
+// simulated NCCL asks for. Any thread, before cuInit too.
 #include <cuda.h>
 
 #include <cstring>
