@@ -27,6 +27,12 @@ bool is_fill(const json& record) {
   return text(record, "thread").starts_with("weft");
 }
 
+// Sets and copies within the device run on the multiprocessors, as kernels do; the others on copy engines.
+bool is_compute(const json& record) {
+  const std::string kind = text(record, "kind");
+  return text(record, "type") == "kernel" || kind == "set" || kind == "d2d";
+}
+
 bool is_communication(const json& kernel) {
   return text(kernel, "name").starts_with("ncclDevKernel") || kernel.value("spin", json()) == true;
 }
@@ -41,7 +47,7 @@ void take(const json& record, TruthLog& log) {
   if (is_fill(record)) {
     log.fill.push_back(resident);
     if (type == "kernel") ++log.fill_kernels;
-  } else if (type == "copy") {
+  } else if (!is_compute(record)) {
     log.copies.push_back(resident);
   } else {
     (is_communication(record) ? log.communication : log.compute).push_back(resident);

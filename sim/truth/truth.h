@@ -31,7 +31,7 @@ struct TruthLog {
   std::int64_t device = 0;
   Intervals compute;        // of the main job
   Intervals communication;  // of the main job
-  Intervals copies;         // of the main job
+  Intervals copies;         // of the main job, by the copy engines
   Intervals fill;           // kernels and copies
   std::uint64_t fill_kernels = 0;
   std::uint64_t fill_hazards = 0;  // calls of Weft's threads that stalled behind a spinning kernel
