@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "simgpu/kernels.h"
@@ -124,6 +125,8 @@ CUcontext make_context() {
 }
 
 CUfunction function(const char* name) {
+  static std::mutex mutex;
+  const std::scoped_lock guard(mutex);
   static CUmodule module = nullptr;
   static std::map<std::string, CUfunction> loaded;
   if (module == nullptr) {
