@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "memory.h"
+
 namespace trainer {
 namespace {
 
@@ -20,6 +22,12 @@ std::vector<std::byte> make_ids(std::size_t count) {
     std::memcpy(ids.data() + i * sizeof id, &id, sizeof id);
   }
   return ids;
+}
+
+// The lane of an edge in one direction, seen from one of its ends.
+Lane lane_of(Direction direction, bool sender) {
+  if (direction == Direction::forward) return sender ? Lane::forward_out : Lane::forward_in;
+  return sender ? Lane::backward_out : Lane::backward_in;
 }
 
 }  // namespace
@@ -41,6 +49,38 @@ Communication::Communication(const Place& place, WaitKind wait, bool lanes, int 
   }
   CHECK(cudaEventCreateWithFlags(&ready_, cudaEventDisableTiming));
   for (cudaEvent_t& event : finished_) CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  warm_up(place);
+}
+
+// NCCL connects to a peer at the first message to it, and allocates memory for that: next to a receive that waits on
+// another stream this can block for ever. So every pair of neighbours exchanges a number now, one pair after the other.
+void Communication::warm_up(const Place& place) {
+  const DeviceArray<float> number(2);
+  const auto sync = [](cudaStream_t stream) { CHECK(cudaStreamSynchronize(stream)); };
+  CHECK(cudaDeviceSynchronize());
+  for (int edge = 0; edge < place.ranks; ++edge) {
+    const int from = edge, to = (edge + 1) % place.ranks;
+    if (from == to || (place.rank != from && place.rank != to)) continue;
+    const Connection& shared = connection(Lane::shared);
+    const int other = place.rank == from ? to : from;
+    CHECK(ncclGroupStart());
+    CHECK(ncclSend(number.data(), 1, ncclFloat, other, shared.communicator, shared.stream));
+    CHECK(ncclRecv(number.data() + 1, 1, ncclFloat, other, shared.communicator, shared.stream));
+    CHECK(ncclGroupEnd());
+    sync(shared.stream);
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+      const bool sender = place.rank == (direction == Direction::forward ? from : to);
+      const Connection& c = connection(lane_of(direction, sender));
+      if (c.communicator == nullptr) continue;
+      if (sender)
+        CHECK(ncclSend(number.data(), 1, ncclFloat, 1, c.communicator, c.stream));
+      else
+        CHECK(ncclRecv(number.data() + 1, 1, ncclFloat, 0, c.communicator, c.stream));
+      sync(c.stream);
+    }
+  }
+  sum_over_ranks(number.data(), 1);
+  sync(compute_);
 }
 
 // Edge e joins rank e to the next one. All ranks connect their edges in the order of the edges' numbers, so that no two

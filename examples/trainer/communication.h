@@ -40,6 +40,7 @@ class Communication {
   };
   cudaStream_t begin(const Connection& connection);
   Connection& connection(Lane lane) { return connections_[static_cast<std::size_t>(lane)]; }
+  void warm_up(const Place& place);
   void connect_edges(const Place& place, const std::vector<std::byte>& ids);
 
   WaitKind wait_;

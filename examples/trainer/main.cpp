@@ -166,6 +166,9 @@ int main(int argc, char** argv) {
   const trainer::Options options = trainer::parse_command_line(argc, argv);
   // Kernels are loaded before the first receive is posted: a lazy load would wait for the GPU to be idle.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  // The interleaved schedule uses five communicators with two streams each. With the default of 8 hardware queues some
+  // share one, and a stream that waits for an event would hold up an unrelated one: across ranks that is a deadlock.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   try {
     if (options.launch > 0 && std::getenv("TRAINER_RENDEZVOUS") == nullptr)
       return trainer::launch(options.launch, argv);

@@ -66,6 +66,7 @@ case $name in
     mkdir "$work/full"
     mount -t tmpfs -o size=4k tmpfs "$work/full" 2>/dev/null || exit 77  # only root may; elsewhere the test is skipped
     trap 'umount "$work/full"; rm -rf "$work"' EXIT
+    head -c 4096 /dev/zero >"$work/full/filler"
     unharmed_by_hand 'No space left' 2 WEFT_OUTPUT="$work/full" ;;
   old_driver) SIMGPU_DRIVER_VERSION=11040 unharmed 'driver' 2 ;;
   old_nccl) SIMGPU_NCCL_VERSION=21003 unharmed 'NCCL' 2 ;;
