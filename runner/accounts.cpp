@@ -21,6 +21,8 @@ void Accounts::note(const Finding& finding) {
   if (finding.kind == FindingKind::bubble_closed) {
     ++totals_.bubbles;
     totals_.idle += finding.bubble.closed - finding.bubble.opened;
+    // A bubble that an abort ended is idle time of a group that never was done.
+    totals_.window_end = std::max(totals_.window_end, finding.bubble.closed);
   } else if (finding.kind == FindingKind::iteration_ended) {
     ++totals_.iterations;
     const Duration length = finding.iteration.ended - finding.iteration.started;

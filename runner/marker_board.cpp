@@ -57,7 +57,8 @@ void MarkerBoard::look(TimePoint last, TimePoint now, std::vector<Event>& happen
     std::deque<Event>& queue = entry->second;
     while (!queue.empty() && written(queue.front().ticket)) {
       Event event = queue.front();
-      event.time = std::clamp(middle, std::min(event.time, now), now);
+      // A hook may have noted it after this look began: never before the event that announced it.
+      event.time = std::max(event.time, middle);
       happened.push_back(event);
       forget(queue);
     }

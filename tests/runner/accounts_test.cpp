@@ -46,6 +46,13 @@ TEST(Accounts, TheWindowIsFromTheFirstGroupToTheEndOfTheLast) {
   EXPECT_EQ(summary.window_end, at(9ms));
 }
 
+TEST(Accounts, TheWindowHoldsABubbleWhoseGroupNeverEnded) {
+  Accounts accounts;
+  accounts.note(event(EventKind::group_issued, 3ms));
+  accounts.note(bubble(4ms, 600ms));
+  EXPECT_EQ(accounts.summary(0).window_end, at(600ms));
+}
+
 TEST(Accounts, AddsUpBubblesAndSlices) {
   Accounts accounts;
   accounts.note(bubble(1ms, 3ms));
