@@ -7,6 +7,7 @@ source_dir=$1 build=$2 jobs=$3 name=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fill=$build/lib/weft/fill_matmul.so
+preload=$("$build/bin/weft" lib)  # a path without blanks, whatever the build folder is called
 trainer=("$build/bin/trainer" --launch 2 --iterations 4 --microbatches 2 --hidden 16 --sequence 8 --batch 2 --text "$source_dir/LICENSE")
 simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
 export WEFT_SUMMARY=off SIMGPU_DEVICES=2
@@ -39,7 +40,7 @@ refused() {
 unharmed_by_hand() {
   local message=$1 times=$2
   shift 2
-  timeout 100 "${simulated[@]}" env LD_PRELOAD="$build/lib/weft/libweft.so" WEFT_OUTPUT="$work/trace" "$@" "${trainer[@]}" >"$work/out" 2>"$work/err"
+  timeout 100 "${simulated[@]}" env LD_PRELOAD="$preload" WEFT_OUTPUT="$work/trace" "$@" "${trainer[@]}" >"$work/out" 2>"$work/err"
   local code=$?
   [ $code -eq 0 ] || fail "exit code $code"
   diff <(losses "$work/plain") <(losses "$work/out") >/dev/null || fail "the losses differ"
@@ -71,7 +72,7 @@ case $name in
   old_driver) SIMGPU_DRIVER_VERSION=11040 unharmed 'driver' 2 ;;
   old_nccl) SIMGPU_NCCL_VERSION=21003 unharmed 'NCCL' 2 ;;
   no_nccl)
-    plain=$(/bin/echo hello); preloaded=$(WEFT=fill WEFT_FILL="$fill" LD_PRELOAD="$build/lib/weft/libweft.so" /bin/echo hello 2>&1)
+    plain=$(/bin/echo hello); preloaded=$(WEFT=fill WEFT_FILL="$fill" LD_PRELOAD="$preload" /bin/echo hello 2>&1)
     [ "$plain" = "$preloaded" ] || fail "a program without NCCL noticed: $preloaded" ;;
   *) fail "no such case" ;;
 esac

@@ -18,7 +18,7 @@ int sends_seen = 0;
 // "T name" or "W name" for every nccl and pncclX name that a library defines.
 std::set<std::string> exports(const std::string& library) {
   std::set<std::string> names;
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((NM " -D --defined-only " + library).c_str(), "r"), pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((NM " -D --defined-only '" + library + "'").c_str(), "r"), pclose);
   std::array<char, 1024> line;
   while (fgets(line.data(), line.size(), pipe.get()) != nullptr) {
     char kind = 0;
