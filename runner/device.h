@@ -53,7 +53,6 @@ class Device {
   void communicator_opened(const CommunicatorInfo& communicator);
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
-  bool has(CommunicatorId communicator) const { return communicators_.contains(communicator); }
   bool rescue_memory();
   void context_closing();
 
