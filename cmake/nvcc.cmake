@@ -1,7 +1,8 @@
-# weft_add_cuda_program and weft_add_cuda_module: programs and shared objects with CUDA sources.
+# weft_add_cuda_program, weft_add_cuda_module, weft_add_cuda_library: programs and shared objects with CUDA sources.
 #
 #   weft_add_cuda_program(<target> SOURCES a.cu b.cpp ... [LIBRARIES ...] [DEFINITIONS ...] [ARCHITECTURES 80 90] [FLAGS ...])
 #   weft_add_cuda_module(<target> ...same...)
+#   weft_add_cuda_library(<target> ...same...)     a shared object that programs link against
 #
 # nvcc compiles the .cu files only; the host compiler compiles the rest and links, against the shared CUDA runtime, so that
 # one binary runs on hardware and on the simulated GPU. FLAGS go to nvcc. Include directories and definitions of the target
@@ -46,7 +47,8 @@ function(_weft_compile_cuda target source architectures flags object)
   endif()
 
   set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
-  set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
+  # A library's condition that does not hold leaves an empty definition behind.
+  set(definitions "$<FILTER:$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>,EXCLUDE,^$>")
   add_custom_command(
     OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${output}
     COMMAND ${WEFT_NVCC} -std=c++20 -ccbin ${CMAKE_CXX_COMPILER} -Werror all-warnings ${code} ${host_flags} ${flags}
@@ -94,5 +96,10 @@ endfunction()
 function(weft_add_cuda_module target)
   add_library(${target} MODULE)
   set_target_properties(${target} PROPERTIES PREFIX "")
+  _weft_finish_cuda_target(${target} ${ARGN})
+endfunction()
+
+function(weft_add_cuda_library target)
+  add_library(${target} SHARED)
   _weft_finish_cuda_target(${target} ${ARGN})
 endfunction()
