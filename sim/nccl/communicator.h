@@ -22,9 +22,9 @@ namespace simgpu::nccl {
 
 struct Settings {
   bool blocking = true;
-  int cluster_size = 4;
+  int cluster_size = constants::nccl_cluster_size;
   int least_blocks = 1;
-  int most_blocks = 32;
+  int most_blocks = constants::nccl_most_blocks;
   bool share = false;  // a split shares the device stream of its parent
 };
 

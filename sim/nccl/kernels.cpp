@@ -84,7 +84,7 @@ void KernelTable::add(const char* name) {
   kernel.parameter_count = 1;
   kernel.parameter_sizes = parameter_sizes;
   kernel.step = step;
-  kernel.registers_per_thread = registers_per_thread;
+  kernel.registers_per_thread = constants::nccl_registers_per_thread;
   kernels.push_back(kernel);
 }
 
@@ -163,7 +163,7 @@ ncclResult_t load_kernels() {
     CUfunction function = nullptr;
     if (const ncclResult_t result = function_of(kernel.name, &function); result != ncclSuccess) return result;
     const CUresult result = driver()->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                         static_cast<int>(dynamic_shared_bytes));
+                                                         int{constants::nccl_shared_per_block});
     if (result != CUDA_SUCCESS) return driver_failed("cuFuncSetAttribute", result);
   }
   return ncclSuccess;

@@ -12,10 +12,6 @@
 
 namespace simgpu::nccl {
 
-constexpr unsigned threads_per_block = 640;
-constexpr unsigned registers_per_thread = 96;
-constexpr unsigned dynamic_shared_bytes = 82 * 1024;
-
 // The name of the kernel that runs a plan; the string lives for ever.
 const char* kernel_name(const Plan& plan);
 

@@ -12,11 +12,7 @@
 namespace simgpu::nccl {
 namespace {
 
-constexpr unsigned blocks_per_peer = 2;
-constexpr unsigned least_collective_blocks = 4;
-constexpr unsigned most_collective_blocks = 16;
-constexpr uint64_t bytes_per_collective_block = 1 << 20;
-constexpr unsigned most_blocks = 32;
+using constants::nccl_most_blocks;
 
 unsigned environment(const char* name, unsigned fallback) {
   const char* text = std::getenv(name);
@@ -26,11 +22,11 @@ unsigned environment(const char* name, unsigned fallback) {
 }
 
 unsigned transfer_blocks(const Plan& plan) {
-  static const unsigned limit = environment("NCCL_MAX_P2P_NCHANNELS", most_blocks);
+  static const unsigned limit = environment("NCCL_MAX_P2P_NCHANNELS", nccl_most_blocks);
   std::set<int> peers;
   for (const Transfer& send : plan.sends) peers.insert(send.peer);
   for (const Transfer& receive : plan.receives) peers.insert(receive.peer);
-  return std::min(blocks_per_peer * static_cast<unsigned>(peers.size()), limit);
+  return std::min(constants::nccl_blocks_per_peer * static_cast<unsigned>(peers.size()), limit);
 }
 
 unsigned collective_blocks(const Plan& plan) {
@@ -38,8 +34,10 @@ unsigned collective_blocks(const Plan& plan) {
   for (const Collective& collective : plan.collectives) {
     most = std::max(most, collective.count * size_of(collective.type));
   }
-  const auto wanted = static_cast<unsigned>(std::min<uint64_t>(most / bytes_per_collective_block, most_blocks));
-  return std::clamp(std::bit_ceil(wanted), least_collective_blocks, most_collective_blocks);
+  const auto wanted =
+      static_cast<unsigned>(std::min<uint64_t>(most / constants::nccl_bytes_per_collective_block, nccl_most_blocks));
+  return std::clamp(std::bit_ceil(wanted), constants::nccl_least_collective_blocks,
+                    constants::nccl_most_collective_blocks);
 }
 
 unsigned block_count(const Plan& plan, const Settings& settings) {
@@ -47,7 +45,7 @@ unsigned block_count(const Plan& plan, const Settings& settings) {
   if (!plan.collectives.empty()) blocks = collective_blocks(plan);
   if (!plan.sends.empty() || !plan.receives.empty()) blocks = std::max(blocks, transfer_blocks(plan));
   const auto least = static_cast<unsigned>(settings.least_blocks);
-  const auto most = std::min(static_cast<unsigned>(settings.most_blocks), most_blocks);
+  const auto most = std::min(static_cast<unsigned>(settings.most_blocks), nccl_most_blocks);
   return std::clamp(blocks, std::min(least, most), most);
 }
 
@@ -82,9 +80,9 @@ ncclResult_t launch_kernel(const CommunicatorWork& work, uint64_t number) {
   CUlaunchConfig config{};
   config.gridDimX = block_count(plan, settings);
   config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = threads_per_block;
+  config.blockDimX = constants::nccl_threads_per_block;
   config.blockDimY = config.blockDimZ = 1;
-  config.sharedMemBytes = dynamic_shared_bytes;
+  config.sharedMemBytes = constants::nccl_shared_per_block;
   config.hStream = work.streams.front();
   CUlaunchAttribute attributes[1]{};
   const auto cluster = static_cast<unsigned>(settings.cluster_size);

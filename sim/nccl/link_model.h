@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "simgpu/constants.h"
+
 namespace simgpu::nccl {
 
 using std::chrono::nanoseconds;
@@ -44,9 +46,9 @@ class LinkModel {
   double factor(int source, int destination) const;
   nanoseconds time(double messages, double bytes, double slower) const;
 
-  nanoseconds latency_{10'000};
-  double bytes_per_second_ = 1e9;
-  uint64_t fifo_bytes_ = 1 << 20;
+  nanoseconds latency_{constants::nccl_latency};
+  double bytes_per_second_ = constants::nccl_bandwidth;
+  uint64_t fifo_bytes_ = constants::nccl_fifo;
   double time_scale_ = 1;
   std::vector<SlowLink> slow_links_;
 };

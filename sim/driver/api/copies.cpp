@@ -12,8 +12,6 @@ using namespace simgpu;
 
 namespace {
 
-constexpr std::size_t kStagedBytes = 64 * 1024;
-
 bool is_capturing(Stream& stream) {
   const std::scoped_lock guard(engine().lock());
   return stream.capture != nullptr;
@@ -43,7 +41,7 @@ CUresult copy(CUstream handle, DefaultStream meaning, CopyPlan plan, Return retu
   }
   if (plan.box.bytes() == 0) return CUDA_SUCCESS;
   if ((plan.pageable_source || plan.pageable_destination) && !is_capturing(*stream)) {
-    if (!plan.pageable_destination && plan.box.bytes() <= kStagedBytes) {
+    if (!plan.pageable_destination && plan.box.bytes() <= constants::staged_copy_bytes) {
       stage(plan.box);
     } else {
       waits = true;

@@ -6,6 +6,7 @@
 
 #include "engine/command.h"
 #include "engine/objects.h"
+#include "simgpu/constants.h"
 
 namespace simgpu {
 
@@ -28,7 +29,7 @@ CUresult capture_forbids_legacy(const Stream& stream);
 // yet, with the stall that goes with it. CUDA_ERROR_INVALID_HANDLE for anything else.
 struct LaunchableFunction {
   const KernelImage* image = nullptr;
-  uint32_t max_dynamic_shared_bytes = 48 * 1024;
+  uint32_t max_dynamic_shared_bytes = constants::shared_per_block;
   uint32_t max_threads_per_block = 1024;
 };
 CUresult launchable_function(CUfunction handle, Device& device, LaunchableFunction& out);

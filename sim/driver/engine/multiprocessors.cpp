@@ -8,8 +8,6 @@ namespace simgpu {
 namespace {
 
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kRegisterGranularity = 256;  // per warp
-constexpr uint32_t kSharedGranularity = 128;
 
 uint32_t round_to(uint32_t value, uint32_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -19,14 +17,15 @@ uint32_t round_to(uint32_t value, uint32_t multiple) {
 
 BlockNeeds BlockNeeds::of(uint32_t threads, uint32_t registers_per_thread, uint32_t shared_bytes) {
   const uint32_t warps = std::max(1U, (threads + kWarp - 1) / kWarp);
-  return {warps * kWarp, warps * round_to(registers_per_thread * kWarp, kRegisterGranularity),
-          round_to(shared_bytes + kReservedSharedBytesPerBlock, kSharedGranularity)};
+  return {warps * kWarp, warps * round_to(registers_per_thread * kWarp, constants::register_granularity),
+          round_to(shared_bytes + static_cast<uint32_t>(constants::reserved_shared_per_block),
+                   static_cast<uint32_t>(constants::shared_granularity))};
 }
 
 uint32_t resident_blocks(const BlockNeeds& needs) {
-  return std::min({kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / needs.threads,
-                   kRegistersPerMultiprocessor / std::max(1U, needs.registers),
-                   kSharedBytesPerMultiprocessor / std::max(1U, needs.shared_bytes)});
+  return std::min({constants::blocks_per_multiprocessor, constants::threads_per_multiprocessor / needs.threads,
+                   constants::registers_per_multiprocessor / std::max(1U, needs.registers),
+                   static_cast<uint32_t>(constants::shared_per_multiprocessor) / std::max(1U, needs.shared_bytes)});
 }
 
 Multiprocessors::Multiprocessors(unsigned count) : all_(count) {}

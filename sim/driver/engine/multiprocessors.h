@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "simgpu/constants.h"
+
 namespace simgpu {
 
 struct BlockNeeds {
@@ -14,12 +16,6 @@ struct BlockNeeds {
 
   static BlockNeeds of(uint32_t threads, uint32_t registers_per_thread, uint32_t shared_bytes);
 };
-
-inline constexpr uint32_t kThreadsPerMultiprocessor = 2048;
-inline constexpr uint32_t kRegistersPerMultiprocessor = 65536;
-inline constexpr uint32_t kSharedBytesPerMultiprocessor = 228 * 1024;
-inline constexpr uint32_t kReservedSharedBytesPerBlock = 1024;
-inline constexpr uint32_t kBlocksPerMultiprocessor = 32;
 
 // Blocks of one kernel that can be resident on an empty multiprocessor at once; 0: it cannot run at all.
 uint32_t resident_blocks(const BlockNeeds& needs);
@@ -36,14 +32,16 @@ class Multiprocessors {
   // Places that many blocks (they must fit), the emptiest multiprocessors first, and says where.
   Counts place(const BlockNeeds& needs, uint64_t blocks);
   void release(const BlockNeeds& needs, const Counts& counts);
-  uint32_t resident_threads(unsigned index) const { return kThreadsPerMultiprocessor - all_[index].threads; }
+  uint32_t resident_threads(unsigned index) const {
+    return constants::threads_per_multiprocessor - all_[index].threads;
+  }
 
  private:
   struct Free {
-    uint32_t threads = kThreadsPerMultiprocessor;
-    uint32_t registers = kRegistersPerMultiprocessor;
-    uint32_t shared_bytes = kSharedBytesPerMultiprocessor;
-    uint32_t blocks = kBlocksPerMultiprocessor;
+    uint32_t threads = constants::threads_per_multiprocessor;
+    uint32_t registers = constants::registers_per_multiprocessor;
+    uint32_t shared_bytes = constants::shared_per_multiprocessor;
+    uint32_t blocks = constants::blocks_per_multiprocessor;
   };
   static uint32_t fit(const Free& free, const BlockNeeds& needs);
   static void take(Free& free, const BlockNeeds& needs, uint32_t blocks);

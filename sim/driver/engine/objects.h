@@ -12,10 +12,11 @@
 
 #include "engine/time.h"
 #include "memory/capacity.h"
+#include "simgpu/constants.h"
 
 namespace simgpu {
 
-inline constexpr int kGreatestPriority = -5;  // the lowest is 0, the default
+inline constexpr int kGreatestPriority = 1 - int{constants::stream_priorities};  // the lowest is 0, the default
 
 struct Context;
 struct Stream;

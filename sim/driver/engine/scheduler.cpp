@@ -9,8 +9,6 @@
 namespace simgpu {
 namespace {
 
-constexpr Duration kShortestPoll = std::chrono::microseconds(20);
-
 // Markers, events and memory operations follow the work before them at once; anything larger after the dependency gap.
 bool needs_gap(const Command& command) {
   return std::holds_alternative<KernelCommand>(command) || std::holds_alternative<CopyCommand>(command) ||

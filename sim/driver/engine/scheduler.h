@@ -17,6 +17,8 @@
 
 namespace simgpu {
 
+inline constexpr Duration kShortestPoll{constants::shortest_value_wait_poll};
+
 class Scheduler {
  public:
   // `settle` ends a locked section that has changed something; worker threads call it.

@@ -8,8 +8,8 @@
 namespace simgpu {
 namespace {
 
-constexpr Duration kShortestPoll = std::chrono::microseconds(20);
-constexpr Duration kLongestPoll = std::chrono::microseconds(200);
+constexpr Duration kLongestPoll{constants::longest_value_wait_poll};
+// Smaller copies are made by the engine's own thread.
 constexpr std::size_t kInlineCopyBytes = 64 * 1024;
 
 template <class... Functions>

@@ -17,10 +17,7 @@
 namespace simgpu {
 namespace {
 
-constexpr std::size_t kCopyBlockBytes = 64 * 1024;
-constexpr uint32_t kCopyBlockThreads = 256;
-constexpr uint32_t kCopyRegisters = 32;
-constexpr Duration kShortestBlock = std::chrono::nanoseconds(500);
+constexpr Duration kShortestBlock{constants::shortest_block};
 // A spinning kernel is woken by the doorbell; this is only in case somebody forgot to ring.
 constexpr Duration kStepPeriod = std::chrono::milliseconds(1);
 
@@ -98,8 +95,8 @@ void Scheduler::begin_block_copy(const Owner& owner, std::shared_ptr<const CopyB
   const double moved = copy != nullptr ? 2.0 * static_cast<double>(bytes) : static_cast<double>(bytes);
   kernel->copy = std::move(copy);
   kernel->set = std::move(set);
-  kernel->needs = BlockNeeds::of(kCopyBlockThreads, kCopyRegisters, 0);
-  kernel->blocks = std::clamp<uint64_t>(bytes / kCopyBlockBytes, 1, settings_.multiprocessors);
+  kernel->needs = BlockNeeds::of(constants::copy_block_threads, constants::copy_block_registers, 0);
+  kernel->blocks = std::clamp<uint64_t>(bytes / constants::copy_block_bytes, 1, settings_.multiprocessors);
   kernel->priority = priority_of(owner, nullptr);
   const double share = static_cast<double>(settings_.multiprocessors) / static_cast<double>(kernel->blocks);
   kernel->block_time = std::max(scaled(moved / settings_.bandwidth * share), kShortestBlock);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/time.h"
+#include "simgpu/constants.h"
 
 namespace simgpu {
 
@@ -25,17 +26,17 @@ struct Faults {
 struct Settings {
   int devices = 1;
   int driver_version = CUDA_VERSION;  // what cuDriverGetVersion says; nothing else depends on it
-  unsigned multiprocessors = 132;
-  std::size_t memory = std::size_t{16} << 30;
-  double flops = 1.5e9;
-  double bandwidth = 4e9;       // device memory, bytes per second
-  double host_bandwidth = 2e9;  // each copy engine
+  unsigned multiprocessors = constants::multiprocessors;
+  std::size_t memory = constants::device_memory;
+  double flops = constants::flops;
+  double bandwidth = constants::bandwidth;            // device memory, bytes per second
+  double host_bandwidth = constants::host_bandwidth;  // each copy engine
   double time_scale = 1;
-  Duration launch_latency = std::chrono::microseconds(3);  // from the host call to the earliest start
-  Duration dependency_gap = std::chrono::microseconds(1);  // between dependent commands
-  Duration copy_latency = std::chrono::microseconds(2);    // of each copy
-  Duration block_time = std::chrono::microseconds(5);      // of a block of a kernel without a cost
-  unsigned connections = 8;                                // CUDA_DEVICE_MAX_CONNECTIONS
+  Duration launch_latency{constants::launch_latency};  // from the host call to the earliest start
+  Duration dependency_gap{constants::dependency_gap};  // between dependent commands
+  Duration copy_latency{constants::copy_latency};      // of each copy
+  Duration block_time{constants::unknown_block_time};  // of a block of a kernel without a cost
+  unsigned connections = constants::hardware_queues;   // CUDA_DEVICE_MAX_CONNECTIONS
   bool stall_on_hazard = true;
   bool launch_blocking = false;  // CUDA_LAUNCH_BLOCKING
   bool eager_loading = false;    // CUDA_MODULE_LOADING=EAGER

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <vector>
 
+#include "simgpu/constants.h"
+
 namespace simgpu {
 namespace {
 
@@ -61,7 +63,7 @@ void TruthLog::open(const std::string& directory, int device, unsigned multiproc
   }
   Record header("header");
   header.add("format", "simgpu-log").add("version", 1).add("pid", static_cast<int64_t>(getpid()));
-  header.add("device", device).add("sms", multiprocessors).add("time", now());
+  header.add("device", device).add("sms", multiprocessors).add("time", now()).add("constants", constants::origin);
   add(header.text());
 }
 

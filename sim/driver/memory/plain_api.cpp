@@ -9,7 +9,6 @@
 namespace simgpu {
 namespace {
 
-constexpr std::size_t charge_granularity = 512;
 constexpr std::size_t pitch_granularity = 512;
 
 CUresult allocate_device(CUdeviceptr* pointer, std::size_t size, RangeKind kind, unsigned flags, const char* call) {
@@ -23,7 +22,7 @@ CUresult allocate_device(CUdeviceptr* pointer, std::size_t size, RangeKind kind,
   range.size = size;
   range.kind = kind;
   range.flags = flags;
-  range.charged = round_up(size, charge_granularity);
+  range.charged = round_up(size, constants::allocation_granularity);
   if (range.charged < size || !charge(device, range.charged)) return CUDA_ERROR_OUT_OF_MEMORY;
   range.base = reinterpret_cast<std::uintptr_t>(map_pages(round_up(size, page_size)));
   if (range.base == 0 || !enter(*context, range)) {

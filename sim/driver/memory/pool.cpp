@@ -10,9 +10,8 @@
 namespace simgpu {
 namespace {
 
-constexpr std::size_t block_granularity = 512;
-constexpr std::size_t chunk_granularity = std::size_t{2} << 20;
-constexpr std::size_t usual_chunk = std::size_t{32} << 20;
+// A chunk that is smaller than usual is still whole pieces of physical memory.
+constexpr std::size_t chunk_granularity = constants::virtual_granularity;
 
 }  // namespace
 
@@ -36,7 +35,7 @@ Pool::Blocks::iterator Pool::best_fit(std::size_t size, std::uint64_t stream) {
 }
 
 void* Pool::take(std::size_t size, std::uint64_t stream) {
-  size = round_up(size, block_granularity);
+  size = round_up(size, constants::pool_block_granularity);
   const std::lock_guard lock(mutex_);
   const auto block = best_fit(size, stream);
   if (block == blocks_.end()) return nullptr;
@@ -58,7 +57,7 @@ bool Pool::grow(std::size_t size) {
   const std::lock_guard lock(mutex_);
   const std::size_t least = round_up(size, chunk_granularity);
   if (least < size) return false;
-  for (const std::size_t chunk : {std::max(least, usual_chunk), least}) {
+  for (const std::size_t chunk : {std::max(least, constants::pool_chunk), least}) {
     if (limit_ != 0 && chunk > limit_ - std::min<std::size_t>(limit_, usage_.reserved)) continue;
     if (!device_.memory.take(chunk)) continue;
     void* const pages = map_pages(chunk, chunk_granularity);

@@ -16,7 +16,7 @@
 namespace simgpu {
 namespace {
 
-constexpr std::size_t granularity = std::size_t{2} << 20;
+constexpr std::size_t granularity = constants::virtual_granularity;
 
 // What a CUmemGenericAllocationHandle names. cuMemRetainAllocationHandle gives out the same one again.
 struct PhysicalHandle {

@@ -59,8 +59,8 @@ bool KernelState::is_loaded(const Device& device) const {
 }
 
 int KernelState::max_threads_per_block() const {
-  const int by_registers = registers_per_multiprocessor / static_cast<int>(image->registers_per_thread()) / 32 * 32;
-  return std::min(1024, by_registers);
+  const uint32_t by_registers = constants::registers_per_multiprocessor / image->registers_per_thread() / 32 * 32;
+  return static_cast<int>(std::min(1024U, by_registers));
 }
 
 CUresult KernelState::get(CUfunction_attribute attribute, int& value) const {
@@ -81,7 +81,7 @@ CUresult KernelState::get(CUfunction_attribute attribute, int& value) const {
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       value = max_dynamic_shared_.load(std::memory_order_relaxed);
-      if (value < 0) value = shared_per_block - std::min(static_shared, shared_per_block);
+      if (value < 0) value = std::max(0, int{constants::shared_per_block} - static_shared);
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       // Stored one up, because it starts as -1: no preference.
@@ -98,7 +98,7 @@ CUresult KernelState::get(CUfunction_attribute attribute, int& value) const {
 CUresult KernelState::set(CUfunction_attribute attribute, int value) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
-      const int most = shared_per_block_optin - static_cast<int>(image->static_shared_bytes());
+      const int most = int{constants::shared_per_block_opt_in} - static_cast<int>(image->static_shared_bytes());
       if (value < 0 || value > most) return CUDA_ERROR_INVALID_VALUE;
       max_dynamic_shared_.store(value, std::memory_order_relaxed);
       return CUDA_SUCCESS;

@@ -19,14 +19,6 @@
 
 namespace simgpu {
 
-inline constexpr int registers_per_multiprocessor = 65536;
-inline constexpr int threads_per_multiprocessor = 2048;
-inline constexpr int blocks_per_multiprocessor = 32;
-inline constexpr int shared_per_multiprocessor = 228 * 1024;
-inline constexpr int shared_per_block_reserved = 1024;
-inline constexpr int shared_per_block_optin = 227 * 1024;
-inline constexpr int shared_per_block = 48 * 1024;
-
 // What a function and the kernel it comes from have in common.
 class KernelState {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/api.h"
+#include "engine/multiprocessors.h"
 #include "modules/modules.h"
 
 namespace simgpu {
@@ -10,18 +11,11 @@ namespace {
 
 constexpr int warp = 32;
 
-int round_to_warps(int threads) {
-  return (threads + warp - 1) / warp * warp;
-}
-
 int active_blocks(const KernelState& state, int block_size, std::size_t dynamic_shared) {
-  const int threads = round_to_warps(block_size);
-  const auto registers = static_cast<int>(state.image->registers_per_thread()) * threads;
   const std::size_t shared = state.image->static_shared_bytes() + dynamic_shared;
-  if (block_size > state.max_threads_per_block() || shared > shared_per_block_optin) return 0;
-  const auto by_shared = static_cast<int>(shared_per_multiprocessor / (shared + shared_per_block_reserved));
-  return std::min({blocks_per_multiprocessor, threads_per_multiprocessor / threads,
-                   registers_per_multiprocessor / registers, by_shared});
+  if (block_size > state.max_threads_per_block() || shared > constants::shared_per_block_opt_in) return 0;
+  return static_cast<int>(resident_blocks(BlockNeeds::of(
+      static_cast<uint32_t>(block_size), state.image->registers_per_thread(), static_cast<uint32_t>(shared))));
 }
 
 CUresult occupancy(int* blocks, CUfunction function, int block_size, std::size_t dynamic_shared) {
@@ -92,8 +86,9 @@ SIMGPU_API cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfu
   if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (dynamicSmemSize == nullptr || numBlocks <= 0 || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (active_blocks(*state, blockSize, 0) < numBlocks) return CUDA_ERROR_INVALID_VALUE;
-  const int share = shared_per_multiprocessor / numBlocks - shared_per_block_reserved;
-  const int available = std::min(share, shared_per_block_optin) - static_cast<int>(state->image->static_shared_bytes());
+  const int share = int{constants::shared_per_multiprocessor} / numBlocks - int{constants::reserved_shared_per_block};
+  const int available =
+      std::min(share, int{constants::shared_per_block_opt_in}) - static_cast<int>(state->image->static_shared_bytes());
   *dynamicSmemSize = static_cast<std::size_t>(std::max(0, available));
   return CUDA_SUCCESS;
 }
