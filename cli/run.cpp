@@ -91,31 +91,26 @@ Variables with_request(const Request& request, Variables variables) {
   return variables;
 }
 
-void report(const ParsedOptions& parsed, bool strict) {
-  if (strict && !parsed.warnings.empty()) throw UsageError(parsed.warnings.front());
-  for (const std::string& warning : parsed.warnings) complain(warning);
-}
-
-// The rank in the environment when this command was itself started by a launcher; "" when it stands before one.
-std::string rank_of(const Variables& variables) {
-  for (const char* name :
-       {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
-    if (const auto found = variables.find(name); found != variables.end() && !found->second.empty())
-      return found->second;
-  return "";
+// Says what is wrong, once in a job: not on the other ranks when the command stands behind a launcher, and what runs
+// below is told (WEFT_WARNED) that it was said.
+void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
+  if (parsed.warnings.empty()) return;
+  if (strict) throw UsageError(parsed.warnings.front());
+  if (!parsed.options.warned && launcher_rank(variables).value_or(0) == 0)
+    for (const std::string& warning : parsed.warnings) complain(warning);
+  variables["WEFT_WARNED"] = "on";
 }
 
 // One job id for all ranks below. Under a launcher the ranks share its process; else they will share this one, as it
 // becomes the command.
 std::string choose_job(const Options& options, const Variables& variables) {
   std::string job = job_id(options, variables);
-  if (rank_of(variables).empty() && job == std::to_string(::getppid())) job = std::to_string(::getpid());
+  if (!launcher_rank(variables) && job == std::to_string(::getppid())) job = std::to_string(::getpid());
   return job;
 }
 
 void say_where(const Options& options, const Variables& variables) {
-  const std::string rank = rank_of(variables);
-  if (!rank.empty() && rank != "0") return;
+  if (launcher_rank(variables).value_or(0) != 0) return;
   if (options.mode == Mode::off) {
     complain("WEFT=off: the command runs as if Weft were not there");
     return;
@@ -144,7 +139,7 @@ int run(const Request& request) {
   const Variables before = environment_variables();
   Variables variables = with_request(request, before);
   ParsedOptions parsed = parse_options(variables);
-  report(parsed, request.strict);
+  report(parsed, request.strict, variables);
   if (parsed.options.mode == Mode::fill) {
     if (parsed.options.fill.empty()) throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS]");
     variables["WEFT_FILL"] = checked_fill_spec(parsed.options.fill, library_directory());

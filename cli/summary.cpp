@@ -2,6 +2,8 @@
 #include "trace/summary.h"
 
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "cli/parse.h"
 
@@ -9,13 +11,16 @@ namespace weft::cli {
 
 int summary_verb(const Arguments& arguments) {
   bool json = false;
-  std::string directory;
+  std::vector<std::string> directories;
   CLI::App app("Adds up the traces of all ranks of one run. Times in the JSON form are nanoseconds.", "weft summary");
   app.add_flag("--json", json, "One JSON object.");
-  app.add_option("DIR", directory, "The directory of the traces.")->required()->type_name("");
+  app.add_option("DIR", directories, "The directory of the traces; several where each rank has its own.")
+      ->required()
+      ->type_name("");
   if (const auto code = parse(app, arguments)) return *code;
-  const RunSummary run = summarize_directory(directory);
-  std::fputs((json ? to_json(run) : to_text(run, directory)).c_str(), stdout);
+  const RunSummary run = summarize_directories(directories);
+  const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
+  std::fputs((json ? to_json(run) : to_text(run, directories.front() + more)).c_str(), stdout);
   return 0;
 }
 

@@ -182,6 +182,32 @@ bool is_option(std::string_view name) {
   return std::any_of(table.begin(), table.end(), [&](const OptionInfo& option) { return name == option.variable; });
 }
 
+// What launchers call the rank of a process and the number of processes.
+struct LauncherNames {
+  const char* rank;
+  const char* ranks;  // nullptr: it says nothing of it
+};
+constexpr std::array launchers{LauncherNames{"RANK", "WORLD_SIZE"},
+                               LauncherNames{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                               LauncherNames{"PMIX_RANK", nullptr},
+                               LauncherNames{"PMI_RANK", "PMI_SIZE"},
+                               LauncherNames{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+                               LauncherNames{"SLURM_PROCID", "SLURM_NTASKS"}};
+
+std::optional<int> number_in(const Variables& variables, const char* name) {
+  const auto found = name == nullptr ? variables.end() : variables.find(name);
+  std::uint32_t value = 0;
+  if (found == variables.end() || !parse(found->second, value) || value > std::numeric_limits<int>::max())
+    return std::nullopt;
+  return static_cast<int>(value);
+}
+
+const LauncherNames* launcher_of(const Variables& variables) {
+  for (const LauncherNames& launcher : launchers)
+    if (number_in(variables, launcher.rank)) return &launcher;
+  return nullptr;
+}
+
 // The % sequence that `pattern` begins with, else its first character.
 std::string_view leading_sequence(std::string_view pattern) {
   if (pattern.front() != '%') return pattern.substr(0, 1);
@@ -191,6 +217,7 @@ std::string_view leading_sequence(std::string_view pattern) {
 }
 
 std::optional<std::string> meaning(std::string_view sequence, const OutputNames& names) {
+  if (names.of_all_ranks && std::string_view("rph").find(sequence[1]) != std::string_view::npos) return "*";
   switch (sequence[1]) {
     case 'r':
       return names.rank ? std::optional(std::to_string(*names.rank)) : std::nullopt;
@@ -276,6 +303,21 @@ std::string job_id(const Options& options, const Variables& variables) {
     if (found != variables.end() && !found->second.empty() && found->second != "none") return found->second;
   }
   return std::to_string(::getppid());
+}
+
+std::optional<int> launcher_rank(const Variables& variables) {
+  const LauncherNames* const launcher = launcher_of(variables);
+  return launcher == nullptr ? std::nullopt : number_in(variables, launcher->rank);
+}
+
+Place place_in_job(const Variables& variables, const Place& in_communicator) {
+  const LauncherNames* const launcher = launcher_of(variables);
+  if (launcher == nullptr) return in_communicator;
+  const int rank = *number_in(variables, launcher->rank);
+  const int ranks = number_in(variables, launcher->ranks).value_or(std::max(in_communicator.ranks, rank) + 1);
+  // With as many ranks as the launcher has, a communicator spans the job; with more, a process drives several GPUs.
+  if (ranks <= in_communicator.ranks || rank >= ranks) return in_communicator;
+  return {rank, launcher->ranks == nullptr ? std::max(in_communicator.ranks, rank + 1) : ranks};
 }
 
 OutputNames output_names(const Options& options, const Variables& variables) {

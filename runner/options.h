@@ -71,6 +71,18 @@ Variables environment_variables();  // all of this process
 // A variable that is set to nothing counts as not set.
 ParsedOptions parse_options(const Variables& variables);
 
+// A rank and how many there are.
+struct Place {
+  int rank = 0;
+  int ranks = 0;
+};
+// The rank that a launcher gave this process: from RANK (torchrun), else that of Open MPI, PMIx, PMI, MVAPICH, Slurm,
+// in this order. Nothing when none is set.
+std::optional<int> launcher_rank(const Variables& variables);
+// The place in the whole job. The first communicator usually spans it; only one that is smaller than what the launcher
+// started knows less than the launcher.
+Place place_in_job(const Variables& variables, const Place& in_communicator);
+
 // What the % sequences of WEFT_OUTPUT stand for. Those whose value is not known yet stay as they are.
 struct OutputNames {
   std::optional<int> rank;
@@ -78,6 +90,7 @@ struct OutputNames {
   std::optional<std::string> host;
   std::optional<std::string> job;
   const Variables* variables = nullptr;
+  bool of_all_ranks = false;  // %r, %p and %h become '*': a shell pattern for the directories of all ranks
 };
 
 // Of this process; the rank is for the caller to fill in.

@@ -10,9 +10,8 @@
 #include <cstring>
 
 namespace weft {
-namespace {
 
-// 0 or errno. What is there already is fine, whoever made it: the ranks of a job do this at the same time.
+// What is there already is fine, whoever made it: the ranks of a job do this at the same time.
 int make_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
@@ -24,8 +23,6 @@ int make_directories(const std::string& path) {
     if (end == std::string::npos) return 0;
   }
 }
-
-}  // namespace
 
 int open_trace_file(const std::string& directory, const std::string& name, std::string& error) {
   if (const int code = make_directories(directory); code != 0) {

@@ -9,6 +9,8 @@
 
 namespace weft {
 
+// Makes a directory with those above it. 0 or errno.
+int make_directories(const std::string& path);
 // Descriptor of the file; -1 with one line in `error`. The directory is made, with those above it.
 int open_trace_file(const std::string& directory, const std::string& name, std::string& error);
 // 0, or errno of the write that failed. A part of the text may have been written then.

@@ -69,8 +69,9 @@ static_assert(std::is_trivially_copyable_v<Record>);
 // First line of every file.
 struct TraceHeader {
   std::int32_t rank = 0, ranks = 0, device = 0;
-  const char* mode = "";      // "observe" or "fill"
-  const char* fill_job = "";  // its name, or ""
+  bool device_in_name = false;  // of the file: another device of the process may have the same rank
+  const char* mode = "";        // "observe" or "fill"
+  const char* fill_job = "";    // its name, or ""
   int nccl_version = 0, driver_version = 0;
   std::uint32_t multiprocessors = 0;
   TimePoint started{};

@@ -4,6 +4,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "weft/version.h"
 
@@ -46,6 +47,18 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
+// A '*' stays one for the shell: the directories of all ranks.
+std::string shell_pattern(std::string_view text) {
+  std::string pattern;
+  for (;;) {
+    const std::size_t star = text.find('*');
+    if (const std::string_view part = text.substr(0, star); !part.empty()) pattern += shell_word(std::string(part));
+    if (star == std::string_view::npos) return pattern;
+    pattern += '*';
+    text.remove_prefix(star + 1);
+  }
+}
+
 std::string with_slash(const std::string& directory) {
   return directory.ends_with('/') ? directory : directory + "/";
 }
@@ -84,7 +97,8 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   }
   if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + summary.reason);
   lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));
-  lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " + shell_word(directory));
+  lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " +
+                  shell_pattern(directory));
   return lines;
 }
 

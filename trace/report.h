@@ -15,7 +15,7 @@ namespace weft {
 
 std::string start_line(const TraceHeader& header, const std::string& directory);
 
-// At most twelve lines.
+// At most twelve lines. `directory`: of the traces of all ranks, with a '*' in it where each has its own.
 std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,
                                    const std::string& directory);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -80,6 +81,7 @@ class Adder {
   void take_header(const json& header) {
     sum_.rank = integer(header, "rank");
     sum_.ranks = integer(header, "ranks");
+    sum_.device = integer(header, "device");
     sum_.process = integer(header, "process");
     sum_.host = text(header, "host");
     sum_.mode = text(header, "mode");
@@ -183,24 +185,46 @@ std::int64_t started(const TraceFile& file) {
   return integer(file.segments.back().header, "wall_clock");
 }
 
-// The trace of each rank that was started last.
-std::map<std::int64_t, TraceFile> latest_traces(const std::string& directory, std::vector<std::string>& notes) {
-  std::map<std::int64_t, TraceFile> latest;
-  std::uint64_t older = 0;
+// Of one process of the job.
+bool same_process(const TraceFile& left, const TraceFile& right) {
+  const json &one = left.segments.back().header, &other = right.segments.back().header;
+  return integer(one, "process") == integer(other, "process") && text(one, "host") == text(other, "host");
+}
+
+std::vector<TraceFile> read_directory(const std::string& directory, std::vector<std::string>& notes) {
+  if (!fs::is_directory(directory)) throw std::runtime_error(directory + " is not a directory");
+  std::vector<TraceFile> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("rank") || !name.ends_with(".jsonl")) continue;
     TraceFile file = read_trace(entry.path().string());
-    if (file.segments.empty()) {
+    if (file.segments.empty())
       notes.push_back(name + " holds no header and is left out");
-      continue;
-    }
-    const std::int64_t rank = integer(file.segments.back().header, "rank");
-    const auto found = latest.find(rank);
-    if (found != latest.end()) ++older;
-    if (found == latest.end() || started(found->second) < started(file)) latest[rank] = std::move(file);
+    else
+      files.push_back(std::move(file));
   }
-  if (older > 0) notes.push_back("older traces of the same ranks that are left out: " + std::to_string(older));
+  return files;
+}
+
+// The traces of each rank's process that was started last, by rank and device.
+std::multimap<std::pair<std::int64_t, std::int64_t>, TraceFile> latest_traces(std::vector<TraceFile> files,
+                                                                              std::vector<std::string>& notes) {
+  std::map<std::int64_t, const TraceFile*> last;
+  for (const TraceFile& file : files) {
+    const TraceFile*& known = last[integer(file.segments.back().header, "rank")];
+    if (known == nullptr || started(*known) < started(file)) known = &file;
+  }
+  std::vector<TraceFile*> chosen;
+  for (TraceFile& file : files)
+    if (same_process(file, *last[integer(file.segments.back().header, "rank")])) chosen.push_back(&file);
+  if (const std::size_t older = files.size() - chosen.size(); older > 0)
+    notes.push_back("older traces of the same ranks that are left out: " + std::to_string(older));
+  std::multimap<std::pair<std::int64_t, std::int64_t>, TraceFile> latest;
+  for (TraceFile* const file : chosen) {
+    const json& header = file->segments.back().header;
+    const std::pair place(integer(header, "rank"), integer(header, "device"));
+    latest.emplace(place, std::move(*file));
+  }
   return latest;
 }
 
@@ -216,8 +240,12 @@ void add_notes(const TraceFile& file, const RankSummary& rank, std::vector<std::
 
 void add_missing_ranks(RunSummary& run) {
   std::int64_t expected = 0;
-  for (const RankSummary& rank : run.ranks) expected = std::max(expected, rank.ranks);
-  const auto missing = expected - static_cast<std::int64_t>(run.ranks.size());
+  std::set<std::int64_t> there;
+  for (const RankSummary& rank : run.ranks) {
+    expected = std::max(expected, rank.ranks);
+    there.insert(rank.rank);
+  }
+  const auto missing = expected - static_cast<std::int64_t>(there.size());
   if (missing > 0)
     run.notes.push_back("the job has " + std::to_string(expected) + " ranks; " + std::to_string(missing) +
                         " left no trace here");
@@ -262,13 +290,16 @@ RankSummary summarize(const TraceFile& file) {
   return adder.result();
 }
 
-RunSummary summarize_directory(const std::string& directory) {
-  if (!fs::is_directory(directory)) throw std::runtime_error(directory + " is not a directory");
+RunSummary summarize_directories(const std::vector<std::string>& directories) {
   RunSummary run;
   std::vector<std::string> left_out;
-  const std::map<std::int64_t, TraceFile> traces = latest_traces(directory, left_out);
-  if (traces.empty()) throw std::runtime_error("there are no traces (rank*.jsonl) in " + directory);
-  for (const auto& [number, file] : traces) {
+  std::vector<TraceFile> files;
+  for (const std::string& directory : directories)
+    std::ranges::move(read_directory(directory, left_out), std::back_inserter(files));
+  if (files.empty())
+    throw std::runtime_error("there are no traces (rank*.jsonl) in " +
+                             (directories.size() == 1 ? directories.front() : "these directories"));
+  for (const auto& [place, file] : latest_traces(std::move(files), left_out)) {
     run.ranks.push_back(summarize(file));
     add_notes(file, run.ranks.back(), run.notes);
   }

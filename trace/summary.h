@@ -1,4 +1,4 @@
-// The numbers of a whole run: the traces of all ranks of one directory, added up.
+// The numbers of a whole run: the traces of all ranks, of one directory or of several, added up.
 //
 // Used by `weft summary` and by tests, never inside the training process. Totals come from a trace's summary line; for
 // a process that was killed before it could write one they are computed from its records, and `complete` is false.
@@ -24,7 +24,7 @@ struct SlotSummary {
 };
 
 struct RankSummary {
-  std::int64_t rank = 0, ranks = 0, process = 0;
+  std::int64_t rank = 0, ranks = 0, device = 0, process = 0;
   std::string host, mode, fill_job;
   bool complete = true;
   std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0, fill_units_wrong = 0, dropped_records = 0;
@@ -41,7 +41,7 @@ struct RankSummary {
 };
 
 struct RunSummary {
-  std::vector<RankSummary> ranks;    // by rank
+  std::vector<RankSummary> ranks;    // by rank, then by device: a process may drive several under one rank
   RankSummary total;                 // sums; iterations: the most of any rank; medians of the ranks' medians
   std::vector<SlotSummary> longest;  // slots with the most idle time, most first
   std::vector<std::string> notes;    // what a reader should know: missing ranks, cut-off files, left-out traces
@@ -49,11 +49,12 @@ struct RunSummary {
 
 // One file: its segments added up. Throws std::runtime_error when it holds no header.
 RankSummary summarize(const TraceFile& file);
-// All "rank*.jsonl" of the directory; of several traces of one rank the one that was started last.
+// All "rank*.jsonl" of the directories; of several processes with one rank the one that was started last.
 // Throws std::runtime_error when there are none.
-RunSummary summarize_directory(const std::string& directory);
+RunSummary summarize_directories(const std::vector<std::string>& directories);
 
-std::string to_text(const RunSummary& run, const std::string& directory);
+// `place`: where the traces are, for the first line.
+std::string to_text(const RunSummary& run, const std::string& place);
 std::string to_json(const RunSummary& run);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // A run's summary as a table for people and as JSON for programs.
 #include <cstdarg>
 #include <cstdio>
+#include <set>
 
 #include "trace/summary.h"
 
@@ -101,14 +102,24 @@ ordered_json to_json(const SlotSummary& slot) {
           {"bubbles", slot.bubbles},     {"idle", slot.idle.count()},         {"median", slot.median.count()}};
 }
 
+// A process with several devices may have one rank for all of them.
+std::string row_name(const RunSummary& run, const RankSummary& rank) {
+  std::size_t traces = 0;
+  for (const RankSummary& other : run.ranks) traces += other.rank == rank.rank ? 1U : 0U;
+  return traces == 1 ? std::to_string(rank.rank) : std::to_string(rank.rank) + "/" + std::to_string(rank.device);
+}
+
 }  // namespace
 
-std::string to_text(const RunSummary& run, const std::string& directory) {
-  std::string result = formatted("%s: %zu ranks", directory.c_str(), run.ranks.size());
+std::string to_text(const RunSummary& run, const std::string& place) {
+  std::set<std::int64_t> numbers;
+  for (const RankSummary& rank : run.ranks) numbers.insert(rank.rank);
+  std::string result = formatted("%s: %zu ranks", place.c_str(), numbers.size());
+  if (numbers.size() != run.ranks.size()) result += formatted(", %zu devices (rank/device)", run.ranks.size());
   const RankSummary& first = run.ranks.front();
   result += first.fill_job.empty() ? ", mode " + first.mode + "\n\n" : ", filled with " + first.fill_job + "\n\n";
   result += "rank iterations median ms/it   idle % conversion %   units   wrong   dropped forecast err. %\n";
-  for (const RankSummary& rank : run.ranks) result += row(std::to_string(rank.rank), rank);
+  for (const RankSummary& rank : run.ranks) result += row(row_name(run, rank), rank);
   RankSummary total = run.total;
   total.mode = first.mode;
   result += row("all", total) + "\n" + causes(run.total);
@@ -123,8 +134,9 @@ std::string to_text(const RunSummary& run, const std::string& directory) {
 std::string to_json(const RunSummary& run) {
   ordered_json ranks = ordered_json::array(), slots = ordered_json::array();
   for (const RankSummary& rank : run.ranks) {
-    ordered_json entry{{"rank", rank.rank},       {"ranks", rank.ranks}, {"host", rank.host},
-                       {"process", rank.process}, {"mode", rank.mode},   {"fill_job", rank.fill_job}};
+    ordered_json entry{{"rank", rank.rank},        {"ranks", rank.ranks},     {"device", rank.device},
+                       {"host", rank.host},        {"process", rank.process}, {"mode", rank.mode},
+                       {"fill_job", rank.fill_job}};
     entry.update(numbers(rank));
     ranks.push_back(std::move(entry));
   }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -16,7 +17,6 @@
 #include <ctime>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -78,8 +78,11 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
 
  private:
   void run();
+  void write_what_came() noexcept;
+  void write_summary(const TraceSummary& summary) noexcept;
   void drain();
   void write_out();
+  void give_up(const char* reason) noexcept;
 
   const std::string path_;
   const int descriptor_;
@@ -111,8 +114,8 @@ bool TraceWriter::Implementation::start() {
   bool started = true;
   try {
     std::thread([self = shared_from_this()] { self->run(); }).detach();
-  } catch (const std::system_error&) {
-    started = false;
+  } catch (...) {
+    started = false;  // no thread can be had, or no memory for it
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
@@ -128,19 +131,37 @@ void TraceWriter::Implementation::run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     lock.unlock();
-    drain();
-    write_out();
+    write_what_came();
     lock.lock();
     changed_.wait_for(lock, flush_interval, [this] { return ending_; });
   }
   const std::optional<TraceSummary> summary = summary_;
   lock.unlock();
-  drain();
-  if (summary) append_summary(text_, header_, *summary);
-  write_out();
+  write_what_came();
+  if (summary) write_summary(*summary);
   lock.lock();
   ended_ = true;
   changed_.notify_all();
+}
+
+// Only memory can run out in these two. What cannot be put into words is lost, and the process goes on.
+void TraceWriter::Implementation::write_what_came() noexcept {
+  try {
+    drain();
+    write_out();
+  } catch (...) {
+    give_up(std::strerror(ENOMEM));
+    drain();  // counts what is left, and needs no memory for it
+  }
+}
+
+void TraceWriter::Implementation::write_summary(const TraceSummary& summary) noexcept {
+  try {
+    append_summary(text_, header_, summary);
+    write_out();
+  } catch (...) {
+    give_up(std::strerror(ENOMEM));
+  }
 }
 
 void TraceWriter::Implementation::drain() {
@@ -156,16 +177,23 @@ void TraceWriter::Implementation::drain() {
 }
 
 void TraceWriter::Implementation::write_out() {
-  if (!failed_ && !text_.empty()) {
-    if (const int error = append(descriptor_, text_); error != 0) {
-      failed_ = true;
-      // How much of the text got into the file is not looked at: all of it counts as lost.
-      lost_.fetch_add(records_in_text_, std::memory_order_relaxed);
-      if (warn_ != nullptr) warn_("the trace " + path_ + " ends early: " + std::strerror(error));
-    }
-  }
+  if (failed_ || text_.empty()) return;
+  if (const int error = append(descriptor_, text_); error != 0) return give_up(std::strerror(error));
   text_.clear();
   records_in_text_ = 0;
+}
+
+// Nothing is written from here on. How much of the text got into the file is not looked at: all of it counts as lost.
+void TraceWriter::Implementation::give_up(const char* reason) noexcept {
+  failed_ = true;
+  lost_.fetch_add(records_in_text_, std::memory_order_relaxed);
+  text_.clear();
+  records_in_text_ = 0;
+  try {
+    if (warn_ != nullptr) warn_("the trace " + path_ + " ends early: " + reason);
+  } catch (...) {
+    // The line is lost as well; the counter tells of it.
+  }
 }
 
 void TraceWriter::Implementation::finish(const TraceSummary* summary) {
@@ -188,7 +216,8 @@ TraceWriter::~TraceWriter() {
 
 std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, const TraceHeader& header, Warn warn,
                                                std::string& error) {
-  const std::string name = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + ".jsonl";
+  const std::string device = header.device_in_name ? ".device" + std::to_string(header.device) : "";
+  const std::string name = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + device + ".jsonl";
   const int descriptor = open_trace_file(directory, name, error);
   if (descriptor < 0) return nullptr;
   auto implementation = std::make_shared<Implementation>(descriptor, directory + "/" + name, header, warn);

@@ -1,8 +1,8 @@
 // Writes the trace of one device: JSON Lines, header first, summary last, flushed every 100 ms and at the end.
 //
-// push() is called by the dispatcher thread (one producer), is wait-free and never touches a file: a thread of the writer
-// formats and writes. A full ring drops and counts. When a write fails (full disk, directory gone) the writer says so
-// once through the message sink, stops writing, and counts what it loses; nothing else happens to the process.
+// push() is called by the dispatcher thread (one producer), is wait-free and never touches a file: a thread of the
+// writer formats and writes. A full ring drops and counts. When a write fails (full disk, directory gone) the writer
+// says so once through the message sink, stops writing, and counts what it loses; nothing else happens to the process.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ class TraceWriter {
   // Called with one line of text for the log, from any thread of the writer.
   using Warn = void (*)(const std::string& message);
 
-  // Creates directory and file ("<directory>/rank<rank>.<pid>.jsonl") and writes the header. On failure returns nullptr
+  // Creates directory and file ("<directory>/rank<rank>.<pid>.jsonl", with ".device<device>" before the end where the
+  // header says so) and writes the header. On failure returns nullptr
   // and says why in `error`, one line.
   static std::unique_ptr<TraceWriter> open(const std::string& directory, const TraceHeader& header, Warn warn,
                                            std::string& error);

@@ -154,6 +154,22 @@ malformed_values() {
   expect_err "weft: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
 }
 
+# A wrong variable is one line, wherever the command stands: the ranks below are told that it was said.
+said_once() {
+  export WEFT_SLICE=abc
+  run "$weft" run -q -- "$weft" run -q -- sh -c 'echo "$WEFT_SLICE $WEFT_WARNED"'
+  expect_out "abc on"
+  expect_one_line
+  RANK=0 run "$weft" run -q -- true
+  expect_one_line
+  OMPI_COMM_WORLD_RANK=1 run "$weft" run -q -- sh -c 'echo "$WEFT_WARNED"'
+  expect_out on
+  expect_err ""
+  unset WEFT_SLICE
+  run "$weft" run -q -- sh -c 'echo "${WEFT_WARNED-nothing was wrong}"'
+  expect_out "nothing was wrong"
+}
+
 preload() {
   run "$weft" lib
   expect_out "$work/tree/lib/weft/libweft.so"
@@ -276,6 +292,13 @@ summary() {
   [[ $(sed 1d <<<"$out") == "$(sed 1d "$source/tests/trace/run/expected.txt")" ]] || fail "the expected table"
   run "$weft" summary --json "$source/tests/trace/run"
   [[ $out == "$(<"$source/tests/trace/run/expected.json")" ]] || fail "the expected JSON"
+  mkdir first second
+  cp "$source"/tests/trace/run/rank0.* first
+  cp "$source"/tests/trace/run/rank[12].* second
+  run "$weft" summary --json first second
+  [[ $(sort <<<"$out") == "$(sort "$source/tests/trace/run/expected.json")" ]] || fail "the same from two directories"
+  run "$weft" summary first second
+  [[ $out == "first and 1 more: 3 ranks, "* ]] || fail "both directories in the first line"
   run "$weft" summary "$work"
   expect_code 1
   expect_err "weft: there are no traces (rank*.jsonl) in *"

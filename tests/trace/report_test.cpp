@@ -76,6 +76,7 @@ TEST(EndLines, NothingHappened) {
 }
 
 TEST(EndLines, TheNextCommandCanBePasted) {
+  EXPECT_TRUE(end_lines(filling_header(), {}, "a b/rank*/*").back().ends_with("next: weft summary 'a b/rank'*/*"));
   EXPECT_TRUE(end_lines(filling_header(), {}, "it's here").back().ends_with("next: weft summary 'it'\\''s here'"));
 }
 

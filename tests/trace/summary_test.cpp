@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "tests/trace/temporary_directory.h"
@@ -119,15 +120,50 @@ TEST(Summary, OfAHeaderAloneIsEmpty) {
 }
 
 TEST(Summary, OfADirectoryAsTextAndAsJson) {
-  const RunSummary run = summarize_directory(WEFT_TEST_RUN);
+  const RunSummary run = summarize_directories({WEFT_TEST_RUN});
   EXPECT_EQ(to_text(run, "weft-7"), test::read_file(WEFT_TEST_RUN "/expected.txt"));
   EXPECT_EQ(to_json(run), test::read_file(WEFT_TEST_RUN "/expected.json"));
 }
 
+std::string header_of(int rank, int device, int process, int started) {
+  return R"({"type": "header", "format": "weft-trace", "version": 1, "ranks": 2, "host": "node", "rank": )" +
+         std::to_string(rank) + R"(, "device": )" + std::to_string(device) + R"(, "process": )" +
+         std::to_string(process) + R"(, "wall_clock": )" + std::to_string(started) + "}\n";
+}
+
+TEST(Summary, OfOneRankWithTwoDevicesCountsBothAndLeavesOutTheRunBefore) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.7.jsonl") << header_of(0, 0, 7, 100);
+  std::ofstream(directory / "rank0.7.device1.jsonl") << header_of(0, 1, 7, 110);
+  std::ofstream(directory / "rank0.5.device1.jsonl") << header_of(0, 1, 5, 60);
+  std::ofstream(directory / "rank0.5.device2.jsonl") << header_of(0, 2, 5, 70);
+  const RunSummary run = summarize_directories({directory.path()});
+  ASSERT_EQ(run.ranks.size(), 2u);
+  EXPECT_EQ(run.ranks[0].device, 0);
+  EXPECT_EQ(run.ranks[1].device, 1);
+  EXPECT_EQ(run.ranks[1].process, 7);
+  EXPECT_NE(std::find(run.notes.begin(), run.notes.end(), "older traces of the same ranks that are left out: 2"),
+            run.notes.end());
+  EXPECT_NE(std::find(run.notes.begin(), run.notes.end(), "the job has 2 ranks; 1 left no trace here"),
+            run.notes.end());
+  const std::string text = to_text(run, "here");
+  EXPECT_TRUE(text.starts_with("here: 1 ranks, 2 devices (rank/device)")) << text;
+  EXPECT_NE(text.find("\n 0/1 "), std::string::npos) << text;
+}
+
+TEST(Summary, OfADirectoryPerRankAddsUpAll) {
+  TemporaryDirectory first, second;
+  std::ofstream(first / "rank0.7.jsonl") << header_of(0, 0, 7, 100);
+  std::ofstream(second / "rank1.8.jsonl") << header_of(1, 0, 8, 100);
+  const RunSummary run = summarize_directories({first.path(), second.path()});
+  ASSERT_EQ(run.ranks.size(), 2u);
+  EXPECT_EQ(run.ranks[1].rank, 1);
+}
+
 TEST(Summary, OfADirectoryWithoutTracesFailsInOneLine) {
   TemporaryDirectory directory;
-  EXPECT_THROW(summarize_directory(directory.path()), std::runtime_error);
-  EXPECT_THROW(summarize_directory(directory / "missing"), std::runtime_error);
+  EXPECT_THROW(summarize_directories({directory.path()}), std::runtime_error);
+  EXPECT_THROW(summarize_directories({directory / "missing"}), std::runtime_error);
 }
 
 }  // namespace
