@@ -13,8 +13,6 @@ const char* name_of(Cause cause) noexcept {
       return "send";
     case Cause::collective:
       return "collective";
-    case Cause::host:
-      return "host";
   }
   return "unknown";
 }

@@ -11,7 +11,9 @@
 
 namespace weft {
 
-enum class Cause : std::uint8_t { unknown, receive, send, collective, host };
+// What the bubble waited for. Idle time in which the host is the cause, because it issues nothing, is no bubble:
+// without a hook on launches it looks like running.
+enum class Cause : std::uint8_t { unknown, receive, send, collective };
 
 // How the GPU came to be idle: which of the three patterns of section 3 of the design was seen.
 enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait };
@@ -29,21 +31,21 @@ struct Slot {
 
 // Predicted total length of a bubble from its opening, as quantiles of earlier lengths of the same slot.
 struct Forecast {
-  Duration low;     // 10 %: the bubble lasts at least so long, nine times out of ten
+  Duration low;  // 10 %: the bubble lasts at least so long, nine times out of ten
   Duration median;
-  Duration high;    // 90 %
+  Duration high;  // 90 %
   std::uint32_t samples;
 };
 
 struct Bubble {
   std::uint64_t id = 0;  // counts from 1 per device
   TimePoint opened{};
-  TimePoint closed{};    // meaningful once closed
-  GroupId group = 0;     // the group that was waited for
+  TimePoint closed{};  // meaningful once closed
+  GroupId group = 0;   // the group that was waited for
   Slot slot{};
   Cause cause = Cause::unknown;
   Pattern pattern = Pattern::event_wait;
-  std::uint64_t iteration = 0;  // 0: before the rhythm was known
+  std::uint64_t iteration = 0;       // 0: before the rhythm was known
   std::optional<Forecast> forecast;  // as it was when the bubble opened
 };
 
@@ -52,18 +54,25 @@ struct Iteration {
   TimePoint started{};
   TimePoint ended{};
   std::uint32_t groups = 0;
-  Duration idle{};           // sum of its bubbles
+  Duration idle{};  // sum of its bubbles
 };
 
-enum class FindingKind : std::uint8_t { bubble_opened, bubble_closed, iteration_ended, rhythm_found, rhythm_lost, anomaly };
+enum class FindingKind : std::uint8_t {
+  bubble_opened,
+  bubble_closed,
+  iteration_ended,
+  rhythm_found,
+  rhythm_lost,
+  anomaly
+};
 
 struct Finding {
   FindingKind kind{};
   TimePoint time{};
-  Bubble bubble{};              // bubble_opened, bubble_closed
-  Iteration iteration{};        // iteration_ended
-  std::uint32_t period = 0;     // rhythm_found, rhythm_lost: groups in one iteration
-  const char* text = nullptr;   // anomaly: a string literal
+  Bubble bubble{};             // bubble_opened, bubble_closed
+  Iteration iteration{};       // iteration_ended
+  std::uint32_t period = 0;    // rhythm_found, rhythm_lost: groups in one iteration
+  const char* text = nullptr;  // anomaly: a string literal
 };
 
 const char* name_of(Cause) noexcept;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "runner/clock.h"
 #include "runner/device.h"
 #include "runner/log.h"
 #include "shim/core_interface.h"
@@ -52,9 +53,9 @@ auto guarded(Call call) noexcept -> decltype(call()) {
   try {
     return call();
   } catch (const std::exception& error) {
-    log(LogLevel::error, std::string("Weft is off in this process: ") + error.what());
+    log_parts(LogLevel::error, {"Weft is off in this process: ", error.what()});
   } catch (...) {
-    log(LogLevel::error, "Weft is off in this process: an unknown failure");
+    log_parts(LogLevel::error, {"Weft is off in this process: an unknown failure"});
   }
   the_core->context.shim.turn_off("the core failed");
   return decltype(call())();
@@ -91,8 +92,11 @@ void communicator_closing(CommunicatorId communicator) {
 bool rescue_memory(int device) {
   return guarded([&] {
     Core::Entry& entry = the_core->entry(device);
-    const std::unique_lock lock(entry.mutex, std::try_to_lock);
-    return lock.owns_lock() && entry.device && entry.device->rescue_memory();
+    std::unique_lock lock(entry.mutex, std::try_to_lock);
+    const bool waited = !lock.owns_lock();
+    if (waited && !wait_at_most(rescue_limit, [&] { return lock.try_lock(); })) return false;
+    // Two threads may have run out of memory at the same time: what the first has got back is there for both.
+    return entry.device && (entry.device->rescue_memory() || (waited && entry.device->rescued()));
   });
 }
 
@@ -158,7 +162,7 @@ extern "C" __attribute__((visibility("default"))) int weft_core_start(const weft
   try {
     return weft::start(*shim, *core);
   } catch (...) {
-    weft::log(weft::LogLevel::error, "the core cannot start; Weft is off in this process");
+    weft::log_parts(weft::LogLevel::error, {"the core cannot start; Weft is off in this process"});
     return 4;
   }
 }

@@ -18,7 +18,6 @@ using std::chrono::seconds;
 
 constexpr std::uint32_t marker_words = 65536;
 constexpr Duration trial_limit = seconds(30);
-constexpr Duration rescue_limit = milliseconds(20);
 constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
 constexpr Duration context_limit = milliseconds(100);
@@ -59,13 +58,33 @@ void Device::open(const CommunicatorInfo& first) {
   choose_context();
   const CurrentContext current(core_.driver, context_);
   if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal_) + " cannot be used");
-  prepare_words();
-  prepare_fill();
-  open_trace();
-  start_dispatcher();
-  say_hello();
-  communicator_opened(first);
-  if (fill_) record_memory("reserved");
+  try {
+    prepare_words();
+    prepare_fill();
+    open_trace();
+    start_dispatcher();
+    say_hello();
+    communicator_opened(first);
+    if (fill_) record_memory("reserved");
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+// Setting up broke off. A thread that does not end keeps what it works with.
+void Device::give_up() noexcept {
+  core_.shim.set_marker_words(ordinal_, {});
+  const bool stopped = !dispatcher_ || dispatcher_->stop(close_limit);
+  if (stopped) {
+    dispatcher_.reset();
+    trace_.reset();
+    filler_.reset();
+    fill_.reset();
+    return;
+  }
+  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), filler_.release(),
+                                               fill_.release()};
 }
 
 // The context the main job uses: the current one if it is of this device, else the device's primary one.
@@ -89,15 +108,13 @@ void Device::choose_context() {
   check(driver, driver.cuDevicePrimaryCtxRelease_v2(device), "cuDevicePrimaryCtxRelease");
 }
 
-// The rank in the whole job. The first communicator usually spans it; a smaller one does not know better than the
-// variables of the launcher.
 void Device::choose_rank(const CommunicatorInfo& first) {
-  rank_ = first.rank;
-  ranks_ = first.ranks;
-  const int rank = integer_variable("RANK"), ranks = integer_variable("WORLD_SIZE");
-  if (rank < 0 || ranks <= first.ranks || rank >= ranks) return;
-  rank_ = rank;
-  ranks_ = ranks;
+  const Place place = place_in_job(core_.variables, {first.rank, first.ranks});
+  rank_ = place.rank;
+  ranks_ = place.ranks;
+  // A process with one device, as most are, has it in no name. Whichever device comes first counts as the one.
+  int none = -1;
+  is_further_device_ = !core_.first_device.compare_exchange_strong(none, ordinal_) && none != ordinal_;
 }
 
 void Device::prepare_words() {
@@ -129,6 +146,7 @@ void Device::prepare_fill() {
     const std::string fault = try_fill_job(core_.fill_probe, settings, trial_limit);
     if (!fault.empty()) throw SetUpError(fault);
     fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+    take_up_progress();
     done_word_ = pinned(core_.driver, sizeof(std::uint32_t));
     const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_), device_address(core_.driver, done_word_)};
     filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
@@ -145,11 +163,42 @@ void Device::prepare_fill() {
                    " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
 }
 
+void Device::take_up_progress() {
+  if (core_.options.checkpoint.empty()) return;
+  OutputNames names = output_names(core_.options, core_.variables);
+  names.rank = rank_;
+  const std::optional<int> device = is_further_device_ ? std::optional(ordinal_) : std::nullopt;
+  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), rank_, device);
+  if (const auto progress = read_progress(path, fill_->job().name())) fill_->job().restore(*progress);
+  if (fill_->job().keeps_progress())
+    progress_path_ = path;  // from here on it may be replaced
+  else
+    warn_of_set_up("fill job " + fill_->job().name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
+}
+
+// Asks the job, once, when nothing of it is in flight and its memory is still there.
+void Device::save_progress() noexcept {
+  if (progress_path_.empty() || progress_) return;
+  try {
+    progress_ = fill_->job().save();
+  } catch (const std::exception& error) {
+    log_parts(LogLevel::warn, {"the progress of the fill job is lost: ", error.what()});
+  }
+}
+
+void Device::keep_progress() {
+  save_progress();
+  if (!progress_) return;
+  const std::string fault = write_progress(progress_path_, fill_->job().name(), *progress_, close_limit);
+  if (!fault.empty()) log(LogLevel::warn, label() + ": " + fault);
+}
+
 void Device::open_trace() {
   fill_name_ = fill_ ? fill_->job().name() : "";
   header_.rank = rank_;
   header_.ranks = ranks_;
   header_.device = ordinal_;
+  header_.device_in_name = is_further_device_;
   header_.mode = fill_ ? "fill" : "observe";
   header_.fill_job = fill_name_.c_str();
   header_.nccl_version = core_.shim.nccl_version;
@@ -159,6 +208,8 @@ void Device::open_trace() {
   OutputNames names = output_names(core_.options, core_.variables);
   names.rank = rank_;
   directory_ = expand_output(core_.options.output, names);
+  names.of_all_ranks = true;
+  directories_ = expand_output(core_.options.output, names);
   std::string error;
   trace_ = TraceWriter::open(
       directory_, header_, [](const std::string& text) { log(LogLevel::warn, text); }, error);
@@ -167,7 +218,8 @@ void Device::open_trace() {
 
 void Device::say_hello() const {
   if (rank_ != 0) return;
-  for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
+  if (!core_.options.warned)
+    for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
   if (core_.options.summary) print(start_line(header_, directory_));
 }
 
@@ -217,11 +269,15 @@ void Device::finish() {
   const bool quiet = dispatcher_->pause(close_limit) &&
                      wait_at_most(last_groups_limit, [&] { return dispatcher_->groups_pending() == 0; });
   const bool stopped = dispatcher_->stop(close_limit);
-  if (stopped && quiet && fill_ && current.pushed()) release_fill();
+  if (stopped && quiet && fill_ && current.pushed())
+    release_fill();
+  else if (!progress_path_.empty())
+    log(LogLevel::warn, label() + ": the progress of the fill job is lost: its work does not end");
   close_trace(stopped);
 }
 
 void Device::release_fill() {
+  keep_progress();
   fill_->release();
   core_.driver.cuMemFreeHost(done_word_);
   record_memory("released");
@@ -235,23 +291,30 @@ void Device::close_trace(bool stopped) {
   const TraceSummary summary = dispatcher_->summary();
   if (trace_) trace_->finish(summary);
   if (rank_ != 0 || !core_.options.summary) return;
-  for (const std::string& line : end_lines(header_, summary, directory_)) print(line);
+  for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
 }
 
 bool Device::rescue_memory() {
-  if (!fill_ || fill_->reservation().reserved() == 0) return false;
+  if (!fill_ || rescued()) return false;
+  const TimePoint deadline = now() + rescue_limit;
   if (!dispatcher_->pause(rescue_limit)) return false;
-  if (dispatcher_->groups_pending() != 0) {
+  // Freeing waits for the device: next to a receive that spins for ever it would hang where the main job gets an error.
+  if (!wait_at_most(deadline - now(), [&] { return dispatcher_->groups_pending() == 0; })) {
     dispatcher_->resume();
     return false;
   }
   dispatcher_->stop_filling("the main job needed the memory of the reservation");
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
-  if (current.pushed()) fill_->reservation().release();
+  save_progress();
+  if (current.pushed()) fill_->reservation().release_device();
   record_memory("rescued");
   dispatcher_->resume();
   return current.pushed();
+}
+
+bool Device::rescued() const {
+  return fill_ && fill_->reservation().reserved() == 0;
 }
 
 void Device::context_closing() {

@@ -7,6 +7,8 @@
 
 #include <cuda.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +27,10 @@
 
 namespace weft {
 
+// How long a failed allocation of the main job may wait for the memory of the reservation: far longer than a bubble,
+// and short for a job that is about to get an out-of-memory error.
+inline constexpr Duration rescue_limit = std::chrono::seconds(1);
+
 // What all devices of the process share. Made once, never destroyed.
 struct CoreContext {
   CoreContext(const ShimServices& services, const Options& parsed)
@@ -37,6 +43,7 @@ struct CoreContext {
   Variables variables;                       // the environment as it was at the start
   std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
   std::string fill_probe;                    // path of weft-fill-probe
+  std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
   std::map<int, MarkerWords> words;  // per device; kept for the life of its context, as hooks may still enqueue markers
 };
@@ -53,7 +60,11 @@ class Device {
   void communicator_opened(const CommunicatorInfo& communicator);
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
+  // Gives the device memory of the fill job back. Waits until nothing of ours and no group is in flight any more, at
+  // most rescue_limit: a group that needs this very thread to go on never ends while it waits. False: nothing was given
+  // back.
   bool rescue_memory();
+  bool rescued() const;  // the memory was given back at some time
   void context_closing();
 
  private:
@@ -63,10 +74,14 @@ class Device {
   void prepare_fill();
   void open_trace();
   void start_dispatcher();
+  void give_up() noexcept;
   void finish();
   void close_trace(bool stopped);
   void record_memory(const char* event);
   void record_communicator(const CommunicatorInfo& communicator, bool opened);
+  void take_up_progress();
+  void save_progress() noexcept;
+  void keep_progress();
   void release_fill();
   void say_hello() const;
   void warn_of_set_up(const std::string& text) const;
@@ -78,11 +93,15 @@ class Device {
   std::int32_t rank_ = 0, ranks_ = 0;
   std::uint32_t multiprocessors_ = 0;
   std::string fill_name_;
-  std::string directory_;  // of the trace
+  bool is_further_device_ = false;  // another one of the process was there first
+  std::string directory_;           // of the trace
+  std::string directories_;         // of the traces of all ranks, a shell pattern where they differ
   TraceHeader header_{};
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
   std::string set_up_failure_;  // why there is no filling although it was asked for
   void* done_word_ = nullptr;
+  std::string progress_path_;         // "": none is kept
+  std::optional<Progress> progress_;  // of the fill job, since nothing of it runs any more
 
   std::unique_ptr<PreparedFill> fill_;
   std::unique_ptr<Filler> filler_;

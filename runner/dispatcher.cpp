@@ -54,8 +54,10 @@ void* Dispatcher::thread_main(void* self) {
     dispatcher.run();
   } catch (...) {
     // Only memory can run out here. The hooks go quiet and the main job goes on.
-    log(LogLevel::error, dispatcher.options_.label + ": the dispatcher failed, Weft is off in this process");
+    log_parts(LogLevel::error, {dispatcher.options_.label, ": the dispatcher failed, Weft is off in this process"});
     dispatcher.parts_.shim->turn_off("the dispatcher failed");
+    const Filler* const filler = dispatcher.parts_.filler;
+    dispatcher.drained_.store(filler == nullptr || filler->in_flight().slices == 0, std::memory_order_release);
   }
   dispatcher.ended_.store(true, std::memory_order_release);
   return nullptr;
@@ -177,7 +179,7 @@ void Dispatcher::end_filling(const std::string& reason, bool silently) {
   filling_ = false;
   accounts_.filling_stopped(reason);
   push(anomaly(now(), reason, true));
-  if (!silently) log(LogLevel::warn, options_.label + ": filling is off for the rest of this run: " + reason);
+  if (!silently) log_parts(LogLevel::warn, {options_.label, ": filling is off for the rest of this run: ", reason});
 }
 
 void Dispatcher::note_set_up_failure(const std::string& text) {

@@ -14,6 +14,8 @@
 namespace weft {
 namespace {
 
+constexpr std::uint64_t most_progress = std::uint64_t{1} << 30;
+
 std::string absolute(const std::string& path) {
   char resolved[PATH_MAX];
   return ::realpath(path.c_str(), resolved) == nullptr ? std::string() : std::string(resolved);
@@ -116,6 +118,31 @@ bool FillJob::end_unit(std::uint64_t unit, std::int8_t& correct) noexcept {
   if (guarded([&] { return functions_->end_unit(job_, unit, &verdict); }) != 0) return false;
   correct = verdict < 0 ? std::int8_t{-1} : verdict == 0 ? std::int8_t{0} : std::int8_t{1};
   return true;
+}
+
+std::optional<Progress> FillJob::save() {
+  if (functions_->save == nullptr) return std::nullopt;
+  Progress progress;
+  std::uint64_t needed = 0;
+  const auto ask = [&] {
+    needed = functions_->save(job_, progress.empty() ? nullptr : progress.data(), progress.size());
+    return 0;
+  };
+  if (guarded(ask) != 0) throw SetUpError(label_ + ": save failed: " + failure());
+  if (needed == 0) return std::nullopt;
+  if (needed > most_progress)
+    throw SetUpError(label_ + ": its progress of " + std::to_string(needed) + " bytes is more than 1 GiB");
+  const std::uint64_t first = needed;
+  progress.resize(first);
+  if (guarded(ask) != 0 || needed > first) throw SetUpError(label_ + ": save failed: " + failure());
+  progress.resize(needed);
+  return progress;
+}
+
+void FillJob::restore(const Progress& progress) {
+  if (functions_->restore == nullptr) throw SetUpError(label_ + " cannot take up progress (it has no restore)");
+  const int result = guarded([&] { return functions_->restore(job_, progress.data(), progress.size()); });
+  if (result != 0) throw SetUpError(label_ + ": restore failed: " + failure());
 }
 
 std::string FillJob::failure() const {

@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "runner/checkpoint.h"
 #include "runner/driver.h"
 #include "runner/reservation.h"
 #include "weft/fill.h"
@@ -43,6 +45,12 @@ class FillJob {
   bool begin_unit(std::uint64_t unit) noexcept;
   bool end_unit(std::uint64_t unit, std::int8_t& correct) noexcept;
   std::string failure() const;
+
+  bool keeps_progress() const { return functions_->save != nullptr; }
+  // Progress as bytes, while nothing of the job is in flight. Nothing: the job keeps none, or has none worth keeping.
+  // Throws SetUpError when it fails.
+  std::optional<Progress> save();
+  void restore(const Progress& progress);  // throws SetUpError
 
  private:
   FillJob(Reservation& reservation, const FillLimits& limits);

@@ -86,6 +86,19 @@ void log(LogLevel level, std::string_view text) noexcept {
   }
 }
 
+void log_parts(LogLevel level, std::initializer_list<std::string_view> parts) noexcept {
+  try {
+    if (!logger().should_log(level_of(level))) return;
+  } catch (...) {
+    // There is not even room for the logger: then the line is said whatever the level is.
+  }
+  char line[500] = "weft: ";
+  std::size_t length = std::string_view(line).size();
+  for (const std::string_view part : parts) length += part.copy(line + length, sizeof line - 1 - length);
+  line[length++] = '\n';
+  write_to_stderr(line, length);
+}
+
 void print(std::string_view line) noexcept {
   try {
     const std::string text = "weft: " + one_line(line) + "\n";

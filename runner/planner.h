@@ -12,9 +12,9 @@
 namespace weft {
 
 struct PlannerOptions {
-  Duration slice_cap{300'000};   // WEFT_SLICE: a longer slice runs only where the forecast has room for it
-  Duration guard{300'000};       // WEFT_GUARD: kept free before the forecast end
-  Duration floor{1'000'000};     // WEFT_FLOOR: bubbles with a shorter forecast are left alone
+  Duration slice_cap{300'000};  // WEFT_SLICE: a longer slice runs only where the forecast has room for it
+  Duration guard{300'000};      // WEFT_GUARD: kept free before the forecast end
+  Duration floor{1'000'000};    // WEFT_FLOOR: bubbles with a shorter forecast are left alone
   std::uint32_t most_in_flight = 2;
 };
 
@@ -29,11 +29,11 @@ struct Decision {
   std::optional<TimePoint> again;  // ask again at this time even if nothing happens; nothing: when a bubble opens
 };
 
-// Launches only in a bubble whose forecast's low quantile is at least `floor`, and only what ends `guard` before the taken
-// end: the median, but at most half the guard above the low quantile. Nothing is launched past the forecast, even when the
-// bubble goes on: what it would still last is not known. Ask once per slice; after a launch ask again at once.
+// Launches only in a bubble whose forecast's low quantile is at least `floor`, and only what ends `guard` before the
+// taken end: the median, but at most half the guard above the low quantile. Nothing is launched past the forecast, even
+// when the bubble goes on: what it would still last is not known. Ask once per slice; after a launch ask again at once.
 // `bubble`: the open bubble or nothing. `slice`: length of the next slice on the idle GPU.
-Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
-              Duration slice);
+Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble,
+              const InFlight& in_flight, Duration slice);
 
 }  // namespace weft

@@ -70,10 +70,14 @@ void Reservation::restore() {
   }
 }
 
-void Reservation::release() noexcept {
+void Reservation::release_device() noexcept {
   if (base_ != 0) driver_.cuMemFree_v2(base_);
-  for (const HostBlock& block : host_) driver_.cuMemFreeHost(block.address);
   base_ = 0;
+}
+
+void Reservation::release() noexcept {
+  release_device();
+  for (const HostBlock& block : host_) driver_.cuMemFreeHost(block.address);
   host_.clear();
 }
 

@@ -49,7 +49,9 @@ class Reservation {
   void save();
   void restore();
 
-  void release() noexcept;  // gives the memory back, once; nothing uses it any more
+  // The device's part only: the job may still look at its pinned memory until it is destroyed.
+  void release_device() noexcept;
+  void release() noexcept;  // gives all memory back, once; nothing uses it any more
 
  private:
   struct HostBlock {

@@ -58,8 +58,12 @@ typedef struct weft_fill_functions {
   /* After the last slice of it has finished: look at the results. *correct: 1 checked and right, 0 checked and wrong,
    * -1 not checked. A wrong result is counted and reported; it does not stop the job. */
   int (*end_unit)(weft_fill_job* job, uint64_t unit, int* correct);
-  /* Progress as bytes, for a later run. save: returns the size needed and writes at most `capacity` bytes to `buffer`
-   * (NULL: only the size). restore: 0 when taken. Both may be NULL: the job then starts from its beginning. */
+  /* Progress as bytes, for a later run; used when WEFT_CHECKPOINT names a place for it. Both may be NULL: the job then
+   * starts from its beginning in each run. The numbers of units begin at 0 in each run in any case.
+   * save: returns the size needed and writes at most `capacity` bytes to `buffer` (NULL: only the size); 0: nothing to
+   * keep. Called at the end of the run, before destroy(), or when the reservation is about to be given back. Nothing of
+   * the job runs then; a unit that has begun and not ended never will: it does not count.
+   * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). */
   uint64_t (*save)(weft_fill_job* job, void* buffer, uint64_t capacity);
   int (*restore)(weft_fill_job* job, const void* buffer, uint64_t bytes);
   void (*destroy)(weft_fill_job* job);

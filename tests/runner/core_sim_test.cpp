@@ -2,10 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <thread>
 
+#include "runner/checkpoint.h"
 #include "tests/runner/simulated_job.h"
 
 namespace weft {
@@ -131,6 +136,56 @@ std::size_t free_memory(SimulatedJob& job) {
   return free;
 }
 
+std::atomic<int> host_blocks_freed{0};
+decltype(&::cuMemFreeHost) real_free_host = nullptr;
+CUresult counting_free_host(void* address) {
+  ++host_blocks_freed;
+  return real_free_host(address);
+}
+
+TEST(CoreOnSimulator, ARescueLeavesTheJobItsPinnedMemoryUntilItIsDestroyed) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  real_free_host = job.function<decltype(&::cuMemFreeHost)>("cuMemFreeHost");
+  SimulatedJob::replaced["cuMemFreeHost"] = reinterpret_cast<void*>(&counting_free_host);
+  job.open();
+  train(job, 6);
+  EXPECT_TRUE(job.core.rescue_memory(0));
+  EXPECT_EQ(host_blocks_freed, 0);
+  job.close();
+  EXPECT_GE(host_blocks_freed, 2);  // input and output of the job
+}
+
+TEST(CoreOnSimulator, ARescueWaitsForAGroupThatIsAboutToEnd) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  job.begin_group();
+  std::thread peer([&] {
+    std::this_thread::sleep_for(100ms);
+    job.end_group();
+  });
+  EXPECT_TRUE(job.core.rescue_memory(0));
+  peer.join();
+  EXPECT_EQ(free_memory(job), before);
+  job.close();
+}
+
+TEST(CoreOnSimulator, TwoThreadsThatRunOutOfMemoryAtTheSameTimeBothTryAgain) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  job.open();
+  job.begin_group();  // so that the first one is still at it when the second one comes
+  std::array<bool, 2> rescued{};
+  std::array<std::thread, 2> threads;
+  for (std::size_t index = 0; index < threads.size(); ++index)
+    threads[index] = std::thread([&, index] { rescued[index] = job.core.rescue_memory(0); });
+  std::this_thread::sleep_for(100ms);
+  job.end_group();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(rescued[0]);
+  EXPECT_TRUE(rescued[1]);
+  job.close();
+}
+
 TEST(CoreOnSimulator, GivesItsMemoryBackWhenItIsNeeded) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
   const std::size_t before = free_memory(job);
@@ -152,6 +207,51 @@ TEST(CoreOnSimulator, GivesItsMemoryBackWhenItIsNeeded) {
   EXPECT_EQ(count_of(job.trace(), "memory"), 3U);
 }
 
+// What the copy job's progress says: units done in all runs.
+std::uint64_t units_kept(const std::string& directory) {
+  const auto progress = read_progress(progress_path(directory, 0, std::nullopt), "copy");
+  std::uint64_t units = 0;
+  EXPECT_TRUE(progress && progress->size() == sizeof units);
+  if (progress) std::memcpy(&units, progress->data(), sizeof units);
+  return units;
+}
+
+std::uint64_t units_done(const SimulatedJob& job) {
+  std::uint64_t units = 0;
+  for (const auto& record : job.trace())
+    if (record.value("type", "") == "summary") units += record.value("fill_units", 0U);
+  return units;
+}
+
+TEST(CoreOnSimulator, ProgressGoesFromOneRunToTheNext) {
+  const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096")}, {"WEFT_CHECKPOINT", directory}, {"WEFT_LOG", "error"}});
+  job.open();
+  train(job);
+  job.close();
+  const std::uint64_t first = units_kept(directory);
+  EXPECT_GT(first, 0U);
+  EXPECT_EQ(first, units_done(job));
+  job.core.communicator_opened({2, 0, 0, 2});
+  EXPECT_TRUE(job.core.rescue_memory(0)) << "progress is kept although the memory is gone";
+  job.core.communicator_closing(2);
+  EXPECT_EQ(units_kept(directory), first);
+  EXPECT_EQ(units_done(job), first);
+  std::filesystem::remove_all(directory);
+}
+
+TEST(CoreOnSimulator, ProgressOfAnotherJobIsNotTouched) {
+  const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
+  const std::string path = progress_path(directory, 0, std::nullopt);
+  ASSERT_EQ(write_progress(path, "another", Progress(3), 10s), "");
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096")}, {"WEFT_CHECKPOINT", directory}});
+  const std::string said = job.open();
+  EXPECT_NE(said.find("not that of fill job copy; observing only\n"), std::string::npos) << said;
+  job.close();
+  EXPECT_EQ(read_progress(path, "another"), Progress(3));
+  std::filesystem::remove_all(directory);
+}
+
 TEST(CoreOnSimulator, MemoryIsGivenBackAtTheEnd) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}});
   const std::size_t before = free_memory(job);
@@ -169,6 +269,22 @@ TEST(CoreOnSimulator, ACommunicatorMayComeBack) {
   train(job, 6);
   job.core.communicator_closing(2);
   EXPECT_EQ(count_of(job.trace(), "summary"), 2U);
+}
+
+TEST(CoreOnSimulator, TwoDevicesOfAProcessHaveATraceEach) {
+  SimulatedJob job(Variables{{"WEFT", "observe"}, {"SIMGPU_DEVICES", "2"}});
+  CUcontext second = nullptr;
+  ASSERT_EQ(job.function<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&second, 1), CUDA_SUCCESS);
+  job.open();
+  job.core.communicator_opened({2, 1, 0, 2});
+  job.core.communicator_closing(2);
+  job.close();
+  for (const auto& [name, device] : {std::pair{"", 0}, {".device1", 1}}) {
+    const auto trace = job.trace(name);
+    EXPECT_EQ(count_of(trace, "header"), 1U) << device;
+    EXPECT_EQ(record_of(trace, "header").value("device", -1), device);
+    EXPECT_EQ(count_of(trace, "summary"), 1U) << device;
+  }
 }
 
 TEST(CoreOnSimulator, NoCallAfterTheContextHasGone) {

@@ -198,8 +198,8 @@ void SimulatedJob::wait_for_gpu() {
   EXPECT_EQ(query(compute_), CUDA_SUCCESS);
 }
 
-std::vector<nlohmann::json> SimulatedJob::trace() const {
-  return lines_of(folder_ + "/trace/rank0." + std::to_string(::getpid()) + ".jsonl");
+std::vector<nlohmann::json> SimulatedJob::trace(const std::string& device) const {
+  return lines_of(folder_ + "/trace/rank0." + std::to_string(::getpid()) + device + ".jsonl");
 }
 
 std::vector<nlohmann::json> SimulatedJob::log(const std::string& thread) const {

@@ -46,7 +46,8 @@ class SimulatedJob {
   static std::map<std::string, void*> replaced;
   bool turned_off = false;
 
-  std::vector<nlohmann::json> trace() const;                         // all records of the one trace file
+  // All records of rank 0's file; `device`: what stands before the end of its name.
+  std::vector<nlohmann::json> trace(const std::string& device = "") const;
   std::vector<nlohmann::json> log(const std::string& thread) const;  // the simulator's, of threads that start so
 
  private:
