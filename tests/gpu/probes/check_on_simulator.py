@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Runs one probe on the simulated GPU and checks the shape of its line and the answers that sim/README.md promises.
+
+Called by CTest: check_on_simulator.py <scripts/on-simulated-gpu> <build folder> <probe>. Never a time: the machine is noisy.
+"""
+import json
+import numbers
+import os
+import subprocess
+import sys
+
+EXPECTED = {
+    # "An event wait ... and a kernel none of whose blocks has found room hold the head" of the only queue.
+    "fill_next_to_blocked_stream": {
+        f"queues_{queues}_main_{priority}_blocked_on_{block}_ran": queues != 1
+        for queues in (1, 8, 32) for priority in ("equal", "above") for block in ("event", "receive")},
+    # "Kernels of higher priority first, without pre-emption"; whatever gave them the priority.
+    "default_stream_priority": {
+        "start_stream_equal": lambda share: share > 0.9,
+        "start_default": lambda share: share > 0.9,
+        "start_stream_above": lambda share: share < 0.5,
+        "start_launch_above": lambda share: share < 0.5,
+        "start_stream_set_above": lambda share: share < 0.5,
+        "start_default_launch_above": lambda share: share < 0.5,
+        "start_default_set_above": lambda share: share < 0.5,
+        "set_on_default": "CUDA_SUCCESS"},
+    # "A cluster may spread over the whole device": as many free multiprocessors as blocks are enough.
+    "start_delay_against_fill": {
+        "registers_of_kernel": 96, "cluster": 4,
+        "blocks_4_free": [0, 2, 4, 6, 8, 12, 16, 20, 24, 32],
+        "blocks_4_delayed_share": [1, 1] + [0] * 8, "blocks_4_enough_free": 4,
+        "blocks_16_delayed_share": [1] * 6 + [0] * 4, "blocks_16_enough_free": 16},
+    "synchronise_semantics": {
+        f"{call}_waits_for_later": False for call in ("context", "stream", "default_stream", "event")},
+    # "The strict adversary", and "a stalled call stalls its own thread only".
+    "memory_calls_next_to_spin": {
+        "stalls": lambda calls: {"cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuStreamCreate", "cuMemCreate", "cuMemRelease",
+                                 "cuMemUnmap", "cuMemSetAccess", "cuMemAllocAsync (pool grows)",
+                                 "first launch of a kernel"} <= set(calls),
+        "does_not": lambda calls: {"cuMemAllocAsync (from the pool)", "cuMemMap", "launch of a warm kernel", "cuEventRecord",
+                                   "cuEventQuery", "cuStreamWriteValue32", "cuGraphLaunch"} <= set(calls),
+        "stalls_other_threads": [], "refused": []},
+    "pointer_identity": {
+        "same": lambda count: count > 40, "not_exported": [], "exported_but_never_given": [], "given_but_not_exported": []},
+    "writes_in_graphs": {
+        f"{kind}_works": True for kind in ("write", "write_without_barrier", "batch", "external_event")},
+    "calls_during_synchronise": {
+        f"{company}_held_until_the_kernel_ended": False
+        for company in ("alone", "in_context_synchronise", "in_stream_synchronise", "launching")},
+    # Markers cost nothing on a simulated stream: what remains is the gap between dependent kernels.
+    "stream_write_cost": {
+        f"gap_{marker}_us": lambda gap: gap > 0
+        for marker in ("none", "write", "write_without_barrier", "write_to_device", "two_writes", "event", "timed_event")},
+}
+# Questions that the simulated GPU cannot answer, and what the probe must say about it.
+SKIPPED = {}
+
+
+def problems_of_shape(line, probe):
+    if set(line) != {"probe", "device", "simulated", "fact", "values"} or line["probe"] != probe:
+        return [f"not the line of {probe}: {sorted(line)}"]
+    problems = []
+    if line["simulated"] is not True or "imulated" not in line["device"]:
+        problems.append("it does not say that the device is simulated")
+    if not line["fact"] or "stalls in" in line["fact"] or "\n" in line["fact"]:
+        problems.append(f"not a fact: {line['fact']}")
+    for key, value in line["values"].items():
+        flat = value if isinstance(value, list) else [value]
+        if not all(each is None or isinstance(each, (str, bool, numbers.Number)) for each in flat):
+            problems.append(f"{key} is not flat: {value}")
+    return problems
+
+
+def problems_of_answers(values, expected):
+    problems = []
+    for key, wanted in expected.items():
+        if key not in values:
+            problems.append(f"{key} is missing")
+        elif not (wanted(values[key]) if callable(wanted) else values[key] == wanted):
+            problems.append(f"{key} is {values[key]}" + ("" if callable(wanted) else f", expected {wanted}"))
+    return problems
+
+
+def main():
+    on_simulated_gpu, build, program = sys.argv[1:]
+    probe = os.path.basename(program)
+    run = subprocess.run([on_simulated_gpu, "--build", build, program, "--quick"], capture_output=True, text=True, timeout=40,
+                         check=False)
+    lines = run.stdout.splitlines()
+    if len(lines) != 1:
+        sys.exit(f"one line is expected: {run}")
+    line = json.loads(lines[0])
+    if run.returncode == 77:
+        print(lines[0])
+        sys.exit(0 if SKIPPED.get(probe, "\n") in line["skipped"] else "it must be answered here")
+    if run.returncode != 0 or probe in SKIPPED:
+        sys.exit(f"code {run.returncode}: {run}")
+    problems = problems_of_shape(line, probe) or problems_of_answers(line["values"], EXPECTED[probe])
+    print(line["fact"])
+    sys.exit("\n".join(problems) if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+// A probe starts itself again where the answer depends on the environment, or needs several processes.
+//
+// Called on the probe's main thread, before the GPU is used there or after; a child is a fresh process (exec), dies
+// with its parent, and is killed when the probe ends. Nothing of the parent's GPU state reaches it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace probe {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+class Child {
+ public:
+  // This program with --part and these arguments.
+  Child(const std::vector<std::string>& part, const Environment& environment);
+  // Another program, found on PATH; what it writes to stderr comes with its output.
+  Child(const std::vector<std::string>& command, const Environment& environment, bool with_stderr);
+
+  struct Result {
+    int code;  // of exit; -1: a signal ended it, or the time was over
+    std::string output;
+  };
+  // What it wrote to stdout. Killed after so many seconds.
+  Result wait(double seconds);
+
+ private:
+  void start(std::vector<std::string> command, const Environment& environment, bool with_stderr);
+
+  int process_ = -1;
+  int output_ = -1;
+};
+
+// Starts one part and waits for it; its numbers, separated by blanks. Throws Skipped and std::runtime_error as it did.
+std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,
+                                    double seconds = 8);
+std::string join(const std::vector<double>& numbers);
+
+// Kills those that still run. Any thread.
+void end_children();
+
+}  // namespace probe

@@ -1,0 +1,33 @@
+// What the probes' kernels (kernels.cu, and sim_kernels.cpp on the simulated GPU) share with the probes: words in
+// pinned memory that the device writes, and counters in device memory that must be zero before a launch and are so
+// after it.
+//
+// All times are nanoseconds of the device's clock (%globaltimer); the simulated GPU uses CLOCK_MONOTONIC.
+#pragma once
+
+#include <cstdint>
+
+namespace probe {
+
+// Written by a spinning kernel. `started`: all of its blocks were resident.
+struct SpinWords {
+  uint64_t started;
+  uint64_t ended;
+  uint32_t seen;       // it has seen its release word
+  uint32_t timed_out;  // it ended by itself
+};
+
+// Written by a kernel that is busy for a given time: when its first block began and its last one ended.
+struct BusyWords {
+  uint64_t started;
+  uint64_t ended;
+  uint32_t done;
+};
+
+// In device memory, for the kernels alone.
+struct Counters {
+  uint32_t arrived;
+  uint32_t left;
+};
+
+}  // namespace probe

@@ -1,0 +1,103 @@
+// Does a synchronise wait for work that was submitted after it was entered? Where it does, fill that is launched during
+// the main job's wait makes that wait longer.
+//
+// Run by scripts/gpu-proof. A second thread is in the call while the main thread submits more and ends what the call
+// has to wait for.
+#include <atomic>
+#include <thread>
+
+#include "gpu.h"
+#include "report.h"
+#include "work.h"
+
+namespace probe {
+namespace {
+
+constexpr double kLaterWork = 300'000;  // microseconds
+constexpr double kSettle = 60;          // milliseconds until a thread is surely inside its call
+
+struct Case {
+  const char* key;
+  const char* text;
+  CUstream waited;  // the stream that holds what the call waits for
+  CUstream later;   // the stream of the later work
+  std::function<CUresult()> call;
+};
+
+struct Outcome {
+  bool waited;
+  double returned_after;  // milliseconds after the release
+};
+
+class Experiment {
+ public:
+  Outcome measure(const Case& which) {
+    spin_.launch(which.waited);
+    if (event_recorded_on(which.waited) != CUDA_SUCCESS) throw std::runtime_error("the event cannot be recorded");
+    spin_.wait_until_resident();
+    std::atomic<bool> entering{false};
+    std::atomic<bool> waited{false};
+    std::atomic<int64_t> returned{0};
+    std::thread thread([&] {
+      use_gpu();
+      entering = true;
+      const CUresult result = which.call();
+      returned = now();
+      waited = result == CUDA_SUCCESS && is_done(later_done_);
+    });
+    wait_for([&] { return entering.load(); }, 1000);
+    sleep_milliseconds(kSettle);
+    later_.launch(which.later, kLaterWork);
+    check(driver().cuEventRecord(later_done_, which.later));
+    sleep_milliseconds(kSettle);
+    if (returned != 0) throw std::runtime_error(std::string(which.key) + " returned before its work was done");
+    const int64_t released = now();
+    spin_.release();
+    thread.join();
+    check(driver().cuCtxSynchronize());
+    return {waited, static_cast<double>(returned - released) / 1e6};
+  }
+
+  CUevent event() const { return event_; }
+
+ private:
+  CUresult event_recorded_on(CUstream stream) { return driver().cuEventRecord(event_, stream); }
+
+  Spin spin_;
+  Busy later_;
+  CUevent event_ = make_event(), later_done_ = make_event();
+};
+
+std::string measure(const Options&, Report& report) {
+  use_gpu();
+  Experiment experiment;
+  const CUstream a = make_stream(), b = make_stream(), blocking = make_stream({}, CU_STREAM_DEFAULT);
+  const Case cases[] = {
+      {"context", "the context's", a, b, [] { return driver().cuCtxSynchronize(); }},
+      {"stream", "a stream's (later work on it)", a, a, [=] { return driver().cuStreamSynchronize(a); }},
+      {"default_stream", "the default stream's (later work on a blocking stream)", CU_STREAM_LEGACY, blocking,
+       [] { return driver().cuStreamSynchronize(CU_STREAM_LEGACY); }},
+      {"event", "an event's (later work on its stream)", a, a,
+       [&] { return driver().cuEventSynchronize(experiment.event()); }},
+  };
+  std::string waits, does_not;
+  for (const Case& each : cases) {
+    ask_at_risk(each.key);
+    const Outcome outcome = experiment.measure(each);
+    report.add(std::string(each.key) + "_waits_for_later", outcome.waited);
+    report.add(std::string(each.key) + "_returned_after_ms", outcome.returned_after);
+    std::string& list = outcome.waited ? waits : does_not;
+    list += (list.empty() ? "" : ", ") + std::string(each.text);
+  }
+  ask_at_risk(nullptr);
+  report.add("later_work_ms", kLaterWork / 1e3);
+  return "A synchronise waits for work submitted after it was entered: " + (waits.empty() ? "none" : waits) +
+         "; does not: " + (does_not.empty() ? "none" : does_not);
+}
+
+}  // namespace
+}  // namespace probe
+
+int main(int argc, char** argv) {
+  return probe::run_probe(argc, argv, "synchronise_semantics", probe::measure);
+}
