@@ -102,7 +102,7 @@ struct Arguments {
 };
 
 Json compare(const Arguments& arguments) {
-  const weft::RunSummary run = weft::summarize_directory(arguments.trace);
+  const weft::RunSummary run = weft::summarize_directories({arguments.trace});
   const std::vector<weft::TraceFile> traces = read_traces(arguments.trace);
   Json ranks = Json::array();
   bool identical = true;
