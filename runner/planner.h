@@ -1,7 +1,7 @@
 // The planner: may a slice be launched now, and when must the dispatcher look again? Pure, like the detector.
 //
 // Called by the dispatcher thread after each step of the detector. It knows times and lengths, no CUDA and no clock.
-// Promises 4 of the design: at most one slice runs and one waits, and filling stops before the forecast end.
+// Promise 4 of the design: at most one slice runs and one waits, and filling stops before the forecast end.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,11 @@ struct Decision {
 };
 
 // Launches only in a bubble whose forecast's low quantile is at least `floor`, and only what ends `guard` before the
-// taken end: the median, but at most half the guard above the low quantile. Nothing is launched past the forecast, even
-// when the bubble goes on: what it would still last is not known. Ask once per slice; after a launch ask again at once.
-// `bubble`: the open bubble or nothing. `slice`: length of the next slice on the idle GPU.
+// taken end: the median, but at most half the guard above the low quantile. What has to wait behind another slice ends
+// `guard` before the low quantile: it runs in any case, so a bubble shorter than nine of ten before it costs the main
+// job the rest of one slice and that one, any other at most the rest of one. Nothing is launched past the forecast,
+// even when the bubble goes on: what it would still last is not known. Ask once per slice; after a launch ask again at
+// once. `bubble`: the open bubble or nothing. `slice`: length of the next slice on the idle GPU.
 Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble,
               const InFlight& in_flight, Duration slice);
 

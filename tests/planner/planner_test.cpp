@@ -77,6 +77,28 @@ TEST(Planner, AtMostTwoInFlightAndThenAsksAgain) {
   EXPECT_FALSE(plan(options, kOpened + microseconds(99900), bubble, two, microseconds(200)).again.has_value());
 }
 
+// The first may use half of the guard above the low quantile, one that waits behind it may not: it runs in any case.
+TEST(Planner, TheSecondOneNeedsTheLowQuantileToCoverIt) {
+  const PlannerOptions options;
+  const Bubble bubble = bubble_of(microseconds(2000), microseconds(2100), microseconds(2200));
+  const TimePoint now = kOpened + microseconds(1500);
+  EXPECT_TRUE(plan(options, now, bubble, {}, microseconds(300)).launch);
+  EXPECT_TRUE(plan(options, kOpened, bubble, {1, kOpened + microseconds(1400)}, microseconds(300)).launch);
+  const Decision decision = plan(options, now, bubble, {1, kOpened + microseconds(1500)}, microseconds(300));
+  EXPECT_FALSE(decision.launch);
+  // It is looked at again when it would be the first.
+  EXPECT_EQ(decision.again, kOpened + microseconds(1500));
+}
+
+TEST(Planner, WithOneInFlightTheNextIsAskedForWhenItEnds) {
+  PlannerOptions options;
+  options.most_in_flight = 1;
+  const Decision decision =
+      plan(options, kOpened, bubble_of(microseconds(9000)), {1, kOpened + microseconds(250)}, microseconds(250));
+  EXPECT_FALSE(decision.launch);
+  EXPECT_EQ(decision.again, kOpened + microseconds(250));
+}
+
 TEST(Planner, ALongSliceNeedsRoomTwice) {
   const PlannerOptions options;
   EXPECT_FALSE(plan(options, kOpened, bubble_of(microseconds(1299)), {}, microseconds(500)).launch);
@@ -100,9 +122,10 @@ TEST(Planner, ASmallSpreadCostsNothingALargeOneIsNotRisked) {
 
 // Bubbles of one slot, one after the other; forecasts as the detector makes them, from the latest sixteen.
 struct Outcome {
-  double conversion = 0;  // of the bubbles that had a forecast
-  double collisions = 0;  // share of those in which fill work ran past the end
-  Duration worst{};       // longest time that it did
+  double conversion = 0;        // of the bubbles that had a forecast
+  double collisions = 0;        // share of those in which fill work ran past the end
+  Duration worst{};             // longest time that it did
+  Duration worst_of_covered{};  // likewise, of the bubbles that were as long as their low quantile
 };
 
 Outcome play(double mean, double spread, unsigned seed) {
@@ -132,6 +155,7 @@ Outcome play(double mean, double spread, unsigned seed) {
       }
       const Duration over = end - (kOpened + real);
       outcome.worst = std::max(outcome.worst, over);
+      if (real >= bubble.forecast->low) outcome.worst_of_covered = std::max(outcome.worst_of_covered, over);
       collided += over > Duration{} ? 1 : 0;
     }
     history.push_back(real);
@@ -155,6 +179,7 @@ TEST(Planner, UnsteadyBubblesCostAtMostTwoSlicesEach) {
   EXPECT_GT(outcome.conversion, 0.75);
   EXPECT_LT(outcome.collisions, 0.15);
   EXPECT_LE(outcome.worst, microseconds(500));
+  EXPECT_EQ(outcome.worst_of_covered, Duration{0}) << "a bubble that was not shorter than its low quantile";
 }
 
 }  // namespace
