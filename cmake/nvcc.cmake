@@ -73,10 +73,13 @@ function(_weft_finish_cuda_target target)
   if(NOT arg_ARCHITECTURES)
     set(arg_ARCHITECTURES 80 90)
   endif()
-  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} weft_warnings weft_cuda_headers ${WEFT_REAL_CUDART} Threads::Threads)
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} weft_warnings weft_self_contained weft_cuda_headers
+    ${WEFT_REAL_CUDART} Threads::Threads)
   target_compile_definitions(${target} PRIVATE ${arg_DEFINITIONS})
   # LD_LIBRARY_PATH, which is how a program gets onto the simulated GPU, wins over RUNPATH but not over RPATH.
   target_link_options(${target} PRIVATE -Wl,--enable-new-dtags)
+  # The CUDA runtime of a bundle (scripts/gpu-bundle), from bin, from a folder in bin, and from lib/weft.
+  set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH "$ORIGIN/../lib/cuda" "$ORIGIN/../../lib/cuda" "$ORIGIN/../cuda")
   foreach(source ${arg_SOURCES})
     if(source MATCHES "\\.cu$")
       _weft_compile_cuda(${target} ${source} "${arg_ARCHITECTURES}" "${arg_FLAGS}" object)
