@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Starts N ranks of a program on this machine: ranks.py N PROGRAM [ARGUMENT...]. Ranks that have to share a GPU find each other
+over sockets, as NCCL takes processes with different NCCL_HOSTID for different machines.
+
+Used by training_runs.py, also under `weft run`. Ends when all ranks have ended, with the first exit code that is not 0; the
+others are stopped then. A rank never outlives this process.
+"""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PR_SET_PDEATHSIG = 1
+# For ranks on one GPU: every transport that NCCL would refuse or that needs distinct GPUs is off.
+SHARED_GPU = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "NCCL_P2P_DISABLE": "1",
+              "NCCL_SHM_DISABLE": "1", "NCCL_MAX_CTAS": "2"}
+
+
+def environment_of(rank, ranks, shared, folder):
+    environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks),
+                       TRAINER_RENDEZVOUS=os.path.join(folder, "rendezvous"))
+    if shared:
+        environment.update(SHARED_GPU, NCCL_HOSTID=f"weft-rank-{rank}")
+    return environment
+
+
+def wait_for_all(processes):
+    """The first exit code that is not 0, as soon as there is one; else 0."""
+    waiting = list(processes)
+    while waiting:
+        for process in list(waiting):
+            code = process.poll()
+            if code is not None:
+                waiting.remove(process)
+                if code != 0:
+                    return code if code > 0 else 128 - code
+        time.sleep(0.01)
+    return 0
+
+
+def main():
+    ranks, command = int(sys.argv[1]), sys.argv[2:]
+    shared = os.environ.get("WEFT_PROOF_SHARED_GPU") == "1"
+    libc = ctypes.CDLL(None)
+    processes = []
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
+    with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
+        try:
+            for rank in range(ranks):
+                processes.append(subprocess.Popen(command, env=environment_of(rank, ranks, shared, folder),
+                                                  preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)))
+            return wait_for_all(processes)
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

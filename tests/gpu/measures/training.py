@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Slowdown, overhead with fill off, conversion, forecast error: the example trainer without Weft, observed and filled.
+
+Started by scripts/gpu-proof. The three kinds of run alternate, and a change is always that between neighbours: drifts of the
+machine's clock do not count. Prints one JSON object; see README.md for its values.
+"""
+import sys
+
+from numbers_of_runs import changes, interval
+from training_runs import Measuring, iterations_for
+
+MODES = ("none", "observe", "fill")
+
+
+def measured_schedule(measuring, schedule, iterations, repeats):
+    """Runs the three modes `repeats` times; returns the values of one schedule, None when nothing could be compared."""
+    rounds = []
+    while len(rounds) < repeats and (measuring.has_time(len(MODES)) or not rounds):
+        order = MODES if len(rounds) % 2 == 0 else tuple(reversed(MODES))
+        runs = {mode: measuring.run(f"{schedule}-{mode}", schedule, iterations, mode) for mode in order}
+        if None in runs.values():
+            return values_of(measuring, rounds)
+        rounds.append(runs)
+    return values_of(measuring, rounds)
+
+
+def values_of(measuring, rounds):
+    if not rounds:
+        return None
+    seconds = {mode: [runs[mode].mean_iteration() for runs in rounds] for mode in MODES}
+    totals = [runs["fill"].read_summary(measuring.programs)["total"] for runs in rounds]
+    observed = [runs["observe"].read_summary(measuring.programs)["total"] for runs in rounds]
+    losses = [runs[mode].losses for runs in rounds for mode in MODES]
+    errors = [total["forecast_error"] for total in totals if total["forecast_error"] is not None]
+    return {"iteration_seconds": interval(seconds["none"]),
+            "slowdown": interval(changes(seconds["fill"], seconds["none"])),
+            "overhead_observing": interval(changes(seconds["observe"], seconds["none"])),
+            "idle_share": interval([total["idle_share"] for total in observed]),
+            "conversion": interval([total["conversion"] for total in totals]),
+            "forecast_error": interval(errors),
+            "losses_identical": all(one == losses[0] for one in losses),
+            "fill_units": sum(total["fill_units"] for total in totals),
+            "fill_units_wrong": sum(total["fill_units_wrong"] for total in totals),
+            "dropped_records": sum(total["dropped_records"] for total in totals + observed)}
+
+
+def over_schedules(schedules, key):
+    means = [values[key]["mean"] for values in schedules.values()]
+    return {"mean": sum(means) / len(means), "worst": max(means)}
+
+
+def main():
+    measuring = Measuring("training", __doc__.splitlines()[0])
+    names = ("1f1b",) if measuring.quick else ("1f1b", "gpipe", "interleaved")
+    iterations = iterations_for(measuring, names[0], 3 if measuring.quick else 4)
+    schedules = {}
+    for name in names if iterations else ():
+        if schedules and not measuring.has_time(2 * len(MODES)):
+            measuring.failures.append(f"{name}: out of time")
+            continue
+        values = measured_schedule(measuring, name, iterations, 5)
+        if values is not None:
+            schedules[name] = values
+    if not schedules:
+        return measuring.print_result({})
+    sound = all(values["losses_identical"] and not values["fill_units_wrong"] for values in schedules.values())
+    code = measuring.print_result({"iterations": iterations, "schedules": schedules,
+                                   "slowdown": over_schedules(schedules, "slowdown"),
+                                   "overhead_observing": over_schedules(schedules, "overhead_observing"),
+                                   "losses_identical": sound})
+    if not sound:
+        print("training: losses differ or fill results are wrong", file=sys.stderr)
+    return code if sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""Training runs for the measures: the example trainer on this machine's GPUs, without Weft, observed, filled, or next to a
+baseline; what each run wrote is read back here.
+
+Used by training.py, accuracy.py and frontier.py. Each run has a limit, and all of a measure's together: what was measured
+until then counts. Everything a run writes is under the measure's own folder.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from proof import environment as facts_of  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+RANKS = 4
+WARM_UP = 3  # iterations at the start of each run that do not count: connections, first launches, the rhythm
+RUN_LIMIT = 60.0
+# Sizes that keep a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
+REAL_SIZE = ("--hidden", "1024", "--heads", "16", "--sequence", "512", "--batch", "4", "--layers", "4")
+REAL_FILL = ":size=512,products=8"
+
+
+def skip(reason):
+    """Ends a measure that cannot be answered here."""
+    print(json.dumps({"skipped": reason}))
+    sys.exit(77)
+
+
+class Measuring:
+    """What a measure knows about the place, and the time it has."""
+
+    def __init__(self, name, description):
+        parser = argparse.ArgumentParser(description=description)
+        parser.add_argument("--programs", type=pathlib.Path, required=True, help="bundle or build tree")
+        parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for what the runs write")
+        parser.add_argument("--quick", action="store_true", help="fewer schedules and repeats")
+        parser.add_argument("--seconds", type=float, default=600, help="stop beginning runs after this")
+        options = parser.parse_args()
+        self.name, self.quick, self.programs = name, options.quick, options.programs.absolute()
+        # scripts/gpu-proof says when it will stop this process; what was measured must be printed before.
+        seconds = min(options.seconds, float(os.environ.get("WEFT_PROOF_LIMIT", "inf")) - 10)
+        self.deadline = time.monotonic() + seconds
+        self.work = options.work.absolute() / name
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir(parents=True)
+        devices = facts_of.device_facts(self.programs, os.environ).get("devices", [])
+        if not devices:
+            skip("there is no GPU")
+        self.device = devices[0]["name"]
+        self.simulated = facts_of.is_simulated(devices)
+        self.shared_gpu = len(devices) < RANKS
+        self.failures = []
+        self._runs = 0
+        self._longest = 0.0
+
+    def seconds_left(self):
+        return self.deadline - time.monotonic()
+
+    def has_time(self, runs=1):
+        """Whether so many more runs like the longest so far will be done in time."""
+        return self.seconds_left() > runs * (1.2 * self._longest + 1)
+
+    def fill_job(self):
+        return str(self.programs / "lib/weft/fill_matmul.so") + ("" if self.simulated else REAL_FILL)
+
+    def print_result(self, values):
+        """The measure's one line. Runs that failed are part of it; without a value it is a failure."""
+        print(json.dumps({"measure": self.name, "device": self.device, "simulated": self.simulated, "values": values,
+                          "failed_runs": self.failures}))
+        return 0 if values else 1
+
+    def run(self, label, schedule, iterations, mode="none", options=(), environment=None, log=False):
+        """Trains once; returns a Run, or None when it failed (which is noted)."""
+        self._runs += 1
+        folder = self.work / f"{self._runs:03}-{label}"
+        run = Run(folder, mode)
+        command = [sys.executable, HERE / "ranks.py", str(RANKS), self.programs / "bin/trainer", "--schedule", schedule,
+                   "--iterations", str(iterations), "--report", folder]
+        command += [] if self.simulated else REAL_SIZE
+        text = facts_of_text()
+        command += ["--text", text] if text else []
+        if mode != "none":
+            told = ["--observe"] if mode == "observe" else ["--fill", self.fill_job(), "--memory", "256MiB"]
+            command = [self.programs / "bin/weft", "run", "--quiet", "--output", run.trace, *told, *options, "--", *command]
+        started = time.monotonic()
+        problem = self._start(command, folder, self._environment(environment, log, folder))
+        self._longest = max(self._longest, time.monotonic() - started)
+        problem = problem or run.read()
+        if problem:
+            self.failures.append(f"{label}: {problem}")
+            return None
+        return run
+
+    def _environment(self, more, log, folder):
+        environment = dict(os.environ, WEFT_PROOF_SHARED_GPU="1" if self.shared_gpu else "0", **(more or {}))
+        if log:
+            (folder / "truth").mkdir(parents=True)
+            if self.simulated:
+                environment["SIMGPU_LOG"] = str(folder / "truth")
+            else:
+                environment["CUPTI_TRUTH_LOG"] = str(folder / "truth")
+                environment["CUDA_INJECTION64_PATH"] = str(self.programs / "bin/measures/cupti_truth.so")
+        return environment
+
+    def _start(self, command, folder, environment):
+        """Runs a command to its end in time; returns "" or what went wrong."""
+        folder.mkdir(parents=True, exist_ok=True)
+        limit = max(1.0, min(RUN_LIMIT, self.seconds_left()))
+        with open(folder / "messages", "wb") as messages:
+            process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=messages)
+            try:
+                code = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                process.terminate()  # ranks end with their launcher
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                return f"stopped after {limit:.0f} s"
+        if code == 0:
+            return ""
+        lines = (folder / "messages").read_text(errors="replace").strip().splitlines()
+        return f"exit code {code}: {lines[-1] if lines else ''}"
+
+
+def facts_of_text():
+    """The text to learn from: the trainer's own default is a path of the machine that built it."""
+    licence = HERE.parent.parent.parent / "LICENSE"
+    return licence if licence.exists() else None
+
+
+class Run:
+    """What one training run left behind."""
+
+    def __init__(self, folder, mode):
+        self.folder, self.mode, self.trace, self.truth = folder, mode, folder / "trace", folder / "truth"
+        self.losses, self.seconds, self.summary = [], [], {}
+
+    def read(self):
+        """Reads the reports of all ranks and the summary; returns "" or what is wrong."""
+        try:
+            reports = [json.loads((self.folder / f"rank{rank}.json").read_text()) for rank in range(RANKS)]
+        except (OSError, ValueError) as error:
+            return f"no report of a rank: {error}"
+        self.losses = [[repr(loss) for loss in report["losses"]] for report in reports]
+        self.seconds = reports[0]["iteration_seconds"][WARM_UP:]
+        if not self.seconds:
+            return f"it had no more than {WARM_UP} iterations"
+        return ""
+
+    def mean_iteration(self):
+        return statistics.fmean(self.seconds)
+
+    def read_summary(self, programs):
+        """`weft summary --json` of the run's traces."""
+        done = subprocess.run([programs / "bin/weft", "summary", "--json", self.trace], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, universal_newlines=True, timeout=60, check=True)
+        self.summary = json.loads(done.stdout)
+        return self.summary
+
+
+def iterations_for(measuring, schedule, seconds):
+    """How many iterations make a run of so many seconds, from a short run; None when that fails."""
+    trial = measuring.run("trial", schedule, WARM_UP + 2)
+    if trial is None:
+        return None
+    return WARM_UP + max(5, min(200, round(seconds / trial.mean_iteration())))
