@@ -1,0 +1,126 @@
+"""scripts/gpu-proof: the command line, the order of things, and the files that are left.
+
+Runs on the machine with the GPU, on one thread. Whatever happens after the first step has begun, a results file and a page are
+written. Never changes clocks, power, MIG or persistence settings: nothing here or in a step calls a setter.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from . import constants, environment, page, processes, results, run, steps
+
+SECONDS = {"quick": 8 * 60 - 30, "full": 25 * 60 - 60}  # for all steps; the rest is for what is before and after them
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="scripts/gpu-proof", description=(
+        "Builds or finds the programs, asks the GPU the open questions, runs the tests that need one, measures, and writes one JSON "
+        "file and one page. Needs a driver, NCCL and Python 3.9; PyTorch is used where it is."))
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", dest="mode", action="store_const", const="quick", help="under 8 minutes (the default)")
+    length.add_argument("--full", dest="mode", action="store_const", const="full", help="under 25 minutes, with repeats enough for intervals")
+    parser.add_argument("--out", type=pathlib.Path, help="folder of the results and logs (docs/results and build/gpu-proof)")
+    parser.add_argument("--bundle", type=pathlib.Path, help="programs: a bundle or a build tree (build/gpu-bundle, then build/release)")
+    parser.add_argument("--python", default=sys.executable, help="the Python that has PyTorch (this one)")
+    parser.add_argument("--simulated", action="store_true", help="run on simulated GPUs; results go to --out or build/gpu-proof only")
+    parser.add_argument("--simulator", type=pathlib.Path, help="build tree with the simulated GPU (build/release)")
+    parser.add_argument("--only", metavar="TEXT", action="append", help="only steps whose name contains this; may be repeated")
+    parser.add_argument("--seconds", type=float, help="time for all steps together, less than the mode's")
+    parser.add_argument("--list", action="store_true", help="print the steps and end")
+    parser.set_defaults(mode="quick")
+    return parser.parse_args(arguments)
+
+
+def fail(message):
+    print(f"scripts/gpu-proof: {message}", file=sys.stderr)
+    return 1
+
+
+def onto_simulator(root, options, arguments):
+    """Starts this program again on the simulated GPU; every process below inherits that."""
+    if options.simulated and "SIMGPU_DEVICES" not in os.environ:
+        build = options.simulator or root / "build/release"
+        os.execv(root / "scripts/on-simulated-gpu", ["on-simulated-gpu", "--build", str(build.absolute()), sys.executable,
+                                                   str(root / "scripts/gpu-proof"), *arguments])
+
+
+def programs_of(root, options):
+    named = options.bundle or (options.simulator if options.simulated else None)
+    programs = environment.find_programs(root, named, options.simulated)
+    if programs is None and named is None:
+        print("scripts/gpu-proof: no bundle and no build: running scripts/build", file=sys.stderr)
+        try:
+            subprocess.run([root / "scripts/build"], check=True, timeout=3600)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        programs = environment.find_programs(root, None, options.simulated)
+    return programs
+
+
+def folders(root, options, simulated):
+    """(where the two result files go, where logs and traces go). A simulated run never writes under docs/results."""
+    results_folder = root / "docs/results"
+    work = options.out.absolute() if options.out else root / "build/gpu-proof"
+    if options.out or simulated:
+        results_folder = work
+    return results_folder, work
+
+
+def _interrupt(number, frame):
+    raise run.Interrupted
+
+
+def main(root, arguments):
+    options = parse(arguments)
+    onto_simulator(root, options, arguments)
+    programs = programs_of(root, options)
+    if programs is None:
+        return fail("there is no bundle (scripts/gpu-bundle makes one on a machine with the CUDA toolkit) and scripts/build did not work")
+    torch = environment.torch_facts(options.python)
+    step_environment = environment.with_libraries(os.environ, programs, torch)
+    facts = environment.facts(root, programs, step_environment, torch)
+    simulated = environment.is_simulated(facts["devices"])
+    if not facts["devices"]:
+        return fail("no GPU can be used here (--simulated runs everything on simulated ones)")
+    results_folder, work = folders(root, options, simulated)
+    if simulated and root / "docs/results" in [results_folder, *results_folder.parents]:
+        return fail("a simulated run may not write under docs/results")
+    place = steps.Place(root=root, programs=programs, python=options.python, work=work, mode=options.mode,
+                        simulated=simulated, devices=len(facts["devices"]), torch=bool(facts["torch"]))
+    chosen = [step for step in steps.steps_of(place) if not options.only or any(text in step.name for text in options.only)]
+    if options.list:
+        for step in chosen:
+            print(f"{step.name:40} {step.limit:5.0f} s  {' '.join(str(word) for word in step.command)}")
+        return 0
+    return carry_out(root, options, place, facts, chosen, step_environment, results_folder)
+
+
+def carry_out(root, options, place, facts, chosen, step_environment, results_folder):
+    logs = place.work / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    results_folder.mkdir(parents=True, exist_ok=True)
+    processes.become_subreaper()
+    signal.signal(signal.SIGTERM, _interrupt)
+    started = datetime.datetime.now(datetime.timezone.utc)
+    begun = time.monotonic()
+    print(f"scripts/gpu-proof: {len(chosen)} steps, {facts['devices'][0]['name']}, logs in {logs}", flush=True)
+    seconds = min(SECONDS[options.mode], options.seconds or SECONDS[options.mode])
+    done = run.run_all(chosen, seconds, step_environment, logs, say=lambda line: print(line, flush=True))
+    listed = constants.load(root)
+    result = results.assemble(mode=options.mode, started=started, seconds=time.monotonic() - begun,
+                              simulated=place.simulated, environment=facts, entries=done, constants=listed)
+    stem = results_folder / results.stem(result)
+    json_file, page_file = stem.with_name(stem.name + ".json"), stem.with_name(stem.name + ".md")
+    json_file.write_text(json.dumps(result, indent=1) + "\n")
+    page_file.write_text(page.render(result, listed))
+    counts = results.counts(done)
+    print("scripts/gpu-proof: " + ", ".join(f"{number} {status}" for status, number in counts.items() if number))
+    print(f"scripts/gpu-proof: {page_file}")
+    return 1 if counts["failed"] or counts["timed out"] else 0

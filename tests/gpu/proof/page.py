@@ -1,0 +1,168 @@
+"""The page of a run: the results file as Markdown for a reader. Called by main.py; pure: an object in, text out.
+
+Every measure of section 5 of the design has its line, also when this run could not answer it. Nothing is rounded to look better:
+intervals are shown as they are.
+"""
+
+from . import constants as constants_of
+
+ABSENT = "not measured"
+
+
+def _percent(share, digits=2):
+    return ABSENT if share is None else f"{100 * share:.{digits}f} %"
+
+
+def _microseconds(nanoseconds):
+    return ABSENT if nanoseconds is None else f"{nanoseconds / 1000:.1f} us"
+
+
+def _interval(value, digits=2):
+    """"+0.31 % (0.12 to 0.50, 5 runs)" from {"mean", "low", "high", "repeats"}, shares as per cent."""
+    if not value or value.get("mean") is None:
+        return ABSENT
+    text = _percent(value["mean"], digits)
+    if value.get("low") is None:
+        return f"{text} ({value['repeats']} run, no interval)"
+    return f"{text} ({100 * value['low']:.{digits}f} to {100 * value['high']:.{digits}f}, {value['repeats']} runs)"
+
+
+def _cell(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _table(headings, rows):
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return "\n".join(lines + ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows])
+
+
+def _at(tree, *keys):
+    """The value under nested keys, None when one is missing."""
+    for key in keys:
+        if not isinstance(tree, dict):
+            return None
+        tree = tree.get(key)
+    return tree
+
+
+def _head(result):
+    environment = result["environment"]
+    device = environment["devices"][0]
+    where = ("**A simulated run: these numbers say nothing about hardware.**" if result["simulated"] else
+             f"On hardware: {len(environment['devices'])} x {device['name']}.")
+    return f"# Weft on {device['name']}, {result['started'][:10]}, commit {environment['commit'][:12]}\n\n{where}"
+
+
+def _version(number):
+    """13000 and 22809 as the libraries give them, unknown as a word."""
+    return ABSENT if number is None else str(number)
+
+
+def _environment(result):
+    facts = result["environment"]
+    device = facts["devices"][0]
+    rows = [("GPU", f"{device['name']}, compute capability {device['compute_capability']}, {device['multiprocessors']} multiprocessors, "
+                    f"{device['memory_bytes'] / 2**30:.0f} GiB; {len(facts['devices'])} in all"),
+            ("driver (CUDA version)", _version(facts["driver_cuda"])), ("CUDA runtime", _version(facts["cuda_runtime"])),
+            ("NCCL", _version(facts["nccl"])),
+            ("PyTorch", f"{facts['torch']} (CUDA {facts['torch_cuda']})" if facts["torch"] else f"none: {facts['torch_missing']}"),
+            ("Weft", facts["commit"] + (f", programs of {facts['bundle_commit']}" if facts["bundle_commit"] else "")),
+            ("system", f"Linux {facts['kernel']}, {facts['glibc']}, Python {facts['python']}, {facts['cpus']} CPUs")]
+    for card in facts["nvidia_smi"][:1]:
+        rows.append(("clocks and power, as found", f"driver {card['driver_version']}, SM {card['clocks.sm']} of {card['clocks.max.sm']}, "
+                     f"memory {card['clocks.mem']}, {card['power.draw']} of {card['power.limit']}, {card['temperature.gpu']} C, "
+                     f"{card['pstate']}, MIG {card['mig.mode.current']}"))
+    return "## Where\n\n" + _table(("", ""), rows)
+
+
+def _steps(result):
+    summary = ", ".join(f"{number} {status}" for status, number in result["counts"].items() if number)
+    rows = [(step["name"], step["status"], f"{step['seconds']:.1f} s", step["reason"]) for step in result["steps"]]
+    return f"## Steps\n\n`--{result['mode']}`, {result['seconds']:.0f} s: {summary}.\n\n" + _table(("step", "how it ended", "time", "why"), rows)
+
+
+def _measures(result):
+    measures = result["measures"]
+    training, accuracy = _at(measures, "training", "values") or {}, _at(measures, "accuracy", "values") or {}
+    recovery = _at(measures, "recovery", "values") or {}
+    detection, resumed = accuracy.get("detection_latency") or {}, accuracy.get("yield_latency") or {}
+    rows = [("slowdown, mean over schedules", _percent(_at(training, "slowdown", "mean"))),
+            ("slowdown, worst schedule", _percent(_at(training, "slowdown", "worst"))),
+            ("overhead with fill off (observing), mean", _percent(_at(training, "overhead_observing", "mean"))),
+            ("overhead with fill off, worst schedule", _percent(_at(training, "overhead_observing", "worst"))),
+            ("losses bit-identical", {True: "yes", False: "NO"}.get(training.get("losses_identical"), ABSENT)),
+            ("coverage", _percent(accuracy.get("coverage"))), ("precision", _percent(accuracy.get("precision"))),
+            ("report error (idle share)", _percent(accuracy.get("report_error"))),
+            ("report error, worst rank", _percent(accuracy.get("report_error_worst_rank"))),
+            ("detection latency, p50", _microseconds(detection.get("p50_ns"))),
+            ("detection latency, p99", _microseconds(detection.get("p99_ns"))),
+            ("yield latency, p50", _microseconds(resumed.get("p50_ns"))), ("yield latency, p99", _microseconds(resumed.get("p99_ns"))),
+            ("forecast error before a change, median", _percent(recovery.get("forecast_error_before"))),
+            ("iterations to recover after a change", ABSENT if recovery.get("iterations_to_recover") is None else
+             recovery["iterations_to_recover"])]
+    text = "## Measures (section 5 of the design)\n\n" + _table(("measure", "value"), rows)
+    schedules = training.get("schedules") or {}
+    if schedules:
+        text += "\n\nBy schedule, with 95 % intervals:\n\n" + _table(
+            ("schedule", "iteration", "slowdown", "overhead observing", "idle", "conversion", "forecast error", "units (wrong)"),
+            [(name, f"{1000 * values['iteration_seconds']['mean']:.2f} ms", _interval(values["slowdown"]),
+              _interval(values["overhead_observing"], 3), _interval(values["idle_share"], 1), _interval(values["conversion"], 1),
+              _interval(values["forecast_error"], 1), f"{values['fill_units']} ({values['fill_units_wrong']})")
+             for name, values in schedules.items()])
+    return text
+
+
+def _frontier(result):
+    values = _at(result, "measures", "frontier", "values")
+    if not values:
+        return "## Conversion against slowdown\n\n" + ABSENT.capitalize() + "."
+    rows = [("Weft" if point["kind"] == "weft" else "baseline", point["setting"].replace("_", " "), _interval(point["conversion"], 1),
+             _interval(point["slowdown"])) for point in sorted(values["points"], key=lambda point: point["slowdown"]["mean"])]
+    text = (f"## Conversion against slowdown\n\nSchedule {values['schedule']}. A baseline fills all the time, so its conversion counts work "
+            "beside the training's own kernels too and may pass 100 %.\n\n" + _table(("", "setting", "conversion", "slowdown"), rows))
+    for name, reason in values["missing"].items():
+        text += f"\n\nNot measured: {name.replace('_', ' ')} ({reason})."
+    return text
+
+
+def _facts(result):
+    lines = [f"- **{name}**: {output.get('fact', 'no fact given')}" for name, output in sorted(result["probes"].items())]
+    return "## Probes\n\n" + ("\n".join(lines) if lines else ABSENT.capitalize() + ".")
+
+
+def _plain(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _cases(result):
+    text = "## Cases\n\n"
+    rows = []
+    for name, output in result["cases"].items():
+        values = output.get("values") or {}
+        rows.append((name, {True: "yes", False: "NO"}.get(output.get("holds"), ABSENT),
+                     ", ".join(f"{key} {_plain(value)}" for key, value in values.items() if isinstance(value, (int, float)))))
+    return text + (_table(("case", "holds", "values"), rows) if rows else ABSENT.capitalize() + ".")
+
+
+def _pytorch(result):
+    rows = [(name, {True: "yes", False: "NO"}.get(output.get("losses_identical"), ABSENT), _percent(output.get("idle_share"), 1),
+             _percent(output.get("conversion"), 1), _percent(output.get("iteration_time_change")))
+            for name, output in result["pytorch"].items()]
+    heading = ("script", "losses bit-identical", "idle", "conversion", "iteration time")
+    return "## PyTorch\n\n" + (_table(heading, rows) if rows else ABSENT.capitalize() + ".")
+
+
+def _constants(result, constants):
+    rows = [(row["name"], f"{row['assumed']:g} {row['unit']}", ABSENT if row["measured"] is None else f"{row['measured']:g} {row['unit']}",
+             "" if row["ratio"] is None else f"{row['ratio']:.2f}", row["probe"], row["source"])
+            for row in constants_of.compared(constants, result["simulator_constants"])]
+    text = "## What the simulated GPU assumes\n\n"
+    if not rows:
+        return text + "No constant has a probe."
+    return text + _table(("constant", "assumed", "measured", "ratio", "probe", "source of the assumption"), rows)
+
+
+def render(result, constants):
+    parts = [_head(result), _measures(result), _frontier(result), _facts(result), _cases(result), _pytorch(result),
+             _constants(result, constants), _environment(result), _steps(result)]
+    return "\n\n".join(parts) + "\n"

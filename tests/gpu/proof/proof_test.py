@@ -1,0 +1,332 @@
+"""Tests of the harness behind scripts/gpu-proof: limits, killing, deadlines, results, page, constants, bundle.
+
+Run by CTest (label unit) with the source and build folder in WEFT_SOURCE and WEFT_BUILD; nothing here needs a GPU. Limits are
+checked by what is left alive, not by the clock.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+SOURCE = pathlib.Path(os.environ["WEFT_SOURCE"])
+BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
+sys.path.insert(0, str(SOURCE / "tests/gpu"))
+sys.path.insert(0, str(SOURCE / "tests/gpu/measures"))
+
+from proof import bundle, constants, page, processes, results, run, steps  # noqa: E402
+import numbers_of_runs  # noqa: E402
+import recovery  # noqa: E402
+import truth  # noqa: E402
+
+
+def alive(process):
+    """Whether a process exists and is no zombie."""
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class TemporaryFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="proof test "))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def script(self, text, name="script.py"):
+        path = self.folder / name
+        path.write_text(textwrap.dedent(text))
+        return [sys.executable, str(path)]
+
+
+# Ignores SIGTERM, and has a grandchild in a session of its own whose parent is gone. Writes both process numbers.
+STUBBORN = """
+    import os, signal, sys, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    numbers = sys.argv[1]
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() != 0:
+            os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with open(numbers + ".orphan", "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(1000)
+    with open(numbers, "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep({sleep})
+"""
+
+
+class Processes(TemporaryFolder):
+    @classmethod
+    def setUpClass(cls):
+        processes.become_subreaper()
+
+    def numbers(self):
+        path = self.folder / "numbers"
+        give_up = time.monotonic() + 20
+        while not (path.with_suffix(".orphan").exists() and path.with_suffix(".orphan").read_text()) and time.monotonic() < give_up:
+            time.sleep(0.01)
+        return [int(one.read_text()) for one in (path, path.with_suffix(".orphan")) if one.exists()]
+
+    def run_it(self, sleep, limit):
+        command = self.script(STUBBORN.format(sleep=sleep)) + [str(self.folder / "numbers")]
+        return processes.run(command, limit, dict(os.environ), self.folder / "out", self.folder / "err")
+
+    def test_a_step_that_ignores_sigterm_and_its_orphan_in_another_session_are_killed(self):
+        outcome = self.run_it(sleep=1000, limit=3)
+        self.assertIsNone(outcome.exit_code)
+        self.assertEqual(outcome.not_killed, 0)
+        numbers = self.numbers()
+        self.assertEqual(len(numbers), 2)
+        self.assertFalse(any(alive(number) for number in numbers))
+
+    def test_what_a_finished_step_leaves_behind_is_killed_and_counted(self):
+        # The step ends once its orphan has said that it lives.
+        outcome = self.run_it(sleep=2, limit=30)
+        self.assertEqual((outcome.exit_code, outcome.left_behind, outcome.not_killed), (0, 1, 0))
+        self.assertFalse(alive(self.numbers()[1]))
+
+    def test_nothing_else_is_touched(self):
+        # A sibling of this test's process: the parent of both is the test runner's.
+        self.assertNotIn(os.getpid(), processes.descendants())
+        self.assertNotIn(os.getppid(), processes.descendants())
+
+    def test_a_command_that_is_not_there_is_an_error_not_an_exception(self):
+        outcome = processes.run([str(self.folder / "missing")], 5, dict(os.environ), self.folder / "out", self.folder / "err")
+        self.assertIsNone(outcome.exit_code)
+        self.assertIn("missing", outcome.error)
+
+
+class Steps(TemporaryFolder):
+    def one(self, text, feeds="", limit=30):
+        step = run.Step("one", self.script(text), limit, feeds)
+        return run.run_all([step], 60, dict(os.environ), self.folder)[0]
+
+    def test_success_and_its_json_line(self):
+        result = self.one('print("noise"); print(\'{"probe": "one", "values": {"a": 1}}\')', "probe")
+        self.assertEqual((result["status"], result["output"]["values"]), ("passed", {"a": 1}))
+
+    def test_pretty_printed_json_is_read_too(self):
+        self.assertEqual(self.one('import json; print(json.dumps({"a": {"b": 1}}, indent=2))')["output"], {"a": {"b": 1}})
+
+    def test_77_is_a_skip_with_its_reason(self):
+        result = self.one('print(\'{"skipped": "no cluster here"}\'); raise SystemExit(77)', "probe")
+        self.assertEqual((result["status"], result["reason"]), ("skipped", "no cluster here"))
+
+    def test_a_failure_says_its_last_line(self):
+        result = self.one('import sys; print("first\\nwhat went wrong\\n", file=sys.stderr); sys.exit(3)')
+        self.assertEqual((result["status"], result["reason"], result["exit_code"]), ("failed", "what went wrong", 3))
+
+    def test_a_probe_without_json_has_failed(self):
+        self.assertEqual(self.one("pass", "probe")["reason"], "it printed no JSON object")
+
+    def test_the_limit_is_known_to_the_step(self):
+        self.assertEqual(self.one('import os, json; print(json.dumps({"limit": os.environ["WEFT_PROOF_LIMIT"]}))', limit=7)["output"],
+                         {"limit": "7"})
+
+    def test_failures_and_hangs_do_not_stop_the_rest(self):
+        good = self.script("pass", "good.py")
+        hang = self.script("import time; time.sleep(1000)", "hang.py")
+        entries = run.run_all([run.Step("missing", [self.folder / "no"], 5), run.Step("hang", hang, 1), run.Step("good", good, 30)],
+                              100, dict(os.environ), self.folder)
+        self.assertEqual([entry["status"] for entry in entries], ["failed", "timed out", "passed"])
+
+    def test_the_deadline_leaves_out_what_does_not_fit(self):
+        # A clock that each look moves by ten seconds: one step fits into 25, the next ones do not.
+        times = iter(range(0, 1000, 10))
+        made = self.script("pass", "good.py")
+        entries = run.run_all([run.Step(str(number), made, 30, least=12) for number in range(3)], 25, dict(os.environ), self.folder,
+                              clock=lambda: next(times))
+        self.assertEqual([entry["status"] for entry in entries], ["passed", "not run", "not run"])
+        self.assertIn("out of time", entries[1]["reason"])
+
+    def test_an_interrupt_stops_the_step_and_keeps_what_was_done(self):
+        stop = self.script("import os, signal, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(1000)", "stop.py")
+        good = self.script("pass", "good.py")
+
+        def interrupt(number, frame):
+            raise run.Interrupted
+
+        before = signal.signal(signal.SIGTERM, interrupt)
+        self.addCleanup(signal.signal, signal.SIGTERM, before)
+        entries = run.run_all([run.Step("good", good, 30), run.Step("stop", stop, 60), run.Step("rest", good, 30)], 100,
+                              dict(os.environ), self.folder)
+        self.assertEqual([entry["status"] for entry in entries], ["passed", "not run", "not run"])
+        self.assertEqual(entries[2]["reason"], "interrupted")
+        self.assertEqual(processes.descendants(), set())
+
+    def test_quick_steps_are_some_of_the_full_ones_and_fit_their_time_each(self):
+        place = dict(root=SOURCE, programs=BUILD, python=sys.executable, work=self.folder, simulated=False, devices=1, torch=True)
+        quick, full = (steps.steps_of(steps.Place(mode=mode, **place)) for mode in ("quick", "full"))
+        self.assertLessEqual({step.name for step in quick}, {step.name for step in full})
+        self.assertTrue(all(step.limit <= 8 * 60 for step in quick))
+        self.assertEqual(len({step.name for step in full}), len(full))
+
+
+def results_of(simulated=False):
+    fixture = json.loads((SOURCE / "tests/gpu/proof/fixture.json").read_text())
+    started = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)
+    return results.assemble(mode="full", started=started, seconds=100.0, simulated=simulated, environment=fixture["environment"],
+                            entries=fixture["steps"], constants=constants.load(SOURCE))
+
+
+class Results(unittest.TestCase):
+    def test_the_name_holds_date_gpu_and_commit(self):
+        self.assertEqual(results.stem(results_of()), "2026-11-21-h200-0123456789ab")
+
+    def test_measured_constants_are_those_that_a_probe_reports(self):
+        self.assertEqual(results_of()["simulator_constants"], {"launch_latency": {"value": 2100, "unit": "ns", "probe": "command_times"}})
+
+    def test_a_simulated_run_measures_no_constant(self):
+        self.assertEqual(results_of(simulated=True)["simulator_constants"], {})
+
+    def test_the_simulator_takes_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "2026-11-21-h200-0123456789ab.json"
+            path.write_text(json.dumps(results_of()))
+            done = subprocess.run([sys.executable, SOURCE / "sim/constants.py", "--results", folder, "--header",
+                                   pathlib.Path(folder) / "constants.h"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60, check=True)
+            self.assertIn("1 constants from 2026-11-21-h200", done.stderr)
+
+
+class Page(unittest.TestCase):
+    def test_every_measure_has_its_line_also_when_nothing_is_known(self):
+        empty = dict(results_of(), probes={}, cases={}, pytorch={}, measures={}, simulator_constants={}, steps=[])
+        text = page.render(empty, constants.load(SOURCE))
+        for measure in ("slowdown, mean", "slowdown, worst", "overhead with fill off", "coverage", "precision", "report error",
+                        "detection latency, p50", "yield latency, p50", "yield latency, p99", "forecast error", "iterations to recover"):
+            self.assertRegex(text, rf"\| {measure}[^|]*\| not measured \|")
+
+    def test_the_numbers_of_the_fixture_are_there(self):
+        text = page.render(results_of(), constants.load(SOURCE))
+        for expected in ("| slowdown, worst schedule | 0.60 % |", "| detection latency, p50 | 18.0 us |", "0.40 % (0.10 to 0.70, 5 runs)",
+                         "| baseline | low priority stream | 190.0 % (180.0 to 200.0, 5 runs) | 48.00 % (40.00 to 56.00, 5 runs) |",
+                         "Not measured: mps (MPS cannot be started).", "- **command_times**: A launch takes 2.1 us.",
+                         "| launch_latency | 3000 ns | 2100 ns | 0.70 | command_times |", "| iterations to recover after a change | 2 |",
+                         "| probe.broken | timed out | 20.0 s | stopped after 20 s. a \\| b |", "On hardware: 1 x NVIDIA H200."):
+            self.assertIn(expected, text)
+
+    def test_a_simulated_run_says_so_at_the_top(self):
+        head = page.render(results_of(simulated=True), []).split("##")[0]
+        self.assertIn("these numbers say nothing about hardware", head)
+        self.assertNotIn("On hardware", head)
+
+
+class Constants(unittest.TestCase):
+    def test_every_probe_that_the_list_names_can_be_looked_up(self):
+        listed = constants.load(SOURCE)
+        self.assertIn("launch_latency", [constant.name for constant in listed])
+        rows = constants.compared(listed, {"launch_latency": {"value": 1500}})
+        self.assertEqual({row["name"]: row["ratio"] for row in rows}["launch_latency"], 0.5)
+
+    def test_what_the_simulator_could_not_take_is_left_out(self):
+        listed = constants.load(SOURCE)
+        for value in (True, -1, float("nan"), "2"):
+            self.assertEqual(constants.measured(listed, {"command_times": {"values": {"launch_latency": value}}}), {})
+
+
+class Numbers(unittest.TestCase):
+    def test_interval(self):
+        found = numbers_of_runs.interval([1.0, 2.0, 3.0, 4.0, 5.0])
+        self.assertAlmostEqual(found["mean"], 3.0)
+        # t(0.975, 4) * s / sqrt(5) = 2.776 * 1.58114 / 2.23607
+        self.assertAlmostEqual(found["high"] - 3.0, 1.9629, places=3)
+        self.assertIsNone(numbers_of_runs.interval([1.0])["low"])
+
+    def test_quantile_lies_between_neighbours(self):
+        self.assertEqual(numbers_of_runs.quantile([10, 0, 20], 0.5), 10)
+        self.assertEqual(numbers_of_runs.quantile([0, 10], 0.25), 2.5)
+        self.assertIsNone(numbers_of_runs.quantile([], 0.5))
+
+    def test_recovery_counts_from_the_change(self):
+        errors = {iteration: [0.02] for iteration in range(1, 20)}
+        errors.update({12: [1.0, 0.9], 13: [0.4], 14: [0.05]})
+        found = recovery.recovery(errors)
+        self.assertEqual((found["iterations"], found["before"]), (2, 0.02))
+        self.assertIsNone(recovery.recovery({iteration: [0.02] for iteration in range(20)}))
+        self.assertIsNone(recovery.recovery({**errors, **{iteration: [1.0] for iteration in range(12, 20)}})["iterations"])
+
+    def test_latencies_of_idle_intervals(self):
+        kernels = truth.Kernels([
+            {"type": "kernel", "name": "ncclDevKernel_SendRecv", "start": 0, "end": 100},
+            {"type": "kernel", "name": "gemm", "start": 107, "end": 200},
+            {"type": "kernel", "name": "product", "start": 30, "end": 40, "thread": "weft-dispatch"},
+            {"type": "kernel", "name": "product", "start": 50, "end": 60, "thread": "weft-dispatch"}])
+        self.assertEqual(truth.detection_latencies([[10, 100]], kernels, 20), [20])
+        self.assertEqual(truth.resume_delays([[10, 100]], kernels, 20), [7])
+        self.assertEqual(truth.detection_latencies([[10, 100]], kernels, 91), [])
+        self.assertEqual(truth.overlap([[0, 10], [20, 30]], [[5, 25]]), 10)
+        self.assertEqual(truth.united([(5, 8), (0, 6), (9, 9)]), [[0, 8]])
+
+
+class Bundle(TemporaryFolder):
+    def make(self, *arguments):
+        return subprocess.run([SOURCE / "scripts/gpu-bundle", "--build", BUILD, "--out", self.folder / "a bundle", *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300, check=False)
+
+    def test_it_is_small_complete_and_can_be_made_twice(self):
+        for _ in range(2):
+            done = self.make()
+            self.assertEqual(done.returncode, 0, done.stderr)
+        folder = self.folder / "a bundle"
+        files = [path for path in folder.glob("**/*") if path.is_file()]
+        self.assertLess(sum(path.stat().st_size for path in files), 60_000_000)
+        for name in bundle.REQUIRED + ("lib/cuda/libcudart.so.13",):
+            self.assertTrue((folder / name).exists(), name)
+        subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, timeout=60, check=True)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["a bundle"])
+        moved = folder.rename(self.folder / "moved")
+        printed = subprocess.run([moved / "bin/weft", "lib"], stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True).stdout
+        self.assertTrue(pathlib.Path(printed.strip()).samefile(moved / "lib/weft/libweft.so"))
+
+    def test_nothing_but_the_system_the_driver_and_nccl_is_needed(self):
+        self.assertEqual(self.make().returncode, 0)
+        for path in sorted((self.folder / "a bundle").glob("**/*")):
+            if path.is_file() and bundle.is_elf(path):
+                strangers = set(bundle.needed_libraries(path)) - bundle.FROM_THE_SYSTEM - {bundle.CUDA_RUNTIME}
+                self.assertEqual(strangers, set(), path.name)
+
+    def test_a_dependency_that_the_target_may_lack_is_refused(self):
+        with self.assertRaisesRegex(bundle.BundleError, "needs libstdc"):
+            bundle.check_file(BUILD / "lib/simgpu/libcuda.so.1", "libcuda.so.1", set())
+
+    def test_another_folder_is_never_replaced(self):
+        (self.folder / "a bundle").mkdir()
+        (self.folder / "a bundle/precious").write_text("mine")
+        done = self.make()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is no bundle", done.stderr)
+        self.assertEqual((self.folder / "a bundle/precious").read_text(), "mine")
+
+
+class CommandLine(TemporaryFolder):
+    def proof(self, *arguments, environment=None):
+        return subprocess.run([SOURCE / "scripts/gpu-proof", "--bundle", BUILD, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=200, env=environment or dict(os.environ), check=False)
+
+    def test_without_a_gpu_one_line_says_so(self):
+        # A driver that cannot be loaded, wherever this test runs.
+        (self.folder / "libcuda.so.1").write_text("no library")
+        done = self.proof("--out", self.folder / "out", environment=dict(os.environ, LD_LIBRARY_PATH=str(self.folder)))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "scripts/gpu-proof: no GPU can be used here (--simulated runs everything on simulated ones)\n")
+
+    def test_a_simulated_run_never_writes_under_docs_results(self):
+        done = self.proof("--simulated", "--simulator", BUILD, "--out", SOURCE / "docs/results/try")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("may not write under docs/results", done.stderr)
+        self.assertFalse((SOURCE / "docs/results/try").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

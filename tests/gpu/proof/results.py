@@ -1,0 +1,40 @@
+"""The results file: one JSON object per run. Its schema is documented in docs/results/README.md.
+
+Called by main.py after the last step; pure: entries in, an object out.
+"""
+
+import re
+
+from . import constants as constants_of
+from .run import STATUSES
+
+FORMAT, VERSION = "weft-gpu-proof", 1
+
+
+def counts(entries):
+    return {status: sum(entry["status"] == status for entry in entries) for status in STATUSES}
+
+
+def outputs(entries, feeds):
+    """{name without its prefix: JSON line} of the steps of one kind that printed one."""
+    return {entry["name"].split(".", 1)[-1]: entry["output"] for entry in entries if entry["feeds"] == feeds and "output" in entry}
+
+
+def assemble(mode, started, seconds, simulated, environment, entries, constants):
+    probes = {name: output for name, output in outputs(entries, "probe").items() if "skipped" not in output}
+    # A simulated GPU says of itself what it assumes: nothing has been measured.
+    measured = {} if simulated else constants_of.measured(constants, probes)
+    return {"format": FORMAT, "version": VERSION, "simulated": simulated, "mode": mode,
+            "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(seconds, 1),
+            "environment": environment, "counts": counts(entries), "steps": entries,
+            "probes": probes, "cases": outputs(entries, "case"), "pytorch": outputs(entries, "pytorch"),
+            "measures": {name: output for name, output in outputs(entries, "measure").items() if "skipped" not in output},
+            "simulator_constants": measured}
+
+
+def stem(result):
+    """<date>-<gpu>-<commit>, fit for a file name."""
+    device = result["environment"]["devices"][0]["name"]
+    gpu = re.sub(r"[^a-z0-9]+", "-", re.sub(r"nvidia|\(.*\)", "", device.lower())).strip("-") or "gpu"
+    changed = "-changed" if result["environment"]["commit"].endswith("+changes") else ""
+    return f"{result['started'][:10]}-{gpu}-{result['environment']['commit'][:12].rstrip('+')}{changed}"

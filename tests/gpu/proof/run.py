@@ -1,0 +1,118 @@
+"""Runs the steps of a proof one after the other, each within its own limit and all within one deadline.
+
+Called by main.py. A step that fails, hangs or cannot be started never stops the others; each ends as one entry of the
+results file (see docs/results/README.md). Nothing here knows what a step is about.
+"""
+
+import dataclasses
+import json
+import time
+
+from . import processes
+
+SKIPPED = 77  # exit code of a program that cannot answer here
+STATUSES = ("passed", "failed", "skipped", "timed out", "not run")
+
+
+@dataclasses.dataclass
+class Step:
+    """One command. `feeds` names what its JSON line is for: probe, measure, case, or "" when only its success counts."""
+
+    name: str
+    command: list
+    limit: float
+    feeds: str = ""
+    quick: bool = True  # whether it is part of --quick
+    environment: dict = dataclasses.field(default_factory=dict)  # on top of the proof's own
+    least: float = 5.0  # seconds; with less left before the deadline it is not begun
+
+
+def last_object(text):
+    """The last line that is a JSON object, or the whole text when that is one (pretty-printed); else None."""
+    for candidate in [text] + list(reversed(text.splitlines())):
+        if candidate.lstrip().startswith("{"):
+            try:
+                value = json.loads(candidate)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                return value
+    return None
+
+
+def _read(path, most=4_000_000):
+    with open(path, "rb") as file:
+        return file.read(most).decode("utf-8", "replace")
+
+
+def _last_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:500] if lines else ""
+
+
+def _not_run(step, reason):
+    return {"name": step.name, "feeds": step.feeds, "status": "not run", "reason": reason, "seconds": 0.0}
+
+
+def _judge(outcome, step, limit, output, messages):
+    """Status and reason of a step that has ended."""
+    if outcome.error:
+        return "failed", outcome.error
+    if outcome.exit_code is None:
+        return "timed out", f"stopped after {limit:.0f} s. {_last_line(messages)}".strip()
+    if outcome.exit_code == SKIPPED:
+        return "skipped", str((output or {}).get("skipped", "")) or _last_line(messages) or "no reason given"
+    if outcome.exit_code != 0:
+        return "failed", _last_line(messages) or f"exit code {outcome.exit_code}"
+    if step.feeds in ("probe", "measure") and output is None:
+        return "failed", "it printed no JSON object"
+    return "passed", ""
+
+
+def run_step(step, limit, environment, logs):
+    """Runs one step and describes how it ended."""
+    stdout, stderr = logs / (step.name + ".out"), logs / (step.name + ".err")
+    outcome = processes.run([str(word) for word in step.command], limit, {**environment, "WEFT_PROOF_LIMIT": str(limit), **step.environment},
+                            stdout, stderr)
+    output = last_object(_read(stdout)) if stdout.exists() else None
+    messages = _read(stderr) if stderr.exists() else ""
+    status, reason = _judge(outcome, step, limit, output, messages)
+    result = {"name": step.name, "feeds": step.feeds, "status": status, "reason": reason,
+              "seconds": round(outcome.seconds, 3), "limit": round(limit, 1), "exit_code": outcome.exit_code,
+              "command": [str(word) for word in step.command]}
+    if output is not None:
+        result["output"] = output
+    if outcome.left_behind and status != "timed out":
+        result["left_behind"] = outcome.left_behind
+    if outcome.not_killed:
+        result["not_killed"] = outcome.not_killed
+    return result
+
+
+class Interrupted(Exception):
+    """SIGINT or SIGTERM arrived: the step in progress is stopped, the rest is not run, the results are written."""
+
+
+def run_all(steps, seconds, environment, logs, say=lambda line: None, clock=time.monotonic):
+    """Runs the steps until the deadline, `seconds` from now; returns one entry per step, in order."""
+    deadline = clock() + seconds
+    results, stopped = [], ""
+    for number, step in enumerate(steps, 1):
+        left = deadline - clock()
+        if not stopped and left < step.least:
+            results.append(_not_run(step, f"out of time: {max(left, 0):.0f} s were left, it needs {step.least:.0f} s"))
+            continue
+        if stopped:
+            results.append(_not_run(step, stopped))
+            continue
+        try:
+            # The grace of a step that does not want to end counts as well.
+            limit = max(1.0, min(step.limit, left - processes.GRACE_SECONDS))
+            result = run_step(step, limit, environment, logs)
+        except (Interrupted, KeyboardInterrupt):
+            stopped = "interrupted"
+            result = _not_run(step, stopped)
+        results.append(result)
+        say(f"{number:3}/{len(steps)} {result['status']:9} {result['seconds']:6.1f} s  {step.name}"
+            + (f": {result['reason']}" if result["reason"] else ""))
+    return results

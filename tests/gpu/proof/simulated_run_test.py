@@ -1,0 +1,40 @@
+"""A short scripts/gpu-proof on the simulated GPU, from its command line to its two files: a probe, a measure of the training
+and one that is skipped. Run by CTest (label sim). What is checked is what must hold on a machine of any speed.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = (pathlib.Path(os.environ[name]) for name in ("WEFT_SOURCE", "WEFT_BUILD"))
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="proof run ") as folder:
+        out = pathlib.Path(folder)
+        command = [SOURCE / "scripts/gpu-proof", "--quick", "--simulated", "--simulator", BUILD, "--out", out, "--only", "probe.pointer_identity",
+                   "--only", "measure.accuracy", "--seconds", "200"]
+        done = subprocess.run(command, timeout=280, check=False)
+        files = sorted(path.name for path in out.glob("2*"))
+        assert len(files) == 2 and files[0].endswith(".json") and files[1].endswith(".md"), files
+        assert "-simulated-gpu-" in files[0], files
+        result = json.loads((out / files[0]).read_text())
+        print(json.dumps(result, indent=1))
+        assert done.returncode == 0, done.returncode
+        assert result["simulated"] and result["simulator_constants"] == {}
+        assert {step["name"]: step["status"] for step in result["steps"]} == {"probe.pointer_identity": "passed", "measure.accuracy": "passed"}
+        values = result["measures"]["accuracy"]["values"]
+        assert values["ranks"] == 4 and values["hazards"] == 0, values
+        # A share of real idle time that is of this schedule, and not of a run that never worked.
+        assert 0.1 < values["idle_share_true"] < 0.7 and 0.3 < values["coverage"] <= 1, values
+        assert values["detection_latency"]["samples"] > 0, values
+        page = (out / files[1]).read_text()
+        assert "these numbers say nothing about hardware" in page and "| probe.pointer_identity | passed |" in page
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
