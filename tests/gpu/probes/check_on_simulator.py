@@ -6,8 +6,15 @@ Called by CTest: check_on_simulator.py <scripts/on-simulated-gpu> <build folder>
 import json
 import numbers
 import os
+import pathlib
+import re
 import subprocess
 import sys
+
+ON_SIMULATED_GPU, BUILD, PROGRAM = sys.argv[1:]
+# What this build's simulator was made with (sim/constants.def).
+CONSTANTS = {name: float(value) for name, value in re.findall(
+    r" (\w+) = ([0-9.e+]+);", pathlib.Path(BUILD, "sim", "include", "simgpu", "constants.h").read_text(encoding="utf-8"))}
 
 EXPECTED = {
     # "An event wait ... and a kernel none of whose blocks has found room hold the head" of the only queue.
@@ -48,12 +55,33 @@ EXPECTED = {
         f"{company}_held_until_the_kernel_ended": False
         for company in ("alone", "in_context_synchronise", "in_stream_synchronise", "launching")},
     # Markers cost nothing on a simulated stream: what remains is the gap between dependent kernels.
-    "stream_write_cost": {
+    "stream_write_cost": {"dependency_gap": CONSTANTS["dependency_gap"]} | {
         f"gap_{marker}_us": lambda gap: gap > 0
         for marker in ("none", "write", "write_without_barrier", "write_to_device", "two_writes", "event", "timed_event")},
+    # Constants of the model, in logical time: exact.
+    "command_times": {"gap_ns": CONSTANTS["dependency_gap"], "shortest_block": CONSTANTS["shortest_block"]},
+    # "Streams are mapped round robin onto hardware queues, in the order of their creation", whatever their priority.
+    "queue_sharing": {
+        "queues_8_streams_7_pairs_that_share": 0, "queues_8_streams_7_streams_that_share_with_the_extra": 0,
+        "queues_8_streams_12_pairs_that_share": 4, "queues_8_streams_12_pairs_that_share_because_of_the_extra": 5,
+        "queues_8_streams_12_streams_that_share_with_the_extra": 1,
+        "queues_8_streams_12_streams_above_that_share_with_the_extra": 1,
+        "queues_8_streams_12_dead_locks_without_the_extra": False, "queues_8_streams_12_dead_locks_with_the_extra": True},
+    "nccl_kernel_shape": {
+        name: CONSTANTS[name] for name in ("nccl_threads_per_block", "nccl_registers_per_thread", "nccl_shared_per_block",
+                                           "nccl_cluster_size", "nccl_blocks_per_peer")},
+    "nccl_links": {"nccl_fifo": CONSTANTS["nccl_fifo"]},
+    # "Processes share nothing: each has its own device."
+    "ranks_on_one_gpu": {"ranks_2_works": True},
+    # A block's neighbours stretch it: a collision costs something, whatever the two are made of.
+    "collision_slowdown": {
+        f"main_{main}_fill_{fill}_delay_us": lambda delays: all(delay > 0 for delay in delays)
+        for main in ("compute", "memory") for fill in ("compute", "memory")},
 }
+# Settings of the simulator without which a question cannot be asked: its arithmetic is too slow for short kernels.
+ENVIRONMENT = {"collision_slowdown": {"SIMGPU_FLOPS": "1e13", "SIMGPU_BANDWIDTH": "1e12"}}
 # Questions that the simulated GPU cannot answer, and what the probe must say about it.
-SKIPPED = {}
+SKIPPED = {"green_context": "CUDA_ERROR_NOT_SUPPORTED"}
 
 
 def problems_of_shape(line, probe):
@@ -82,10 +110,9 @@ def problems_of_answers(values, expected):
 
 
 def main():
-    on_simulated_gpu, build, program = sys.argv[1:]
-    probe = os.path.basename(program)
-    run = subprocess.run([on_simulated_gpu, "--build", build, program, "--quick"], capture_output=True, text=True, timeout=40,
-                         check=False)
+    probe = os.path.basename(PROGRAM)
+    run = subprocess.run([ON_SIMULATED_GPU, "--build", BUILD, PROGRAM, "--quick"], capture_output=True, text=True, timeout=40,
+                         check=False, env=dict(os.environ, **ENVIRONMENT.get(probe, {})))
     lines = run.stdout.splitlines()
     if len(lines) != 1:
         sys.exit(f"one line is expected: {run}")

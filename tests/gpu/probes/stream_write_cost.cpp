@@ -79,6 +79,22 @@ Costs measure_costs(Marker marker, const Places& places, int count) {
   return {static_cast<double>(last.started() - first.started()) / 1e3 / count, median(calls)};
 }
 
+// From the end of a kernel to the start of the next one of its stream.
+double dependency_gap(const Places& places, int count) {
+  Busy first, second;
+  Spin hold;
+  std::vector<double> gaps;
+  for (int index = 0; index < count; ++index) {
+    hold.launch(places.stream);
+    first.launch(places.stream, 0);
+    second.launch(places.stream, 0);
+    hold.release();
+    check(driver().cuStreamSynchronize(places.stream));
+    gaps.push_back(static_cast<double>(second.started() - first.ended()));
+  }
+  return median(gaps);
+}
+
 // From the moment at which the host sees the last store of a kernel to that at which it sees the marker behind it.
 double latency(Marker marker, const Places& places, int count) {
   Spin spin;
@@ -124,6 +140,7 @@ std::string measure(const Options& options, Report& report) {
     if (index > 0) report.add(std::string("call_") + kNames[index] + "_ns", costs[index].call);
   }
   const int tries = options.quick ? 20 : 100;
+  report.add("dependency_gap", dependency_gap(places, tries));
   const double write = latency(Marker::write, places, tries);
   const double write_without_barrier = latency(Marker::write_without_barrier, places, tries);
   const double event = latency(Marker::event, places, tries);

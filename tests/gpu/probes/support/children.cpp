@@ -112,17 +112,20 @@ Child::Result Child::wait(double seconds) {
   return result;
 }
 
-std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,
-                                    double seconds) {
-  const Child::Result result = Child(part, environment).wait(seconds);
+std::vector<double> numbers_of(const Child::Result& result, const std::string& what) {
   if (result.code == kSkippedCode) throw Skipped(result.output);
   if (result.code != 0) {
-    throw std::runtime_error("part " + part.front() + " ended with code " + std::to_string(result.code));
+    throw std::runtime_error(what + ": " + (result.code < 0 ? "ended by a signal or too slow " : "") + result.output);
   }
   std::istringstream input(result.output);
   std::vector<double> numbers;
-  for (double number = 0; input >> number;) numbers.push_back(number);
+  for (std::string text; input >> text;) numbers.push_back(std::strtod(text.c_str(), nullptr));
   return numbers;
+}
+
+std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,
+                                    double seconds) {
+  return numbers_of(Child(part, environment).wait(seconds), "part " + part.front());
 }
 
 std::string join(const std::vector<double>& numbers) {

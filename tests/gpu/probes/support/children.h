@@ -33,7 +33,9 @@ class Child {
   int output_ = -1;
 };
 
-// Starts one part and waits for it; its numbers, separated by blanks. Throws Skipped and std::runtime_error as it did.
+// What a part printed: numbers, separated by blanks. Throws Skipped or std::runtime_error where the part did.
+std::vector<double> numbers_of(const Child::Result& result, const std::string& what);
+// Starts one part and waits for it.
 std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,
                                     double seconds = 8);
 std::string join(const std::vector<double>& numbers);

@@ -72,7 +72,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string number(double value) {
-  return std::isfinite(value) ? format("%.6g", value) : "null";
+  return std::isfinite(value) ? format("%.9g", value) : "null";
 }
 
 std::string format(const char* pattern, ...) {
@@ -133,10 +133,13 @@ int run_probe(int argc, char** argv, const char* name, const Measure& measure) {
     const std::string fact = measure(options, report);
     print(is_part ? fact : report.line(name, fact));
   } catch (const Skipped& skipped) {
-    print("{\"probe\":" + quoted(name) + ",\"skipped\":" + quoted(skipped.what()) + "}");
+    print(is_part ? skipped.what() : "{\"probe\":" + quoted(name) + ",\"skipped\":" + quoted(skipped.what()) + "}");
     code = kSkippedCode;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    if (is_part)
+      print(error.what());  // for the process that started it
+    else
+      std::fprintf(stderr, "%s: %s\n", name, error.what());
     code = 1;
   }
   end_children();

@@ -1,0 +1,131 @@
+// Fill in a green context against fill with a capped grid: does it keep off the multiprocessors that it was not given,
+// does NCCL's kernel start as soon, and what does a launch cost?
+//
+// Run by scripts/gpu-proof; main thread only.
+#include "gpu.h"
+#include "report.h"
+#include "statistics.h"
+#include "work.h"
+
+namespace probe {
+namespace {
+
+constexpr unsigned kReserved = 8;  // multiprocessors that fill leaves free, at least
+constexpr double kFillMicroseconds = 2000, kPredecessorMicroseconds = 200;
+
+struct GreenStream {
+  CUstream stream = nullptr;
+  unsigned multiprocessors = 0;
+};
+
+void require(CUresult result, const char* call) {
+  if (result != CUDA_SUCCESS) throw Skipped(std::string(call) + ": " + name_of(result));
+}
+
+// A stream that may use all but kReserved multiprocessors.
+GreenStream make_green_stream() {
+  const Driver& d = driver();
+  if (d.cuDevSmResourceSplitByCount == nullptr || d.cuGreenCtxStreamCreate == nullptr ||
+      d.cuGreenCtxCreate == nullptr) {
+    throw Skipped("the driver is older than green contexts");
+  }
+  CUdevResource all{}, part{}, rest{};
+  require(d.cuDeviceGetDevResource(gpu().device, &all, CU_DEV_RESOURCE_TYPE_SM), "cuDeviceGetDevResource");
+  unsigned groups = 1;
+  require(d.cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, kReserved), "cuDevSmResourceSplitByCount");
+  CUdevResourceDesc description = nullptr;
+  require(d.cuDevResourceGenerateDesc(&description, &rest, 1), "cuDevResourceGenerateDesc");
+  CUgreenCtx context = nullptr;
+  require(d.cuGreenCtxCreate(&context, description, gpu().device, CU_GREEN_CTX_DEFAULT_STREAM), "cuGreenCtxCreate");
+  GreenStream made;
+  require(d.cuGreenCtxStreamCreate(&made.stream, context, CU_STREAM_NON_BLOCKING, gpu().lowest_priority),
+          "cuGreenCtxStreamCreate");
+  made.multiprocessors = rest.sm.smCount;
+  return made;
+}
+
+// Multiprocessors that a grid of so many blocks ran on.
+int spread(CUstream stream, unsigned blocks) {
+  const auto most = static_cast<uint32_t>(gpu().multiprocessors);
+  const CUdeviceptr counts = make_device_memory(most * sizeof(uint32_t));
+  launch(Kernel::where, {blocks, kComputeThreads}, stream, counts, most, uint64_t{100'000});
+  std::vector<uint32_t> seen(most);
+  check(driver().cuMemcpyDtoHAsync(seen.data(), counts, most * sizeof(uint32_t), stream));
+  check(driver().cuStreamSynchronize(stream));
+  int used = 0;
+  for (const uint32_t each : seen) used += each != 0 ? 1 : 0;
+  return used;
+}
+
+// Start of a kernel like NCCL's behind its predecessor, while fill of so many blocks is resident; microseconds.
+double start_next_to(CUstream fill_stream, unsigned fill_blocks, int count) {
+  const CUstream stream = make_stream();
+  const CUevent begun = make_event();
+  Spin hold, spin;
+  Busy fill, predecessor;
+  const unsigned cluster = gpu().major >= 9 ? 4 : 1;
+  std::vector<double> starts;
+  for (int attempt = 0; attempt < count; ++attempt) {
+    hold.launch(stream);
+    check(driver().cuEventRecord(begun, stream));
+    check(driver().cuStreamWaitEvent(fill_stream, begun, 0));
+    fill.launch_resident(fill_stream, kFillMicroseconds, fill_blocks);
+    predecessor.launch(stream, kPredecessorMicroseconds);
+    spin.launch_released(stream, 4, cluster);
+    hold.release();
+    check(driver().cuStreamSynchronize(stream));
+    check(driver().cuStreamSynchronize(fill_stream));
+    starts.push_back(static_cast<double>(spin.started() - predecessor.ended()) / 1e3);
+  }
+  return quantile(starts, 0.99);
+}
+
+double launch_nanoseconds(CUstream stream, int count) {
+  Busy stamp;
+  std::vector<double> times;
+  for (int index = 0; index < count; ++index) {
+    const int64_t begin = now();
+    stamp.launch(stream, 0);
+    times.push_back(static_cast<double>(now() - begin));
+    check(driver().cuStreamSynchronize(stream));
+  }
+  return median(times);
+}
+
+std::string measure(const Options& options, Report& report) {
+  use_gpu();
+  const int count = options.quick ? 10 : 50;
+  const GreenStream green = make_green_stream();
+  const CUstream plain = make_stream();
+  const auto all = static_cast<unsigned>(gpu().multiprocessors);
+  // More blocks than fit at once: what a job does that knows no cap.
+  const int uncapped_plain = spread(plain, 16 * all), uncapped_green = spread(green.stream, 16 * all);
+  const double capped = start_next_to(plain, green.multiprocessors, count);
+  const double in_green = start_next_to(green.stream, green.multiprocessors, count);
+  const double uncapped_start = start_next_to(green.stream, all, count);
+  const double launch_plain = launch_nanoseconds(plain, 10 * count);
+  const double launch_green = launch_nanoseconds(green.stream, 10 * count);
+  report.add("multiprocessors_given", static_cast<int>(green.multiprocessors));
+  report.add("used_by_uncapped_grid", uncapped_plain);
+  report.add("used_by_uncapped_grid_in_green_context", uncapped_green);
+  report.add("start_p99_next_to_capped_grid_us", capped);
+  report.add("start_p99_next_to_green_context_us", in_green);
+  report.add("start_p99_next_to_uncapped_grid_in_green_context_us", uncapped_start);
+  report.add("launch_ns", launch_plain);
+  report.add("launch_in_green_context_ns", launch_green);
+  return format(
+      "Given %u of %u multiprocessors, an uncapped grid in a green context uses %d (outside %d); a kernel of NCCL's "
+      "shape "
+      "starts within %.1f us next to a capped grid, %.1f next to the same in a green context, %.1f next to an uncapped "
+      "one "
+      "there; a launch takes %.0f ns, in the green context %.0f",
+      green.multiprocessors, all, uncapped_green, uncapped_plain, capped, in_green, uncapped_start, launch_plain,
+      launch_green);
+}
+
+}  // namespace
+}  // namespace probe
+
+int main(int argc, char** argv) {
+  return probe::run_probe(argc, argv, "green_context", probe::measure);
+}

@@ -1,0 +1,87 @@
+// Ranks of NCCL that share the first GPU, one process each: NCCL allows that when each claims to be another host, and
+// connects them over sockets of the loopback device.
+//
+// Ranks is used on the main thread of the probe, Rank on that of each rank's process (a part of the probe). A rank that
+// hangs is killed, with its group; NCCL is opened when it is needed, as the driver is.
+#pragma once
+
+#include <nccl.h>
+
+#include <string>
+#include <vector>
+
+#include "children.h"
+#include "gpu.h"
+
+namespace probe {
+
+struct Nccl {
+#define PROBE_NCCL_FUNCTIONS(FUNCTION) \
+  FUNCTION(ncclGetVersion)             \
+  FUNCTION(ncclGetUniqueId)            \
+  FUNCTION(ncclCommInitRank)           \
+  FUNCTION(ncclGetErrorString)         \
+  FUNCTION(ncclSend)                   \
+  FUNCTION(ncclRecv)                   \
+  FUNCTION(ncclAllReduce)
+#define FUNCTION(name) decltype(&::name) name = nullptr;
+  PROBE_NCCL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+};
+// Throws Skipped where there is no libnccl.so.2.
+const Nccl& nccl();
+void check(ncclResult_t result, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+// Starts `count` ranks as parts {"rank", number, count, id, task}; `environment` comes on top of what NCCL needs.
+class Ranks {
+ public:
+  Ranks(int count, const std::string& task, const Environment& environment = {});
+  // What rank 0 printed. The others are killed when the probe ends, or have ended.
+  std::vector<double> numbers_of_first(double seconds = 9);
+
+ private:
+  std::vector<Child> children_;
+};
+
+// In a rank's process.
+class Rank {
+ public:
+  explicit Rank(const std::vector<std::string>& part);
+  void connect();  // waits for all ranks
+  int number() const { return number_; }
+  int count() const { return count_; }
+  const std::string& task() const { return task_; }
+  CUstream stream() const { return stream_; }
+  CUdeviceptr buffer() const { return buffer_; }
+  void send(std::size_t bytes, int to) const;
+  void receive(std::size_t bytes, int from) const;
+  void all_reduce(std::size_t bytes) const;
+
+  static constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
+
+ private:
+  int number_, count_;
+  std::string id_, task_;
+  CUstream stream_ = nullptr;
+  CUdeviceptr buffer_ = 0;
+  ncclComm_t communicator_ = nullptr;
+};
+
+// The daemon of the Multi-Process Service, for this probe alone: its own folder, ended with the object.
+class Mps {
+ public:
+  Mps();
+  ~Mps();
+  Mps(const Mps&) = delete;
+  Mps& operator=(const Mps&) = delete;
+  bool runs() const { return runs_; }
+  const std::string& why_not() const { return why_not_; }
+  Environment environment() const;
+
+ private:
+  std::string folder_, why_not_;
+  std::vector<Child> daemon_;
+  bool runs_ = false;
+};
+
+}  // namespace probe
