@@ -140,6 +140,13 @@ void Communication::wait(int number) {
   if (wait_ == WaitKind::host) CHECK(cudaDeviceSynchronize());
 }
 
+bool Communication::is_over(int number) const {
+  const cudaError_t state = cudaEventQuery(finished_[static_cast<std::size_t>(number)]);
+  if (state == cudaErrorNotReady) return false;
+  CHECK(state);
+  return true;
+}
+
 void Communication::sum_over_ranks(float* data, int count) {
   const Connection& c = connection(Lane::shared);
   const cudaStream_t stream = begin(c);

@@ -29,6 +29,8 @@ class Communication {
                 int count);
   // Work that is enqueued on the compute stream from here on sees what the exchange received.
   void wait(int number);
+  // Whether an exchange that was issued has ended; with WaitKind::event only.
+  bool is_over(int number) const;
   // Sums `count` floats over all ranks, in place; the compute stream waits for the result.
   void sum_over_ranks(float* data, int count);
 

@@ -2,7 +2,8 @@
 // Weft.
 //
 // One process per rank; each holds some transformer blocks, works through the program of its schedule in every
-// iteration, and prints the loss (rank 0). See README.md for how to start it.
+// iteration (training.cpp), and prints the loss (rank 0). With --peers sleep all ranks but one sleep (sleeper.cpp). See
+// README.md for how to start it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -10,15 +11,16 @@
 #include <exception>
 #include <fstream>
 #include <iomanip>
+#include <memory>
 #include <vector>
 
-#include "communication.h"
-#include "memory.h"
-#include "model.h"
+#include "board.h"
 #include "options.h"
 #include "process.h"
 #include "schedule.h"
+#include "sleeper.h"
 #include "text.h"
+#include "training.h"
 
 namespace trainer {
 namespace {
@@ -27,87 +29,9 @@ using Clock = std::chrono::steady_clock;
 
 struct History {
   std::vector<float> losses;
+  std::vector<float> norms;     // squared norms of the gradient
   std::vector<double> seconds;  // of each iteration, as the host sees it
-};
-
-class Training {
- public:
-  Training(const Options& options, const Place& place, std::vector<Instruction> program, const Text& text,
-           cudaStream_t compute)
-      : options_(options),
-        program_(std::move(program)),
-        text_(text),
-        compute_(compute),
-        shape_{text.vocabulary(), options.hidden, options.heads, options.sequence, options.batch},
-        model_(options, shape_, place.rank, place.ranks, compute),
-        communication_(place, options.wait, options.schedule == ScheduleKind::interleaved,
-                       static_cast<int>(program_.size()), compute),
-        characters_(static_cast<std::size_t>(2 * options.microbatches * shape_.tokens())),
-        totals_(2) {}
-
-  // One iteration; returns the loss before its update. Ends with the host waiting for that number.
-  float iterate(int iteration) {
-    load_characters(iteration);
-    model_.begin_iteration();
-    for (const Instruction& instruction : program_) execute(instruction);
-    model_.compute_norm();
-    communication_.sum_over_ranks(model_.totals(), 2);
-    CHECK(cudaMemcpyAsync(totals_.data(), model_.totals(), 2 * sizeof(float), cudaMemcpyDeviceToHost, compute_));
-    model_.update(iteration + 1, options_.learning_rate);
-    CHECK(cudaStreamSynchronize(compute_));
-    return totals_[1];
-  }
-
- private:
-  void load_characters(int iteration) {
-    const int tokens = shape_.tokens();
-    const auto bytes = static_cast<std::size_t>(tokens) * sizeof(int);
-    for (int m = 0; m < options_.microbatches; ++m) {
-      int* inputs = characters_.data() + 2 * m * tokens;
-      int* targets = inputs + tokens;
-      text_.sample(options_.seed, iteration, m, options_.batch, inputs, targets);
-      if (model_.has_first_stage())
-        CHECK(cudaMemcpyAsync(model_.characters(m), inputs, bytes, cudaMemcpyHostToDevice, compute_));
-      if (model_.has_last_stage())
-        CHECK(cudaMemcpyAsync(model_.targets(m), targets, bytes, cudaMemcpyHostToDevice, compute_));
-    }
-  }
-
-  void execute(const Instruction& i) {
-    switch (i.kind) {
-      case Instruction::Kind::forward:
-        return model_.forward(i.chunk, i.microbatch);
-      case Instruction::Kind::backward:
-        return model_.backward(i.chunk, i.microbatch);
-      case Instruction::Kind::wait:
-        return communication_.wait(i.exchange);
-      case Instruction::Kind::exchange:
-        return communication_.exchange(i.exchange, i.lane, messages(i.sends, true), messages(i.receives, false),
-                                       shape_.activation());
-    }
-  }
-
-  std::vector<Communication::Message> messages(const std::vector<Transfer>& transfers, bool send) const {
-    std::vector<Communication::Message> result;
-    for (const Transfer& t : transfers) {
-      const bool forward = t.direction == Direction::forward;
-      float* data =
-          send ? (forward ? model_.output(t.chunk, t.microbatch) : model_.input_gradient(t.chunk, t.microbatch))
-               : (forward ? model_.input(t.chunk, t.microbatch) : model_.output_gradient(t.chunk, t.microbatch));
-      result.push_back({data, t.peer});
-    }
-    return result;
-  }
-
-  Options options_;
-  std::vector<Instruction> program_;
-  const Text& text_;
-  cudaStream_t compute_;
-  Shape shape_;
-  Model model_;
-  Communication communication_;
-  PinnedArray<int> characters_;
-  PinnedArray<float> totals_;
+  Board::Times stage_time{};    // seconds that sleeping peers were told
 };
 
 void write_report(const std::string& directory, int rank, const History& history) {
@@ -121,9 +45,59 @@ void write_report(const std::string& directory, int rank, const History& history
   file << "{\n  \"rank\": " << rank << ",\n";
   list("losses", history.losses, 9);
   file << ",\n";
+  list("gradient_norms", history.norms, 9);
+  file << ",\n";
   list("iteration_seconds", history.seconds, 9);
+  file << ",\n";
+  list("stage_milliseconds", std::vector<double>{1e3 * history.stage_time.forward, 1e3 * history.stage_time.backward},
+       9);
   file << "\n}\n";
   if (!file.flush()) std::fprintf(stderr, "trainer: %s cannot be written\n", path.c_str());
+}
+
+// Runs all iterations; `iterate` does one and returns the squared norm and the loss.
+template <class Iterate>
+History run_iterations(const Options& options, const Place& place, Iterate iterate) {
+  History history;
+  for (int iteration = 0; iteration < options.iterations; ++iteration) {
+    const Clock::time_point start = Clock::now();
+    const std::vector<float> sums = iterate(iteration);
+    history.norms.push_back(sums[0]);
+    history.losses.push_back(sums[1]);
+    history.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    if (place.rank != 0) continue;
+    std::printf("iteration %d  loss %.9g  %.1f ms\n", iteration + 1, static_cast<double>(history.losses.back()),
+                1e3 * history.seconds.back());
+    std::fflush(stdout);
+  }
+  return history;
+}
+
+History compute_all(const Options& options, const Place& place, std::vector<Instruction> program, cudaStream_t stream) {
+  const Text text(options.text, options.sequence);
+  const bool peers_sleep = options.peers == Peers::sleep;
+  std::unique_ptr<Board> board;
+  if (peers_sleep && place.rank == 0) board = std::make_unique<Board>(place);
+  Training training(options, place, std::move(program), text, stream);
+  if (peers_sleep) {
+    if (board == nullptr) board = std::make_unique<Board>(place);
+    board->meet();
+    training.show_progress_on(*board);
+  }
+  History history = run_iterations(options, place, [&](int iteration) { return training.iterate(iteration); });
+  history.stage_time = training.stage_time();
+  return history;
+}
+
+History sleep_all(const Options& options, const Place& place, std::vector<Instruction> program, cudaStream_t stream) {
+  std::unique_ptr<Board> board;
+  if (place.rank == 0) board = std::make_unique<Board>(place);
+  const int activation = options.sequence * options.batch * options.hidden;
+  Sleeper sleeper(options, place, std::move(program), activation, stream);
+  if (board == nullptr) board = std::make_unique<Board>(place);
+  board->meet();
+  sleeper.learn_times(*board);
+  return run_iterations(options, place, [&](int iteration) { return sleeper.iterate(iteration); });
 }
 
 int train(const Options& options) {
@@ -135,26 +109,18 @@ int train(const Options& options) {
                  "trainer: the interleaved schedule needs two ranks or more and a multiple of them as microbatches\n");
     return 2;
   }
-  const Text text(options.text, options.sequence);
+  if (options.peers == Peers::sleep && options.stage >= place.ranks) {
+    std::fprintf(stderr, "trainer: there is no stage %d among %d ranks\n", options.stage, place.ranks);
+    return 2;
+  }
   int devices = 0;
   CHECK(cudaGetDeviceCount(&devices));
   CHECK(cudaSetDevice(place.local_rank % std::max(devices, 1)));
-  cudaStream_t compute = nullptr;
-  CHECK(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
-  History history;
-  {
-    Training training(options, place, std::move(program), text, compute);
-    for (int iteration = 0; iteration < options.iterations; ++iteration) {
-      const Clock::time_point start = Clock::now();
-      history.losses.push_back(training.iterate(iteration));
-      history.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-      if (place.rank != 0) continue;
-      std::printf("iteration %d  loss %.9g  %.1f ms\n", iteration + 1, static_cast<double>(history.losses.back()),
-                  1e3 * history.seconds.back());
-      std::fflush(stdout);
-    }
-  }
-  CHECK(cudaStreamDestroy(compute));
+  cudaStream_t stream = nullptr;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const bool sleeps = options.peers == Peers::sleep && options.stage != place.rank;
+  const History history = (sleeps ? sleep_all : compute_all)(options, place, std::move(program), stream);
+  CHECK(cudaStreamDestroy(stream));
   if (!options.report.empty()) write_report(options.report, place.rank, history);
   return 0;
 }

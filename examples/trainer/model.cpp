@@ -124,7 +124,14 @@ class Model::Weights {
 };
 
 Model::Model(const Options& options, const Shape& shape, int rank, int ranks, cudaStream_t stream)
-    : shape_(shape), microbatches_(options.microbatches), stream_(stream), first_(rank == 0), last_(rank == ranks - 1) {
+    : shape_(shape),
+      microbatches_(options.microbatches),
+      precision_(options.precision),
+      stream_(stream),
+      first_(rank == 0),
+      last_(rank == ranks - 1) {
+  kernels::load();
+  if (precision_ == Precision::bf16) kernels::load_bf16();
   const int d = shape.hidden, v = shape.vocabulary, tokens = shape.tokens();
   count_ = options.chunks * options.layers_per_chunk * block_parameters(d);
   if (first_) count_ += (v + shape.sequence) * d;
@@ -203,6 +210,30 @@ float* Model::totals() const {
   return totals_.data();
 }
 
+void Model::multiply(const kernels::Product& product) const {
+  if (precision_ == Precision::bf16)
+    kernels::multiply_bf16(product, stream_);
+  else
+    kernels::multiply(product, stream_);
+}
+
+void Model::attend(const float* qkv, float* weights, float* out) const {
+  const kernels::Attention shape{shape_.batch, shape_.heads, shape_.sequence, shape_.hidden};
+  if (precision_ == Precision::bf16)
+    kernels::attend_bf16(qkv, weights, out, shape, stream_);
+  else
+    kernels::attend(qkv, weights, out, shape, stream_);
+}
+
+void Model::attend_backward(const float* qkv, const float* weights, const float* gradient, float* scores,
+                            float* qkv_gradient) const {
+  const kernels::Attention shape{shape_.batch, shape_.heads, shape_.sequence, shape_.hidden};
+  if (precision_ == Precision::bf16)
+    kernels::attend_backward_bf16(qkv, weights, gradient, scores, qkv_gradient, shape, stream_);
+  else
+    kernels::attend_backward(qkv, weights, gradient, scores, qkv_gradient, shape, stream_);
+}
+
 void Model::begin_iteration() {
   CHECK(cudaMemsetAsync(gradients_.data(), 0, gradients_.bytes(), stream_));
   CHECK(cudaMemsetAsync(totals_.data(), 0, totals_.bytes(), stream_));
@@ -221,7 +252,7 @@ void Model::forward(int chunk_number, int microbatch) {
   if (!chunk.last) return;
   kernels::normalize(between.back(), chunk.norm_gamma.value, chunk.norm_beta.value, chunk.normal[m], chunk.mean[m],
                      chunk.deviation[m], t, d, stream_);
-  kernels::multiply({chunk.normal[m], chunk.head.value, nullptr, chunk.logits[m], t, v, d}, stream_);
+  multiply({chunk.normal[m], chunk.head.value, nullptr, chunk.logits[m], t, v, d});
   const float scale = 1.0F / static_cast<float>(t * microbatches_);
   kernels::cross_entropy(chunk.logits[m], targets(microbatch), row_loss_.data(), scale, t, v, stream_);
   kernels::add_sum(row_loss_.data(), totals_.data() + 1, scale, t, stream_);
@@ -235,9 +266,8 @@ void Model::backward(int chunk_number, int microbatch) {
   float* gradient = chunk.output_gradient[m];
   if (chunk.last) {
     float* normal_gradient = scratch_.data();
-    kernels::multiply({chunk.normal[m], chunk.logits[m], nullptr, chunk.head.gradient, d, v, t, true, false, true},
-                      stream_);
-    kernels::multiply({chunk.logits[m], chunk.head.value, nullptr, normal_gradient, t, d, v, false, true}, stream_);
+    multiply({chunk.normal[m], chunk.logits[m], nullptr, chunk.head.gradient, d, v, t, true, false, true});
+    multiply({chunk.logits[m], chunk.head.value, nullptr, normal_gradient, t, d, v, false, true});
     kernels::normalize_parameters(normal_gradient, between.back(), chunk.mean[m], chunk.deviation[m],
                                   chunk.norm_gamma.gradient, chunk.norm_beta.gradient, t, d, stream_);
     CHECK(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(t * d) * sizeof(float), stream_));
@@ -257,15 +287,15 @@ void Model::forward_block(const Block& b, int microbatch, const float* in, float
   const Block::Saved& s = b.saved[static_cast<std::size_t>(microbatch)];
   const int t = shape_.tokens(), d = shape_.hidden;
   kernels::normalize(in, b.norm1_gamma.value, b.norm1_beta.value, s.normal1, s.mean1, s.deviation1, t, d, stream_);
-  kernels::multiply({s.normal1, b.qkv.value, b.qkv_bias.value, s.qkv, t, 3 * d, d}, stream_);
-  kernels::attend(s.qkv, s.weights, s.attended, {shape_.batch, shape_.heads, shape_.sequence, d}, stream_);
-  kernels::multiply({s.attended, b.projection.value, b.projection_bias.value, out, t, d, d}, stream_);
+  multiply({s.normal1, b.qkv.value, b.qkv_bias.value, s.qkv, t, 3 * d, d});
+  attend(s.qkv, s.weights, s.attended);
+  multiply({s.attended, b.projection.value, b.projection_bias.value, out, t, d, d});
   kernels::add(in, out, s.middle, t * d, stream_);
   kernels::normalize(s.middle, b.norm2_gamma.value, b.norm2_beta.value, s.normal2, s.mean2, s.deviation2, t, d,
                      stream_);
-  kernels::multiply({s.normal2, b.up.value, b.up_bias.value, s.raised, t, 4 * d, d}, stream_);
+  multiply({s.normal2, b.up.value, b.up_bias.value, s.raised, t, 4 * d, d});
   kernels::gelu(s.raised, s.activated, 4 * t * d, stream_);
-  kernels::multiply({s.activated, b.down.value, b.down_bias.value, out, t, d, 4 * d}, stream_);
+  multiply({s.activated, b.down.value, b.down_bias.value, out, t, d, 4 * d});
   kernels::add(s.middle, out, out, t * d, stream_);
 }
 
@@ -281,26 +311,25 @@ void Model::backward_block(const Block& b, int microbatch, const float* in, cons
   float* qkv = cutter.take(3 * t * d);
   float* scores = cutter.take(shape_.batch * shape_.heads * shape_.sequence * shape_.sequence);
 
-  kernels::multiply({s.activated, gradient, nullptr, b.down.gradient, 4 * d, d, t, true, false, true}, stream_);
+  multiply({s.activated, gradient, nullptr, b.down.gradient, 4 * d, d, t, true, false, true});
   kernels::add_column_sums(gradient, b.down_bias.gradient, t, d, stream_);
-  kernels::multiply({gradient, b.down.value, nullptr, wide, t, 4 * d, d, false, true}, stream_);
+  multiply({gradient, b.down.value, nullptr, wide, t, 4 * d, d, false, true});
   kernels::gelu_backward(s.raised, wide, raised, 4 * t * d, stream_);
-  kernels::multiply({s.normal2, raised, nullptr, b.up.gradient, d, 4 * d, t, true, false, true}, stream_);
+  multiply({s.normal2, raised, nullptr, b.up.gradient, d, 4 * d, t, true, false, true});
   kernels::add_column_sums(raised, b.up_bias.gradient, t, 4 * d, stream_);
-  kernels::multiply({raised, b.up.value, nullptr, normal, t, d, 4 * d, false, true}, stream_);
+  multiply({raised, b.up.value, nullptr, normal, t, d, 4 * d, false, true});
   kernels::normalize_parameters(normal, s.middle, s.mean2, s.deviation2, b.norm2_gamma.gradient, b.norm2_beta.gradient,
                                 t, d, stream_);
   kernels::normalize_backward(normal, s.middle, b.norm2_gamma.value, s.mean2, s.deviation2, gradient, middle, t, d,
                               stream_);
 
-  kernels::multiply({s.attended, middle, nullptr, b.projection.gradient, d, d, t, true, false, true}, stream_);
+  multiply({s.attended, middle, nullptr, b.projection.gradient, d, d, t, true, false, true});
   kernels::add_column_sums(middle, b.projection_bias.gradient, t, d, stream_);
-  kernels::multiply({middle, b.projection.value, nullptr, attended, t, d, d, false, true}, stream_);
-  kernels::attend_backward(s.qkv, s.weights, attended, scores, qkv, {shape_.batch, shape_.heads, shape_.sequence, d},
-                           stream_);
-  kernels::multiply({s.normal1, qkv, nullptr, b.qkv.gradient, d, 3 * d, t, true, false, true}, stream_);
+  multiply({middle, b.projection.value, nullptr, attended, t, d, d, false, true});
+  attend_backward(s.qkv, s.weights, attended, scores, qkv);
+  multiply({s.normal1, qkv, nullptr, b.qkv.gradient, d, 3 * d, t, true, false, true});
   kernels::add_column_sums(qkv, b.qkv_bias.gradient, t, 3 * d, stream_);
-  kernels::multiply({qkv, b.qkv.value, nullptr, normal, t, d, 3 * d, false, true}, stream_);
+  multiply({qkv, b.qkv.value, nullptr, normal, t, d, 3 * d, false, true});
   kernels::normalize_parameters(normal, in, s.mean1, s.deviation1, b.norm1_gamma.gradient, b.norm1_beta.gradient, t, d,
                                 stream_);
   kernels::normalize_backward(normal, in, b.norm1_gamma.value, s.mean1, s.deviation1, middle, in_gradient, t, d,

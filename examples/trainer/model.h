@@ -52,11 +52,17 @@ class Model {
   struct Chunk;
   class Weights;
   void allocate_activations(Chunk& chunk) const;
+  // Products and attention with the precision that the options ask for.
+  void multiply(const kernels::Product& product) const;
+  void attend(const float* qkv, float* weights, float* out) const;
+  void attend_backward(const float* qkv, const float* weights, const float* gradient, float* scores,
+                       float* qkv_gradient) const;
   void forward_block(const Block& block, int microbatch, const float* in, float* out);
   void backward_block(const Block& block, int microbatch, const float* in, const float* gradient, float* in_gradient);
 
   Shape shape_;
   int microbatches_;
+  Precision precision_;
   cudaStream_t stream_;
   bool first_, last_;
   int count_ = 0;  // parameters of this rank

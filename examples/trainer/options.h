@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace trainer {
 
@@ -13,6 +14,17 @@ enum class WaitKind {
   event,      // a stream of its own for communication, the compute stream waits for its events (PyTorch)
   in_stream,  // receives on the compute stream itself (plain NCCL programs)
   host,       // the host synchronises the device after each receive (Megatron-LM)
+};
+
+enum class Precision {
+  float32,
+  bf16,  // operands of matrix products; everything else is float
+};
+
+// What the ranks of the other stages are.
+enum class Peers {
+  real,   // they compute
+  sleep,  // they sleep for as long as computing would take: one GPU shows the true bubbles of one stage
 };
 
 struct Options {
@@ -26,6 +38,10 @@ struct Options {
   int heads = 4;
   int sequence = 32;
   int batch = 4;  // sequences in one microbatch
+  Precision precision = Precision::float32;
+  Peers peers = Peers::real;
+  int stage = 0;                   // the rank that computes while its peers sleep
+  std::vector<double> stage_time;  // milliseconds of a forward and of a backward that peers sleep; empty: as measured
   float learning_rate = 3e-3F;
   unsigned seed = 1;
   int launch = 0;      // start that many ranks on this machine; 0: this process is one rank

@@ -36,17 +36,6 @@ int number(const char* name, int otherwise) {
   return text != nullptr ? std::atoi(text) : otherwise;
 }
 
-std::string rendezvous_file() {
-  if (const char* file = std::getenv("TRAINER_RENDEZVOUS")) return file;
-  std::string job = std::to_string(getppid());
-  for (const char* name : {"TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID"})
-    if (const char* id = std::getenv(name)) job = id;
-  if (const char* port = std::getenv("MASTER_PORT")) job += std::string("-") + port;
-  for (char& c : job)
-    if (c == '/') c = '_';
-  return (std::filesystem::temp_directory_path() / ("trainer-" + std::to_string(getuid()) + "-" + job)).string();
-}
-
 volatile std::sig_atomic_t stop_requested = 0;
 void request_stop(int) {
   stop_requested = 1;
@@ -78,6 +67,17 @@ pid_t wait_for_one(int* status) {
 }
 
 }  // namespace
+
+std::string rendezvous_file() {
+  if (const char* file = std::getenv("TRAINER_RENDEZVOUS")) return file;
+  std::string job = std::to_string(getppid());
+  for (const char* name : {"TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID"})
+    if (const char* id = std::getenv(name)) job = id;
+  if (const char* port = std::getenv("MASTER_PORT")) job += std::string("-") + port;
+  for (char& c : job)
+    if (c == '/') c = '_';
+  return (std::filesystem::temp_directory_path() / ("trainer-" + std::to_string(getuid()) + "-" + job)).string();
+}
 
 Place place_of_this_process() {
   for (const Names& names : kLaunchers) {

@@ -4,6 +4,7 @@
 // Loaded by the simulated driver, called on its worker threads. The arithmetic is that of kernels.cu, in the same order
 // per output where that is cheap; the results need not equal those of a GPU, only be the same in every run.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -343,6 +344,14 @@ simgpu_cost adam_cost(const Launch&, float*, const float*, float*, float*, const
   return cost_of(14.0 * count, 7.0 * count);
 }
 
+// Read by other processes while this one goes on.
+void publish(const Launch&, unsigned long long* count, unsigned long long value) {
+  std::atomic_ref(*count).store(value, std::memory_order_release);
+}
+simgpu_cost publish_cost(const Launch&, unsigned long long*, unsigned long long) {
+  return cost_of(1, 2);
+}
+
 constexpr simgpu_kernel kKernels[] = {
     simgpu::kernel<multiply, multiply_cost>("trainer_multiply", 40, 576),
     simgpu::kernel<add_column_sums, add_column_sums_cost>("trainer_add_column_sums"),
@@ -360,6 +369,7 @@ constexpr simgpu_kernel kKernels[] = {
     simgpu::kernel<cross_entropy, cross_entropy_cost>("trainer_cross_entropy"),
     simgpu::kernel<sum, sum_cost>("trainer_sum", 32, 1024),
     simgpu::kernel<adam, adam_cost>("trainer_adam"),
+    simgpu::kernel<publish, publish_cost>("trainer_publish"),
 };
 
 constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), static_cast<uint32_t>(std::size(kKernels)), kKernels};

@@ -1,6 +1,6 @@
-// The trainer's schedules, interpreted for all ranks at once with the strictest communication that NCCL may show: a group
-// is over only when the peers have begun the matching operations. Checks that nothing deadlocks, that every transfer
-// meets its counterpart, and that every task runs exactly once, after what it needs.
+// The trainer's schedules, interpreted for all ranks at once with the strictest communication that NCCL may show: a
+// group is over only when the peers have begun the matching operations. Checks that nothing deadlocks, that every
+// transfer meets its counterpart, and that every task runs exactly once, after what it needs.
 #include "schedule.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,8 @@ class Interpreter {
     const int here = stage(number, i.chunk);
     const Rank& rank = ranks_[static_cast<std::size_t>(number)];
     const bool at_end = here == (forward ? 0 : stages() - 1);
-    EXPECT_TRUE(at_end || rank.arrived.contains({direction, i.microbatch, here})) << "stage " << here << " is too early";
+    EXPECT_TRUE(at_end || rank.arrived.contains({direction, i.microbatch, here}))
+        << "stage " << here << " is too early";
     EXPECT_TRUE(forward || computed_.contains({here, Direction::forward, i.microbatch})) << "backward before forward";
     computed_.insert({here, direction, i.microbatch});
   }
@@ -142,7 +143,8 @@ TEST_P(Schedules, RunsEveryTaskOnceAndNeverDeadlocks) {
   ASSERT_TRUE(interpreter.run());
   const auto tasks = static_cast<std::size_t>(2 * c.ranks * c.chunks * c.microbatches);
   EXPECT_EQ(interpreter.computed().size(), tasks);
-  const std::set<std::tuple<int, Direction, int>> distinct(interpreter.computed().begin(), interpreter.computed().end());
+  const std::set<std::tuple<int, Direction, int>> distinct(interpreter.computed().begin(),
+                                                           interpreter.computed().end());
   EXPECT_EQ(distinct.size(), tasks);
 }
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Runs of the trainer on simulated GPUs: --precision bf16 learns as float32 does, and peers that sleep keep the schedule.
+
+    trainer_runs.py ROOT BUILD precision|sleep [SCHEDULE WAIT STAGE]
+
+Called by CTest. Exit code 0 when everything holds; a failed expectation ends it with a traceback. No bound on times: other
+tests share the machine. Each run has a time limit; the trainer ends its ranks with itself.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+RANKS = 4
+# Few blocks do the small model's products on tensor cores, and a simulated GPU is slow: a faster one, for both precisions.
+FAST = {"SIMGPU_FLOPS": "2e11", "SIMGPU_BANDWIDTH": "1e12"}
+
+
+def train(root, build, arguments, environment=None):
+    """The reports of all ranks."""
+    with tempfile.TemporaryDirectory() as directory:
+        command = [os.path.join(root, "scripts", "on-simulated-gpu"), "--build", build, os.path.join(build, "bin", "trainer"),
+                   "--launch", str(RANKS), "--text", os.path.join(root, "LICENSE"), "--report", directory, *arguments]
+        subprocess.run(command, env={**os.environ, **(environment or {})}, check=True, timeout=150, stdout=subprocess.DEVNULL)
+        reports = []
+        for rank in range(RANKS):
+            with open(os.path.join(directory, f"rank{rank}.json")) as file:
+                reports.append(json.load(file))
+        return reports
+
+
+def check_precision(root, build):
+    arguments = ["--iterations", "8", "--microbatches", "4"]
+    exact = train(root, build, arguments, FAST)[0]["losses"]
+    rounded = [train(root, build, [*arguments, "--precision", "bf16"], FAST)[0]["losses"] for _ in range(2)]
+    print("float32", exact, "bf16", rounded[0])
+    assert rounded[0] == rounded[1], "two runs with bf16 differ"
+    assert rounded[0] != exact, "bf16 rounds nothing"
+    assert rounded[0][-1] < 0.8 * rounded[0][0], "bf16 does not learn"
+    assert all(abs(a - b) < 0.02 * b for a, b in zip(rounded[0], exact)), "bf16 is far from float32"
+
+
+def check_sleep(root, build, schedule, wait, stage):
+    arguments = ["--iterations", "3", "--microbatches", "4", "--schedule", schedule, "--wait", wait, "--peers", "sleep", "--stage", stage]
+    first = train(root, build, arguments)
+    measured = first[int(stage)]["stage_milliseconds"]
+    assert min(measured) > 0, measured
+    told = [20.0, 30.0]  # much longer than computing takes
+    second = train(root, build, [*arguments, "--stage-time", ",".join(map(str, told))])
+    assert second[int(stage)]["stage_milliseconds"] == told
+    norms = [report["gradient_norms"] for report in first]
+    print("measured", measured, "squared gradient norms", norms[0], "seconds", first[0]["iteration_seconds"], second[0]["iteration_seconds"])
+    assert all(other == norms[0] for other in norms), "ranks do not agree on the norm"
+    assert all(norm > 0 for norm in norms[0]) and len(set(norms[0])) == len(norms[0]), "the stage does not learn"
+    assert norms == [report["gradient_norms"] for report in second], "the numbers depend on the time that peers sleep"
+    # What peers sleep cannot be done faster: one of them computes all microbatches.
+    assert min(second[0]["iteration_seconds"]) >= 4 * sum(told) / 1e3
+
+
+def main():
+    root, build, what = sys.argv[1:4]
+    if what == "precision":
+        check_precision(root, build)
+    else:
+        check_sleep(root, build, *sys.argv[4:7])
+
+
+if __name__ == "__main__":
+    main()
