@@ -84,7 +84,7 @@ def idle_seconds(measuring, iterations):
     run = measuring.run("observe", SCHEDULE, iterations, "observe")
     if run is None:
         return None
-    return run.read_summary(measuring.programs)["total"]["idle_share"] * run.mean_iteration() * len(run.losses)
+    return run.read_summary(measuring.programs)["total"]["idle_share"] * run.mean_iteration() * run.ranks()
 
 
 def main():

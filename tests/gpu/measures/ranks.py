@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Starts N ranks of a program on this machine: ranks.py N PROGRAM [ARGUMENT...]. Ranks that have to share a GPU find each other
-over sockets, as NCCL takes processes with different NCCL_HOSTID for different machines.
+over sockets, as NCCL takes processes with different NCCL_HOSTID for different machines (WEFT_PROOF_SHARED_GPU=1). Where only
+one rank is of interest (WEFT_PROOF_RANK), the others run as if nobody measured.
 
 Used by training_runs.py, also under `weft run`. Ends when all ranks have ended, with the first exit code that is not 0; the
 others are stopped then. A rank never outlives this process.
@@ -17,6 +18,8 @@ PR_SET_PDEATHSIG = 1
 # For ranks on one GPU: every transport that NCCL would refuse or that needs distinct GPUs is off.
 SHARED_GPU = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "NCCL_P2P_DISABLE": "1",
               "NCCL_SHM_DISABLE": "1", "NCCL_MAX_CTAS": "2"}
+# What makes a process observed, filled, logged or a baseline.
+MEASURING = ("BASELINE_FILL", "CUDA_INJECTION64_PATH", "CUPTI_TRUTH_LOG", "SIMGPU_LOG")
 
 
 def environment_of(rank, ranks, shared, folder):
@@ -24,6 +27,10 @@ def environment_of(rank, ranks, shared, folder):
                        TRAINER_RENDEZVOUS=os.path.join(folder, "rendezvous"))
     if shared:
         environment.update(SHARED_GPU, NCCL_HOSTID=f"weft-rank-{rank}")
+    if environment.get("WEFT_PROOF_RANK", str(rank)) != str(rank):
+        for name in MEASURING:
+            environment.pop(name, None)
+        environment["WEFT"] = "off"
     return environment
 
 

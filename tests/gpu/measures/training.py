@@ -30,7 +30,7 @@ def values_of(measuring, rounds):
     seconds = {mode: [runs[mode].mean_iteration() for runs in rounds] for mode in MODES}
     totals = [runs["fill"].read_summary(measuring.programs)["total"] for runs in rounds]
     observed = [runs["observe"].read_summary(measuring.programs)["total"] for runs in rounds]
-    losses = [runs[mode].losses for runs in rounds for mode in MODES]
+    numbers = [runs[mode].numbers for runs in rounds for mode in MODES]
     errors = [total["forecast_error"] for total in totals if total["forecast_error"] is not None]
     return {"iteration_seconds": interval(seconds["none"]),
             "slowdown": interval(changes(seconds["fill"], seconds["none"])),
@@ -38,7 +38,7 @@ def values_of(measuring, rounds):
             "idle_share": interval([total["idle_share"] for total in observed]),
             "conversion": interval([total["conversion"] for total in totals]),
             "forecast_error": interval(errors),
-            "losses_identical": all(one == losses[0] for one in losses),
+            "losses_identical": all(one == numbers[0] for one in numbers),
             "fill_units": sum(total["fill_units"] for total in totals),
             "fill_units_wrong": sum(total["fill_units_wrong"] for total in totals),
             "dropped_records": sum(total["dropped_records"] for total in totals + observed)}

@@ -22,8 +22,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 RANKS = 4
 WARM_UP = 3  # iterations at the start of each run that do not count: connections, first launches, the rhythm
 RUN_LIMIT = 60.0
-# Sizes that keep a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
-REAL_SIZE = ("--hidden", "1024", "--heads", "16", "--sequence", "512", "--batch", "4", "--layers", "4")
+# Keeps a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
+REAL_SIZE = ("--size", "real")
+STAGE = 1  # the one that computes where all ranks share a GPU: it has bubbles before, between and after its work
 REAL_FILL = ":size=512,products=8"
 
 
@@ -41,6 +42,7 @@ class Measuring:
         parser.add_argument("--programs", type=pathlib.Path, required=True, help="bundle or build tree")
         parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for what the runs write")
         parser.add_argument("--quick", action="store_true", help="fewer schedules and repeats")
+        parser.add_argument("--one-gpu", action="store_true", help="also where there are more: one stage computes, its peers sleep")
         parser.add_argument("--seconds", type=float, default=600, help="stop beginning runs after this")
         options = parser.parse_args()
         self.name, self.quick, self.programs = name, options.quick, options.programs.absolute()
@@ -55,7 +57,10 @@ class Measuring:
             skip("there is no GPU")
         self.device = devices[0]["name"]
         self.simulated = facts_of.is_simulated(devices)
-        self.shared_gpu = len(devices) < RANKS
+        # One GPU shows one stage's true bubbles, when the other stages only take their time.
+        self.peers_sleep = options.one_gpu or len(devices) < RANKS
+        self.shared_gpu = self.peers_sleep and not self.simulated  # simulated GPUs are one per process
+        self.stage_time = None  # milliseconds that sleeping peers take, the same in all runs that are compared
         self.failures = []
         self._runs = 0
         self._longest = 0.0
@@ -80,10 +85,13 @@ class Measuring:
         """Trains once; returns a Run, or None when it failed (which is noted)."""
         self._runs += 1
         folder = self.work / f"{self._runs:03}-{label}"
-        run = Run(folder, mode)
+        run = Run(folder, mode, STAGE if self.peers_sleep else None)
         command = [sys.executable, HERE / "ranks.py", str(RANKS), self.programs / "bin/trainer", "--schedule", schedule,
                    "--iterations", str(iterations), "--report", folder]
         command += [] if self.simulated else REAL_SIZE
+        if self.peers_sleep:
+            command += ["--peers", "sleep", "--stage", str(STAGE)]
+            command += ["--stage-time", ",".join(f"{time:.6g}" for time in self.stage_time)] if self.stage_time else []
         text = facts_of_text()
         command += ["--text", text] if text else []
         if mode != "none":
@@ -100,6 +108,8 @@ class Measuring:
 
     def _environment(self, more, log, folder):
         environment = dict(os.environ, WEFT_PROOF_SHARED_GPU="1" if self.shared_gpu else "0", **(more or {}))
+        if self.peers_sleep:
+            environment["WEFT_PROOF_RANK"] = str(STAGE)
         if log:
             (folder / "truth").mkdir(parents=True)
             if self.simulated:
@@ -141,9 +151,10 @@ def facts_of_text():
 class Run:
     """What one training run left behind."""
 
-    def __init__(self, folder, mode):
+    def __init__(self, folder, mode, stage):
         self.folder, self.mode, self.trace, self.truth = folder, mode, folder / "trace", folder / "truth"
-        self.losses, self.seconds, self.summary = [], [], {}
+        self.stage = stage  # the only rank that computes; None: all do
+        self.numbers, self.seconds, self.stage_time, self.summary = [], [], None, {}
 
     def read(self):
         """Reads the reports of all ranks and the summary; returns "" or what is wrong."""
@@ -151,11 +162,19 @@ class Run:
             reports = [json.loads((self.folder / f"rank{rank}.json").read_text()) for rank in range(RANKS)]
         except (OSError, ValueError) as error:
             return f"no report of a rank: {error}"
-        self.losses = [[repr(loss) for loss in report["losses"]] for report in reports]
+        if self.stage is not None:
+            reports = [reports[self.stage]]
+        # What the training computed: losses, and norms of the gradient where the trainer reports them.
+        self.numbers = [[repr(number) for key in ("losses", "gradient_norms") for number in report.get(key, [])] for report in reports]
         self.seconds = reports[0]["iteration_seconds"][WARM_UP:]
+        self.stage_time = reports[0].get("stage_milliseconds")
         if not self.seconds:
             return f"it had no more than {WARM_UP} iterations"
         return ""
+
+    def ranks(self):
+        """How many ranks compute."""
+        return len(self.numbers)
 
     def mean_iteration(self):
         return statistics.fmean(self.seconds)
@@ -169,8 +188,11 @@ class Run:
 
 
 def iterations_for(measuring, schedule, seconds):
-    """How many iterations make a run of so many seconds, from a short run; None when that fails."""
+    """How many iterations make a run of so many seconds, from a short run; None when that fails. Sleeping peers take in all later
+    runs the times that this one found."""
     trial = measuring.run("trial", schedule, WARM_UP + 2)
     if trial is None:
         return None
+    if measuring.peers_sleep:
+        measuring.stage_time = trial.stage_time
     return WARM_UP + max(5, min(200, round(seconds / trial.mean_iteration())))

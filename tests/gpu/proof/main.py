@@ -33,6 +33,8 @@ def parse(arguments):
     parser.add_argument("--simulator", type=pathlib.Path, help="build tree with the simulated GPU (build/release)")
     parser.add_argument("--only", metavar="TEXT", action="append", help="only steps whose name contains this; may be repeated")
     parser.add_argument("--seconds", type=float, help="time for all steps together, less than the mode's")
+    parser.add_argument("--add", type=pathlib.Path, metavar="FILE",
+                        help="put the steps of this earlier results file in front, where the machine is lent for a few minutes at a time")
     parser.add_argument("--list", action="store_true", help="print the steps and end")
     parser.set_defaults(mode="quick")
     return parser.parse_args(arguments)
@@ -99,10 +101,14 @@ def main(root, arguments):
         for step in chosen:
             print(f"{step.name:40} {step.limit:5.0f} s  {' '.join(str(word) for word in step.command)}")
         return 0
-    return carry_out(root, options, place, facts, chosen, step_environment, results_folder)
+    try:
+        earlier = results.earlier_entries(options.add, facts, chosen) if options.add else []
+    except (OSError, ValueError) as error:
+        return fail(f"--add: {error}")
+    return carry_out(root, options, place, facts, chosen, step_environment, results_folder, earlier)
 
 
-def carry_out(root, options, place, facts, chosen, step_environment, results_folder):
+def carry_out(root, options, place, facts, chosen, step_environment, results_folder, earlier):
     logs = place.work / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     results_folder.mkdir(parents=True, exist_ok=True)
@@ -114,8 +120,8 @@ def carry_out(root, options, place, facts, chosen, step_environment, results_fol
     seconds = min(SECONDS[options.mode], options.seconds or SECONDS[options.mode])
     done = run.run_all(chosen, seconds, step_environment, logs, say=lambda line: print(line, flush=True))
     listed = constants.load(root)
-    result = results.assemble(mode=options.mode, started=started, seconds=time.monotonic() - begun,
-                              simulated=place.simulated, environment=facts, entries=done, constants=listed)
+    result = results.assemble(mode=options.mode, started=started, seconds=time.monotonic() - begun + sum(entry["seconds"] for entry in earlier),
+                              simulated=place.simulated, environment=facts, entries=earlier + done, constants=listed)
     stem = results_folder / results.stem(result)
     json_file, page_file = stem.with_name(stem.name + ".json"), stem.with_name(stem.name + ".md")
     json_file.write_text(json.dumps(result, indent=1) + "\n")

@@ -199,6 +199,21 @@ class Results(unittest.TestCase):
             self.assertIn("1 constants from 2026-11-21-h200", done.stderr)
 
 
+    def test_an_earlier_run_is_added_where_it_belongs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "earlier.json"
+            earlier = results_of()
+            earlier["steps"].append({"name": "probe.late", "feeds": "probe", "status": "not run", "reason": "out of time", "seconds": 0.0})
+            path.write_text(json.dumps(earlier))
+            again = [run.Step("probe.broken", [], 1)]
+            names = [entry["name"] for entry in results.earlier_entries(path, earlier["environment"], again)]
+            self.assertIn("probe.command_times", names)
+            self.assertNotIn("probe.broken", names)
+            self.assertNotIn("probe.late", names)
+            with self.assertRaisesRegex(ValueError, "other commit"):
+                results.earlier_entries(path, dict(earlier["environment"], commit="another"), again)
+
+
 class Page(unittest.TestCase):
     def test_every_measure_has_its_line_also_when_nothing_is_known(self):
         empty = dict(results_of(), probes={}, cases={}, pytorch={}, measures={}, simulator_constants={}, steps=[])

@@ -3,6 +3,7 @@
 Called by main.py after the last step; pure: entries in, an object out.
 """
 
+import json
 import re
 
 from . import constants as constants_of
@@ -30,6 +31,19 @@ def assemble(mode, started, seconds, simulated, environment, entries, constants)
             "probes": probes, "cases": outputs(entries, "case"), "pytorch": outputs(entries, "pytorch"),
             "measures": {name: output for name, output in outputs(entries, "measure").items() if "skipped" not in output},
             "simulator_constants": measured}
+
+
+def earlier_entries(path, environment, steps):
+    """The entries of an earlier run on the same kind of GPU and commit, less those of steps that are made again and those that were
+    not run. Raises ValueError when the two do not belong together."""
+    earlier = json.loads(path.read_text())
+    if earlier.get("format") != FORMAT or earlier.get("version") != VERSION:
+        raise ValueError(f"{path} is no results file of this version")
+    for what in ("devices", "commit", "bundle_commit"):
+        if earlier["environment"][what] != environment[what]:
+            raise ValueError(f"{path} is of other {what}: {earlier['environment'][what]}")
+    again = {step.name for step in steps}
+    return [entry for entry in earlier["steps"] if entry["name"] not in again and entry["status"] != "not run"]
 
 
 def stem(result):

@@ -7,6 +7,7 @@ build tree, scripts in the source tree; what is not there is no step.
 import dataclasses
 import importlib.util
 import pathlib
+import sys
 
 from .run import Step
 
@@ -58,14 +59,18 @@ def case_steps(place):
         script = place.root / "tests/gpu/cases/run_case.py"
         told = ["--build", place.programs] + (["--simulated"] if place.simulated else [])
         quick = ("event", "in-stream", "host", "shorter")
-        steps += [Step(f"case.{variant}", ["python3", script, variant, *told, "--output", place.work / "cases" / variant], 90,
+        steps += [Step(f"case.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "cases" / variant], 90,
                        "case", quick=variant in quick) for variant in case_variants(place.root)]
     steps += [Step(f"case.{program.name}", [program], 60, "case") for program in _programs_in(place, "bin/gpu_cases")]
-    sanitizer = place.root / "tests/gpu/cases/compute_sanitizer.sh"
-    if sanitizer.exists():
-        steps += [Step(f"sanitizer.{tool}", [sanitizer, place.programs, tool], 120, "case", quick=tool == "memcheck")
-                  for tool in COMPUTE_SANITIZERS]
     return steps
+
+
+def sanitizer_steps(place):
+    script = place.root / "tests/gpu/cases/compute_sanitizer.sh"
+    if not script.exists():
+        return []
+    return [Step(f"sanitizer.{tool}", [script, place.programs, tool], 60 if place.quick else 120, "case", quick=tool == "memcheck")
+            for tool in COMPUTE_SANITIZERS]
 
 
 def measure_steps(place):
@@ -74,31 +79,41 @@ def measure_steps(place):
     told = ["--programs", place.programs, "--work", place.work / "measures"] + (["--quick"] if place.quick else [])
 
     def step(name, limit_quick, limit_full, **more):
-        return Step(f"measure.{name}", ["python3", folder / f"{name}.py", *told], limit_quick if place.quick else limit_full,
+        return Step(f"measure.{name}", [sys.executable, folder / f"{name}.py", *told], limit_quick if place.quick else limit_full,
                     "measure", least=20, **more)
 
-    return [step("accuracy", 90, 240), step("training", 120, 420), step("recovery", 60, 90), step("frontier", 120, 400)]
+    return [step("accuracy", 70, 150), step("training", 100, 480), step("recovery", 40, 60), step("frontier", 120, 420)]
+
+
+# (name, script, arguments of the script, arguments of compare.py, part of --quick)
+PYTORCH = (("1f1b", "pipeline.py", ("--schedule", "1f1b"), (), True),
+           ("megatron", "megatron_style.py", (), (), True),
+           ("zero-bubble", "pipeline.py", ("--schedule", "zero-bubble"), (), False),
+           ("gpipe", "pipeline.py", ("--schedule", "gpipe"), (), False),
+           ("interleaved", "pipeline.py", ("--schedule", "interleaved"), (), False),
+           ("dualpipev", "pipeline.py", ("--schedule", "dualpipev"), (), False),
+           ("graph", "graph_step.py", (), (), False),
+           ("profiled", "pipeline.py", ("--schedule", "1f1b"), ("--profile",), False))
 
 
 def pytorch_steps(place):
-    script = place.root / "examples/pytorch/compare.py"
-    if not script.exists() or not place.torch or place.simulated:
+    """Unmodified PyTorch scripts, each without and with Weft; two ranks also where they share a GPU."""
+    compare = place.root / "examples/pytorch/compare.py"
+    # The simulated GPU does not run PyTorch's kernels.
+    if not compare.exists() or not place.torch or place.simulated:
         return []
-    scripts = [("pipeline.py", schedule) for schedule in ("1f1b", "gpipe", "interleaved", "zero-bubble", "dualpipev")]
-    scripts += [("megatron_style.py", ""), ("graph_step.py", "")]
-    steps = []
-    for name, schedule in scripts:
-        path = place.root / "examples/pytorch" / name
-        told = ["--script", path, "--json", "--weft", place.programs / "bin/weft"]
-        if schedule:
-            told += ["--", "--schedule", schedule]
-        if path.exists():
-            steps.append(Step("pytorch." + path.stem + ("." + schedule if schedule else ""), [place.python, script, *told],
-                              90 if place.quick else 150, "pytorch", quick=(name, schedule) in scripts[:1] + scripts[5:6], least=30))
-    return steps
+    limit = 90 if place.quick else 120
+    fill = str(place.programs / "lib/weft/fill_matmul.so") + ":size=512,products=8"
+    told = ["--ranks", "2", "--weft", place.programs / "bin/weft", "--fill", fill, "--time-limit", str(limit // 2 - 5), "--json"]
+    return [Step("pytorch." + name, [place.python, compare, "--script", script, *told, *more, "--out", place.work / "pytorch" / name, "--",
+                                     "--size", "real", *arguments], limit, "pytorch", quick=quick, least=30)
+            for name, script, arguments, more, quick in PYTORCH]
 
 
 def steps_of(place):
     """All steps of the mode, most worth knowing first."""
-    steps = probe_steps(place) + case_steps(place) + measure_steps(place) + pytorch_steps(place)
+    probes, cases, sanitizers, measures, pytorch = (make(place) for make in (
+        probe_steps, case_steps, sanitizer_steps, measure_steps, pytorch_steps))
+    # The frontier takes what time is left.
+    steps = probes + cases + measures[:-1] + pytorch + sanitizers + measures[-1:]
     return [step for step in steps if step.quick or not place.quick]
