@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""What examples/pytorch/compare.py reads, compares and ends. Needs neither PyTorch nor Weft.
+
+Called by CTest: compare_test.py EXAMPLES.
+"""
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, sys.argv.pop(1))
+import compare  # noqa: E402
+
+LOG = """weft: something that is not for us
+pipeline.py 1f1b: 2 ranks on Simulated GPU (not hardware), nccl; torch 2.11.0
+iteration 1  loss 4.5 0x1.2p+2  norm 1.5  100.000 ms
+iteration 2  loss 4.25 0x1.1p+2  norm 1.5  90.000 ms
+iteration 3  loss 4.0 0x1.0p+2  norm 1.5  80.000 ms
+iteration 4  loss 3.5 {last}  norm 1.5  {time} ms
+iteration 5  loss 3.0 0x1.8p+1  norm 1.5  {time} ms
+parameters {parameters}
+"""
+
+
+class Compare(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def log(self, last="0x1.cp+1", parameters="0x12", milliseconds="50.000"):
+        path = self.folder / "log"
+        path.write_text(LOG.format(last=last, parameters=parameters, time=milliseconds), encoding="utf-8")
+        return compare.read_log(path)
+
+    def test_same_runs(self):
+        result = compare.compare(self.log(), self.log(milliseconds="51.000"), None)
+        self.assertTrue(result["losses_identical"] and result["parameters_identical"])
+        self.assertEqual(result["iterations"], 5)
+        self.assertTrue(result["simulated"])
+        self.assertAlmostEqual(result["iteration_time_change"], 0.02)
+        self.assertFalse(result["weft_active"])
+        self.assertIsNone(result["idle_share"])
+
+    def test_one_bit_more(self):
+        self.assertFalse(compare.compare(self.log(), self.log(last="0x1.c000000000001p+1"), None)["losses_identical"])
+
+    def test_other_parameters(self):
+        result = compare.compare(self.log(), self.log(parameters="0x13"), None)
+        self.assertTrue(result["losses_identical"])
+        self.assertFalse(result["parameters_identical"])
+
+    def test_runs_that_printed_nothing_are_not_the_same(self):
+        path = self.folder / "empty"
+        path.write_text("", encoding="utf-8")
+        result = compare.compare(compare.read_log(path), compare.read_log(path), None)
+        self.assertFalse(result["losses_identical"] or result["parameters_identical"])
+
+    def test_numbers_of_the_summary(self):
+        total = {"idle_share": 0.3, "conversion": 0.8, "bubbles": 7, "dropped_records": 0}
+        result = compare.compare(self.log(), self.log(), {"ranks": [], "total": total, "notes": ["a note"]})
+        self.assertEqual((result["idle_share"], result["conversion"], result["bubbles"]), (0.3, 0.8, 7))
+        self.assertIn("a note", compare.as_text(result))
+
+    def test_counts_the_kernels_of_all_profiles(self):
+        for rank in range(2):
+            events = [{"cat": "kernel"}, {"cat": "cpu_op"}, {"name": "without a category"}]
+            (self.folder / f"rank{rank}.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+        self.assertEqual(compare.profiled_kernels(self.folder), 2)
+
+    def test_a_run_over_its_limit_is_killed_with_its_children(self):
+        child = self.folder / "child"
+        code = compare.run(["bash", "-c", f"sleep 1000 & echo $! > {child}; wait"], self.folder / "log", limit=1)
+        self.assertEqual(code, 124)
+        process = int(child.read_text())
+        for _ in range(500):  # killed, but perhaps not yet reaped by whoever has inherited it
+            if not os.path.exists(f"/proc/{process}") or " Z " in pathlib.Path(f"/proc/{process}/stat").read_text():
+                return
+            time.sleep(0.01)
+        self.fail("the child is still there")
+
+
+if __name__ == "__main__":
+    unittest.main()
