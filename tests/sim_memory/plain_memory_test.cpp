@@ -72,6 +72,15 @@ TEST_F(PlainMemory, FreedMemoryFaultsWhenItIsUsed) {
   close(pipe_ends[1]);
 }
 
+TEST_F(PlainMemory, AStreamWriteToFreedMemoryIsRefused) {
+  CUdeviceptr memory_block = 0;
+  ASSERT_CUDA(cuMemAlloc(&memory_block, 512));
+  ASSERT_CUDA(cuStreamWriteValue32(stream, memory_block, 1, 0));
+  ASSERT_CUDA(cuStreamSynchronize(stream));
+  ASSERT_CUDA(cuMemFree(memory_block));
+  EXPECT_EQ(cuStreamWriteValue32(stream, memory_block, 1, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(PlainMemory, HostMemoryIsAllocatedAndRegistered) {
   void* allocated = nullptr;
   ASSERT_CUDA(cuMemHostAlloc(&allocated, 10000, CU_MEMHOSTALLOC_PORTABLE));

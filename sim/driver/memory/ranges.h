@@ -48,7 +48,9 @@ class Ranges {
     const std::lock_guard lock(mutex_);
     const auto found = by_base_.find(base);
     if (found == by_base_.end() || !wanted(found->second)) return std::nullopt;
-    return std::move(by_base_.extract(found).mapped());
+    std::optional<Range> taken = std::move(by_base_.extract(found).mapped());
+    removals_.fetch_add(1, std::memory_order_release);
+    return taken;
   }
   // The range that holds the address.
   [[nodiscard]] std::optional<Range> find(std::uintptr_t address) const;
