@@ -1,14 +1,17 @@
 // What the shim costs, in one run: each call once through the pointer that a program gets (the hook) and once through
 // the real function's own. Starts itself again under libweft.so. On a driver that does nothing by default, so that the
-// numbers are the hook's; `--driver=DIRECTORY` takes the libcuda.so.1 there instead, such as the simulated one.
+// numbers are the hook's; `--driver=FOLDER` takes the libcuda.so.1 there instead, such as the simulated one, and
+// nothing else from there.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 
 #include "shim/core_interface.h"
@@ -81,6 +84,17 @@ void drain() {
   reinterpret_cast<int (*)()>(dlsym(core(), "bench_drain"))();
 }
 
+// All receives arrive and the streams run empty, so that each repetition finds the driver as the one before it did. The
+// driver's own functions: Weft is not to see it.
+void settle(std::initializer_list<CUstream> streams) {
+  static const auto arrive = reinterpret_cast<void (*)(int)>(dlsym(nccl(), "bench_arrive"));
+  static const auto synchronize = direct<decltype(&::cuStreamSynchronize)>("cuStreamSynchronize");
+  drain();
+  arrive(1);
+  for (const CUstream stream : streams) synchronize(stream);
+  arrive(0);
+}
+
 void event_record(benchmark::State& state, bool through_hook) {
   const Job& mine = job();
   const auto call = CALLS(cuEventRecord);
@@ -109,31 +123,42 @@ void group(benchmark::State& state, bool through_hook) {
   }
 }
 
-// From here on groups are pending for ever.
+// From here on groups are pending, on a driver that does nothing for ever. The streams stand still while the time is
+// taken, as those of a training job do whose host runs ahead; a round before it fills the driver's pools.
 void receive_marked(benchmark::State& state, bool through_hook) {
   const Job& mine = job();
   const auto call = CALLS(ncclRecv);
-  for (auto _ : state) benchmark::DoNotOptimize(call(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[0]));
-  drain();
+  const auto receive = [&] { return call(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[0]); };
+  for (int i = 0; i < kMarked; ++i) receive();
+  settle({mine.transfers[0]});
+  for (auto _ : state) benchmark::DoNotOptimize(receive());
+  settle({mine.transfers[0]});
 }
 
 // One marker and one event each: the compute stream waits for one group and for the other in turn.
 void stream_wait_marked(benchmark::State& state, bool through_hook) {
   const Job& mine = job();
-  for (int i = 0; i < 2; ++i) {
-    hooked<decltype(&::ncclRecv)>("ncclRecv")(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[i]);
-    hooked<decltype(&::cuEventRecord)>("cuEventRecord")(mine.pending[i], mine.transfers[i]);
-  }
-  const CUstream waiting = make_stream();
   const auto call = CALLS(cuStreamWaitEvent);
-  call(waiting, mine.pending[0], 0);
-  drain();
-  std::size_t next = 1;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(call(waiting, mine.pending[next], 0));
+  static const CUstream waiting = make_stream();
+  std::size_t next = 0;
+  const auto wait = [&] {
     next = 1 - next;
-  }
-  drain();
+    return call(waiting, mine.pending[next], 0);
+  };
+  const auto receive_both = [&] {
+    for (int i = 0; i < 2; ++i) {
+      hooked<decltype(&::ncclRecv)>("ncclRecv")(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[i]);
+      hooked<decltype(&::cuEventRecord)>("cuEventRecord")(mine.pending[i], mine.transfers[i]);
+    }
+    wait();
+    drain();
+  };
+  receive_both();
+  for (int i = 0; i < kMarked; ++i) wait();
+  settle({mine.transfers[0], mine.transfers[1], waiting});
+  receive_both();
+  for (auto _ : state) benchmark::DoNotOptimize(wait());
+  settle({mine.transfers[0], mine.transfers[1], waiting});
 }
 
 // The real one of libc, past every library that stands in for it: a versioned lookup sees only libc's.
@@ -177,8 +202,8 @@ void register_pair(const std::string& name, void (*run)(benchmark::State&, bool)
 }
 
 // Preloading is decided when a process starts.
-void start_again_preloaded(char** arguments, const std::string& driver_folder) {
-  setenv("LD_LIBRARY_PATH", ((driver_folder.empty() ? "" : driver_folder + ":") + BENCH_FOLDER).c_str(), 1);
+void start_again_preloaded(char** arguments) {
+  setenv("LD_LIBRARY_PATH", BENCH_FOLDER, 1);
   setenv("LD_PRELOAD", "libweft.so", 1);
   setenv("WEFT", "observe", 1);
   execv("/proc/self/exe", arguments);
@@ -186,17 +211,31 @@ void start_again_preloaded(char** arguments, const std::string& driver_folder) {
   std::exit(1);
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  std::string driver_folder;
+// Takes --driver=FOLDER out of the arguments.
+std::string driver_folder_of(int& count, char** arguments) {
+  std::string folder;
   for (int i = 1; i < count; ++i) {
     if (std::strncmp(arguments[i], "--driver=", 9) != 0) continue;
-    driver_folder = arguments[i] + 9;
+    folder = arguments[i] + 9;
     for (int next = i; next < count; ++next) arguments[next] = arguments[next + 1];
     --count;
   }
-  if (std::getenv("LD_PRELOAD") == nullptr) start_again_preloaded(arguments, driver_folder);
+  return folder;
+}
+
+// Whoever asks for libcuda.so.1 from now on gets the one that is loaded already.
+void load_driver_of(const std::string& folder) {
+  if (dlopen((folder + "/libcuda.so.1").c_str(), RTLD_NOW) != nullptr) return;
+  std::fprintf(stderr, "shim_calls: %s\n", dlerror());
+  std::exit(1);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (std::getenv("LD_PRELOAD") == nullptr) start_again_preloaded(arguments);
+  const std::string driver_folder = driver_folder_of(count, arguments);
+  if (!driver_folder.empty()) load_driver_of(driver_folder);
   check_launches_are_untouched();
   register_pair("dlsym", look_up);
   register_pair("cuEventRecord", event_record, driver_folder.empty() ? 0 : kMarked);

@@ -1,5 +1,9 @@
-// A libnccl.so.2 for the benchmark: a receive is a wait on the stream that nobody ends, so its group stays pending.
+// A libnccl.so.2 for the benchmark: a receive is a wait on the stream for a word, so its group stays pending until the
+// benchmark says that all receives have arrived (bench_arrive). Called by shim_calls, on its one thread.
 #include <dlfcn.h>
+
+#include <atomic>
+#include <new>
 
 #include "shim/vendor.h"
 
@@ -18,20 +22,25 @@ Function driver(const char* name) {
   return reinterpret_cast<Function>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
 }
 
-CUdeviceptr never() {
-  void* memory = nullptr;
-  driver<decltype(&cuMemHostAlloc)>("cuMemHostAlloc")(&memory, sizeof(cuuint32_t), CU_MEMHOSTALLOC_DEVICEMAP);
-  *static_cast<cuuint32_t*>(memory) = 0;
-  return reinterpret_cast<CUdeviceptr>(memory);
+std::atomic<cuuint32_t>& arrived() {
+  static auto* const word = [] {
+    void* memory = nullptr;
+    driver<decltype(&cuMemHostAlloc)>("cuMemHostAlloc")(&memory, sizeof(cuuint32_t), CU_MEMHOSTALLOC_DEVICEMAP);
+    return new (memory) std::atomic<cuuint32_t>(0);
+  }();
+  return *word;
 }
 
 }  // namespace
 
 NCCL_API(ncclResult_t, ncclRecv, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t stream) {
   static const auto wait = driver<decltype(&cuStreamWaitValue32_v2)>("cuStreamWaitValue32_v2");
-  static const CUdeviceptr word = never();
+  static const auto word = reinterpret_cast<CUdeviceptr>(&arrived());
   wait(stream, word, 1, CU_STREAM_WAIT_VALUE_EQ);
   return ncclSuccess;
+}
+extern "C" __attribute__((visibility("default"))) void bench_arrive(int yes) {
+  arrived() = static_cast<cuuint32_t>(yes);
 }
 NCCL_API(ncclResult_t, ncclGetVersion, int* version) {
   return *version = 22809, ncclSuccess;

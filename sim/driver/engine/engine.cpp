@@ -138,10 +138,12 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
   if (stream.capture != nullptr || (wait != nullptr && wait->event->captured != nullptr)) {
     return capture_command(stream, std::move(command));
   }
-  if (const CUresult error = capture_forbids_legacy(stream); error != CUDA_SUCCESS) return error;
+  if (stream.kind == StreamKind::legacy) {
+    if (const CUresult error = capture_forbids_legacy(stream); error != CUDA_SUCCESS) return error;
+  }
   if (const CUresult error = stream.context->error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   if (auto* record = std::get_if<RecordCommand>(&command)) record->event->captured.reset();
-  const Time arrival = now();
+  const Time arrival = arrivals_.now();
   if (const auto* batch = std::get_if<MemoryBatch>(&command)) {
     for (const MemoryOperation& operation : *batch->operations) scheduler_->append(stream, operation, arrival);
   } else {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/arrival_clock.h"
 #include "engine/command.h"
 #include "engine/doorbell.h"
 #include "engine/objects.h"
@@ -107,6 +108,7 @@ class Engine {
 
   std::mutex lock_;
   const Settings settings_;
+  ArrivalClock<> arrivals_;  // [lock]
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<Scheduler> scheduler_;
   Doorbell doorbell_;

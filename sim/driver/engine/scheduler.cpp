@@ -116,7 +116,8 @@ void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
   item->stream = &stream;
   item->number = ++last_number_;
   item->arrival = arrival;
-  item->command = std::move(command);
+  // Known by its kind, a command is moved by a few instructions; the variant's own assignment goes through a table.
+  std::visit([item]<class Kind>(Kind& kind) { item->command.emplace<Kind>(std::move(kind)); }, command);
   if (auto* record = std::get_if<RecordCommand>(&item->command)) {
     if (record->event->last != nullptr) release(record->event->last);
     record->event->last = new_record();
@@ -125,7 +126,7 @@ void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
   } else if (auto* wait = std::get_if<WaitCommand>(&item->command)) {
     wait->record = wait->event->last;
     if (wait->record != nullptr) ++wait->record->references;
-  } else if (stream.context->device->model->log.enabled() && needs_gap(item->command)) {
+  } else if (needs_gap(item->command) && stream.context->device->model->log.enabled()) {
     item->thread = current_thread(arrival);
   }
 
@@ -221,7 +222,14 @@ void Scheduler::finish_item(StreamItem* item, Time at) {
 }
 
 StreamItem* Scheduler::take_item() {
-  if (free_items_ == nullptr) return new StreamItem;
+  if (free_items_ == nullptr) {
+    item_blocks_.push_back(std::make_unique<StreamItem[]>(kItemBlock));
+    for (std::size_t index = kItemBlock; index-- > 0;) {
+      StreamItem* spare = &item_blocks_.back()[index];
+      spare->next_in_queue = free_items_;
+      free_items_ = spare;
+    }
+  }
   StreamItem* item = free_items_;
   free_items_ = item->next_in_queue;
   item->next_in_queue = nullptr;

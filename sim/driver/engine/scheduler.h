@@ -143,6 +143,10 @@ class Scheduler {
   std::vector<BlockedNode> blocked_nodes_;
   std::vector<HostCall*> host_calls_;
   std::vector<GraphRun*> runs_;
+  // Commands come from blocks of so many, which are kept: one allocation for many, and neighbours in a stream are
+  // neighbours in memory.
+  static constexpr std::size_t kItemBlock = 256;
+  std::vector<std::unique_ptr<StreamItem[]>> item_blocks_;
   StreamItem* free_items_ = nullptr;
   EventRecord* free_records_ = nullptr;
   std::mt19937_64 random_;
