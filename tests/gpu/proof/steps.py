@@ -41,12 +41,12 @@ def probe_steps(place):
     return [Step(f"probe.{program.name}", [program, *short], 30, "probe") for program in _programs_in(place, "bin/probes")]
 
 
-def case_variants(root):
-    """The names in VARIANTS of tests/gpu/cases/run_case.py."""
-    script = root / "tests/gpu/cases/run_case.py"
+def case_variants(root, name):
+    """The names in VARIANTS of a script of tests/gpu/cases."""
+    script = root / "tests/gpu/cases" / f"{name}.py"
     if not script.exists():
         return []
-    specification = importlib.util.spec_from_file_location("run_case", script)
+    specification = importlib.util.spec_from_file_location(name, script)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return list(module.VARIANTS)
@@ -60,7 +60,10 @@ def case_steps(place):
         told = ["--build", place.programs] + (["--simulated"] if place.simulated else [])
         quick = ("event", "in-stream", "host", "shorter")
         steps += [Step(f"case.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "cases" / variant], 90,
-                       "case", quick=variant in quick) for variant in case_variants(place.root)]
+                       "case", quick=variant in quick) for variant in case_variants(place.root, "run_case")]
+        script = place.root / "tests/gpu/cases/run_ranks.py"
+        steps += [Step(f"ranks.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "ranks" / variant], 150,
+                       "case", quick=variant == "stage-1") for variant in case_variants(place.root, "run_ranks")]
     steps += [Step(f"case.{program.name}", [program], 60, "case") for program in _programs_in(place, "bin/gpu_cases")]
     return steps
 
