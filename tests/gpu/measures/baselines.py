@@ -6,18 +6,12 @@ here changes a setting of the GPU; the MPS daemon is one of our own, in folders 
 
 import contextlib
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
 
+from mps import BELOW_NORMAL, Mps, Unavailable
+
 MEMORY = 256 << 20
-MPS_BELOW_NORMAL = "1"  # CUDA_MPS_CLIENT_PRIORITY
-
-
-class Unavailable(Exception):
-    """Why this baseline cannot be had here."""
 
 
 def unit_ends(files):
@@ -88,28 +82,16 @@ def time_slicing(measuring, folder):
 
 @contextlib.contextmanager
 def mps(measuring, folder):
-    """As time_slicing, under an MPS daemon of our own, the fill process with priority below normal."""
+    """As time_slicing, under MPS, the fill process with priority below normal."""
     if measuring.simulated:
         raise Unavailable("the simulated GPU has no MPS")
-    control = shutil.which("nvidia-cuda-mps-control")
-    if control is None:
-        raise Unavailable("nvidia-cuda-mps-control is not here")
-    # A short path: it holds sockets.
-    with tempfile.TemporaryDirectory(prefix="weft-mps-") as pipes:
-        environment = {"CUDA_MPS_PIPE_DIRECTORY": pipes, "CUDA_MPS_LOG_DIRECTORY": pipes}
-        started = subprocess.run([control, "-d"], env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 universal_newlines=True, timeout=30, check=False)
-        if started.returncode != 0:
-            raise Unavailable(f"MPS cannot be started: {started.stdout.strip()[-200:]}")
-        try:
-            with _fill_process(measuring, folder, {**environment, "CUDA_MPS_CLIENT_PRIORITY": MPS_BELOW_NORMAL}) as report:
-                yield environment, lambda: [report]
-        finally:
-            try:
-                subprocess.run([control], input="quit\n", env=dict(os.environ, **environment), stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, universal_newlines=True, timeout=30, check=False)
-            except subprocess.TimeoutExpired:
-                print("baselines: the MPS daemon does not answer", file=sys.stderr)
+    daemon = measuring.mps or Mps()
+    try:
+        with _fill_process(measuring, folder, {**daemon.environment, **BELOW_NORMAL}) as report:
+            yield daemon.environment, lambda: [report]
+    finally:
+        if daemon is not measuring.mps:
+            daemon.stop()
 
 
 BASELINES = {"low_priority_stream": low_priority_stream, "time_slicing": time_slicing, "mps": mps}

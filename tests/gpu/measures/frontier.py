@@ -7,7 +7,8 @@ JSON object; see README.md for its values.
 import subprocess
 import sys
 
-from baselines import BASELINES, Unavailable, unit_alone, unit_ends, units_in_last
+from baselines import BASELINES, unit_alone, unit_ends, units_in_last
+from mps import Unavailable
 from numbers_of_runs import changes, interval
 from training_runs import Measuring, iterations_for
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts N ranks of a program on this machine: ranks.py N PROGRAM [ARGUMENT...]. Ranks that have to share a GPU find each other
-over sockets, as NCCL takes processes with different NCCL_HOSTID for different machines (WEFT_PROOF_SHARED_GPU=1). Where only
-one rank is of interest (WEFT_PROOF_RANK), the others run as if nobody measured.
+over sockets, as NCCL takes processes with different NCCL_HOSTID for different machines (GPU_PROOF_SHARED_GPU=1). Where only
+one rank is of interest (GPU_PROOF_RANK), the others run as if nobody measured.
 
 Used by training_runs.py, also under `weft run`. Ends when all ranks have ended, with the first exit code that is not 0; the
 others are stopped then. A rank never outlives this process.
@@ -27,7 +27,7 @@ def environment_of(rank, ranks, shared, folder):
                        TRAINER_RENDEZVOUS=os.path.join(folder, "rendezvous"))
     if shared:
         environment.update(SHARED_GPU, NCCL_HOSTID=f"weft-rank-{rank}")
-    if environment.get("WEFT_PROOF_RANK", str(rank)) != str(rank):
+    if environment.get("GPU_PROOF_RANK", str(rank)) != str(rank):
         for name in MEASURING:
             environment.pop(name, None)
         environment["WEFT"] = "off"
@@ -50,7 +50,7 @@ def wait_for_all(processes):
 
 def main():
     ranks, command = int(sys.argv[1]), sys.argv[2:]
-    shared = os.environ.get("WEFT_PROOF_SHARED_GPU") == "1"
+    shared = os.environ.get("GPU_PROOF_SHARED_GPU") == "1"
     libc = ctypes.CDLL(None)
     processes = []
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))

@@ -6,14 +6,18 @@ until then counts. Everything a run writes is under the measure's own folder.
 """
 
 import argparse
+import atexit
 import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import time
+
+import mps
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from proof import environment as facts_of  # noqa: E402
@@ -43,11 +47,12 @@ class Measuring:
         parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for what the runs write")
         parser.add_argument("--quick", action="store_true", help="fewer schedules and repeats")
         parser.add_argument("--one-gpu", action="store_true", help="also where there are more: one stage computes, its peers sleep")
+        parser.add_argument("--no-mps", action="store_true", help="ranks that share a GPU take turns, also where MPS could be started")
         parser.add_argument("--seconds", type=float, default=600, help="stop beginning runs after this")
         options = parser.parse_args()
         self.name, self.quick, self.programs = name, options.quick, options.programs.absolute()
         # scripts/gpu-proof says when it will stop this process; what was measured must be printed before.
-        seconds = min(options.seconds, float(os.environ.get("WEFT_PROOF_LIMIT", "inf")) - 10)
+        seconds = min(options.seconds, float(os.environ.get("GPU_PROOF_LIMIT", "inf")) - 10)
         self.deadline = time.monotonic() + seconds
         self.work = options.work.absolute() / name
         shutil.rmtree(self.work, ignore_errors=True)
@@ -60,10 +65,31 @@ class Measuring:
         # One GPU shows one stage's true bubbles, when the other stages only take their time.
         self.peers_sleep = options.one_gpu or len(devices) < RANKS
         self.shared_gpu = self.peers_sleep and not self.simulated  # simulated GPUs are one per process
+        self.mps = self._start_mps() if self.shared_gpu and not options.no_mps else None
         self.stage_time = None  # milliseconds that sleeping peers take, the same in all runs that are compared
         self.failures = []
         self._runs = 0
         self._longest = 0.0
+
+    @staticmethod
+    def _start_mps():
+        """MPS for ranks that share a GPU: without it each waits for its turn, and a peer's pending receive takes turns too."""
+        try:
+            daemon = mps.Mps()
+        except mps.Unavailable as reason:
+            print(f"no MPS: {reason}", file=sys.stderr)
+            return None
+        atexit.register(daemon.stop)
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # so that a stop at the limit ends the daemon too
+        return daemon
+
+    def test_bed(self):
+        """How the ranks were placed, for the reader of the numbers."""
+        if not self.peers_sleep:
+            return f"{RANKS} ranks, a GPU each"
+        if self.simulated:
+            return f"stage {STAGE} of {RANKS} computes, its peers sleep"
+        return f"stage {STAGE} of {RANKS} computes, its peers sleep; on one GPU, {'under MPS' if self.mps else 'in turns'}"
 
     def seconds_left(self):
         return self.deadline - time.monotonic()
@@ -77,8 +103,8 @@ class Measuring:
 
     def print_result(self, values):
         """The measure's one line. Runs that failed are part of it; without a value it is a failure."""
-        print(json.dumps({"measure": self.name, "device": self.device, "simulated": self.simulated, "values": values,
-                          "failed_runs": self.failures}))
+        print(json.dumps({"measure": self.name, "device": self.device, "simulated": self.simulated,
+                          "test_bed": self.test_bed(), "values": values, "failed_runs": self.failures}))
         return 0 if values else 1
 
     def run(self, label, schedule, iterations, mode="none", options=(), environment=None, log=False):
@@ -107,9 +133,9 @@ class Measuring:
         return run
 
     def _environment(self, more, log, folder):
-        environment = dict(os.environ, WEFT_PROOF_SHARED_GPU="1" if self.shared_gpu else "0", **(more or {}))
+        environment = dict(os.environ, GPU_PROOF_SHARED_GPU="1" if self.shared_gpu else "0", **(self.mps.environment if self.mps else {}), **(more or {}))
         if self.peers_sleep:
-            environment["WEFT_PROOF_RANK"] = str(STAGE)
+            environment["GPU_PROOF_RANK"] = str(STAGE)
         if log:
             (folder / "truth").mkdir(parents=True)
             if self.simulated:

@@ -59,7 +59,7 @@ def files_of(build):
         raise BundleError(f"{build} lacks {', '.join(missing)}; run scripts/build first")
     files = set(PROGRAMS) | {name for name in OPTIONAL_PROGRAMS if (build / name).exists()}
     for folder in FOLDERS:
-        files |= {str(path.relative_to(build)) for path in sorted((build / folder).glob("**/*")) if path.is_file()}
+        files |= {str(path.relative_to(build)) for path in sorted((build / folder).glob("**/*")) if path.is_file() and not path.is_symlink()}
     return sorted(files)
 
 

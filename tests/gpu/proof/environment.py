@@ -65,7 +65,7 @@ def torch_facts(python):
     return _ask_object([python, "-c", _TORCH_QUESTION], 120)
 
 
-def with_libraries(environment, programs, torch):
+def with_libraries(environment, torch):
     """The environment of all steps: NCCL of PyTorch's wheel where there is one, so that both use the same."""
     changed = dict(environment)
     nccl = torch.get("nccl_library", "")
@@ -75,7 +75,6 @@ def with_libraries(environment, programs, torch):
         changed["LD_LIBRARY_PATH"] = (before + ":" if before else "") + str(pathlib.Path(nccl).parent)
     if torch.get("cupti_library"):
         changed["CUPTI_TRUTH_LIBRARY"] = torch["cupti_library"]
-    changed["WEFT_PROOF_PROGRAMS"] = str(programs)
     return changed
 
 

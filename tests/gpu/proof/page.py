@@ -101,6 +101,12 @@ def _measures(result):
             ("iterations to recover after a change", ABSENT if recovery.get("iterations_to_recover") is None else
              recovery["iterations_to_recover"])]
     text = "## Measures (section 5 of the design)\n\n" + _table(("measure", "value"), rows)
+    beds = sorted({output["test_bed"] for output in measures.values() if output.get("test_bed")})
+    if beds:
+        text += "\n\nTest bed: " + "; ".join(beds) + "."
+    failed = [f"{name}: {run}" for name, output in measures.items() for run in output.get("failed_runs", [])]
+    if failed:
+        text += "\n\nRuns that failed:\n\n" + "\n".join(f"- {_cell(run)}" for run in failed)
     schedules = training.get("schedules") or {}
     if schedules:
         text += "\n\nBy schedule, with 95 % intervals:\n\n" + _table(

@@ -23,6 +23,7 @@ sys.path.insert(0, str(SOURCE / "tests/gpu"))
 sys.path.insert(0, str(SOURCE / "tests/gpu/measures"))
 
 from proof import bundle, constants, page, processes, results, run, steps  # noqa: E402
+import mps  # noqa: E402
 import numbers_of_runs  # noqa: E402
 import recovery  # noqa: E402
 import truth  # noqa: E402
@@ -131,7 +132,7 @@ class Steps(TemporaryFolder):
         self.assertEqual(self.one("pass", "probe")["reason"], "it printed no JSON object")
 
     def test_the_limit_is_known_to_the_step(self):
-        self.assertEqual(self.one('import os, json; print(json.dumps({"limit": os.environ["WEFT_PROOF_LIMIT"]}))', limit=7)["output"],
+        self.assertEqual(self.one('import os, json; print(json.dumps({"limit": os.environ["GPU_PROOF_LIMIT"]}))', limit=7)["output"],
                          {"limit": "7"})
 
     def test_failures_and_hangs_do_not_stop_the_rest(self):
@@ -228,7 +229,8 @@ class Page(unittest.TestCase):
                          "| baseline | low priority stream | 190.0 % (180.0 to 200.0, 5 runs) | 48.00 % (40.00 to 56.00, 5 runs) |",
                          "Not measured: mps (MPS cannot be started).", "- **command_times**: A launch takes 2.1 us.",
                          "| launch_latency | 3000 ns | 2100 ns | 0.70 | command_times |", "| iterations to recover after a change | 2 |",
-                         "| probe.broken | timed out | 20.0 s | stopped after 20 s. a \\| b |", "On hardware: 1 x NVIDIA H200."):
+                         "| probe.broken | timed out | 20.0 s | stopped after 20 s. a \\| b |", "On hardware: 1 x NVIDIA H200.",
+                         "Test bed: stage 1 of 4 computes, its peers sleep; on one GPU, under MPS.", "- frontier: slice-3ms: stopped after 60 s"):
             self.assertIn(expected, text)
 
     def test_a_simulated_run_says_so_at_the_top(self):
@@ -282,6 +284,63 @@ class Numbers(unittest.TestCase):
         self.assertEqual(truth.detection_latencies([[10, 100]], kernels, 91), [])
         self.assertEqual(truth.overlap([[0, 10], [20, 30]], [[5, 25]]), 10)
         self.assertEqual(truth.united([(5, 8), (0, 6), (9, 9)]), [[0, 8]])
+
+
+# Stands for nvidia-cuda-mps-control: writes down how it was called.
+MPS_CONTROL = """#!/bin/sh
+echo "$* $(cat) $CUDA_MPS_PIPE_DIRECTORY" >>"{log}"
+exit {code}
+"""
+
+
+class MpsDaemon(TemporaryFolder):
+    def control(self, code):
+        path = self.folder / "nvidia-cuda-mps-control"
+        path.write_text(MPS_CONTROL.format(log=self.folder / "log", code=code))
+        path.chmod(0o755)
+        before = os.environ["PATH"]
+        os.environ["PATH"] = f"{self.folder}:{before}"
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+
+    def test_it_is_started_and_ended_in_a_folder_of_its_own(self):
+        self.control(0)
+        daemon = mps.Mps()
+        pipes = pathlib.Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"])
+        self.assertTrue(pipes.is_dir())
+        daemon.stop()
+        self.assertFalse(pipes.exists())
+        self.assertEqual([line.split() for line in (self.folder / "log").read_text().splitlines()], [["-d", str(pipes)], ["quit", str(pipes)]])
+
+    def test_where_it_does_not_start_there_is_none(self):
+        self.control(1)
+        with self.assertRaisesRegex(mps.Unavailable, "cannot be started"):
+            mps.Mps()
+
+
+class Ranks(TemporaryFolder):
+    def start(self, ranks, text, **environment):
+        command = [sys.executable, SOURCE / "tests/gpu/measures/ranks.py", str(ranks), *self.script(text)]
+        return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=False, env=dict(os.environ, **environment))
+
+    def test_ranks_on_one_gpu_are_machines_of_their_own_and_one_is_measured(self):
+        done = self.start(3, """
+            import os
+            names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "NCCL_HOSTID", "NCCL_NET", "WEFT", "BASELINE_FILL")
+            print(" ".join(os.environ.get(name, "-") for name in names) + "\\n", end="", flush=True)
+        """, GPU_PROOF_SHARED_GPU="1", GPU_PROOF_RANK="1", BASELINE_FILL="job", WEFT="fill")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(sorted(done.stdout.splitlines()), ["0 0 3 weft-rank-0 Socket off -", "1 1 3 weft-rank-1 Socket fill job",
+                                                           "2 2 3 weft-rank-2 Socket off -"])
+
+    def test_a_rank_that_fails_ends_the_others(self):
+        # Rank 0 would wait for ever, as in a receive whose peer has gone.
+        done = self.start(2, """
+            import os, sys, time
+            if os.environ["RANK"] == "1":
+                sys.exit(5)
+            time.sleep(1000)
+        """)
+        self.assertEqual(done.returncode, 5)
 
 
 class Bundle(TemporaryFolder):

@@ -72,7 +72,7 @@ def _judge(outcome, step, limit, output, messages):
 def run_step(step, limit, environment, logs):
     """Runs one step and describes how it ended."""
     stdout, stderr = logs / (step.name + ".out"), logs / (step.name + ".err")
-    outcome = processes.run([str(word) for word in step.command], limit, {**environment, "WEFT_PROOF_LIMIT": str(limit), **step.environment},
+    outcome = processes.run([str(word) for word in step.command], limit, {**environment, "GPU_PROOF_LIMIT": str(limit), **step.environment},
                             stdout, stderr)
     output = last_object(_read(stdout)) if stdout.exists() else None
     messages = _read(stderr) if stderr.exists() else ""
