@@ -8,7 +8,7 @@ set -euo pipefail
 programs=$(cd "$1" && pwd) tool=$2
 readonly found_something=99
 # Four programs at most have to fit into what scripts/gpu-proof gives this script.
-total=${WEFT_PROOF_LIMIT:-250}
+total=${GPU_PROOF_LIMIT:-250}
 readonly limit=$(( (${total%.*} - 6) / 4 ))
 
 skip() {

@@ -1,11 +1,14 @@
+#!/usr/bin/env python3
 """An MPS daemon of our own, in folders of our own: processes that share a GPU run on it at the same time instead of in turns.
 
-Used by training_runs.py as test bed and by baselines.py as baseline. No setting of the GPU is touched; stop() ends the daemon, and
+Used by training_runs.py as test bed and by baselines.py as baseline; mps.py COMMAND... runs a command under it, plainly where it cannot be
+started. No setting of the GPU is touched; stop() ends the daemon, and
 scripts/gpu-proof would kill it with the rest of the step.
 """
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -55,3 +58,20 @@ class Mps:
         except (OSError, subprocess.TimeoutExpired):
             print("mps: the daemon does not answer", file=sys.stderr)
         self._remove()
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
+    try:
+        daemon = Mps()
+    except Unavailable as reason:
+        print(f"mps: without MPS: {reason}", file=sys.stderr)
+        os.execvp(sys.argv[1], sys.argv[1:])
+    try:
+        return subprocess.run(sys.argv[1:], env=dict(os.environ, **daemon.environment), check=False).returncode
+    finally:
+        daemon.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -316,6 +316,13 @@ class MpsDaemon(TemporaryFolder):
         with self.assertRaisesRegex(mps.Unavailable, "cannot be started"):
             mps.Mps()
 
+    def test_a_command_runs_with_it_and_without_it(self):
+        for code, expected in ((0, True), (1, False)):
+            self.control(code)
+            command = [sys.executable, SOURCE / "tests/gpu/measures/mps.py", "sh", "-c", "echo [$CUDA_MPS_PIPE_DIRECTORY]; exit 7"]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, "weft-mps-" in done.stdout), (7, expected))
+
 
 class Ranks(TemporaryFolder):
     def start(self, ranks, text, **environment):

@@ -95,7 +95,8 @@ PYTORCH = (("1f1b", "pipeline.py", ("--schedule", "1f1b"), (), True),
            ("gpipe", "pipeline.py", ("--schedule", "gpipe"), (), False),
            ("interleaved", "pipeline.py", ("--schedule", "interleaved"), (), False),
            ("dualpipev", "pipeline.py", ("--schedule", "dualpipev"), (), False),
-           ("graph", "graph_step.py", (), (), False),
+           ("graph-passes", "graph_step.py", ("--capture", "passes"), (), False),
+           ("graph-step", "graph_step.py", ("--capture", "step"), (), False),
            ("profiled", "pipeline.py", ("--schedule", "1f1b"), ("--profile",), False))
 
 
@@ -105,11 +106,13 @@ def pytorch_steps(place):
     # The simulated GPU does not run PyTorch's kernels.
     if not compare.exists() or not place.torch or place.simulated:
         return []
-    limit = 90 if place.quick else 120
+    limit = 110 if place.quick else 130
     fill = str(place.programs / "lib/weft/fill_matmul.so") + ":size=512,products=8"
     told = ["--ranks", "2", "--weft", place.programs / "bin/weft", "--fill", fill, "--time-limit", str(limit // 2 - 5), "--json"]
-    return [Step("pytorch." + name, [place.python, compare, "--script", script, *told, *more, "--out", place.work / "pytorch" / name, "--",
-                                     "--size", "real", *arguments], limit, "pytorch", quick=quick, least=30)
+    # Ranks that share a GPU run on it at the same time where MPS can be started.
+    shared = [] if place.devices >= 2 else [sys.executable, place.root / "tests/gpu/measures/mps.py"]
+    return [Step("pytorch." + name, [*shared, place.python, compare, "--script", script, *told, *more, "--out",
+                                     place.work / "pytorch" / name, "--", "--size", "real", *arguments], limit, "pytorch", quick=quick, least=30)
             for name, script, arguments, more, quick in PYTORCH]
 
 
