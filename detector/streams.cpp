@@ -205,15 +205,31 @@ Streams::State Streams::state(Stream& stream, Idleness& why) const {
   return draining ? State::busy : State::idle;
 }
 
-// The group that best explains why the host waits; nullptr: nothing is pending that it waits for.
+// The first group of the stream that is not over; a receive explains more than the sends before it. nullptr: none.
+const Group* Streams::first_to_wait_for(const Stream& stream) const {
+  const Group* found = nullptr;
+  for (std::size_t i = 0; i < stream.groups.size(); ++i) {
+    const Group* group = groups_.find(stream.groups[i]);
+    if (group == nullptr || group->done) continue;
+    if (!group->send_only) return group;
+    if (found == nullptr) found = group;
+  }
+  return found;
+}
+
+// The group that best explains why the host waits; nullptr: nothing is pending that it waits for. Of a stream that the
+// host waits for, groups come one after the other, and there may be work between them.
 const Group* Streams::awaited(const HostWait& wait) const {
-  if (const Group* group = groups_.find(wait.group); group != nullptr && !group->done) return group;
+  if (const Group* group = groups_.find(wait.group); group != nullptr && !group->done) {
+    const Stream* owner = find(group->stream);
+    const Group* first = owner == nullptr ? nullptr : first_to_wait_for(*owner);
+    return first == nullptr || first->id > group->id ? group : first;
+  }
   const Group* found = nullptr;
   for (const Stream& stream : streams_) {
-    if ((wait.stream != 0 && wait.stream != stream.id) || stream.groups.empty()) continue;
-    const Group* group = groups_.find(stream.groups.front());
-    if (group == nullptr || group->done) continue;
-    // A receive explains more than the sends next to it.
+    if (wait.stream != 0 && wait.stream != stream.id) continue;
+    const Group* group = first_to_wait_for(stream);
+    if (group == nullptr) continue;
     if (!group->send_only) return group;
     if (found == nullptr) found = group;
   }
@@ -224,8 +240,8 @@ std::optional<GroupId> Streams::host_waits_for() {
   for (HostWait& wait : host_waits_) {
     const Group* group = awaited(wait);
     if (group == nullptr) continue;
-    wait.arrived = wait.arrived || at_group(*group);
-    if (wait.arrived) return group->id;
+    if (wait.arrived != group->id && at_group(*group)) wait.arrived = group->id;
+    if (wait.arrived == group->id) return group->id;
   }
   return std::nullopt;
 }

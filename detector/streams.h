@@ -69,7 +69,7 @@ class Streams {
   struct HostWait {
     StreamId stream = 0;
     GroupId group = 0;
-    bool arrived = false;  // what it waits for had been got to
+    GroupId arrived = 0;  // the group that explains it, when its stream had got to it
   };
 
   static constexpr std::size_t kMostStreams = 65536;
@@ -85,6 +85,7 @@ class Streams {
   bool others_may_run(const Stream& stream) const;
   bool runs_on(const Stream& stream) const;
   std::optional<GroupId> host_waits_for();
+  const Group* first_to_wait_for(const Stream& stream) const;
   const Group* awaited(const HostWait& wait) const;
 
   GroupTable& groups_;

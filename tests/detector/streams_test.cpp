@@ -43,6 +43,44 @@ TEST_F(StreamsTest, AComputeStreamWithAnOwnCollectiveStaysOne) {
   EXPECT_FALSE(streams.idleness().has_value());
 }
 
+// A program with everything on stream 1 issues a whole iteration and then waits on the host: so few groups per wait
+// look like a communication stream's. What runs between two receives is work all the same.
+TEST_F(StreamsTest, WorkBetweenTheReceivesThatOneHostWaitCoversIsNoBubble) {
+  for (GroupId id = 1; id <= 30; id += 3) {
+    for (GroupId group = id; group < id + 3; ++group) issue(group, 1);
+    streams.drain_issued(2, static_cast<Ticket>(id));
+    EXPECT_TRUE(streams.marker_reached(2, static_cast<Ticket>(id)));
+    streams.host_wait_begun(1, id + 2);
+    for (GroupId group = id; group < id + 3; ++group) {
+      EXPECT_FALSE(streams.idleness().has_value()) << "before group " << group;
+      streams.group_started(group);
+      ASSERT_TRUE(streams.idleness().has_value());
+      EXPECT_EQ(streams.idleness()->group, group);
+      streams.group_done(group);
+    }
+    EXPECT_FALSE(streams.idleness().has_value());
+    streams.host_wait_ended(1, id + 2);
+  }
+}
+
+// Megatron-LM: the send of one microbatch is still pending when the host waits for the next receive on the same stream.
+// That is one bubble, to the end of the receive.
+TEST_F(StreamsTest, ASendBeforeTheReceiveThatTheHostWaitsForBelongsToItsBubble) {
+  issue(1, 2, true);
+  issue(2, 2);
+  streams.host_wait_begun(0, 2);
+  EXPECT_FALSE(streams.idleness().has_value());
+  streams.group_started(1);
+  ASSERT_TRUE(streams.idleness().has_value());
+  EXPECT_EQ(streams.idleness()->group, 2u);
+  streams.group_done(1);
+  ASSERT_TRUE(streams.idleness().has_value()) << "between the two groups nothing else runs";
+  EXPECT_EQ(streams.idleness()->group, 2u);
+  streams.group_started(2);
+  streams.group_done(2);
+  EXPECT_FALSE(streams.idleness().has_value());
+}
+
 // Receives on the compute stream 1, sends on stream 2 behind an event of the compute stream: stream 2 waits for the
 // receive before its send, and that is idle only when stream 1 has got to the receive.
 TEST_F(StreamsTest, AWaitForAStreamThatStillComputesIsNoBubble) {

@@ -19,6 +19,8 @@ VARIANTS = {
     "event": (["--wait", "event"], "event_wait"),
     "early": (["--wait", "early"], "event_wait"),
     "in-stream": (["--wait", "in-stream", "--lengths", "20,35,10,10"], "inline_group"),
+    # So few groups for each wait of the host that the stream is taken for one of communication.
+    "in-stream-few": (["--wait", "in-stream"], "host_wait"),
     "host": (["--wait", "host"], "host_wait"),
     "two-streams": (["--wait", "two-streams"], "event_wait"),
     "shorter": (["--wait", "event", "--shorten-at", "14"], "event_wait"),
