@@ -259,6 +259,26 @@ TEST(Process, UnknownSettingsAreReportedOnce) {
   });
 }
 
+TEST(Process, TheDriverVersionIsThatOfTheSetting) {
+  const auto version_with = [](const char* setting, int wanted, bool complains) {
+    isolated({{"SIMGPU_DRIVER_VERSION", setting}}, [=] {
+      int before = 0;
+      int after = 0;
+      testing::internal::CaptureStderr();
+      CHECK_CUDA(cuDriverGetVersion(&before));
+      make_context();
+      CHECK_CUDA(cuDriverGetVersion(&after));
+      const std::string text = testing::internal::GetCapturedStderr();
+      EXPECT_EQ(text.find("SIMGPU_DRIVER_VERSION") != std::string::npos, complains) << text;
+      EXPECT_EQ(before, wanted);
+      EXPECT_EQ(after, wanted);
+    });
+  };
+  version_with("12040", 12040, false);
+  version_with("12040x", CUDA_VERSION, true);
+  version_with("5", CUDA_VERSION, true);
+}
+
 TEST(Process, TheEngineSleepsWhileASpinningKernelWaits) {
   isolated({}, [] {
     make_context();

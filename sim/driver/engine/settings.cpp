@@ -60,6 +60,13 @@ bool parse_duration(std::string_view text, Duration& duration) {
   return true;
 }
 
+std::optional<int> parse_driver_version(std::string_view text) {
+  double number = 0;
+  std::string_view rest;
+  if (!parse_number(text, number, rest) || !rest.empty() || number < 1000 || number > 99999) return std::nullopt;
+  return static_cast<int>(number);
+}
+
 // One of "alloc@N", "launch@N=CODE", "jitter=5%", "slow=F", "die@N". "link=..." belongs to the simulated NCCL.
 bool parse_fault(std::string_view text, Faults& faults) {
   double number = 0;
@@ -136,7 +143,8 @@ Variable text(std::string_view name, std::string Settings::*member) {
 std::vector<Variable> variables() {
   return {
       number("SIMGPU_DEVICES", "1 to 16 is wanted", &Settings::devices, 1, 16),
-      number("SIMGPU_DRIVER_VERSION", "a version such as 12040 is wanted", &Settings::driver_version, 1000, 99999),
+      {"SIMGPU_DRIVER_VERSION", "a version such as 12040 is wanted",  // see reported_driver_version()
+       [](std::string_view value, Settings&) { return parse_driver_version(value).has_value(); }},
       number("SIMGPU_SMS", "1 to 1024 is wanted", &Settings::multiprocessors, 1, 1024),
       number("SIMGPU_FLOPS", "a positive number is wanted", &Settings::flops, 1, 1e18),
       number("SIMGPU_BANDWIDTH", "bytes per second are wanted", &Settings::bandwidth, 1, 1e18),
@@ -216,8 +224,7 @@ Settings read_settings() {
 int reported_driver_version() {
   static const int version = [] {
     const char* text = std::getenv("SIMGPU_DRIVER_VERSION");
-    const int number = text == nullptr ? 0 : std::atoi(text);
-    return number > 0 ? number : CUDA_VERSION;
+    return parse_driver_version(text == nullptr ? "" : text).value_or(CUDA_VERSION);
   }();
   return version;
 }

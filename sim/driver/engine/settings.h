@@ -25,7 +25,6 @@ struct Faults {
 
 struct Settings {
   int devices = 1;
-  int driver_version = CUDA_VERSION;  // what cuDriverGetVersion says; nothing else depends on it
   unsigned multiprocessors = constants::multiprocessors;
   std::size_t memory = constants::device_memory;
   double flops = constants::flops;
@@ -48,7 +47,8 @@ struct Settings {
 
 // Says on stderr what it does not understand, once, and goes on with the default.
 Settings read_settings();
-// Of cuDriverGetVersion, which may be asked before there is an engine: SIMGPU_DRIVER_VERSION, otherwise the toolkit's.
+// What cuDriverGetVersion says, which may be asked before there is an engine and its settings: SIMGPU_DRIVER_VERSION,
+// otherwise the toolkit's. Nothing else depends on it.
 int reported_driver_version();
 
 }  // namespace simgpu
