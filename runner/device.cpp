@@ -239,6 +239,7 @@ void Device::start_dispatcher() {
   options.planner.guard = core_.options.guard;
   options.planner.floor = core_.options.floor;
   options.planner.most_in_flight = Filler::most_in_flight;
+  options.slowdown_budget = core_.options.slowdown_budget;
   options.label = label();
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);

@@ -27,7 +27,11 @@ constexpr Duration longest_drain = milliseconds(500);
 }  // namespace
 
 Dispatcher::Dispatcher(const DispatcherParts& parts, DispatcherOptions options)
-    : parts_(parts), options_(std::move(options)), board_(parts.words), filling_(parts.filler != nullptr) {
+    : parts_(parts),
+      options_(std::move(options)),
+      board_(parts.words),
+      budget_(options_.slowdown_budget),
+      filling_(parts.filler != nullptr) {
   events_dropped_ = parts_.shim->dropped_events();
 }
 
@@ -134,6 +138,7 @@ void Dispatcher::take(const Finding& finding) {
     record.kind = RecordKind::iteration;
     record.iteration = finding.iteration;
     push(record);
+    take_iteration(finding.iteration);
   } else if (finding.kind == FindingKind::anomaly) {
     const char* text = finding.text == nullptr ? "an unknown state" : finding.text;
     if (filling_)
@@ -164,14 +169,54 @@ void Dispatcher::fill(TimePoint time) {
 
 void Dispatcher::launch_what_fits() {
   const std::optional<Bubble> bubble = detector_.open_bubble();
-  while (bubble && parts_.filler->ready()) {
+  if (!bubble || !budget_.may_fill(*bubble)) return;
+  while (parts_.filler->ready()) {
     const TimePoint time = now();
     const Decision decision =
         plan(options_.planner, time, bubble, parts_.filler->in_flight(), parts_.filler->next_slice());
     again_ = decision.again;
     if (!decision.launch || context_closing_.load(std::memory_order_acquire)) return;
     parts_.filler->launch(time, bubble->id);
+    budget_.launched(bubble->iteration);
   }
+}
+
+// Compares, and fills less when filling costs too much. A record at each change, and at the end of iterations without
+// fill.
+void Dispatcher::take_iteration(const Iteration& iteration) {
+  last_iteration_ = iteration.number;
+  if (parts_.filler == nullptr || options_.slowdown_budget == Budget::unlimited || !filling_) return;
+  const Budget::Change change = budget_.ended(iteration);
+  const bool control_over = is_control(iteration.number) && !is_control(iteration.number + 1);
+  if (change == Budget::Change::none && !control_over) return;
+  Record record;
+  record.device = parts_.device;
+  record.time = iteration.ended;
+  record.kind = RecordKind::slowdown;
+  record.slowdown = slowdown_record();
+  push(record);
+  if (change != Budget::Change::stop) return;
+  char text[sizeof AnomalyRecord::text];
+  std::snprintf(text, sizeof text,
+                "the slowdown budget of %.3g %% cannot be kept: %+.2f %% (95 %% interval %+.2f to %+.2f %%)",
+                100 * record.slowdown.budget, 100 * record.slowdown.estimate, 100 * record.slowdown.low,
+                100 * record.slowdown.high);
+  end_filling(text, false);
+}
+
+SlowdownRecord Dispatcher::slowdown_record() const {
+  SlowdownRecord record;
+  record.budget = budget_.budget();
+  record.share = budget_.share();
+  record.iteration = last_iteration_;
+  const std::optional<Slowdown> slowdown = budget_.slowdown();
+  if (!slowdown) return record;
+  record.estimate = slowdown->estimate;
+  record.low = slowdown->low;
+  record.high = slowdown->high;
+  record.control = slowdown->control;
+  record.filled = slowdown->filled;
+  return record;
 }
 
 void Dispatcher::end_filling(const std::string& reason, bool silently) {
@@ -293,7 +338,11 @@ bool Dispatcher::stop_without_cuda(Duration limit) {
 
 TraceSummary Dispatcher::summary() const {
   const std::uint64_t lost = parts_.trace == nullptr ? 0 : parts_.trace->dropped();
-  return accounts_.summary(lost + parts_.shim->dropped_events() + parts_.router->lost() + board_.given_up());
+  TraceSummary summary =
+      accounts_.summary(lost + parts_.shim->dropped_events() + parts_.router->lost() + board_.given_up());
+  summary.budgeted = parts_.filler != nullptr && options_.slowdown_budget != Budget::unlimited;
+  if (summary.budgeted) summary.slowdown = slowdown_record();
+  return summary;
 }
 
 }  // namespace weft

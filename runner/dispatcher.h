@@ -17,6 +17,7 @@
 
 #include "detector/detector.h"
 #include "runner/accounts.h"
+#include "runner/budget.h"
 #include "runner/driver.h"
 #include "runner/event_router.h"
 #include "runner/filler.h"
@@ -29,6 +30,7 @@ namespace weft {
 struct DispatcherOptions {
   Duration poll{50'000};
   PlannerOptions planner{};
+  double slowdown_budget = Budget::unlimited;
   std::string label;  // "rank 3", for messages
 };
 
@@ -83,6 +85,8 @@ class Dispatcher {
   void take(const Finding& finding);
   void fill(TimePoint time);
   void launch_what_fits();
+  void take_iteration(const Iteration& iteration);
+  SlowdownRecord slowdown_record() const;
   void end_filling(const std::string& reason, bool silently);
   void push_inbox();
   void push(const Record& record);
@@ -97,6 +101,7 @@ class Dispatcher {
   Detector detector_;
   MarkerBoard board_;
   Accounts accounts_;
+  Budget budget_;
 
   std::atomic<std::uint64_t> pause_wanted_{0};   // number of the pause that is asked for, 0: none
   std::atomic<std::uint64_t> pause_granted_{0};  // number of the last pause that was seen with nothing in flight
@@ -120,6 +125,7 @@ class Dispatcher {
   std::optional<TimePoint> stop_seen_;
   std::optional<TimePoint> again_;
   int captures_open_ = 0;
+  std::uint64_t last_iteration_ = 0;
   std::uint64_t events_dropped_ = 0;
   bool filling_ = false;
 };

@@ -83,6 +83,19 @@ bool parse(std::string_view text, Duration& value) {
   return quantity.has_value();
 }
 
+bool parse(std::string_view text, double& value) {
+  if (lower(text) == "off") {
+    value = std::numeric_limits<double>::infinity();
+    return true;
+  }
+  if (text.ends_with('%')) text.remove_suffix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  double percent = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), percent, std::chars_format::fixed);
+  value = percent / 100;
+  return error == std::errc{} && stop == text.data() + text.size() && std::isfinite(percent) && percent >= 0;
+}
+
 bool parse(std::string_view text, std::uint32_t& value) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && stop == text.data() + text.size();
@@ -248,6 +261,7 @@ const char* accepted_values(std::string_view type) {
   if (type == "Text") return "a text";
   if (type == "Bytes") return "a size such as 10000, 64MiB or 1GiB";
   if (type == "Duration") return "a duration such as 250us, 2ms or 1s";
+  if (type == "Percent") return "a percentage such as 1% or 0.5%, or off";
   if (type == "Count") return "a number such as 8";
   if (type == "Flag") return "one of on, off, yes, no, true, false, 1, 0";
   return "one of trace, debug, info, warn, error, off";

@@ -26,6 +26,7 @@ using Mode = weft::Mode;
 using Text = std::string;
 using Bytes = std::uint64_t;
 using Duration = weft::Duration;
+using Percent = double;  // as a share: 0.01 for "1%"; infinity for "off"
 using Count = std::uint32_t;
 using Flag = bool;
 using Level = LogLevel;

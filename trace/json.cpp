@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <system_error>
 
 namespace weft {
 namespace {
@@ -108,6 +109,16 @@ JsonLine& JsonLine::signed_number(std::string_view key, std::int64_t value) {
 JsonLine& JsonLine::unsigned_number(std::string_view key, std::uint64_t value) {
   begin(key);
   append_number(out_, value);
+  return *this;
+}
+
+JsonLine& JsonLine::number(std::string_view key, double value) {
+  begin(key);
+  char text[40];
+  // The locale of the main job has no say in it.
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 6);
+  out_.append(text, error == std::errc{} ? static_cast<std::size_t>(end - text) : 0);
+  if (error != std::errc{}) out_ += "null";
   return *this;
 }
 

@@ -26,6 +26,7 @@ class JsonLine {
     else
       return unsigned_number(key, value);
   }
+  JsonLine& number(std::string_view key, double value);  // with six decimals; finite
   JsonLine& number(std::string_view key, Duration value) { return signed_number(key, value.count()); }
   JsonLine& number(std::string_view key, TimePoint value) { return number(key, value.time_since_epoch()); }
 

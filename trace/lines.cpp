@@ -26,6 +26,8 @@ const char* name_of(RecordKind kind) {
       return "anomaly";
     case RecordKind::communicator:
       return "communicator";
+    case RecordKind::slowdown:
+      return "slowdown";
   }
   return "unknown";
 }
@@ -84,6 +86,15 @@ void append(JsonLine& line, const CommunicatorRecord& communicator) {
   line.number("rank", communicator.rank).number("ranks", communicator.ranks);
 }
 
+void append(JsonLine& line, const SlowdownRecord& slowdown) {
+  line.number("budget", slowdown.budget).number("share", slowdown.share).number("iteration", slowdown.iteration);
+  line.number("control", slowdown.control).number("filled", slowdown.filled);
+  if (slowdown.control == 0)
+    line.null("estimate").null("low").null("high");
+  else
+    line.number("estimate", slowdown.estimate).number("low", slowdown.low).number("high", slowdown.high);
+}
+
 }  // namespace
 
 void append_header(std::string& out, const TraceHeader& header, const TraceOrigin& origin) {
@@ -122,6 +133,9 @@ void append_record(std::string& out, const Record& record) {
     case RecordKind::communicator:
       append(line, record.communicator);
       break;
+    case RecordKind::slowdown:
+      append(line, record.slowdown);
+      break;
   }
   line.end();
 }
@@ -134,6 +148,12 @@ void append_summary(std::string& out, const TraceHeader& header, const TraceSumm
   line.number("bubbles", summary.bubbles).number("idle", summary.idle).number("filled", summary.filled);
   line.number("slices", summary.slices).number("fill_units", summary.fill_units);
   line.number("fill_units_wrong", summary.fill_units_wrong).number("dropped_records", summary.dropped_records);
+  if (summary.budgeted) {
+    append(line.open("slowdown"), summary.slowdown);
+    line.close();
+  } else {
+    line.null("slowdown");
+  }
   line.flag("filling_stopped", summary.filling_stopped).text("reason", bounded(summary.reason));
   line.end();
 }

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-enum class RecordKind : std::uint8_t { bubble, slice, iteration, forecast, memory, anomaly, communicator };
+enum class RecordKind : std::uint8_t { bubble, slice, iteration, forecast, memory, anomaly, communicator, slowdown };
 
 // A finished slice of the fill job.
 struct SliceRecord {
@@ -49,6 +49,15 @@ struct CommunicatorRecord {
   bool opened = true;
 };
 
+// What filling costs the main job, as far as is known. Shares: 0.01 is 1 %.
+struct SlowdownRecord {
+  double estimate = 0, low = 0, high = 0;  // with the 95 % interval
+  std::uint32_t control = 0, filled = 0;   // iterations without and with fill that were compared; 0: nothing is known
+  double budget = 0;
+  double share = 1;             // of the bubbles that are filled from here on
+  std::uint64_t iteration = 0;  // the latest
+};
+
 struct Record {
   RecordKind kind{};
   std::int32_t device = 0;
@@ -61,6 +70,7 @@ struct Record {
     MemoryRecord memory;
     AnomalyRecord anomaly;
     CommunicatorRecord communicator;
+    SlowdownRecord slowdown;
   };
   Record() : anomaly{} {}
 };
@@ -88,6 +98,8 @@ struct TraceSummary {
   Duration iteration_median{};
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
   std::uint64_t dropped_records = 0;  // lost in any ring, events and trace together
+  bool budgeted = false;              // filling had a slowdown budget: `slowdown` means something
+  SlowdownRecord slowdown{};
   bool filling_stopped = false;
   char reason[120] = {};  // why, when filling_stopped
 };

@@ -39,6 +39,17 @@ std::string length(Duration duration) {
   return value >= 1e-3 ? formatted("%.2f ms", value * 1e3) : formatted("%.1f us", value * 1e6);
 }
 
+// "+0.12 % (95 % interval -0.10 to +0.31 %, ...)".
+std::string slowdown_text(const SlowdownRecord& slowdown) {
+  if (slowdown.control == 0) return "not known, too few iterations without fill to compare with";
+  std::string text = formatted(
+      "%+.2f %% (95 %% interval %+.2f to %+.2f %%, %u iterations with fill against %u without; budget %.3g %%)",
+      100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, slowdown.filled, slowdown.control,
+      100 * slowdown.budget);
+  if (slowdown.share < 1) text += formatted("; at last %.3g %% of the bubbles were filled", 100 * slowdown.share);
+  return text;
+}
+
 std::string shell_word(const std::string& text) {
   constexpr const char* harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
   if (!text.empty() && text.find_first_not_of(harmless) == std::string::npos) return text;
@@ -95,6 +106,7 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
                               percent(summary.filled, summary.idle), percent(summary.filled, window),
                               number(summary.fill_units), header.fill_job, number(summary.fill_units_wrong)));
   }
+  if (summary.budgeted) lines.push_back(rank + "slowdown " + slowdown_text(summary.slowdown));
   if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + summary.reason);
   lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));
   lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " +

@@ -27,6 +27,10 @@ std::uint64_t count(const json& record, const char* key) {
 Duration duration(const json& record, const char* key) {
   return Duration(integer(record, key));
 }
+double fraction(const json& record, const char* key, double absent = 0) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number() ? found->get<double>() : absent;
+}
 std::string text(const json& record, const char* key) {
   const auto found = record.find(key);
   return found != record.end() && found->is_string() ? found->get<std::string>() : "";
@@ -94,10 +98,17 @@ class Adder {
     if (type == "slice") take_slice(record, counted);
     if (type == "iteration") take_iteration(record, counted);
     if (type == "forecast") take_forecast(record);
+    if (type == "slowdown") counted.slowdown = slowdown_of(record);
     if (type == "anomaly" && is(record, "stops_filling", true) && !counted.filling_stopped) {
       counted.filling_stopped = true;
       counted.reason = text(record, "text");
     }
+  }
+
+  static SlowdownSummary slowdown_of(const json& record) {
+    return {fraction(record, "estimate"), fraction(record, "low"), fraction(record, "high"),
+            count(record, "control"),     count(record, "filled"), fraction(record, "budget"),
+            fraction(record, "share", 1)};
   }
 
   void widen(std::int64_t begin, std::int64_t end) {
@@ -147,6 +158,8 @@ class Adder {
     counted.fill_units = count(summary, "fill_units");
     counted.fill_units_wrong = count(summary, "fill_units_wrong");
     counted.dropped_records = count(summary, "dropped_records");
+    const auto slowdown = summary.find("slowdown");
+    if (slowdown != summary.end() && slowdown->is_object()) counted.slowdown = slowdown_of(*slowdown);
     counted.filling_stopped = is(summary, "filling_stopped", true);
     counted.reason = text(summary, "reason");
   }
@@ -160,6 +173,13 @@ class Adder {
   std::int64_t begin_ = 0, end_ = 0;
 };
 
+// Whether the first says more of what filling cost: it is known, and it is more.
+bool is_worse(const std::optional<SlowdownSummary>& one, const std::optional<SlowdownSummary>& other) {
+  if (!one || !other) return one.has_value();
+  if ((one->control == 0) != (other->control == 0)) return one->control != 0;
+  return one->estimate > other->estimate;
+}
+
 void add_counts(RankSummary& sum, const RankSummary& part) {
   sum.iterations += part.iterations;
   sum.bubbles += part.bubbles;
@@ -170,6 +190,7 @@ void add_counts(RankSummary& sum, const RankSummary& part) {
   sum.window += part.window;
   sum.idle += part.idle;
   sum.filled += part.filled;
+  if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
   for (const auto& [cause, idle] : part.idle_by_cause) sum.idle_by_cause[cause] += idle;
   if (part.filling_stopped && !sum.filling_stopped) {
     sum.filling_stopped = true;

@@ -23,6 +23,13 @@ struct SlotSummary {
   Duration idle{}, median{};
 };
 
+// What filling cost, as the rank measured it. Shares.
+struct SlowdownSummary {
+  double estimate = 0, low = 0, high = 0;
+  std::uint64_t control = 0, filled = 0;  // iterations that were compared; control 0: too few
+  double budget = 0, share = 1;
+};
+
 struct RankSummary {
   std::int64_t rank = 0, ranks = 0, device = 0, process = 0;
   std::string host, mode, fill_job;
@@ -32,6 +39,7 @@ struct RankSummary {
   std::map<std::string, Duration> idle_by_cause;  // from the bubble records
   std::optional<double> forecast_error;           // median of abs(forecast - real) / real
   std::uint64_t forecasts = 0;
+  std::optional<SlowdownSummary> slowdown;  // nothing: it had no budget
   bool filling_stopped = false;
   std::string reason;
   std::vector<SlotSummary> slots;
@@ -41,8 +49,10 @@ struct RankSummary {
 };
 
 struct RunSummary {
-  std::vector<RankSummary> ranks;    // by rank, then by device: a process may drive several under one rank
-  RankSummary total;                 // sums; iterations: the most of any rank; medians of the ranks' medians
+  std::vector<RankSummary> ranks;  // by rank, then by device: a process may drive several under one rank
+  // Sums; iterations: the most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the
+  // largest.
+  RankSummary total;
   std::vector<SlotSummary> longest;  // slots with the most idle time, most first
   std::vector<std::string> notes;    // what a reader should know: missing ranks, cut-off files, left-out traces
 };

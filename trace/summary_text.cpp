@@ -31,11 +31,13 @@ std::string percent_or_dash(bool known, double share) {
 }
 
 std::string row(const std::string& name, const RankSummary& rank) {
-  return formatted("%4s %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s\n", name.c_str(), number(rank.iterations),
+  const bool compared = rank.slowdown && rank.slowdown->control != 0;
+  return formatted("%4s %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s %11s\n", name.c_str(), number(rank.iterations),
                    milliseconds(rank.iteration_median), 100 * rank.idle_share(),
                    percent_or_dash(rank.mode != "observe" || rank.filled > Duration{}, rank.conversion()).c_str(),
                    number(rank.fill_units), number(rank.fill_units_wrong), number(rank.dropped_records),
-                   percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str());
+                   percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
+                   compared ? formatted("%+.2f", 100 * rank.slowdown->estimate).c_str() : "-");
 }
 
 std::string causes(const RankSummary& total) {
@@ -49,6 +51,14 @@ std::string causes(const RankSummary& total) {
     separator = ", ";
   }
   return line + "\n";
+}
+
+std::string slowdown_line(const RankSummary& total) {
+  if (!total.slowdown) return "";
+  const SlowdownSummary& slowdown = *total.slowdown;
+  if (slowdown.control == 0) return "slowdown: not known, too few iterations without fill to compare with\n";
+  return formatted("slowdown: at most %+.2f %% on any rank (95 %% interval %+.2f to %+.2f %%), budget %.3g %%\n",
+                   100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, 100 * slowdown.budget);
 }
 
 std::string peers(const SlotSummary& slot) {
@@ -71,6 +81,22 @@ std::string slot_line(const SlotSummary& slot, Duration all) {
                    100 * share);
 }
 
+ordered_json to_json(const std::optional<SlowdownSummary>& slowdown) {
+  if (!slowdown) return nullptr;
+  ordered_json result{{"estimate", nullptr},
+                      {"low", nullptr},
+                      {"high", nullptr},
+                      {"control", slowdown->control},
+                      {"filled", slowdown->filled},
+                      {"budget", slowdown->budget},
+                      {"share", slowdown->share}};
+  if (slowdown->control == 0) return result;
+  result["estimate"] = slowdown->estimate;
+  result["low"] = slowdown->low;
+  result["high"] = slowdown->high;
+  return result;
+}
+
 ordered_json numbers(const RankSummary& rank) {
   ordered_json causes_of_idle = ordered_json::object();
   for (const auto& [cause, idle] : rank.idle_by_cause) causes_of_idle[cause] = idle.count();
@@ -89,6 +115,7 @@ ordered_json numbers(const RankSummary& rank) {
                       {"dropped_records", rank.dropped_records},
                       {"forecasts", rank.forecasts},
                       {"forecast_error", nullptr},
+                      {"slowdown", to_json(rank.slowdown)},
                       {"complete", rank.complete},
                       {"filling_stopped", rank.filling_stopped},
                       {"reason", rank.reason}};
@@ -118,11 +145,12 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   if (numbers.size() != run.ranks.size()) result += formatted(", %zu devices (rank/device)", run.ranks.size());
   const RankSummary& first = run.ranks.front();
   result += first.fill_job.empty() ? ", mode " + first.mode + "\n\n" : ", filled with " + first.fill_job + "\n\n";
-  result += "rank iterations median ms/it   idle % conversion %   units   wrong   dropped forecast err. %\n";
+  result +=
+      "rank iterations median ms/it   idle % conversion %   units   wrong   dropped forecast err. %  slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(row_name(run, rank), rank);
   RankSummary total = run.total;
   total.mode = first.mode;
-  result += row("all", total) + "\n" + causes(run.total);
+  result += row("all", total) + "\n" + causes(run.total) + slowdown_line(run.total);
   if (!run.longest.empty()) result += "most idle time:\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks) all += rank.idle;

@@ -194,6 +194,18 @@ TEST(ExpandOutput, NamesOfThisProcess) {
   EXPECT_FALSE(names.host->empty());
 }
 
+TEST(Options, Percentages) {
+  const std::pair<const char*, double> good[] = {{"1%", 0.01}, {"0.5 %", 0.005}, {"2", 0.02}, {"0%", 0.0}};
+  for (const auto& [text, share] : good) {
+    const ParsedOptions parsed = parse_one("WEFT_SLOWDOWN_BUDGET", text);
+    EXPECT_TRUE(parsed.warnings.empty()) << text;
+    EXPECT_DOUBLE_EQ(parsed.options.slowdown_budget, share) << text;
+  }
+  EXPECT_GT(parse_one("WEFT_SLOWDOWN_BUDGET", "off").options.slowdown_budget, 1e300);
+  for (const char* text : {"-1%", "1%%", "little", "%", "nan", "inf", "1 percent"})
+    EXPECT_EQ(parse_one("WEFT_SLOWDOWN_BUDGET", text).warnings.size(), 1u) << text;
+}
+
 TEST(Place, IsTheCommunicatorsWithoutALauncher) {
   const Place place = place_in_job({}, {1, 4});
   EXPECT_EQ(place.rank, 1);

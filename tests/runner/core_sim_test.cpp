@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "runner/budget.h"
 #include "runner/checkpoint.h"
 #include "tests/runner/simulated_job.h"
 
@@ -101,6 +102,38 @@ TEST(CoreOnSimulator, FillsWithoutBeingNoticed) {
   const auto slices = slices_in(ours);
   EXPECT_EQ(slices.size(), summary.value("slices", std::size_t{0}));
   EXPECT_LE(most_in_flight(slices), 2U);
+}
+
+TEST(CoreOnSimulator, SomeIterationsGoWithoutFillToCompareWith) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  job.open();
+  train(job, 150);  // fifty iterations
+  job.close();
+  const auto trace = job.trace();
+  std::map<std::uint64_t, std::uint64_t> iteration_of;  // a bubble
+  for (const auto& record : trace)
+    if (record.value("type", "") == "bubble") iteration_of[record["id"]] = record["iteration"];
+  std::size_t filled = 0;
+  for (const auto& record : trace) {
+    if (record.value("type", "") != "slice") continue;
+    ++filled;
+    EXPECT_FALSE(is_control(iteration_of.at(record["bubble"]))) << record;
+  }
+  EXPECT_GT(filled, 20U);
+  EXPECT_GE(count_of(trace, "slowdown"), 2U);  // after the first and after the second run of iterations without fill
+  const auto slowdown = record_of(trace, "summary").value("slowdown", nlohmann::json());
+  EXPECT_GE(slowdown.value("control", 0), 5) << slowdown;
+  EXPECT_DOUBLE_EQ(slowdown.value("budget", 0.0), 0.01) << slowdown;
+}
+
+TEST(CoreOnSimulator, WithoutABudgetNothingIsCompared) {
+  SimulatedJob job(
+      Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}, {"WEFT_SLOWDOWN_BUDGET", "off"}});
+  job.open();
+  train(job, 18);
+  job.close();
+  EXPECT_EQ(count_of(job.trace(), "slowdown"), 0U);
+  EXPECT_TRUE(record_of(job.trace(), "summary").at("slowdown").is_null());
 }
 
 int launches_left = 0;

@@ -88,7 +88,7 @@ struct DispatcherTest : ::testing::Test {
     shim.turn_off = [](const char*) {};
     router = std::make_unique<EventRouter>(*ring);
   }
-  void start(Filler* used) {
+  void start(Filler* used, double slowdown_budget = Budget::unlimited) {
     DispatcherParts parts;
     parts.shim = &shim;
     parts.router = router.get();
@@ -97,6 +97,7 @@ struct DispatcherTest : ::testing::Test {
     parts.words = {stage.words.data(), 0, static_cast<std::uint32_t>(stage.words.size())};
     DispatcherOptions options;
     options.label = "test";
+    options.slowdown_budget = slowdown_budget;
     dispatcher = std::make_unique<Dispatcher>(parts, options);
     ASSERT_TRUE(dispatcher->start());
   }
@@ -213,6 +214,28 @@ TEST_F(DispatcherTest, StoppingFillingIsForTheRestOfTheRun) {
   EXPECT_EQ(gpu.launches, before);
   ASSERT_TRUE(dispatcher->stop(10s));
   EXPECT_STREQ(dispatcher->summary().reason, "the test says so");
+}
+
+// Every bubble that fill was launched in makes the main job wait twice as long: no share of them is cheap enough.
+TEST_F(DispatcherTest, ABudgetThatCannotBeKeptEndsFilling) {
+  ::testing::internal::CaptureStderr();
+  start(&filler, 0.01);
+  run_gpu();
+  for (int microbatch = 0; microbatch < 3 * 220; ++microbatch) {
+    const int before = gpu.launches;
+    stage.microbatch(200us, 3ms);
+    if (gpu.launches != before) std::this_thread::sleep_for(4ms);
+  }
+  const int launches = gpu.launches;
+  for (int microbatch = 0; microbatch < 9; ++microbatch) stage.microbatch(200us, 3ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(gpu.launches, launches);
+  const TraceSummary summary = dispatcher->summary();
+  EXPECT_TRUE(summary.filling_stopped);
+  EXPECT_NE(said.find("the slowdown budget of 1 % cannot be kept: +"), std::string::npos) << said;
+  EXPECT_EQ(summary.slowdown.share, 0.125);
+  EXPECT_GT(summary.slowdown.low, 0.01);
 }
 
 TEST_F(DispatcherTest, LostEventsEndFilling) {

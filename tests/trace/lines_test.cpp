@@ -125,11 +125,34 @@ TEST(TraceLines, Summary) {
   std::strcpy(summary.reason, "enough");
   std::string line;
   append_summary(line, {}, summary);
+  EXPECT_EQ(
+      line,
+      R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
+      R"("iteration_median": 0, "bubbles": 0, "idle": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
+      R"("fill_units_wrong": 0, "dropped_records": 0, "slowdown": null, "filling_stopped": true, "reason": "enough"})"
+      "\n");
+}
+
+TEST(TraceLines, Slowdown) {
+  Record record;
+  record.kind = RecordKind::slowdown;
+  record.time = TimePoint(7ns);
+  record.slowdown = {0.0125, -0.003, 1.5, 6, 40, 0.01, 0.5, 42};
+  std::string line;
+  append_record(line, record);
   EXPECT_EQ(line,
-            R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
-            R"("iteration_median": 0, "bubbles": 0, "idle": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
-            R"("fill_units_wrong": 0, "dropped_records": 0, "filling_stopped": true, "reason": "enough"})"
+            R"({"type": "slowdown", "time": 7, "device": 0, "budget": 0.010000, "share": 0.500000, "iteration": 42, )"
+            R"("control": 6, "filled": 40, "estimate": 0.012500, "low": -0.003000, "high": 1.500000})"
             "\n");
+  TraceSummary summary;
+  summary.budgeted = true;
+  line.clear();
+  append_summary(line, {}, summary);
+  EXPECT_NE(
+      line.find(R"("slowdown": {"budget": 0.000000, "share": 1.000000, "iteration": 0, "control": 0, "filled": 0, )"
+                R"("estimate": null, "low": null, "high": null}, "filling_stopped")"),
+      std::string::npos)
+      << line;
 }
 
 TEST(JsonLine, WhatIsNotUtf8BecomesAQuestionMark) {

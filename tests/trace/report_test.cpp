@@ -50,6 +50,23 @@ TEST(EndLines, Filled) {
           "rank 0: 0 records dropped", "traces of all ranks in weft-12/   next: weft summary weft-12"}));
 }
 
+TEST(EndLines, TellWhatFillingCost) {
+  TraceSummary summary = filling_summary();
+  summary.budgeted = true;
+  EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3),
+            "rank 0: slowdown not known, too few iterations without fill to compare with");
+  summary.slowdown = {0.0012, -0.0021, 0.0045, 6, 30, 0.01, 1, 40};
+  EXPECT_EQ(
+      end_lines(filling_header(), summary, "d").at(3),
+      "rank 0: slowdown +0.12 % (95 % interval -0.21 to +0.45 %, 30 iterations with fill against 6 without; budget "
+      "1 %)");
+  summary.slowdown.share = 0.125;
+  EXPECT_TRUE(end_lines(filling_header(), summary, "d")
+                  .at(3)
+                  .ends_with("budget 1 %); at last 12.5 % of the bubbles were "
+                             "filled"));
+}
+
 TEST(EndLines, Observed) {
   TraceHeader header = filling_header();
   header.mode = "observe";

@@ -1,0 +1,224 @@
+// The slowdown budget: which iterations are compared, the estimate against numbers worked out by hand, and what the
+// loop does with a main job that fill slows down, in virtual time.
+#include "runner/budget.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace weft {
+namespace {
+
+using std::chrono::microseconds;
+
+std::vector<std::uint64_t> controls_up_to(std::uint64_t last) {
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t iteration = 0; iteration <= last; ++iteration)
+    if (is_control(iteration)) numbers.push_back(iteration);
+  return numbers;
+}
+
+TEST(ControlIterations, AreTheSameForAllRanks) {
+  EXPECT_EQ(controls_up_to(150),
+            (std::vector<std::uint64_t>{1, 2, 3, 4, 37, 38, 39, 40, 41, 42, 133, 134, 135, 136, 137, 138, 139, 140}));
+}
+
+TEST(ControlIterations, AreOneInTwentyInTheLongRun) {
+  EXPECT_EQ(controls_up_to(132 + 160 * 1000).size(), 4U + 6U + 8U * 1000);
+}
+
+Ratios ratios_of(const std::vector<int>& control, const std::vector<int>& filled) {
+  Ratios ratios;
+  for (const int length : control) ratios.add_control(microseconds(length));
+  for (const int length : filled) ratios.add_filled(microseconds(length));
+  return ratios;
+}
+
+// Sixteen ratios; the interval leaves none out.
+TEST(Slowdown, IsTheMedianOfAllRatios) {
+  const auto slowdown = ratios_of({100, 102, 104, 106}, {103, 105, 107, 109}).slowdown();
+  ASSERT_TRUE(slowdown);
+  // The two in the middle: 107/104 and 105/102.
+  EXPECT_DOUBLE_EQ(slowdown->estimate, (107.0 / 104 + 105.0 / 102) / 2 - 1);
+  EXPECT_DOUBLE_EQ(slowdown->low, 103.0 / 106 - 1);
+  EXPECT_DOUBLE_EQ(slowdown->high, 109.0 / 100 - 1);
+  EXPECT_EQ(slowdown->control, 4U);
+  EXPECT_EQ(slowdown->filled, 4U);
+}
+
+// 8 and 8: 32 - 1.96 * sqrt(64 * 17 / 12) = 13.3, so the interval begins at the 13th of 64 and ends at the 13th from
+// above.
+TEST(Slowdown, ItsIntervalLeavesOutBothEnds) {
+  std::vector<int> filled;
+  for (int length = 101; length <= 108; ++length) filled.push_back(length * 100);
+  const auto slowdown = ratios_of(std::vector<int>(8, 10000), filled).slowdown();
+  ASSERT_TRUE(slowdown);
+  EXPECT_NEAR(slowdown->estimate, 0.045, 1e-9);
+  EXPECT_NEAR(slowdown->low, 0.02, 1e-9);  // eight of each: the 13th is of the second
+  EXPECT_NEAR(slowdown->high, 0.07, 1e-9);
+}
+
+TEST(Slowdown, IsNotKnownFromTooFew) {
+  EXPECT_FALSE(Ratios().slowdown());
+  EXPECT_FALSE(ratios_of({100}, std::vector<int>(64, 101)).slowdown());
+  EXPECT_FALSE(ratios_of({100, 100}, {101, 101, 101}).slowdown());
+  EXPECT_TRUE(ratios_of({100, 100}, std::vector<int>(16, 101)).slowdown());
+}
+
+TEST(Slowdown, OneLongIterationMovesItLittle) {
+  std::vector<int> filled(20, 1010);
+  filled[7] = 90000;
+  const auto slowdown = ratios_of(std::vector<int>(8, 1000), filled).slowdown();
+  ASSERT_TRUE(slowdown);
+  EXPECT_NEAR(slowdown->estimate, 0.01, 1e-9);
+  EXPECT_NEAR(slowdown->high, 0.01, 1e-9);
+}
+
+TEST(Slowdown, IsOfTheLatestIterations) {
+  Ratios ratios = ratios_of(std::vector<int>(40, 1000), std::vector<int>(100, 3000));
+  for (int index = 0; index < 64; ++index) ratios.add_filled(microseconds(1000));
+  EXPECT_DOUBLE_EQ(ratios.slowdown()->high, 0.0);
+  EXPECT_EQ(ratios.slowdown()->control, 32U);
+  EXPECT_EQ(ratios.slowdown()->filled, 64U);
+}
+
+Bubble bubble_of(std::uint64_t id, std::uint64_t iteration) {
+  Bubble bubble;
+  bubble.id = id;
+  bubble.iteration = iteration;
+  return bubble;
+}
+
+// A main job of eight bubbles in each iteration; `length` says how long one lasts of which this share was filled.
+struct MainJob {
+  Budget budget{0.01};
+  std::uint64_t number = 0, bubbles = 0, filled = 0, in_control = 0;
+  std::map<Budget::Change, int> changes;
+
+  void run(std::uint64_t iterations, const std::function<double(double)>& length) {
+    for (std::uint64_t end = number + iterations; number < end && changes[Budget::Change::stop] == 0;) {
+      ++number;
+      int used = 0;
+      for (int bubble = 0; bubble < 8; ++bubble) {
+        if (!budget.may_fill(bubble_of(++bubbles, number))) continue;
+        budget.launched(number);
+        ++used;
+      }
+      filled += static_cast<std::uint64_t>(used);
+      if (is_control(number)) in_control += static_cast<std::uint64_t>(used);
+      Iteration iteration;
+      iteration.number = number;
+      iteration.ended += Duration(static_cast<std::int64_t>(1e6 * length(used / 8.0)));
+      ++changes[budget.ended(iteration)];
+    }
+  }
+};
+
+TEST(Budget, IterationsWithoutFillAreWithoutFill) {
+  MainJob job;
+  job.run(1000, [](double) { return 100.0; });
+  EXPECT_EQ(job.in_control, 0U);
+  EXPECT_EQ(job.filled, 8 * (1000 - controls_up_to(1000).size()));
+  EXPECT_DOUBLE_EQ(job.budget.slowdown()->estimate, 0);
+}
+
+TEST(Budget, UnlimitedIsNeverWithoutFill) {
+  MainJob job;
+  job.budget = Budget(Budget::unlimited);
+  job.run(200, [](double share) { return 100 + 90 * share; });
+  EXPECT_EQ(job.filled, 8U * 200U);
+  EXPECT_FALSE(job.budget.slowdown());
+}
+
+TEST(Budget, FillsLessUntilItIsKept) {
+  MainJob job;
+  job.run(2000, [](double share) { return 100 + 3 * share; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 2);  // 3 %, 1.5 %, 0.75 %
+  EXPECT_EQ(job.changes[Budget::Change::more], 0);
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_DOUBLE_EQ(job.budget.share(), 0.25);
+  EXPECT_NEAR(job.budget.slowdown()->estimate, 0.0075, 0.0001);
+}
+
+TEST(Budget, StopsWhenNotEvenLittleIsCheapEnough) {
+  MainJob job;
+  job.run(2000, [](double share) { return share > 0 ? 105.0 : 100.0; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 3);
+  EXPECT_EQ(job.changes[Budget::Change::stop], 1);
+  EXPECT_LT(job.number, 200U);
+  EXPECT_NEAR(job.budget.slowdown()->low, 0.05, 1e-9);
+}
+
+TEST(Budget, NothingIsDecidedBeforeASecondLook) {
+  MainJob job;
+  job.run(39, [](double share) { return 100 + 50 * share; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 0);
+  job.run(1, [](double share) { return 100 + 50 * share; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);
+}
+
+TEST(Budget, FillsMoreAgainWhenItHasBecomeCheap) {
+  MainJob job;
+  job.run(300, [](double share) { return 100 + 4 * share; });
+  EXPECT_LT(job.budget.share(), 1.0);
+  job.run(2000, [](double) { return 100.0; });
+  EXPECT_DOUBLE_EQ(job.budget.share(), 1.0);
+}
+
+TEST(Budget, NoiseDoesNotStopIt) {
+  MainJob job;
+  std::minstd_rand random(7);
+  std::normal_distribution<double> noise(0, 2);  // per cent of an iteration
+  job.run(20000, [&](double share) { return 100 + 0.2 * share + noise(random); });
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_GT(static_cast<double>(job.filled), 0.8 * 8 * 20000);
+}
+
+TEST(Budget, ASlowdownIsFoundInNoise) {
+  MainJob job;
+  std::minstd_rand random(8);
+  std::normal_distribution<double> noise(0, 2);
+  std::uint64_t at_first = 0;
+  for (int part = 0; part < 20; ++part) {
+    job.run(1000, [&](double share) { return 100 + 4 * share + noise(random); });
+    if (part == 0) at_first = job.filled;
+  }
+  EXPECT_LT(job.filled - at_first, 0.4 * 8 * 19000);  // of its bubbles a quarter costs 1 %
+}
+
+// The launches of a bubble at the edge belong to the iteration of the group that it waits for.
+TEST(Budget, AnIterationWithoutALaunchIsNotComparedAsFilled) {
+  Budget budget(0.01);
+  for (std::uint64_t number = 1; number <= 36; ++number) {
+    Iteration iteration;
+    iteration.number = number;
+    iteration.ended += microseconds(100);
+    if (number % 2 == 0) budget.launched(number);
+    if (number % 2 == 1 && number > 1) budget.launched(number + 1);  // ahead of the end of this one
+    budget.ended(iteration);
+  }
+  ASSERT_TRUE(budget.slowdown());
+  EXPECT_EQ(budget.slowdown()->filled,
+            15U);  // even ones from 6 to 35, but for the neighbours of iterations without fill
+  EXPECT_EQ(budget.slowdown()->control, 1U + 1U);
+}
+
+TEST(Budget, ALowLevelSpreadsEvenly) {
+  MainJob job;
+  job.run(130, [](double share) { return 100 + 100 * share; });
+  ASSERT_LT(job.budget.share(), 1.0);
+  const auto every = static_cast<std::uint64_t>(1 / job.budget.share());
+  for (std::uint64_t first = 1; first < 1000; ++first) {
+    std::uint64_t filled = 0;
+    for (std::uint64_t id = first; id < first + 5 * every; ++id)
+      filled += job.budget.may_fill(bubble_of(id, 10)) ? 1U : 0U;
+    EXPECT_GE(filled, 4U) << first;
+    EXPECT_LE(filled, 6U) << first;
+  }
+}
+
+}  // namespace
+}  // namespace weft
