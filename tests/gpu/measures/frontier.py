@@ -21,9 +21,11 @@ BUDGET_OPTION = "WEFT_SLOWDOWN_BUDGET"
 def settings_of_weft(measuring):
     """[(label, options of weft run)]: slice caps, and budgets where this Weft has them."""
     slices = SLICES[:2] if measuring.quick else SLICES
-    settings = [(f"slice {cap}", ("--slice", cap)) for cap in slices]
     options = subprocess.run([measuring.programs / "bin/weft", "config"], stdout=subprocess.PIPE, universal_newlines=True,
                              timeout=30, check=True).stdout
+    # What a slice costs is measured with nothing to hold it back.
+    unlimited = ("--set", f"{BUDGET_OPTION}=off") if BUDGET_OPTION in options else ()
+    settings = [(f"slice {cap}", ("--slice", cap, *unlimited)) for cap in slices]
     if BUDGET_OPTION in options and not measuring.quick:
         settings += [(f"budget {budget} %", ("--set", f"{BUDGET_OPTION}={budget}%")) for budget in BUDGETS]
     return settings
