@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <stdexcept>
@@ -20,6 +21,7 @@ namespace trainer {
 namespace {
 
 constexpr int kMostRanks = 256;
+constexpr std::size_t kBytes = 4096;  // a page: what a GPU can be given
 
 std::string name_of_memory() {
   return "/trainer-board-" + std::to_string(std::hash<std::string>{}(rendezvous_file()));
@@ -35,6 +37,7 @@ struct Board::Shared {
 };
 
 Board::Board(const Place& place) : place_(place) {
+  static_assert(sizeof(Shared) <= kBytes);
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
   if (place.ranks > kMostRanks) throw std::runtime_error("too many ranks for --peers sleep");
   const std::string name = name_of_memory();
@@ -43,11 +46,11 @@ Board::Board(const Place& place) : place_(place) {
   if (file < 0)
     throw std::runtime_error("no shared memory with the other ranks (" + std::string(std::strerror(errno)) +
                              "): --peers sleep wants all of them on this machine");
-  if (place.rank == 0 && ftruncate(file, sizeof(Shared)) != 0) {
+  if (place.rank == 0 && ftruncate(file, kBytes) != 0) {
     close(file);
     throw std::runtime_error("no shared memory: " + std::string(std::strerror(errno)));
   }
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (memory == MAP_FAILED) throw std::runtime_error("no shared memory: " + std::string(std::strerror(errno)));
   shared_ = static_cast<Shared*>(memory);
@@ -55,7 +58,7 @@ Board::Board(const Place& place) : place_(place) {
 
 Board::~Board() {
   if (registered_) cudaHostUnregister(shared_);
-  munmap(shared_, sizeof(Shared));
+  munmap(shared_, kBytes);
 }
 
 void Board::meet() {
@@ -78,7 +81,7 @@ void Board::set_count(std::uint64_t count) {
 }
 
 unsigned long long* Board::device_count() {
-  if (!registered_) CHECK(cudaHostRegister(shared_, sizeof(Shared), cudaHostRegisterMapped));
+  if (!registered_) CHECK(cudaHostRegister(shared_, kBytes, cudaHostRegisterMapped));
   registered_ = true;
   void* device = nullptr;
   CHECK(cudaHostGetDevicePointer(&device, shared_, 0));

@@ -2,7 +2,9 @@
 #include "model.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
+#include <stdexcept>
 
 namespace trainer {
 namespace {
@@ -28,14 +30,24 @@ class Cutter {
   std::ptrdiff_t used_ = 0;
 };
 
-int block_parameters(int d) {
+// Kernels count in int: what is allocated at once must not have more floats than that.
+int checked(long long floats) {
+  if (floats > std::numeric_limits<int>::max()) throw std::runtime_error("the model is too large for one rank");
+  return static_cast<int>(floats);
+}
+
+long long block_parameters(long long d) {
   return 12 * d * d + 13 * d;
+}
+
+// Weights of all heads of a microbatch.
+long long attention_floats(const Shape& s) {
+  return static_cast<long long>(s.batch) * s.heads * s.sequence * s.sequence;
 }
 
 // Scratch floats of one backward pass through a block.
 int scratch_floats(const Shape& s) {
-  return s.tokens() * (4 * s.hidden + 4 * s.hidden + 3 * s.hidden + 3 * s.hidden) +
-         s.batch * s.heads * s.sequence * s.sequence;
+  return checked(14LL * s.tokens() * s.hidden + attention_floats(s));
 }
 
 }  // namespace
@@ -64,8 +76,8 @@ struct Model::Chunk {
 
 namespace {
 
-int activation_floats(const Shape& s) {  // of one block and one microbatch, without its input
-  return 15 * s.activation() + 4 * s.tokens() + s.batch * s.heads * s.sequence * s.sequence;
+long long activation_floats(const Shape& s) {  // of one block and one microbatch, without its input
+  return 15LL * s.activation() + 4LL * s.tokens() + attention_floats(s);
 }
 
 }  // namespace
@@ -133,9 +145,10 @@ Model::Model(const Options& options, const Shape& shape, int rank, int ranks, cu
   kernels::load();
   if (precision_ == Precision::bf16) kernels::load_bf16();
   const int d = shape.hidden, v = shape.vocabulary, tokens = shape.tokens();
-  count_ = options.chunks * options.layers_per_chunk * block_parameters(d);
-  if (first_) count_ += (v + shape.sequence) * d;
-  if (last_) count_ += 2 * d + d * v;
+  long long parameters = options.chunks * options.layers_per_chunk * block_parameters(d);
+  if (first_) parameters += 1LL * (v + shape.sequence) * d;
+  if (last_) parameters += 2LL * d + 1LL * d * v;
+  count_ = checked(parameters);
   const auto count = static_cast<std::size_t>(count_);
   parameters_ = DeviceArray<float>(count);
   gradients_ = DeviceArray<float>(count);
@@ -164,7 +177,8 @@ Model::Model(const Options& options, const Shape& shape, int rank, int ranks, cu
 void Model::allocate_activations(Chunk& chunk) const {
   const int t = shape_.tokens(), a = shape_.activation(), v = shape_.vocabulary;
   const int blocks = static_cast<int>(chunk.blocks.size());
-  const int floats = blocks * activation_floats(shape_) + (blocks + 3) * a + (chunk.last ? a + 2 * t + t * v : 0);
+  const int floats =
+      checked(blocks * activation_floats(shape_) + (blocks + 3LL) * a + (chunk.last ? a + 2LL * t + 1LL * t * v : 0));
   chunk.activations = DeviceArray<float>(static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(floats));
   Cutter cutter(chunk.activations.data());
   for (int i = 0; i < microbatches_; ++i) {

@@ -26,6 +26,8 @@ from ranks import SHARED_GPU  # noqa: E402
 from run_case import NO_DEVICE, read_lines  # noqa: E402
 
 PR_SET_PDEATHSIG = 1
+# At real size a message has 34 MB; one socket would be the slowest link of all.
+MORE_SOCKETS = {"NCCL_SOCKET_NTHREADS": "4", "NCCL_NSOCKS_PERTHREAD": "2"}
 # The number of ranks, the rank that computes while the others sleep (None: all compute), arguments of the trainer.
 VARIANTS = {
     "1f1b": (4, None, ["--schedule", "1f1b"]),
@@ -77,7 +79,7 @@ class Ranks:
         environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(self.ranks),
                            TRAINER_RENDEZVOUS=str(self.folder / "rendezvous"))
         if not self.arguments.simulated:
-            return {**environment, **SHARED_GPU, "NCCL_HOSTID": f"weft-rank-{rank}", "LOCAL_RANK": "0"}
+            return {**environment, **SHARED_GPU, **MORE_SOCKETS, "NCCL_HOSTID": f"weft-rank-{rank}", "LOCAL_RANK": "0"}
         simulator = self.arguments.build / "lib/simgpu"
         known = environment.get("LD_LIBRARY_PATH")
         environment.update(SIMGPU_KERNELS=":".join(map(str, sorted(simulator.glob("*_kernels.so")))), SIMGPU_DEVICES=str(self.ranks),
