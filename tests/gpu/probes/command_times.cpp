@@ -3,8 +3,8 @@
 //
 // Run by scripts/gpu-proof; main thread only. The host's clock and the device's are set against each other with a
 // kernel that the host releases: the release lies between two times of the host.
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "gpu.h"
 #include "report.h"
@@ -16,15 +16,17 @@ namespace {
 
 constexpr double kCopiedBytes = 64;
 
-struct ClockOffset {
-  double device_minus_host = 0;                            // nanoseconds
-  double error = std::numeric_limits<double>::infinity();  // at most so far off
+struct Sample {
+  double error;    // at most so far off, nanoseconds: the clocks were compared while the kernel was resident
+  double latency;  // from the call to the start
 };
 
-ClockOffset compare_clocks(CUstream stream, int count) {
+// Those of the samples whose clocks could be compared best.
+std::vector<Sample> launch_latencies(CUstream stream, int count) {
   Spin spin;
-  ClockOffset best;
+  std::vector<Sample> samples;
   for (int index = 0; index < count; ++index) {
+    const int64_t called = now();
     spin.launch(stream);
     spin.wait_until_resident();
     const int64_t before = now();
@@ -32,28 +34,15 @@ ClockOffset compare_clocks(CUstream stream, int count) {
     while (!spin.has_seen_release()) {
     }
     const int64_t after = now();
+    check(driver().cuStreamSynchronize(stream));
+    // Differences of large numbers as integers. The kernel saw its release in the middle of `before` and `after`.
+    const auto on_device = static_cast<int64_t>(spin.ended() - spin.started());
     const double error = static_cast<double>(after - before) / 2;
-    if (error < best.error) {
-      // Differences of large numbers: as integers first.
-      const auto ended = static_cast<int64_t>(spin.ended());
-      best = {static_cast<double>(ended - before) - error, error};
-    }
-    check(driver().cuStreamSynchronize(stream));
+    samples.push_back({error, static_cast<double>(before - called) + error - static_cast<double>(on_device)});
   }
-  return best;
-}
-
-double launch_latency(CUstream stream, const ClockOffset& clocks, int count) {
-  Busy stamp;
-  std::vector<double> latencies;
-  for (int index = 0; index < count; ++index) {
-    const int64_t called = now();
-    stamp.launch(stream, 0);
-    check(driver().cuStreamSynchronize(stream));
-    const auto started = static_cast<int64_t>(stamp.started());
-    latencies.push_back(static_cast<double>(started - called) - clocks.device_minus_host);
-  }
-  return median(latencies);
+  std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.error < b.error; });
+  samples.resize((samples.size() + 3) / 4);
+  return samples;
 }
 
 // Between two stamps, `count` times what `enqueue` does; nanoseconds.
@@ -61,7 +50,7 @@ double chain(CUstream stream, int count, const std::function<void()>& enqueue) {
   Spin hold;
   Busy first, last;
   std::vector<double> times;
-  for (int repeat = 0; repeat < 10; ++repeat) {
+  for (int repeat = 0; repeat < 40; ++repeat) {
     hold.launch(stream);
     first.launch(stream, 0);
     for (int index = 0; index < count; ++index) enqueue();
@@ -70,7 +59,7 @@ double chain(CUstream stream, int count, const std::function<void()>& enqueue) {
     check(driver().cuStreamSynchronize(stream));
     times.push_back(static_cast<double>(last.started() - first.ended()));
   }
-  return median(times);
+  return middle_mean(times);
 }
 
 std::string measure(const Options& options, Report& report) {
@@ -79,9 +68,14 @@ std::string measure(const Options& options, Report& report) {
   const CUstream stream = make_stream();
   const CUdeviceptr memory = make_device_memory(4096);
   void* const host = make_pinned(4096);
-  const ClockOffset clocks = compare_clocks(stream, count);
-  double latency = launch_latency(stream, clocks, count);
-  if (clocks.error > std::abs(latency) / 2) latency = std::nan("");  // the clocks could not be compared well enough
+  std::vector<double> latencies, errors;
+  for (const Sample& each : launch_latencies(stream, count)) {
+    latencies.push_back(each.latency);
+    errors.push_back(each.error);
+  }
+  double latency = middle_mean(latencies);
+  const double error = median(errors);
+  if (error > std::abs(latency) / 2) latency = std::nan("");  // the clocks could not be compared well enough
   const double gap = chain(stream, 0, [] {});
   constexpr int kKernels = 20;
   const double kernels = chain(stream, kKernels, [&] { launch(Kernel::compute, {}, stream, memory, uint64_t{0}); });
@@ -96,7 +90,7 @@ std::string measure(const Options& options, Report& report) {
   };
   const double up = copy(true), down = copy(false);
   report.add("launch_latency", latency);
-  report.add("clock_error_ns", clocks.error);
+  report.add("clock_error_ns", error);
   report.add("gap_ns", gap);
   report.add("shortest_block", shortest);
   report.add("copy_latency", up);
@@ -105,7 +99,7 @@ std::string measure(const Options& options, Report& report) {
       "A kernel starts %.2f us after the call of its launch (clocks compared to %.2f us); an empty one takes %.2f us "
       "and "
       "the next one starts %.2f us later; a copy of %.0f bytes takes %.2f us to the device, %.2f us from it",
-      latency / 1e3, clocks.error / 1e3, shortest / 1e3, gap / 1e3, kCopiedBytes, up / 1e3, down / 1e3);
+      latency / 1e3, error / 1e3, shortest / 1e3, gap / 1e3, kCopiedBytes, up / 1e3, down / 1e3);
 }
 
 }  // namespace

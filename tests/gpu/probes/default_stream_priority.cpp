@@ -4,6 +4,8 @@
 // Run by scripts/gpu-proof; main thread only. A kernel that starts in the middle of fill of many waves of blocks has a
 // higher priority than the fill; one that starts when the fill's last blocks have been placed has not. Everything is
 // enqueued behind a kernel that the host ends last, so that the host cannot be late.
+#include <cmath>
+
 #include "gpu.h"
 #include "report.h"
 #include "work.h"
@@ -27,6 +29,7 @@ class Experiment {
               kFillMicroseconds, fill_stream_) {}
 
   // Share of the fill's time after which the kernel started; 0: at once, 1: when the fill was over.
+  // NaN: the launch was refused, see refused().
   double start_of(const Place& place) {
     const Shape shape{1, 1, 1, 0, place.launch_priority};
     hold_.launch(fill_stream_);
@@ -34,9 +37,16 @@ class Experiment {
     before_.launch(fill_stream_, 0);
     fill_.launch(fill_stream_);
     after_.launch(fill_stream_, 0);
-    check(driver().cuStreamWaitEvent(place.stream, begun_, 0));
-    predecessor_.launch(place.stream, kPredecessorMicroseconds, shape);
-    victim_.launch(place.stream, 0, shape);
+    try {
+      check(driver().cuStreamWaitEvent(place.stream, begun_, 0));
+      predecessor_.launch(place.stream, kPredecessorMicroseconds, shape);
+      victim_.launch(place.stream, 0, shape);
+    } catch (const std::runtime_error& error) {
+      hold_.release();
+      check(driver().cuCtxSynchronize());
+      refused_ = error.what();
+      return std::nan("");
+    }
     hold_.release();
     check(driver().cuStreamSynchronize(fill_stream_));
     check(driver().cuStreamSynchronize(place.stream));
@@ -44,7 +54,10 @@ class Experiment {
     return (static_cast<double>(victim_.started()) - began_at) / (static_cast<double>(after_.started()) - began_at);
   }
 
+  const std::string& refused() const { return refused_; }
+
  private:
+  std::string refused_;
   CUstream fill_stream_;
   Work fill_;
   CUevent begun_ = make_event();
@@ -60,6 +73,7 @@ std::string set_priority(CUstream stream, int priority) {
 }
 
 const char* verdict(double start) {
+  if (std::isnan(start)) return "is refused";
   return start < 0.5 ? "takes effect" : "does not take effect";
 }
 
@@ -73,6 +87,7 @@ std::string measure(const Options&, Report& report) {
     experiment.start_of(place);  // the first time is not like the others
     const double share = experiment.start_of(place);
     report.add(std::string("start_") + key, share);
+    if (std::isnan(share)) report.add(std::string("refused_") + key, experiment.refused());
     return share;
   };
   report.add("priority_lowest", gpu().lowest_priority);

@@ -14,7 +14,7 @@
 namespace probe {
 namespace {
 
-constexpr double kPatience = 250;  // milliseconds after which a call counts as stalled
+constexpr double kPatience = 80;  // milliseconds after which a call counts as stalled, on hardware
 constexpr std::size_t kBytes = std::size_t{8} << 20;
 
 // What the calls work on; made and used up by the calls' preparations.
@@ -198,10 +198,10 @@ void ask(const Question& question, Spin& spin, CUstream receive, CUstream beside
   spin.launch(receive, 2);
   spin.wait_until_resident();
   Watched call(question.call);
-  const bool stalled = !call.returns_within(kPatience);
+  const bool stalled = !call.returns_within(kPatience * slack());
   if (stalled) {
     Watched other([&] { return bystander.launch(beside, 0), driver().cuStreamQuery(receive); });
-    if (!other.returns_within(kPatience)) outcomes.stalls_others.emplace_back(question.name);
+    if (!other.returns_within(kPatience * slack())) outcomes.stalls_others.emplace_back(question.name);
     spin.release();
     other.join();
   }

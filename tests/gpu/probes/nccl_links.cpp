@@ -51,7 +51,9 @@ std::string measure_rank(Rank rank) {
     sleep_milliseconds(8000);
     return "";
   }
-  return join({message, bytes_ahead(rank)});
+  const double ahead = bytes_ahead(rank);
+  rank.abort();
+  return join({message, ahead});
 }
 
 std::string measure(const Options& options, Report& report) {

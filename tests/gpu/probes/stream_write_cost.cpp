@@ -92,7 +92,7 @@ double dependency_gap(const Places& places, int count) {
     check(driver().cuStreamSynchronize(places.stream));
     gaps.push_back(static_cast<double>(second.started() - first.ended()));
   }
-  return median(gaps);
+  return middle_mean(gaps);
 }
 
 // From the moment at which the host sees the last store of a kernel to that at which it sees the marker behind it.

@@ -150,6 +150,10 @@ void sleep_milliseconds(double milliseconds) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
+double slack() {
+  return device_name().simulated ? 4 : 1;
+}
+
 int64_t now() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }

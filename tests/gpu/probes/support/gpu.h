@@ -76,6 +76,8 @@ inline constexpr unsigned kComputeThreads = 256;
 // Waits, without stalling in CUDA, until the condition holds; false: not within the time.
 bool wait_for(const std::function<bool()>& condition, double milliseconds);
 void sleep_milliseconds(double milliseconds);
+// Factor of times in which something must happen that can: the simulated GPU shares its processors with other programs.
+double slack();
 int64_t now();  // nanoseconds of the host
 bool is_done(CUevent event);
 double elapsed_microseconds(CUevent from, CUevent to);

@@ -44,15 +44,15 @@ __device__ void wait_until(uint64_t end) {
   }
 }
 
-__device__ void busy(BusyWords* words, Counters* counters, uint64_t nanoseconds) {
+// `done`: a word of the host to be set at the end, or null.
+__device__ void busy(BusyWords* words, Counters* counters, uint32_t* done, uint64_t nanoseconds) {
   if (threadIdx.x == 0) {
     const uint64_t started = device_time();
-    if (blockIdx.x == 0) *static_cast<volatile uint64_t*>(&words->started) = started;
+    if (blockIdx.x == 0) words->started = started;
     wait_until(started + nanoseconds);
     if (is_last(&counters->left)) {
-      *static_cast<volatile uint64_t*>(&words->ended) = device_time();
-      __threadfence_system();
-      *static_cast<volatile uint32_t*>(&words->done) = 1;
+      if (done != nullptr) *static_cast<volatile uint32_t*>(done) = 1;
+      words->ended = device_time();
     }
   }
   __syncthreads();
@@ -87,17 +87,17 @@ extern "C" __global__ void __launch_bounds__(640, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
-    probe_busy(BusyWords* words, Counters* counters, uint64_t nanoseconds) {
-  busy(words, counters, nanoseconds);
+    probe_busy(BusyWords* words, Counters* counters, uint32_t* done, uint64_t nanoseconds) {
+  busy(words, counters, done, nanoseconds);
 }
 
 // Of 1024 threads: one block fits on a multiprocessor, and no block of NCCL's beside it, but small kernels do.
 extern "C" __global__ void __launch_bounds__(1024, 1)
-    probe_resident(BusyWords* words, Counters* counters, uint64_t nanoseconds) {
+    probe_resident(BusyWords* words, Counters* counters, uint32_t* done, uint64_t nanoseconds) {
   __shared__ volatile uint32_t source;
   LiveRegisters<32> registers;
   registers.fill(&source);
-  busy(words, counters, nanoseconds);
+  busy(words, counters, done, nanoseconds);
   registers.drain(&source);
 }
 

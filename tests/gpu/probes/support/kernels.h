@@ -1,6 +1,6 @@
-// What the probes' kernels (kernels.cu, and sim_kernels.cpp on the simulated GPU) share with the probes: words in
-// pinned memory that the device writes, and counters in device memory that must be zero before a launch and are so
-// after it.
+// What the probes' kernels (kernels.cu, and sim_kernels.cpp on the simulated GPU) share with the probes: words that the
+// device writes, and counters in device memory that must be zero before a launch and are so after it. Included by
+// device code.
 //
 // All times are nanoseconds of the device's clock (%globaltimer); the simulated GPU uses CLOCK_MONOTONIC.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace probe {
 
-// Written by a spinning kernel. `started`: all of its blocks were resident.
+// Written by a spinning kernel to the host's memory. `started`: all of its blocks were resident.
 struct SpinWords {
   uint64_t started;
   uint64_t ended;
@@ -17,11 +17,11 @@ struct SpinWords {
   uint32_t timed_out;  // it ended by itself
 };
 
-// Written by a kernel that is busy for a given time: when its first block began and its last one ended.
+// Written by a kernel that is busy for a given time: when its first block began and its last one ended. In device
+// memory: a kernel that writes to the host ends later.
 struct BusyWords {
   uint64_t started;
   uint64_t ended;
-  uint32_t done;
 };
 
 // In device memory, for the kernels alone.

@@ -104,6 +104,10 @@ void Rank::all_reduce(std::size_t bytes) const {
                              reinterpret_cast<cudaStream_t>(stream_)));
 }
 
+void Rank::abort() {
+  check(nccl().ncclCommAbort(communicator_));
+}
+
 Mps::Mps() {
   std::string pattern = std::filesystem::temp_directory_path() / "weft-probe-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");

@@ -23,7 +23,8 @@ struct Nccl {
   FUNCTION(ncclGetErrorString)         \
   FUNCTION(ncclSend)                   \
   FUNCTION(ncclRecv)                   \
-  FUNCTION(ncclAllReduce)
+  FUNCTION(ncclAllReduce)              \
+  FUNCTION(ncclCommAbort)
 #define FUNCTION(name) decltype(&::name) name = nullptr;
   PROBE_NCCL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
@@ -56,6 +57,7 @@ class Rank {
   void send(std::size_t bytes, int to) const;
   void receive(std::size_t bytes, int from) const;
   void all_reduce(std::size_t bytes) const;
+  void abort();  // ends what it waits for
 
   static constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 

@@ -62,16 +62,20 @@ void Spin::wait_until_resident() const {
   if (!wait_for([this] { return is_resident(); }, 2000)) throw std::runtime_error("a spinning kernel does not start");
 }
 
-Busy::Busy() : words_(make_pinned<BusyWords>()), counters_(make_counters()) {}
+Busy::Busy() : words_(make_device_memory(sizeof(BusyWords))), counters_(make_counters()) {}
+
+BusyWords Busy::words() const {
+  BusyWords found{};
+  check(driver().cuMemcpyDtoH(&found, words_, sizeof found));
+  return found;
+}
 
 void Busy::launch(CUstream stream, double microseconds, const Shape& shape) {
-  *words_ = {};
-  probe::launch(Kernel::busy, shape, stream, words_, counters_, static_cast<uint64_t>(microseconds * 1e3));
+  probe::launch(Kernel::busy, shape, stream, words_, counters_, done_, static_cast<uint64_t>(microseconds * 1e3));
 }
 
 void Busy::launch_resident(CUstream stream, double microseconds, unsigned blocks) {
-  *words_ = {};
-  probe::launch(Kernel::resident, Shape{blocks, kResidentThreads, 1, 0, {}}, stream, words_, counters_,
+  probe::launch(Kernel::resident, Shape{blocks, kResidentThreads, 1, 0, {}}, stream, words_, counters_, done_,
                 static_cast<uint64_t>(microseconds * 1e3));
 }
 

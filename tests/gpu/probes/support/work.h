@@ -47,22 +47,25 @@ class Spin {
   const uint32_t* release_;
 };
 
-// Busy for a time of its own choice, whatever runs beside it: `launch` with 0 is a stamp of when it ran. The host
-// learns from an event that it is over; on the simulated GPU the words may tell the future.
+// Busy for a time of its own choice, whatever runs beside it: `launch` with 0 is a stamp of when it ran. Times are to
+// be asked for when the kernel has ended, and not next to a spinning one: they are copied from the device.
 class Busy {
  public:
   Busy();
   void launch(CUstream stream, double microseconds, const Shape& shape = {});
   // Blocks of which one fits on each multiprocessor, and none of NCCL's beside it.
   void launch_resident(CUstream stream, double microseconds, unsigned blocks);
-  uint64_t started() const { return Spin::read(words_->started); }
-  uint64_t ended() const { return Spin::read(words_->ended); }
-  // Set by a stamp when it runs: a release word.
-  const uint32_t* done_word() const { return &words_->done; }
+  uint64_t started() const { return words().started; }
+  uint64_t ended() const { return words().ended; }
+  // A word of the host that stamps set when they run.
+  void sets_when_done(uint32_t* word) { done_ = word; }
 
  private:
-  BusyWords* words_;
+  BusyWords words() const;
+
+  CUdeviceptr words_;
   Counters* counters_;
+  uint32_t* done_ = nullptr;
 };
 
 // Work that competes for the device, `blocks` of kComputeThreads threads. Takes about `microseconds` on the idle
