@@ -72,7 +72,7 @@ EXPECTED = {
                                            "nccl_cluster_size", "nccl_blocks_per_peer")},
     "nccl_links": {"nccl_fifo": CONSTANTS["nccl_fifo"]},
     # "Processes share nothing: each has its own device."
-    "ranks_on_one_gpu": {"ranks_2_works": True},
+    "ranks_on_one_gpu": {"ranks_2_works": True, "ranks_3_works": True},
     # A block's neighbours stretch it: a collision costs something, whatever the two are made of.
     "collision_slowdown": {
         f"main_{main}_fill_{fill}_delay_us": lambda delays: all(delay > 0 for delay in delays)

@@ -95,11 +95,13 @@ std::string measure(const Options& options, Report& report) {
   report.add("shortest_block", shortest);
   report.add("copy_latency", up);
   report.add("copy_latency_to_host_ns", down);
+  const std::string start = std::isnan(latency)
+                                ? "how soon a kernel starts cannot be told"
+                                : format("a kernel starts %.2f us after the call of its launch", latency / 1e3);
   return format(
-      "A kernel starts %.2f us after the call of its launch (clocks compared to %.2f us); an empty one takes %.2f us "
-      "and "
-      "the next one starts %.2f us later; a copy of %.0f bytes takes %.2f us to the device, %.2f us from it",
-      latency / 1e3, error / 1e3, shortest / 1e3, gap / 1e3, kCopiedBytes, up / 1e3, down / 1e3);
+      "An empty kernel takes %.2f us and the next one starts %.2f us later; a copy of %.0f bytes takes %.2f us to the "
+      "device, %.2f us from it; %s (clocks compared to %.2f us)",
+      shortest / 1e3, gap / 1e3, kCopiedBytes, up / 1e3, down / 1e3, start.c_str(), error / 1e3);
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ std::string measure_rank(Rank rank) {
     rank.send(kMessage, 1);
     check(driver().cuStreamSynchronize(rank.stream()));
   }
+  if (rank.number() != 0) Rank::stay();
   return join({median(times), quantile(times, 0), quantile(times, 0.99), alone, beside});
 }
 
@@ -94,7 +95,7 @@ std::string measure(const Options& options, Report& report) {
   check(nccl().ncclGetVersion(&version));
   report.add("nccl_version", version);
   std::string fact = "2 ranks on one GPU: " + try_ranks(2, "ranks_2", {}, report);
-  if (!options.quick) fact += "; 3 ranks: " + try_ranks(3, "ranks_3", {}, report);
+  fact += "; 3 ranks: " + try_ranks(3, "ranks_3", {}, report);
   const Mps mps;
   report.add("mps_runs", mps.runs());
   if (!mps.runs()) {

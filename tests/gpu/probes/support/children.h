@@ -23,7 +23,7 @@ class Child {
     int code;  // of exit; -1: a signal ended it, or the time was over
     std::string output;
   };
-  // What it wrote to stdout. Killed after so many seconds.
+  // What it wrote to stdout. Killed after so many seconds, with its group.
   Result wait(double seconds);
 
  private:

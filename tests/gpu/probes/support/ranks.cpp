@@ -73,8 +73,14 @@ Ranks::Ranks(int count, const std::string& task, const Environment& environment)
   }
 }
 
+Ranks::~Ranks() {
+  for (Child& each : children_) each.wait(0);
+}
+
 std::vector<double> Ranks::numbers_of_first(double seconds) {
-  return numbers_of(children_.front().wait(seconds), "rank 0");
+  const Child::Result result = children_.front().wait(seconds);
+  children_.erase(children_.begin());
+  return numbers_of(result, "rank 0");
 }
 
 Rank::Rank(const std::vector<std::string>& part)
@@ -106,6 +112,10 @@ void Rank::all_reduce(std::size_t bytes) const {
 
 void Rank::abort() {
   check(nccl().ncclCommAbort(communicator_));
+}
+
+void Rank::stay() {
+  for (;;) sleep_milliseconds(1000);
 }
 
 Mps::Mps() {

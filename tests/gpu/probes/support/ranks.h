@@ -37,7 +37,10 @@ void check(ncclResult_t result, const char* file = __builtin_FILE(), int line = 
 class Ranks {
  public:
   Ranks(int count, const std::string& task, const Environment& environment = {});
-  // What rank 0 printed. The others are killed when the probe ends, or have ended.
+  ~Ranks();  // kills those that still run
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  // What rank 0 printed. To be asked once.
   std::vector<double> numbers_of_first(double seconds = 9);
 
  private:
@@ -58,6 +61,9 @@ class Rank {
   void receive(std::size_t bytes, int from) const;
   void all_reduce(std::size_t bytes) const;
   void abort();  // ends what it waits for
+  // For all but rank 0, when nothing is left to do: a rank that ended would be an error for the others. Does not
+  // return.
+  [[noreturn]] static void stay();
 
   static constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 

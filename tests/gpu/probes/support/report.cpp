@@ -19,7 +19,6 @@
 namespace probe {
 namespace {
 
-constexpr std::chrono::seconds kLongestProbe{19}, kLongestPart{10};
 constexpr int kSkippedCode = 77, kHungCode = 3;
 
 std::atomic<const char*> question_at_risk{nullptr};
@@ -29,9 +28,9 @@ void print(const std::string& line) {
   std::fflush(stdout);
 }
 
-void start_watchdog(const char* name, const Report& report, bool is_part) {
-  std::thread([name, &report, is_part] {
-    std::this_thread::sleep_for(is_part ? kLongestPart : kLongestProbe);
+void start_watchdog(const char* name, const Report& report, bool is_part, std::chrono::milliseconds limit) {
+  std::thread([=, &report] {
+    std::this_thread::sleep_for(limit);
     end_children();
     const char* question = question_at_risk.load();
     if (question == nullptr || is_part) {
@@ -123,11 +122,11 @@ void ask_at_risk(const char* question) {
   question_at_risk = question;
 }
 
-int run_probe(int argc, char** argv, const char* name, const Measure& measure) {
+int run_probe(int argc, char** argv, const char* name, const Measure& measure, std::chrono::milliseconds limit) {
   const Options options = parse(argc, argv);
   const bool is_part = !options.part.empty();
   static Report report;  // the watchdog may outlive this function
-  start_watchdog(name, report, is_part);
+  start_watchdog(name, report, is_part, limit);
   int code = 0;
   try {
     const std::string fact = measure(options, report);

@@ -4,6 +4,7 @@
 // prints those found so far. Nothing else may be written to stdout.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <functional>
 #include <mutex>
@@ -50,7 +51,9 @@ std::string number(double value);
 // here, 1 failed. `measure` fills the report and returns the fact. A part prints what `measure` returns, and nothing
 // else.
 using Measure = std::function<std::string(const Options&, Report&)>;
-int run_probe(int argc, char** argv, const char* name, const Measure& measure);
+inline constexpr std::chrono::milliseconds kLongestProbe{19'000};
+int run_probe(int argc, char** argv, const char* name, const Measure& measure,
+              std::chrono::milliseconds limit = kLongestProbe);
 
 // From here on a hang is an answer ("stalls in <question>", exit code 0) and not a failure of the probe; null ends
 // that. The text must live for ever.
