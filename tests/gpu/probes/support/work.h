@@ -79,13 +79,14 @@ class Work {
 
  private:
   void launch_rounds(CUstream stream, uint64_t rounds, std::optional<int> priority) const;
-  double measure(uint64_t rounds, CUstream stream) const;
+  double measure(uint64_t rounds, CUstream stream);
 
   Kind kind_;
   unsigned blocks_;
   uint64_t rounds_ = 0;
   double microseconds_ = 0;
   CUdeviceptr memory_ = 0;
+  Spin hold_;  // while all is enqueued: the host's delays are not the device's
   CUevent from_, to_;
 };
 
