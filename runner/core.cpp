@@ -41,6 +41,7 @@ struct Core {
   }
 
   CoreContext context;
+  std::mutex set_up_mutex;
   std::mutex mutex;
   std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry stays for ever
   std::map<CommunicatorId, int> device_of;        // guarded by mutex
@@ -67,6 +68,8 @@ void communicator_opened(const CommunicatorInfo& communicator) {
     Core::Entry& entry = core.entry(communicator.device);
     const std::lock_guard lock(entry.mutex);
     if (!entry.device) {
+      // The functions of a fill job are called by one thread at a time, also where the process has several devices.
+      const std::lock_guard set_up_lock(core.set_up_mutex);
       auto device = std::make_unique<Device>(core.context, communicator.device);
       device->open(communicator);
       entry.device = std::move(device);

@@ -1,6 +1,7 @@
 // Communicators of the main job; see communicators.h.
 #include "shim/communicators.h"
 
+#include "shim/capture.h"
 #include "shim/handle_table.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -12,17 +13,21 @@ namespace weft {
 namespace {
 
 namespace state {
-constexpr std::uint32_t kCreated = 0;  // not ready, or nobody has asked yet
+constexpr std::uint32_t kCreated = 0;  // not ready yet
 constexpr std::uint32_t kOpening = 1;
 constexpr std::uint32_t kOpen = 2;
-constexpr std::uint32_t kClosed = 3;
+constexpr std::uint32_t kClosed = 3;  // or never recorded, because there is no core
 }  // namespace state
 
 constexpr std::uint32_t kCommunicators = 512;
 using Table = HandleTable<Communicator, kCommunicators>;
 constinit Table communicators{};
 constinit std::atomic<CommunicatorId> last_communicator{0};
-constinit std::atomic<bool> someone_opens{false};
+constinit std::atomic<bool> someone_starts{false};
+
+// Waiting for another thread that starts the core or opens a communicator: long enough for the trial of a fill job.
+constexpr timespec kPause{0, 500'000};
+constexpr int kMostPauses = 120'000;
 
 std::uint64_t key_of(ncclComm_t communicator) noexcept {
   return reinterpret_cast<std::uint64_t>(communicator);
@@ -46,28 +51,52 @@ void tell_core(const CommunicatorInfo& info) noexcept {
   core()->communicator_opened(info);
 }
 
-bool open(Communicator& entry, ncclComm_t communicator) noexcept {
-  CommunicatorInfo info{};
-  if (!ask_nccl(communicator, info)) return false;
-  // One at a time, without waiting: a thread that comes second opens its communicator when it first uses it.
-  if (someone_opens.exchange(true, std::memory_order_acq_rel)) return false;
-  const bool started = start_core();
-  if (started) {
-    note_device(info.device);
-    info.id = last_communicator.fetch_add(1, std::memory_order_relaxed) + 1;
-    entry.id.store(info.id, std::memory_order_relaxed);
-    entry.device.store(info.device, std::memory_order_relaxed);
-    tell_core(info);
+// Threads that make the first communicators at the same time: one starts the core, the others wait for it. They may,
+// because what they have made has no operation yet.
+bool has_core() noexcept {
+  for (int pause = 0; level() == Level::routed && pause < kMostPauses; ++pause) {
+    if (someone_starts.exchange(true, std::memory_order_acq_rel)) {
+      nanosleep(&kPause, nullptr);
+      continue;
+    }
+    start_core();
+    someone_starts.store(false, std::memory_order_release);
   }
-  someone_opens.store(false, std::memory_order_release);
-  return started;
+  return level() == Level::observe;
+}
+
+// The state it is in afterwards.
+std::uint32_t opened(Communicator& entry, ncclComm_t communicator) noexcept {
+  CommunicatorInfo info{};
+  if (!ask_nccl(communicator, info)) return state::kCreated;
+  if (!has_core()) return state::kClosed;
+  note_device(info.device);
+  info.id = last_communicator.fetch_add(1, std::memory_order_relaxed) + 1;
+  entry.id.store(info.id, std::memory_order_relaxed);
+  entry.device.store(info.device, std::memory_order_relaxed);
+  tell_core(info);
+  return state::kOpen;
+}
+
+void open(Communicator& entry, ncclComm_t communicator) noexcept {
+  std::uint32_t created = state::kCreated;
+  if (entry.state.compare_exchange_strong(created, state::kOpening, std::memory_order_acq_rel)) {
+    entry.state.store(opened(entry, communicator), std::memory_order_release);
+    return;
+  }
+  // Another thread of the main job has asked NCCL at the same time: nobody may use it before it is open.
+  for (int pause = 0; pause < kMostPauses && entry.state.load(std::memory_order_acquire) == state::kOpening; ++pause) {
+    nanosleep(&kPause, nullptr);
+  }
 }
 
 void finish(GroupId group, bool launched) noexcept {
   const GroupPlace place = place_of(group);
   if (place.stream == nullptr) return;
   const bool alive = place.stream->id.load(std::memory_order_acquire) == place.id;
-  if (!launched || !alive || !enqueue_marker(*place.stream, place.done)) settle(place.device, place.done);
+  const bool marked =
+      launched && alive && !is_capturing(*place.stream) && enqueue_marker(*place.stream, place.done);
+  if (!marked) settle(place.device, place.done);
 }
 
 void finish_all(Communicator& entry, bool launched) noexcept {
@@ -86,26 +115,14 @@ bool has_unfinished(const Communicator& entry) noexcept {
 
 }  // namespace
 
-Communicator* known_communicator(ncclComm_t communicator) noexcept {
-  if (communicator == nullptr) return nullptr;
-  Communicator* entry = communicators.claim(key_of(communicator));
-  if (entry == nullptr) {
-    note_lost();
-    return nullptr;
-  }
-  std::uint32_t current = entry->state.load(std::memory_order_acquire);
-  if (current == state::kOpen) return entry;
-  if (current != state::kCreated ||
-      !entry->state.compare_exchange_strong(current, state::kOpening, std::memory_order_acq_rel)) {
-    return nullptr;
-  }
-  const bool opened = open(*entry, communicator);
-  entry->state.store(opened ? state::kOpen : state::kCreated, std::memory_order_release);
-  return opened ? entry : nullptr;
+Communicator* open_communicator(ncclComm_t communicator) noexcept {
+  Communicator* entry = communicator == nullptr ? nullptr : communicators.find(key_of(communicator));
+  return entry != nullptr && entry->state.load(std::memory_order_acquire) == state::kOpen ? entry : nullptr;
 }
 
 void communicator_created(ncclComm_t communicator) noexcept {
-  known_communicator(communicator);
+  if (Communicator* entry = communicators.claim(key_of(communicator))) return open(*entry, communicator);
+  note_lost();
 }
 
 void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
@@ -129,7 +146,8 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
 void communicator_idle(ncclComm_t communicator) noexcept {
   Communicator* entry = communicators.find(key_of(communicator));
   if (entry == nullptr) return;
-  if (entry->state.load(std::memory_order_acquire) == state::kCreated) known_communicator(communicator);
+  const std::uint32_t current = entry->state.load(std::memory_order_acquire);
+  if (current == state::kCreated || current == state::kOpening) open(*entry, communicator);
   if (has_unfinished(*entry)) finish_all(*entry, true);
 }
 

@@ -1,8 +1,9 @@
 // Communicators of the main job: their numbers, and the loading of the core when the first one exists.
 //
-// Hooks of NCCL call this on the main job's threads, outside NCCL. Opening the first communicator loads libweft-core.so
-// and lets it prepare the device: the one place where a hook may take long. A process without a communicator never gets
-// here.
+// Hooks of NCCL call this on the main job's threads, outside NCCL. Opening a communicator loads libweft-core.so and lets
+// it prepare the device: the one place where a hook may take long or wait. It happens when the communicator is made or
+// becomes ready, never in an operation: another stream may spin in NCCL then. A process without a communicator never
+// gets here.
 #pragma once
 
 #include <atomic>
@@ -25,16 +26,16 @@ struct Communicator {
   std::atomic<GroupId> unfinished[kUnfinished];
 };
 
-// The communicator, opened now if it has not been; nullptr: it cannot be recorded (yet).
-Communicator* known_communicator(ncclComm_t communicator) noexcept;
+// The communicator if it is open, else nullptr: it is not recorded (yet).
+Communicator* open_communicator(ncclComm_t communicator) noexcept;
 
-// A communicator exists from now on, perhaps not ready yet.
+// A communicator exists from now on: it is opened, unless it is not ready yet.
 void communicator_created(ncclComm_t communicator) noexcept;
 
 // It is about to be finalized, destroyed or aborted. `gone`: the handle is invalid afterwards.
 void communicator_closing(ncclComm_t communicator, bool gone) noexcept;
 
-// NCCL said that it has nothing in progress.
+// NCCL said that it has nothing in progress: a communicator that was not ready is opened.
 void communicator_idle(ncclComm_t communicator) noexcept;
 
 // The group's launch was left to a thread of NCCL.
@@ -46,7 +47,7 @@ void finish_groups(Communicator& communicator, ncclComm_t handle) noexcept;
 // nullptr while there is no core.
 const CoreServices* core() noexcept;
 
-// The libweft-core.so next to this library is started; false: it cannot be, which has been said.
+// The libweft-core.so next to this library is started; false: it cannot be, which has been said. One thread at a time.
 bool start_core() noexcept;
 
 }  // namespace weft

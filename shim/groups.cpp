@@ -109,7 +109,7 @@ GroupMember* member_for(OpenGroup& group, const OperationCall& call) noexcept {
 void add_operation(GroupMember& member, const OperationCall& call) noexcept {
   GroupSummary& summary = member.summary;
   if (member.communicator == nullptr) {
-    member.communicator = known_communicator(call.communicator);
+    member.communicator = open_communicator(call.communicator);
     member.handle = call.communicator;
     member.stream_argument = call.stream;
     if (member.communicator == nullptr) return;

@@ -16,6 +16,7 @@ struct HandleTable {
   static constexpr std::uint64_t kReleased = ~std::uint64_t{0};
 
   Entry* find(std::uint64_t key) noexcept {
+    if (key == 0) return nullptr;
     std::uint32_t slot = first_slot(key);
     for (std::uint32_t probe = 0; probe < slots; ++probe, slot = (slot + 1) % slots) {
       const std::uint64_t there = entries[slot].key.load(std::memory_order_acquire);

@@ -1,4 +1,7 @@
 // What the shim notes about communicators and groups.
+#include <cstdlib>
+#include <thread>
+
 #include "tests/shim/shim_fixture.h"
 
 namespace {
@@ -27,6 +30,37 @@ TEST_F(Groups, TheFirstCommunicatorLoadsTheCore) {
   communicator();
   EXPECT_EQ(core()->opened, 2);
   EXPECT_EQ(core()->last_opened.id, 2u);
+}
+
+// One thread per GPU, as some frameworks do it. Whichever is second must not be left to be opened later, by a receive.
+TEST_F(Groups, CommunicatorsMadeByTwoThreadsAtOnceAreBothOpenedWhenTheyAreMade) {
+  setenv("TEST_CORE_MEETS", "2", 1);
+  ncclComm_t made[2] = {};
+  std::thread threads[2];
+  for (int device = 0; device < 2; ++device) {
+    threads[device] = std::thread([&made, device] {
+      fake_set_device(device);
+      ncclCommInitRank(&made[device], 2, ncclUniqueId{}, device);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_NE(core(), nullptr);
+  EXPECT_EQ(core()->opened, 2);
+  EXPECT_FALSE(core()->alone);
+}
+
+TEST_F(Groups, AnOperationOpensNoCommunicator) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t c = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  fake_nccl_proceed(c);
+  const CUstream s = stream();
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, s), ncclInProgress);
+  ncclGroupStart();
+  ncclRecv(buffer, 1, ncclInt8, 1, c, s);
+  ncclGroupEnd();
+  EXPECT_EQ(core_handle(), nullptr);
 }
 
 TEST_F(Groups, ABareReceiveIsAGroupOfOne) {
@@ -208,6 +242,28 @@ TEST_F(Groups, ANonBlockingGroupIsMarkedDoneWhenNcclHasLaunchedIt) {
   EXPECT_FALSE(reached(seen[0].done_ticket));
   fake_release(s);
   EXPECT_TRUE(reached(seen[0].done_ticket));
+}
+
+// A capture has begun in between: a marker would become a part of the main job's graph.
+TEST_F(Groups, ANonBlockingGroupsDoneMarkerNeverGoesIntoACapture) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t c = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  fake_nccl_proceed(c);
+  ncclResult_t progress = ncclInProgress;
+  ncclCommGetAsyncError(c, &progress);
+  events();
+  const CUstream s = stream();
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, s), ncclInProgress);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 1u);
+  fake_nccl_proceed(c);
+  ASSERT_EQ(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ncclCommGetAsyncError(c, &progress);
+  EXPECT_EQ(fake_captured(s), 0u);
+  ASSERT_EQ(cuStreamEndCapture(s, nullptr), CUDA_SUCCESS);
+  EXPECT_TRUE(reached(seen[0].done_ticket));  // nobody waits for a marker that will never come
 }
 
 TEST_F(Groups, CommunicatorsMadeInAGroupAreOpenedAtItsEnd) {

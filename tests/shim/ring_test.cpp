@@ -89,6 +89,7 @@ struct Entry {
 
 TEST(HandleTable, FindsClaimsAndReleases) {
   auto table = std::make_unique<HandleTable<Entry, 64>>();
+  EXPECT_EQ(table->find(0), nullptr);  // a null handle is nobody's, although an unused slot has this key
   EXPECT_EQ(table->find(5), nullptr);
   Entry* five = table->claim(5);
   ASSERT_NE(five, nullptr);

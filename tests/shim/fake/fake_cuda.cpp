@@ -25,6 +25,7 @@ struct Stream {
   std::deque<Operation> queue;
   int device = 0;
   std::size_t enqueued = 0;
+  std::size_t captured = 0;
   bool released = false;
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 };
@@ -74,7 +75,7 @@ void run_all() {
 
 CUresult put(Stream* stream, const Stream::Operation& operation) {
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_SUCCESS;
+  if (stream->capture != CU_STREAM_CAPTURE_STATUS_NONE) return ++stream->captured, CUDA_SUCCESS;
   ++stream->enqueued;
   stream->queue.push_back(operation);
   run_all();
@@ -153,6 +154,10 @@ void fake_release(CUstream stream) {
 std::size_t fake_enqueued(CUstream stream) {
   const std::lock_guard lock(mutex);
   return find(stream)->enqueued;
+}
+std::size_t fake_captured(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  return find(stream)->captured;
 }
 void fake_fail_allocations(int count) {
   failing_allocations = count;

@@ -17,6 +17,8 @@ void fake_block(CUstream stream);
 void fake_release(CUstream stream);
 // How many operations the main job or anybody else has put on the stream; markers count.
 std::size_t fake_enqueued(CUstream stream);
+// How many operations went into captures of the stream instead.
+std::size_t fake_captured(CUstream stream);
 // Answers of the driver from now on.
 void fake_fail_allocations(int count);
 void fake_fail_writes(int count);

@@ -1,8 +1,11 @@
 // The test core; see test_core.h.
 #include "tests/shim/fake/test_core.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <thread>
 
 #include "shim/ring.h"
 
@@ -11,9 +14,26 @@ namespace {
 constexpr std::uint32_t kWords = 256;
 std::atomic<std::uint32_t> words[2][kWords];
 TestCore state{};
+std::mutex state_mutex;
+
+// Holds every opening up until TEST_CORE_MEETS of them are under way at the same time.
+void meet() {
+  const char* wanted = std::getenv("TEST_CORE_MEETS");
+  if (wanted == nullptr) return;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (state.opened < std::atoi(wanted)) {
+    if (std::chrono::steady_clock::now() > limit) {
+      state.alone = true;
+      return;
+    }
+    std::this_thread::yield();
+  }
+}
 
 void opened(const weft::CommunicatorInfo& communicator) {
   ++state.opened;
+  meet();
+  const std::lock_guard lock(state_mutex);
   state.last_opened = communicator;
   const auto device = static_cast<std::size_t>(communicator.device);
   state.words[device] = words[device];

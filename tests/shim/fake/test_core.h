@@ -8,11 +8,12 @@
 
 struct TestCore {
   const weft::ShimServices* shim;
-  int opened;  // calls of communicator_opened, ...
+  std::atomic<int> opened;  // calls of communicator_opened, ...
   int closed;
   int rescues;
   int contexts_closed;
   bool rescue_answer;
+  bool alone;  // an opening waited in vain for TEST_CORE_MEETS of them to be under way
   weft::CommunicatorInfo last_opened;
   weft::CommunicatorId last_closed;
   std::uint32_t word_count;
