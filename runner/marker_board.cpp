@@ -48,7 +48,7 @@ void MarkerBoard::forget(std::deque<Event>& queue) {
 bool MarkerBoard::written(Ticket ticket) const {
   const Ticket value = words_.host[ticket & (words_.count - 1)].load(std::memory_order_acquire);
   // Of two tickets of one word the newer one is ahead by less than half of all numbers, also when they wrap around.
-  return static_cast<std::int32_t>(value - ticket) >= 0 && value != 0;
+  return static_cast<std::int32_t>(value - ticket) >= 0;
 }
 
 void MarkerBoard::look(TimePoint last, TimePoint now, std::vector<Event>& happened) {

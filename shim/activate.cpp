@@ -10,6 +10,7 @@
 #include "shim/notes.h"
 #include "shim/process.h"
 #include "shim/resolve.h"
+#include "shim/streams.h"
 
 namespace weft {
 namespace {
@@ -24,9 +25,6 @@ constinit std::atomic<const CoreServices*> started_core{nullptr};
 void turn_off(const char*) {
   set_level(Level::pass);
 }
-int owner() {
-  return in_owner_process() ? 1 : 0;
-}
 void words_set(int device, const MarkerWords& words) {
   set_marker_words(device, words);
 }
@@ -35,6 +33,15 @@ void* driver_symbol(const char* name) {
 }
 std::uint64_t dropped() {
   return dropped_events();
+}
+const char* table_that_is_full() {
+  return full_table();
+}
+std::uint32_t made(int device) {
+  return streams_made(device);
+}
+std::uint32_t in_use(int device) {
+  return streams_in_use(device);
 }
 void mark_own_thread() {
   ++thread_state.inside_core;
@@ -117,7 +124,9 @@ bool load() noexcept {
   shim.real_driver_symbol = driver_symbol;
   shim.dropped_events = dropped;
   shim.turn_off = turn_off;
-  shim.in_owner_process = owner;
+  shim.full_table = table_that_is_full;
+  shim.streams_made = made;
+  shim.streams_in_use = in_use;
   shim.mark_own_thread = mark_own_thread;
   if (const char* reason = unsupported(shim)) {
     say(reason);

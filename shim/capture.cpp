@@ -12,7 +12,8 @@ constinit std::atomic<std::int32_t> open_captures{0};
 
 void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
   if (level() != Level::observe) return;
-  const Stream* known = find_stream(name_of(stream, per_thread));
+  Stream* known = find_stream(name_of(stream, per_thread));
+  if (known != nullptr) note_use(*known);
   const int device = current_device();
   if (known == nullptr && device < 0) return;
   Event event = event_of(kind, known != nullptr ? known->device.load(std::memory_order_relaxed) : device);

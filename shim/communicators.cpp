@@ -19,7 +19,7 @@ constexpr std::uint32_t kOpen = 2;
 constexpr std::uint32_t kClosed = 3;  // or never recorded, because there is no core
 }  // namespace state
 
-constexpr std::uint32_t kCommunicators = 512;
+constexpr std::uint32_t kCommunicators = 1024;
 using Table = HandleTable<Communicator, kCommunicators>;
 constinit Table communicators{};
 constinit std::atomic<CommunicatorId> last_communicator{0};
@@ -94,8 +94,7 @@ void finish(GroupId group, bool launched) noexcept {
   const GroupPlace place = place_of(group);
   if (place.stream == nullptr) return;
   const bool alive = place.stream->id.load(std::memory_order_acquire) == place.id;
-  const bool marked =
-      launched && alive && !is_capturing(*place.stream) && enqueue_marker(*place.stream, place.done);
+  const bool marked = launched && alive && !is_capturing(*place.stream) && enqueue_marker(*place.stream, place.done);
   if (!marked) settle(place.device, place.done);
 }
 
@@ -122,7 +121,7 @@ Communicator* open_communicator(ncclComm_t communicator) noexcept {
 
 void communicator_created(ncclComm_t communicator) noexcept {
   if (Communicator* entry = communicators.claim(key_of(communicator))) return open(*entry, communicator);
-  note_lost();
+  note_full("communicators");
 }
 
 void communicator_closing(ncclComm_t communicator, bool gone) noexcept {

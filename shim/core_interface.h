@@ -19,7 +19,8 @@ namespace weft {
 // Defined in shim/ring.h; the core only consumes.
 struct EventRing;
 
-// Pinned host memory that main-job streams write tickets into: word[ticket % count] == ticket once the marker ran.
+// Pinned host memory that main-job streams write tickets into: word[ticket % count] == ticket once the marker ran. It
+// stays mapped for the rest of the process, because hooks and the dispatcher may look at it at any time.
 struct MarkerWords {
   std::atomic<std::uint32_t>* host = nullptr;  // as the host sees them
   std::uint64_t device = 0;                    // CUdeviceptr of the same words
@@ -34,14 +35,19 @@ struct ShimServices {
   std::size_t struct_size = sizeof(ShimServices);
   const char* build_id = nullptr;
   EventRing* ring = nullptr;
-  // The core allocates the words (cuMemHostAlloc) at start and hands them over; from then on hooks enqueue markers.
+  // The core maps and registers the words and hands them over; from then on hooks enqueue markers. What was written
+  // into them before does not count: all tickets given out so far are reached.
   void (*set_marker_words)(int device, const MarkerWords& words) = nullptr;
   RealDriverSymbol real_driver_symbol = nullptr;
   std::uint64_t (*dropped_events)() = nullptr;
   // After this call every hook is a plain pass-through again, for ever. `reason`: for the log, a string literal.
   void (*turn_off)(const char* reason) = nullptr;
-  // 1 in the process that loaded the core, 0 in a child of fork().
-  int (*in_owner_process)() = nullptr;
+  // What did not fit into a table of the shim and is not seen, a string literal; nullptr: everything fits.
+  const char* (*full_table)() = nullptr;
+  // Streams of the device that were made so far, by anybody in the process through CUDA's API; and those that the main
+  // job was seen to use and has not destroyed. Any thread.
+  std::uint32_t (*streams_made)(int device) = nullptr;
+  std::uint32_t (*streams_in_use)(int device) = nullptr;
   int nccl_version = 0;    // as ncclGetVersion says, e.g. 22809; 0: unknown
   int driver_version = 0;  // as cuDriverGetVersion says, e.g. 13000; 0: unknown
   // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and

@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kMembers = 16;
-constexpr std::uint32_t kPromises = 16;
+constexpr std::uint32_t kMembers = 64;
+constexpr std::uint32_t kPromises = 64;
 constexpr std::uint32_t kOpenGroups = 64;
 constinit std::atomic<GroupId> last_group{0};
 
@@ -84,7 +84,7 @@ OpenGroup* take_group() noexcept {
     group.promises = 0;
     return thread_state.group = &group;
   }
-  note_lost();
+  note_full("open NCCL groups");
   return nullptr;
 }
 
@@ -185,7 +185,7 @@ void operation_added(const OperationCall& call) noexcept {
   if (member != nullptr) {
     add_operation(*member, call);
   } else {
-    note_lost();
+    note_full("communicators in one NCCL group");
   }
 }
 

@@ -22,6 +22,11 @@ namespace {
          !in_nccl(__builtin_return_address(0));
 }
 
+void stream_made(CUstream stream, bool by_main_job) noexcept {
+  if (level() != Level::pass) note_stream_made();
+  if (by_main_job) learn_stream(name_of(stream, false));
+}
+
 // An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
 // Also for NCCL's allocations; not for those of our own threads.
 template <class Call>
@@ -38,18 +43,23 @@ CUresult with_rescue(Call call) noexcept {
   return released ? call() : result;
 }
 
-void context_closing(int device) noexcept {
-  if (level() != Level::observe || thread_state.inside_core != 0) return;
-  if (device < 0 || device >= kMostDevices || !has_marker_words(device)) return;
+// The device's own context goes, by whatever name: its streams' handles are nobody's from now on.
+void device_closing(int device) noexcept {
+  if (level() == Level::pass || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
+  const bool prepared = has_marker_words(device);
   set_marker_words(device, {});
+  forget_streams_of(device);
+  if (!prepared || level() != Level::observe) return;
   Depth inside(thread_state.inside_core);
   core()->context_closing(device);
 }
 
 void context_closing(CUcontext context) noexcept {
+  if (level() == Level::pass || thread_state.inside_core != 0) return;
   for (int device = 0; device < kMostDevices; ++device) {
-    if (has_marker_words(device) && context_of(device) == context) context_closing(device);
+    if (has_marker_words(device) && context_of(device) == context) device_closing(device);
   }
+  forget_streams_of(context);
 }
 
 // A primary context dies with the last of the main job's references; others only look at it and let go.
@@ -57,7 +67,7 @@ constinit std::atomic<std::int32_t> primary_references[kMostDevices]{};
 
 void primary_released(CUdevice device) noexcept {
   if (level() == Level::pass || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
-  if (primary_references[device].fetch_sub(1, std::memory_order_acq_rel) <= 1) context_closing(device);
+  if (primary_references[device].fetch_sub(1, std::memory_order_acq_rel) <= 1) device_closing(device);
 }
 
 template <class Call>
@@ -184,19 +194,19 @@ CUresult cuCtxSynchronize_v2(CUcontext context) {
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
   const CUresult result = real<Symbol::cuStreamCreate>()(stream, flags);
-  if (result == CUDA_SUCCESS && learning()) learn_stream(name_of(*stream, false));
+  if (result == CUDA_SUCCESS) stream_made(*stream, learning());
   return result;
 }
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
   const CUresult result = real<Symbol::cuStreamCreateWithPriority>()(stream, flags, priority);
-  if (result == CUDA_SUCCESS && learning()) learn_stream(name_of(*stream, false));
+  if (result == CUDA_SUCCESS) stream_made(*stream, learning());
   return result;
 }
 
 CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned int flags, int priority) {
   const CUresult result = real<Symbol::cuGreenCtxStreamCreate>()(stream, context, flags, priority);
-  if (result == CUDA_SUCCESS && learning()) learn_stream(name_of(*stream, false));
+  if (result == CUDA_SUCCESS) stream_made(*stream, learning());
   return result;
 }
 
@@ -288,13 +298,13 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device) {
   const auto call = real<Symbol::cuDevicePrimaryCtxReset>();
-  context_closing(device);
+  device_closing(device);
   return call(device);
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   const auto call = real<Symbol::cuDevicePrimaryCtxReset_v2>();
-  context_closing(device);
+  device_closing(device);
   return call(device);
 }
 

@@ -34,4 +34,8 @@ inline void note_lost() noexcept {
 }
 std::uint64_t dropped_events() noexcept;
 
+// A table of the shim has no room for one more of `what` (a string literal): it is not seen, and the core says so once.
+void note_full(const char* what) noexcept;
+const char* full_table() noexcept;  // the first `what`, nullptr: everything fits
+
 }  // namespace weft

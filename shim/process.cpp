@@ -58,7 +58,6 @@ void start_routing() noexcept {
     return;
   }
   auto* page = static_cast<ProcessPage*>(memory);
-  page->owner.store(1, std::memory_order_relaxed);
   page->level.store(static_cast<std::uint32_t>(Level::routed), std::memory_order_relaxed);
   ProcessPage* expected = &zero_page;
   if (!__atomic_compare_exchange_n(&process_page, &expected, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -69,10 +68,6 @@ void start_routing() noexcept {
 void set_level(Level level) noexcept {
   ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
   if (page != &zero_page) page->level.store(static_cast<std::uint32_t>(level), std::memory_order_relaxed);
-}
-
-bool in_owner_process() noexcept {
-  return __atomic_load_n(&process_page, __ATOMIC_ACQUIRE)->owner.load(std::memory_order_relaxed) != 0;
 }
 
 void say(const char* text, const char* more) noexcept {

@@ -17,7 +17,6 @@ enum class Level : std::uint32_t {
 
 struct ProcessPage {
   std::atomic<std::uint32_t> level;
-  std::atomic<std::uint32_t> owner;  // 1 in the process that made the page
 };
 
 extern ProcessPage* process_page;  // before the first lookup of a hooked name: a page of zeroes
@@ -47,7 +46,6 @@ bool switched_off() noexcept;
 void start_routing() noexcept;
 
 void set_level(Level level) noexcept;
-bool in_owner_process() noexcept;
 
 // One line on stderr, "weft: " in front; by write(2).
 void say(const char* text, const char* more = "") noexcept;

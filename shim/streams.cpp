@@ -6,23 +6,28 @@
 #include "shim/notes.h"
 #include "shim/process.h"
 #include "shim/real.h"
+#include "shim/stream_list.h"
 
 namespace weft {
 namespace {
 
 constexpr std::uint64_t kDefaultStream = std::uint64_t{1} << 63;  // no handle has this bit
-constexpr std::uint32_t kStreams = 1024;
+constexpr std::uint32_t kStreams = 8192;                          // PyTorch makes 128 per device at once
 constexpr std::uint32_t kGroups = 4096;
-constexpr std::uint32_t kGroupStreams = 16;
+constexpr std::uint32_t kGroupStreams = 256;
+constexpr std::uint32_t kUsedStreams = 256;
 
 constinit HandleTable<Stream, kStreams> streams{};
 constinit std::atomic<StreamId> last_stream{0};
 constinit std::atomic<std::uint32_t> last_thread{0};
 
 struct DeviceStreams {
-  std::atomic<Stream*> explicit_streams[kStreamsPerDevice];
-  std::atomic<Stream*> group_streams[kGroupStreams];
-  std::atomic<std::uint32_t> group_streams_used;  // places from here on have never been taken
+  StreamList<kMostMarked> first;     // explicit ones, while there are few
+  std::atomic<bool> is_pool;         // there were more than few
+  StreamList<kUsedStreams> used;     // explicit ones that were seen in use
+  StreamList<kGroupStreams> groups;  // those that groups were issued on
+  std::atomic<std::uint32_t> made;
+  std::atomic<std::uint32_t> in_use;  // explicit or not
 };
 constinit DeviceStreams device_streams[kMostDevices]{};
 
@@ -53,17 +58,25 @@ int ask_current_device() noexcept {
   return real<Symbol::cuCtxGetDevice>()(&device) == CUDA_SUCCESS && device < kMostDevices ? device : kNoDevice;
 }
 
+struct Home {
+  int device;
+  CUcontext context;  // of an explicit stream
+};
+
 // The streams of a context other than the current one can be asked for their device only with it made current.
-int ask_device_of(const StreamName& name) noexcept {
-  if (!name.is_explicit) return static_cast<int>(name.key & 0xff);
+Home ask_home_of(const StreamName& name) noexcept {
+  if (!name.is_explicit) return {static_cast<int>(name.key & 0xff), nullptr};
   CUcontext context = nullptr;
-  if (real<Symbol::cuStreamGetCtx>()(name.handle, &context) != CUDA_SUCCESS) return kNoDevice;
+  if (real<Symbol::cuStreamGetCtx>()(name.handle, &context) != CUDA_SUCCESS) return {kNoDevice, nullptr};
   CUcontext current = nullptr;
-  if (real<Symbol::cuCtxGetCurrent>()(&current) == CUDA_SUCCESS && current == context) return ask_current_device();
-  if (real<Symbol::cuCtxPushCurrent_v2>()(context) != CUDA_SUCCESS) return kNoDevice;
+  if (real<Symbol::cuCtxGetCurrent>()(&current) == CUDA_SUCCESS && current == context) {
+    return {ask_current_device(), context};
+  }
+  CUcontext popped = nullptr;
+  if (real<Symbol::cuCtxPushCurrent_v2>()(context) != CUDA_SUCCESS) return {kNoDevice, nullptr};
   const int device = ask_current_device();
-  real<Symbol::cuCtxPopCurrent_v2>()(&context);
-  return device;
+  real<Symbol::cuCtxPopCurrent_v2>()(&popped);
+  return {device, context};
 }
 
 std::uint32_t thread_number() noexcept {
@@ -71,30 +84,12 @@ std::uint32_t thread_number() noexcept {
   return thread_state.number;
 }
 
-// The place it has or gets; `slots`: there is none left.
-template <std::uint32_t slots>
-std::uint32_t remember(std::atomic<Stream*> (&list)[slots], Stream& stream) noexcept {
-  for (std::uint32_t index = 0; index < slots; ++index) {
-    Stream* there = list[index].load(std::memory_order_acquire);
-    if (there == &stream) return index;
-    if (there == nullptr &&
-        (list[index].compare_exchange_strong(there, &stream, std::memory_order_acq_rel) || there == &stream)) {
-      return index;
-    }
-  }
-  return slots;
-}
-
-template <std::uint32_t slots>
-void forget(std::atomic<Stream*> (&list)[slots], Stream& stream) noexcept {
-  for (auto& place : list) {
-    Stream* there = &stream;
-    place.compare_exchange_strong(there, nullptr, std::memory_order_acq_rel);
-  }
-}
-
 std::uint64_t key_of(CUevent event) noexcept {
   return reinterpret_cast<std::uint64_t>(event);
+}
+
+bool is_explicit(const Stream& stream) noexcept {
+  return (stream.key.load(std::memory_order_relaxed) & kDefaultStream) == 0;
 }
 
 MappedEvent (&set_of(CUevent event) noexcept)[kEventWays] {
@@ -143,39 +138,108 @@ Stream* find_stream(const StreamName& name) noexcept {
 
 Stream* learn_stream(const StreamName& name) noexcept {
   if (Stream* known = find_stream(name)) return known;
-  const int device = name.key == 0 ? kNoDevice : ask_device_of(name);
-  Stream* stream = device < 0 || device >= kMostDevices ? nullptr : streams.claim(name.key);
-  if (stream == nullptr) {
+  const Home home = name.key == 0 ? Home{kNoDevice, nullptr} : ask_home_of(name);
+  if (home.device < 0 || home.device >= kMostDevices) {
     note_lost();
     return nullptr;
   }
-  note_device(device);
-  stream->device.store(device, std::memory_order_relaxed);
+  Stream* stream = streams.claim(name.key);
+  if (stream == nullptr) {
+    note_full("streams");
+    return nullptr;
+  }
+  note_device(home.device);
+  stream->device.store(home.device, std::memory_order_relaxed);
   stream->handle.store(name.handle, std::memory_order_relaxed);
+  stream->context.store(home.context, std::memory_order_relaxed);
   StreamId none = 0;
   stream->id.compare_exchange_strong(none, last_stream.fetch_add(1, std::memory_order_relaxed) + 1,
                                      std::memory_order_acq_rel);
-  if (name.is_explicit && remember(device_streams[device].explicit_streams, *stream) == kStreamsPerDevice) note_lost();
+  DeviceStreams& mine = device_streams[home.device];
+  if (name.is_explicit && !mine.first.add(*stream)) mine.is_pool.store(true, std::memory_order_release);
   return stream;
 }
 
-void forget_stream(CUstream handle) noexcept {
-  const StreamName name = name_of(handle, false);
-  Stream* stream = name.is_explicit ? find_stream(name) : nullptr;
-  if (stream == nullptr) return;
-  Event event = event_of(EventKind::stream_destroyed, stream->device.load(std::memory_order_relaxed));
-  event.stream = stream->id.exchange(0, std::memory_order_acq_rel);
-  stream->group.store(0, std::memory_order_relaxed);
-  stream->waited.store(0, std::memory_order_relaxed);
-  stream->marker.store(0, std::memory_order_relaxed);
-  forget(device_streams[event.device].explicit_streams, *stream);
-  forget(device_streams[event.device].group_streams, *stream);
-  HandleTable<Stream, kStreams>::release(*stream);
-  if (level() == Level::observe && event.stream != 0) note(event);
+void note_use_slowly(Stream& stream) noexcept {
+  if (stream.used.exchange(true, std::memory_order_acq_rel)) return;
+  DeviceStreams& mine = device_streams[stream.device.load(std::memory_order_relaxed)];
+  mine.in_use.fetch_add(1, std::memory_order_relaxed);
+  if (is_explicit(stream) && !mine.used.add(stream)) note_full("streams of one device");
 }
 
-Stream* explicit_stream(int device, std::uint32_t index) noexcept {
-  return device_streams[device].explicit_streams[index].load(std::memory_order_acquire);
+std::uint32_t streams_in_use(int device) noexcept {
+  return device_streams[device].in_use.load(std::memory_order_relaxed);
+}
+
+void note_stream_made() noexcept {
+  const int device = current_device();
+  if (device >= 0) device_streams[device].made.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint32_t streams_made(int device) noexcept {
+  return device_streams[device].made.load(std::memory_order_relaxed);
+}
+
+int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept {
+  int count = 0;
+  const auto take = [&](Stream& stream) {
+    if (stream.id.load(std::memory_order_acquire) == 0 || stream.device.load(std::memory_order_relaxed) != device) {
+      return false;
+    }
+    if (count < kMostMarked) found[count] = &stream;
+    return ++count > kMostMarked;
+  };
+  DeviceStreams& mine = device_streams[device];
+  if (mine.is_pool.load(std::memory_order_acquire)) {
+    mine.used.visit_until(take);
+  } else {
+    mine.first.visit_until(take);
+  }
+  return count > kMostMarked ? -1 : count;
+}
+
+namespace {
+
+void forget(Stream& stream) noexcept {
+  Event event = event_of(EventKind::stream_destroyed, stream.device.load(std::memory_order_relaxed));
+  event.stream = stream.id.exchange(0, std::memory_order_acq_rel);
+  if (event.stream == 0) return;
+  DeviceStreams& mine = device_streams[event.device];
+  if (stream.used.exchange(false, std::memory_order_acq_rel)) mine.in_use.fetch_sub(1, std::memory_order_relaxed);
+  stream.group.store(0, std::memory_order_relaxed);
+  stream.waited.store(0, std::memory_order_relaxed);
+  stream.marker.store(0, std::memory_order_relaxed);
+  mine.first.remove(stream);
+  mine.used.remove(stream);
+  mine.groups.remove(stream);
+  HandleTable<Stream, kStreams>::release(stream);
+  if (level() == Level::observe) note(event);
+}
+
+template <class Which>
+void forget_all(Which which) noexcept {
+  for (Stream& stream : streams.entries) {
+    if (stream.id.load(std::memory_order_acquire) != 0 && which(stream)) forget(stream);
+  }
+}
+
+}  // namespace
+
+void forget_stream(CUstream handle) noexcept {
+  const StreamName name = name_of(handle, false);
+  if (Stream* stream = name.is_explicit ? find_stream(name) : nullptr) forget(*stream);
+}
+
+void forget_streams_of(CUcontext context) noexcept {
+  forget_all([context](const Stream& stream) {
+    return is_explicit(stream) && stream.context.load(std::memory_order_relaxed) == context;
+  });
+}
+
+void forget_streams_of(int device) noexcept {
+  forget_all([device](const Stream& stream) { return stream.device.load(std::memory_order_relaxed) == device; });
+  device_streams[device].made.store(0, std::memory_order_relaxed);
+  device_streams[device].is_pool.store(false, std::memory_order_release);
 }
 
 void remember_group(GroupId group, Stream& stream, Ticket done) noexcept {
@@ -212,23 +276,18 @@ GroupId pending_group_of(Stream& stream) noexcept {
 }
 
 GroupId pending_group(int device) noexcept {
-  DeviceStreams& mine = device_streams[device];
-  const std::uint32_t used = mine.group_streams_used.load(std::memory_order_acquire);
-  for (std::uint32_t index = 0; index < used; ++index) {
-    Stream* stream = mine.group_streams[index].load(std::memory_order_acquire);
-    const GroupId group = stream == nullptr ? 0 : pending_group_of(*stream);
-    if (group != 0) return group;
-  }
-  return 0;
+  GroupId pending = 0;
+  device_streams[device].groups.visit_until([&pending](Stream& stream) {
+    pending = pending_group_of(stream);
+    return pending != 0;
+  });
+  return pending;
 }
 
 void note_group_stream(Stream& stream) noexcept {
+  note_use(stream);
   DeviceStreams& mine = device_streams[stream.device.load(std::memory_order_relaxed)];
-  const std::uint32_t place = remember(mine.group_streams, stream);
-  if (place == kGroupStreams) return note_lost();
-  std::uint32_t used = mine.group_streams_used.load(std::memory_order_relaxed);
-  while (used <= place && !mine.group_streams_used.compare_exchange_weak(used, place + 1, std::memory_order_acq_rel))
-    continue;
+  if (!mine.groups.add(stream)) note_full("streams of one device with NCCL groups");
 }
 
 void map_event(CUevent event, GroupId group) noexcept {

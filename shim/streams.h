@@ -1,7 +1,9 @@
 // Streams and events of the main job, as far as the shim has to know them: which group a stream ran last, which group
 // an event stands for, where a marker has been enqueued that has not run yet.
 //
-// Any thread, in hooks: tables of fixed size, no lock. What does not fit is not recorded and counted as lost.
+// Any thread, in hooks: tables of fixed size, no lock. A stream that does not fit is not recorded, which is said once
+// (see full_table() in notes.h). Launches are not hooked: that a stream is in use is known from its events, its NCCL
+// groups and the waits for it, and a stream that was only created and launched on looks like one that nobody uses.
 #pragma once
 
 #include <atomic>
@@ -16,10 +18,12 @@ struct Stream {
   std::atomic<std::uint64_t> key;
   std::atomic<StreamId> id;  // 0: not known (any more)
   std::atomic<std::int32_t> device;
-  std::atomic<CUstream> handle;  // as markers address it: explicit, or CU_STREAM_LEGACY / CU_STREAM_PER_THREAD
-  std::atomic<GroupId> group;    // the last one issued on it
-  std::atomic<GroupId> waited;   // the last one it was made to wait for
-  std::atomic<Ticket> marker;    // the last one enqueued for a wait or a drain
+  std::atomic<CUstream> handle;    // as markers address it: explicit, or CU_STREAM_LEGACY / CU_STREAM_PER_THREAD
+  std::atomic<CUcontext> context;  // of an explicit stream
+  std::atomic<GroupId> group;      // the last one issued on it
+  std::atomic<GroupId> waited;     // the last one it was made to wait for
+  std::atomic<Ticket> marker;      // the last one enqueued for a wait or a drain
+  std::atomic<bool> used;          // seen in more than its creation
 };
 
 // How an API call names a stream: an explicit handle, or one of the default streams. `per_thread`: what NULL means.
@@ -37,22 +41,26 @@ Stream* find_stream(const StreamName& name) noexcept;
 // Known from now on; nullptr when the table is full or its device cannot be told. Asks the driver at first sight.
 Stream* learn_stream(const StreamName& name) noexcept;
 
-// The handle is about to become invalid.
+// The handle is about to become invalid: one stream's, those of a context, those of a device with its default streams.
 void forget_stream(CUstream stream) noexcept;
+void forget_streams_of(CUcontext context) noexcept;
+void forget_streams_of(int device) noexcept;
 
-// The explicit streams of a device: calls visit(Stream&) for each that is known.
-inline constexpr std::uint32_t kStreamsPerDevice = 128;
-Stream* explicit_stream(int device, std::uint32_t index) noexcept;
-template <class Visit>
-void for_each_explicit_stream(int device, Visit visit) {
-  for (std::uint32_t index = 0; index < kStreamsPerDevice; ++index) {
-    Stream* stream = explicit_stream(device, index);
-    if (stream != nullptr && stream->id.load(std::memory_order_acquire) != 0 &&
-        stream->device.load(std::memory_order_relaxed) == device) {
-      visit(*stream);
-    }
-  }
+// A stream of the current device was made, by whomever: each takes its turn at the hardware queues.
+void note_stream_made() noexcept;
+std::uint32_t streams_made(int device) noexcept;
+
+// The main job was seen to use it.
+void note_use_slowly(Stream& stream) noexcept;
+[[gnu::always_inline]] inline void note_use(Stream& stream) noexcept {
+  if (__builtin_expect(!stream.used.load(std::memory_order_relaxed), 0)) note_use_slowly(stream);
 }
+std::uint32_t streams_in_use(int device) noexcept;
+
+// The explicit streams that may have work which nobody has seen, into `found`: all of the device while it has no more
+// than that; of a larger pool those that were seen in use. -1: more than kMostMarked of those.
+inline constexpr int kMostMarked = 32;
+int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept;
 
 // The device of the calling thread's current context, -1: none. Asks the driver only when several devices are in use.
 int current_device() noexcept;
@@ -71,7 +79,7 @@ struct GroupPlace {
 GroupPlace place_of(GroupId group) noexcept;
 // The stream's last group if it is not over, else 0.
 GroupId pending_group_of(Stream& stream) noexcept;
-// A group of the device that is not over, 0: none. The streams that groups run on are few.
+// A group of the device that is not over, 0: none.
 GroupId pending_group(int device) noexcept;
 void note_group_stream(Stream& stream) noexcept;
 

@@ -25,19 +25,25 @@ void note_wait(EventKind kind, const Stream& stream, GroupId group, Ticket ticke
   note(event);
 }
 
-// The default streams are never marked here: an operation on the legacy stream waits for all blocking streams and holds
-// them up, which the main job did not ask for.
-void mark_busy_streams(int device) noexcept {
-  for_each_explicit_stream(device, [device](Stream& stream) {
-    if (!reached(device, stream.marker.load(std::memory_order_relaxed))) return;
-    if (pending_group_of(stream) != 0) return;
+// A stream that has been dry may have been launched on since, which no hook sees: so every stream that may be in use is
+// asked again at every wait, unless its last marker is still on its way. False: too many to ask; whether the device is
+// idle cannot be told. The default streams are never marked here: an operation on the legacy stream waits for all
+// blocking streams and holds them up, which the main job did not ask for.
+bool mark_busy_streams(int device) noexcept {
+  Stream* found[kMostMarked];
+  const int count = streams_to_mark(device, found);
+  for (int index = 0; index < count; ++index) {
+    Stream& stream = *found[index];
+    if (!reached(device, stream.marker.load(std::memory_order_relaxed))) continue;
+    if (pending_group_of(stream) != 0) continue;
     const Ticket ticket = mark(stream);
     if (ticket != 0) note_wait(EventKind::drain_issued, stream, 0, ticket);
-  });
+  }
+  return count >= 0;
 }
 
 HostWait begin_wait(int device, StreamId stream, GroupId group) noexcept {
-  mark_busy_streams(device);
+  if (!mark_busy_streams(device)) return {};
   Event event = event_of(EventKind::host_wait_begun, device);
   event.stream = stream;
   event.group = group;
@@ -49,7 +55,9 @@ HostWait begin_wait(int device, StreamId stream, GroupId group) noexcept {
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name_of(stream, per_thread));
-  map_event(event, known == nullptr ? 0 : pending_group_of(*known));
+  if (known == nullptr) return map_event(event, 0);
+  note_use(*known);
+  map_event(event, pending_group_of(*known));
 }
 
 void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
@@ -57,6 +65,7 @@ void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   if (group == 0 || !is_pending(group)) return;
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place_of(group).id) return;
+  note_use(*waiting);
   // It waits for this group already, or will by then.
   if (waiting->waited.load(std::memory_order_relaxed) == group) return;
   const Ticket ticket = mark(*waiting);
@@ -68,6 +77,7 @@ void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
   const StreamName name = name_of(stream, per_thread);
   Stream* known = find_stream(name);
+  if (known != nullptr) note_use(*known);
   const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
   if (device < 0 || pending_group(device) == 0) return {};
   if (known == nullptr) known = learn_stream(name);

@@ -27,7 +27,9 @@ struct CoreStartTest : ::testing::Test {
     shim.real_driver_symbol = [](const char*) -> void* { return nullptr; };
     shim.dropped_events = []() -> std::uint64_t { return 0; };
     shim.turn_off = [](const char*) {};
-    shim.in_owner_process = [] { return 1; };
+    shim.full_table = []() -> const char* { return nullptr; };
+    shim.streams_made = [](int) -> std::uint32_t { return 0; };
+    shim.streams_in_use = [](int) -> std::uint32_t { return 0; };
     shim.mark_own_thread = [] {};
   }
   std::string said(int expected) {

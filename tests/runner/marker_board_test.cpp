@@ -111,6 +111,17 @@ TEST_F(MarkerBoardTest, TicketsMayWrapAround) {
   EXPECT_EQ(happened.size(), 1U);
 }
 
+// The shim writes it when tickets have gone round: a sign that everything before it was reached.
+TEST_F(MarkerBoardTest, TheNumberThatIsNoTicketCountsAsReached) {
+  words[0] = 0xfffffff0;
+  board.note(group(1us, 1, 1, 0xfffffff8, 0));
+  look(1us, 2us);
+  EXPECT_TRUE(happened.empty());
+  words[0] = 0;
+  look(2us, 3us);
+  EXPECT_EQ(happened.size(), 1U);
+}
+
 TEST_F(MarkerBoardTest, AGroupWithoutMarkersIsNotWaitedFor) {
   board.note(group(1us, 1, 1, 0, 0));
   EXPECT_EQ(board.outstanding(), 0U);

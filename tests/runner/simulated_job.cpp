@@ -121,7 +121,9 @@ std::string SimulatedJob::open() {
   shim_.real_driver_symbol = [](const char* name) { return find(name); };
   shim_.dropped_events = [] { return the_ring->dropped.load(); };
   shim_.turn_off = [](const char*) { the_job->turned_off = true; };
-  shim_.in_owner_process = [] { return 1; };
+  shim_.full_table = []() -> const char* { return nullptr; };
+  shim_.streams_made = [](int) -> std::uint32_t { return 2; };
+  shim_.streams_in_use = [](int) { return streams_in_use.load(); };
   shim_.mark_own_thread = [] {};
   shim_.nccl_version = 22809;
   shim_.driver_version = 13000;

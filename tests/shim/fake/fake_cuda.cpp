@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace {
 
@@ -23,7 +24,7 @@ struct Stream {
     std::uint32_t value;
   };
   std::deque<Operation> queue;
-  int device = 0;
+  int context = 0;
   std::size_t enqueued = 0;
   std::size_t captured = 0;
   bool released = false;
@@ -31,23 +32,44 @@ struct Stream {
 };
 
 std::recursive_mutex mutex;
-thread_local int current_device = 0;
+thread_local int current_context = 0;
+thread_local std::vector<int> pushed_contexts;
 std::map<CUstream, std::unique_ptr<Stream>> streams;
 std::map<int, Stream> legacy_streams;
 std::map<int, Stream> thread_streams;
 int failing_allocations = 0;
 int failing_writes = 0;
 int allocations = 0;
-char contexts[2];
+int dead_streams = 0;
+char contexts[3];
 
-CUcontext context_of(int device) {
-  return reinterpret_cast<CUcontext>(&contexts[device]);
+CUcontext handle_of(int context) {
+  return reinterpret_cast<CUcontext>(&contexts[context]);
+}
+int index_of(CUcontext context) {
+  return static_cast<int>(reinterpret_cast<char*>(context) - contexts);
+}
+int current_device() {
+  return current_context % 2;
+}
+
+// The streams of the contexts go with them. Their handles do not come back, so that a use of one is seen.
+template <class Which>
+void end_contexts(Which which) {
+  static std::vector<std::unique_ptr<Stream>> gone;
+  const std::lock_guard lock(mutex);
+  for (auto entry = streams.begin(); entry != streams.end();) {
+    const bool goes = which(entry->second->context);
+    if (goes) gone.push_back(std::move(entry->second));
+    entry = goes ? streams.erase(entry) : std::next(entry);
+  }
 }
 
 Stream* find(CUstream stream, bool per_thread = false) {
-  if (stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread)) return &thread_streams[current_device];
-  if (stream == nullptr || stream == CU_STREAM_LEGACY) return &legacy_streams[current_device];
+  if (stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread)) return &thread_streams[current_device()];
+  if (stream == nullptr || stream == CU_STREAM_LEGACY) return &legacy_streams[current_device()];
   const auto known = streams.find(stream);
+  if (known == streams.end()) ++dead_streams;
   return known == streams.end() ? nullptr : known->second.get();
 }
 
@@ -108,7 +130,7 @@ CUresult allocate(CUdeviceptr* pointer) {
 CUresult create(CUstream* stream) {
   const std::lock_guard lock(mutex);
   auto made = std::make_unique<Stream>();
-  made->device = current_device;
+  made->context = current_context;
   *stream = reinterpret_cast<CUstream>(made.get());
   streams[*stream] = std::move(made);
   return CUDA_SUCCESS;
@@ -166,7 +188,16 @@ void fake_fail_writes(int count) {
   failing_writes = count;
 }
 void fake_set_device(int device) {
-  current_device = device;
+  current_context = device;
+}
+void fake_set_context(int context) {
+  current_context = context;
+}
+CUcontext fake_context(int context) {
+  return handle_of(context);
+}
+int fake_dead_streams() {
+  return dead_streams;
 }
 int fake_allocations() {
   return allocations;
@@ -178,26 +209,27 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
-  return *device = current_device, CUDA_SUCCESS;
+  return *device = current_device(), CUDA_SUCCESS;
 }
 CUresult cuCtxGetCurrent(CUcontext* context) {
-  return *context = context_of(current_device), CUDA_SUCCESS;
+  return *context = handle_of(current_context), CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  current_device = static_cast<int>(reinterpret_cast<char*>(context) - contexts);
+  pushed_contexts.push_back(current_context);
+  current_context = index_of(context);
   return CUDA_SUCCESS;
 }
-// Two devices at most, and nobody nests: popping goes back to the other one.
 CUresult cuCtxPopCurrent_v2(CUcontext* context) {
-  *context = context_of(current_device);
-  current_device = 1 - current_device;
+  *context = handle_of(current_context);
+  current_context = pushed_contexts.back();
+  pushed_contexts.pop_back();
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   const std::lock_guard lock(mutex);
   Stream* mine = find(stream);
   if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return *context = context_of(mine->device), CUDA_SUCCESS;
+  return *context = handle_of(mine->context), CUDA_SUCCESS;
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   const std::lock_guard lock(mutex);
@@ -210,7 +242,7 @@ CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_
   Stream* mine = find(stream);
   if (failing_writes > 0) return --failing_writes, CUDA_ERROR_INVALID_VALUE;
   const bool is_explicit = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
-  if (mine != nullptr && is_explicit && mine->device != current_device) return CUDA_ERROR_INVALID_CONTEXT;
+  if (mine != nullptr && is_explicit && mine->context % 2 != current_device()) return CUDA_ERROR_INVALID_CONTEXT;
   return put(mine, {Stream::Kind::write, nullptr, reinterpret_cast<std::uint32_t*>(address), value});
 }
 
@@ -287,16 +319,18 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph*) {
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph*) {
   return end(stream, true);
 }
-CUresult cuCtxDestroy_v2(CUcontext) {
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  end_contexts([context](int other) { return handle_of(other) == context; });
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  return *context = context_of(device), CUDA_SUCCESS;
+  return *context = handle_of(device), CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice) {
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  end_contexts([device](int other) { return other == device; });
   return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t) {

@@ -22,7 +22,12 @@ std::size_t fake_captured(CUstream stream);
 // Answers of the driver from now on.
 void fake_fail_allocations(int count);
 void fake_fail_writes(int count);
+// Contexts 0 and 1 are the primary ones of devices 0 and 1; context 2 is another one of device 0.
 void fake_set_device(int device);
+void fake_set_context(int context);
+CUcontext fake_context(int context);
+// How often a stream that does not exist (any more) was used.
+int fake_dead_streams();
 // How often a function was entered: "cuEventRecord", ...; only some are counted.
 int fake_allocations();
 #pragma GCC visibility pop

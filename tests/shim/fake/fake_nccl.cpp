@@ -13,6 +13,8 @@ struct ncclComm {
   bool blocking = true;
   bool ready = true;
   std::vector<CUstream> unlaunched;
+  CUstream own = nullptr;  // made at the first launch
+  CUevent scratch = nullptr;
 };
 
 namespace {
@@ -28,15 +30,13 @@ thread_local bool late = false;
 ncclResult_t refusal = ncclSuccess;
 
 // What NCCL does around a launch: an event dance with streams of its own, through symbols that hooks stand in front of.
-void dance(CUstream stream) {
-  static CUstream own = nullptr;
-  static CUevent scratch = nullptr;
-  if (own == nullptr) {
-    cuStreamCreate(&own, CU_STREAM_NON_BLOCKING);
-    cuEventCreate(&scratch, 0);
+void dance(ncclComm_t communicator, CUstream stream) {
+  if (communicator->own == nullptr) {
+    cuStreamCreate(&communicator->own, CU_STREAM_NON_BLOCKING);
+    cuEventCreate(&communicator->scratch, 0);
   }
-  cuEventRecord(scratch, stream);
-  cuStreamWaitEvent(own, scratch, 0);
+  cuEventRecord(communicator->scratch, stream);
+  cuStreamWaitEvent(communicator->own, communicator->scratch, 0);
 }
 
 void launch(ncclComm_t communicator, CUstream stream) {
@@ -47,7 +47,7 @@ void launch(ncclComm_t communicator, CUstream stream) {
     return;
   }
   fake_block(stream);
-  dance(stream);
+  dance(communicator, stream);
 }
 
 ncclResult_t end_group() {
@@ -75,7 +75,7 @@ ncclResult_t operate(ncclComm_t communicator, cudaStream_t stream) {
 ncclComm_t make(int ranks, int rank, bool blocking) {
   int device = 0;
   cuCtxGetDevice(&device);
-  return new ncclComm{device, rank, ranks, blocking, blocking, {}};
+  return new ncclComm{device, rank, ranks, blocking, blocking, {}, nullptr, nullptr};
 }
 
 }  // namespace
@@ -167,12 +167,12 @@ NCCL_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t* place, int ranks, ncc
 }
 NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t* places, int devices, const int* list) {
   for (int index = 0; index < devices; ++index) {
-    places[index] = new ncclComm{list == nullptr ? index : list[index], index, devices, true, true, {}};
+    places[index] = new ncclComm{list == nullptr ? index : list[index], index, devices, true, true, {}, nullptr, nullptr};
   }
   return ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t parent, int, int, ncclComm_t* place, ncclConfig_t*) {
-  *place = new ncclComm{parent->device, 0, 1, true, true, {}};
+  *place = new ncclComm{parent->device, 0, 1, true, true, {}, nullptr, nullptr};
   return ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t) {

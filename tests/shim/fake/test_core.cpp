@@ -36,6 +36,8 @@ void opened(const weft::CommunicatorInfo& communicator) {
   const std::lock_guard lock(state_mutex);
   state.last_opened = communicator;
   const auto device = static_cast<std::size_t>(communicator.device);
+  if (state.words[device] != nullptr) return;
+  for (auto& word : words[device]) word = 0;
   state.words[device] = words[device];
   state.shim->set_marker_words(communicator.device,
                                {words[device], reinterpret_cast<std::uint64_t>(words[device]), kWords});
@@ -51,8 +53,9 @@ bool rescue(int) {
   return state.rescue_answer;
 }
 
-void context_closing(int) {
+void context_closing(int device) {
   ++state.contexts_closed;
+  state.words[device] = nullptr;
 }
 
 }  // namespace

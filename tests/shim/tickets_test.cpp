@@ -1,0 +1,114 @@
+// Tickets and their words on their own: new words after a reset, and the way round from the last number to the first.
+#include "shim/tickets.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kCount = 8;
+
+struct Tickets : ::testing::Test {
+  std::array<std::atomic<std::uint32_t>, kCount> memory{};
+  TicketWords words{};
+
+  void SetUp() override { words.begin({memory.data(), 0x1000, kCount}); }
+  // A stream gets to the marker.
+  void run(Ticket ticket) { memory[ticket % kCount] = ticket; }
+  // `many` tickets, each reached at once; the last one.
+  Ticket take(std::uint32_t many) {
+    Ticket ticket = 0;
+    for (std::uint32_t i = 0; i < many; ++i) {
+      ticket = words.reserve();
+      if (ticket == 0) return 0;
+      run(ticket);
+    }
+    return ticket;
+  }
+};
+
+TEST_F(Tickets, CountFromOneAndAreReachedOneByOne) {
+  const Ticket first = words.reserve();
+  const Ticket second = words.reserve();
+  EXPECT_EQ(first, 1u);
+  EXPECT_EQ(second, 2u);
+  EXPECT_FALSE(words.reached(first));
+  run(first);
+  EXPECT_TRUE(words.reached(first));
+  EXPECT_FALSE(words.reached(second));
+  words.settle(second);
+  EXPECT_TRUE(words.reached(second));
+  EXPECT_EQ(words.address_of(9), 0x1000u + 4);
+}
+
+TEST_F(Tickets, NoneIsGivenOutOverOneThatHasNotRun) {
+  for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_NE(words.reserve(), 0u);
+  EXPECT_EQ(words.reserve(), 0u);
+  run(1);
+  EXPECT_EQ(words.reserve(), kCount + 1);
+  EXPECT_EQ(words.reserve(), 0u);
+}
+
+TEST_F(Tickets, NewWordsTakeTicketsAtOnceAndKnowTheOldOnesAsReached) {
+  Ticket pending = 0;
+  for (int i = 0; i < 5; ++i) pending = words.reserve();
+  ASSERT_EQ(take(3 * kCount), 0u);  // stuck behind those five
+  words.end();
+  EXPECT_EQ(words.reserve(), 0u);
+  EXPECT_TRUE(words.reached(pending));
+  std::array<std::atomic<std::uint32_t>, kCount> fresh{};
+  words.begin({fresh.data(), 0x2000, kCount});
+  EXPECT_TRUE(words.reached(pending));
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    const Ticket ticket = words.reserve();
+    ASSERT_NE(ticket, 0u) << i;
+    EXPECT_FALSE(words.reached(ticket));
+  }
+  EXPECT_EQ(words.reserve(), 0u);
+}
+
+TEST_F(Tickets, NewWordsAfterManyTickets) {
+  for (const Ticket newest : {Ticket{1}, Ticket{0x7ffffffe}, Ticket{0x80000003}, Ticket{0xffffffff}}) {
+    words.last = newest;
+    for (auto& word : memory) word = 0;
+    words.begin({memory.data(), 0x1000, kCount});
+    EXPECT_TRUE(words.reached(newest));
+    const Ticket next = words.reserve();
+    EXPECT_NE(next, 0u) << newest;
+    EXPECT_FALSE(words.reached(next)) << newest;
+  }
+}
+
+TEST_F(Tickets, GoRoundThroughTheLastNumber) {
+  words.last = Ticket{0} - 3 * kCount;
+  words.begin({memory.data(), 0x1000, kCount});
+  Ticket before = words.last;
+  for (std::uint32_t i = 0; i < 6 * kCount; ++i) {
+    const Ticket ticket = words.reserve();
+    ASSERT_NE(ticket, 0u) << "after " << before;
+    EXPECT_TRUE(TicketWords::not_before(ticket, before));
+    EXPECT_FALSE(words.reached(ticket));
+    run(ticket);
+    EXPECT_TRUE(words.reached(ticket));
+    EXPECT_TRUE(words.reached(before));
+    before = ticket;
+  }
+}
+
+TEST_F(Tickets, TheWordOfTheSkippedNumberIsNotTakenFromAMarkerThatHasNotRun) {
+  words.last = Ticket{0} - kCount - 1;
+  words.begin({memory.data(), 0x1000, kCount});
+  const Ticket slow = words.reserve();
+  ASSERT_EQ(slow % kCount, 0u);
+  EXPECT_EQ(take(kCount - 1), Ticket{0} - 1);
+  EXPECT_EQ(words.reserve(), 0u);
+  EXPECT_FALSE(words.reached(slow));
+  run(slow);
+  EXPECT_EQ(words.reserve(), 1u);
+  EXPECT_TRUE(words.reached(slow));
+}
+
+}  // namespace
+}  // namespace weft
