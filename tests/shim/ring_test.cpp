@@ -108,6 +108,22 @@ TEST(HandleTable, IsFullAndReusable) {
   for (std::uint64_t key = 1; key <= 65; ++key) EXPECT_EQ(table->find(key) != nullptr, key != 17);
 }
 
+TEST(HandleTable, LooksNoFartherThanTheNeighbourhoodOfAKey) {
+  using Table = HandleTable<Entry, 1024>;
+  const auto table = std::make_unique<Table>();
+  std::vector<std::uint64_t> neighbours;
+  for (std::uint64_t key = 1; neighbours.size() <= Table::kMostProbes; ++key) {
+    if (Table::first_slot(key) == 1000) neighbours.push_back(key);
+  }
+  const std::uint64_t last = neighbours.back();
+  neighbours.pop_back();
+  for (const std::uint64_t key : neighbours) ASSERT_NE(table->claim(key), nullptr);
+  EXPECT_EQ(table->claim(last), nullptr);
+  Table::release(*table->find(neighbours.front()));
+  EXPECT_NE(table->claim(last), nullptr);
+  EXPECT_NE(table->find(last), nullptr);
+}
+
 TEST(HandleTable, ThreadsAgreeOnOneEntryPerKey) {
   auto table = std::make_unique<HandleTable<Entry, 256>>();
   std::vector<std::vector<Entry*>> found(8, std::vector<Entry*>(100));
