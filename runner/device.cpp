@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "runner/clock.h"
 #include "runner/fill_trial.h"
 #include "runner/log.h"
+#include "runner/pinned.h"
 #include "trace/report.h"
 
 namespace weft {
@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::uint32_t marker_words = 65536;
+constexpr std::size_t done_word_bytes = 4096;
 constexpr Duration trial_limit = seconds(30);
 constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
@@ -36,18 +37,8 @@ std::string obstacle() {
   return {};
 }
 
-void* pinned(const Driver& driver, std::size_t bytes) {
-  void* address = nullptr;
-  check(driver, driver.cuMemHostAlloc(&address, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
-        "pinning memory for markers");
-  std::memset(address, 0, bytes);
-  return address;
-}
-
-CUdeviceptr device_address(const Driver& driver, void* address) {
-  CUdeviceptr pointer = 0;
-  check(driver, driver.cuMemHostGetDevicePointer_v2(&pointer, address, 0), "cuMemHostGetDevicePointer");
-  return pointer;
+std::uint32_t queues() {
+  return hardware_queues(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
 }  // namespace
@@ -120,9 +111,10 @@ void Device::choose_rank(const CommunicatorInfo& first) {
 void Device::prepare_words() {
   const std::lock_guard lock(core_.words_mutex);
   MarkerWords& words = core_.words[ordinal_];
-  if (words.host != nullptr) return;
-  void* const address = pinned(core_.driver, marker_words * sizeof(std::uint32_t));
-  words = {static_cast<std::atomic<std::uint32_t>*>(address), device_address(core_.driver, address), marker_words};
+  if (words.device != 0) return;
+  constexpr std::size_t bytes = marker_words * sizeof(std::uint32_t);
+  if (words.host == nullptr) words = {static_cast<std::atomic<std::uint32_t>*>(map_pages(bytes)), 0, marker_words};
+  words.device = register_pages(core_.driver, words.host, bytes);
 }
 
 void Device::warn_of_set_up(const std::string& text) const {
@@ -135,6 +127,8 @@ void Device::prepare_fill() {
   try {
     if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
     if (const std::string reason = obstacle(); !reason.empty()) throw SetUpError(reason);
+    const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues());
+    if (!crowd.empty()) throw SetUpError(crowd);
     if (!core_.driver.missing_to_fill.empty())
       throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front());
     FillSettings settings;
@@ -145,10 +139,14 @@ void Device::prepare_fill() {
     settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
     const std::string fault = try_fill_job(core_.fill_probe, settings, trial_limit);
     if (!fault.empty()) throw SetUpError(fault);
+    settings.queues = queues();
+    settings.streams_made = core_.shim.streams_made(ordinal_);
     fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+    fill_->complete_lap(core_.shim.streams_made(ordinal_) - settings.streams_made);
     take_up_progress();
-    done_word_ = pinned(core_.driver, sizeof(std::uint32_t));
-    const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_), device_address(core_.driver, done_word_)};
+    done_word_ = map_pages(done_word_bytes);
+    const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
+                        register_pages(core_.driver, done_word_, done_word_bytes)};
     filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
   } catch (const SetUpError& error) {
     filler_.reset();
@@ -241,6 +239,8 @@ void Device::start_dispatcher() {
   options.planner.most_in_flight = Filler::most_in_flight;
   options.slowdown_budget = core_.options.slowdown_budget;
   options.label = label();
+  options.queues = queues();
+  options.speaks_for_all = rank_ == 0;
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
@@ -280,7 +280,7 @@ void Device::finish() {
 void Device::release_fill() {
   keep_progress();
   fill_->release();
-  core_.driver.cuMemFreeHost(done_word_);
+  give_pages_back(core_.driver, done_word_, done_word_bytes);
   record_memory("released");
 }
 
@@ -323,7 +323,7 @@ void Device::context_closing() {
   const bool stopped = dispatcher_->stop_without_cuda(context_limit);
   {
     const std::lock_guard lock(core_.words_mutex);
-    core_.words.erase(ordinal_);
+    core_.words[ordinal_].device = 0;
   }
   close_trace(stopped);
 }

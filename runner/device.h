@@ -45,7 +45,8 @@ struct CoreContext {
   std::string fill_probe;                    // path of weft-fill-probe
   std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
-  std::map<int, MarkerWords> words;  // per device; kept for the life of its context, as hooks may still enqueue markers
+  std::map<int, MarkerWords>
+      words;  // per device; mapped for ever, as hooks and threads may look; device: 0 without context
 };
 
 class Device {

@@ -9,6 +9,7 @@
 
 #include "runner/clock.h"
 #include "runner/log.h"
+#include "runner/queues.h"
 
 namespace weft {
 namespace {
@@ -104,10 +105,25 @@ void Dispatcher::gather(TimePoint time) {
   for (const Event& event : events_) board_.note(event);
   board_.look(last_look_, time, events_);
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
+  look_at_limits();
   const std::uint64_t dropped = parts_.shim->dropped_events();
   if (dropped == events_dropped_) return;
   events_dropped_ = dropped;
   end_filling("events of the main job were lost, its state is not known", false);
+}
+
+// How many streams the main job uses shows only while it runs.
+void Dispatcher::look_at_limits() {
+  if (const char* what = parts_.shim->full_table(); what != nullptr && !table_was_full_) {
+    table_was_full_ = true;
+    const std::string text = std::string("more ") + what + " than Weft has room for: the rest is not seen";
+    if (filling_) return end_filling(text, !options_.speaks_for_all);
+    push(anomaly(now(), text, false));
+    if (options_.speaks_for_all) log_parts(LogLevel::warn, {options_.label, ": ", text});
+  }
+  if (!filling_) return;
+  const std::string crowd = too_many_streams(parts_.shim->streams_in_use(parts_.device), options_.queues);
+  if (!crowd.empty()) end_filling(crowd, !options_.speaks_for_all);
 }
 
 void Dispatcher::take(const Event& event) {

@@ -31,7 +31,9 @@ struct DispatcherOptions {
   Duration poll{50'000};
   PlannerOptions planner{};
   double slowdown_budget = Budget::unlimited;
-  std::string label;  // "rank 3", for messages
+  std::string label;           // "rank 3", for messages
+  std::uint32_t queues = 8;    // hardware queues of the device
+  bool speaks_for_all = true;  // what is as a rule the same on every rank is said by one
 };
 
 // What a dispatcher works with; everything outlives its thread.
@@ -87,6 +89,7 @@ class Dispatcher {
   void launch_what_fits();
   void take_iteration(const Iteration& iteration);
   SlowdownRecord slowdown_record() const;
+  void look_at_limits();
   void end_filling(const std::string& reason, bool silently);
   void push_inbox();
   void push(const Record& record);
@@ -127,6 +130,7 @@ class Dispatcher {
   int captures_open_ = 0;
   std::uint64_t last_iteration_ = 0;
   std::uint64_t events_dropped_ = 0;
+  bool table_was_full_ = false;
   bool filling_ = false;
 };
 

@@ -28,8 +28,8 @@ namespace weft {
   FUNCTION(cuCtxPopCurrent_v2)                     \
   FUNCTION(cuThreadExchangeStreamCaptureMode)      \
   FUNCTION(cuMemGetInfo_v2)                        \
-  FUNCTION(cuMemHostAlloc)                         \
-  FUNCTION(cuMemFreeHost)                          \
+  FUNCTION(cuMemHostRegister_v2)                   \
+  FUNCTION(cuMemHostUnregister)                    \
   FUNCTION(cuMemHostGetDevicePointer_v2)
 
 // Without these nothing can be filled.
@@ -38,6 +38,8 @@ namespace weft {
   FUNCTION(cuCtxSynchronize)                    \
   FUNCTION(cuMemAlloc_v2)                       \
   FUNCTION(cuMemFree_v2)                        \
+  FUNCTION(cuMemHostAlloc)                      \
+  FUNCTION(cuMemFreeHost)                       \
   FUNCTION(cuMemsetD8_v2)                       \
   FUNCTION(cuMemcpyDtoH_v2)                     \
   FUNCTION(cuMemcpyHtoD_v2)                     \

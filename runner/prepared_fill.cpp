@@ -4,23 +4,10 @@
 #include <string>
 
 namespace weft {
-namespace {
-
-CUstream lowest_priority_stream(const Driver& driver) {
-  int least = 0, greatest = 0;
-  check(driver, driver.cuCtxGetStreamPriorityRange(&least, &greatest), "cuCtxGetStreamPriorityRange");
-  CUstream stream = nullptr;
-  check(driver, driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, least),
-        "cuStreamCreateWithPriority");
-  return stream;
-}
-
-}  // namespace
-
 PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, const Progress& progress)
-    : driver_(driver), reservation_(driver, settings.memory) {
+    : driver_(driver), queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver) {
   try {
-    stream_ = lowest_priority_stream(driver);
+    stream_ = lap_.make(settings.queues, settings.streams_made);
     progress("init");
     job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
     progress("the work of init");
@@ -42,7 +29,7 @@ PreparedFill::~PreparedFill() {
 void PreparedFill::release() noexcept {
   unit_.reset();
   job_.reset();
-  if (stream_ != nullptr) driver_.cuStreamDestroy_v2(stream_);
+  lap_.destroy();
   stream_ = nullptr;
   reservation_.release();
 }

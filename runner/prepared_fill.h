@@ -12,6 +12,7 @@
 
 #include "runner/driver.h"
 #include "runner/fill_job.h"
+#include "runner/queues.h"
 #include "runner/reservation.h"
 #include "runner/unit.h"
 
@@ -22,6 +23,8 @@ struct FillSettings {
   int device = 0;
   std::uint64_t memory = 0;
   UnitOptions unit;
+  std::uint32_t queues = 1;        // hardware queues that the streams of the process take turns at
+  std::uint32_t streams_made = 0;  // before, in the same context
 };
 
 class PreparedFill {
@@ -41,12 +44,17 @@ class PreparedFill {
   CUstream stream() const { return stream_; }
   Reservation& reservation() { return reservation_; }
 
+  // The job itself made so many streams.
+  void complete_lap(std::uint32_t made) { lap_.complete(queues_, made); }
+
   // Nothing of it is in flight: frees everything. Where that is not sure the object is left as it is, for ever.
   void release() noexcept;
 
  private:
   const Driver& driver_;
+  const std::uint32_t queues_;
   Reservation reservation_;
+  QueueLap lap_;
   CUstream stream_ = nullptr;
   std::unique_ptr<FillJob> job_;
   std::unique_ptr<Unit> unit_;

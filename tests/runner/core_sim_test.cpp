@@ -62,6 +62,27 @@ TEST(CoreOnSimulator, Observes) {
   EXPECT_FALSE(job.turned_off);
 }
 
+// The dispatcher or a hook may look at the words at any time, also while the main job resets its device or exits.
+TEST(CoreOnSimulator, MarkerWordsOutliveTheContext) {
+  SimulatedJob job(Variables{{"WEFT", "observe"}});
+  job.open();
+  train(job, 3);
+  const MarkerWords words = SimulatedJob::words();
+  ASSERT_NE(words.host, nullptr);
+  const std::uint32_t written = words.host[1].load();
+  EXPECT_EQ(written, 1U);
+  job.core.context_closing(0);
+  EXPECT_EQ(SimulatedJob::words().host, nullptr);  // taken back from the shim
+  job.reset_device();
+  EXPECT_EQ(words.host[1].load(), written);
+  // The main job begins anew: the same words, for another context.
+  job.core.communicator_opened({2, 0, 0, 2});
+  EXPECT_EQ(SimulatedJob::words().host, words.host);
+  EXPECT_TRUE(job.is_registered(words.host));
+  job.core.communicator_closing(2);
+  EXPECT_FALSE(job.turned_off);
+}
+
 // Slices of the fill stream by the time they were launched, with their last end.
 std::map<std::int64_t, std::int64_t> slices_in(const std::vector<nlohmann::json>& log) {
   std::map<std::int64_t, std::int64_t> ends;
@@ -381,6 +402,10 @@ TEST(RefusedFillJob, NoRoomOnTheDevice) {
 }
 TEST(RefusedFillJob, NoMultiprocessorsLeft) {
   expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_RESERVE_SMS", "132"}}, "leaves none of the 132"});
+}
+TEST(RefusedFillJob, MoreStreamsThanHardwareQueues) {
+  SimulatedJob::streams_in_use = 8;
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}}, "the training uses 8 streams, with Weft's more than its 8"});
 }
 TEST(RefusedFillJob, NoneNamed) {
   expect_refusal({{{"WEFT", "fill"}}, "mode fill without a fill job"});

@@ -19,6 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 
 std::unique_ptr<EventRing> ring;
+std::atomic<const char*> full_table{nullptr};
+std::atomic<std::uint32_t> streams_in_use{2};
 
 // A pipeline stage seen from its GPU: groups on a communication stream that compute waits for. Two receives and an
 // all-reduce are an iteration of the training.
@@ -86,6 +88,10 @@ struct DispatcherTest : ::testing::Test {
     shim.ring = ring.get();
     shim.dropped_events = [] { return ring->dropped.load(); };
     shim.turn_off = [](const char*) {};
+    full_table = nullptr;
+    streams_in_use = 2;
+    shim.full_table = [] { return full_table.load(); };
+    shim.streams_in_use = [](int) { return streams_in_use.load(); };
     router = std::make_unique<EventRouter>(*ring);
   }
   void start(Filler* used, double slowdown_budget = Budget::unlimited) {
@@ -122,6 +128,50 @@ struct DispatcherTest : ::testing::Test {
     }
   }
 };
+
+// So many streams share hardware queues with each other and with the fill stream.
+TEST_F(DispatcherTest, MoreStreamsThanHardwareQueuesEndFilling) {
+  run_gpu();
+  start(&filler);
+  streams_in_use = 7;
+  std::this_thread::sleep_for(20ms);
+  ::testing::internal::CaptureStderr();
+  streams_in_use = 8;
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(
+      said,
+      "weft: test: filling is off for the rest of this run: the training uses 8 streams, with Weft's more than its 8 "
+      "hardware queues: set CUDA_DEVICE_MAX_CONNECTIONS=32\n");
+  EXPECT_TRUE(dispatcher->summary().filling_stopped);
+  EXPECT_GE(dispatcher->summary().bubbles, 25U);
+  EXPECT_EQ(gpu.launches, 0);
+}
+
+TEST_F(DispatcherTest, ATableOfTheShimThatIsFullIsSaidOnceAndObservingGoesOn) {
+  start(nullptr);
+  ::testing::internal::CaptureStderr();
+  full_table = "streams";
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "weft: test: more streams than Weft has room for: the rest is not seen\n");
+  EXPECT_GE(dispatcher->summary().bubbles, 25U);
+}
+
+TEST_F(DispatcherTest, ATableOfTheShimThatIsFullEndsFilling) {
+  run_gpu();
+  start(&filler);
+  ::testing::internal::CaptureStderr();
+  full_table = "streams";
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "weft: test: filling is off for the rest of this run: more streams than Weft has room for: the rest is not "
+            "seen\n");
+  EXPECT_EQ(gpu.launches, 0);
+}
 
 TEST_F(DispatcherTest, ObservesBubblesAndIterations) {
   start(nullptr);

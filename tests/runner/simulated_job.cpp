@@ -55,6 +55,11 @@ std::vector<nlohmann::json> lines_of(const fs::path& path) {
 }  // namespace
 
 std::map<std::string, void*> SimulatedJob::replaced;
+std::atomic<std::uint32_t> SimulatedJob::streams_in_use{2};
+
+MarkerWords SimulatedJob::words() {
+  return the_words;
+}
 
 SimulatedJob::SimulatedJob(const Variables& variables) {
   the_job = this;
@@ -130,6 +135,18 @@ std::string SimulatedJob::open() {
   EXPECT_EQ(start(&shim_, &core), 0);
   if (core.communicator_opened != nullptr) core.communicator_opened({1, 0, 0, 2});
   return ::testing::internal::GetCapturedStderr();
+}
+
+void SimulatedJob::reset_device() {
+  check(function<decltype(&::cuDevicePrimaryCtxReset_v2)>("cuDevicePrimaryCtxReset_v2")(0), "reset");
+  check(function<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context_, 0), "context");
+  check(function<decltype(&::cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), "current");
+}
+
+bool SimulatedJob::is_registered(void* host) {
+  CUdeviceptr pointer = 0;
+  return function<decltype(&::cuMemHostGetDevicePointer_v2)>("cuMemHostGetDevicePointer_v2")(&pointer, host, 0) ==
+         CUDA_SUCCESS;
 }
 
 std::string SimulatedJob::close() {

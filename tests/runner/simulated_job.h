@@ -35,6 +35,9 @@ class SimulatedJob {
   void begin_group();
   void end_group();
   void wait_for_gpu();
+  // Streams and memory of the driver are gone; the context may be used again.
+  void reset_device();
+  bool is_registered(void* host);
   std::string close();  // communicator 1; what was written to stderr
 
   CoreServices core{};
@@ -44,6 +47,8 @@ class SimulatedJob {
     return reinterpret_cast<Function>(find(name));
   }
   static std::map<std::string, void*> replaced;
+  static std::atomic<std::uint32_t> streams_in_use;  // as the shim says
+  static MarkerWords words();                        // as the core handed them over last
   bool turned_off = false;
 
   // All records of rank 0's file; `device`: what stands before the end of its name.

@@ -1,0 +1,82 @@
+// Hardware queues: what fits, and that a lap of streams leaves the turns of the main job's streams as they were.
+#include "runner/queues.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(HardwareQueues, AreReadAsTheDriverReadsThem) {
+  EXPECT_EQ(hardware_queues(nullptr), 8U);
+  EXPECT_EQ(hardware_queues("1"), 1U);
+  EXPECT_EQ(hardware_queues("32"), 32U);
+  for (const char* ignored : {"", "0", "33", "-1", "many"}) EXPECT_EQ(hardware_queues(ignored), 8U) << ignored;
+}
+
+TEST(HardwareQueues, TheStreamsOfTheTrainingAndOneOfWeftHaveToFit) {
+  EXPECT_EQ(too_many_streams(7, 8), "");
+  EXPECT_EQ(too_many_streams(8, 8),
+            "the training uses 8 streams, with Weft's more than its 8 hardware queues: "
+            "set CUDA_DEVICE_MAX_CONNECTIONS=32");
+  EXPECT_EQ(too_many_streams(31, 32), "");
+  EXPECT_EQ(too_many_streams(40, 32), "the training uses 40 streams, with Weft's more than its 32 hardware queues");
+}
+
+// Streams take turns at the queues; the default stream has had the first turn.
+struct Turns {
+  static inline std::uint32_t next = 1;
+  static inline int alive = 0;
+  static inline int failing = 0;
+
+  static Driver driver() {
+    Driver driver;
+    driver.cuGetErrorName = [](CUresult, const char** name) { return *name = "an error", CUDA_SUCCESS; };
+    driver.cuCtxGetStreamPriorityRange = [](int* least, int* greatest) {
+      *least = *greatest = 0;
+      return CUDA_SUCCESS;
+    };
+    driver.cuStreamCreateWithPriority = [](CUstream* stream, unsigned, int) {
+      if (failing != 0 && --failing == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+      ++alive;
+      *stream = reinterpret_cast<CUstream>(std::uintptr_t{next++} << 8);
+      return CUDA_SUCCESS;
+    };
+    driver.cuStreamDestroy_v2 = [](CUstream) { return --alive, CUDA_SUCCESS; };
+    return driver;
+  }
+  static std::uint32_t turn_of(CUstream stream) {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream) >> 8);
+  }
+};
+
+TEST(QueueLap, TheNextStreamGetsTheQueueItWouldHaveGotAnyway) {
+  for (const std::uint32_t queues : {1U, 8U, 32U}) {
+    for (std::uint32_t made = 0; made < 40; ++made) {
+      Turns::next = 1 + made;
+      const Driver driver = Turns::driver();
+      QueueLap lap(driver);
+      const CUstream fill = lap.make(queues, made);
+      EXPECT_EQ(Turns::next % queues, (1 + made) % queues);
+      // Further streams of the main job come to its queue last.
+      EXPECT_EQ(Turns::turn_of(fill) % queues, queues - 1) << queues << " queues, " << made << " streams";
+      Turns::next += 3;  // the fill job makes some itself
+      lap.complete(queues, 3);
+      EXPECT_EQ(Turns::next % queues, (1 + made) % queues);
+      lap.destroy();
+      EXPECT_EQ(Turns::alive, 0);
+    }
+  }
+}
+
+TEST(QueueLap, WhatWasMadeBeforeAFailureIsDestroyed) {
+  const Driver driver = Turns::driver();
+  QueueLap lap(driver);
+  Turns::failing = 3;
+  EXPECT_THROW(lap.make(8, 0), SetUpError);
+  EXPECT_EQ(Turns::alive, 2);
+  lap.destroy();
+  EXPECT_EQ(Turns::alive, 0);
+}
+
+}  // namespace
+}  // namespace weft
