@@ -23,8 +23,19 @@ namespace {
 }
 
 void stream_made(CUstream stream, bool by_main_job) noexcept {
-  if (level() != Level::pass) note_stream_made();
-  if (by_main_job) learn_stream(name_of(stream, false));
+  if (level() == Level::pass) return;
+  note_stream_made();
+  if (thread_state.inside_core != 0) return;
+  if (by_main_job) {
+    learn_stream(name_of(stream, false));
+  } else {
+    learn_stream_of_nccl(stream);
+  }
+}
+
+// A wait that is not the main job's own is NCCL's or ours.
+[[gnu::always_inline]] inline void others_wait(CUstream stream) noexcept {
+  if (level() != Level::pass && thread_state.inside_core == 0) nccl_makes_wait(stream);
 }
 
 // An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
@@ -118,13 +129,21 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   const auto call = real<Symbol::cuStreamWaitEvent>();
-  if (observing()) stream_waits(stream, false, event);
+  if (observing()) {
+    stream_waits(stream, false, event);
+  } else {
+    others_wait(stream);
+  }
   return call(stream, event, flags);
 }
 
 CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
   const auto call = real<Symbol::cuStreamWaitEvent_ptsz>();
-  if (observing()) stream_waits(stream, true, event);
+  if (observing()) {
+    stream_waits(stream, true, event);
+  } else {
+    others_wait(stream);
+  }
   return call(stream, event, flags);
 }
 

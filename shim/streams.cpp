@@ -136,7 +136,9 @@ Stream* find_stream(const StreamName& name) noexcept {
   return stream != nullptr && stream->id.load(std::memory_order_acquire) != 0 ? stream : nullptr;
 }
 
-Stream* learn_stream(const StreamName& name) noexcept {
+namespace {
+
+Stream* learn(const StreamName& name, bool of_nccl) noexcept {
   if (Stream* known = find_stream(name)) return known;
   const Home home = name.key == 0 ? Home{kNoDevice, nullptr} : ask_home_of(name);
   if (home.device < 0 || home.device >= kMostDevices) {
@@ -152,19 +154,38 @@ Stream* learn_stream(const StreamName& name) noexcept {
   stream->device.store(home.device, std::memory_order_relaxed);
   stream->handle.store(name.handle, std::memory_order_relaxed);
   stream->context.store(home.context, std::memory_order_relaxed);
+  stream->of_nccl.store(of_nccl, std::memory_order_relaxed);
   StreamId none = 0;
   stream->id.compare_exchange_strong(none, last_stream.fetch_add(1, std::memory_order_relaxed) + 1,
                                      std::memory_order_acq_rel);
   DeviceStreams& mine = device_streams[home.device];
-  if (name.is_explicit && !mine.first.add(*stream)) mine.is_pool.store(true, std::memory_order_release);
+  const bool is_marked = name.is_explicit && !of_nccl;
+  if (is_marked && !mine.first.add(*stream)) mine.is_pool.store(true, std::memory_order_release);
   return stream;
+}
+
+}  // namespace
+
+Stream* learn_stream(const StreamName& name) noexcept {
+  return learn(name, false);
+}
+
+void learn_stream_of_nccl(CUstream stream) noexcept {
+  learn(name_of(stream, false), true);
+}
+
+void nccl_makes_wait(CUstream stream) noexcept {
+  const StreamName name = name_of(stream, false);
+  Stream* known = name.is_explicit ? find_stream(name) : nullptr;
+  if (known != nullptr) note_use(*known);
 }
 
 void note_use_slowly(Stream& stream) noexcept {
   if (stream.used.exchange(true, std::memory_order_acq_rel)) return;
   DeviceStreams& mine = device_streams[stream.device.load(std::memory_order_relaxed)];
   mine.in_use.fetch_add(1, std::memory_order_relaxed);
-  if (is_explicit(stream) && !mine.used.add(stream)) note_full("streams of one device");
+  const bool is_marked = is_explicit(stream) && !stream.of_nccl.load(std::memory_order_relaxed);
+  if (is_marked && !mine.used.add(stream)) note_full("streams of one device");
 }
 
 std::uint32_t streams_in_use(int device) noexcept {

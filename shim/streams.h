@@ -24,6 +24,7 @@ struct Stream {
   std::atomic<GroupId> waited;     // the last one it was made to wait for
   std::atomic<Ticket> marker;      // the last one enqueued for a wait or a drain
   std::atomic<bool> used;          // seen in more than its creation
+  std::atomic<bool> of_nccl;       // NCCL made it for itself: counted, never marked
 };
 
 // How an API call names a stream: an explicit handle, or one of the default streams. `per_thread`: what NULL means.
@@ -40,6 +41,10 @@ Stream* find_stream(const StreamName& name) noexcept;
 
 // Known from now on; nullptr when the table is full or its device cannot be told. Asks the driver at first sight.
 Stream* learn_stream(const StreamName& name) noexcept;
+
+// Likewise for a stream that NCCL has made, inside NCCL; and NCCL makes a stream wait, perhaps one of those.
+void learn_stream_of_nccl(CUstream stream) noexcept;
+void nccl_makes_wait(CUstream stream) noexcept;
 
 // The handle is about to become invalid: one stream's, those of a context, those of a device with its default streams.
 void forget_stream(CUstream stream) noexcept;

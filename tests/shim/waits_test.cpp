@@ -230,9 +230,9 @@ TEST_F(Waits, OfAPoolOfStreamsOnlyThoseInUseAreDrained) {
   events();
   cuCtxSynchronize();
   EXPECT_EQ(drains(), 2);
-  EXPECT_EQ(core()->shim->streams_in_use(0), 3u);
+  EXPECT_EQ(core()->shim->streams_in_use(0), 4u);  // with the one that the fake NCCL uses itself
   cuStreamDestroy_v2(pool[7]);
-  EXPECT_EQ(core()->shim->streams_in_use(0), 2u);
+  EXPECT_EQ(core()->shim->streams_in_use(0), 3u);
   EXPECT_EQ(core()->shim->full_table(), nullptr);
   EXPECT_EQ(core()->shim->dropped_events(), 0u);
 }
@@ -255,6 +255,20 @@ TEST_F(Waits, AFullTableIsNamedAndIsNoLoss) {
   EXPECT_STREQ(core()->shim->full_table(), "streams");
   EXPECT_EQ(core()->shim->dropped_events(), 0u);
   receive();
+}
+
+// A stream of NCCL's that waits for the group holds up whoever shares its hardware queue, like any other.
+TEST_F(Waits, StreamsThatNcclUsesItselfAreInUseAndNeverMarked) {
+  receive();
+  EXPECT_EQ(core()->shim->streams_in_use(0), 2u);  // the group's, and the one that NCCL made for itself
+  for (int i = 0; i < 40; ++i) ncclRecv(buffer, 1, ncclInt8, 0, communicator(), transfer);
+  EXPECT_EQ(core()->shim->streams_in_use(0), 42u);
+  events();
+  cuCtxSynchronize();
+  EXPECT_EQ(drains(), 1);  // they do not make a pool of the main job's either
+  ncclCommDestroy(c);
+  EXPECT_EQ(core()->shim->streams_in_use(0), 41u);
+  EXPECT_EQ(core()->shim->dropped_events(), 0u);
 }
 
 TEST_F(Waits, EveryStreamIsCountedWhoeverMadeIt) {

@@ -179,6 +179,7 @@ NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t) {
   return ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t c) {
+  if (c->own != nullptr) cuStreamDestroy_v2(c->own);
   delete c;
   return ncclSuccess;
 }
