@@ -90,6 +90,9 @@ struct CoreWithoutMemory : ::testing::Test {
     shim.real_driver_symbol = &driver_symbol;
     shim.dropped_events = []() -> std::uint64_t { return 0; };
     shim.turn_off = [](const char*) {};
+    shim.full_table = []() -> const char* { return nullptr; };
+    shim.streams_made = [](int) -> std::uint32_t { return 0; };
+    shim.streams_in_use = [](int) -> std::uint32_t { return 0; };
     shim.mark_own_thread = [] {};
     ASSERT_EQ(weft_core_start(&shim, &core), 0);
     ::testing::internal::CaptureStderr();
