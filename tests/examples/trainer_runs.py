@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs of the trainer on simulated GPUs: --precision bf16 learns as float32 does, and peers that sleep keep the schedule.
 
-    trainer_runs.py ROOT BUILD precision|sleep [SCHEDULE WAIT STAGE]
+    trainer_runs.py ROOT BUILD precision|size|sleep [SCHEDULE WAIT STAGE]
 
 Called by CTest. Exit code 0 when everything holds; a failed expectation ends it with a traceback. No bound on times: other
 tests share the machine. Each run has a time limit; the trainer ends its ranks with itself.
@@ -41,6 +41,17 @@ def check_precision(root, build):
     assert all(abs(a - b) < 0.02 * b for a, b in zip(rounded[0], exact)), "bf16 is far from float32"
 
 
+def check_size(root, build):
+    """--size real sets only what is not said otherwise; here everything that would be too large is said."""
+    small = ["--iterations", "3", "--microbatches", "4", "--hidden", "32", "--heads", "2", "--sequence", "16", "--batch", "2", "--layers", "1"]
+    preset = train(root, build, ["--size", "real", *small], FAST)[0]["losses"]
+    explicit = train(root, build, ["--precision", "bf16", "--learning-rate", "1e-4", *small], FAST)[0]["losses"]
+    default = train(root, build, small, FAST)[0]["losses"]
+    print("preset", preset, "explicit", explicit, "default", default)
+    assert preset == explicit, "--size real is not bf16 with a small learning rate"
+    assert preset != default
+
+
 def check_sleep(root, build, schedule, wait, stage):
     arguments = ["--iterations", "3", "--microbatches", "4", "--schedule", schedule, "--wait", wait, "--peers", "sleep", "--stage", stage]
     first = train(root, build, arguments)
@@ -62,6 +73,8 @@ def main():
     root, build, what = sys.argv[1:4]
     if what == "precision":
         check_precision(root, build)
+    elif what == "size":
+        check_size(root, build)
     else:
         check_sleep(root, build, *sys.argv[4:7])
 
