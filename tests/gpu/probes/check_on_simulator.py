@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs one probe on the simulated GPU and checks the shape of its line and the answers that sim/README.md promises.
 
-Called by CTest: check_on_simulator.py <scripts/on-simulated-gpu> <build folder> <probe>. Never a time: the machine is noisy.
+Called by CTest: check_on_simulator.py <scripts/on-simulated-gpu> <build folder> <probe>. No time of the host: the machine
+is noisy; those of the model are exact.
 """
 import json
 import numbers
@@ -15,6 +16,7 @@ ON_SIMULATED_GPU, BUILD, PROGRAM = sys.argv[1:]
 # What this build's simulator was made with (sim/constants.def).
 CONSTANTS = {name: float(value) for name, value in re.findall(
     r" (\w+) = ([0-9.e+]+);", pathlib.Path(BUILD, "sim", "include", "simgpu", "constants.h").read_text(encoding="utf-8"))}
+GAP = CONSTANTS["dependency_gap"] * float(os.environ.get("SIMGPU_TIME_SCALE", 1))
 
 EXPECTED = {
     # "An event wait ... and a kernel none of whose blocks has found room hold the head" of the only queue.
@@ -55,11 +57,11 @@ EXPECTED = {
         f"{company}_held_until_the_kernel_ended": False
         for company in ("alone", "in_context_synchronise", "in_stream_synchronise", "launching")},
     # Markers cost nothing on a simulated stream: what remains is the gap between dependent kernels.
-    "stream_write_cost": {"dependency_gap": CONSTANTS["dependency_gap"]} | {
+    "stream_write_cost": {"dependency_gap": GAP} | {
         f"gap_{marker}_us": lambda gap: gap > 0
         for marker in ("none", "write", "write_without_barrier", "write_to_device", "two_writes", "event", "timed_event")},
     # Constants of the model, in logical time: exact.
-    "command_times": {"gap_ns": CONSTANTS["dependency_gap"], "shortest_block": CONSTANTS["shortest_block"]},
+    "command_times": {"gap_ns": GAP, "shortest_block": CONSTANTS["shortest_block"]},
     # "Streams are mapped round robin onto hardware queues, in the order of their creation", whatever their priority.
     "queue_sharing": {
         "queues_8_streams_7_pairs_that_share": 0, "queues_8_streams_7_streams_that_share_with_the_extra": 0,
@@ -79,7 +81,8 @@ EXPECTED = {
         for main in ("compute", "memory") for fill in ("compute", "memory")},
 }
 # Settings of the simulator without which a question cannot be asked: its arithmetic is too slow for short kernels.
-ENVIRONMENT = {"collision_slowdown": {"SIMGPU_FLOPS": "1e13", "SIMGPU_BANDWIDTH": "1e12"}}
+ENVIRONMENT = {"collision_slowdown": {"SIMGPU_FLOPS": "1e13", "SIMGPU_BANDWIDTH": "1e12"},
+               "default_stream_priority": {"SIMGPU_FLOPS": "1e13"}}
 # Questions that the simulated GPU cannot answer, and what the probe must say about it.
 SKIPPED = {"green_context": "CUDA_ERROR_NOT_SUPPORTED"}
 

@@ -2,6 +2,7 @@
 // which holds what all probes share (support/report.h, support/children.h) against its promises.
 //
 // Main thread only; the watchdog's time is short here.
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
@@ -29,6 +30,7 @@ std::string measure(const Options& options, Report& report) {
     if (what == "failing part") throw std::runtime_error("the part says why");
     if (what == "skipping part") throw Skipped("the part cannot");
     if (what == "hanging part") hang();
+    if (what == "noisy part") std::puts("WARN: 1 2 3");
     return join({1.5, static_cast<double>(options.part.size()), std::atof(std::getenv("GIVEN"))});
   }
   if (what == "fails") throw std::runtime_error("this went wrong");

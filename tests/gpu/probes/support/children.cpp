@@ -117,7 +117,9 @@ std::vector<double> numbers_of(const Child::Result& result, const std::string& w
   if (result.code != 0) {
     throw std::runtime_error(what + ": " + (result.code < 0 ? "ended by a signal or too slow " : "") + result.output);
   }
-  std::istringstream input(result.output);
+  // The last line: a library (NCCL's warnings) may have written before.
+  const std::string text_of_all = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
+  std::istringstream input(text_of_all.substr(text_of_all.rfind('\n') + 1));
   std::vector<double> numbers;
   for (std::string text; input >> text;) numbers.push_back(std::strtod(text.c_str(), nullptr));
   return numbers;
