@@ -7,19 +7,16 @@
 namespace weft {
 namespace {
 
-constexpr double normal_95 = 1.959964;  // quantile of the normal distribution for a two-sided interval of 95 %
-
 // A run of iterations without fill and the one with fill that follows.
 struct Block {
   std::uint64_t control, filled;
 };
-constexpr Block first_blocks[] = {{4, 32}, {6, 90}};
+constexpr Block first_blocks[] = {{3, 36}, {6, 90}};
 constexpr Block later_block{8, 152};
 
 // With fewer iterations nothing is decided: those without fill must be of two blocks at least, because what disturbs a
-// run from outside comes and goes in minutes. With so many the estimate counts, although its interval is wide.
+// run from outside comes and goes in minutes.
 constexpr std::uint32_t fewest_filled = 16, fewest_control = 4;
-constexpr std::uint32_t enough_control = 24;
 // Each decision looks through all ratios; once in so many iterations is soon enough.
 constexpr std::uint64_t decide_every = 4;
 
@@ -41,11 +38,11 @@ bool is_control(std::uint64_t iteration) {
   return place % (later_block.control + later_block.filled) < later_block.control;
 }
 
-std::optional<Slowdown> Ratios::slowdown() const {
+std::optional<Slowdown> Ratios::slowdown(double interval) const {
   const std::size_t controls = control_.size(), fills = filled_.size(), count = controls * fills;
   const auto pairs = static_cast<double>(count);
   const double spread = std::sqrt(pairs * static_cast<double>(controls + fills + 1) / 12);
-  const double outside = std::floor(pairs / 2 - normal_95 * spread);  // ratios on each side of the interval, and one
+  const double outside = std::floor(pairs / 2 - interval * spread);  // ratios on each side of the interval, and one
   if (count == 0 || outside < 1) return std::nullopt;
   std::array<double, most_control * most_filled> all;
   for (std::size_t index = 0; index < count; ++index)
@@ -87,25 +84,35 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   return iteration.number % decide_every == 0 ? decide() : Change::none;
 }
 
+// Looks are many, and those between two runs of control iterations share these: so it takes an interval of 99.9 % above
+// the budget, or an estimate above it from all the iterations that are kept.
 Budget::Change Budget::decide() {
   if (ratios_.filled() < fewest_filled || ratios_.control() < fewest_control) return Change::none;
   const std::optional<Slowdown> slowdown = ratios_.slowdown();
   if (!slowdown) return Change::none;
-  const bool settled = slowdown->filled == Ratios::most_filled && slowdown->control >= enough_control;
-  if (slowdown->low > budget_ || (settled && slowdown->estimate > budget_)) {
-    if (level_ == lowest_level) return Change::stop;
-    change_level(*slowdown, level_ + 1);
-    return Change::less;
-  }
+  const std::optional<Slowdown> sure = ratios_.slowdown(Ratios::interval_99_9);
+  if (sure && sure->low > budget_) return fill_less(*slowdown);
+  if (slowdown->filled != Ratios::most_filled || slowdown->control != Ratios::most_control) return Change::none;
+  if (slowdown->estimate > budget_) return level_ == lowest_level ? Change::none : fill_less(*slowdown);
   // Up again when there is room for twice as much.
-  if (level_ == 0 || !settled || slowdown->estimate > budget_ / 2) return Change::none;
+  if (level_ == 0 || slowdown->estimate > budget_ / 2) return Change::none;
   change_level(*slowdown, level_ - 1);
   return Change::more;
+}
+
+// To stop is for ever: not on the word of the control iterations that led to the lowest level.
+Budget::Change Budget::fill_less(const Slowdown& reason) {
+  if (level_ != lowest_level) {
+    change_level(reason, level_ + 1);
+    return Change::less;
+  }
+  return ratios_.controls_seen() - controls_at_change_ < fewest_control ? Change::none : Change::stop;
 }
 
 void Budget::change_level(const Slowdown& reason, std::uint32_t level) {
   level_ = level;
   before_ = reason;
+  controls_at_change_ = ratios_.controls_seen();
   ratios_.forget_filled();
 }
 

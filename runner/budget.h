@@ -29,13 +29,16 @@ struct Slowdown {
 class Ratios {
  public:
   static constexpr std::size_t most_control = 32, most_filled = 64;
+  // Quantiles of the normal distribution, for two-sided intervals.
+  static constexpr double interval_95 = 1.959964, interval_99_9 = 3.290527;
 
   void add_control(Duration length) { control_.add(length); }
   void add_filled(Duration length) { filled_.add(length); }
   void forget_filled() { filled_ = {}; }
   std::uint32_t control() const { return static_cast<std::uint32_t>(control_.size()); }
   std::uint32_t filled() const { return static_cast<std::uint32_t>(filled_.size()); }
-  std::optional<Slowdown> slowdown() const;
+  std::uint64_t controls_seen() const { return control_.seen(); }
+  std::optional<Slowdown> slowdown(double interval = interval_95) const;
 
  private:
   // The latest lengths, in a circle.
@@ -44,6 +47,7 @@ class Ratios {
    public:
     void add(Duration length) { lengths_[seen_++ % most] = static_cast<double>(length.count()); }
     std::size_t size() const { return seen_ < most ? static_cast<std::size_t>(seen_) : most; }
+    std::uint64_t seen() const { return seen_; }
     double operator[](std::size_t index) const { return lengths_[index]; }
 
    private:
@@ -55,8 +59,8 @@ class Ratios {
   Latest<most_filled> filled_;
 };
 
-// Whether the iteration of that number goes without fill: 4 at the beginning, when there are no forecasts for most of
-// them anyway; 6 after 32 with fill; 8 after 90 with fill; then 8 after each 152, one in twenty.
+// Whether the iteration of that number goes without fill: 3 at the beginning, when there are hardly any forecasts
+// anyway; 6 after 36 with fill; 8 after 90 with fill; then 8 after each 152, one in twenty.
 bool is_control(std::uint64_t iteration);
 
 class Budget {
@@ -84,11 +88,13 @@ class Budget {
 
  private:
   Change decide();
+  Change fill_less(const Slowdown& reason);
   void change_level(const Slowdown& reason, std::uint32_t level);
 
   double budget_;
   Ratios ratios_;
   std::optional<Slowdown> before_;  // the change of the level
+  std::uint64_t controls_at_change_ = 0;
   std::uint32_t level_ = 0;
   std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before
   std::uint64_t last_filled_before_ = 0;

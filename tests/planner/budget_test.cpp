@@ -23,11 +23,11 @@ std::vector<std::uint64_t> controls_up_to(std::uint64_t last) {
 
 TEST(ControlIterations, AreTheSameForAllRanks) {
   EXPECT_EQ(controls_up_to(150),
-            (std::vector<std::uint64_t>{1, 2, 3, 4, 37, 38, 39, 40, 41, 42, 133, 134, 135, 136, 137, 138, 139, 140}));
+            (std::vector<std::uint64_t>{1, 2, 3, 40, 41, 42, 43, 44, 45, 136, 137, 138, 139, 140, 141, 142, 143}));
 }
 
 TEST(ControlIterations, AreOneInTwentyInTheLongRun) {
-  EXPECT_EQ(controls_up_to(132 + 160 * 1000).size(), 4U + 6U + 8U * 1000);
+  EXPECT_EQ(controls_up_to(135 + 160 * 1000).size(), 3U + 6U + 8U * 1000);
 }
 
 Ratios ratios_of(const std::vector<int>& control, const std::vector<int>& filled) {
@@ -154,7 +154,7 @@ TEST(Budget, StopsWhenNotEvenLittleIsCheapEnough) {
 
 TEST(Budget, NothingIsDecidedBeforeASecondLook) {
   MainJob job;
-  job.run(39, [](double share) { return 100 + 50 * share; });
+  job.run(43, [](double share) { return 100 + 50 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 0);
   job.run(1, [](double share) { return 100 + 50 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 1);
@@ -169,12 +169,14 @@ TEST(Budget, FillsMoreAgainWhenItHasBecomeCheap) {
 }
 
 TEST(Budget, NoiseDoesNotStopIt) {
-  MainJob job;
-  std::minstd_rand random(7);
-  std::normal_distribution<double> noise(0, 2);  // per cent of an iteration
-  job.run(20000, [&](double share) { return 100 + 0.2 * share + noise(random); });
-  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
-  EXPECT_GT(static_cast<double>(job.filled), 0.8 * 8 * 20000);
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    MainJob job;
+    std::minstd_rand random(seed);
+    std::normal_distribution<double> noise(0, 2);  // per cent of an iteration
+    job.run(5000, [&](double share) { return 100 + 0.2 * share + noise(random); });
+    EXPECT_EQ(job.changes[Budget::Change::stop], 0) << seed;
+    EXPECT_GT(static_cast<double>(job.filled), 0.7 * 8 * 5000) << seed;
+  }
 }
 
 TEST(Budget, ASlowdownIsFoundInNoise) {
@@ -196,14 +198,13 @@ TEST(Budget, AnIterationWithoutALaunchIsNotComparedAsFilled) {
     Iteration iteration;
     iteration.number = number;
     iteration.ended += microseconds(100);
-    if (number % 2 == 0) budget.launched(number);
-    if (number % 2 == 1 && number > 1) budget.launched(number + 1);  // ahead of the end of this one
+    if (number >= 5 && number % 2 == 0) budget.launched(number);
+    if (number >= 5 && number % 2 == 1) budget.launched(number + 1);  // ahead of the end of this one
     budget.ended(iteration);
   }
   ASSERT_TRUE(budget.slowdown());
-  EXPECT_EQ(budget.slowdown()->filled,
-            15U);  // even ones from 6 to 35, but for the neighbours of iterations without fill
-  EXPECT_EQ(budget.slowdown()->control, 1U + 1U);
+  EXPECT_EQ(budget.slowdown()->filled, 16U);  // the even ones from 6 on
+  EXPECT_EQ(budget.slowdown()->control, 2U);
 }
 
 TEST(Budget, ALowLevelSpreadsEvenly) {
