@@ -37,6 +37,14 @@ class RealList(unittest.TestCase):
         used = set(re.findall(r"constants::(\w+)", code))
         self.assertEqual([name for name in names if name not in used], [])
 
+    def test_every_probe_that_is_named_reports_the_constant(self):
+        probes = SIM.parent / "tests/gpu/probes"
+        pattern = r'^CONSTANT\((\w+),.*"(\w+)"\)$'
+        measured = re.findall(pattern, (SIM / "constants.def").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertGreater(len(measured), 5)
+        for name, probe in measured:
+            self.assertIn(f'"{name}"', (probes / f"{probe}.cpp").read_text(encoding="utf-8"), f"{probe} does not report {name}")
+
     def test_each_says_where_it_is_from(self):
         for line in run("--markdown").stdout.splitlines()[2:]:
             self.assertNotEqual(line.split("|")[3].strip(), "", line)

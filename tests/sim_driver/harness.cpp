@@ -54,6 +54,13 @@ int isolated(const Environment& environment, const std::function<void()>& body, 
     setenv("SIMGPU_SMS", "4", 1);
     setenv("SIMGPU_FLOPS", "4e9", 1);
     setenv("SIMGPU_BANDWIDTH", "4e9", 1);
+    // The times that the tests expect, whatever the constants of the model are.
+    setenv("SIMGPU_LAUNCH_LATENCY", "3us", 1);
+    setenv("SIMGPU_DEPENDENCY_GAP", "1us", 1);
+    setenv("SIMGPU_COPY_LATENCY", "2us", 1);
+    setenv("SIMGPU_WRITE_TIME", "0ns", 1);
+    setenv("SIMGPU_RECORD_TIME", "0ns", 1);
+    setenv("SIMGPU_BLOCK_TIME", "5us", 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     body();
     const bool failed = testing::Test::HasFailure();

@@ -25,6 +25,25 @@ TEST(Order, KernelsOfAStreamFollowEachOther) {
   });
 }
 
+TEST(Order, MarkersCostTheirStreamWhatTheSettingsSay) {
+  isolated({{"SIMGPU_WRITE_TIME", "40us"}, {"SIMGPU_RECORD_TIME", "7us"}}, [] {
+    make_context();
+    const CUstream s = stream();
+    void* word = nullptr;
+    CHECK_CUDA(cuMemHostAlloc(&word, sizeof(cuuint32_t), 0));
+    CUevent event = nullptr;
+    CHECK_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    work(s, 1, 50'000);
+    CHECK_CUDA(cuStreamWriteValue32(s, reinterpret_cast<CUdeviceptr>(word), 1, 0));
+    work(s, 1, 500);
+    CHECK_CUDA(cuEventRecord(event, s));
+    work(s, 1, 500);
+    CHECK_CUDA(cuStreamSynchronize(s));
+    EXPECT_EQ(kernel("work", 1)["start"], kernel("work", 0)["end"].get<int64_t>() + 40'000 + kGap);
+    EXPECT_EQ(kernel("work", 2)["start"], kernel("work", 1)["end"].get<int64_t>() + 7'000 + kGap);
+  });
+}
+
 TEST(Order, StreamsRunSideBySide) {
   isolated({}, [] {
     make_context();

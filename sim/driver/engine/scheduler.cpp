@@ -9,14 +9,26 @@
 namespace simgpu {
 namespace {
 
-// Markers, events and memory operations follow the work before them at once; anything larger after the dependency gap.
-bool needs_gap(const Command& command) {
+bool is_work(const Command& command) {
   return std::holds_alternative<KernelCommand>(command) || std::holds_alternative<CopyCommand>(command) ||
          std::holds_alternative<SetCommand>(command) || std::holds_alternative<GraphCommand>(command) ||
          std::holds_alternative<HostCommand>(command);
 }
 
 }  // namespace
+
+// Waits and the like follow the command before them at once.
+Duration Scheduler::gap_before(const Command& command) const {
+  if (is_work(command)) return settings_.dependency_gap;
+  if (std::holds_alternative<RecordCommand>(command)) return settings_.record_time;
+  const auto is_write = [](const MemoryOperation& each) { return each.kind == MemoryOperation::Kind::write; };
+  if (const auto* operation = std::get_if<MemoryOperation>(&command)) {
+    return is_write(*operation) ? settings_.write_time : Duration(0);
+  }
+  const auto* batch = std::get_if<MemoryBatch>(&command);
+  if (batch == nullptr) return Duration(0);
+  return settings_.write_time * std::count_if(batch->operations->begin(), batch->operations->end(), is_write);
+}
 
 Scheduler::Scheduler(const Settings& settings, std::vector<std::unique_ptr<Device>>& devices, std::mutex& lock,
                      std::function<void(std::unique_lock<std::mutex>&)> settle)
@@ -126,7 +138,7 @@ void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
   } else if (auto* wait = std::get_if<WaitCommand>(&item->command)) {
     wait->record = wait->event->last;
     if (wait->record != nullptr) ++wait->record->references;
-  } else if (needs_gap(item->command) && stream.context->device->model->log.enabled()) {
+  } else if (is_work(item->command) && stream.context->device->model->log.enabled()) {
     item->thread = current_thread(arrival);
   }
 
@@ -175,7 +187,7 @@ bool Scheduler::issue_head(HardwareQueue& queue) {
   if (stream.head != item || !default_stream_allows(*item)) return false;
 
   Time ready = item->arrival + settings_.launch_latency;
-  if (needs_gap(item->command)) ready = std::max(ready, stream.last_end + settings_.dependency_gap);
+  if (const Duration gap = gap_before(item->command); gap > Duration(0)) ready = std::max(ready, stream.last_end + gap);
   if (ready > clock_) {
     if (queue.poke_at == ready) return false;
     queue.poke_at = ready;

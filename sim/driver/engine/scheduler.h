@@ -82,6 +82,7 @@ class Scheduler {
   void handle(const Timer& timer);
   void issue_all();
   bool issue_head(HardwareQueue& queue);
+  Duration gap_before(const Command& command) const;
   static bool default_stream_allows(const StreamItem& item);
   static void pop(HardwareQueue& queue);
   void finish(const Owner& owner, Time at);

@@ -254,10 +254,9 @@ void Scheduler::finish_node(GraphRun* run, uint32_t node, Time at) {
   for (const uint32_t successor : program.nodes[node].successors) {
     if (--run->waiting[successor] > 0) continue;
     const Command& command = program.nodes[successor].command;
-    const bool marker =
-        std::holds_alternative<EmptyCommand>(command) || std::holds_alternative<RecordCommand>(command) ||
-        std::holds_alternative<MemoryOperation>(command) || std::holds_alternative<MemoryBatch>(command);
-    add_timer(marker ? at : at + settings_.dependency_gap, TimerKind::start_node, device, run, successor);
+    const bool waits = std::holds_alternative<WaitCommand>(command);
+    const Duration gap = waits ? settings_.dependency_gap : gap_before(command);
+    add_timer(at + gap, TimerKind::start_node, device, run, successor);
   }
   if (--run->unfinished > 0) return;
   std::erase(runs_, run);

@@ -153,6 +153,8 @@ std::vector<Variable> variables() {
       number("SIMGPU_SEED", "a number is wanted", &Settings::seed, 0, 1e15),
       duration("SIMGPU_LAUNCH_LATENCY", &Settings::launch_latency),
       duration("SIMGPU_DEPENDENCY_GAP", &Settings::dependency_gap),
+      duration("SIMGPU_WRITE_TIME", &Settings::write_time),
+      duration("SIMGPU_RECORD_TIME", &Settings::record_time),
       duration("SIMGPU_COPY_LATENCY", &Settings::copy_latency),
       duration("SIMGPU_BLOCK_TIME", &Settings::block_time),
       text("SIMGPU_LOG", &Settings::log_directory),
@@ -179,6 +181,8 @@ void apply_time_scale(Settings& settings) {
   };
   scale(settings.launch_latency);
   scale(settings.dependency_gap);
+  scale(settings.write_time);
+  scale(settings.record_time);
   scale(settings.copy_latency);
   scale(settings.block_time);
   settings.flops /= settings.time_scale;

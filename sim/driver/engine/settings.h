@@ -33,6 +33,8 @@ struct Settings {
   double time_scale = 1;
   Duration launch_latency{constants::launch_latency};  // from the host call to the earliest start
   Duration dependency_gap{constants::dependency_gap};  // between dependent commands
+  Duration write_time{constants::write_time};          // between a command and a write or record behind it
+  Duration record_time{constants::record_time};
   Duration copy_latency{constants::copy_latency};      // of each copy
   Duration block_time{constants::unknown_block_time};  // of a block of a kernel without a cost
   unsigned connections = constants::hardware_queues;   // CUDA_DEVICE_MAX_CONNECTIONS
