@@ -13,20 +13,20 @@ from numbers_of_runs import changes, interval
 from training_runs import Measuring, iterations_for
 
 SCHEDULE = "1f1b"
-SLICES = ("300us", "1ms", "100us", "3ms")  # the default first
-BUDGETS = ("0.2", "1", "5")  # per cent
+SLICES = ("300us", "1ms", "100us", "3ms")  # most worth knowing first
+BUDGETS = ("0.2", "5")  # per cent
 BUDGET_OPTION = "WEFT_SLOWDOWN_BUDGET"
 
 
 def settings_of_weft(measuring):
-    """[(label, options of weft run)]: slice caps, and budgets where this Weft has them."""
-    slices = SLICES[:2] if measuring.quick else SLICES
+    """[(label, options of weft run)], the default first; slice caps are tried without a budget, which would hide what they cost."""
     options = subprocess.run([measuring.programs / "bin/weft", "config"], stdout=subprocess.PIPE, universal_newlines=True,
                              timeout=30, check=True).stdout
-    # What a slice costs is measured with nothing to hold it back.
-    unlimited = ("--set", f"{BUDGET_OPTION}=off") if BUDGET_OPTION in options else ()
-    settings = [(f"slice {cap}", ("--slice", cap, *unlimited)) for cap in slices]
-    if BUDGET_OPTION in options and not measuring.quick:
+    has_budget = BUDGET_OPTION in options
+    unlimited = ("--set", f"{BUDGET_OPTION}=off") if has_budget else ()
+    settings = [("default", ())]
+    settings += [(f"slice {cap}", ("--slice", cap, *unlimited)) for cap in (SLICES[:2] if measuring.quick else SLICES)]
+    if has_budget and not measuring.quick:
         settings += [(f"budget {budget} %", ("--set", f"{BUDGET_OPTION}={budget}%")) for budget in BUDGETS]
     return settings
 
@@ -54,8 +54,8 @@ def point(kind, label, found, conversions):
 def weft_point(measuring, iterations, label, options, repeats):
     found = pairs(measuring, iterations, label.replace(" ", "-").replace("-%", ""), repeats,
                   lambda name: measuring.run(name, SCHEDULE, iterations, "fill", options))
-    totals = [filled.read_summary(measuring.programs)["total"] for _, filled in found]
-    return point("weft", label, found, [total["conversion"] for total in totals]) if found else None
+    conversions = [filled.conversion() for _, filled in found]
+    return point("weft", label, found, [value for value in conversions if value is not None]) if found else None
 
 
 def baseline_point(measuring, iterations, name, repeats, alone, idle_per_iteration):

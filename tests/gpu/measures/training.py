@@ -10,6 +10,16 @@ from numbers_of_runs import changes, interval
 from training_runs import Measuring, iterations_for
 
 MODES = ("none", "observe", "fill")
+LONG = 20_000_000  # ns; bubbles of the size that the project is for
+
+
+def reported(rank):
+    """The slowdown that Weft itself found on a rank, from iterations without fill in the same run; None when it found none."""
+    return (rank.get("slowdown") or {}).get("estimate")
+
+
+def known(values):
+    return [value for value in values if value is not None]
 
 
 def measured_schedule(measuring, schedule, iterations, repeats):
@@ -28,6 +38,7 @@ def values_of(measuring, rounds):
     if not rounds:
         return None
     seconds = {mode: [runs[mode].mean_iteration() for runs in rounds] for mode in MODES}
+    medians = {mode: [runs[mode].median_iteration() for runs in rounds] for mode in MODES}
     totals = [runs["fill"].read_summary(measuring.programs)["total"] for runs in rounds]
     observed = [runs["observe"].read_summary(measuring.programs)["total"] for runs in rounds]
     numbers = [runs[mode].numbers for runs in rounds for mode in MODES]
@@ -36,7 +47,12 @@ def values_of(measuring, rounds):
             "slowdown": interval(changes(seconds["fill"], seconds["none"])),
             "overhead_observing": interval(changes(seconds["observe"], seconds["none"])),
             "idle_share": interval([total["idle_share"] for total in observed]),
-            "conversion": interval([total["conversion"] for total in totals]),
+            "slowdown_of_medians": interval(changes(medians["fill"], medians["none"])),
+            "overhead_observing_of_medians": interval(changes(medians["observe"], medians["none"])),
+            "slowdown_as_reported": interval(known(reported(rank) for runs in rounds for rank in runs["fill"].summary["ranks"])),
+            "conversion": interval(known(runs["fill"].conversion() for runs in rounds)),
+            "conversion_20ms": interval(known(runs["fill"].conversion(LONG) for runs in rounds)),
+            "conversion_whole_run": interval([total["conversion"] for total in totals]),
             "forecast_error": interval(errors),
             "losses_identical": all(one == numbers[0] for one in numbers),
             "fill_units": sum(total["fill_units"] for total in totals),

@@ -18,13 +18,14 @@ import sys
 import time
 
 import mps
+import truth
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from proof import environment as facts_of  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANKS = 4
-WARM_UP = 3  # iterations at the start of each run that do not count: connections, first launches, the rhythm
+WARM_UP = 5  # iterations at the start of each run that do not count: connections, the rhythm, those that Weft leaves unfilled
 RUN_LIMIT = 60.0
 # Keeps a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
 REAL_SIZE = ("--size", "real")
@@ -201,6 +202,20 @@ class Run:
     def ranks(self):
         """How many ranks compute."""
         return len(self.numbers)
+
+    def median_iteration(self):
+        return statistics.median(self.seconds)
+
+    def conversion(self, shortest=0):
+        """Fill work over idle time of all ranks, after the first iterations, in bubbles of at least `shortest` ns; None without any."""
+        idle = filled = 0
+        for file in sorted(self.trace.glob("**/rank*.jsonl")):
+            records = truth.read_lines(file)
+            lengths = {record["id"]: record["closed"] - record["opened"] for record in records
+                       if record["type"] == "bubble" and record["iteration"] > WARM_UP and record["closed"] - record["opened"] >= shortest}
+            idle += sum(lengths.values())
+            filled += sum(record["alone"] for record in records if record["type"] == "slice" and record["bubble"] in lengths)
+        return filled / idle if idle else None
 
     def mean_iteration(self):
         return statistics.fmean(self.seconds)

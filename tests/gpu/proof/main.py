@@ -124,7 +124,7 @@ def carry_out(root, options, place, facts, chosen, step_environment, results_fol
                               simulated=place.simulated, environment=facts, entries=earlier + done, constants=listed)
     stem = results_folder / results.stem(result)
     json_file, page_file = stem.with_name(stem.name + ".json"), stem.with_name(stem.name + ".md")
-    json_file.write_text(json.dumps(result, indent=1) + "\n")
+    json_file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
     page_file.write_text(page.render(result, listed))
     counts = results.counts(done)
     print("scripts/gpu-proof: " + ", ".join(f"{number} {status}" for status, number in counts.items() if number))

@@ -115,7 +115,47 @@ def _measures(result):
               _interval(values["overhead_observing"], 3), _interval(values["idle_share"], 1), _interval(values["conversion"], 1),
               _interval(values["forecast_error"], 1), f"{values['fill_units']} ({values['fill_units_wrong']})")
              for name, values in schedules.items()])
+        text += "\n\n" + _table(("schedule", *(name for name, _, _ in _SCHEDULE_EXTRAS)),
+                               [(name, *(_interval(values.get(key), digits) for _, key, digits in _SCHEDULE_EXTRAS))
+                                for name, values in schedules.items()])
     return text
+
+
+# (name, key in a schedule's values)
+_SCHEDULE_EXTRAS = (("slowdown of medians", "slowdown_of_medians", 2), ("overhead observing, of medians", "overhead_observing_of_medians", 3),
+                    ("slowdown as Weft reports it, all ranks", "slowdown_as_reported", 2),
+                    ("conversion in bubbles of 20 ms and more", "conversion_20ms", 1),
+                    ("conversion, whole run with its start", "conversion_whole_run", 1))
+
+
+def _reached(value, good):
+    return ABSENT if value is None else "yes" if good(value) else "NO"
+
+
+def _goals(result):
+    """What Weft must show on hardware; each judged by the worst schedule."""
+    measures = result["measures"]
+    training, accuracy = _at(measures, "training", "values") or {}, _at(measures, "accuracy", "values") or {}
+    schedules = list((training.get("schedules") or {}).values())
+
+    def worst(key, choose):
+        means = [mean for mean in (_at(values, key, "mean") for values in schedules) if mean is not None]
+        return choose(means) if means else None
+
+    overhead, slowdown, conversion = worst("overhead_observing_of_medians", max), worst("slowdown_of_medians", max), worst("conversion_20ms", min)
+    detection, resumed = _at(accuracy, "detection_latency", "p50_ns"), _at(accuracy, "yield_latency", "p99_ns")
+    identical = [output["losses_identical"] for output in [training, *result["pytorch"].values()] if "losses_identical" in output]
+    reports = [step["status"] == "passed" for step in result["steps"] if step["name"].startswith("sanitizer.") and step["status"] != "skipped"]
+    hung = sum(step["status"] == "timed out" for step in result["steps"])
+    rows = [("losses bit-identical, PyTorch's too", "all", f"{sum(identical)} of {len(identical)}", _reached(all(identical) if identical else None, bool)),
+            ("no hang", "0", hung, "yes" if hung == 0 else "NO"),
+            ("no sanitizer report", "none", f"{sum(reports)} of {len(reports)} clean", _reached(all(reports) if reports else None, bool)),
+            ("fill off: iteration time", "within 0.1 %", _percent(overhead, 3), _reached(overhead, lambda value: abs(value) <= 0.001)),
+            ("conversion, bubbles of 20 ms and more", "at least 80 %", _percent(conversion, 1), _reached(conversion, lambda value: value >= 0.80)),
+            ("fill on: slowdown", "at most 0.5 %", _percent(slowdown), _reached(slowdown, lambda value: value <= 0.005)),
+            ("detection latency, p50", "at most 20 us", _microseconds(detection), _reached(detection, lambda value: value <= 20_000)),
+            ("yield latency, p99", "at most one slice, 300 us", _microseconds(resumed), _reached(resumed, lambda value: value <= 300_000))]
+    return "## What it must show\n\n" + _table(("goal", "wanted", "found", "reached"), rows)
 
 
 def _frontier(result):
@@ -169,6 +209,6 @@ def _constants(result, constants):
 
 
 def render(result, constants):
-    parts = [_head(result), _measures(result), _frontier(result), _facts(result), _cases(result), _pytorch(result),
+    parts = [_head(result), _goals(result), _measures(result), _frontier(result), _facts(result), _cases(result), _pytorch(result),
              _constants(result, constants), _environment(result), _steps(result)]
     return "\n\n".join(parts) + "\n"

@@ -120,6 +120,9 @@ class Steps(TemporaryFolder):
     def test_pretty_printed_json_is_read_too(self):
         self.assertEqual(self.one('import json; print(json.dumps({"a": {"b": 1}}, indent=2))')["output"], {"a": {"b": 1}})
 
+    def test_what_is_no_number_is_null(self):
+        self.assertEqual(self.one('print(\'{"a": NaN, "b": [-Infinity]}\')')["output"], {"a": None, "b": [None]})
+
     def test_77_is_a_skip_with_its_reason(self):
         result = self.one('print(\'{"skipped": "no cluster here"}\'); raise SystemExit(77)', "probe")
         self.assertEqual((result["status"], result["reason"]), ("skipped", "no cluster here"))
@@ -230,6 +233,8 @@ class Page(unittest.TestCase):
                          "Not measured: mps (MPS cannot be started).", "- **command_times**: A launch takes 2.1 us.",
                          "| launch_latency | 3000 ns | 2100 ns | 0.70 | command_times |", "| iterations to recover after a change | 2 |",
                          "| probe.broken | timed out | 20.0 s | stopped after 20 s. a \\| b |", "On hardware: 1 x NVIDIA H200.",
+                         "| conversion, bubbles of 20 ms and more | at least 80 % | 79.0 % | NO |", "| fill on: slowdown | at most 0.5 % | 0.30 % | yes |",
+                         "| losses bit-identical, PyTorch's too | all | 2 of 2 | yes |", "| no hang | 0 | 1 | NO |",
                          "Test bed: stage 1 of 4 computes, its peers sleep; on one GPU, under MPS.", "- frontier: slice-3ms: stopped after 60 s"):
             self.assertIn(expected, text)
 

@@ -28,11 +28,12 @@ class Step:
 
 
 def last_object(text):
-    """The last line that is a JSON object, or the whole text when that is one (pretty-printed); else None."""
+    """The last line that is a JSON object, or the whole text when that is one (pretty-printed); else None. What is no
+    number in JSON (NaN, Infinity) becomes null."""
     for candidate in [text] + list(reversed(text.splitlines())):
         if candidate.lstrip().startswith("{"):
             try:
-                value = json.loads(candidate)
+                value = json.loads(candidate, parse_constant=lambda name: None)  # NaN is no number
             except ValueError:
                 continue
             if isinstance(value, dict):
