@@ -8,7 +8,7 @@ import sys
 
 import truth
 from numbers_of_runs import quantile
-from training_runs import WARM_UP, Measuring, iterations_for, skip
+from training_runs import UNFILLED, Measuring, iterations_for, skip
 
 FLOOR = 1_000_000  # idle intervals that are long enough to be filled
 
@@ -30,7 +30,7 @@ class RankAccuracy:
         self.kernels = truth.Kernels(truth.read_lines(log))
         iterations = [record["started"] for record in records if record["type"] == "iteration"]
         # Latencies count once the rhythm and the forecasts are known.
-        self.settled = sorted(iterations)[WARM_UP] if len(iterations) > WARM_UP else self.window[1]
+        self.settled = sorted(iterations)[UNFILLED] if len(iterations) > UNFILLED else self.window[1]
 
     def settled_idle(self):
         return [span for span in self.idle if span[0] >= self.settled]

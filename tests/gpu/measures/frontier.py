@@ -1,124 +1,130 @@
 #!/usr/bin/env python3
 """Conversion against slowdown: Weft with several slice caps and budgets, and the baselines, with the same training and fill job.
 
-Started by scripts/gpu-proof. Every point is a number of pairs of runs, without and with; the slowdown is that of neighbours. Prints one
-JSON object; see README.md for its values.
+Started by scripts/gpu-proof. In each round the training runs once alone and once with every setting; a slowdown is that against the
+run alone of the same round. Prints one JSON object; see README.md for its values.
 """
 import subprocess
 import sys
 
 from baselines import BASELINES, unit_alone, unit_ends, units_in_last
 from mps import Unavailable
-from numbers_of_runs import changes, interval
+from numbers_of_runs import interval
 from training_runs import Measuring, iterations_for
 
 SCHEDULE = "1f1b"
 SLICES = ("300us", "1ms", "100us", "3ms")  # most worth knowing first
 BUDGETS = ("0.2", "5")  # per cent
 BUDGET_OPTION = "WEFT_SLOWDOWN_BUDGET"
+ROUNDS = 5
+
+
+class WeftSetting:
+    """Weft with some options of `weft run`."""
+
+    kind = "weft"
+
+    def __init__(self, label, options):
+        self.label, self.options = label, options
+        self.changes, self.conversions, self.wrong = [], [], 0
+
+    def run(self, measuring, iterations):
+        """(the run, its conversion), or None when it failed."""
+        name = self.label.replace(" ", "-").replace("-%", "")
+        trained = measuring.run(name, SCHEDULE, iterations, "fill", self.options)
+        return trained and (trained, trained.conversion())
+
+
+class Baseline(WeftSetting):
+    """The same fill job all the time."""
+
+    kind = "baseline"
+
+    def __init__(self, label, alone, idle_per_iteration):
+        super().__init__(label, ())
+        self.alone, self.idle_per_iteration = alone, idle_per_iteration
+
+    def run(self, measuring, iterations):
+        folder = measuring.work / f"{self.label}-{len(self.changes)}"
+        folder.mkdir()
+        with BASELINES[self.label](measuring, folder) as (environment, reports):
+            trained = measuring.run(self.label, SCHEDULE, iterations, environment=environment)
+            ends, wrong = unit_ends(reports())
+        if trained is None:
+            return None
+        self.wrong += wrong
+        units = sum(units_in_last(one, 1e9 * sum(trained.seconds)) for one in ends)
+        # Fill work per iteration, in seconds alone, over the idle seconds that an iteration has without fill.
+        return trained, units / len(trained.seconds) * self.alone / self.idle_per_iteration
 
 
 def settings_of_weft(measuring):
-    """[(label, options of weft run)], the default first; slice caps are tried without a budget, which would hide what they cost."""
+    """The default first; slice caps are tried without a budget, which would hide what they cost."""
     options = subprocess.run([measuring.programs / "bin/weft", "config"], stdout=subprocess.PIPE, universal_newlines=True,
                              timeout=30, check=True).stdout
     has_budget = BUDGET_OPTION in options
     unlimited = ("--set", f"{BUDGET_OPTION}=off") if has_budget else ()
-    settings = [("default", ())]
-    settings += [(f"slice {cap}", ("--slice", cap, *unlimited)) for cap in (SLICES[:2] if measuring.quick else SLICES)]
+    settings = [WeftSetting("default", ())]
+    settings += [WeftSetting(f"slice {cap}", ("--slice", cap, *unlimited)) for cap in (SLICES[:2] if measuring.quick else SLICES)]
     if has_budget and not measuring.quick:
-        settings += [(f"budget {budget} %", ("--set", f"{BUDGET_OPTION}={budget}%")) for budget in BUDGETS]
+        settings += [WeftSetting(f"budget {budget} %", ("--set", f"{BUDGET_OPTION}={budget}%")) for budget in BUDGETS]
     return settings
 
 
-def pairs(measuring, iterations, label, repeats, with_it):
-    """Runs (without, with) up to `repeats` times, in alternating order; only whole pairs."""
-    found = []
-    while len(found) < repeats and measuring.has_time(2):
-        makers = [lambda: measuring.run("without", SCHEDULE, iterations), lambda: with_it(label)]
-        if len(found) % 2 == 0:
-            without, filled = (make() for make in makers)
-        else:
-            filled, without = (make() for make in reversed(makers))
-        if without is None or filled is None:
+def baselines(measuring, iterations, missing):
+    """The baselines, when what their conversion is reckoned from can be measured."""
+    observed = measuring.run("observe", SCHEDULE, iterations, "observe")
+    try:
+        if observed is None:
+            raise Unavailable("the idle time without fill could not be measured")
+        idle = observed.read_summary(measuring.programs)["total"]["idle_share"] * observed.mean_iteration() * observed.ranks()
+        alone = unit_alone(measuring, 3)
+        return [Baseline(name, alone, idle) for name in BASELINES]
+    except (Unavailable, subprocess.TimeoutExpired) as reason:
+        missing.update({name: str(reason) for name in BASELINES})
+        return []
+
+
+def run_round(measuring, iterations, settings, missing):
+    """One run alone and one with each setting, as far as time allows; False when the run alone failed."""
+    alone = measuring.run("alone", SCHEDULE, iterations)
+    if alone is None:
+        return False
+    for setting in list(settings):
+        if not measuring.has_time():
             break
-        found.append((without, filled))
-    return found
+        try:
+            found = setting.run(measuring, iterations)
+        except Unavailable as reason:
+            missing[setting.label] = str(reason)
+            settings.remove(setting)
+            continue
+        if found and found[1] is not None:
+            setting.changes.append(found[0].mean_iteration() / alone.mean_iteration() - 1)
+            setting.conversions.append(found[1])
+    return True
 
 
-def point(kind, label, found, conversions):
-    without, filled = ([run.mean_iteration() for run in runs] for runs in zip(*found))
-    return {"kind": kind, "setting": label, "slowdown": interval(changes(filled, without)), "conversion": interval(conversions)}
-
-
-def weft_point(measuring, iterations, label, options, repeats):
-    found = pairs(measuring, iterations, label.replace(" ", "-").replace("-%", ""), repeats,
-                  lambda name: measuring.run(name, SCHEDULE, iterations, "fill", options))
-    conversions = [filled.conversion() for _, filled in found]
-    return point("weft", label, found, [value for value in conversions if value is not None]) if found else None
-
-
-def baseline_point(measuring, iterations, name, repeats, alone, idle_per_iteration):
-    """Fill work per iteration, in seconds alone, over the idle seconds that an iteration has without fill."""
-    conversions, wrong = [], 0
-
-    def run(label):
-        nonlocal wrong
-        folder = measuring.work / f"{label}-{len(conversions)}"
-        folder.mkdir()
-        with BASELINES[name](measuring, folder) as (environment, reports):
-            trained = measuring.run(label, SCHEDULE, iterations, environment=environment)
-            if trained is None:
-                return None
-            ends, errors = unit_ends(reports())
-        wrong += errors
-        units = sum(units_in_last(one, 1e9 * sum(trained.seconds)) for one in ends)
-        conversions.append(units / len(trained.seconds) * alone / idle_per_iteration)
-        return trained
-
-    found = pairs(measuring, iterations, name, repeats, run)
-    if not found:
-        return None
-    return {**point("baseline", name, found, conversions[:len(found)]), "wrong_results": wrong}
-
-
-def idle_seconds(measuring, iterations):
-    """Idle seconds of one iteration, of all ranks that share what a baseline fills, from an observed run; None when it failed."""
-    run = measuring.run("observe", SCHEDULE, iterations, "observe")
-    if run is None:
-        return None
-    return run.read_summary(measuring.programs)["total"]["idle_share"] * run.mean_iteration() * run.ranks()
+def point(setting):
+    return {"kind": setting.kind, "setting": setting.label, "slowdown": interval(setting.changes),
+            "conversion": interval(setting.conversions), **({"wrong_results": setting.wrong} if setting.kind == "baseline" else {})}
 
 
 def main():
     measuring = Measuring("frontier", __doc__.splitlines()[0])
-    repeats = 2 if measuring.quick else 5
     iterations = iterations_for(measuring, SCHEDULE, 2 if measuring.quick else 3)
-    idle = idle_seconds(measuring, iterations) if iterations else None
-    if idle is None:
+    if iterations is None:
         return measuring.print_result({})
-    points, missing = [], {}
-
-    def add(label, found):
-        if found:
-            points.append(found)
-        else:
-            missing[label] = "no pair of runs was completed"
-
-    # The default first, then what it is compared with, then the other settings: time may run out.
+    missing = {}
     default, *others = settings_of_weft(measuring)
-    add(default[0], weft_point(measuring, iterations, *default, repeats))
-    try:
-        alone = unit_alone(measuring, 3)
-        for name in BASELINES:
-            try:
-                add(name, baseline_point(measuring, iterations, name, min(repeats, 3), alone, idle))
-            except Unavailable as reason:
-                missing[name] = str(reason)
-    except (Unavailable, subprocess.TimeoutExpired) as reason:
-        missing.update({name: str(reason) for name in BASELINES})
-    for label, options in others:
-        add(label, weft_point(measuring, iterations, label, options, repeats))
+    settings = [default, *baselines(measuring, iterations, missing), *others]  # in the order of worth: time may run out
+    for number in range(ROUNDS):
+        if number and not measuring.has_time(len(settings) + 1):
+            break
+        if not run_round(measuring, iterations, settings, missing):
+            break
+    missing.update({setting.label: "no run was completed in time" for setting in settings if not setting.changes})
+    points = [point(setting) for setting in settings if setting.changes]
     return measuring.print_result({"schedule": SCHEDULE, "iterations": iterations, "points": points, "missing": missing} if points else {})
 
 

@@ -25,7 +25,8 @@ from proof import environment as facts_of  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANKS = 4
-WARM_UP = 5  # iterations at the start of each run that do not count: connections, the rhythm, those that Weft leaves unfilled
+WARM_UP = 8  # iterations at the start of each run whose times do not count: connections, the rhythm, those that Weft leaves unfilled
+UNFILLED = 5  # the last of them, as Weft counts iterations, from the rhythm on
 RUN_LIMIT = 60.0
 # Keeps a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
 REAL_SIZE = ("--size", "real")
@@ -212,7 +213,7 @@ class Run:
         for file in sorted(self.trace.glob("**/rank*.jsonl")):
             records = truth.read_lines(file)
             lengths = {record["id"]: record["closed"] - record["opened"] for record in records
-                       if record["type"] == "bubble" and record["iteration"] > WARM_UP and record["closed"] - record["opened"] >= shortest}
+                       if record["type"] == "bubble" and record["iteration"] > UNFILLED and record["closed"] - record["opened"] >= shortest}
             idle += sum(lengths.values())
             filled += sum(record["alone"] for record in records if record["type"] == "slice" and record["bubble"] in lengths)
         return filled / idle if idle else None

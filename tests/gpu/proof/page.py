@@ -98,8 +98,8 @@ def _measures(result):
             ("detection latency, p99", _microseconds(detection.get("p99_ns"))),
             ("yield latency, p50", _microseconds(resumed.get("p50_ns"))), ("yield latency, p99", _microseconds(resumed.get("p99_ns"))),
             ("forecast error before a change, median", _percent(recovery.get("forecast_error_before"))),
-            ("iterations to recover after a change", ABSENT if recovery.get("iterations_to_recover") is None else
-             recovery["iterations_to_recover"])]
+            ("iterations to recover after a change", ABSENT if not recovery else
+             "not within the run" if recovery["iterations_to_recover"] is None else recovery["iterations_to_recover"])]
     text = "## Measures (section 5 of the design)\n\n" + _table(("measure", "value"), rows)
     beds = sorted({output["test_bed"] for output in measures.values() if output.get("test_bed")})
     if beds:
