@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <sstream>
 #include <stdexcept>
 
 #include "driver.h"
@@ -118,11 +117,14 @@ std::vector<double> numbers_of(const Child::Result& result, const std::string& w
     throw std::runtime_error(what + ": " + (result.code < 0 ? "ended by a signal or too slow " : "") + result.output);
   }
   // The last line: a library (NCCL's warnings) may have written before.
-  const std::string text_of_all = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
-  std::istringstream input(text_of_all.substr(text_of_all.rfind('\n') + 1));
+  const std::string text = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
+  const char* place = text.c_str() + text.rfind('\n') + 1;
   std::vector<double> numbers;
-  for (std::string text; input >> text;) numbers.push_back(std::strtod(text.c_str(), nullptr));
-  return numbers;
+  for (char* end = nullptr;; place = end) {
+    const double number = std::strtod(place, &end);
+    if (end == place) return numbers;
+    numbers.push_back(number);
+  }
 }
 
 std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,

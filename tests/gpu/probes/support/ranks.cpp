@@ -2,11 +2,11 @@
 #include "ranks.h"
 
 #include <dlfcn.h>
+#include <ftw.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <stdexcept>
 
 namespace probe {
@@ -119,7 +119,8 @@ void Rank::stay() {
 }
 
 Mps::Mps() {
-  std::string pattern = std::filesystem::temp_directory_path() / "weft-probe-XXXXXX";
+  const char* temporary = std::getenv("TMPDIR");
+  std::string pattern = std::string(temporary != nullptr ? temporary : "/tmp") + "/weft-probe-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
   folder_ = pattern;
   daemon_.emplace_back(std::vector<std::string>{"nvidia-cuda-mps-control", "-f"}, environment(), true);
@@ -137,8 +138,9 @@ Mps::~Mps() {
     Child({"sh", "-c", "echo quit | nvidia-cuda-mps-control"}, environment(), true).wait(2);
     daemon_.front().wait(2);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  nftw(
+      folder_.c_str(), [](const char* path, const struct stat*, int, FTW*) { return std::remove(path); }, 8,
+      FTW_DEPTH | FTW_PHYS);
 }
 
 Environment Mps::environment() const {
