@@ -5,7 +5,7 @@
 
 namespace weft {
 PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, const Progress& progress)
-    : driver_(driver), queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver) {
+    : queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver) {
   try {
     stream_ = lap_.make(settings.queues, settings.streams_made);
     progress("init");

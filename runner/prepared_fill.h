@@ -51,7 +51,6 @@ class PreparedFill {
   void release() noexcept;
 
  private:
-  const Driver& driver_;
   const std::uint32_t queues_;
   Reservation reservation_;
   QueueLap lap_;
