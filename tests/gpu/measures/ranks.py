@@ -6,15 +6,17 @@ one rank is of interest (GPU_PROOF_RANK), the others run as if nobody measured.
 Used by training_runs.py, also under `weft run`. Ends when all ranks have ended, with the first exit code that is not 0; the
 others are stopped then. A rank never outlives this process.
 """
-import ctypes
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-PR_SET_PDEATHSIG = 1
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from proof import processes  # noqa: E402
+
 # For ranks on one GPU: every transport that NCCL would refuse or that needs distinct GPUs is off.
 SHARED_GPU = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "NCCL_P2P_DISABLE": "1",
               "NCCL_SHM_DISABLE": "1", "NCCL_MAX_CTAS": "2"}
@@ -34,9 +36,9 @@ def environment_of(rank, ranks, shared, folder):
     return environment
 
 
-def wait_for_all(processes):
+def wait_for_all(started):
     """The first exit code that is not 0, as soon as there is one; else 0."""
-    waiting = list(processes)
+    waiting = list(started)
     while waiting:
         for process in list(waiting):
             code = process.poll()
@@ -51,17 +53,16 @@ def wait_for_all(processes):
 def main():
     ranks, command = int(sys.argv[1]), sys.argv[2:]
     shared = os.environ.get("GPU_PROOF_SHARED_GPU") == "1"
-    libc = ctypes.CDLL(None)
-    processes = []
+    started = []
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
         try:
             for rank in range(ranks):
-                processes.append(subprocess.Popen(command, env=environment_of(rank, ranks, shared, folder),
-                                                  preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)))
-            return wait_for_all(processes)
+                started.append(subprocess.Popen(command, env=environment_of(rank, ranks, shared, folder),
+                                                preexec_fn=processes.die_with_parent))
+            return wait_for_all(started)
         finally:
-            for process in processes:
+            for process in started:
                 if process.poll() is None:
                     process.kill()
                 process.wait()

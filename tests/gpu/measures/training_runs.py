@@ -21,7 +21,7 @@ import mps
 import truth
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from proof import environment as facts_of  # noqa: E402
+from proof import environment as facts_of, processes  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANKS = 4
@@ -153,7 +153,7 @@ class Measuring:
         limit = max(1.0, min(RUN_LIMIT, self.seconds_left()))
         with open(folder / "messages", "wb") as messages:
             process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.DEVNULL, stderr=messages)
+                                       stdout=subprocess.DEVNULL, stderr=messages, preexec_fn=processes.die_with_parent)
             try:
                 code = process.wait(limit)
             except subprocess.TimeoutExpired:

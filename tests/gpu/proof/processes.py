@@ -1,6 +1,6 @@
 """Runs one command with a time limit and leaves nothing of it behind, whatever it started.
 
-Called by run.py, on the main thread, one command at a time. This process is made the subreaper of its descendants: what a
+run() is called by run.py, on the main thread, one command at a time; die_with_parent() by measures too. This process is made the subreaper of its descendants: what a
 step started belongs to the step even after it called setsid() and its parent has gone. Nothing here may kill a process that is not a
 descendant of this one, and nothing may wait without a limit.
 """
@@ -24,8 +24,8 @@ def become_subreaper():
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-def _die_with_parent():
-    # Between fork and exec: only the system call. Whoever kills this program with SIGKILL shall not leave ranks that spin.
+def die_with_parent():
+    """For preexec_fn, between fork and exec: only the system call. Whoever kills this program with SIGKILL shall not leave ranks that spin."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
@@ -122,7 +122,7 @@ def run(command, limit, environment, stdout, stderr, directory=None):
     try:
         with open(stdout, "wb") as out, open(stderr, "wb") as err:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
-                                       cwd=directory, start_new_session=True, preexec_fn=_die_with_parent)
+                                       cwd=directory, start_new_session=True, preexec_fn=die_with_parent)
         try:
             outcome.exit_code = process.wait(limit)
         except subprocess.TimeoutExpired:

@@ -407,6 +407,46 @@ class CommandLine(TemporaryFolder):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr, "scripts/gpu-proof: no GPU can be used here (--simulated runs everything on simulated ones)\n")
 
+    def run_until_training(self):
+        """A simulated run in its own process, once the trainer's ranks work: the process and them."""
+        process = subprocess.Popen([SOURCE / "scripts/gpu-proof", "--simulated", "--simulator", BUILD, "--out", self.folder, "--only",
+                                    "measure.training"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        give_up = time.monotonic() + 100
+        while time.monotonic() < give_up and process.poll() is None:
+            started = processes.descendants(process.pid)
+            if sum(self.program_of(one) == "trainer" for one in started) >= 4:
+                return process, started
+            time.sleep(0.02)
+        self.fail("no training began")
+
+    @staticmethod
+    def program_of(process):
+        try:
+            return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
+        except OSError:
+            return ""
+
+    def wait_until_gone(self, started):
+        give_up = time.monotonic() + 60
+        while any(alive(one) for one in started) and time.monotonic() < give_up:
+            time.sleep(0.02)
+        self.assertEqual([one for one in started if alive(one)], [])
+
+    def test_an_interrupted_run_leaves_its_results_and_no_process(self):
+        process, started = self.run_until_training()
+        process.terminate()
+        self.assertEqual(process.wait(60), 0)
+        self.wait_until_gone(started)
+        result = json.loads(next(self.folder.glob("2*.json")).read_text())
+        self.assertEqual([(step["status"], step["reason"]) for step in result["steps"]], [("not run", "interrupted")])
+
+    def test_a_killed_run_leaves_no_process(self):
+        process, started = self.run_until_training()
+        process.kill()
+        self.wait_until_gone(started)
+
     def test_a_simulated_run_never_writes_under_docs_results(self):
         done = self.proof("--simulated", "--simulator", BUILD, "--out", SOURCE / "docs/results/try")
         self.assertEqual(done.returncode, 1)
