@@ -60,6 +60,7 @@ case $name in
   job_arguments) unharmed 'unknown argument colour=red' 1 --fill "$fill:colour=red" ;;
   cap_beyond_device) unharmed 'WEFT_MEMORY. cannot be had' 1 --fill "$fill" --set WEFT_MEMORY=100TiB ;;
   malformed_option) unharmed_by_hand 'WEFT_SLICE=soon' 1 WEFT_SLICE=soon
+                    unharmed 'WEFT_SLICE=soon' 1 --set WEFT_SLICE=soon
                     refused 'WEFT_SLICE=soon' --strict --set WEFT_SLICE=soon ;;
   unknown_option) unharmed_by_hand 'WEFT_SLISE.*WEFT_SLICE' 1 WEFT_SLISE=100us ;;
   unwritable_output) touch "$work/file"; unharmed_by_hand 'cannot be made: Not a directory; there will be no trace' 1 WEFT_OUTPUT="$work/file/trace" ;;
