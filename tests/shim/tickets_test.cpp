@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
+#include <thread>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -108,6 +111,28 @@ TEST_F(Tickets, TheWordOfTheSkippedNumberIsNotTakenFromAMarkerThatHasNotRun) {
   run(slow);
   EXPECT_EQ(words.reserve(), 1u);
   EXPECT_TRUE(words.reached(slow));
+}
+
+TEST_F(Tickets, ThreadsNeverGetTheSameOneAlsoOnTheWayRound) {
+  words.last = Ticket{0} - 500;
+  words.begin({memory.data(), 0x1000, kCount});
+  std::vector<std::vector<Ticket>> taken(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : taken) {
+    threads.emplace_back([&] {
+      while (mine.size() < 250) {
+        const Ticket ticket = words.reserve();
+        if (ticket == 0) continue;  // the others have taken all that are free
+        run(ticket);
+        mine.push_back(ticket);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<Ticket> all;
+  for (const auto& mine : taken) all.insert(mine.begin(), mine.end());
+  EXPECT_EQ(all.size(), 1000u);
+  EXPECT_EQ(all.count(0), 0u);
 }
 
 }  // namespace
