@@ -62,6 +62,29 @@ TEST(CoreOnSimulator, Observes) {
   EXPECT_FALSE(job.turned_off);
 }
 
+// One thread per GPU, all of which make their first communicator at the same time; a fill job is not made for that.
+TEST(CoreOnSimulator, DevicesThatAreOpenedAtTheSameTimeArePreparedOneAfterTheOther) {
+  SimulatedJob job(Variables{{"SIMGPU_DEVICES", "3"}, {"WEFT_FILL", copy_job("2,4096,alone")}});
+  job.open();
+  ::testing::internal::CaptureStderr();
+  std::vector<std::thread> threads;
+  for (const int device : {1, 2}) {
+    threads.emplace_back([&job, device] {
+      CUcontext context = nullptr;
+      job.function<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, device);
+      job.function<decltype(&::cuCtxSetCurrent)>("cuCtxSetCurrent")(context);
+      job.core.communicator_opened({static_cast<CommunicatorId>(device + 1), device, 0, 3});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("another thread is inside"), std::string::npos) << said;
+  EXPECT_EQ(said.find("observing only"), std::string::npos) << said;
+  for (const CommunicatorId communicator : {2U, 3U}) job.core.communicator_closing(communicator);
+  job.close();
+  EXPECT_FALSE(job.turned_off);
+}
+
 // The dispatcher or a hook may look at the words at any time, also while the main job resets its device or exits.
 TEST(CoreOnSimulator, MarkerWordsOutliveTheContext) {
   SimulatedJob job(Variables{{"WEFT", "observe"}});

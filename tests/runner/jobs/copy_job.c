@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* With __CUDA_API_VERSION_INTERNAL every name in cuda.h is the ABI of that name. */
 #include <cuda.h>
@@ -33,30 +34,42 @@ static void find(void* library, const char* name, void* function) {
   memcpy(function, &symbol, sizeof symbol);
 }
 
+/* Stays inside long enough for another thread to come in, if one may. */
+static int is_alone(void) {
+  static int inside;
+  const struct timespec moment = {0, 300000000};
+  const int alone = __atomic_add_fetch(&inside, 1, __ATOMIC_ACQ_REL) == 1;
+  nanosleep(&moment, NULL);
+  __atomic_sub_fetch(&inside, 1, __ATOMIC_ACQ_REL);
+  return alone;
+}
+
+static int refuse(weft_fill_job* job, const char* why) {
+  job->host.fail(job->host.context, why);
+  free(job);
+  return 1;
+}
+
 static int init(const weft_fill_host* host, const char* args, weft_fill_job** out) {
-  static weft_fill_job job;
+  weft_fill_job* const job = calloc(1, sizeof *job); /* one for each device */
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   unsigned long long bytes = 0;
-  job.host = *host;
-  job.done = 0;
-  if (sscanf(args, "%d,%llu,%15s", &job.steps, &bytes, job.trick) < 2 || library == NULL) {
-    host->fail(host->context, "arguments are <steps>,<bytes>");
-    return 1;
-  }
-  job.bytes = (size_t)bytes;
-  find(library, "cuMemcpyHtoDAsync_v2", &job.host_to_device);
-  find(library, "cuMemcpyDtoHAsync_v2", &job.device_to_host);
-  find(library, "cuMemcpyDtoDAsync_v2", &job.device_to_device);
-  find(library, "cuMemsetD8Async", &job.set);
-  find(library, "cuLaunchHostFunc", &job.call_host);
-  for (int block = 0; block < 2; ++block) job.blocks[block] = host->allocate(host->context, job.bytes);
-  job.input = host->allocate_host(host->context, job.bytes);
-  job.output = host->allocate_host(host->context, job.bytes);
-  if (job.blocks[1] == 0 || job.input == NULL || job.output == NULL) {
-    host->fail(host->context, "no memory");
-    return 1;
-  }
-  *out = &job;
+  if (job == NULL) return 1;
+  job->host = *host;
+  if (sscanf(args, "%d,%llu,%15s", &job->steps, &bytes, job->trick) < 2 || library == NULL)
+    return refuse(job, "arguments are <steps>,<bytes>");
+  if (strcmp(job->trick, "alone") == 0 && !is_alone()) return refuse(job, "another thread is inside");
+  job->bytes = (size_t)bytes;
+  find(library, "cuMemcpyHtoDAsync_v2", &job->host_to_device);
+  find(library, "cuMemcpyDtoHAsync_v2", &job->device_to_host);
+  find(library, "cuMemcpyDtoDAsync_v2", &job->device_to_device);
+  find(library, "cuMemsetD8Async", &job->set);
+  find(library, "cuLaunchHostFunc", &job->call_host);
+  for (int block = 0; block < 2; ++block) job->blocks[block] = host->allocate(host->context, job->bytes);
+  job->input = host->allocate_host(host->context, job->bytes);
+  job->output = host->allocate_host(host->context, job->bytes);
+  if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
+  *out = job;
   return 0;
 }
 
@@ -106,6 +119,7 @@ static int restore(weft_fill_job* job, const void* buffer, uint64_t bytes) {
 
 static void destroy(weft_fill_job* job) {
   memset(job->output, 0, job->bytes); /* its pinned memory is its own until now */
+  free(job);
 }
 
 __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
