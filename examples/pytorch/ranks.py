@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import faulthandler
 import os
+import signal
 import sys
 
 import torch
@@ -61,6 +62,7 @@ def share_one_gpu(local_rank: int) -> None:
 def make_deterministic() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS starts
     torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # a kernel for each new tensor, for debugging only
     torch.backends.cudnn.benchmark = False
     torch.set_num_threads(1)  # sums on the CPU are split by the number of threads
 
@@ -81,6 +83,7 @@ def start(options: argparse.Namespace):
     """The life of a rank: yields it, and takes its process group down at the end."""
     launch(options)
     faulthandler.dump_traceback_later(options.time_limit, exit=True)  # a thread of its own, also next to a stuck call
+    signal.alarm(options.time_limit + 5)  # and where Python is gone already: the signal's default is the end
     number, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     local, local_count = int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     make_deterministic()
@@ -95,4 +98,3 @@ def start(options: argparse.Namespace):
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
-        faulthandler.cancel_dump_traceback_later()
