@@ -8,6 +8,8 @@ object on stdout and all else goes to stderr. Exit code: 0 when all losses and t
 bit, 1 when not or when a run failed, 77 when this Python has no PyTorch. Only the standard library is used in here, and
 no run goes on longer than the time limit.
 """
+from __future__ import annotations
+
 import argparse
 import importlib.util
 import json

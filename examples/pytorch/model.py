@@ -116,9 +116,9 @@ def build_stage(index: int, count: int, sizes: Sizes, alphabet: int, seed: int, 
         raise SystemExit(f"{sizes.layers} layers cannot be cut into {count} stages")
 
     def seeded(number: int, make) -> nn.Module:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), device:
             torch.manual_seed(seed * 1_000_003 + number)
-            return make()
+            return make().to(DTYPES[sizes.dtype])
 
     parts = [seeded(0, lambda: Embedding(sizes, alphabet))] if index == 0 else []
     for layer in range(sizes.layers):
@@ -126,7 +126,7 @@ def build_stage(index: int, count: int, sizes: Sizes, alphabet: int, seed: int, 
             parts.append(seeded(1 + layer, lambda: Block(sizes)))
     if index == count - 1:
         parts.append(seeded(1 + sizes.layers, lambda: Head(sizes, alphabet)))
-    return nn.Sequential(*parts).to(device=device, dtype=DTYPES[sizes.dtype])
+    return nn.Sequential(*parts)
 
 
 def loss(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
