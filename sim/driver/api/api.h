@@ -10,6 +10,18 @@
 
 #define SIMGPU_API extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
 
+// An entry point and its twin for per-thread default streams, which differ in what a null stream means:
+//   SIMGPU_PAIR(cuEventRecord, _ptsz, (CUevent event, CUstream stream), record(event, stream, meaning))
+#define SIMGPU_PAIR(name, suffix, parameters, ...)                                 \
+  SIMGPU_API name parameters {                                                     \
+    [[maybe_unused]] constexpr auto meaning = ::simgpu::DefaultStream::legacy;     \
+    return __VA_ARGS__;                                                            \
+  }                                                                                \
+  SIMGPU_API name##suffix parameters {                                             \
+    [[maybe_unused]] constexpr auto meaning = ::simgpu::DefaultStream::per_thread; \
+    return __VA_ARGS__;                                                            \
+  }
+
 namespace simgpu {
 
 // CUDA_SUCCESS, or why no call can work: not initialised, a forked child, the process is exiting. A few nanoseconds.

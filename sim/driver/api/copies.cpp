@@ -137,131 +137,50 @@ CUdeviceptr address(const void* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 constexpr Return kDone = Return::when_done;
 constexpr Return kSubmitted = Return::when_submitted;
 
 }  // namespace
 
-SIMGPU_API cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) {
-  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) {
-  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount) {
-  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount) {
-  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpyDtoH_v2(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount) {
-  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpyDtoH_v2_ptds(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount) {
-  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpyDtoD_v2_ptds(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpy2D_v2(const CUDA_MEMCPY2D* pCopy) {
-  return copy_2d(pCopy, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D* pCopy) {
-  return copy_2d(pCopy, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* pCopy) {
-  return copy_2d(pCopy, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D* pCopy) {
-  return copy_2d(pCopy, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpy3D_v2(const CUDA_MEMCPY3D* pCopy) {
-  return copy_3d(pCopy, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D* pCopy) {
-  return copy_3d(pCopy, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* pCopy) {
-  return copy_3d_peer(pCopy, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER* pCopy) {
-  return copy_3d_peer(pCopy, nullptr, kPerThread, kDone);
-}
+SIMGPU_PAIR(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount),
+            copy_linear(Side::unified, Side::unified, dst, src, ByteCount, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount),
+            copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpyDtoH_v2, _ptds, (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount),
+            copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount),
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpyPeer, _ptds, (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount),
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* pCopy), copy_2d(pCopy, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* pCopy), copy_2d(pCopy, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* pCopy), copy_3d(pCopy, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* pCopy), copy_3d_peer(pCopy, nullptr, meaning, kDone))
 
-SIMGPU_API cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::unified, Side::unified, dst, src, ByteCount, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpyDtoHAsync_v2(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpyDtoHAsync_v2_ptsz(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount,
-                             CUstream hStream) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpyPeerAsync_ptsz(CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount,
-                                  CUstream hStream) {
-  return copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
-  return copy_2d(pCopy, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
-  return copy_2d(pCopy, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* pCopy, CUstream hStream) {
-  return copy_3d(pCopy, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpy3DAsync_v2_ptsz(const CUDA_MEMCPY3D* pCopy, CUstream hStream) {
-  return copy_3d(pCopy, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream) {
-  return copy_3d_peer(pCopy, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemcpy3DPeerAsync_ptsz(const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream) {
-  return copy_3d_peer(pCopy, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemcpyBatchAsync(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*,
-                              size_t*, size_t, size_t* failIdx, CUstream hStream) {
-  return copy_batch(dsts, srcs, sizes, count, failIdx, hStream, kLegacy);
-}
-SIMGPU_API cuMemcpyBatchAsync_ptsz(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
-                                   CUmemcpyAttributes*, size_t*, size_t, size_t* failIdx, CUstream hStream) {
-  return copy_batch(dsts, srcs, sizes, count, failIdx, hStream, kPerThread);
-}
-SIMGPU_API cuMemcpyBatchAsync_v2(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*,
-                                 size_t*, size_t, CUstream hStream) {
-  return copy_batch(dsts, srcs, sizes, count, nullptr, hStream, kLegacy);
-}
-SIMGPU_API cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
-                                      CUmemcpyAttributes*, size_t*, size_t, CUstream hStream) {
-  return copy_batch(dsts, srcs, sizes, count, nullptr, hStream, kPerThread);
-}
+SIMGPU_PAIR(cuMemcpyAsync, _ptsz, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
+            copy_linear(Side::unified, Side::unified, dst, src, ByteCount, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpyHtoDAsync_v2, _ptsz,
+            (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream),
+            copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpyDtoHAsync_v2, _ptsz, (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+            copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpyDtoDAsync_v2, _ptsz,
+            (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpyPeerAsync, _ptsz,
+            (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount, CUstream hStream),
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream),
+            copy_2d(pCopy, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* pCopy, CUstream hStream),
+            copy_3d(pCopy, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream),
+            copy_3d_peer(pCopy, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemcpyBatchAsync, _ptsz,
+            (CUdeviceptr * dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*, size_t*, size_t,
+             size_t* failIdx, CUstream hStream),
+            copy_batch(dsts, srcs, sizes, count, failIdx, hStream, meaning))
+SIMGPU_PAIR(cuMemcpyBatchAsync_v2, _ptsz,
+            (CUdeviceptr * dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*, size_t*, size_t,
+             CUstream hStream),
+            copy_batch(dsts, srcs, sizes, count, nullptr, hStream, meaning))

@@ -59,18 +59,9 @@ SIMGPU_API cuEventDestroy(CUevent hEvent) {
   return cuEventDestroy_v2(hEvent);
 }
 
-SIMGPU_API cuEventRecord(CUevent hEvent, CUstream hStream) {
-  return record(hEvent, hStream, DefaultStream::legacy, 0);
-}
-SIMGPU_API cuEventRecord_ptsz(CUevent hEvent, CUstream hStream) {
-  return record(hEvent, hStream, DefaultStream::per_thread, 0);
-}
-SIMGPU_API cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
-  return record(hEvent, hStream, DefaultStream::legacy, flags);
-}
-SIMGPU_API cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned int flags) {
-  return record(hEvent, hStream, DefaultStream::per_thread, flags);
-}
+SIMGPU_PAIR(cuEventRecord, _ptsz, (CUevent hEvent, CUstream hStream), record(hEvent, hStream, meaning, 0))
+SIMGPU_PAIR(cuEventRecordWithFlags, _ptsz, (CUevent hEvent, CUstream hStream, unsigned int flags),
+            record(hEvent, hStream, meaning, flags))
 
 SIMGPU_API cuEventQuery(CUevent hEvent) {
   Event* event = nullptr;

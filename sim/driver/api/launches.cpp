@@ -153,74 +153,38 @@ CUresult build_launch(const LaunchRequest& request, Device& device, std::shared_
 
 using namespace simgpu;
 
-SIMGPU_API cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                          unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                          unsigned int sharedMemBytes, CUstream hStream, void** kernelParams, void** extra) {
-  return launch_kernel(hStream, DefaultStream::legacy,
-                       {f,
-                        {gridDimX, gridDimY, gridDimZ},
-                        {blockDimX, blockDimY, blockDimZ},
-                        sharedMemBytes,
-                        kernelParams,
-                        extra,
-                        nullptr,
-                        0,
-                        false});
-}
+SIMGPU_PAIR(cuLaunchKernel, _ptsz,
+            (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+             unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+             void** kernelParams, void** extra),
+            launch_kernel(hStream, meaning,
+                          {f,
+                           {gridDimX, gridDimY, gridDimZ},
+                           {blockDimX, blockDimY, blockDimZ},
+                           sharedMemBytes,
+                           kernelParams,
+                           extra,
+                           nullptr,
+                           0,
+                           false}))
 
-SIMGPU_API cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                               unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                               unsigned int sharedMemBytes, CUstream hStream, void** kernelParams, void** extra) {
-  return launch_kernel(hStream, DefaultStream::per_thread,
-                       {f,
-                        {gridDimX, gridDimY, gridDimZ},
-                        {blockDimX, blockDimY, blockDimZ},
-                        sharedMemBytes,
-                        kernelParams,
-                        extra,
-                        nullptr,
-                        0,
-                        false});
-}
+SIMGPU_PAIR(cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra),
+            launch_config(config, f, kernelParams, extra, meaning))
 
-SIMGPU_API cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra) {
-  return launch_config(config, f, kernelParams, extra, DefaultStream::legacy);
-}
-
-SIMGPU_API cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra) {
-  return launch_config(config, f, kernelParams, extra, DefaultStream::per_thread);
-}
-
-SIMGPU_API cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                                     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                                     unsigned int sharedMemBytes, CUstream hStream, void** kernelParams) {
-  return launch_kernel(hStream, DefaultStream::legacy,
-                       {f,
-                        {gridDimX, gridDimY, gridDimZ},
-                        {blockDimX, blockDimY, blockDimZ},
-                        sharedMemBytes,
-                        kernelParams,
-                        nullptr,
-                        nullptr,
-                        0,
-                        true});
-}
-
-SIMGPU_API cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-                                          unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-                                          unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-                                          void** kernelParams) {
-  return launch_kernel(hStream, DefaultStream::per_thread,
-                       {f,
-                        {gridDimX, gridDimY, gridDimZ},
-                        {blockDimX, blockDimY, blockDimZ},
-                        sharedMemBytes,
-                        kernelParams,
-                        nullptr,
-                        nullptr,
-                        0,
-                        true});
-}
+SIMGPU_PAIR(cuLaunchCooperativeKernel, _ptsz,
+            (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+             unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+             void** kernelParams),
+            launch_kernel(hStream, meaning,
+                          {f,
+                           {gridDimX, gridDimY, gridDimZ},
+                           {blockDimX, blockDimY, blockDimZ},
+                           sharedMemBytes,
+                           kernelParams,
+                           nullptr,
+                           nullptr,
+                           0,
+                           true}))
 
 SIMGPU_API cuProfilerStart() {
   return ready();

@@ -85,74 +85,30 @@ CUresult submit_batch(CUstream handle, DefaultStream meaning, unsigned count, co
 
 constexpr auto kWrite = MemoryOperation::Kind::write;
 constexpr auto kWait = MemoryOperation::Kind::wait;
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 
 }  // namespace
 
-SIMGPU_API cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWrite, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWriteValue32_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWrite, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWrite, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamWriteValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWrite, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWait, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWait, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWait, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWait, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
-                                 unsigned int flags) {
-  return submit_batch(stream, kLegacy, count, paramArray, flags);
-}
-SIMGPU_API cuStreamBatchMemOp_v2_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
-                                      unsigned int flags) {
-  return submit_batch(stream, kPerThread, count, paramArray, flags);
-}
+SIMGPU_PAIR(cuStreamWriteValue32_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
+            submit_one(stream, meaning, kWrite, 4, addr, value, flags))
+SIMGPU_PAIR(cuStreamWriteValue64_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
+            submit_one(stream, meaning, kWrite, 8, addr, value, flags))
+SIMGPU_PAIR(cuStreamWaitValue32_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
+            submit_one(stream, meaning, kWait, 4, addr, value, flags))
+SIMGPU_PAIR(cuStreamWaitValue64_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
+            submit_one(stream, meaning, kWait, 8, addr, value, flags))
+SIMGPU_PAIR(cuStreamBatchMemOp_v2, _ptsz,
+            (CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray, unsigned int flags),
+            submit_batch(stream, meaning, count, paramArray, flags))
 
 // The first ABI: the same operations.
-SIMGPU_API cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWrite, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWrite, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWrite, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamWriteValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWrite, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWait, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWait, 4, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kLegacy, kWait, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamWaitValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags) {
-  return submit_one(stream, kPerThread, kWait, 8, addr, value, flags);
-}
-SIMGPU_API cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
-                              unsigned int flags) {
-  return submit_batch(stream, kLegacy, count, paramArray, flags);
-}
-SIMGPU_API cuStreamBatchMemOp_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray,
-                                   unsigned int flags) {
-  return submit_batch(stream, kPerThread, count, paramArray, flags);
-}
+SIMGPU_PAIR(cuStreamWriteValue32, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
+            submit_one(stream, meaning, kWrite, 4, addr, value, flags))
+SIMGPU_PAIR(cuStreamWriteValue64, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
+            submit_one(stream, meaning, kWrite, 8, addr, value, flags))
+SIMGPU_PAIR(cuStreamWaitValue32, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
+            submit_one(stream, meaning, kWait, 4, addr, value, flags))
+SIMGPU_PAIR(cuStreamWaitValue64, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
+            submit_one(stream, meaning, kWait, 8, addr, value, flags))
+SIMGPU_PAIR(cuStreamBatchMemOp, _ptsz,
+            (CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray, unsigned int flags),
+            submit_batch(stream, meaning, count, paramArray, flags))

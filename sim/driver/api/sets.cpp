@@ -32,91 +32,40 @@ CUresult set(CUdeviceptr destination, std::size_t pitch, uint32_t value, uint32_
   return waits ? engine().synchronize(*stream) : CUDA_SUCCESS;
 }
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 constexpr Return kDone = Return::when_done;
 constexpr Return kSubmitted = Return::when_submitted;
 
 }  // namespace
 
-SIMGPU_API cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
-  return set(dstDevice, 0, uc, 1, N, 1, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemsetD8_v2_ptds(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
-  return set(dstDevice, 0, uc, 1, N, 1, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height) {
-  return set(dstDevice, dstPitch, uc, 1, Width, Height, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemsetD2D8_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height) {
-  return set(dstDevice, dstPitch, uc, 1, Width, Height, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
-  return set(dstDevice, 0, uc, 1, N, 1, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemsetD8Async_ptsz(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
-  return set(dstDevice, 0, uc, 1, N, 1, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
-                             CUstream hStream) {
-  return set(dstDevice, dstPitch, uc, 1, Width, Height, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemsetD2D8Async_ptsz(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
-                                  CUstream hStream) {
-  return set(dstDevice, dstPitch, uc, 1, Width, Height, hStream, kPerThread, kSubmitted);
-}
+SIMGPU_PAIR(cuMemsetD8_v2, _ptds, (CUdeviceptr dstDevice, unsigned char uc, size_t N),
+            set(dstDevice, 0, uc, 1, N, 1, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemsetD2D8_v2, _ptds,
+            (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height),
+            set(dstDevice, dstPitch, uc, 1, Width, Height, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemsetD8Async, _ptsz, (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream),
+            set(dstDevice, 0, uc, 1, N, 1, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemsetD2D8Async, _ptsz,
+            (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream),
+            set(dstDevice, dstPitch, uc, 1, Width, Height, hStream, meaning, kSubmitted))
 
-SIMGPU_API cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N) {
-  return set(dstDevice, 0, us, 2, N, 1, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemsetD16_v2_ptds(CUdeviceptr dstDevice, unsigned short us, size_t N) {
-  return set(dstDevice, 0, us, 2, N, 1, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height) {
-  return set(dstDevice, dstPitch, us, 2, Width, Height, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemsetD2D16_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
-                                 size_t Height) {
-  return set(dstDevice, dstPitch, us, 2, Width, Height, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream) {
-  return set(dstDevice, 0, us, 2, N, 1, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream) {
-  return set(dstDevice, 0, us, 2, N, 1, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height,
-                              CUstream hStream) {
-  return set(dstDevice, dstPitch, us, 2, Width, Height, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemsetD2D16Async_ptsz(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
-                                   size_t Height, CUstream hStream) {
-  return set(dstDevice, dstPitch, us, 2, Width, Height, hStream, kPerThread, kSubmitted);
-}
+SIMGPU_PAIR(cuMemsetD16_v2, _ptds, (CUdeviceptr dstDevice, unsigned short us, size_t N),
+            set(dstDevice, 0, us, 2, N, 1, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemsetD2D16_v2, _ptds,
+            (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height),
+            set(dstDevice, dstPitch, us, 2, Width, Height, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemsetD16Async, _ptsz, (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream),
+            set(dstDevice, 0, us, 2, N, 1, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemsetD2D16Async, _ptsz,
+            (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream),
+            set(dstDevice, dstPitch, us, 2, Width, Height, hStream, meaning, kSubmitted))
 
-SIMGPU_API cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N) {
-  return set(dstDevice, 0, ui, 4, N, 1, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemsetD32_v2_ptds(CUdeviceptr dstDevice, unsigned int ui, size_t N) {
-  return set(dstDevice, 0, ui, 4, N, 1, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height) {
-  return set(dstDevice, dstPitch, ui, 4, Width, Height, nullptr, kLegacy, kDone);
-}
-SIMGPU_API cuMemsetD2D32_v2_ptds(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height) {
-  return set(dstDevice, dstPitch, ui, 4, Width, Height, nullptr, kPerThread, kDone);
-}
-SIMGPU_API cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream) {
-  return set(dstDevice, 0, ui, 4, N, 1, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemsetD32Async_ptsz(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream) {
-  return set(dstDevice, 0, ui, 4, N, 1, hStream, kPerThread, kSubmitted);
-}
-SIMGPU_API cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
-                              CUstream hStream) {
-  return set(dstDevice, dstPitch, ui, 4, Width, Height, hStream, kLegacy, kSubmitted);
-}
-SIMGPU_API cuMemsetD2D32Async_ptsz(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
-                                   CUstream hStream) {
-  return set(dstDevice, dstPitch, ui, 4, Width, Height, hStream, kPerThread, kSubmitted);
-}
+SIMGPU_PAIR(cuMemsetD32_v2, _ptds, (CUdeviceptr dstDevice, unsigned int ui, size_t N),
+            set(dstDevice, 0, ui, 4, N, 1, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemsetD2D32_v2, _ptds,
+            (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height),
+            set(dstDevice, dstPitch, ui, 4, Width, Height, nullptr, meaning, kDone))
+SIMGPU_PAIR(cuMemsetD32Async, _ptsz, (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream),
+            set(dstDevice, 0, ui, 4, N, 1, hStream, meaning, kSubmitted))
+SIMGPU_PAIR(cuMemsetD2D32Async, _ptsz,
+            (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream),
+            set(dstDevice, dstPitch, ui, 4, Width, Height, hStream, meaning, kSubmitted))

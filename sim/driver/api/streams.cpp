@@ -165,9 +165,6 @@ CUresult copy_attributes(CUstream to, CUstream from, DefaultStream meaning) {
   return CUDA_SUCCESS;
 }
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 }  // namespace
 
 SIMGPU_API cuStreamCreate(CUstream* phStream, unsigned int Flags) {
@@ -190,91 +187,28 @@ SIMGPU_API cuStreamDestroy(CUstream hStream) {
   return cuStreamDestroy_v2(hStream);
 }
 
-SIMGPU_API cuStreamGetPriority(CUstream hStream, int* priority) {
-  return get_priority(hStream, kLegacy, priority);
-}
-SIMGPU_API cuStreamGetPriority_ptsz(CUstream hStream, int* priority) {
-  return get_priority(hStream, kPerThread, priority);
-}
-SIMGPU_API cuStreamGetFlags(CUstream hStream, unsigned int* flags) {
-  return get_flags(hStream, kLegacy, flags);
-}
-SIMGPU_API cuStreamGetFlags_ptsz(CUstream hStream, unsigned int* flags) {
-  return get_flags(hStream, kPerThread, flags);
-}
-SIMGPU_API cuStreamGetId(CUstream hStream, unsigned long long* streamId) {
-  return get_id(hStream, kLegacy, streamId);
-}
-SIMGPU_API cuStreamGetId_ptsz(CUstream hStream, unsigned long long* streamId) {
-  return get_id(hStream, kPerThread, streamId);
-}
-SIMGPU_API cuStreamGetDevice(CUstream hStream, CUdevice* device) {
-  return get_device(hStream, kLegacy, device);
-}
-SIMGPU_API cuStreamGetDevice_ptsz(CUstream hStream, CUdevice* device) {
-  return get_device(hStream, kPerThread, device);
-}
-SIMGPU_API cuStreamGetCtx(CUstream hStream, CUcontext* pctx) {
-  return get_context(hStream, kLegacy, pctx);
-}
-SIMGPU_API cuStreamGetCtx_ptsz(CUstream hStream, CUcontext* pctx) {
-  return get_context(hStream, kPerThread, pctx);
-}
-SIMGPU_API cuStreamGetCtx_v2(CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx) {
-  return get_context_v2(hStream, kLegacy, pCtx, pGreenCtx);
-}
-SIMGPU_API cuStreamGetCtx_v2_ptsz(CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx) {
-  return get_context_v2(hStream, kPerThread, pCtx, pGreenCtx);
-}
+SIMGPU_PAIR(cuStreamGetPriority, _ptsz, (CUstream hStream, int* priority), get_priority(hStream, meaning, priority))
+SIMGPU_PAIR(cuStreamGetFlags, _ptsz, (CUstream hStream, unsigned int* flags), get_flags(hStream, meaning, flags))
+SIMGPU_PAIR(cuStreamGetId, _ptsz, (CUstream hStream, unsigned long long* streamId), get_id(hStream, meaning, streamId))
+SIMGPU_PAIR(cuStreamGetDevice, _ptsz, (CUstream hStream, CUdevice* device), get_device(hStream, meaning, device))
+SIMGPU_PAIR(cuStreamGetCtx, _ptsz, (CUstream hStream, CUcontext* pctx), get_context(hStream, meaning, pctx))
+SIMGPU_PAIR(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx),
+            get_context_v2(hStream, meaning, pCtx, pGreenCtx))
 
-SIMGPU_API cuStreamQuery(CUstream hStream) {
-  return query(hStream, kLegacy);
-}
-SIMGPU_API cuStreamQuery_ptsz(CUstream hStream) {
-  return query(hStream, kPerThread);
-}
-SIMGPU_API cuStreamSynchronize(CUstream hStream) {
-  return synchronize(hStream, kLegacy);
-}
-SIMGPU_API cuStreamSynchronize_ptsz(CUstream hStream) {
-  return synchronize(hStream, kPerThread);
-}
+SIMGPU_PAIR(cuStreamQuery, _ptsz, (CUstream hStream), query(hStream, meaning))
+SIMGPU_PAIR(cuStreamSynchronize, _ptsz, (CUstream hStream), synchronize(hStream, meaning))
 
-SIMGPU_API cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags) {
-  return wait_event(hStream, kLegacy, hEvent, Flags);
-}
-SIMGPU_API cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags) {
-  return wait_event(hStream, kPerThread, hEvent, Flags);
-}
+SIMGPU_PAIR(cuStreamWaitEvent, _ptsz, (CUstream hStream, CUevent hEvent, unsigned int Flags),
+            wait_event(hStream, meaning, hEvent, Flags))
 
-SIMGPU_API cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void* userData) {
-  return launch_host(hStream, kLegacy, fn, userData);
-}
-SIMGPU_API cuLaunchHostFunc_ptsz(CUstream hStream, CUhostFn fn, void* userData) {
-  return launch_host(hStream, kPerThread, fn, userData);
-}
-SIMGPU_API cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags) {
-  return add_callback(hStream, kLegacy, callback, userData, flags);
-}
-SIMGPU_API cuStreamAddCallback_ptsz(CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags) {
-  return add_callback(hStream, kPerThread, callback, userData, flags);
-}
+SIMGPU_PAIR(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void* userData),
+            launch_host(hStream, meaning, fn, userData))
+SIMGPU_PAIR(cuStreamAddCallback, _ptsz,
+            (CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags),
+            add_callback(hStream, meaning, callback, userData, flags))
 
-SIMGPU_API cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value) {
-  return get_attribute(hStream, kLegacy, attr, value);
-}
-SIMGPU_API cuStreamGetAttribute_ptsz(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value) {
-  return get_attribute(hStream, kPerThread, attr, value);
-}
-SIMGPU_API cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue* param) {
-  return set_attribute(hStream, kLegacy, attr, param);
-}
-SIMGPU_API cuStreamSetAttribute_ptsz(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue* param) {
-  return set_attribute(hStream, kPerThread, attr, param);
-}
-SIMGPU_API cuStreamCopyAttributes(CUstream dst, CUstream src) {
-  return copy_attributes(dst, src, kLegacy);
-}
-SIMGPU_API cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src) {
-  return copy_attributes(dst, src, kPerThread);
-}
+SIMGPU_PAIR(cuStreamGetAttribute, _ptsz, (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value),
+            get_attribute(hStream, meaning, attr, value))
+SIMGPU_PAIR(cuStreamSetAttribute, _ptsz, (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue* param),
+            set_attribute(hStream, meaning, attr, param))
+SIMGPU_PAIR(cuStreamCopyAttributes, _ptsz, (CUstream dst, CUstream src), copy_attributes(dst, src, meaning))

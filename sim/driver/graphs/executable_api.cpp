@@ -119,14 +119,9 @@ SIMGPU_API cuGraphInstantiateWithFlags(CUgraphExec* phGraphExec, CUgraph hGraph,
   CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   return instantiate(phGraphExec, hGraph, flags, why);
 }
-SIMGPU_API cuGraphInstantiateWithParams(CUgraphExec* phGraphExec, CUgraph hGraph,
-                                        CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams) {
-  return instantiate_with_parameters(phGraphExec, hGraph, instantiateParams);
-}
-SIMGPU_API cuGraphInstantiateWithParams_ptsz(CUgraphExec* phGraphExec, CUgraph hGraph,
-                                             CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams) {
-  return instantiate_with_parameters(phGraphExec, hGraph, instantiateParams);
-}
+SIMGPU_PAIR(cuGraphInstantiateWithParams, _ptsz,
+            (CUgraphExec * phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams),
+            instantiate_with_parameters(phGraphExec, hGraph, instantiateParams))
 
 SIMGPU_API cuGraphExecDestroy(CUgraphExec hGraphExec) {
   Executable* executable = nullptr;
@@ -144,18 +139,8 @@ SIMGPU_API cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t* flags) {
   return CUDA_SUCCESS;
 }
 
-SIMGPU_API cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) {
-  return launch(hGraphExec, hStream, DefaultStream::legacy);
-}
-SIMGPU_API cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream) {
-  return launch(hGraphExec, hStream, DefaultStream::per_thread);
-}
-SIMGPU_API cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) {
-  return upload(hGraphExec, hStream, DefaultStream::legacy);
-}
-SIMGPU_API cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream) {
-  return upload(hGraphExec, hStream, DefaultStream::per_thread);
-}
+SIMGPU_PAIR(cuGraphLaunch, _ptsz, (CUgraphExec hGraphExec, CUstream hStream), launch(hGraphExec, hStream, meaning))
+SIMGPU_PAIR(cuGraphUpload, _ptsz, (CUgraphExec hGraphExec, CUstream hStream), upload(hGraphExec, hStream, meaning))
 
 SIMGPU_API cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
                                              const CUDA_KERNEL_NODE_PARAMS_v2* nodeParams) {
