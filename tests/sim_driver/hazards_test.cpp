@@ -1,6 +1,10 @@
 // The strict adversary: what stalls next to a spinning kernel on hardware stalls here, and is written down.
 #include <sys/prctl.h>
+#include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "harness.h"
@@ -10,6 +14,14 @@ namespace {
 
 Json hazard(const std::string& what) {
   return await_record([&](const Json& record) { return record["type"] == "hazard" && record["what"] == what; });
+}
+
+// A thread that waits for something; one that merely has not been scheduled is not asleep.
+bool is_asleep(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t state = line.rfind(") ");
+  return state != std::string::npos && line[state + 2] == 'S';
 }
 
 // Does `call` on a thread of its own while a spinning kernel is resident; it must not return before the kernel is over.
@@ -22,16 +34,18 @@ void expect_stall(const std::function<void()>& prepare, const std::function<void
     spin(s, words);
     CUevent event = nullptr;
     EXPECT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
-    // A kernel beside it has run, so the spinning one is resident.
     std::atomic<bool> returned{false};
+    std::atomic<pid_t> caller{0};
     std::thread thread([&] {
       prctl(PR_SET_NAME, "adventurer");
       EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      caller = gettid();
       call();
       returned = true;
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    wait_until([&] { return returned || (caller != 0 && is_asleep(caller)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_FALSE(returned);
     release(words);
     thread.join();
