@@ -33,7 +33,7 @@ int main() {
     (void)dlsym(driver, name);
     for (const int version :
          {2000, 3020, 4000, 7000, 10000, 10010, 11000, 11020, 11030, 12000, 12030, 12080, 13000, 13010}) {
-      for (const cuuint64_t flags : {0, 1, 2, 3}) {
+      for (cuuint64_t flags = 0; flags < 4; ++flags) {
         void* found = nullptr;
         CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
         get(base_of(name).c_str(), &found, version, flags, &status);
