@@ -21,11 +21,11 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "measures")]
-from ranks import SHARED_GPU  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE.parent / "measures"), str(HERE.parent)]
+from proof.processes import die_with_parent  # noqa: E402
+from ranks import SHARED_GPU, wait_for_all  # noqa: E402
 from run_case import NO_DEVICE, read_lines  # noqa: E402
 
-PR_SET_PDEATHSIG = 1
 # At real size a message has 34 MB; one socket would be the slowest link of all.
 MORE_SOCKETS = {"NCCL_SOCKET_NTHREADS": "4", "NCCL_NSOCKS_PERTHREAD": "2"}
 # The number of ranks, the rank that computes while the others sleep (None: all compute), arguments of the trainer.
@@ -50,21 +50,6 @@ def has_device():
         return False
     count = ctypes.c_int(0)
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
-
-
-def wait_for_all(processes, give_up):
-    """The first exit code that is not 0, as soon as there is one; else 0. TimeoutError when it takes too long."""
-    waiting = list(processes)
-    while waiting:
-        for process in list(waiting):
-            if process.poll() is not None:
-                waiting.remove(process)
-                if process.returncode != 0:
-                    return process.returncode
-        if time.monotonic() > give_up:
-            raise TimeoutError
-        time.sleep(0.01)
-    return 0
 
 
 class Ranks:
@@ -103,13 +88,12 @@ class Ranks:
 
     def run(self, fill=None, stage_time=None):
         """Returns "" or what went wrong."""
-        libc = ctypes.CDLL(None)
         processes = []
         give_up = time.monotonic() + RUN_LIMIT
         try:
             for rank in range(self.ranks):
                 processes.append(subprocess.Popen(self.command_of(rank, fill, stage_time), env=self.environment_of(rank), stdout=subprocess.DEVNULL,
-                                                  preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)))
+                                                  preexec_fn=die_with_parent))
             code = wait_for_all(processes, give_up)
             return "" if code == 0 else f"a rank ended with {code}"
         except TimeoutError:

@@ -36,16 +36,17 @@ def environment_of(rank, ranks, shared, folder):
     return environment
 
 
-def wait_for_all(started):
-    """The first exit code that is not 0, as soon as there is one; else 0."""
+def wait_for_all(started, give_up=None):
+    """The first exit code that is not 0, as soon as there is one; else 0. TimeoutError at the monotonic time `give_up`."""
     waiting = list(started)
     while waiting:
         for process in list(waiting):
-            code = process.poll()
-            if code is not None:
+            if process.poll() is not None:
                 waiting.remove(process)
-                if code != 0:
-                    return code if code > 0 else 128 - code
+                if process.returncode != 0:
+                    return process.returncode
+        if give_up is not None and time.monotonic() > give_up:
+            raise TimeoutError
         time.sleep(0.01)
     return 0
 
@@ -60,7 +61,8 @@ def main():
             for rank in range(ranks):
                 started.append(subprocess.Popen(command, env=environment_of(rank, ranks, shared, folder),
                                                 preexec_fn=processes.die_with_parent))
-            return wait_for_all(started)
+            code = wait_for_all(started)
+            return code if code >= 0 else 128 - code
         finally:
             for process in started:
                 if process.poll() is None:
