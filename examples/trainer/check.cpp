@@ -22,4 +22,11 @@ void check(ncclResult_t result, const char* call, const char* file, int line) {
   if (result != ncclSuccess) fail(call, file, line, ncclGetErrorString(result));
 }
 
+void check_launch() {
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "trainer: a kernel cannot be launched: %s\n", cudaGetErrorString(error));
+  std::exit(1);
+}
+
 }  // namespace trainer

@@ -8,6 +8,8 @@ namespace trainer {
 
 void check(cudaError_t result, const char* call, const char* file, int line);
 void check(ncclResult_t result, const char* call, const char* file, int line);
+// After a kernel launch, which has no result of its own.
+void check_launch();
 
 }  // namespace trainer
 

@@ -2,8 +2,6 @@
 //
 // Kernels are extern "C" so that the simulated GPU finds them under these names. Each thread owns its outputs and adds
 // in a fixed order: results are bit-identical from run to run whatever else the GPU does.
-#include <cstdio>
-#include <cstdlib>
 
 #include "check.h"
 #include "kernels.h"
@@ -21,13 +19,6 @@ __host__ int blocks_for(int count) {
 }
 __host__ int row_blocks_for(int count) {
   return (count + kRowThreads - 1) / kRowThreads;
-}
-
-__host__ void check_launch() {
-  const cudaError_t error = cudaGetLastError();
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "trainer: a kernel cannot be launched: %s\n", cudaGetErrorString(error));
-  std::exit(1);
 }
 
 }  // namespace

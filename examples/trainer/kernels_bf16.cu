@@ -6,8 +6,6 @@
 #include <cuda_bf16.h>
 #include <mma.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <type_traits>
 
 #include "check.h"
@@ -197,13 +195,6 @@ __device__ float warp_largest(float value) {
   for (int distance = 16; distance > 0; distance /= 2)
     value = fmaxf(value, __shfl_xor_sync(0xffffffffU, value, distance));
   return value;
-}
-
-void check_launch() {
-  const cudaError_t error = cudaGetLastError();
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "trainer: a kernel cannot be launched: %s\n", cudaGetErrorString(error));
-  std::exit(1);
 }
 
 }  // namespace
