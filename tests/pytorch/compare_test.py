@@ -15,7 +15,7 @@ sys.path.insert(0, sys.argv.pop(1))
 import compare  # noqa: E402
 
 LOG = """weft: something that is not for us
-pipeline.py 1f1b: 2 ranks on Simulated GPU (not hardware), nccl; torch 2.11.0
+pipeline.py 1f1b: 2 ranks on {device}, nccl; torch 2.11.0
 iteration 1  loss 4.5 0x1.2p+2  norm 1.5  100.000 ms
 iteration 2  loss 4.25 0x1.1p+2  norm 1.5  90.000 ms
 iteration 3  loss 4.0 0x1.0p+2  norm 1.5  80.000 ms
@@ -31,22 +31,30 @@ class Compare(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
 
-    def log(self, last="0x1.cp+1", parameters="0x12", milliseconds="50.000"):
+    def log(self, last="0x1.cp+1", parameters="0x12", milliseconds="50.000", device="NVIDIA H200"):
         path = self.folder / "log"
-        path.write_text(LOG.format(last=last, parameters=parameters, time=milliseconds), encoding="utf-8")
+        path.write_text(LOG.format(last=last, parameters=parameters, time=milliseconds, device=device), encoding="utf-8")
         return compare.read_log(path)
 
     def test_same_runs(self):
         result = compare.compare(self.log(), self.log(milliseconds="51.000"), None)
         self.assertTrue(result["losses_identical"] and result["parameters_identical"])
         self.assertEqual(result["iterations"], 5)
-        self.assertTrue(result["simulated"])
+        self.assertFalse(result["simulated"])
         self.assertAlmostEqual(result["iteration_time_change"], 0.02)
         self.assertFalse(result["weft_active"])
         self.assertIsNone(result["idle_share"])
 
     def test_one_bit_more(self):
         self.assertFalse(compare.compare(self.log(), self.log(last="0x1.c000000000001p+1"), None)["losses_identical"])
+
+    def test_numbers_of_a_simulated_gpu_are_not_compared(self):
+        device = "Simulated GPU (not hardware)"
+        result = compare.compare(self.log(device=device), self.log(last="0x1p+0", parameters="0x13", device=device), None)
+        self.assertTrue(result["simulated"])
+        self.assertIsNone(result["losses_identical"])
+        self.assertIsNone(result["parameters_identical"])
+        self.assertIn("mean nothing", compare.as_text(result))
 
     def test_other_parameters(self):
         result = compare.compare(self.log(), self.log(parameters="0x13"), None)

@@ -8,11 +8,15 @@ It starts only processes that it waits for, each with a time limit.
 import argparse
 import json
 import os
+import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from proof import simulator  # noqa: E402
 
 # What bubble_case is told, and the pattern by which Weft is to see its bubbles.
 VARIANTS = {
@@ -53,21 +57,16 @@ def run(command, environment, limit):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         process.wait()
-        print(f"run_case: ended after {limit} s: {' '.join(command)}", file=sys.stderr)
+        print(f"run_case: stopped after {limit} s: {' '.join(command)}", file=sys.stderr)
         return 124
 
 
 def environment_for(arguments, log):
     environment = dict(os.environ)
-    libraries = [os.path.join(arguments.build, "lib", "stand_in")]
     if arguments.simulated:
-        simulator = os.path.join(arguments.build, "lib", "simgpu")
-        libraries.append(simulator)
-        kernels = [os.path.join(simulator, name) for name in sorted(os.listdir(simulator)) if name.endswith("_kernels.so")]
-        environment.update(SIMGPU_KERNELS=":".join(kernels), SIMGPU_DEVICES="1", SIMGPU_LOG=log)
-    if environment.get("LD_LIBRARY_PATH"):
-        libraries.append(environment["LD_LIBRARY_PATH"])
-    environment["LD_LIBRARY_PATH"] = ":".join(libraries)
+        environment.update(SIMGPU_DEVICES="1", SIMGPU_LOG=log)
+    libraries = [os.path.join(arguments.build, "lib", "stand_in"), environment.get("LD_LIBRARY_PATH")]
+    environment["LD_LIBRARY_PATH"] = ":".join(filter(None, libraries))
     return environment
 
 
@@ -210,11 +209,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("variant", choices=VARIANTS)
     parser.add_argument("--build", required=True, help="build folder: bin/ and lib/ are in it")
-    parser.add_argument("--simulated", action="store_true", help="on the simulated GPU of the build")
+    parser.add_argument("--simulated", action="store_true", help="on a simulated GPU: that of the build, or where it is started on one, that one")
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("--fill", help="fill job; the checked matrix products otherwise")
     parser.add_argument("--output", help="folder in which reports, traces and logs stay")
     arguments = parser.parse_args()
+    if arguments.simulated:
+        simulator.enter(pathlib.Path(arguments.build), [sys.executable, *sys.argv])
     arguments.build = os.path.abspath(arguments.build)
     if arguments.output:
         os.makedirs(arguments.output, exist_ok=True)

@@ -22,6 +22,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "measures"), str(HERE.parent)]
+from proof import simulator  # noqa: E402
 from proof.processes import die_with_parent  # noqa: E402
 from ranks import SHARED_GPU, wait_for_all  # noqa: E402
 from run_case import NO_DEVICE, read_lines  # noqa: E402
@@ -39,7 +40,7 @@ VARIANTS = {
 }
 LEARNING = 5  # iterations before anything is filled
 # Two runs have to fit into what scripts/gpu-proof gives this script.
-RUN_LIMIT = max(10.0, (float(os.environ.get("WEFT_PROOF_LIMIT", "250")) - 10) / 2)
+RUN_LIMIT = max(10.0, (float(os.environ.get("GPU_PROOF_LIMIT", "250")) - 10) / 2)
 
 
 def has_device():
@@ -65,11 +66,7 @@ class Ranks:
                            TRAINER_RENDEZVOUS=str(self.folder / "rendezvous"))
         if not self.arguments.simulated:
             return {**environment, **SHARED_GPU, **MORE_SOCKETS, "NCCL_HOSTID": f"weft-rank-{rank}", "LOCAL_RANK": "0"}
-        simulator = self.arguments.build / "lib/simgpu"
-        known = environment.get("LD_LIBRARY_PATH")
-        environment.update(SIMGPU_KERNELS=":".join(map(str, sorted(simulator.glob("*_kernels.so")))), SIMGPU_DEVICES=str(self.ranks),
-                           SIMGPU_LOG=str(self.folder / "log"), LD_LIBRARY_PATH=f"{simulator}:{known}" if known else str(simulator))
-        return environment
+        return {**environment, "SIMGPU_DEVICES": str(self.ranks), "SIMGPU_LOG": str(self.folder / "log")}
 
     def command_of(self, rank, fill, stage_time):
         command = [self.arguments.build / "bin/trainer", *self.told, "--iterations", str(self.arguments.iterations),
@@ -97,7 +94,7 @@ class Ranks:
             code = wait_for_all(processes, give_up)
             return "" if code == 0 else f"a rank ended with {code}"
         except TimeoutError:
-            return f"it took more than {RUN_LIMIT:.0f} s"
+            return f"stopped after {RUN_LIMIT:.0f} s"
         finally:
             for process in processes:
                 if process.poll() is None:
@@ -184,10 +181,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("variant", choices=VARIANTS)
     parser.add_argument("--build", required=True, type=pathlib.Path, help="bundle or build tree")
-    parser.add_argument("--simulated", action="store_true", help="on the simulated GPUs of the build")
+    parser.add_argument("--simulated", action="store_true", help="on simulated GPUs: those of the build, or where it is started on some, those")
     parser.add_argument("--iterations", type=int, default=16)
     parser.add_argument("--output", type=pathlib.Path, help="folder in which reports, traces and logs stay")
     arguments = parser.parse_args()
+    if arguments.simulated:
+        simulator.enter(arguments.build, [sys.executable, *sys.argv])
     arguments.build = arguments.build.absolute()
     if not arguments.simulated and not has_device():
         print("run_ranks: skipped: no CUDA device is here", file=sys.stderr)

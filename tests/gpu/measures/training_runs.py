@@ -163,7 +163,7 @@ class Measuring:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
-                return f"stopped after {limit:.0f} s"
+                return f"stopped after {limit:.0f} s" if limit == RUN_LIMIT else "out of time"  # the former is a hang
         if code == 0:
             return ""
         lines = (folder / "messages").read_text(errors="replace").strip().splitlines()

@@ -12,6 +12,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from proof import simulator  # noqa: E402
+
 ON_SIMULATED_GPU, BUILD, PROGRAM = sys.argv[1:]
 # What this build's simulator was made with (sim/constants.def).
 CONSTANTS = {name: float(value) for name, value in re.findall(
@@ -80,9 +83,6 @@ EXPECTED = {
         f"main_{main}_fill_{fill}_delay_us": lambda delays: all(delay > 0 for delay in delays)
         for main in ("compute", "memory") for fill in ("compute", "memory")},
 }
-# Settings of the simulator without which a question cannot be asked: its arithmetic is too slow for short kernels.
-ENVIRONMENT = {"collision_slowdown": {"SIMGPU_FLOPS": "1e13", "SIMGPU_BANDWIDTH": "1e12"},
-               "default_stream_priority": {"SIMGPU_FLOPS": "1e13"}}
 # Questions that the simulated GPU cannot answer, and what the probe must say about it.
 SKIPPED = {"green_context": "CUDA_ERROR_NOT_SUPPORTED"}
 
@@ -115,7 +115,7 @@ def problems_of_answers(values, expected):
 def main():
     probe = os.path.basename(PROGRAM)
     run = subprocess.run([ON_SIMULATED_GPU, "--build", BUILD, PROGRAM, "--quick"], capture_output=True, text=True, timeout=40,
-                         check=False, env=dict(os.environ, **ENVIRONMENT.get(probe, {})))
+                         check=False, env=dict(os.environ, **simulator.OF_PROBES.get(probe, {})))
     lines = run.stdout.splitlines()
     if len(lines) != 1:
         sys.exit(f"one line is expected: {run}")

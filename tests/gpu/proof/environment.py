@@ -11,6 +11,7 @@ import platform
 import subprocess
 import sys
 
+HARDWARE_QUEUES, MOST_HARDWARE_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
 SIMULATED_NAME = "simulated"  # in the name of a simulated device, in any case
 
 _SMI_FIELDS = ("name", "driver_version", "compute_cap", "memory.total", "clocks.sm", "clocks.mem", "clocks.max.sm",
@@ -76,6 +77,12 @@ def with_libraries(environment, torch):
     if torch.get("cupti_library"):
         changed["CUPTI_TRUTH_LIBRARY"] = torch["cupti_library"]
     return changed
+
+
+def of_training(environment):
+    """What steps that train and fill get on top: with several communicators the default of 8 hardware queues is too few for all
+    streams, and Weft would not fill. What the caller has set stays."""
+    return {HARDWARE_QUEUES: environment.get(HARDWARE_QUEUES, MOST_HARDWARE_QUEUES)}
 
 
 def device_facts(programs, environment):

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from . import constants, environment, page, processes, results, run, steps
+from . import constants, environment, page, processes, results, run, simulator, steps
 
 SECONDS = {"quick": 8 * 60 - 30, "full": 25 * 60 - 60}  # for all steps; the rest is for what is before and after them
 
@@ -45,14 +45,6 @@ def fail(message):
     return 1
 
 
-def onto_simulator(root, options, arguments):
-    """Starts this program again on the simulated GPU; every process below inherits that."""
-    if options.simulated and "SIMGPU_DEVICES" not in os.environ:
-        build = options.simulator or root / "build/release"
-        os.execv(root / "scripts/on-simulated-gpu", ["on-simulated-gpu", "--build", str(build.absolute()), sys.executable,
-                                                   str(root / "scripts/gpu-proof"), *arguments])
-
-
 def programs_of(root, options):
     named = options.bundle or (options.simulator if options.simulated else None)
     programs = environment.find_programs(root, named, options.simulated)
@@ -81,7 +73,8 @@ def _interrupt(number, frame):
 
 def main(root, arguments):
     options = parse(arguments)
-    onto_simulator(root, options, arguments)
+    if options.simulated:
+        simulator.enter(options.simulator or root / "build/release", [sys.executable, root / "scripts/gpu-proof", *arguments])
     programs = programs_of(root, options)
     if programs is None:
         return fail("there is no bundle (scripts/gpu-bundle makes one on a machine with the CUDA toolkit) and scripts/build did not work")
@@ -95,7 +88,8 @@ def main(root, arguments):
     if simulated and root / "docs/results" in [results_folder, *results_folder.parents]:
         return fail("a simulated run may not write under docs/results")
     place = steps.Place(root=root, programs=programs, python=options.python, work=work, mode=options.mode,
-                        simulated=simulated, devices=len(facts["devices"]), torch=bool(facts["torch"]))
+                        simulated=simulated, devices=len(facts["devices"]), torch=bool(facts["torch"]),
+                        simulator=simulator.libraries(os.environ), training=environment.of_training(os.environ))
     chosen = [step for step in steps.steps_of(place) if not options.only or any(text in step.name for text in options.only)]
     if options.list:
         for step in chosen:

@@ -5,6 +5,7 @@ intervals are shown as they are.
 """
 
 from . import constants as constants_of
+from .environment import HARDWARE_QUEUES
 
 ABSENT = "not measured"
 
@@ -58,6 +59,11 @@ def _version(number):
     return ABSENT if number is None else str(number)
 
 
+def _hardware_queues(steps):
+    values = {step["environment"][HARDWARE_QUEUES] for step in steps if HARDWARE_QUEUES in step.get("environment", {})}
+    return f"{', '.join(sorted(values))} in trainings with fill, elsewhere as found" if values else "as found"
+
+
 def _environment(result):
     facts = result["environment"]
     device = facts["devices"][0]
@@ -67,6 +73,7 @@ def _environment(result):
             ("NCCL", _version(facts["nccl"])),
             ("PyTorch", f"{facts['torch']} (CUDA {facts['torch_cuda']})" if facts["torch"] else f"none: {facts['torch_missing']}"),
             ("Weft", facts["commit"] + (f", programs of {facts['bundle_commit']}" if facts["bundle_commit"] else "")),
+            (HARDWARE_QUEUES, _hardware_queues(result["steps"])),
             ("system", f"Linux {facts['kernel']}, {facts['glibc']}, Python {facts['python']}, {facts['cpus']} CPUs")]
     for card in facts["nvidia_smi"][:1]:
         rows.append(("clocks and power, as found", f"driver {card['driver_version']}, SM {card['clocks.sm']} of {card['clocks.max.sm']}, "
@@ -132,6 +139,12 @@ def _reached(value, good):
     return ABSENT if value is None else "yes" if good(value) else "NO"
 
 
+def _hung(result):
+    """How many steps, and runs of a measure, had to be stopped; that a measure's time was over is no hang."""
+    steps = sum(step["status"] == "timed out" or "stopped after" in step["reason"] for step in result["steps"])
+    return steps + sum("stopped after" in run for output in result["measures"].values() for run in output.get("failed_runs", []))
+
+
 def _goals(result):
     """What Weft must show on hardware; each judged by the worst schedule."""
     measures = result["measures"]
@@ -144,9 +157,9 @@ def _goals(result):
 
     overhead, slowdown, conversion = worst("overhead_observing_of_medians", max), worst("slowdown_of_medians", max), worst("conversion_20ms", min)
     detection, resumed = _at(accuracy, "detection_latency", "p50_ns"), _at(accuracy, "yield_latency", "p99_ns")
-    identical = [output["losses_identical"] for output in [training, *result["pytorch"].values()] if "losses_identical" in output]
+    identical = [output["losses_identical"] for output in [training, *result["pytorch"].values()] if output.get("losses_identical") is not None]
     reports = [step["status"] == "passed" for step in result["steps"] if step["name"].startswith("sanitizer.") and step["status"] != "skipped"]
-    hung = sum(step["status"] == "timed out" for step in result["steps"])
+    hung = _hung(result)
     rows = [("losses bit-identical, PyTorch's too", "all", f"{sum(identical)} of {len(identical)}", _reached(all(identical) if identical else None, bool)),
             ("no hang", "0", hung, "yes" if hung == 0 else "NO"),
             ("no sanitizer report", "none", f"{sum(reports)} of {len(reports)} clean", _reached(all(reports) if reports else None, bool)),
@@ -195,7 +208,8 @@ def _pytorch(result):
              _percent(output.get("conversion"), 1), _percent(output.get("iteration_time_change")))
             for name, output in result["pytorch"].items()]
     heading = ("script", "losses bit-identical", "idle", "conversion", "iteration time")
-    return "## PyTorch\n\n" + (_table(heading, rows) if rows else ABSENT.capitalize() + ".")
+    nothing = "PyTorch's kernels write nothing on a simulated GPU, so there are no losses to compare.\n\n" if rows and result["simulated"] else ""
+    return "## PyTorch\n\n" + nothing + (_table(heading, rows) if rows else ABSENT.capitalize() + ".")
 
 
 def _constants(result, constants):

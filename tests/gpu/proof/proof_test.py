@@ -22,7 +22,7 @@ BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
 sys.path.insert(0, str(SOURCE / "tests/gpu"))
 sys.path.insert(0, str(SOURCE / "tests/gpu/measures"))
 
-from proof import bundle, constants, page, processes, results, run, steps  # noqa: E402
+from proof import bundle, constants, environment, page, processes, results, run, simulator, steps  # noqa: E402
 import mps  # noqa: E402
 import numbers_of_runs  # noqa: E402
 import recovery  # noqa: E402
@@ -138,6 +138,16 @@ class Steps(TemporaryFolder):
         self.assertEqual(self.one('import os, json; print(json.dumps({"limit": os.environ["GPU_PROOF_LIMIT"]}))', limit=7)["output"],
                          {"limit": "7"})
 
+    def test_trainings_with_fill_get_enough_hardware_queues_and_the_results_say_so(self):
+        place = steps.Place(root=SOURCE, programs=BUILD, python=sys.executable, work=self.folder, mode="full", simulated=False, devices=1,
+                            torch=True, training=environment.of_training({}))
+        with_queues = {step.name.split(".")[0] for step in steps.steps_of(place) if step.environment == {environment.HARDWARE_QUEUES: "32"}}
+        self.assertEqual(with_queues, {"ranks", "measure", "pytorch"})
+        self.assertEqual(environment.of_training({environment.HARDWARE_QUEUES: "16"}), {environment.HARDWARE_QUEUES: "16"})
+        print_it = self.script('import json, os; print(json.dumps({"queues": os.environ["CUDA_DEVICE_MAX_CONNECTIONS"]}))')
+        entry = run.run_all([run.Step("one", print_it, 30, environment=place.training)], 60, dict(os.environ), self.folder)[0]
+        self.assertEqual((entry["output"], entry["environment"]), ({"queues": "32"}, {environment.HARDWARE_QUEUES: "32"}))
+
     def test_failures_and_hangs_do_not_stop_the_rest(self):
         good = self.script("pass", "good.py")
         hang = self.script("import time; time.sleep(1000)", "hang.py")
@@ -153,6 +163,10 @@ class Steps(TemporaryFolder):
                               clock=lambda: next(times))
         self.assertEqual([entry["status"] for entry in entries], ["passed", "not run", "not run"])
         self.assertIn("out of time", entries[1]["reason"])
+
+    def test_what_cannot_be_answered_here_is_a_skip_and_is_not_started(self):
+        entries = run.run_all([run.Step("one", [self.folder / "no"], 5, skip="no such thing here")], 60, dict(os.environ), self.folder)
+        self.assertEqual([(entry["status"], entry["reason"]) for entry in entries], [("skipped", "no such thing here")])
 
     def test_an_interrupt_stops_the_step_and_keeps_what_was_done(self):
         stop = self.script("import os, signal, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(1000)", "stop.py")
@@ -170,11 +184,41 @@ class Steps(TemporaryFolder):
         self.assertEqual(processes.descendants(), set())
 
     def test_quick_steps_are_some_of_the_full_ones_and_fit_their_time_each(self):
-        place = dict(root=SOURCE, programs=BUILD, python=sys.executable, work=self.folder, simulated=False, devices=1, torch=True)
+        place = dict(root=SOURCE, programs=BUILD, python=sys.executable, work=self.folder, simulated=False, devices=1, torch=True, training={})
         quick, full = (steps.steps_of(steps.Place(mode=mode, **place)) for mode in ("quick", "full"))
         self.assertLessEqual({step.name for step in quick}, {step.name for step in full})
         self.assertTrue(all(step.limit <= 8 * 60 for step in quick))
         self.assertEqual(len({step.name for step in full}), len(full))
+
+
+class Simulated(TemporaryFolder):
+    """The steps on the simulated GPU, whose programs come from a folder without a simulator: a bundle."""
+
+    def setUp(self):
+        super().setUp()
+        self.programs, self.libraries = self.folder / "bundle", self.folder / "lib/simgpu"
+        for path in (self.programs / "bin/bubble_case", self.libraries / "libcudart.so.13", self.libraries / "libnccl.so.2"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+    def steps(self, prefix):
+        place = steps.Place(root=SOURCE, programs=self.programs, python=sys.executable, work=self.folder, mode="quick", simulated=True,
+                            devices=4, torch=True, training={}, simulator=self.libraries)
+        return [step for step in steps.steps_of(place) if step.name.startswith(prefix)]
+
+    def test_the_cases_of_a_bundle_are_run(self):
+        self.assertIn("case.event", [step.name for step in self.steps("case.")])
+        self.assertEqual([step.name for step in self.steps("ranks.")], ["ranks.stage-1"])
+
+    def test_pytorch_is_skipped_where_nothing_stands_in_for_cublas(self):
+        self.assertTrue(all(simulator.STAND_IN in step.skip for step in self.steps("pytorch.")))
+
+    def test_pytorch_is_run_with_the_simulator_preloaded(self):
+        (self.libraries / simulator.STAND_IN).touch()
+        for step in self.steps("pytorch."):
+            self.assertEqual((step.skip, step.command[0]), ("", "env"))
+            self.assertIn(f":{self.libraries}/libcudart.so.13:", step.command[1])
+        self.assertEqual(len(self.steps("pytorch.")), 2)
 
 
 def results_of(simulated=False):
@@ -234,7 +278,7 @@ class Page(unittest.TestCase):
                          "| launch_latency | 3000 ns | 2100 ns | 0.70 | command_times |", "| iterations to recover after a change | 2 |",
                          "| probe.broken | timed out | 20.0 s | stopped after 20 s. a \\| b |", "On hardware: 1 x NVIDIA H200.",
                          "| conversion, bubbles of 20 ms and more | at least 80 % | 79.0 % | NO |", "| fill on: slowdown | at most 0.5 % | 0.30 % | yes |",
-                         "| losses bit-identical, PyTorch's too | all | 2 of 2 | yes |", "| no hang | 0 | 1 | NO |",
+                         "| losses bit-identical, PyTorch's too | all | 2 of 2 | yes |", "| no hang | 0 | 2 | NO |",
                          "Test bed: stage 1 of 4 computes, its peers sleep; on one GPU, under MPS.", "- frontier: slice-3ms: stopped after 60 s"):
             self.assertIn(expected, text)
 
@@ -242,6 +286,13 @@ class Page(unittest.TestCase):
         head = page.render(results_of(simulated=True), []).split("##")[0]
         self.assertIn("these numbers say nothing about hardware", head)
         self.assertNotIn("On hardware", head)
+
+    def test_losses_that_mean_nothing_reach_no_goal(self):
+        simulated = dict(results_of(simulated=True), measures={}, pytorch={"1f1b": {"losses_identical": None, "idle_share": 0.4}})
+        text = page.render(simulated, [])
+        self.assertIn("| losses bit-identical, PyTorch's too | all | 0 of 0 | not measured |", text)
+        self.assertIn("there are no losses to compare.\n\n", text)
+        self.assertIn("| 1f1b | not measured | 40.0 % |", text)
 
 
 class Constants(unittest.TestCase):
@@ -353,6 +404,13 @@ class Ranks(TemporaryFolder):
             time.sleep(1000)
         """)
         self.assertEqual(done.returncode, 5)
+
+
+    def test_the_ranks_of_a_case_end_within_the_limit_of_their_step(self):
+        question = f"import sys; sys.path.insert(0, {str(SOURCE / 'tests/gpu/cases')!r}); import run_ranks; print(run_ranks.RUN_LIMIT)"
+        done = subprocess.run([sys.executable, "-B", "-c", question], stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True,
+                              env=dict(os.environ, GPU_PROOF_LIMIT="60.0"))
+        self.assertEqual(float(done.stdout), 25)
 
 
 class Bundle(TemporaryFolder):

@@ -25,6 +25,7 @@ class Step:
     quick: bool = True  # whether it is part of --quick
     environment: dict = dataclasses.field(default_factory=dict)  # on top of the proof's own
     least: float = 5.0  # seconds; with less left before the deadline it is not begun
+    skip: str = ""  # why it cannot be answered here; nothing is started then
 
 
 def last_object(text):
@@ -51,8 +52,8 @@ def _last_line(text):
     return lines[-1][:500] if lines else ""
 
 
-def _not_run(step, reason):
-    return {"name": step.name, "feeds": step.feeds, "status": "not run", "reason": reason, "seconds": 0.0}
+def _not_begun(step, reason, status="not run"):
+    return {"name": step.name, "feeds": step.feeds, "status": status, "reason": reason, "seconds": 0.0}
 
 
 def _judge(outcome, step, limit, output, messages):
@@ -81,6 +82,8 @@ def run_step(step, limit, environment, logs):
     result = {"name": step.name, "feeds": step.feeds, "status": status, "reason": reason,
               "seconds": round(outcome.seconds, 3), "limit": round(limit, 1), "exit_code": outcome.exit_code,
               "command": [str(word) for word in step.command]}
+    if step.environment:
+        result["environment"] = step.environment
     if output is not None:
         result["output"] = output
     if outcome.left_behind and status != "timed out":
@@ -94,25 +97,32 @@ class Interrupted(Exception):
     """SIGINT or SIGTERM arrived: the step in progress is stopped, the rest is not run, the results are written."""
 
 
+def _left_out(step, stopped, left):
+    """The entry of a step that is not to be begun, else None."""
+    if stopped:
+        return _not_begun(step, stopped)
+    if step.skip:
+        return _not_begun(step, step.skip, "skipped")
+    if left < step.least:
+        return _not_begun(step, f"out of time: {max(left, 0):.0f} s were left, it needs {step.least:.0f} s")
+    return None
+
+
 def run_all(steps, seconds, environment, logs, say=lambda line: None, clock=time.monotonic):
     """Runs the steps until the deadline, `seconds` from now; returns one entry per step, in order."""
     deadline = clock() + seconds
     results, stopped = [], ""
     for number, step in enumerate(steps, 1):
         left = deadline - clock()
-        if not stopped and left < step.least:
-            results.append(_not_run(step, f"out of time: {max(left, 0):.0f} s were left, it needs {step.least:.0f} s"))
-            continue
-        if stopped:
-            results.append(_not_run(step, stopped))
-            continue
-        try:
-            # The grace of a step that does not want to end counts as well.
-            limit = max(1.0, min(step.limit, left - processes.GRACE_SECONDS))
-            result = run_step(step, limit, environment, logs)
-        except (Interrupted, KeyboardInterrupt):
-            stopped = "interrupted"
-            result = _not_run(step, stopped)
+        result = _left_out(step, stopped, left)
+        if result is None:
+            try:
+                # The grace of a step that does not want to end counts as well.
+                limit = max(1.0, min(step.limit, left - processes.GRACE_SECONDS))
+                result = run_step(step, limit, environment, logs)
+            except (Interrupted, KeyboardInterrupt):
+                stopped = "interrupted"
+                result = _not_begun(step, stopped)
         results.append(result)
         say(f"{number:3}/{len(steps)} {result['status']:9} {result['seconds']:6.1f} s  {step.name}"
             + (f": {result['reason']}" if result["reason"] else ""))

@@ -1,18 +1,30 @@
-"""A short scripts/gpu-proof on the simulated GPU, from its command line to its two files: a probe, a measure of the training
-and one that is skipped. Run by CTest (label sim). What is checked is what must hold on a machine of any speed.
+"""A short scripts/gpu-proof on the simulated GPU, from its command line to its two files: a probe and a measure of the training,
+then cases with the programs of a bundle. Run by CTest (label sim). What is checked is what must hold on a machine of any speed.
 """
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 SOURCE, BUILD = (pathlib.Path(os.environ[name]) for name in ("WEFT_SOURCE", "WEFT_BUILD"))
 
 
-def main():
+def cases_of_a_bundle():
+    """They run on the simulator of the build tree, which no bundle has."""
+    with tempfile.TemporaryDirectory(prefix="proof bundle ") as folder:
+        bundle, out = pathlib.Path(folder) / "bundle", pathlib.Path(folder) / "out"
+        subprocess.run([SOURCE / "scripts/gpu-bundle", "--build", BUILD, "--out", bundle], timeout=200, check=True)
+        subprocess.run([SOURCE / "scripts/gpu-proof", "--quick", "--simulated", "--simulator", BUILD, "--bundle", bundle, "--out", out,
+                        "--only", "case.event", "--only", "measure.recovery", "--seconds", "150"], timeout=200, check=False)
+        result = json.loads(next(out.glob("2*.json")).read_text())
+        case = result["cases"]["event"]
+        assert case["simulated"] and case["values"]["identical"] and case["values"]["bubbles_real"] > 0, case
+        assert "recovery" in result["measures"], result["steps"]
+
+
+def probe_and_measure():
     with tempfile.TemporaryDirectory(prefix="proof run ") as folder:
         out = pathlib.Path(folder)
         command = [SOURCE / "scripts/gpu-proof", "--quick", "--simulated", "--simulator", BUILD, "--out", out, "--only", "probe.pointer_identity",
@@ -33,8 +45,8 @@ def main():
         assert values["detection_latency"]["samples"] > 0, values
         page = (out / files[1]).read_text()
         assert "these numbers say nothing about hardware" in page and "| probe.pointer_identity | passed |" in page
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    probe_and_measure()
+    cases_of_a_bundle()

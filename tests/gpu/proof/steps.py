@@ -9,6 +9,7 @@ import importlib.util
 import pathlib
 import sys
 
+from . import simulator
 from .run import Step
 
 COMPUTE_SANITIZERS = ("memcheck", "racecheck", "synccheck")
@@ -26,6 +27,8 @@ class Place:
     simulated: bool
     devices: int
     torch: bool
+    training: dict  # environment of steps that train and fill
+    simulator: pathlib.Path = None  # folder of its libraries, when simulated
 
     @property
     def quick(self):
@@ -38,7 +41,9 @@ def _programs_in(place, folder):
 
 def probe_steps(place):
     short = ["--quick"] if place.quick else []
-    return [Step(f"probe.{program.name}", [program, *short], 30, "probe") for program in _programs_in(place, "bin/probes")]
+    settings = simulator.OF_PROBES if place.simulated else {}
+    return [Step(f"probe.{program.name}", [program, *short], 30, "probe", environment=settings.get(program.name, {}))
+            for program in _programs_in(place, "bin/probes")]
 
 
 def case_variants(root, name):
@@ -54,8 +59,7 @@ def case_variants(root, name):
 
 def case_steps(place):
     steps = []
-    # On the simulated GPU the cases want it in the same tree as their programs.
-    if (place.programs / "bin/bubble_case").exists() and (not place.simulated or (place.programs / "lib/simgpu").exists()):
+    if (place.programs / "bin/bubble_case").exists():
         script = place.root / "tests/gpu/cases/run_case.py"
         told = ["--build", place.programs] + (["--simulated"] if place.simulated else [])
         quick = ("event", "in-stream", "host", "shorter")
@@ -63,7 +67,7 @@ def case_steps(place):
                        "case", quick=variant in quick) for variant in case_variants(place.root, "run_case")]
         script = place.root / "tests/gpu/cases/run_ranks.py"
         steps += [Step(f"ranks.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "ranks" / variant], 150,
-                       "case", quick=variant == "stage-1") for variant in case_variants(place.root, "run_ranks")]
+                       "case", quick=variant == "stage-1", environment=place.training) for variant in case_variants(place.root, "run_ranks")]
     steps += [Step(f"case.{program.name}", [program], 60, "case") for program in _programs_in(place, "bin/gpu_cases")]
     return steps
 
@@ -81,9 +85,9 @@ def measure_steps(place):
     folder = place.root / "tests/gpu/measures"
     told = ["--programs", place.programs, "--work", place.work / "measures"] + (["--quick"] if place.quick else [])
 
-    def step(name, limit_quick, limit_full, **more):
+    def step(name, limit_quick, limit_full):
         return Step(f"measure.{name}", [sys.executable, folder / f"{name}.py", *told], limit_quick if place.quick else limit_full,
-                    "measure", least=20, **more)
+                    "measure", least=20, environment=place.training)
 
     return [step("accuracy", 70, 150), step("training", 100, 480), step("recovery", 40, 60), step("frontier", 120, 420)]
 
@@ -100,19 +104,28 @@ PYTORCH = (("1f1b", "pipeline.py", ("--schedule", "1f1b"), (), True),
            ("profiled", "pipeline.py", ("--schedule", "1f1b"), ("--profile",), False))
 
 
+def pytorch_place(place):
+    """What depends on the GPU: (before the command, parameters of the fill job, sizes of the training, why there is no answer)."""
+    if place.simulated:
+        return (simulator.pytorch_prefix(place.simulator), "", ("--device", "cuda", "--iterations", "8"),
+                simulator.missing_for_pytorch(place.simulator))
+    # Ranks that share a GPU run on it at the same time where MPS can be started.
+    shared = [] if place.devices >= 2 else [sys.executable, place.root / "tests/gpu/measures/mps.py"]
+    return shared, ":size=512,products=8", ("--size", "real"), ""
+
+
 def pytorch_steps(place):
     """Unmodified PyTorch scripts, each without and with Weft; two ranks also where they share a GPU."""
     compare = place.root / "examples/pytorch/compare.py"
-    # The simulated GPU does not run PyTorch's kernels.
-    if not compare.exists() or not place.torch or place.simulated:
+    if not compare.exists() or not place.torch:
         return []
-    limit = 110 if place.quick else 130
-    fill = str(place.programs / "lib/weft/fill_matmul.so") + ":size=512,products=8"
+    limit = 200 if place.simulated else 110 if place.quick else 130
+    before, parameters, sizes, skip = pytorch_place(place)
+    fill = str(place.programs / "lib/weft/fill_matmul.so") + parameters
     told = ["--ranks", "2", "--weft", place.programs / "bin/weft", "--fill", fill, "--time-limit", str(limit // 2 - 5), "--json"]
-    # Ranks that share a GPU run on it at the same time where MPS can be started.
-    shared = [] if place.devices >= 2 else [sys.executable, place.root / "tests/gpu/measures/mps.py"]
-    return [Step("pytorch." + name, [*shared, place.python, compare, "--script", script, *told, *more, "--out",
-                                     place.work / "pytorch" / name, "--", "--size", "real", *arguments], limit, "pytorch", quick=quick, least=30)
+    return [Step("pytorch." + name, [*before, place.python, compare, "--script", script, *told, *more, "--out",
+                                     place.work / "pytorch" / name, "--", *sizes, *arguments], limit, "pytorch", quick=quick, least=30, skip=skip,
+                 environment=place.training)
             for name, script, arguments, more, quick in PYTORCH]
 
 
