@@ -140,6 +140,7 @@ bool load() noexcept {
     say("not active, because this driver's cuGetProcAddress gives other functions than it exports");
     return false;
   }
+  event_clock.trusted.store(kernel_trusts_counter(), std::memory_order_relaxed);
   Depth inside(thread_state.inside_core);
   static constinit ShimServices kept{};
   kept = shim;

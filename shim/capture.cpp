@@ -16,9 +16,8 @@ void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
   if (known != nullptr) note_use(*known);
   const int device = current_device();
   if (known == nullptr && device < 0) return;
-  Event event = event_of(kind, known != nullptr ? known->device.load(std::memory_order_relaxed) : device);
-  event.stream = known != nullptr ? known->id.load(std::memory_order_relaxed) : 0;
-  note(event);
+  note(kind, known != nullptr ? known->device.load(std::memory_order_relaxed) : device,
+       [known](Event& event) { event.stream = known != nullptr ? known->id.load(std::memory_order_relaxed) : 0; });
 }
 
 }  // namespace

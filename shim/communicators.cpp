@@ -42,11 +42,11 @@ bool ask_nccl(ncclComm_t communicator, CommunicatorInfo& info) noexcept {
 }
 
 void tell_core(const CommunicatorInfo& info) noexcept {
-  Event event = event_of(EventKind::communicator_opened, info.device);
-  event.communicator = info.id;
-  event.rank = info.rank;
-  event.ranks = info.ranks;
-  note(event);
+  note(EventKind::communicator_opened, info.device, [&](Event& event) {
+    event.communicator = info.id;
+    event.rank = info.rank;
+    event.ranks = info.ranks;
+  });
   Depth inside(thread_state.inside_core);
   core()->communicator_opened(info);
 }
@@ -129,12 +129,12 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
   if (entry == nullptr) return;
   std::uint32_t open_state = state::kOpen;
   if (entry->state.compare_exchange_strong(open_state, state::kClosed, std::memory_order_acq_rel)) {
-    Event event = event_of(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed));
-    event.communicator = entry->id.load(std::memory_order_relaxed);
+    const CommunicatorId id = entry->id.load(std::memory_order_relaxed);
     finish_all(*entry, false);
-    note(event);
+    note(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed),
+         [id](Event& event) { event.communicator = id; });
     Depth inside(thread_state.inside_core);
-    core()->communicator_closing(event.communicator);
+    core()->communicator_closing(id);
   }
   if (!gone) return;
   entry->id.store(0, std::memory_order_relaxed);

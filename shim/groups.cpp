@@ -46,15 +46,15 @@ StreamName stream_of(const GroupMember& member) noexcept {
   return name_of(member.stream_argument, false);
 }
 
-Event group_event(const GroupMember& member, Ticket started) noexcept {
-  Event event = event_of(EventKind::group_issued, member.communicator->device.load(std::memory_order_relaxed));
-  event.stream = member.stream->id.load(std::memory_order_relaxed);
-  event.communicator = member.communicator->id.load(std::memory_order_relaxed);
-  event.group = member.group;
-  event.ticket = started;
-  event.done_ticket = member.done;
-  event.summary = member.summary;
-  return event;
+void note_group(const GroupMember& member, int device, Ticket started) noexcept {
+  note(EventKind::group_issued, device, [&](Event& event) {
+    event.stream = member.stream->id.load(std::memory_order_relaxed);
+    event.communicator = member.communicator->id.load(std::memory_order_relaxed);
+    event.group = member.group;
+    event.ticket = started;
+    event.done_ticket = member.done;
+    event.summary = member.summary;
+  });
 }
 
 }  // namespace
@@ -155,7 +155,7 @@ void announce(GroupMember& member) noexcept {
   member.group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
   remember_group(member.group, *stream, done);
   note_group_stream(*stream);
-  note(group_event(member, started));
+  note_group(member, device, started);
 }
 
 void close(GroupMember& member, ncclResult_t result) noexcept {

@@ -3,8 +3,7 @@
 // Hooks only, any thread. Nothing here blocks, allocates or fails; what cannot be recorded is counted.
 #pragma once
 
-#include <time.h>
-
+#include "shim/event_clock.h"
 #include "shim/ring.h"
 
 namespace weft {
@@ -12,22 +11,17 @@ namespace weft {
 extern EventRing event_ring;
 extern std::atomic<std::uint64_t> lost_notes;  // besides those the ring dropped
 
-inline TimePoint now() noexcept {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
-}
-
-inline Event event_of(EventKind kind, int device) noexcept {
-  Event event{};
-  event.time = now();
-  event.kind = kind;
-  event.device = device;
-  return event;
-}
-
-inline void note(const Event& event) noexcept {
-  event_ring.push(event);
+// fill(Event&) adds what the kind has besides.
+template <class Fill>
+[[gnu::always_inline]] inline void note(EventKind kind, int device, Fill fill) noexcept {
+  const TimePoint time = event_clock.now();
+  event_ring.push_with([&](Event& event) {
+    event = Event{};
+    event.time = time;
+    event.kind = kind;
+    event.device = device;
+    fill(event);
+  });
 }
 inline void note_lost() noexcept {
   lost_notes.fetch_add(1, std::memory_order_relaxed);

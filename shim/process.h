@@ -19,7 +19,8 @@ struct ProcessPage {
   std::atomic<std::uint32_t> level;
 };
 
-extern ProcessPage* process_page;  // before the first lookup of a hooked name: a page of zeroes
+[[gnu::visibility(
+    "hidden")]] extern ProcessPage* process_page;  // before the first lookup of a hooked name: a page of zeroes
 
 [[gnu::always_inline]] inline Level level() noexcept {
   ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
@@ -37,7 +38,8 @@ struct ThreadState {
   std::uint32_t number;       // counts the threads that use a per-thread default stream; 0: not yet counted
 };
 
-extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+[[gnu::visibility("hidden")]] extern constinit thread_local ThreadState thread_state
+    __attribute__((tls_model("initial-exec")));
 
 // WEFT=off in the environment. Read when a hooked name is first looked up, never before.
 bool switched_off() noexcept;

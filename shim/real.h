@@ -38,7 +38,7 @@ struct SymbolType;
 #undef CALL
 
 // Zero until known. Written with the same value by whoever looks it up.
-extern std::atomic<void*> real_addresses[kSymbols];
+[[gnu::visibility("hidden")]] extern std::atomic<void*> real_addresses[kSymbols];
 
 // Finds the address, or a function that answers with an error. `caller`: a return address in the calling object.
 void* find_real(Symbol symbol, const void* caller) noexcept;

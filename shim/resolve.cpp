@@ -12,6 +12,7 @@
 namespace weft {
 
 constinit std::atomic<void*> real_addresses[kSymbols]{};
+constinit LoadedRange library_ranges[2]{};
 
 }  // namespace weft
 
@@ -30,7 +31,8 @@ __attribute__((visibility("default"))) void* dlsym(void* handle, const char* nam
 namespace weft {
 namespace {
 
-// In the read-only image, although a cast keeps `constinit` from saying so; tests/artefact sees that nothing runs at load.
+// In the read-only image, although a cast keeps `constinit` from saying so; tests/artefact sees that nothing runs at
+// load.
 struct Description {
   const char* name;
   void* hook;  // nullptr: only called
@@ -113,20 +115,14 @@ void publish(std::uint16_t symbol, void* address) noexcept {
   }
 }
 
-struct Adopted {
-  std::atomic<std::uintptr_t> begin;
-  std::atomic<std::uintptr_t> end;
-  std::atomic<bool> complete;
-};
-constinit Adopted adopted[2]{};
+constinit std::atomic<bool> adopted[2]{};  // by Library: all its addresses are known
 
-Adopted& adopted_of(Library library) noexcept {
+std::atomic<bool>& adopted_of(Library library) noexcept {
   return adopted[static_cast<std::size_t>(library)];
 }
 
-bool within(const Adopted& object, const void* address) noexcept {
-  const auto value = reinterpret_cast<std::uintptr_t>(address);
-  return value >= object.begin.load(std::memory_order_relaxed) && value < object.end.load(std::memory_order_relaxed);
+LoadedRange& code_of(Library library) noexcept {
+  return library_ranges[static_cast<std::size_t>(library)];
 }
 
 // Behind ncclX stands pncclX, NCCL's own second name for it; a wrapper of NCCL may have only the first.
@@ -149,17 +145,16 @@ void adopt(Library library, const void* address) noexcept {
   const auto* object = static_cast<const link_map*>(extra);
   if (object == own_object()) return;
   start_routing();
-  Adopted& state = adopted_of(library);
-  if (!state.complete.load(std::memory_order_acquire)) {
+  if (!adopted_of(library).load(std::memory_order_acquire)) {
     const AddressRange range = range_of(object);
-    state.end.store(range.end, std::memory_order_relaxed);
-    state.begin.store(range.begin, std::memory_order_relaxed);
+    code_of(library).end.store(range.end, std::memory_order_relaxed);
+    code_of(library).begin.store(range.begin, std::memory_order_relaxed);
   }
   for (std::uint16_t symbol = 0; symbol < kSymbols; ++symbol) {
     if (descriptions[symbol].library != library) continue;
     if (void* found = defined_for(object, descriptions[symbol])) publish(symbol, found);
   }
-  state.complete.store(true, std::memory_order_release);
+  adopted_of(library).store(true, std::memory_order_release);
 }
 
 // What a lookup of a hooked name by handle is answered with, the real dlsym having found `found`.
@@ -167,7 +162,7 @@ void* route(std::uint16_t symbol, void* found) noexcept {
   const Description& description = descriptions[symbol];
   std::atomic<void*>& known = real_addresses[symbol];
   if (known.load(std::memory_order_acquire) == nullptr ||
-      !adopted_of(description.library).complete.load(std::memory_order_acquire)) {
+      !adopted_of(description.library).load(std::memory_order_acquire)) {
     adopt(description.library, found);
   }
   if (known.load(std::memory_order_acquire) == nullptr) publish(symbol, found);
@@ -203,7 +198,7 @@ WeftPick pick_hooked(void* handle, const char* name, const void* caller) noexcep
   constexpr WeftPick kPass{nullptr, 0};
   const std::uint16_t symbol = hook_named(name);
   if (symbol == kNoSymbol || handle == RTLD_NEXT || switched_off()) return kPass;
-  if (within(adopted_of(Library::cuda), caller)) return kPass;  // the driver looks its own functions up
+  if (code_of(Library::cuda).contains(caller)) return kPass;  // the driver looks its own functions up
   if (handle == RTLD_DEFAULT) return visible_without_us(name, caller) ? kPass : WeftPick{nullptr, 1};
   void* found = real_dlsym(handle, name);
   if (found == nullptr) return {nullptr, 1};
@@ -244,10 +239,6 @@ void* route_address(void* address) noexcept {
     if ((entry << (64 - kAddressBits)) == (key << (64 - kAddressBits))) return descriptions[entry >> kAddressBits].hook;
   }
   return address;
-}
-
-bool in_nccl(const void* address) noexcept {
-  return within(adopted_of(Library::nccl), address);
 }
 
 bool has_real(Symbol symbol) noexcept {

@@ -12,8 +12,23 @@ namespace weft {
 // What the caller of cuGetProcAddress is to get for this address of the driver: a hook, or the address itself.
 void* route_address(void* address) noexcept;
 
+// Where an object lies in memory; nothing lies in {0, 0}.
+struct LoadedRange {
+  std::atomic<std::uintptr_t> begin;
+  std::atomic<std::uintptr_t> end;
+
+  [[gnu::always_inline]] bool contains(const void* address) const noexcept {
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    return value >= begin.load(std::memory_order_relaxed) && value < end.load(std::memory_order_relaxed);
+  }
+};
+
+[[gnu::visibility("hidden")]] extern LoadedRange library_ranges[2];  // by Library, of the ones that are hooked
+
 // True when the address lies in the NCCL that is hooked: its own threads and its own static runtime call from there.
-bool in_nccl(const void* address) noexcept;
+[[gnu::always_inline]] inline bool in_nccl(const void* address) noexcept {
+  return library_ranges[static_cast<std::size_t>(Library::nccl)].contains(address);
+}
 
 // dlsym past every hook of ours.
 void* real_dlsym(void* handle, const char* name) noexcept;

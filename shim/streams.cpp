@@ -222,10 +222,10 @@ int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept {
 namespace {
 
 void forget(Stream& stream) noexcept {
-  Event event = event_of(EventKind::stream_destroyed, stream.device.load(std::memory_order_relaxed));
-  event.stream = stream.id.exchange(0, std::memory_order_acq_rel);
-  if (event.stream == 0) return;
-  DeviceStreams& mine = device_streams[event.device];
+  const StreamId id = stream.id.exchange(0, std::memory_order_acq_rel);
+  if (id == 0) return;
+  const int device = stream.device.load(std::memory_order_relaxed);
+  DeviceStreams& mine = device_streams[device];
   if (stream.used.exchange(false, std::memory_order_acq_rel)) mine.in_use.fetch_sub(1, std::memory_order_relaxed);
   stream.group.store(0, std::memory_order_relaxed);
   stream.waited.store(0, std::memory_order_relaxed);
@@ -234,7 +234,7 @@ void forget(Stream& stream) noexcept {
   mine.used.remove(stream);
   mine.groups.remove(stream);
   HandleTable<Stream, kStreams>::release(stream);
-  if (level() == Level::observe) note(event);
+  if (level() == Level::observe) note(EventKind::stream_destroyed, device, [id](Event& event) { event.stream = id; });
 }
 
 template <class Which>
@@ -283,14 +283,13 @@ GroupPlace place_of(GroupId group) noexcept {
   return place.id.load(std::memory_order_relaxed) == group ? found : GroupPlace{};
 }
 
-bool is_pending(GroupId group) noexcept {
-  const GroupPlace place = place_of(group);
+bool is_pending(const GroupPlace& place) noexcept {
   return place.stream != nullptr && !reached(place.device, place.done);
 }
 
 GroupId pending_group_of(Stream& stream) noexcept {
   GroupId group = stream.group.load(std::memory_order_acquire);
-  if (group == 0 || is_pending(group)) return group;
+  if (group == 0 || is_pending(place_of(group))) return group;
   // Over: asked for once only.
   stream.group.compare_exchange_strong(group, 0, std::memory_order_acq_rel);
   return 0;
@@ -321,7 +320,7 @@ void map_event(CUevent event, GroupId group) noexcept {
   if (group == 0) return;
   for (MappedEvent& entry : set) {
     std::uint64_t key = entry.key.load(std::memory_order_relaxed);
-    if (is_pending(entry.group.load(std::memory_order_relaxed))) continue;
+    if (is_pending(place_of(entry.group.load(std::memory_order_relaxed)))) continue;
     if (!entry.key.compare_exchange_strong(key, key_of(event), std::memory_order_acq_rel)) continue;
     entry.group.store(group, std::memory_order_release);
     return;

@@ -56,7 +56,7 @@ void note_stream_made() noexcept;
 std::uint32_t streams_made(int device) noexcept;
 
 // The main job was seen to use it.
-void note_use_slowly(Stream& stream) noexcept;
+[[gnu::cold]] void note_use_slowly(Stream& stream) noexcept;
 [[gnu::always_inline]] inline void note_use(Stream& stream) noexcept {
   if (__builtin_expect(!stream.used.load(std::memory_order_relaxed), 0)) note_use_slowly(stream);
 }
@@ -74,7 +74,6 @@ void note_device(int device) noexcept;
 
 // Groups by number: whose stream, and the ticket that is written when it is over. Old ones are forgotten.
 void remember_group(GroupId group, Stream& stream, Ticket done) noexcept;
-bool is_pending(GroupId group) noexcept;
 struct GroupPlace {
   Stream* stream;  // nullptr: forgotten
   StreamId id;
@@ -82,6 +81,7 @@ struct GroupPlace {
   Ticket done;
 };
 GroupPlace place_of(GroupId group) noexcept;
+bool is_pending(const GroupPlace& place) noexcept;
 // The stream's last group if it is not over, else 0.
 GroupId pending_group_of(Stream& stream) noexcept;
 // A group of the device that is not over, 0: none.

@@ -18,11 +18,18 @@ Ticket mark(Stream& stream) noexcept {
 }
 
 void note_wait(EventKind kind, const Stream& stream, GroupId group, Ticket ticket) noexcept {
-  Event event = event_of(kind, stream.device.load(std::memory_order_relaxed));
-  event.stream = stream.id.load(std::memory_order_relaxed);
-  event.group = group;
-  event.ticket = ticket;
-  note(event);
+  note(kind, stream.device.load(std::memory_order_relaxed), [&](Event& event) {
+    event.stream = stream.id.load(std::memory_order_relaxed);
+    event.group = group;
+    event.ticket = ticket;
+  });
+}
+
+void note_host_wait(EventKind kind, const HostWait& wait) noexcept {
+  note(kind, wait.device, [&](Event& event) {
+    event.stream = wait.stream;
+    event.group = wait.group;
+  });
 }
 
 // A stream that has been dry may have been launched on since, which no hook sees: so every stream that may be in use is
@@ -44,11 +51,15 @@ bool mark_busy_streams(int device) noexcept {
 
 HostWait begin_wait(int device, StreamId stream, GroupId group) noexcept {
   if (!mark_busy_streams(device)) return {};
-  Event event = event_of(EventKind::host_wait_begun, device);
-  event.stream = stream;
-  event.group = group;
-  note(event);
-  return {device, stream, group};
+  const HostWait wait{device, stream, group};
+  note_host_wait(EventKind::host_wait_begun, wait);
+  return wait;
+}
+
+[[gnu::noinline]] HostWait begin_stream_wait(int device, const StreamName& name) noexcept {
+  Stream* stream = learn_stream(name);
+  if (stream == nullptr) return {};
+  return begin_wait(device, stream->id.load(std::memory_order_relaxed), pending_group_of(*stream));
 }
 
 }  // namespace
@@ -62,9 +73,11 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
 
 void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   const GroupId group = group_of_event(event);
-  if (group == 0 || !is_pending(group)) return;
+  if (group == 0) return;
+  const GroupPlace place = place_of(group);
+  if (!is_pending(place)) return;
   Stream* waiting = learn_stream(name_of(stream, per_thread));
-  if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place_of(group).id) return;
+  if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.id) return;
   note_use(*waiting);
   // It waits for this group already, or will by then.
   if (waiting->waited.load(std::memory_order_relaxed) == group) return;
@@ -80,17 +93,13 @@ HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
   if (known != nullptr) note_use(*known);
   const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
   if (device < 0 || pending_group(device) == 0) return {};
-  if (known == nullptr) known = learn_stream(name);
-  if (known == nullptr) return {};
-  return begin_wait(device, known->id.load(std::memory_order_relaxed), pending_group_of(*known));
+  return begin_stream_wait(device, name);
 }
 
 HostWait host_waits_for_event(CUevent event) noexcept {
   const GroupId group = group_of_event(event);
-  if (group != 0 && is_pending(group)) {
-    const GroupPlace place = place_of(group);
-    return begin_wait(place.device, place.id, group);
-  }
+  const GroupPlace place = place_of(group);
+  if (is_pending(place)) return begin_wait(place.device, place.id, group);
   const int device = current_device();
   return device < 0 || pending_group(device) == 0 ? HostWait{} : begin_wait(device, 0, 0);
 }
@@ -102,12 +111,8 @@ HostWait host_waits_for_device() noexcept {
   return group == 0 ? HostWait{} : begin_wait(device, 0, group);
 }
 
-void host_wait_over(const HostWait& wait) noexcept {
-  if (wait.device < 0) return;
-  Event event = event_of(EventKind::host_wait_ended, wait.device);
-  event.stream = wait.stream;
-  event.group = wait.group;
-  note(event);
+void note_wait_over(HostWait wait) noexcept {
+  note_host_wait(EventKind::host_wait_ended, wait);
 }
 
 }  // namespace weft

@@ -24,6 +24,9 @@ struct HostWait {
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept;
 HostWait host_waits_for_event(CUevent event) noexcept;
 HostWait host_waits_for_device() noexcept;
-void host_wait_over(const HostWait& wait) noexcept;
+void note_wait_over(HostWait wait) noexcept;
+[[gnu::always_inline]] inline void host_wait_over(HostWait wait) noexcept {
+  if (wait.device >= 0) note_wait_over(wait);
+}
 
 }  // namespace weft
