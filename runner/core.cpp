@@ -1,7 +1,7 @@
 // weft_core_start() and the services that the shim calls: the border between C function pointers and the core.
 //
 // Runs on threads of the main job, inside hooks. Nothing leaves by an exception: what cannot be handled turns the shim
-// into a pass-through. The one object of the process is never destroyed, so that nothing runs at exit.
+// into a pass-through. The one object of the process is never destroyed, so that nothing of it runs at exit.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 
 #include "runner/clock.h"
@@ -18,6 +19,8 @@
 
 namespace weft {
 namespace {
+
+constexpr Duration longest_stay = std::chrono::seconds(5);  // of a thread in a device that another one closes
 
 struct Core {
   explicit Core(const ShimServices& shim, const Options& options) : context(shim, options) {}
@@ -81,11 +84,19 @@ void communicator_opened(const CommunicatorInfo& communicator) {
   });
 }
 
+// A thread that holds it may be stuck in the driver until the main job has done what it is about to do.
+std::unique_lock<std::mutex> locked(Core::Entry& entry) {
+  std::unique_lock lock(entry.mutex, std::try_to_lock);
+  if (!lock.owns_lock() && !wait_at_most(longest_stay, [&] { return lock.try_lock(); }))
+    throw std::runtime_error("another thread does not come back from the driver");
+  return lock;
+}
+
 void communicator_closing(CommunicatorId communicator) {
   guarded([&] {
     Core::Entry* const entry = the_core->entry_of(communicator);
     if (entry == nullptr) return;
-    const std::lock_guard lock(entry->mutex);
+    const auto lock = locked(*entry);
     if (!entry->device || !entry->device->communicator_closing(communicator)) return;
     // Its thread may still be on its way out, so the object stays where it is for the rest of the process.
     [[maybe_unused]] Device* const left = entry->device.release();
@@ -106,7 +117,7 @@ bool rescue_memory(int device) {
 void context_closing(int device) {
   guarded([&] {
     Core::Entry& entry = the_core->entry(device);
-    const std::lock_guard lock(entry.mutex);
+    const auto lock = locked(entry);
     if (!entry.device) return;
     entry.device->context_closing();
     [[maybe_unused]] Device* const left = entry.device.release();

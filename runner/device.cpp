@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "runner/clock.h"
+#include "runner/exit_bracket.h"
 #include "runner/fill_trial.h"
 #include "runner/log.h"
 #include "runner/pinned.h"
@@ -141,7 +142,10 @@ void Device::prepare_fill() {
     if (!fault.empty()) throw SetUpError(fault);
     settings.queues = queues();
     settings.streams_made = core_.shim.streams_made(ordinal_);
-    fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+    {
+      const ExitBracket bracket(core_.shim);
+      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+    }
     fill_->complete_lap(core_.shim.streams_made(ordinal_) - settings.streams_made);
     take_up_progress();
     done_word_ = map_pages(done_word_bytes);
@@ -263,12 +267,14 @@ bool Device::communicator_closing(CommunicatorId communicator) {
 }
 
 // The last communicator is going: nothing more will come. What the main job still has on the device is waited for a
-// little, because freeing memory next to a spinning kernel would block.
+// little, because freeing memory waits for all of it: also for a receive in a graph, of which no group tells and which
+// perhaps only the abort ends that comes after this. Else the memory stays until the process ends.
 void Device::finish() {
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
   const bool quiet = dispatcher_->pause(close_limit) &&
-                     wait_at_most(last_groups_limit, [&] { return dispatcher_->groups_pending() == 0; });
+                     wait_at_most(last_groups_limit, [&] { return dispatcher_->groups_pending() == 0; }) &&
+                     (!fill_ || wait_at_most(close_limit, [&] { return core_.shim.is_idle(ordinal_); }));
   const bool stopped = dispatcher_->stop(close_limit);
   if (stopped && quiet && fill_ && current.pushed())
     release_fill();

@@ -43,6 +43,12 @@ std::uint32_t made(int device) {
 std::uint32_t in_use(int device) {
   return streams_in_use(device);
 }
+bool idle(int device) {
+  return is_idle(device);
+}
+void refuse_unloading(bool refuse) {
+  thread_state.refuses_unloading = refuse ? 1 : 0;
+}
 void mark_own_thread() {
   ++thread_state.inside_core;
 }
@@ -127,6 +133,8 @@ bool load() noexcept {
   shim.full_table = table_that_is_full;
   shim.streams_made = made;
   shim.streams_in_use = in_use;
+  shim.is_idle = idle;
+  shim.refuse_unloading = refuse_unloading;
   shim.mark_own_thread = mark_own_thread;
   if (const char* reason = unsupported(shim)) {
     say(reason);

@@ -34,8 +34,12 @@ void capture_ended(CUstream stream, bool per_thread) noexcept {
   note_capture(EventKind::capture_ended, stream, per_thread);
 }
 
+bool any_capture() noexcept {
+  return open_captures.load(std::memory_order_acquire) != 0;
+}
+
 bool is_capturing(const Stream& stream) noexcept {
-  if (open_captures.load(std::memory_order_acquire) == 0) return false;
+  if (!any_capture()) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
   const CUresult result = real<Symbol::cuStreamIsCapturing>()(stream.handle.load(std::memory_order_relaxed), &status);
   return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;

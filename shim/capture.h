@@ -10,6 +10,7 @@ namespace weft {
 void capture_begins(CUstream stream, bool per_thread) noexcept;  // before the real call
 void capture_ended(CUstream stream, bool per_thread) noexcept;   // also when the real call did not begin it
 
+bool any_capture() noexcept;
 bool is_capturing(const Stream& stream) noexcept;
 
 }  // namespace weft

@@ -50,6 +50,11 @@ struct ShimServices {
   std::uint32_t (*streams_in_use)(int device) = nullptr;
   int nccl_version = 0;    // as ncclGetVersion says, e.g. 22809; 0: unknown
   int driver_version = 0;  // as cuDriverGetVersion says, e.g. 13000; 0: unknown
+  // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
+  // error. Main-job thread, with the device's context current.
+  bool (*is_idle)(int device) = nullptr;
+  // From now on the driver refuses to unload code on the calling thread, or no longer; see runner/exit_bracket.h.
+  void (*refuse_unloading)(bool refuse) = nullptr;
   // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and
   // a failed allocation on it is not rescued.
   void (*mark_own_thread)() = nullptr;

@@ -327,6 +327,16 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return call(device);
 }
 
+CUresult cuModuleUnload(CUmodule module) {
+  const auto call = real<Symbol::cuModuleUnload>();
+  return thread_state.refuses_unloading != 0 ? CUDA_ERROR_DEINITIALIZED : call(module);
+}
+
+CUresult cuLibraryUnload(CUlibrary library) {
+  const auto call = real<Symbol::cuLibraryUnload>();
+  return thread_state.refuses_unloading != 0 ? CUDA_ERROR_DEINITIALIZED : call(library);
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
   const auto call = real<Symbol::cuMemAlloc_v2>();
   return with_rescue([=] { return call(pointer, bytes); });

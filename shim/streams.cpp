@@ -1,6 +1,7 @@
 // Streams, groups and events of the main job; see streams.h.
 #include "shim/streams.h"
 
+#include "shim/capture.h"
 #include "shim/handle_table.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -217,6 +218,19 @@ int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept {
     mine.first.visit_until(take);
   }
   return count > kMostMarked ? -1 : count;
+}
+
+bool is_idle(int device) noexcept {
+  if (any_capture()) return false;  // the question alone may end a capture
+  const auto query = real<Symbol::cuStreamQuery>();
+  for (const Stream& stream : streams.entries) {
+    if (stream.id.load(std::memory_order_acquire) == 0 || stream.device.load(std::memory_order_relaxed) != device ||
+        !is_explicit(stream)) {
+      continue;
+    }
+    if (query(stream.handle.load(std::memory_order_relaxed)) != CUDA_SUCCESS) return false;
+  }
+  return query(CU_STREAM_LEGACY) == CUDA_SUCCESS;
 }
 
 namespace {

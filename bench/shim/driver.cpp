@@ -34,6 +34,7 @@ CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
 }
+NOTHING(cuStreamQuery, CUstream)
 CUresult cuStreamCreate(CUstream* stream, unsigned int) {
   return *stream = reinterpret_cast<CUstream>(new long), CUDA_SUCCESS;
 }

@@ -338,6 +338,52 @@ TEST(CoreOnSimulator, MemoryIsGivenBackAtTheEnd) {
   EXPECT_EQ(free_memory(job), before);
 }
 
+// A receive in a replayed graph, and ncclCommAbort() to end it: freeing memory would wait for the receive, and the
+// abort comes only after the hook.
+TEST(CoreOnSimulator, ClosingDoesNotWaitForWorkThatNobodyHasSeen) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  job.open();
+  train(job, 6);
+  job.begin_unseen_group();
+  std::atomic<bool> closed{false}, ended_first{false};
+  std::thread abort([&] {
+    for (int turn = 0; turn < 2000 && !closed; ++turn) std::this_thread::sleep_for(10ms);
+    ended_first = !closed;
+    job.end_group();
+  });
+  job.close();
+  closed = true;
+  abort.join();
+  EXPECT_FALSE(ended_first) << "closing waited for the receive";
+  EXPECT_EQ(count_of(job.trace(), "summary"), 1U);
+}
+
+// PyTorch's watchdog aborts from a thread of its own, while the main thread may be stuck in the driver.
+TEST(CoreOnSimulator, ClosingDoesNotWaitForARescueThatIsStuck) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  job.open();
+  train(job, 6);
+  job.begin_unseen_group();
+  std::atomic<bool> rescued{false}, closed{false}, ended_first{false};
+  std::thread allocation([&] { rescued = job.core.rescue_memory(0); });
+  std::thread abort([&] {
+    for (int turn = 0; turn < 2000 && !closed; ++turn) std::this_thread::sleep_for(10ms);
+    ended_first = !closed;
+    job.end_group();
+  });
+  std::this_thread::sleep_for(300ms);
+  const std::string said = job.close();
+  closed = true;
+  abort.join();
+  allocation.join();
+  EXPECT_FALSE(ended_first) << "closing waited for the rescue";
+  EXPECT_TRUE(rescued);
+  EXPECT_TRUE(job.turned_off);
+  EXPECT_TRUE(said.ends_with("weft: Weft is off in this process: another thread does not come back from the driver\n"))
+      << said;
+  job.core.communicator_closing(1);  // its thread may not outlive the job that this test plays
+}
+
 TEST(CoreOnSimulator, ACommunicatorMayComeBack) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096")}});
   job.open();

@@ -30,6 +30,7 @@ struct CoreStartTest : ::testing::Test {
     shim.full_table = []() -> const char* { return nullptr; };
     shim.streams_made = [](int) -> std::uint32_t { return 0; };
     shim.streams_in_use = [](int) -> std::uint32_t { return 0; };
+    shim.is_idle = [](int) { return true; };
     shim.mark_own_thread = [] {};
   }
   std::string said(int expected) {

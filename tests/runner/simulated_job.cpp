@@ -129,6 +129,8 @@ std::string SimulatedJob::open() {
   shim_.full_table = []() -> const char* { return nullptr; };
   shim_.streams_made = [](int) -> std::uint32_t { return 2; };
   shim_.streams_in_use = [](int) { return streams_in_use.load(); };
+  shim_.is_idle = [](int) { return the_job->is_idle(); };
+  shim_.refuse_unloading = [](bool) {};
   shim_.mark_own_thread = [] {};
   shim_.nccl_version = 22809;
   shim_.driver_version = 13000;
@@ -171,12 +173,20 @@ void SimulatedJob::enqueue_marker(CUstream stream, Ticket ticket) {
   check(function<decltype(&::cuStreamWriteValue32_v2)>("cuStreamWriteValue32_v2")(stream, word, ticket, 0), "marker");
 }
 
+void SimulatedJob::launch_group() {
+  const auto launch = function<decltype(&::cuLaunchKernel)>("cuLaunchKernel");
+  check(launch(spin_kernel_, 2, 1, 1, 640, 1, 1, 0, communication_, nullptr, nullptr), "spin");
+}
+
+void SimulatedJob::begin_unseen_group() {
+  launch_group();
+}
+
 void SimulatedJob::begin_group() {
   ++last_group_;
   const Ticket started = ++last_ticket_, done = ++last_ticket_;
-  const auto launch = function<decltype(&::cuLaunchKernel)>("cuLaunchKernel");
   enqueue_marker(communication_, started);
-  check(launch(spin_kernel_, 2, 1, 1, 640, 1, 1, 0, communication_, nullptr, nullptr), "spin");
+  launch_group();
   enqueue_marker(communication_, done);
   Event group = event(EventKind::group_issued, 2);
   group.ticket = started;
@@ -208,6 +218,11 @@ void SimulatedJob::microbatch(std::chrono::microseconds wait) {
   check(function<decltype(&::cuStreamWaitEvent)>("cuStreamWaitEvent")(compute_, done_, 0), "wait");
   std::this_thread::sleep_for(std::chrono::milliseconds(1) + wait);
   end_group();
+}
+
+bool SimulatedJob::is_idle() {
+  const auto query = function<decltype(&::cuStreamQuery)>("cuStreamQuery");
+  return query(compute_) == CUDA_SUCCESS && query(communication_) == CUDA_SUCCESS;
 }
 
 void SimulatedJob::wait_for_gpu() {

@@ -34,6 +34,7 @@ class SimulatedJob {
   // Groups that are issued now stay open until end_group().
   void begin_group();
   void end_group();
+  void begin_unseen_group();  // as in a replayed graph: nobody says so, no marker tells of its end; end_group() ends it
   void wait_for_gpu();
   // Streams and memory of the driver are gone; the context may be used again.
   void reset_device();
@@ -58,6 +59,8 @@ class SimulatedJob {
  private:
   static void* find(const char* name);
   void load_driver();
+  void launch_group();
+  bool is_idle();
   void enqueue_marker(CUstream stream, Ticket ticket);
   Event event(EventKind kind, StreamId stream) const;
 

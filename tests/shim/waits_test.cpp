@@ -2,6 +2,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "tests/shim/shim_fixture.h"
 
 namespace {
@@ -370,6 +372,46 @@ TEST_F(Waits, StreamsOfAnotherContextOfTheDeviceGoWithIt) {
   cuCtxSynchronize();
   EXPECT_EQ(drains(), 1);
   EXPECT_EQ(fake_dead_streams(), 0);
+}
+
+TEST_F(Waits, ADeviceIsIdleWhenNoStreamHasWorkLeft) {
+  const auto idle = core()->shim->is_idle;
+  EXPECT_TRUE(idle(0));
+  fake_block(compute);  // a launch, which no hook sees
+  EXPECT_FALSE(idle(0));
+  fake_release(compute);
+  EXPECT_TRUE(idle(0));
+  fake_block(nullptr);
+  EXPECT_FALSE(idle(0));
+  fake_release(nullptr);
+  cuStreamDestroy_v2(transfer);
+  EXPECT_TRUE(idle(0));
+  EXPECT_EQ(fake_dead_streams(), 0);
+}
+
+TEST_F(Waits, WorkOfAnotherDeviceIsNotAskedFor) {
+  fake_block(transfer);
+  EXPECT_TRUE(core()->shim->is_idle(1));
+}
+
+TEST_F(Waits, NoStreamIsAskedWhileOneCaptures) {
+  cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  EXPECT_FALSE(core()->shim->is_idle(0));
+  CUgraph graph = nullptr;
+  cuStreamEndCapture(compute, &graph);
+  EXPECT_TRUE(core()->shim->is_idle(0));
+}
+
+TEST_F(Waits, UnloadingIsRefusedToTheExitHandlersOfAFillJobOnly) {
+  EXPECT_EQ(cuModuleUnload(nullptr), CUDA_SUCCESS);
+  core()->shim->refuse_unloading(true);
+  EXPECT_EQ(cuModuleUnload(nullptr), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(cuLibraryUnload(nullptr), CUDA_ERROR_DEINITIALIZED);
+  std::thread([] { EXPECT_EQ(cuLibraryUnload(nullptr), CUDA_SUCCESS); }).join();
+  EXPECT_EQ(fake_unloaded(), 2);
+  core()->shim->refuse_unloading(false);
+  EXPECT_EQ(cuLibraryUnload(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(fake_unloaded(), 3);
 }
 
 // Before there is a communicator nobody records anything, but streams are learned.

@@ -41,6 +41,7 @@ int failing_allocations = 0;
 int failing_writes = 0;
 int allocations = 0;
 int dead_streams = 0;
+int unloaded = 0;
 char contexts[3];
 
 CUcontext handle_of(int context) {
@@ -196,6 +197,9 @@ void fake_set_context(int context) {
 CUcontext fake_context(int context) {
   return handle_of(context);
 }
+int fake_unloaded() {
+  return unloaded;
+}
 int fake_dead_streams() {
   return dead_streams;
 }
@@ -230,6 +234,12 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   Stream* mine = find(stream);
   if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return *context = handle_of(mine->context), CUDA_SUCCESS;
+}
+CUresult cuStreamQuery(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  const Stream* mine = find(stream);
+  if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return mine->queue.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   const std::lock_guard lock(mutex);
@@ -269,6 +279,12 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
 }
 CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int) {
   return record(event, find(stream, true));
+}
+CUresult cuModuleUnload(CUmodule) {
+  return ++unloaded, CUDA_SUCCESS;
+}
+CUresult cuLibraryUnload(CUlibrary) {
+  return ++unloaded, CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream) {
   return CUDA_SUCCESS;

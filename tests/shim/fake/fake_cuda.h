@@ -30,5 +30,7 @@ CUcontext fake_context(int context);
 int fake_dead_streams();
 // How often a function was entered: "cuEventRecord", ...; only some are counted.
 int fake_allocations();
+// How many modules and libraries were unloaded.
+int fake_unloaded();
 #pragma GCC visibility pop
 }
