@@ -66,9 +66,10 @@ def torch_facts(python):
     return _ask_object([python, "-c", _TORCH_QUESTION], 120)
 
 
-def with_libraries(environment, torch):
-    """The environment of all steps: NCCL of PyTorch's wheel where there is one, so that both use the same."""
-    changed = dict(environment)
+def of_steps(environment, torch):
+    """The environment of all steps: NCCL of PyTorch's wheel where there is one, so that both use the same; and nothing is left in
+    the source tree."""
+    changed = dict(environment, PYTHONDONTWRITEBYTECODE="1")
     nccl = torch.get("nccl_library", "")
     # On the simulated GPU its folder comes first and must stay there.
     if nccl:

@@ -79,7 +79,7 @@ def main(root, arguments):
     if programs is None:
         return fail("there is no bundle (scripts/gpu-bundle makes one on a machine with the CUDA toolkit) and scripts/build did not work")
     torch = environment.torch_facts(options.python)
-    step_environment = environment.with_libraries(os.environ, torch)
+    step_environment = environment.of_steps(os.environ, torch)
     facts = environment.facts(root, programs, step_environment, torch)
     simulated = environment.is_simulated(facts["devices"])
     if not facts["devices"]:

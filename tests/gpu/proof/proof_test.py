@@ -148,6 +148,12 @@ class Steps(TemporaryFolder):
         entry = run.run_all([run.Step("one", print_it, 30, environment=place.training)], 60, dict(os.environ), self.folder)[0]
         self.assertEqual((entry["output"], entry["environment"]), ({"queues": "32"}, {environment.HARDWARE_QUEUES: "32"}))
 
+    def test_steps_in_python_leave_no_bytecode_in_the_source_tree(self):
+        (self.folder / "part.py").write_text("")
+        bare = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        run.run_all([run.Step("one", self.script("import part"), 30)], 60, environment.of_steps(bare, {}), self.folder)
+        self.assertFalse((self.folder / "__pycache__").exists())
+
     def test_failures_and_hangs_do_not_stop_the_rest(self):
         good = self.script("pass", "good.py")
         hang = self.script("import time; time.sleep(1000)", "hang.py")
