@@ -28,9 +28,10 @@ void print_table(const ParsedOptions& parsed) {
   std::printf("%-*s  %-*s  %-*s  %s\n", width(name_width), "variable", width(value_width), "value",
               width(default_width), "default", "source");
   for (const OptionValue& value : parsed.values)
-    std::printf("%-*s  %-*s  %-*s  %s\n    %s\n", width(name_width), value.option->variable, width(value_width),
-                shown(value.text).c_str(), width(default_width), shown(value.option->fallback).c_str(),
-                name_of(value.source), value.option->help);
+    std::printf("%-*s  %-*s  %-*s  %s\n    %s\n    %s, %s\n", width(name_width), value.option->variable,
+                width(value_width), shown(value.text).c_str(), width(default_width),
+                shown(value.option->fallback).c_str(), name_of(value.source), value.option->help,
+                flag_of(*value.option).c_str(), accepted_values(*value.option).c_str());
 }
 
 void print_json(const ParsedOptions& parsed) {
@@ -38,7 +39,9 @@ void print_json(const ParsedOptions& parsed) {
   for (const OptionValue& value : parsed.values)
     result["options"].push_back({{"name", value.option->name},
                                  {"variable", value.option->variable},
+                                 {"flag", flag_of(*value.option)},
                                  {"type", value.option->type},
+                                 {"accepted", accepted_values(*value.option)},
                                  {"value", value.text},
                                  {"default", value.option->fallback},
                                  {"source", name_of(value.source)},
@@ -52,17 +55,20 @@ void print_markdown() {
       "Written by `weft config --markdown` from `runner/options.def`; a test compares the two. Every option is a "
       "variable\n"
       "of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or `--set "
-      "slice=200us`.\n"
-      "A variable that is set to nothing counts as not set. A malformed value is reported in one line and the default "
-      "is\n"
-      "used; an unknown `WEFT_` variable is reported with the nearest name. `weft run --strict` refuses to run "
-      "then.\n\n"
-      "| variable | default | values | meaning |\n|---|---|---|---|\n",
+      "slice=200us`;\n"
+      "`WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. A value that is malformed or "
+      "out "
+      "of its\n"
+      "range is reported in one line and the default is used; an unknown `WEFT_` variable is reported with the nearest "
+      "name.\n"
+      "`weft run --strict` refuses to run then. Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, "
+      "us, ms or s.\n\n"
+      "| variable | flag | default | values | meaning |\n|---|---|---|---|---|\n",
       stdout);
   for (const OptionInfo& option : option_table()) {
     const std::string fallback = option.fallback[0] == '\0' ? "not set" : "`" + std::string(option.fallback) + "`";
-    std::printf("| `%s` | %s | %s | %s |\n", option.variable, fallback.c_str(), accepted_values(option.type),
-                option.help);
+    std::printf("| `%s` | `%s` | %s | %s | %s |\n", option.variable, flag_of(option).c_str(), fallback.c_str(),
+                accepted_values(option).c_str(), option.help);
   }
 }
 

@@ -21,4 +21,10 @@ std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
   }
 }
 
+std::string flag_of(const OptionInfo& option) {
+  std::string flag = option.name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return "--" + flag;
+}
+
 }  // namespace weft::cli

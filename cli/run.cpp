@@ -29,12 +29,6 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-std::string flag_of(const OptionInfo& option) {
-  std::string flag = option.name;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return "--" + flag;
-}
-
 // By its variable or by its name, in any case and with '-' for '_'.
 const OptionInfo* find_option(std::string name) {
   for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

@@ -52,10 +52,6 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::trace:
-      return spdlog::level::trace;
-    case LogLevel::debug:
-      return spdlog::level::debug;
     case LogLevel::info:
       return spdlog::level::info;
     case LogLevel::warn:

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-enum class LogLevel { trace, debug, info, warn, error, off };
+enum class LogLevel { info, warn, error, off };
 
 void set_log_level(LogLevel level) noexcept;
 // Line breaks in the text become spaces: one message is one line.

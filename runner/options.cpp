@@ -15,7 +15,8 @@ namespace weft {
 namespace {
 
 constexpr std::array table{
-#define OPTION(field, type, variable, fallback, help) OptionInfo{#field, #type, variable, fallback, help},
+#define OPTION(field, type, variable, fallback, least, most, help) \
+  OptionInfo{#field, #type, variable, fallback, least, most, help},
 #include "runner/options.def"
 #undef OPTION
 };
@@ -131,12 +132,8 @@ bool parse(std::string_view text, Mode& value) {
 }
 
 bool parse(std::string_view text, LogLevel& value) {
-  static constexpr std::array<std::pair<std::string_view, LogLevel>, 6> names{{{"trace", LogLevel::trace},
-                                                                               {"debug", LogLevel::debug},
-                                                                               {"info", LogLevel::info},
-                                                                               {"warn", LogLevel::warn},
-                                                                               {"error", LogLevel::error},
-                                                                               {"off", LogLevel::off}}};
+  static constexpr std::array<std::pair<std::string_view, LogLevel>, 4> names{
+      {{"info", LogLevel::info}, {"warn", LogLevel::warn}, {"error", LogLevel::error}, {"off", LogLevel::off}}};
   return choose(text, names, value);
 }
 
@@ -145,15 +142,30 @@ const std::string* given(const OptionInfo& option, const Variables& variables) {
   return found == variables.end() || found->second.empty() ? nullptr : &found->second;
 }
 
+bool is_unlimited(double value) {
+  return std::isinf(value);
+}
+bool is_unlimited(auto) {
+  return false;
+}
+
+template <class Value>
+bool within_bounds(const OptionInfo& option, const Value& value) {
+  if (option.least[0] == '\0') return true;
+  Value least{}, most{};
+  return parse(option.least, least) && parse(option.most, most) &&
+         ((least <= value && value <= most) || is_unlimited(value));
+}
+
 template <class Value>
 void read_option(const OptionInfo& option, const Variables& variables, Value& value, ParsedOptions& parsed) {
   OptionValue result{&option, option.fallback, Source::built_in};
   if (const std::string* const text = given(option, variables)) {
-    if (parse(*text, value)) {
+    if (parse(*text, value) && within_bounds(option, value)) {
       result.text = *text;
       result.source = Source::environment;
     } else {
-      parsed.warnings.push_back(std::string(option.variable) + "=" + *text + " is not " + accepted_values(option.type) +
+      parsed.warnings.push_back(std::string(option.variable) + "=" + *text + " is not " + accepted_values(option) +
                                 "; the default " + option.fallback + " is used");
     }
   }
@@ -256,15 +268,17 @@ std::span<const OptionInfo> option_table() {
   return table;
 }
 
-const char* accepted_values(std::string_view type) {
+std::string accepted_values(const OptionInfo& option) {
+  const std::string_view type = option.type;
+  const std::string range = std::string(" from ") + option.least + " to " + option.most;
   if (type == "Mode") return "one of off, observe, fill";
   if (type == "Text") return "a text";
-  if (type == "Bytes") return "a size such as 10000, 64MiB or 1GiB";
-  if (type == "Duration") return "a duration such as 250us, 2ms or 1s";
-  if (type == "Percent") return "a percentage such as 1% or 0.5%, or off";
-  if (type == "Count") return "a number such as 8";
+  if (type == "Bytes") return "a size" + range;
+  if (type == "Duration") return "a duration" + range;
+  if (type == "Percent") return "a percentage" + range + ", or off";
+  if (type == "Count") return "a number" + range;
   if (type == "Flag") return "one of on, off, yes, no, true, false, 1, 0";
-  return "one of trace, debug, info, warn, error, off";
+  return "one of info, warn, error, off";
 }
 
 const char* name_of(Source source) noexcept {
@@ -292,7 +306,7 @@ Variables environment_variables() {
 ParsedOptions parse_options(const Variables& variables) {
   ParsedOptions parsed;
   std::size_t line = 0;
-#define OPTION(field, type, variable, fallback, help) \
+#define OPTION(field, type, variable, fallback, least, most, help) \
   read_option(table[line++], variables, parsed.options.field, parsed);
 #include "runner/options.def"
 #undef OPTION

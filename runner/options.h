@@ -34,7 +34,7 @@ using Level = LogLevel;
 
 // As the variables say; a default-constructed one is empty, not the defaults: those come from parse_options().
 struct Options {
-#define OPTION(field, type, variable, fallback, help) option_type::type field{};
+#define OPTION(field, type, variable, fallback, least, most, help) option_type::type field{};
 #include "runner/options.def"
 #undef OPTION
 };
@@ -45,11 +45,13 @@ struct OptionInfo {
   const char* type;
   const char* variable;
   const char* fallback;
+  const char* least;  // and `most`: "" for types without an order
+  const char* most;
   const char* help;
 };
 std::span<const OptionInfo> option_table();
-// What a value of that type looks like, as in "a duration such as 250us, 2ms or 1s".
-const char* accepted_values(std::string_view type);
+// As in "a duration from 10us to 100ms".
+std::string accepted_values(const OptionInfo& option);
 
 enum class Source : std::uint8_t { built_in, environment, implied };
 const char* name_of(Source) noexcept;

@@ -271,6 +271,7 @@ config() {
   expect_err "weft: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
   [[ $out =~ WEFT_SLICE\ +200us\ +300us\ +environment ]] || fail "the value, the default and the source"
   [[ $out =~ WEFT_GUARD\ +300us\ +300us\ +default ]] || fail "a default"
+  [[ $out == *"--poll, a duration from 10us to 10ms"* ]] || fail "the flag and what it accepts"
   WEFT_FILL=x WEFT_MEMORY=huge run "$weft" config --json
   expect_err ""
   checked=$(python3 -c '
@@ -278,8 +279,9 @@ import json, sys
 config = json.load(sys.stdin)
 options = {option["variable"]: option for option in config["options"]}
 print(options["WEFT"]["value"], options["WEFT"]["source"], options["WEFT_MEMORY"]["value"], len(config["warnings"]))
+print(options["WEFT"]["flag"], options["WEFT"]["accepted"])
 ' <<<"$out")
-  [[ $checked == "fill implied by WEFT_FILL 1GiB 1" ]] || fail "JSON: $checked"
+  [[ $checked == "fill implied by WEFT_FILL 1GiB 1"$'\n'"--mode one of off, observe, fill" ]] || fail "JSON: $checked"
 }
 
 options_page() {

@@ -43,9 +43,9 @@ TEST(Options, EveryDefaultOfTheTableIsWellFormed) {
 }
 
 TEST(Options, Sizes) {
-  const std::pair<const char*, std::uint64_t> good[] = {{"10000", 10000},     {"64MiB", 64u << 20}, {"1GiB", 1u << 30},
-                                                        {"1.5GiB", 3u << 29}, {"2kb", 2000},        {"0", 0},
-                                                        {"100B", 100},        {"1tib", 1ull << 40}, {"7mb", 7000000}};
+  const std::pair<const char*, std::uint64_t> good[] = {
+      {"10000000", 10000000}, {"64MiB", 64u << 20},  {"1GiB", 1u << 30},   {"1.5GiB", 3u << 29}, {"2000kb", 2000000},
+      {"2048kib", 2u << 20},  {"2000000B", 2000000}, {"1tib", 1ull << 40}, {"7mb", 7000000}};
   for (const auto& [text, bytes] : good) {
     const ParsedOptions parsed = parse_one("WEFT_MEMORY", text);
     EXPECT_TRUE(parsed.warnings.empty()) << text;
@@ -57,9 +57,9 @@ TEST(Options, Durations) {
   const std::pair<const char*, Duration> good[] = {{"250us", 250us}, {"2ms", 2ms},     {"1s", 1s},
                                                    {"17ns", 17ns},   {"0.5ms", 500us}, {"0", 0ns}};
   for (const auto& [text, length] : good) {
-    const ParsedOptions parsed = parse_one("WEFT_SLICE", text);
+    const ParsedOptions parsed = parse_one("WEFT_FLOOR", text);
     EXPECT_TRUE(parsed.warnings.empty()) << text;
-    EXPECT_EQ(parsed.options.slice, length) << text;
+    EXPECT_EQ(parsed.options.floor, length) << text;
   }
 }
 
@@ -68,8 +68,41 @@ TEST(Options, FlagsModesAndLevelsInAnyCase) {
   for (const char* no : {"0", "false", "No", "OFF"}) EXPECT_FALSE(parse_one("WEFT_SUMMARY", no).options.summary) << no;
   EXPECT_EQ(parse_one("WEFT", "OFF").options.mode, Mode::off);
   EXPECT_EQ(parse_one("WEFT", "fill").options.mode, Mode::fill);
-  EXPECT_EQ(parse_one("WEFT_LOG", "debug").options.log, LogLevel::debug);
+  EXPECT_EQ(parse_one("WEFT_LOG", "INFO").options.log, LogLevel::info);
   EXPECT_EQ(parse_one("WEFT_RESERVE_SMS", "0").options.reserve_sms, 0u);
+}
+
+// Found by a reader: below 5 us the dispatcher's sleep had a lower limit above its upper one, and 0 spun a core.
+TEST(Options, ValuesOutsideTheBoundsOfTheTableAreMalformed) {
+  const std::pair<const char*, const char*> outside[] = {
+      {"WEFT_POLL", "0"},          {"WEFT_POLL", "4us"},     {"WEFT_POLL", "1s"},
+      {"WEFT_SLICE", "0"},         {"WEFT_SLICE", "1s"},     {"WEFT_GUARD", "2s"},
+      {"WEFT_FLOOR", "1001s"},     {"WEFT_MEMORY", "0"},     {"WEFT_MEMORY", "100 %"},
+      {"WEFT_MEMORY", "1025TiB"},  {"WEFT_MEMORY", "10000"}, {"WEFT_SLOWDOWN_BUDGET", "101%"},
+      {"WEFT_RESERVE_SMS", "1025"}};
+  for (const auto& [variable, text] : outside) {
+    const ParsedOptions parsed = parse_one(variable, text);
+    EXPECT_EQ(parsed.warnings.size(), 1u) << variable << "=" << text;
+    EXPECT_EQ(value_of(parsed, variable).source, Source::built_in) << variable << "=" << text;
+  }
+  EXPECT_EQ(parse_one("WEFT_POLL", "4us").options.poll, 50us);
+  EXPECT_EQ(parse_one("WEFT_POLL", "4us").warnings.at(0),
+            "WEFT_POLL=4us is not a duration from 10us to 10ms; the default 50us is used");
+}
+
+TEST(Options, BoundsOfTheTableAreThemselvesAccepted) {
+  for (const OptionInfo& option : option_table())
+    for (const char* bound : {option.least, option.most})
+      EXPECT_TRUE(parse_one(option.variable, bound).warnings.empty()) << option.variable << "=" << bound;
+}
+
+TEST(Options, EveryTypeWithAnOrderHasBounds) {
+  for (const OptionInfo& option : option_table()) {
+    const std::string type = option.type;
+    const bool ordered = type == "Bytes" || type == "Duration" || type == "Percent" || type == "Count";
+    EXPECT_EQ(option.least[0] != '\0', ordered) << option.variable;
+    EXPECT_EQ(option.most[0] != '\0', ordered) << option.variable;
+  }
 }
 
 struct Malformed {
@@ -100,29 +133,27 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Malformed{"WEFT", "on", "WEFT=on is not one of off, observe, fill; the default observe is used"},
         Malformed{"WEFT_SLICE", "abc",
-                  "WEFT_SLICE=abc is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
-        Malformed{"WEFT_SLICE", "5",
-                  "WEFT_SLICE=5 is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+                  "WEFT_SLICE=abc is not a duration from 10us to 100ms; the default 300us is used"},
+        Malformed{"WEFT_SLICE", "5", "WEFT_SLICE=5 is not a duration from 10us to 100ms; the default 300us is used"},
         Malformed{"WEFT_SLICE", "-2ms",
-                  "WEFT_SLICE=-2ms is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
-        Malformed{
-            "WEFT_SLICE", "99999999999999999999s",
-            "WEFT_SLICE=99999999999999999999s is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+                  "WEFT_SLICE=-2ms is not a duration from 10us to 100ms; the default 300us is used"},
+        Malformed{"WEFT_SLICE", "99999999999999999999s",
+                  "WEFT_SLICE=99999999999999999999s is not a duration from 10us to 100ms; the default 300us is used"},
         Malformed{"WEFT_SLICE", "99999999999s",
-                  "WEFT_SLICE=99999999999s is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+                  "WEFT_SLICE=99999999999s is not a duration from 10us to 100ms; the default 300us is used"},
         Malformed{"WEFT_SLICE", "1.2.3ms",
-                  "WEFT_SLICE=1.2.3ms is not a duration such as 250us, 2ms or 1s; the default 300us is used"},
+                  "WEFT_SLICE=1.2.3ms is not a duration from 10us to 100ms; the default 300us is used"},
         Malformed{"WEFT_MEMORY", "1GB!",
-                  "WEFT_MEMORY=1GB! is not a size such as 10000, 64MiB or 1GiB; the default 1GiB is used"},
+                  "WEFT_MEMORY=1GB! is not a size from 1MiB to 1024TiB; the default 1GiB is used"},
         Malformed{"WEFT_MEMORY", "99999999TiB",
-                  "WEFT_MEMORY=99999999TiB is not a size such as 10000, 64MiB or 1GiB; the default 1GiB is used"},
-        Malformed{"WEFT_RESERVE_SMS", "-1", "WEFT_RESERVE_SMS=-1 is not a number such as 8; the default 8 is used"},
+                  "WEFT_MEMORY=99999999TiB is not a size from 1MiB to 1024TiB; the default 1GiB is used"},
+        Malformed{"WEFT_RESERVE_SMS", "-1",
+                  "WEFT_RESERVE_SMS=-1 is not a number from 0 to 1024; the default 8 is used"},
         Malformed{"WEFT_RESERVE_SMS", "4294967296",
-                  "WEFT_RESERVE_SMS=4294967296 is not a number such as 8; the default 8 is used"},
+                  "WEFT_RESERVE_SMS=4294967296 is not a number from 0 to 1024; the default 8 is used"},
         Malformed{"WEFT_SUMMARY", "maybe",
                   "WEFT_SUMMARY=maybe is not one of on, off, yes, no, true, false, 1, 0; the default on is used"},
-        Malformed{"WEFT_LOG", "loud",
-                  "WEFT_LOG=loud is not one of trace, debug, info, warn, error, off; the default warn is used"}));
+        Malformed{"WEFT_LOG", "loud", "WEFT_LOG=loud is not one of info, warn, error, off; the default warn is used"}));
 
 TEST(Options, AnEmptyValueCountsAsNotSet) {
   const ParsedOptions parsed = parse_options({{"WEFT_SLICE", ""}, {"WEFT", ""}, {"WEFT_FILL", "job.so"}});
