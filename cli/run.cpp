@@ -19,7 +19,7 @@ namespace weft::cli {
 namespace {
 
 struct Request {
-  std::map<std::string, std::string> options;  // by name in the table, from flags
+  std::map<std::string, std::string> options;  // by name in the table; empty: not asked for
   std::vector<std::string> settings;           // NAME=VALUE of --set
   bool observe = false, strict = false, quiet = false;
   std::vector<std::string> command;
@@ -57,6 +57,22 @@ void describe(CLI::App& app, Request& request) {
   app.add_flag("-q,--quiet", request.quiet, "Do not say where the traces will be.");
 }
 
+// CLI11 would take the next word, "--" or the command, for the value of "--fill=" with nothing behind it.
+Arguments with_empty_values(const CLI::App& app, Arguments arguments) {
+  for (std::size_t i = 0; i < arguments.size() && arguments[i].starts_with("-") && arguments[i] != "--"; ++i) {
+    const std::size_t equals = arguments[i].find('=');
+    const CLI::Option* const option = app.get_option_no_throw(arguments[i].substr(0, equals));
+    const bool takes_value = option != nullptr && option->get_expected_max() > 0;
+    if (!takes_value || (equals != std::string::npos && equals + 1 < arguments[i].size())) continue;
+    if (equals != std::string::npos) {
+      arguments[i].pop_back();
+      arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
+    }
+    ++i;  // its value
+  }
+  return arguments;
+}
+
 void take_command(const CLI::App& app, Request& request) {
   request.command = app.remaining();
   if (!request.command.empty() && request.command.front() == "--")
@@ -66,22 +82,26 @@ void take_command(const CLI::App& app, Request& request) {
   if (request.command.empty()) throw UsageError("'weft run' needs a command: weft run [OPTIONS] -- COMMAND");
 }
 
-// The variables of the environment as they will be: flags win over what is there.
-Variables with_request(const Request& request, Variables variables) {
-  for (const OptionInfo& option : option_table())
-    if (const auto flag = request.options.find(option.name); flag != request.options.end() && !flag->second.empty())
-      variables[option.variable] = flag->second;
+// The other ways to ask for an option join the flags.
+void merge_settings(Request& request) {
   for (const std::string& setting : request.settings) {
     const std::size_t equals = setting.find('=');
-    if (equals == std::string::npos) throw UsageError("--set " + setting + ": NAME=VALUE is wanted");
+    if (equals == std::string::npos)
+      throw UsageError("--set " + (setting.empty() ? "''" : setting) + ": NAME=VALUE is wanted");
     const OptionInfo* const option = find_option(setting.substr(0, equals));
     if (option == nullptr) throw UsageError("--set " + setting + ": there is no such option; 'weft config' lists them");
-    variables[option->variable] = setting.substr(equals + 1);
+    request.options[option->name] = setting.substr(equals + 1);
   }
-  if (request.observe) variables["WEFT"] = "observe";
+  if (request.observe) request.options["mode"] = "observe";
+}
+
+// The variables of the environment as they will be: what is asked for wins over what is there.
+Variables with_request(const Request& request, Variables variables) {
+  for (const OptionInfo& option : option_table())
+    if (const std::string& value = request.options.at(option.name); !value.empty()) variables[option.variable] = value;
   // A job on the command line is meant to run, whatever an older WEFT=observe says; WEFT=off stays off.
-  const bool mode_given = request.observe || !request.options.at("mode").empty();
-  if (!request.options.at("fill").empty() && !mode_given && variables["WEFT"] != "off") variables["WEFT"] = "fill";
+  if (!request.options.at("fill").empty() && request.options.at("mode").empty() && variables["WEFT"] != "off")
+    variables["WEFT"] = "fill";
   return variables;
 }
 
@@ -158,9 +178,10 @@ int run_verb(const Arguments& arguments) {
       "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run.",
       "weft run");
   describe(app, request);
-  if (const auto code = parse(app, arguments)) return *code;
+  if (const auto code = parse(app, with_empty_values(app, arguments))) return *code;
   try {
     take_command(app, request);
+    merge_settings(request);
     return run(request);
   } catch (const UsageError& error) {
     complain(error.what());

@@ -1,24 +1,14 @@
 // The start line and the end lines; see the header.
 #include "trace/report.h"
 
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 
+#include "trace/formatted.h"
 #include "weft/version.h"
 
 namespace weft {
 namespace {
-
-__attribute__((format(printf, 1, 2))) std::string formatted(const char* format, ...) {
-  char text[320];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -26,10 +16,6 @@ double seconds(Duration duration) {
 
 double percent(Duration part, Duration whole) {
   return whole > Duration{} ? 100.0 * seconds(part) / seconds(whole) : 0.0;
-}
-
-unsigned long long number(std::uint64_t value) {
-  return value;
 }
 
 // Four digits or so, in the unit that suits the length.

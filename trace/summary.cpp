@@ -213,6 +213,9 @@ bool same_process(const TraceFile& left, const TraceFile& right) {
 }
 
 std::vector<TraceFile> read_directory(const std::string& directory, std::vector<std::string>& notes) {
+  if (!fs::exists(directory))
+    throw std::runtime_error(directory + " does not exist: mistyped, or no process with an NCCL communicator ran under " +
+                             "Weft (see Limits in the README)");
   if (!fs::is_directory(directory)) throw std::runtime_error(directory + " is not a directory");
   std::vector<TraceFile> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {

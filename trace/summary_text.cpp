@@ -1,8 +1,7 @@
 // A run's summary as a table for people and as JSON for programs.
-#include <cstdarg>
-#include <cstdio>
 #include <set>
 
+#include "trace/formatted.h"
 #include "trace/summary.h"
 
 namespace weft {
@@ -10,20 +9,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-__attribute__((format(printf, 1, 2))) std::string formatted(const char* format, ...) {
-  char line[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  return line;
-}
-
 double milliseconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
-}
-unsigned long long number(std::uint64_t value) {
-  return value;
 }
 
 std::string percent_or_dash(bool known, double share) {

@@ -71,6 +71,9 @@ usage() {
   run "$weft" run --fill
   expect_code 2
   expect_one_line
+  run "$weft" run --set= -- true
+  expect_code 2
+  expect_err "weft: --set '': NAME=VALUE is wanted"
   run "$weft" summary
   expect_code 2
   expect_one_line
@@ -93,8 +96,13 @@ arguments_reach_the_command() {
   expect_code 0
   expect_out "a b|--|--fill||-q|"
   # Without '--' the first word that is no option begins the command, and its options stay its own.
-  run "$weft" run -q printf '%s|' --observe -h
-  expect_out "--observe|-h|"
+  run "$weft" run -q printf '%s|' --observe -h --fill= x
+  expect_out "--observe|-h|--fill=|x|"
+  # A value from an empty variable of the shell counts as not set, and takes nothing from the command.
+  run "$weft" run -q --fill= -- printf '%s|' a
+  expect_out "a|"
+  run "$weft" run -q --slice 1ms --fill "" --output= printf '%s|' a
+  expect_out "a|"
 }
 
 variables() {
@@ -232,8 +240,12 @@ fill_job() {
   expect_out fill
   WEFT=off run "$weft" run -q --fill stand_in -- sh -c 'echo $WEFT'
   expect_out off
-  run "$weft" run -q --observe --fill stand_in -- sh -c 'echo $WEFT'
-  expect_out observe
+  WEFT=observe run "$weft" run -q --set fill=stand_in -- sh -c 'echo $WEFT'
+  expect_out fill
+  for mode in --observe "--mode observe" "--set mode=observe" "--set WEFT=observe"; do
+    run "$weft" run -q $mode --fill stand_in -- sh -c 'echo $WEFT'
+    expect_out observe
+  done
 }
 
 bad_fill_job() {
@@ -306,7 +318,11 @@ summary() {
   expect_err "weft: there are no traces (rank*.jsonl) in *"
   run "$weft" summary missing
   expect_code 1
-  expect_err "weft: missing is not a directory"
+  expect_err "weft: missing does not exist: mistyped, or no process with an NCCL communicator ran under Weft (*README*)"
+  touch file
+  run "$weft" summary file
+  expect_code 1
+  expect_err "weft: file is not a directory"
   mkdir foreign
   echo '{"type": "header", "format": "weft-trace", "version": 99}' >foreign/rank0.1.jsonl
   run "$weft" summary foreign
