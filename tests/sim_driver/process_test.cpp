@@ -247,12 +247,13 @@ TEST(Process, TheLogNamesThreadsAndHasAHeader) {
 }
 
 TEST(Process, UnknownSettingsAreReportedOnce) {
-  isolated({{"SIMGPU_SPEED", "11"}, {"SIMGPU_SMS", "many"}}, [] {
+  isolated({{"SIMGPU_SPEED", "11"}, {"SIMGPU_SMS", "many"}, {"SIMGPU_TRACE_UNSUPPORTED", "1"}}, [] {
     testing::internal::CaptureStderr();
     make_context();
     const std::string text = testing::internal::GetCapturedStderr();
     EXPECT_NE(text.find("SIMGPU_SPEED=11 is ignored"), std::string::npos);
     EXPECT_NE(text.find("SIMGPU_SMS=many is ignored"), std::string::npos);
+    EXPECT_EQ(text.find("SIMGPU_TRACE_UNSUPPORTED"), std::string::npos);  // the runtime knows it
     int count = 0;
     CHECK_CUDA(cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
     EXPECT_EQ(count, 132);

@@ -3,7 +3,8 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if(NOT WEFT_STUB_CUDA)
   message(FATAL_ERROR "The toolkit's stub library (lib64/stubs/libcuda.so) is missing: the simulated driver takes its "
-    "list of exports from there. Install the package cuda-driver-dev.")
+    "list of exports from there. Install the package cuda-driver-dev, or build without the simulated GPU: "
+    "-DWEFT_BUILD_SIMULATOR=OFF.")
 endif()
 set(_symbols ${CMAKE_CURRENT_LIST_DIR})
 
