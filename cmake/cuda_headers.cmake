@@ -1,8 +1,9 @@
 # Target weft_cuda_headers: the include directories of the CUDA toolkit and of NCCL, nothing to link.
 # Says in one line what is missing when the toolkit or NCCL is not there.
+file(GLOB _weft_cuda_folders /usr/local/cuda-13.*)
 find_path(WEFT_CUDA_INCLUDE_DIR cuda.h
   HINTS ENV CUDA_HOME ENV CUDA_PATH
-  PATHS /usr/local/cuda /usr/local/cuda-13 /usr/local/cuda-13.0
+  PATHS /usr/local/cuda /usr/local/cuda-13 ${_weft_cuda_folders}
   PATH_SUFFIXES include targets/x86_64-linux/include)
 if(NOT WEFT_CUDA_INCLUDE_DIR)
   message(FATAL_ERROR "The CUDA 13 toolkit is missing (cuda.h not found). Install it, or set CUDA_HOME to where it is.")

@@ -160,9 +160,15 @@ void print_table(const Json& result) {
   std::printf("\ntraces in %s\nnext: weft summary %s\n", trace.c_str(), trace.c_str());
 }
 
-bool is_sound(const Json& result) {
-  return result["losses_identical"].get<bool>() && result["fill_units"] > 0 && result["fill_units_wrong"] == 0 &&
-         result["dropped_records"] == 0;
+// What makes the result unsound.
+std::vector<std::string> failed_checks(const Json& result) {
+  std::vector<std::string> failed;
+  if (!result["losses_identical"].get<bool>())
+    failed.emplace_back("the losses differ between the run without Weft and the run with it");
+  if (result["fill_units"] == 0) failed.emplace_back("no fill unit was done");
+  if (result["fill_units_wrong"] != 0) failed.push_back(result["fill_units_wrong"].dump() + " fill units are wrong");
+  if (result["dropped_records"] != 0) failed.push_back(result["dropped_records"].dump() + " records were dropped");
+  return failed;
 }
 
 }  // namespace
@@ -183,7 +189,9 @@ int main(int argc, char** argv) {
       std::printf("%s\n", result.dump(2).c_str());
     else
       print_table(result);
-    return is_sound(result) ? 0 : 1;
+    const std::vector<std::string> failed = failed_checks(result);
+    for (const std::string& check : failed) std::fprintf(stderr, "FAILED: %s\n", check.c_str());
+    return failed.empty() ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "weft-demo-report: %s\n", error.what());
     return 1;

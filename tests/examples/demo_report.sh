@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# weft-demo-report says which check failed: demo_report.sh PROGRAM TRACES
+# TRACES: rank 0 is sound, rank 1 has a wrong unit and dropped records.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/plain" "$work/filled" "$work/sound" "$work/unsound" "$work/idle"
+for rank in 0 1 2; do
+  echo '{"losses": [2.5, 2.25], "iteration_seconds": [0.01, 0.01]}' | tee "$work/plain/rank$rank.json" >"$work/filled/rank$rank.json"
+done
+cp "$2/rank0.100.jsonl" "$work/sound"
+cp "$2"/rank*.jsonl "$work/unsound"
+sed '/"type": *"slice"/d; s/"fill_units": *[0-9]*/"fill_units": 0/' "$2/rank0.100.jsonl" >"$work/idle/rank0.100.jsonl"
+
+expect() {  # PROGRAM TRACE CODE LINE...
+  local code=0 wanted
+  "$1" --plain "$work/plain" --filled "$work/filled" --trace "$work/$2" "${json[@]}" >"$work/out" 2>"$work/err" || code=$?
+  wanted=$(printf '%s\n' "${@:4}")
+  if [ "$code" = "$3" ] && [ "$(<"$work/err")" = "$wanted" ]; then return; fi
+  echo "$2: $code"
+  cat "$work/out" "$work/err"
+  exit 1
+}
+json=()
+expect "$1" sound 0
+expect "$1" unsound 1 "FAILED: 2 fill units are wrong" "FAILED: 5 records were dropped"
+expect "$1" idle 1 "FAILED: no fill unit was done"
+json=(--json)
+expect "$1" unsound 1 "FAILED: 2 fill units are wrong" "FAILED: 5 records were dropped"
+python3 -m json.tool "$work/out" >/dev/null
+echo '{"losses": [2.5, 2.26], "iteration_seconds": [0.01, 0.01]}' >"$work/filled/rank0.json"
+expect "$1" sound 1 "FAILED: the losses differ between the run without Weft and the run with it"
