@@ -42,6 +42,10 @@ grep -q '^_Z' <<<"$imported" && fail "imports C++ symbols"
 newest=$(grep -o 'GLIBC_2\.[0-9]*' <<<"$imported" | sort -t. -k2 -n | tail -1)
 [[ -n $newest && ${newest#GLIBC_2.} -le 34 ]] || fail "needs $newest"
 
+# A hook that the compiler splits takes its own return address for its caller's.
+split=$(nm "$library" | awk '{ print $3 }' | grep -E '^(cu|nccl)[A-Za-z0-9_]*\.(part|constprop|isra)')
+[[ -z $split ]] || fail "hooks are split: $split"
+
 tls=$(readelf --wide --segments "$library" | awk '$1 == "TLS" { print $6 }')
 [[ -n $tls ]] && tls=$((tls))
 [[ -n $tls && $tls -le 64 ]] || fail "takes ${tls:-an unknown number of} bytes of static TLS"

@@ -172,6 +172,13 @@ TEST_F(Waits, NcclsOwnThreadsWaitUnnoted) {
   EXPECT_TRUE(events().empty());
 }
 
+TEST_F(Waits, StreamsThatNcclsOwnThreadsMakeAreNotDrained) {
+  fake_nccl_thread_makes_streams();
+  receive();
+  cuCtxSynchronize();
+  EXPECT_EQ(drains(), 1);
+}
+
 TEST_F(Waits, ACapturingStreamGetsNoMarker) {
   receive();
   ASSERT_EQ(cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);

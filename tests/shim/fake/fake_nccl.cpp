@@ -98,6 +98,12 @@ extern "C" __attribute__((visibility("default"))) CUresult fake_nccl_thread_wait
   return result;
 }
 
+extern "C" __attribute__((visibility("default"))) void fake_nccl_thread_makes_streams() {
+  CUstream made = nullptr;
+  cuStreamCreate(&made, CU_STREAM_NON_BLOCKING);
+  cuStreamCreateWithPriority(&made, CU_STREAM_NON_BLOCKING, 0);
+}
+
 NCCL_API(ncclResult_t, ncclGetVersion, int* version) {
   const char* wanted = std::getenv("FAKE_NCCL_VERSION");
   *version = wanted != nullptr ? std::atoi(wanted) : 22809;

@@ -13,5 +13,7 @@ void fake_nccl_proceed(ncclComm_t communicator);
 void fake_nccl_refuse(ncclResult_t result);
 // What a thread of NCCL's own does, outside of every call of the main job: it waits for a stream.
 CUresult fake_nccl_thread_waits(CUstream stream);
+// Likewise, it makes streams, one by each call there is.
+void fake_nccl_thread_makes_streams();
 #pragma GCC visibility pop
 }
