@@ -45,7 +45,7 @@ struct Bubble {
   Slot slot{};
   Cause cause = Cause::unknown;
   Pattern pattern = Pattern::event_wait;
-  std::uint64_t iteration = 0;       // 0: before the rhythm was known
+  std::uint64_t iteration = 0;       // 0: before the rhythm was known and sure
   std::optional<Forecast> forecast;  // as it was when the bubble opened
 };
 

@@ -41,6 +41,10 @@ Group group_of(const Event& event, std::uint64_t position) {
   return group;
 }
 
+Place place_of(const Group& group) {
+  return {group.slot.ordinal, group.iteration, group.turn, group.ends_iteration};
+}
+
 }  // namespace
 
 class Detector::Implementation {
@@ -191,8 +195,8 @@ void Detector::Implementation::place(Group& group) const {
   if (place.ordinal < 0) return;
   group.slot.ordinal = place.ordinal;
   group.iteration = place.iteration;
+  group.turn = place.turn;
   group.ends_iteration = place.ends_iteration;
-  group.counts = rhythm_.sure();
   group.table = table_;
 }
 
@@ -211,9 +215,8 @@ void Detector::Implementation::finish(Group& group) {
   streams_.group_done(group.id);
   // The bubble that it ends belongs to the iteration that it may end.
   update_bubble();
-  const std::optional<Iteration> ended =
-      iterations_.group_done(group.position, {group.slot.ordinal, group.iteration, group.ends_iteration}, now_);
-  if (!ended || !group.counts) return;
+  const std::optional<Iteration> ended = iterations_.group_done(group.position, place_of(group), now_);
+  if (!ended || ended->number == 0) return;
   report(FindingKind::iteration_ended);
   findings_.back().iteration = *ended;
 }
@@ -243,7 +246,7 @@ void Detector::Implementation::open(const Idleness& idleness) {
     bubble.cause = group->cause;
     bubble.iteration = group->iteration;
     bubble.forecast = slots_.forecast(group->table, group->slot.ordinal);
-    iterations_.bubble_opened({group->slot.ordinal, group->iteration, group->ends_iteration}, now_);
+    iterations_.bubble_opened(place_of(*group), now_);
   }
   open_ = bubble;
   announced_ = false;

@@ -21,11 +21,11 @@ struct Group {
   bool done = false;
   bool send_only = false;
   bool ends_iteration = false;
-  bool counts = false;  // the iteration it ends is reported
   Cause cause = Cause::unknown;
   Slot slot{};
   std::uint64_t position = 0;   // in the sequence of groups
-  std::uint64_t iteration = 0;  // 0: not known
+  std::uint64_t iteration = 0;  // 0: not known, see iterations.h
+  std::uint64_t turn = 0;       // likewise
   std::uint32_t table = 0;      // of slots, see slots.h; 0: none
 };
 

@@ -15,6 +15,7 @@ void Iterations::group_issued(const Rhythm& rhythm, TimePoint issued) {
   while (rhythm.period() != 0 && entries_.size() >= enough) entries_.pop();
   entries_.push({issued, TimePoint{}});
   size_ = rhythm.size();
+  sure_ = rhythm.sure();
 }
 
 Iterations::Entry* Iterations::entry(std::uint64_t position) {
@@ -70,8 +71,9 @@ void Iterations::rhythm_found(const Rhythm& rhythm) {
 
 void Iterations::rhythm_lost() {
   if (period_ == 0) return;
-  // The iteration that broke off keeps its number to itself.
-  number_base_ += (size_ - base_ + period_ - 1) / period_;
+  // The iteration that broke off keeps its number to itself. What may have been a piece of an iteration takes none: it
+  // differs from rank to rank.
+  if (sure_) number_base_ += (size_ - base_ + period_ - 1) / period_;
   period_ = 0;
   last_bubbles_.clear();
   bubbles_.clear();
@@ -83,14 +85,15 @@ Place Iterations::place(std::uint64_t position) const {
   const std::uint64_t from_base = position + period_ - base_ % period_;
   place.ordinal = static_cast<std::int32_t>(from_base % period_);
   if (position < base_) return place;
-  place.iteration = number_base_ + (position - base_) / period_;
+  place.turn = 1 + (position - base_) / period_;
+  if (sure_) place.iteration = number_base_ + place.turn - 1;
   place.ends_iteration = (position - base_) % period_ == period_ - 1;
   return place;
 }
 
 std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Place& place, TimePoint time) {
   if (Entry* e = entry(position)) e->done = time;
-  if (place.iteration != 0) passed_ = std::max(passed_, place.ordinal);
+  if (place.turn != 0) passed_ = std::max(passed_, place.ordinal);
   const bool before_first = period_ != 0 && position + 1 == base_;
   if (!place.ends_iteration && !before_first) return std::nullopt;
   std::optional<Iteration> ended;
@@ -107,7 +110,7 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
 }
 
 void Iterations::bubble_opened(const Place& place, TimePoint opened) {
-  if (period_ == 0 || place.iteration == 0 || !start_known_) return;
+  if (period_ == 0 || place.turn == 0 || !start_known_) return;
   passed_ = std::max(passed_, place.ordinal);
   if (bubbles_.size() < period_) bubbles_.push_back({place.ordinal, opened - started_});
 }

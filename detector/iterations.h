@@ -17,7 +17,8 @@ namespace weft {
 // What place a group has in its iteration.
 struct Place {
   std::int32_t ordinal = -1;
-  std::uint64_t iteration = 0;
+  std::uint64_t iteration = 0;  // its number; 0: none, because the rhythm was not known or not sure yet
+  std::uint64_t turn = 0;       // which iteration since the rhythm was found, from 1; 0: the group was issued before
   bool ends_iteration = false;
 };
 
@@ -61,6 +62,7 @@ class Iterations {
   std::uint64_t run_begin_ = 0;
   std::uint64_t base_ = 0;  // position at which iteration number_base_ begins
   std::uint64_t number_base_ = 1;
+  bool sure_ = false;  // as of the latest group
   std::uint64_t key_ = 0;
   TimePoint started_{};  // of the iteration that runs on the GPU
   bool start_known_ = false;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <tuple>
 
@@ -249,6 +250,33 @@ TEST(PipelinesChange, OtherNumberOfMicrobatchesGetsNoOldForecast) {
     }
     EXPECT_GT(with_forecast, second[rank].bubbles.size() / 3);
   }
+}
+
+// Ranks do not talk to each other, and go without fill in the same iterations: they must number them alike, although
+// the steady state looks like a rhythm on some of them and not on others.
+TEST(PipelinesNumbers, OfOneIterationDifferByOneAtMostBetweenRanks) {
+  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b})
+    for (const int stages : {4, 8})
+      for (const int microbatches : {32, 64}) {
+        SCOPED_TRACE(std::to_string(static_cast<int>(schedule)) + " p" + std::to_string(stages) + " m" +
+                     std::to_string(microbatches));
+        PipelineOptions o;
+        o.schedule = schedule;
+        o.stages = stages;
+        o.microbatches = microbatches;
+        std::map<std::size_t, std::vector<std::uint64_t>> numbers;  // by what the iteration really is
+        for (const Timeline& rank : simulate(o)) {
+          const Seen seen = observe(rank);
+          std::size_t i = rank.iteration_ends.size() - seen.iterations.size();
+          for (const Iteration& iteration : seen.iterations) numbers[i++].push_back(iteration.number);
+        }
+        for (const auto& [i, of_ranks] : numbers) {
+          const auto [low, high] = std::minmax_element(of_ranks.begin(), of_ranks.end());
+          EXPECT_LE(*high - *low, 1U) << "iteration " << i;
+          EXPECT_LE(*high, i + 1);
+        }
+        EXPECT_EQ(numbers.rbegin()->second.size(), static_cast<std::size_t>(stages));
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pipelines, ::testing::ValuesIn(cases()), name_of_case);
