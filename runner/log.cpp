@@ -1,33 +1,19 @@
 // The only translation unit that knows spdlog. The logger lives outside spdlog's registry and is never destroyed, so
-// that nothing of it runs at exit; its sink hands each line to write(2) at once, where stderr takes it.
+// that nothing of it runs at exit; its sink hands each line to stderr at once.
 #include "runner/log.h"
 
-#include <poll.h>
 #include <spdlog/details/null_mutex.h>
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <memory>
 #include <string>
 
+#include "shim/stderr.h"
+
 namespace weft {
 namespace {
-
-constexpr int patience = 100;  // milliseconds
-
-// A lost message is no reason to disturb the process. A pipe that nobody reads would hold up the main job, perhaps for
-// ever; what it does not take soon is lost, and a short or failed write is left as it is.
-void write_to_stderr(const char* text, std::size_t size) noexcept {
-  const int saved = errno;
-  pollfd output{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&output, 1, patience) == 1) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, size);
-  }
-  errno = saved;
-}
 
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:

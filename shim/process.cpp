@@ -8,6 +8,8 @@
 
 #include <cstddef>
 
+#include "shim/stderr.h"
+
 namespace weft {
 namespace {
 
@@ -78,8 +80,7 @@ void say(const char* text, const char* more) noexcept {
     for (std::size_t i = 0; i < bytes && used + 1 < sizeof(line); ++i) line[used++] = part[i];
   }
   line[used++] = '\n';
-  // Nothing can be done about a stderr that takes nothing.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, used);
+  write_to_stderr(line, used);
 }
 
 }  // namespace weft

@@ -1,9 +1,13 @@
-// Messages on a stderr that takes nothing: a pipe that is full and that nobody reads.
+// Messages on a stderr that takes nothing: a pipe that is full and that nobody reads, and one without a reader.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <future>
+#include <optional>
 #include <string>
 
 #include "runner/log.h"
@@ -13,18 +17,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Takes the place of stderr while it lives.
+class StandIn {
+ public:
+  explicit StandIn(int output) : before_(::dup(STDERR_FILENO)) { ::dup2(output, STDERR_FILENO); }
+  ~StandIn() {
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+  }
+
+ private:
+  const int before_;
+};
+
 class FullStderr {
  public:
-  FullStderr() : before_(::dup(STDERR_FILENO)) {
+  FullStderr() {
     EXPECT_EQ(::pipe2(ends_, O_CLOEXEC | O_NONBLOCK), 0);
     fill();
     const int flags = ::fcntl(ends_[1], F_GETFL);
     EXPECT_EQ(::fcntl(ends_[1], F_SETFL, flags & ~O_NONBLOCK), 0);
-    EXPECT_EQ(::dup2(ends_[1], STDERR_FILENO), STDERR_FILENO);
+    stand_in_.emplace(ends_[1]);
   }
   ~FullStderr() {
-    ::dup2(before_, STDERR_FILENO);
-    for (const int descriptor : {before_, ends_[0], ends_[1]}) ::close(descriptor);
+    stand_in_.reset();
+    for (const int descriptor : ends_) ::close(descriptor);
   }
   // What the reader gets when it reads on.
   std::string read_all() const {
@@ -42,7 +59,7 @@ class FullStderr {
     while (::write(ends_[1], ".", 1) > 0) continue;
   }
 
-  const int before_;
+  std::optional<StandIn> stand_in_;
   int ends_[2] = {-1, -1};
 };
 
@@ -59,6 +76,60 @@ TEST(Log, AStderrThatNobodyReadsHoldsNobodyUp) {
   EXPECT_TRUE(returned);
   print("the next result");
   EXPECT_EQ(output.read_all(), "weft: the next result\n");
+}
+
+// As a C++ program has it: SIGPIPE ends the process.
+class LogWithoutReader : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = ::signal(SIGPIPE, SIG_DFL);
+    ASSERT_EQ(::pipe2(pipe_, O_CLOEXEC), 0);
+    ::close(pipe_[0]);
+    // One that polls as writable and is not: what a pipe does whose reader goes between the two.
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socket_), 0);
+    ASSERT_EQ(::shutdown(socket_[0], SHUT_WR), 0);
+  }
+  void TearDown() override {
+    for (const int descriptor : {pipe_[1], socket_[0], socket_[1]}) ::close(descriptor);
+    ::signal(SIGPIPE, before_);
+  }
+  static bool is_pending() {
+    sigset_t pending;
+    ::sigpending(&pending);
+    return sigismember(&pending, SIGPIPE) == 1;
+  }
+
+  int pipe_[2] = {-1, -1};
+  int socket_[2] = {-1, -1};
+  sighandler_t before_ = SIG_DFL;
+};
+
+TEST_F(LogWithoutReader, TheProcessLives) {
+  for (const int output : {pipe_[1], socket_[0]}) {
+    const StandIn stand_in(output);
+    errno = 5;
+    print("a result");
+    log(LogLevel::error, "a message");
+    log_parts(LogLevel::error, {"a message ", "in parts"});
+    EXPECT_EQ(errno, 5);
+  }
+  EXPECT_FALSE(is_pending());
+}
+
+TEST_F(LogWithoutReader, ASignalOfTheMainJobStaysPending) {
+  sigset_t broken_pipe, mask;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &mask);
+  ::raise(SIGPIPE);
+  {
+    const StandIn stand_in(socket_[0]);
+    print("a result");
+  }
+  EXPECT_TRUE(is_pending());
+  constexpr timespec at_once{0, 0};
+  ::sigtimedwait(&broken_pipe, nullptr, &at_once);
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
 }  // namespace
