@@ -119,9 +119,10 @@ Communicator* open_communicator(ncclComm_t communicator) noexcept {
   return entry != nullptr && entry->state.load(std::memory_order_acquire) == state::kOpen ? entry : nullptr;
 }
 
-void communicator_created(ncclComm_t communicator) noexcept {
-  if (Communicator* entry = communicators.claim(key_of(communicator))) return open(*entry, communicator);
-  note_full("communicators");
+void communicator_created(ncclComm_t communicator, bool ready) noexcept {
+  Communicator* entry = communicators.claim(key_of(communicator));
+  if (entry == nullptr) return note_full("communicators");
+  if (ready) open(*entry, communicator);
 }
 
 void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
@@ -143,8 +144,8 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
 }
 
 void communicator_idle(ncclComm_t communicator) noexcept {
-  Communicator* entry = communicators.find(key_of(communicator));
-  if (entry == nullptr) return;
+  Communicator* entry = communicators.claim(key_of(communicator));
+  if (entry == nullptr) return note_full("communicators");
   const std::uint32_t current = entry->state.load(std::memory_order_acquire);
   if (current == state::kCreated || current == state::kOpening) open(*entry, communicator);
   if (has_unfinished(*entry)) finish_all(*entry, true);

@@ -29,13 +29,15 @@ struct Communicator {
 // The communicator if it is open, else nullptr: it is not recorded (yet).
 Communicator* open_communicator(ncclComm_t communicator) noexcept;
 
-// A communicator exists from now on: it is opened, unless it is not ready yet.
-void communicator_created(ncclComm_t communicator) noexcept;
+// A communicator exists from now on. `ready`: it is opened; else not before NCCL says that it has nothing in progress,
+// because a question to one that is not ready is an error that NCCL remembers.
+void communicator_created(ncclComm_t communicator, bool ready) noexcept;
 
 // It is about to be finalized, destroyed or aborted. `gone`: the handle is invalid afterwards.
 void communicator_closing(ncclComm_t communicator, bool gone) noexcept;
 
-// NCCL said that it has nothing in progress: a communicator that was not ready is opened.
+// NCCL said that it has nothing in progress: a communicator that was not ready is opened, also one that was not there
+// yet when the call that makes it returned.
 void communicator_idle(ncclComm_t communicator) noexcept;
 
 // The group's launch was left to a thread of NCCL.

@@ -50,6 +50,15 @@ struct EventClock {
     return TimePoint(Duration(then + static_cast<std::int64_t>((passed * speed) >> kFraction)));
   }
 
+  // The time of an event of the thread that has noted one at `last`, and keeps it there: never an earlier one, also
+  // when the clock is slowed down and what was carried forward was ahead of it. The pair of a wait's begin and end is
+  // sorted by their times.
+  [[gnu::always_inline]] TimePoint now_after(TimePoint& last) noexcept {
+    const TimePoint told = now();
+    if (told > last) last = told;
+    return last;
+  }
+
   // Asks the clock, and measures it against the counter where that is trusted.
   [[gnu::noinline]] TimePoint ask() noexcept {
     if (!trusted.load(std::memory_order_relaxed)) return Source::time();

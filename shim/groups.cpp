@@ -204,7 +204,7 @@ void group_ended(ncclResult_t result) noexcept {
   for (std::uint32_t index = 0; made && index < group->promises; ++index) {
     const OpenGroup::Promise& promise = group->promise[index];
     const ncclComm_t communicator = promise.place != nullptr ? *promise.place : promise.communicator;
-    if (communicator != nullptr) communicator_created(communicator);
+    if (communicator != nullptr) communicator_created(communicator, result == ncclSuccess);
   }
   give_group_back();
 }

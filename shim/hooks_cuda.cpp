@@ -39,12 +39,12 @@ void stream_made(CUstream stream, bool by_main_job) noexcept {
 }
 
 // An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
-// Also for NCCL's allocations; not for those of our own threads.
-template <class Call>
-CUresult with_rescue(Call call) noexcept {
+// Also for NCCL's allocations; not for those of our own threads. `where` tells the device that is short of memory.
+template <class Where, class Call>
+CUresult with_rescue(Where where, Call call) noexcept {
   const CUresult result = call();
   if (result != CUDA_ERROR_OUT_OF_MEMORY || level() != Level::observe || thread_state.inside_core != 0) return result;
-  const int device = current_device();
+  const int device = where();
   if (device < 0) return result;
   bool released = false;
   {
@@ -339,37 +339,37 @@ CUresult cuLibraryUnload(CUlibrary library) {
 
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
   const auto call = real<Symbol::cuMemAlloc_v2>();
-  return with_rescue([=] { return call(pointer, bytes); });
+  return with_rescue(current_device, [=] { return call(pointer, bytes); });
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height, unsigned int element) {
   const auto call = real<Symbol::cuMemAllocPitch_v2>();
-  return with_rescue([=] { return call(pointer, pitch, width, height, element); });
+  return with_rescue(current_device, [=] { return call(pointer, pitch, width, height, element); });
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t bytes, unsigned int flags) {
   const auto call = real<Symbol::cuMemAllocManaged>();
-  return with_rescue([=] { return call(pointer, bytes, flags); });
+  return with_rescue(current_device, [=] { return call(pointer, bytes, flags); });
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
   const auto call = real<Symbol::cuMemAllocAsync>();
-  return with_rescue([=] { return call(pointer, bytes, stream); });
+  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(pointer, bytes, stream); });
 }
 
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
   const auto call = real<Symbol::cuMemAllocAsync_ptsz>();
-  return with_rescue([=] { return call(pointer, bytes, stream); });
+  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(pointer, bytes, stream); });
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
   const auto call = real<Symbol::cuMemAllocFromPoolAsync>();
-  return with_rescue([=] { return call(pointer, bytes, pool, stream); });
+  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(pointer, bytes, pool, stream); });
 }
 
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
   const auto call = real<Symbol::cuMemAllocFromPoolAsync_ptsz>();
-  return with_rescue([=] { return call(pointer, bytes, pool, stream); });
+  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(pointer, bytes, pool, stream); });
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp* properties,
@@ -378,7 +378,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
   if (properties == nullptr || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
     return call(handle, bytes, properties, flags);
   }
-  return with_rescue([=] { return call(handle, bytes, properties, flags); });
+  return with_rescue([=] { return properties->location.id; }, [=] { return call(handle, bytes, properties, flags); });
 }
 
 }  // extern "C"

@@ -48,7 +48,7 @@ ncclResult_t creation(ncclComm_t* place, bool late, Call call) noexcept {
   if (in_group()) {
     communicator_promised(late ? nullptr : *place, late ? place : nullptr);
   } else if (*place != nullptr) {
-    communicator_created(*place);
+    communicator_created(*place, result == ncclSuccess);
   }
   return result;
 }
@@ -185,7 +185,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int devices, const int* 
   const auto call = real<Symbol::ncclCommInitAll>();
   const ncclResult_t result = inside_nccl([=] { return call(communicators, devices, list); });
   if (result != ncclSuccess || !noting() || communicators == nullptr) return result;
-  for (int index = 0; index < devices; ++index) communicator_created(communicators[index]);
+  for (int index = 0; index < devices; ++index) communicator_created(communicators[index], true);
   return result;
 }
 

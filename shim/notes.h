@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim/event_clock.h"
+#include "shim/process.h"
 #include "shim/ring.h"
 
 namespace weft {
@@ -14,7 +15,7 @@ extern std::atomic<std::uint64_t> lost_notes;  // besides those the ring dropped
 // fill(Event&) adds what the kind has besides.
 template <class Fill>
 [[gnu::always_inline]] inline void note(EventKind kind, int device, Fill fill) noexcept {
-  const TimePoint time = event_clock.now();
+  const TimePoint time = event_clock.now_after(thread_state.last_event);
   event_ring.push_with([&](Event& event) {
     event = Event{};
     event.time = time;

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "detector/event.h"
+
 namespace weft {
 
 enum class Level : std::uint32_t {
@@ -32,6 +34,7 @@ struct OpenGroup;
 // At most 64 bytes: it takes from the surplus of static TLS that other libraries need.
 struct ThreadState {
   OpenGroup* group;                 // what the open NCCL group holds so far
+  TimePoint last_event;             // that this thread has noted
   std::uint32_t group_depth;        // ncclGroupStart minus ncclGroupEnd
   std::uint32_t inside_nccl;        // depth of hooked NCCL calls
   std::uint32_t inside_core;        // depth of calls into the core; never zero on its own threads

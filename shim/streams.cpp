@@ -115,6 +115,11 @@ int current_device() noexcept {
   return known >= 0 ? known : ask_current_device();
 }
 
+int device_of(CUstream stream, bool per_thread) noexcept {
+  const Stream* known = several_devices() ? find_stream(name_of(stream, per_thread)) : nullptr;
+  return known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
+}
+
 StreamName legacy_stream_of(int device) noexcept {
   return {kDefaultStream | static_cast<std::uint64_t>(device), CU_STREAM_LEGACY, false};
 }

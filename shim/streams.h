@@ -67,9 +67,12 @@ std::uint32_t streams_in_use(int device) noexcept;
 inline constexpr int kMostMarked = 32;
 int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept;
 
-// Asks every explicit stream of the device, and the legacy one, whether all its work is done. Per-thread default streams
-// answer only to their own threads. See ShimServices.
+// Asks every explicit stream of the device, and the legacy one, whether all its work is done. Per-thread default
+// streams answer only to their own threads. See ShimServices.
 bool is_idle(int device) noexcept;
+
+// The device of a stream as an API call names it, -1: unknown.
+int device_of(CUstream stream, bool per_thread) noexcept;
 
 // The device of the calling thread's current context, -1: none. Asks the driver only when several devices are in use.
 int current_device() noexcept;

@@ -139,6 +139,24 @@ TEST_F(EventClockTest, AfterALongPauseItIsRightAtOnce) {
   EXPECT_NEAR(static_cast<double>(told()), static_cast<double>(FakeMachine::present), 2);
 }
 
+// As when the machine's time is corrected: what was carried forward is ahead of the clock by 5 us then.
+TEST_F(EventClockTest, NeverGoesBackOnOneThreadWhenTheClockIsSlowedDown) {
+  for (int step = 0; step < 30; ++step) {
+    FakeMachine::present += 20'000'000;
+    clock_.now();
+  }
+  TimePoint last{};
+  int steps_back = 0;
+  for (int step = 0; step < 10'000; ++step) {
+    FakeMachine::present += 1000;
+    if (step % 2 == 0) FakeMachine::first_tick += 1;  // the counter is faster than the clock by 0.1 %
+    const TimePoint before = last;
+    steps_back += clock_.now() < before ? 1 : 0;
+    ASSERT_GE(clock_.now_after(last), before);
+  }
+  EXPECT_GT(steps_back, 0);  // or there was nothing to see
+}
+
 // What a thread is told lies between two looks at the machine's own clock, or as near as the rate is good.
 TEST(EventClockOnThisMachine, AgreesWithTheClockOnAllThreads) {
   constexpr Duration kRateError = std::chrono::microseconds(1);

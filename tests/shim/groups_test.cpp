@@ -62,6 +62,35 @@ TEST_F(Groups, AnOperationOpensNoCommunicator) {
   EXPECT_EQ(core_handle(), nullptr);
 }
 
+TEST_F(Groups, ACommunicatorThatIsNotReadyIsAskedNothing) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t c = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  ncclResult_t progress = ncclSuccess;
+  ASSERT_EQ(ncclCommGetAsyncError(c, &progress), ncclSuccess);
+  EXPECT_EQ(progress, ncclInProgress);
+  EXPECT_EQ(fake_nccl_early_questions(), 0);
+  fake_nccl_proceed(c);
+  ASSERT_EQ(ncclCommGetAsyncError(c, &progress), ncclSuccess);
+  ASSERT_NE(core(), nullptr);
+  EXPECT_EQ(core()->opened, 1);
+}
+
+TEST_F(Groups, ACommunicatorThatASplitMakesLaterIsOpenedWhenItIsReady) {
+  const ncclComm_t parent = communicator();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t c = nullptr;
+  ASSERT_EQ(ncclCommSplit(parent, 0, 0, &c, &config), ncclInProgress);
+  ASSERT_EQ(c, nullptr);
+  ncclResult_t progress = ncclInProgress;
+  ASSERT_EQ(ncclCommGetAsyncError(parent, &progress), ncclSuccess);
+  ASSERT_NE(c, nullptr);
+  ASSERT_EQ(ncclCommGetAsyncError(c, &progress), ncclSuccess);
+  EXPECT_EQ(core()->opened, 2);
+}
+
 TEST_F(Groups, ABareReceiveIsAGroupOfOne) {
   const ncclComm_t c = communicator();
   const CUstream s = stream();

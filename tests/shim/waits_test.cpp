@@ -316,6 +316,29 @@ TEST_F(Waits, OutOfMemoryIsPassedOnWhenNothingWasReleased) {
   EXPECT_EQ(fake_allocations(), 4);
 }
 
+// The device that is short of memory need not be the current one.
+TEST_F(Waits, TheDeviceOfTheAllocationIsRescued) {
+  fake_set_device(1);
+  const ncclComm_t second [[maybe_unused]] = communicator();
+  const CUstream there = stream();
+  cuEventRecord(event(), there);
+  fake_set_device(0);
+  core()->rescue_answer = true;
+  CUmemGenericAllocationHandle handle = 0;
+  CUmemAllocationProp properties{};
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemCreate(&handle, 1, &properties, 0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->last_rescued, 1);
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(core()->last_rescued, 0);
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAllocAsync(&pointer, 1, there), CUDA_SUCCESS);
+  EXPECT_EQ(core()->last_rescued, 1);
+}
+
 TEST_F(Waits, HostMemoryIsNotRescued) {
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp properties{};

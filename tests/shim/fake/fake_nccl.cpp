@@ -2,6 +2,7 @@
 #include "tests/shim/fake/fake_nccl.h"
 
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "tests/shim/fake/fake_cuda.h"
@@ -15,6 +16,7 @@ struct ncclComm {
   std::vector<CUstream> unlaunched;
   CUstream own = nullptr;  // made at the first launch
   CUevent scratch = nullptr;
+  ncclComm_t* split_to = nullptr;  // where a split that is under way will put its communicator
 };
 
 namespace {
@@ -24,6 +26,7 @@ struct Queued {
   CUstream stream;
 };
 
+int early_questions = 0;
 thread_local int depth = 0;
 thread_local std::vector<Queued> queued;
 thread_local bool late = false;
@@ -84,6 +87,18 @@ ncclComm_t make(int ranks, int rank, bool blocking) {
   extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name(__VA_ARGS__); \
   extern "C" __attribute__((visibility("default"))) result p##name(__VA_ARGS__)
 
+namespace {
+
+ncclResult_t answer(ncclComm_t communicator) {
+  early_questions += communicator->ready ? 0 : 1;
+  return communicator->ready ? ncclSuccess : ncclInProgress;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int fake_nccl_early_questions() {
+  return early_questions;
+}
 extern "C" __attribute__((visibility("default"))) void fake_nccl_proceed(ncclComm_t communicator) {
   for (const CUstream stream : communicator->unlaunched) fake_block(stream);
   communicator->unlaunched.clear();
@@ -110,15 +125,16 @@ NCCL_API(ncclResult_t, ncclGetVersion, int* version) {
   return ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclCommCuDevice, const ncclComm_t c, int* device) {
-  return c->ready ? (*device = c->device, ncclSuccess) : ncclInProgress;
+  return *device = c->device, answer(c);
 }
 NCCL_API(ncclResult_t, ncclCommUserRank, const ncclComm_t c, int* rank) {
-  return c->ready ? (*rank = c->rank, ncclSuccess) : ncclInProgress;
+  return *rank = c->rank, answer(c);
 }
 NCCL_API(ncclResult_t, ncclCommCount, const ncclComm_t c, int* count) {
-  return c->ready ? (*count = c->ranks, ncclSuccess) : ncclInProgress;
+  return *count = c->ranks, answer(c);
 }
 NCCL_API(ncclResult_t, ncclCommGetAsyncError, ncclComm_t c, ncclResult_t* error) {
+  if (c->split_to != nullptr) *std::exchange(c->split_to, nullptr) = make(1, 0, true);
   return *error = c->ready ? ncclSuccess : ncclInProgress, ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclGroupStart) {
@@ -173,11 +189,14 @@ NCCL_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t* place, int ranks, ncc
 }
 NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t* places, int devices, const int* list) {
   for (int index = 0; index < devices; ++index) {
-    places[index] = new ncclComm{list == nullptr ? index : list[index], index, devices, true, true, {}, nullptr, nullptr};
+    places[index] =
+        new ncclComm{list == nullptr ? index : list[index], index, devices, true, true, {}, nullptr, nullptr};
   }
   return ncclSuccess;
 }
-NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t parent, int, int, ncclComm_t* place, ncclConfig_t*) {
+// Not blocking: the new one is not there before the next question about the old one.
+NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t parent, int, int, ncclComm_t* place, ncclConfig_t* config) {
+  if (config != nullptr && config->blocking == 0) return parent->split_to = place, *place = nullptr, ncclInProgress;
   *place = new ncclComm{parent->device, 0, 1, true, true, {}, nullptr, nullptr};
   return ncclSuccess;
 }

@@ -11,6 +11,8 @@ extern "C" {
 void fake_nccl_proceed(ncclComm_t communicator);
 // Operations are refused with this from now on; ncclSuccess: no more.
 void fake_nccl_refuse(ncclResult_t result);
+// Questions to communicators that were not ready: NCCL warns of each, and remembers it as the last error.
+int fake_nccl_early_questions();
 // What a thread of NCCL's own does, outside of every call of the main job: it waits for a stream.
 CUresult fake_nccl_thread_waits(CUstream stream);
 // Likewise, it makes streams, one by each call there is.

@@ -48,8 +48,9 @@ void closing(weft::CommunicatorId communicator) {
   state.last_closed = communicator;
 }
 
-bool rescue(int) {
+bool rescue(int device) {
   ++state.rescues;
+  state.last_rescued = device;
   return state.rescue_answer;
 }
 

@@ -11,6 +11,7 @@ struct TestCore {
   std::atomic<int> opened;  // calls of communicator_opened, ...
   int closed;
   int rescues;
+  int last_rescued;  // device
   int contexts_closed;
   bool rescue_answer;
   bool alone;  // an opening waited in vain for TEST_CORE_MEETS of them to be under way
