@@ -18,6 +18,7 @@ class Accounts {
   void note(const Event& event);
   void note(const Finding& finding);
   void note(const SliceRecord& slice);
+  void note(Unfilled reason) { ++totals_.unfilled[static_cast<std::size_t>(reason)]; }
   void filling_stopped(const std::string& reason);  // the first reason stays
 
   TraceSummary summary(std::uint64_t dropped_records) const;

@@ -143,6 +143,7 @@ void Dispatcher::take(const Finding& finding) {
     record.kind = RecordKind::bubble;
     record.bubble = finding.bubble;
     push(record);
+    if (parts_.filler != nullptr && finding.bubble.id != last_filled_) accounts_.note(why_unfilled(finding.bubble));
     if (!finding.bubble.forecast) return;
     const Forecast& forecast = *finding.bubble.forecast;
     record.kind = RecordKind::forecast;
@@ -193,8 +194,18 @@ void Dispatcher::launch_what_fits() {
     again_ = decision.again;
     if (!decision.launch || context_closing_.load(std::memory_order_acquire)) return;
     parts_.filler->launch(time, bubble->id);
+    last_filled_ = bubble->id;
     budget_.launched(bubble->iteration);
   }
+}
+
+// What is known of a closed bubble without a slice. What would have kept it empty in any case comes first.
+Unfilled Dispatcher::why_unfilled(const Bubble& bubble) const {
+  if (!filling_) return Unfilled::other;
+  if (!bubble.forecast) return Unfilled::no_forecast;
+  if (bubble.forecast->low < options_.planner.floor) return Unfilled::too_short;
+  if (!plan(options_.planner, bubble.opened, bubble, {}, parts_.filler->next_slice()).launch) return Unfilled::no_room;
+  return budget_.may_fill(bubble) ? Unfilled::other : Unfilled::held_back;
 }
 
 // Compares, and fills less when filling costs too much. A record at each change, and at the end of iterations without

@@ -87,6 +87,7 @@ class Dispatcher {
   void take(const Finding& finding);
   void fill(TimePoint time);
   void launch_what_fits();
+  Unfilled why_unfilled(const Bubble& bubble) const;
   void take_iteration(const Iteration& iteration);
   SlowdownRecord slowdown_record() const;
   void look_at_limits();
@@ -104,6 +105,7 @@ class Dispatcher {
   Detector detector_;
   MarkerBoard board_;
   Accounts accounts_;
+  std::uint64_t last_filled_ = 0;  // id of the latest bubble in which a slice was launched
   Budget budget_;
 
   std::atomic<std::uint64_t> pause_wanted_{0};   // number of the pause that is asked for, 0: none

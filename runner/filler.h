@@ -40,7 +40,8 @@ class Filler {
 
   // Whether there is a next slice now. Begins the next unit when the last one is over.
   bool ready();
-  Duration next_slice() const { return unit_.slices()[next_].alone; }
+  // Of the next unit, when all of this one were launched.
+  Duration next_slice() const { return unit_.slices()[next_ % unit_.slices().size()].alone; }
   void launch(TimePoint now, std::uint64_t bubble);
 
   InFlight in_flight() const;

@@ -32,6 +32,22 @@ const char* name_of(RecordKind kind) {
   return "unknown";
 }
 
+const char* name_of(Unfilled reason) {
+  switch (reason) {
+    case Unfilled::no_forecast:
+      return "no_forecast";
+    case Unfilled::too_short:
+      return "too_short";
+    case Unfilled::no_room:
+      return "no_room";
+    case Unfilled::held_back:
+      return "held_back";
+    case Unfilled::other:
+      return "other";
+  }
+  return "other";
+}
+
 template <std::size_t size>
 std::string_view bounded(const char (&text)[size]) {
   return {text, static_cast<std::size_t>(std::find(text, text + size, '\0') - text)};
@@ -147,7 +163,10 @@ void append_summary(std::string& out, const TraceHeader& header, const TraceSumm
   line.number("iterations", summary.iterations).number("iteration_median", summary.iteration_median);
   line.number("bubbles", summary.bubbles).number("idle", summary.idle).number("filled", summary.filled);
   line.number("slices", summary.slices).number("fill_units", summary.fill_units);
-  line.number("fill_units_wrong", summary.fill_units_wrong).number("dropped_records", summary.dropped_records);
+  line.number("fill_units_wrong", summary.fill_units_wrong).open("unfilled");
+  for (std::size_t reason = 0; reason < unfilled_reasons; ++reason)
+    line.number(name_of(static_cast<Unfilled>(reason)), summary.unfilled[reason]);
+  line.close().number("dropped_records", summary.dropped_records);
   if (summary.budgeted) {
     append(line.open("slowdown"), summary.slowdown);
     line.close();

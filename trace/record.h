@@ -4,6 +4,8 @@
 // the trace's ring, formatted by the writer thread. The JSON keys of each kind are listed in docs/trace.md.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -39,7 +41,7 @@ struct MemoryRecord {
 };
 
 struct AnomalyRecord {
-  char text[120] = {};  // why; filling is off from here on when `stops_filling`
+  char text[256] = {};  // why; filling is off from here on when `stops_filling`
   bool stops_filling = false;
 };
 
@@ -76,6 +78,16 @@ struct Record {
 };
 static_assert(std::is_trivially_copyable_v<Record>);
 
+// Why no slice was launched in a bubble although there is a fill job.
+enum class Unfilled : std::uint8_t {
+  no_forecast,
+  too_short,  // forecast below WEFT_FLOOR
+  no_room,    // the next slice and WEFT_GUARD do not fit into the forecast
+  held_back,  // by the slowdown budget: an iteration without fill, or not every bubble is filled
+  other       // over before it was seen, or filling was off or paused
+};
+inline constexpr std::size_t unfilled_reasons = 5;
+
 // First line of every file.
 struct TraceHeader {
   std::int32_t rank = 0, ranks = 0, device = 0;
@@ -97,11 +109,12 @@ struct TraceSummary {
   Duration filled{};  // sum of `alone` over the slices that finished
   Duration iteration_median{};
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
-  std::uint64_t dropped_records = 0;  // lost in any ring, events and trace together
-  bool budgeted = false;              // filling had a slowdown budget: `slowdown` means something
+  std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled
+  std::uint64_t dropped_records = 0;                       // lost in any ring, events and trace together
+  bool budgeted = false;                                   // filling had a slowdown budget: `slowdown` means something
   SlowdownRecord slowdown{};
   bool filling_stopped = false;
-  char reason[120] = {};  // why, when filling_stopped
+  char reason[256] = {};  // why, when filling_stopped
 };
 
 }  // namespace weft

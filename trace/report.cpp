@@ -1,6 +1,8 @@
 // The start line and the end lines; see the header.
 #include "trace/report.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string_view>
 
@@ -34,6 +36,20 @@ std::string slowdown_text(const SlowdownRecord& slowdown) {
       100 * slowdown.budget);
   if (slowdown.share < 1) text += formatted("; at last %.3g %% of the bubbles were filled", 100 * slowdown.share);
   return text;
+}
+
+// Why the most bubbles without a slice had none.
+std::string unfilled_text(const TraceSummary& summary) {
+  constexpr std::array<const char*, unfilled_reasons> reasons{
+      "there was no forecast for them yet", "they were forecast to be shorter than WEFT_FLOOR",
+      "the next slice and WEFT_GUARD did not fit into their forecast",
+      "they were in iterations without fill, or the slowdown budget held them back",
+      "they were over before they were seen, or filling was off or paused"};
+  std::uint64_t all = 0;
+  for (const std::uint64_t bubbles : summary.unfilled) all += bubbles;
+  const auto most = std::max_element(summary.unfilled.begin(), summary.unfilled.end());
+  return formatted("nothing was filled in %llu bubbles, in %llu of them because ", number(all), number(*most)) +
+         reasons[static_cast<std::size_t>(most - summary.unfilled.begin())];
 }
 
 std::string shell_word(const std::string& text) {
@@ -92,6 +108,8 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
                               percent(summary.filled, summary.idle), percent(summary.filled, window),
                               number(summary.fill_units), header.fill_job, number(summary.fill_units_wrong)));
   }
+  const bool any_unfilled = summary.unfilled != decltype(summary.unfilled){};
+  if (summary.fill_units == 0 && any_unfilled) lines.push_back(rank + unfilled_text(summary));
   if (summary.budgeted) lines.push_back(rank + "slowdown " + slowdown_text(summary.slowdown));
   if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + summary.reason);
   lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));

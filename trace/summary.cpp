@@ -158,6 +158,9 @@ class Adder {
     counted.fill_units = count(summary, "fill_units");
     counted.fill_units_wrong = count(summary, "fill_units_wrong");
     counted.dropped_records = count(summary, "dropped_records");
+    if (const auto unfilled = summary.find("unfilled"); unfilled != summary.end() && unfilled->is_object())
+      for (const auto& [reason, bubbles] : unfilled->items())
+        counted.unfilled[reason] += count(*unfilled, reason.c_str());
     const auto slowdown = summary.find("slowdown");
     if (slowdown != summary.end() && slowdown->is_object()) counted.slowdown = slowdown_of(*slowdown);
     counted.filling_stopped = is(summary, "filling_stopped", true);
@@ -191,6 +194,7 @@ void add_counts(RankSummary& sum, const RankSummary& part) {
   sum.idle += part.idle;
   sum.filled += part.filled;
   if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
+  for (const auto& [reason, bubbles] : part.unfilled) sum.unfilled[reason] += bubbles;
   for (const auto& [cause, idle] : part.idle_by_cause) sum.idle_by_cause[cause] += idle;
   if (part.filling_stopped && !sum.filling_stopped) {
     sum.filling_stopped = true;
@@ -252,13 +256,25 @@ std::multimap<std::pair<std::int64_t, std::int64_t>, TraceFile> latest_traces(st
   return latest;
 }
 
+// Why nothing was filled, for a rank that had a fill job.
+void add_unfilled_note(const RankSummary& rank, const std::string& label, std::vector<std::string>& notes) {
+  std::string reasons;
+  for (const auto& [reason, bubbles] : rank.unfilled)
+    if (bubbles > 0) reasons += (reasons.empty() ? "" : ", ") + reason + " " + std::to_string(bubbles);
+  if (!reasons.empty()) notes.push_back(label + "bubbles without a slice: " + reasons);
+}
+
 void add_notes(const TraceFile& file, const RankSummary& rank, std::vector<std::string>& notes) {
   const std::string label = "rank " + std::to_string(rank.rank) + ": ";
-  if (!rank.complete) notes.push_back(label + "no summary was written (killed?); its numbers come from its records");
+  if (!rank.complete)
+    notes.push_back(label +
+                    "no summary was written (killed, or ended without destroying its communicators); its numbers come "
+                    "from its records");
   if (file.cut_off && rank.complete) notes.push_back(label + "the last line breaks off");
   if (file.unreadable_lines > 0)
     notes.push_back(label + std::to_string(file.unreadable_lines) + " lines are not readable");
   if (rank.filling_stopped) notes.push_back(label + "filling was stopped: " + rank.reason);
+  if (rank.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.dropped_records > 0) notes.push_back(label + std::to_string(rank.dropped_records) + " records were dropped");
 }
 

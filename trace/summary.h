@@ -35,6 +35,7 @@ struct RankSummary {
   std::string host, mode, fill_job;
   bool complete = true;
   std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0, fill_units_wrong = 0, dropped_records = 0;
+  std::map<std::string, std::uint64_t> unfilled;  // bubbles without a slice, by reason; from the summary line
   Duration window{}, idle{}, filled{}, iteration_median{};
   std::map<std::string, Duration> idle_by_cause;  // from the bubble records
   std::optional<double> forecast_error;           // median of abs(forecast - real) / real

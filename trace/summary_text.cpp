@@ -99,6 +99,7 @@ ordered_json numbers(const RankSummary& rank) {
                       {"slices", rank.slices},
                       {"fill_units", rank.fill_units},
                       {"fill_units_wrong", rank.fill_units_wrong},
+                      {"unfilled", rank.unfilled},
                       {"dropped_records", rank.dropped_records},
                       {"forecasts", rank.forecasts},
                       {"forecast_error", nullptr},

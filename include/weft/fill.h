@@ -1,8 +1,24 @@
 /* The fill-job ABI of Weft, version 1.
  *
  * A fill job is a shared object that exports one function, weft_fill_job_v1(). Weft loads it into the training process,
- * gives it a memory reservation with a hard cap, has it record ONE unit of work onto a CUDA stream once, captures that
- * as a CUDA graph, times it on the idle GPU, cuts it into short slices and launches those in pipeline bubbles.
+ * gives it a memory reservation with a hard cap, captures ONE unit of its work as a CUDA graph, cuts that into short
+ * slices and launches those in pipeline bubbles. examples/fill has a small one and how to build and try it.
+ *
+ * What Weft does with a job, in order, for each device at its first communicator:
+ * 1. A process of its own, weft-fill-probe, loads the job and does all that follows up to end_unit() of unit 0, in a
+ *    context and a reservation of its own. When a call fails, a kernel crashes, the first unit is wrong, or it takes more
+ *    than 30 s, the job is refused: Weft observes only.
+ * 2. The training process loads it, gets its table and calls init().
+ * 3. record_unit() twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both times.
+ * 4. The recorded work is timed on the idle GPU: each node alone, then each slice, 1 + 5 passes each. With the warm-up
+ *    it has run 13 times (in the trial 5) before any begin_unit(). Then device and pinned memory of the reservation are
+ *    put back to what they were after init(); what the job keeps elsewhere on the host is not.
+ * 5. restore(), when there is saved progress.
+ * 6. In bubbles: begin_unit(0), the slices of the unit in order, end_unit(0), begin_unit(1) and so on. Between two slices
+ *    any time may pass. A slice is at most WEFT_SLICE long; a longer kernel is a slice of its own, and runs only where
+ *    the forecast of the bubble has room for it twice. From unit 1 on a wrong result is counted and reported, no more.
+ * 7. When the last communicator of the device is destroyed: save(), destroy(). In a process that ends without that, or
+ *    whose GPU does not become idle, neither is called.
  *
  * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
  * Threads: every function is called from one thread at a time, never from inside a bubble except begin_unit and
@@ -51,12 +67,12 @@ typedef struct weft_fill_functions {
   /* Allocates everything the job will ever need. args: the text after the first ':' of WEFT_FILL, "" when there is none. */
   int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
   /* Enqueues one unit onto the stream: kernels, memory copies and sets; no synchronisation, allocation or host function.
-   * Called twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both times. */
+   * Called twice, see above. */
   int (*record_unit)(weft_fill_job* job, weft_stream stream);
   /* Before the first slice of unit number `unit`: put its inputs where the recorded work reads them (pinned memory). */
   int (*begin_unit)(weft_fill_job* job, uint64_t unit);
   /* After the last slice of it has finished: look at the results. *correct: 1 checked and right, 0 checked and wrong,
-   * -1 not checked. A wrong result is counted and reported; it does not stop the job. */
+   * -1 not checked. A wrong first unit refuses the job in its trial; a later one is counted and reported. */
   int (*end_unit)(weft_fill_job* job, uint64_t unit, int* correct);
   /* Progress as bytes, for a later run; used when WEFT_CHECKPOINT names a place for it. Both may be NULL: the job then
    * starts from its beginning in each run. The numbers of units begin at 0 in each run in any case.

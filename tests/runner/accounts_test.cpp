@@ -91,6 +91,14 @@ TEST(Accounts, ALongRunForgetsItsFirstIterations) {
   EXPECT_EQ(accounts.summary(0).iteration_median, Duration(2ms));
 }
 
+TEST(Accounts, CountsWhyBubblesGotNothing) {
+  Accounts accounts;
+  accounts.note(Unfilled::too_short);
+  accounts.note(Unfilled::too_short);
+  accounts.note(Unfilled::other);
+  EXPECT_EQ(accounts.summary(0).unfilled, (std::array<std::uint64_t, unfilled_reasons>{0, 2, 0, 0, 1}));
+}
+
 TEST(Accounts, TheFirstReasonToStopStays) {
   Accounts accounts;
   accounts.filling_stopped("first");

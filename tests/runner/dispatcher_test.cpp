@@ -94,7 +94,7 @@ struct DispatcherTest : ::testing::Test {
     shim.streams_in_use = [](int) { return streams_in_use.load(); };
     router = std::make_unique<EventRouter>(*ring);
   }
-  void start(Filler* used, double slowdown_budget = Budget::unlimited) {
+  void start(Filler* used, double slowdown_budget = Budget::unlimited, const PlannerOptions& planner = {}) {
     DispatcherParts parts;
     parts.shim = &shim;
     parts.router = router.get();
@@ -104,6 +104,7 @@ struct DispatcherTest : ::testing::Test {
     DispatcherOptions options;
     options.label = "test";
     options.slowdown_budget = slowdown_budget;
+    options.planner = planner;
     dispatcher = std::make_unique<Dispatcher>(parts, options);
     ASSERT_TRUE(dispatcher->start());
   }
@@ -202,6 +203,25 @@ TEST_F(DispatcherTest, FillsBubblesAndNothingElse) {
   EXPECT_EQ(summary.fill_units, summary.slices / 2);
 }
 
+// A user who sees "0 units" must be told which of the options keeps the bubbles empty.
+TEST_F(DispatcherTest, CountsWhyBubblesGotNothing) {
+  start(&filler, Budget::unlimited, {.floor = 100ms});
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(1ms, 4ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  const TraceSummary summary = dispatcher->summary();
+  const auto of = [&](Unfilled reason) { return summary.unfilled[static_cast<std::size_t>(reason)]; };
+  EXPECT_GT(of(Unfilled::no_forecast), 0U);
+  EXPECT_GT(of(Unfilled::too_short), 0U);
+  EXPECT_EQ(of(Unfilled::no_forecast) + of(Unfilled::too_short), summary.bubbles);
+}
+
+TEST_F(DispatcherTest, BubblesWithoutRoomForTheNextSliceAreCounted) {
+  start(&filler, Budget::unlimited, {.guard = 100ms});
+  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(1ms, 4ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_GT(dispatcher->summary().unfilled[static_cast<std::size_t>(Unfilled::no_room)], 0U);
+}
+
 TEST_F(DispatcherTest, AnErrorTurnsFillingOffAndObservingGoesOn) {
   gpu.launch_result = CUDA_ERROR_LAUNCH_FAILED;
   start(&filler);
@@ -295,6 +315,7 @@ TEST_F(DispatcherTest, ABudgetThatCannotBeKeptEndsFilling) {
   EXPECT_NE(said.find("the slowdown budget of 1 % cannot be kept: +"), std::string::npos) << said;
   EXPECT_EQ(summary.slowdown.share, 0.125);
   EXPECT_GT(summary.slowdown.low, 0.01);
+  EXPECT_GT(summary.unfilled[static_cast<std::size_t>(Unfilled::held_back)], 0U);
 }
 
 TEST_F(DispatcherTest, LostEventsEndFilling) {

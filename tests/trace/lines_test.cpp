@@ -121,16 +121,17 @@ TEST(TraceLines, Summary) {
   summary.window_begin = at(10);
   summary.window_end = at(20);
   summary.iterations = 3;
+  summary.unfilled = {1, 2, 3, 4, 5};
   summary.filling_stopped = true;
   std::strcpy(summary.reason, "enough");
   std::string line;
   append_summary(line, {}, summary);
-  EXPECT_EQ(
-      line,
-      R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
-      R"("iteration_median": 0, "bubbles": 0, "idle": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
-      R"("fill_units_wrong": 0, "dropped_records": 0, "slowdown": null, "filling_stopped": true, "reason": "enough"})"
-      "\n");
+  EXPECT_EQ(line,
+            R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
+            R"("iteration_median": 0, "bubbles": 0, "idle": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
+            R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
+            R"("other": 5}, "dropped_records": 0, "slowdown": null, "filling_stopped": true, "reason": "enough"})"
+            "\n");
 }
 
 TEST(TraceLines, Slowdown) {

@@ -67,6 +67,17 @@ TEST(EndLines, TellWhatFillingCost) {
                              "filled"));
 }
 
+TEST(EndLines, TellWhyNothingWasFilled) {
+  TraceSummary summary = filling_summary();
+  summary.slices = summary.fill_units = 0;
+  summary.unfilled = {20, 450, 0, 10, 0};
+  EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3),
+            "rank 0: nothing was filled in 480 bubbles, in 450 of them because they were forecast to be shorter than "
+            "WEFT_FLOOR");
+  summary.fill_units = 1;
+  EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3), "rank 0: 0 records dropped");
+}
+
 TEST(EndLines, Observed) {
   TraceHeader header = filling_header();
   header.mode = "observe";
@@ -82,7 +93,7 @@ TEST(EndLines, EverythingThatCanBeSaidStaysWithinTwelveLines) {
   summary.dropped_records = 3;
   const Lines lines = end_lines(filling_header(), summary, "weft-12");
   EXPECT_LE(lines.size(), 12u);
-  EXPECT_EQ(lines.at(3), "rank 0: filling was stopped: " + std::string(119, 'x'));
+  EXPECT_EQ(lines.at(3), "rank 0: filling was stopped: " + std::string(255, 'x'));
   EXPECT_EQ(lines.at(4), "rank 0: 3 records dropped");
 }
 
