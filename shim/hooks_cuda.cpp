@@ -381,4 +381,67 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
   return with_rescue([=] { return properties->location.id; }, [=] { return call(handle, bytes, properties, flags); });
 }
 
+// Code and graphs take device memory too.
+
+CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  const auto call = real<Symbol::cuModuleLoad>();
+  return with_rescue(current_device, [=] { return call(module, path); });
+}
+
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  const auto call = real<Symbol::cuModuleLoadData>();
+  return with_rescue(current_device, [=] { return call(module, image); });
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
+                            void** values) {
+  const auto call = real<Symbol::cuModuleLoadDataEx>();
+  return with_rescue(current_device, [=] { return call(module, image, count, options, values); });
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  const auto call = real<Symbol::cuModuleLoadFatBinary>();
+  return with_rescue(current_device, [=] { return call(module, image); });
+}
+
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values,
+                           unsigned int jit_count, CUlibraryOption* options, void** values, unsigned int count) {
+  const auto call = real<Symbol::cuLibraryLoadData>();
+  return with_rescue(current_device,
+                     [=] { return call(library, code, jit, jit_values, jit_count, options, values, count); });
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit, void** jit_values,
+                               unsigned int jit_count, CUlibraryOption* options, void** values, unsigned int count) {
+  const auto call = real<Symbol::cuLibraryLoadFromFile>();
+  return with_rescue(current_device,
+                     [=] { return call(library, path, jit, jit_values, jit_count, options, values, count); });
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags) {
+  const auto call = real<Symbol::cuGraphInstantiateWithFlags>();
+  return with_rescue(current_device, [=] { return call(made, graph, flags); });
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec* made, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  const auto call = real<Symbol::cuGraphInstantiateWithParams>();
+  return with_rescue(current_device, [=] { return call(made, graph, parameters); });
+}
+
+CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* made, CUgraph graph,
+                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  const auto call = real<Symbol::cuGraphInstantiateWithParams_ptsz>();
+  return with_rescue(current_device, [=] { return call(made, graph, parameters); });
+}
+
+CUresult cuGraphUpload(CUgraphExec graph, CUstream stream) {
+  const auto call = real<Symbol::cuGraphUpload>();
+  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(graph, stream); });
+}
+
+CUresult cuGraphUpload_ptsz(CUgraphExec graph, CUstream stream) {
+  const auto call = real<Symbol::cuGraphUpload_ptsz>();
+  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(graph, stream); });
+}
+
 }  // extern "C"

@@ -316,6 +316,17 @@ TEST_F(Waits, OutOfMemoryIsPassedOnWhenNothingWasReleased) {
   EXPECT_EQ(fake_allocations(), 4);
 }
 
+TEST_F(Waits, CodeAndGraphsThatDoNotFitAreTriedAgainToo) {
+  core()->rescue_answer = true;
+  CUlibrary library = nullptr;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuLibraryLoadData(&library, "", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuGraphInstantiateWithFlags(&made, nullptr, 0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->rescues, 2);
+}
+
 // The device that is short of memory need not be the current one.
 TEST_F(Waits, TheDeviceOfTheAllocationIsRescued) {
   fake_set_device(1);

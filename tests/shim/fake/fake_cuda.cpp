@@ -376,6 +376,15 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t, const CUmemAl
   if (result == CUDA_SUCCESS) *handle = pointer;
   return result;
 }
+CUresult cuLibraryLoadData(CUlibrary*, const void*, CUjit_option*, void**, unsigned int, CUlibraryOption*, void**,
+                           unsigned int) {
+  CUdeviceptr pointer = 0;
+  return allocate(&pointer);
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long) {
+  CUdeviceptr pointer = 0;
+  return allocate(&pointer);
+}
 CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
                         unsigned int, CUstream, void**, void**) {
   return CUDA_SUCCESS;
