@@ -15,7 +15,7 @@ namespace weft {
 // without a hook on launches it looks like running.
 enum class Cause : std::uint8_t { unknown, receive, send, collective };
 
-// How the GPU came to be idle: which of the three patterns of section 3 of the design was seen.
+// How the GPU came to be idle: which of the three patterns of docs/how-it-works.md was seen.
 enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait };
 
 // Which bubble of an iteration this is. `ordinal` counts the groups of the rhythm; -1 while no rhythm is known.

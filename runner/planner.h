@@ -1,7 +1,8 @@
 // The planner: may a slice be launched now, and when must the dispatcher look again? Pure, like the detector.
 //
 // Called by the dispatcher thread after each step of the detector. It knows times and lengths, no CUDA and no clock.
-// Promise 4 of the design: at most one slice runs and one waits, and filling stops before the forecast end.
+// The fourth promise of README's "Is it safe?": at most one slice runs and one waits, and filling stops before the
+// forecast end.
 #pragma once
 
 #include <cstdint>

@@ -292,7 +292,9 @@ config = json.load(sys.stdin)
 options = {option["variable"]: option for option in config["options"]}
 print(options["WEFT"]["value"], options["WEFT"]["source"], options["WEFT_MEMORY"]["value"], len(config["warnings"]))
 print(options["WEFT"]["flag"], options["WEFT"]["accepted"])
-' <<<"$out")
+page = open(sys.argv[1]).read()
+assert all(f"`{key}`" in page for key in [*config, *options["WEFT"]]), "docs/trace.md lacks a key of weft config --json"
+' "$source/docs/trace.md" <<<"$out")
   [[ $checked == "fill implied by WEFT_FILL 1GiB 1"$'\n'"--mode one of off, observe, fill" ]] || fail "JSON: $checked"
 }
 

@@ -1,6 +1,6 @@
 """The page of a run: the results file as Markdown for a reader. Called by main.py; pure: an object in, text out.
 
-Every measure of section 5 of the design has its line, also when this run could not answer it. Nothing is rounded to look better:
+Every measure of docs/results/README.md has its line, also when this run could not answer it. Nothing is rounded to look better:
 intervals are shown as they are.
 """
 
@@ -107,7 +107,7 @@ def _measures(result):
             ("forecast error before a change, median", _percent(recovery.get("forecast_error_before"))),
             ("iterations to recover after a change", ABSENT if not recovery else
              "not within the run" if recovery["iterations_to_recover"] is None else recovery["iterations_to_recover"])]
-    text = "## Measures (section 5 of the design)\n\n" + _table(("measure", "value"), rows)
+    text = "## Measures\n\n" + _table(("measure", "value"), rows)
     beds = sorted({output["test_bed"] for output in measures.values() if output.get("test_bed")})
     if beds:
         text += "\n\nTest bed: " + "; ".join(beds) + "."

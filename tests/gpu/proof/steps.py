@@ -81,7 +81,7 @@ def sanitizer_steps(place):
 
 
 def measure_steps(place):
-    """The measures of section 5 of the design; see tests/gpu/measures/README.md."""
+    """The measures that docs/results/README.md defines; see tests/gpu/measures/README.md."""
     folder = place.root / "tests/gpu/measures"
     told = ["--programs", place.programs, "--work", place.work / "measures"] + (["--quick"] if place.quick else [])
 
