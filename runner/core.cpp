@@ -4,6 +4,7 @@
 // into a pass-through. The one object of the process is never destroyed, so that nothing of it runs at exit.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -20,6 +21,8 @@
 namespace weft {
 namespace {
 
+// How long the opening of a communicator may wait for memory that an earlier one has left.
+constexpr Duration left_over_limit = std::chrono::seconds(1);
 constexpr Duration longest_stay = std::chrono::seconds(5);  // of a thread in a device that another one closes
 
 struct Core {
@@ -28,7 +31,9 @@ struct Core {
   // A device with the lock that makes its calls come one at a time.
   struct Entry {
     std::mutex mutex;
-    std::unique_ptr<Device> device;  // nothing before its first and after its last communicator
+    std::unique_ptr<Device> device;         // nothing before its first and after its last communicator
+    Device* left = nullptr;                 // an earlier one that could not free its memory
+    std::atomic<std::uint32_t> rescues{0};  // times that memory was given back to the main job
   };
 
   Entry& entry(int ordinal) {
@@ -65,6 +70,24 @@ auto guarded(Call call) noexcept -> decltype(call()) {
   return decltype(call())();
 }
 
+// True: nothing is left.
+bool release_left_over(Core::Entry& entry, Duration limit) {
+  if (entry.left == nullptr) return true;
+  entry.left->release_left_over(limit);
+  if (entry.left->holds_fill()) return false;
+  entry.left = nullptr;
+  return true;
+}
+
+// Its thread may still be on its way out, so the object stays where it is for the rest of the process.
+void finish_with(Core::Entry& entry, bool context_is_gone) {
+  Device* const device = entry.device.release();
+  if (context_is_gone)
+    entry.left = nullptr;
+  else if (device->holds_fill())
+    entry.left = device;
+}
+
 void communicator_opened(const CommunicatorInfo& communicator) {
   guarded([&] {
     Core& core = *the_core;
@@ -74,7 +97,7 @@ void communicator_opened(const CommunicatorInfo& communicator) {
       // The functions of a fill job are called by one thread at a time, also where the process has several devices.
       const std::lock_guard set_up_lock(core.set_up_mutex);
       auto device = std::make_unique<Device>(core.context, communicator.device);
-      device->open(communicator);
+      device->open(communicator, release_left_over(entry, left_over_limit));
       entry.device = std::move(device);
     } else {
       entry.device->communicator_opened(communicator);
@@ -97,20 +120,22 @@ void communicator_closing(CommunicatorId communicator) {
     Core::Entry* const entry = the_core->entry_of(communicator);
     if (entry == nullptr) return;
     const auto lock = locked(*entry);
-    if (!entry->device || !entry->device->communicator_closing(communicator)) return;
-    // Its thread may still be on its way out, so the object stays where it is for the rest of the process.
-    [[maybe_unused]] Device* const left = entry->device.release();
+    if (entry->device && entry->device->communicator_closing(communicator)) finish_with(*entry, false);
   });
 }
 
 bool rescue_memory(int device) {
   return guarded([&] {
     Core::Entry& entry = the_core->entry(device);
+    const std::uint32_t before = entry.rescues;
     std::unique_lock lock(entry.mutex, std::try_to_lock);
-    const bool waited = !lock.owns_lock();
-    if (waited && !wait_at_most(rescue_limit, [&] { return lock.try_lock(); })) return false;
+    if (!lock.owns_lock() && !wait_at_most(rescue_limit, [&] { return lock.try_lock(); })) return false;
     // Two threads may have run out of memory at the same time: what the first has got back is there for both.
-    return entry.device && (entry.device->rescue_memory() || (waited && entry.device->rescued()));
+    if (entry.rescues != before) return true;
+    const bool rescued = (entry.device && entry.device->rescue_memory()) ||
+                         (entry.left != nullptr && release_left_over(entry, rescue_limit));
+    if (rescued) ++entry.rescues;
+    return rescued;
   });
 }
 
@@ -118,9 +143,8 @@ void context_closing(int device) {
   guarded([&] {
     Core::Entry& entry = the_core->entry(device);
     const auto lock = locked(entry);
-    if (!entry.device) return;
-    entry.device->context_closing();
-    [[maybe_unused]] Device* const left = entry.device.release();
+    if (entry.device) entry.device->context_closing();
+    finish_with(entry, true);
   });
 }
 

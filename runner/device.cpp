@@ -44,7 +44,7 @@ std::uint32_t queues() {
 
 }  // namespace
 
-void Device::open(const CommunicatorInfo& first) {
+void Device::open(const CommunicatorInfo& first, bool may_fill) {
   const RelaxedCaptureMode relaxed(core_.driver);
   choose_rank(first);
   choose_context();
@@ -52,7 +52,7 @@ void Device::open(const CommunicatorInfo& first) {
   if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal_) + " cannot be used");
   try {
     prepare_words();
-    prepare_fill();
+    prepare_fill(may_fill);
     open_trace();
     start_dispatcher();
     say_hello();
@@ -123,13 +123,14 @@ void Device::warn_of_set_up(const std::string& text) const {
   log(rank_ == 0 ? LogLevel::warn : LogLevel::info, text);
 }
 
-void Device::prepare_fill() {
+void Device::prepare_fill(bool may_fill) {
   if (core_.options.mode != Mode::fill) return;
   try {
     if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
     if (const std::string reason = obstacle(); !reason.empty()) throw SetUpError(reason);
     const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues());
     if (!crowd.empty()) throw SetUpError(crowd);
+    if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
     if (!core_.driver.missing_to_fill.empty())
       throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front());
     FillSettings settings;
@@ -268,18 +269,21 @@ bool Device::communicator_closing(CommunicatorId communicator) {
 
 // The last communicator is going: nothing more will come. What the main job still has on the device is waited for a
 // little, because freeing memory waits for all of it: also for a receive in a graph, of which no group tells and which
-// perhaps only the abort ends that comes after this. Else the memory stays until the process ends.
+// perhaps only the abort ends that comes after this. Else the memory stays until it is needed or asked for anew.
 void Device::finish() {
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
   const bool quiet = dispatcher_->pause(close_limit) &&
                      wait_at_most(last_groups_limit, [&] { return dispatcher_->groups_pending() == 0; }) &&
-                     (!fill_ || wait_at_most(close_limit, [&] { return core_.shim.is_idle(ordinal_); }));
+                     (!fill_ || wait_at_most(close_limit, [&] { return streams_are_idle(); }));
   const bool stopped = dispatcher_->stop(close_limit);
-  if (stopped && quiet && fill_ && current.pushed())
+  if (stopped && quiet && fill_ && current.pushed()) {
     release_fill();
-  else if (!progress_path_.empty())
-    log(LogLevel::warn, label() + ": the progress of the fill job is lost: its work does not end");
+    record_memory("released");
+    fill_.reset();
+  } else if (!progress_path_.empty()) {
+    log(LogLevel::warn, label() + ": the progress of the fill job is not kept yet: work next to it does not end");
+  }
   close_trace(stopped);
 }
 
@@ -287,7 +291,20 @@ void Device::release_fill() {
   keep_progress();
   fill_->release();
   give_pages_back(core_.driver, done_word_, done_word_bytes);
-  record_memory("released");
+}
+
+// Of the main job and of the fill job. With the context current.
+bool Device::streams_are_idle() const {
+  return core_.shim.is_idle(ordinal_) && core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS;
+}
+
+void Device::release_left_over(Duration limit) {
+  if (!fill_ || !dispatcher_->ended()) return;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  if (!current.pushed() || !wait_at_most(limit, [&] { return streams_are_idle(); })) return;
+  release_fill();
+  fill_.reset();
 }
 
 void Device::close_trace(bool stopped) {

@@ -55,9 +55,9 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // The first communicator of the device: sets everything up and starts the thread. Throws SetUpError when not even
-  // observing is possible.
-  void open(const CommunicatorInfo& first);
+  // The first communicator of the device: sets everything up and starts the thread; without `may_fill` observes only.
+  // Throws SetUpError when not even observing is possible.
+  void open(const CommunicatorInfo& first, bool may_fill);
   void communicator_opened(const CommunicatorInfo& communicator);
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
@@ -65,18 +65,23 @@ class Device {
   // most rescue_limit: a group that needs this very thread to go on never ends while it waits. False: nothing was given
   // back.
   bool rescue_memory();
-  bool rescued() const;  // the memory was given back at some time
+  // After the last communicator: what could not be freed next to work that had not ended is still there.
+  bool holds_fill() const { return fill_ != nullptr; }
+  // Frees it, if that work ends within `limit`.
+  void release_left_over(Duration limit);
   void context_closing();
 
  private:
   void choose_context();
   void choose_rank(const CommunicatorInfo& first);
   void prepare_words();
-  void prepare_fill();
+  void prepare_fill(bool may_fill);
   void open_trace();
   void start_dispatcher();
   void give_up() noexcept;
   void finish();
+  bool streams_are_idle() const;
+  bool rescued() const;  // the memory was given back at some time
   void close_trace(bool stopped);
   void record_memory(const char* event);
   void record_communicator(const CommunicatorInfo& communicator, bool opened);

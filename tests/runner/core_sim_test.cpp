@@ -358,6 +358,47 @@ TEST(CoreOnSimulator, ClosingDoesNotWaitForWorkThatNobodyHasSeen) {
   EXPECT_EQ(count_of(job.trace(), "summary"), 1U);
 }
 
+// ncclCommAbort() next to a receive that hangs, and a new communicator: each time the hook comes before the abort.
+TEST(CoreOnSimulator, WhatClosingNextToAReceiveLeavesIsFreedAtTheNextOpening) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  for (CommunicatorId communicator = 1; communicator <= 3; ++communicator) {
+    if (communicator != 1) job.core.communicator_opened({communicator, 0, 0, 2});
+    EXPECT_EQ(before - free_memory(job), 64U << 20) << communicator;
+    job.begin_group();
+    job.core.communicator_closing(communicator);
+    job.end_group();
+    job.wait_for_gpu();
+  }
+  EXPECT_TRUE(job.core.rescue_memory(0)) << "without a communicator";
+  EXPECT_EQ(free_memory(job), before);
+  EXPECT_FALSE(job.core.rescue_memory(0)) << "there is nothing more to give";
+}
+
+TEST(CoreOnSimulator, NoSecondReservationNextToOneThatCannotBeFreedYet) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  job.begin_group();
+  job.close();
+  ::testing::internal::CaptureStderr();
+  job.core.communicator_opened({2, 0, 0, 2});
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("an earlier reservation has not ended; observing only\n"), std::string::npos) << said;
+  EXPECT_FALSE(job.core.rescue_memory(0)) << "next to a receive that spins";
+  EXPECT_EQ(before - free_memory(job), 64U << 20);
+  job.end_group();
+  job.wait_for_gpu();
+  EXPECT_TRUE(job.core.rescue_memory(0));
+  EXPECT_EQ(free_memory(job), before);
+  job.core.communicator_closing(2);
+  job.core.communicator_opened({3, 0, 0, 2});
+  EXPECT_EQ(before - free_memory(job), 64U << 20);
+  job.core.communicator_closing(3);
+  EXPECT_EQ(free_memory(job), before);
+}
+
 // PyTorch's watchdog aborts from a thread of its own, while the main thread may be stuck in the driver.
 TEST(CoreOnSimulator, ClosingDoesNotWaitForARescueThatIsStuck) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
