@@ -33,6 +33,7 @@ struct Core {
     std::mutex mutex;
     std::unique_ptr<Device> device;         // nothing before its first and after its last communicator
     Device* left = nullptr;                 // an earlier one that could not free its memory
+    bool waited_in_vain = false;            // for what is left
     std::atomic<std::uint32_t> rescues{0};  // times that memory was given back to the main job
   };
 
@@ -132,8 +133,11 @@ bool rescue_memory(int device) {
     if (!lock.owns_lock() && !wait_at_most(rescue_limit, [&] { return lock.try_lock(); })) return false;
     // Two threads may have run out of memory at the same time: what the first has got back is there for both.
     if (entry.rescues != before) return true;
-    const bool rescued = (entry.device && entry.device->rescue_memory()) ||
-                         (entry.left != nullptr && release_left_over(entry, rescue_limit));
+    bool rescued = entry.device && entry.device->rescue_memory();
+    if (!rescued && entry.left != nullptr) {
+      rescued = release_left_over(entry, entry.waited_in_vain ? Duration{0} : rescue_limit);
+      entry.waited_in_vain = !rescued;
+    }
     if (rescued) ++entry.rescues;
     return rescued;
   });

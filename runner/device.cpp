@@ -23,6 +23,7 @@ constexpr Duration trial_limit = seconds(30);
 constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
 constexpr Duration context_limit = milliseconds(100);
+constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
 
 int integer_variable(const char* name) {
   const char* text = std::getenv(name);
@@ -318,23 +319,28 @@ void Device::close_trace(bool stopped) {
   for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
 }
 
+// No group is pending: next to a receive that spins for ever, freeing would hang where the main job gets an error.
+bool Device::no_group_is_pending(Duration limit) {
+  const TimePoint deadline = now() + limit;
+  return dispatcher_->pause(std::max(limit, answer_limit)) &&
+         wait_at_most(deadline - now(), [&] { return dispatcher_->groups_pending() == 0; });
+}
+
 bool Device::rescue_memory() {
   if (!fill_ || rescued()) return false;
-  const TimePoint deadline = now() + rescue_limit;
-  if (!dispatcher_->pause(rescue_limit)) return false;
-  // Freeing waits for the device: next to a receive that spins for ever it would hang where the main job gets an error.
-  if (!wait_at_most(deadline - now(), [&] { return dispatcher_->groups_pending() == 0; })) {
-    dispatcher_->resume();
-    return false;
-  }
+  const bool quiet = no_group_is_pending(rescue_failed_ ? Duration{0} : rescue_limit);
+  rescue_failed_ = !quiet;
   dispatcher_->stop_filling("the main job needed the memory of the reservation");
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
-  save_progress();
-  if (current.pushed()) fill_->reservation().release_device();
-  record_memory("rescued");
+  const bool released = quiet && current.pushed();
+  if (released) {
+    save_progress();
+    fill_->reservation().release_device();
+    record_memory("rescued");
+  }
   dispatcher_->resume();
-  return current.pushed();
+  return released;
 }
 
 bool Device::rescued() const {

@@ -12,6 +12,7 @@
 
 #include "runner/budget.h"
 #include "runner/checkpoint.h"
+#include "runner/device.h"
 #include "tests/runner/simulated_job.h"
 
 namespace weft {
@@ -213,6 +214,15 @@ std::size_t free_memory(SimulatedJob& job) {
   return free;
 }
 
+// For a rescue that no longer waits: the group has ended, the markers behind it have yet to be seen.
+bool rescued_soon(SimulatedJob& job) {
+  for (int turn = 0; turn < 1000; ++turn) {
+    if (job.core.rescue_memory(0)) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
 std::atomic<int> host_blocks_freed{0};
 decltype(&::cuMemFreeHost) real_free_host = nullptr;
 CUresult counting_free_host(void* address) {
@@ -247,6 +257,34 @@ TEST(CoreOnSimulator, ARescueWaitsForAGroupThatIsAboutToEnd) {
   job.close();
 }
 
+// Near the end of its memory a training fails to allocate again and again, also next to a receive.
+TEST(CoreOnSimulator, AfterARescueInVainNoLaterOneWaits) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  job.begin_group();
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(job.core.rescue_memory(0));
+  // The machine may be busy or asleep, but each that waits takes rescue_limit at least.
+  auto shortest = std::chrono::steady_clock::duration::max();
+  for (int turn = 0; turn < 5; ++turn) {
+    const auto started = std::chrono::steady_clock::now();
+    EXPECT_FALSE(job.core.rescue_memory(0));
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - started);
+  }
+  EXPECT_LT(shortest, rescue_limit / 2);
+  job.end_group();
+  job.wait_for_gpu();
+  train(job, 60);
+  EXPECT_EQ(
+      ::testing::internal::GetCapturedStderr(),
+      "weft: rank 0: filling is off for the rest of this run: the main job needed the memory of the reservation\n");
+  EXPECT_TRUE(rescued_soon(job)) << "next to no group";
+  EXPECT_EQ(free_memory(job), before);
+  job.close();
+  EXPECT_EQ(record_of(job.trace(), "summary").value("slices", -1), 0);
+}
+
 TEST(CoreOnSimulator, TwoThreadsThatRunOutOfMemoryAtTheSameTimeBothTryAgain) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
   job.open();
@@ -272,9 +310,7 @@ TEST(CoreOnSimulator, GivesItsMemoryBackWhenItIsNeeded) {
   job.begin_group();
   EXPECT_FALSE(job.core.rescue_memory(0)) << "next to a receive that spins";
   job.end_group();
-  job.wait_for_gpu();
-  std::this_thread::sleep_for(20ms);
-  EXPECT_TRUE(job.core.rescue_memory(0));
+  EXPECT_TRUE(rescued_soon(job));
   EXPECT_EQ(free_memory(job), before);
   EXPECT_FALSE(job.core.rescue_memory(0)) << "there is nothing more to give";
   train(job);
@@ -389,8 +425,7 @@ TEST(CoreOnSimulator, NoSecondReservationNextToOneThatCannotBeFreedYet) {
   EXPECT_FALSE(job.core.rescue_memory(0)) << "next to a receive that spins";
   EXPECT_EQ(before - free_memory(job), 64U << 20);
   job.end_group();
-  job.wait_for_gpu();
-  EXPECT_TRUE(job.core.rescue_memory(0));
+  EXPECT_TRUE(rescued_soon(job));
   EXPECT_EQ(free_memory(job), before);
   job.core.communicator_closing(2);
   job.core.communicator_opened({3, 0, 0, 2});
