@@ -46,6 +46,8 @@ struct Bubble {
   Cause cause = Cause::unknown;
   Pattern pattern = Pattern::event_wait;
   std::uint64_t iteration = 0;       // 0: before the rhythm was known and sure
+  std::uint64_t rhythm = 0;          // of the iteration, see Iteration
+  std::uint64_t turn = 0;            // likewise
   std::optional<Forecast> forecast;  // as it was when the bubble opened
 };
 
@@ -55,6 +57,10 @@ struct Iteration {
   TimePoint ended{};
   std::uint32_t groups = 0;
   Duration idle{};  // sum of its bubbles
+  // What one iteration consists of, as a hash: the same when the same rhythm is found again.
+  std::uint64_t rhythm = 0;
+  // Which iteration since the rhythm was found, from 1: the same on all ranks, give or take one.
+  std::uint64_t turn = 0;
 };
 
 enum class FindingKind : std::uint8_t {

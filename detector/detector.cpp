@@ -42,7 +42,7 @@ Group group_of(const Event& event, std::uint64_t position) {
 }
 
 Place place_of(const Group& group) {
-  return {group.slot.ordinal, group.iteration, group.turn, group.ends_iteration};
+  return {group.slot.ordinal, group.iteration, group.turn, group.rhythm, group.ends_iteration};
 }
 
 }  // namespace
@@ -196,6 +196,7 @@ void Detector::Implementation::place(Group& group) const {
   group.slot.ordinal = place.ordinal;
   group.iteration = place.iteration;
   group.turn = place.turn;
+  group.rhythm = place.rhythm;
   group.ends_iteration = place.ends_iteration;
   group.table = table_;
 }
@@ -245,6 +246,8 @@ void Detector::Implementation::open(const Idleness& idleness) {
     bubble.slot = group->slot;
     bubble.cause = group->cause;
     bubble.iteration = group->iteration;
+    bubble.rhythm = group->rhythm;
+    bubble.turn = group->turn;
     bubble.forecast = slots_.forecast(group->table, group->slot.ordinal);
     iterations_.bubble_opened(place_of(*group), now_);
   }

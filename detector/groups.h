@@ -26,6 +26,7 @@ struct Group {
   std::uint64_t position = 0;   // in the sequence of groups
   std::uint64_t iteration = 0;  // 0: not known, see iterations.h
   std::uint64_t turn = 0;       // likewise
+  std::uint64_t rhythm = 0;     // likewise, its key
   std::uint32_t table = 0;      // of slots, see slots.h; 0: none
 };
 

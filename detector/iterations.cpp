@@ -86,6 +86,7 @@ Place Iterations::place(std::uint64_t position) const {
   place.ordinal = static_cast<std::int32_t>(from_base % period_);
   if (position < base_) return place;
   place.turn = 1 + (position - base_) / period_;
+  place.rhythm = key_;
   if (sure_) place.iteration = number_base_ + place.turn - 1;
   place.ends_iteration = (position - base_) % period_ == period_ - 1;
   return place;
@@ -98,7 +99,13 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
   if (!place.ends_iteration && !before_first) return std::nullopt;
   std::optional<Iteration> ended;
   if (place.ends_iteration && start_known_)
-    ended = Iteration{place.iteration, started_, time, static_cast<std::uint32_t>(place.ordinal) + 1, idle_};
+    ended = Iteration{.number = place.iteration,
+                      .started = started_,
+                      .ended = time,
+                      .groups = static_cast<std::uint32_t>(place.ordinal) + 1,
+                      .idle = idle_,
+                      .rhythm = place.rhythm,
+                      .turn = place.turn};
   last_length_ = start_known_ ? time - started_ : Duration{};
   started_ = time;
   start_known_ = true;

@@ -19,6 +19,7 @@ struct Place {
   std::int32_t ordinal = -1;
   std::uint64_t iteration = 0;  // its number; 0: none, because the rhythm was not known or not sure yet
   std::uint64_t turn = 0;       // which iteration since the rhythm was found, from 1; 0: the group was issued before
+  std::uint64_t rhythm = 0;     // see Iteration in bubble.h
   bool ends_iteration = false;
 };
 

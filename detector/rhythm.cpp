@@ -38,6 +38,7 @@ Rhythm::Change Rhythm::observe(std::uint64_t given, bool collective) {
   const std::uint64_t last = size_ - 1;
   if (locked_) {
     if (signature == this->signature(last - run_.period)) return Change::none;
+    if (run_.anchored) marked_until_ = last;
     run_ended();
     locked_ = false;
     unlocked_since_ = last;
@@ -159,7 +160,9 @@ bool Rhythm::may_lock(Run& run) const {
     run.content = hash_of_period(run.period);
     run.anchored = holds_single_collective(run.period);
   }
-  if (!run.anchored && length < std::max(3 * period, kShortestUnanchoredRun)) return false;
+  // What goes on beyond iterations that a collective marked is longer than one: training and evaluation in turn.
+  const std::uint64_t unmarked = size_ - std::max(run.begin, marked_until_);
+  if (!run.anchored && unmarked < std::max(3 * period, kShortestUnanchoredRun)) return false;
   return std::none_of(broken_.begin(), broken_.end(), [&](const Broken& b) {
     return b.content == run.content && b.period == run.period && length <= b.length && size_ < b.until;
   });

@@ -88,8 +88,9 @@ class Rhythm {
   std::uint64_t known_from_ = 0;   // older positions were never in the present history
   std::uint64_t hashed_from_ = 0;  // the windows' hashes begin here
   std::uint64_t unlocked_since_ = 0;
-  std::uint64_t next_look_ = 0;  // for a shorter period than the run's
-  Run run_{};                    // the one that is followed
+  std::uint64_t marked_until_ = 0;  // the end of the latest rhythm that a collective marked
+  std::uint64_t next_look_ = 0;     // for a shorter period than the run's
+  Run run_{};                       // the one that is followed
   std::uint32_t lost_period_ = 0;
   bool locked_ = false;
   std::array<Window, kWindows.size()> windows_;

@@ -3,7 +3,7 @@
 //
 // Used by the dispatcher thread; read by a thread of the main job after that has ended. It knows no clock, CUDA or
 // file. Ranks do not talk to each other: their iterations last equally long, whoever is slow, so all of them go without
-// fill in the same iterations, by number.
+// fill in the same iterations, by their number since the rhythm was found. Only iterations of one rhythm are compared.
 #pragma once
 
 #include <array>
@@ -59,9 +59,9 @@ class Ratios {
   Latest<most_filled> filled_;
 };
 
-// Whether the iteration of that number goes without fill: 3 at the beginning, when there are hardly any forecasts
+// Whether the iteration of that turn goes without fill: 3 at the beginning, when there are hardly any forecasts
 // anyway; 6 after 36 with fill; 8 after 90 with fill; then 8 after each 152, one in twenty.
-bool is_control(std::uint64_t iteration);
+bool is_control(std::uint64_t turn);
 
 class Budget {
  public:
@@ -69,6 +69,7 @@ class Budget {
 
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
   static constexpr std::uint32_t lowest_level = 3;  // at level n one of 2^n bubbles is filled
+  static constexpr std::size_t most_rhythms = 8;    // that are remembered; the one that was not seen for longest goes
 
   // `budget`: the slowdown that is allowed, 0.01 for 1 %. Unlimited: every iteration may be filled, nothing is
   // measured.
@@ -81,21 +82,37 @@ class Budget {
   // An iteration is over. `stop`: not even the lowest level keeps the budget; the caller ends filling.
   Change ended(const Iteration& iteration);
 
-  // At the present level, or, while too little is known of it, what led to it.
-  std::optional<Slowdown> slowdown() const;
   double budget() const { return budget_; }
-  double share() const { return 1.0 / (1U << level_); }  // of the bubbles that may be filled
+  // How a rhythm stands.
+  struct State {
+    std::optional<Slowdown> slowdown;  // at its level, or, while too little is known of that, what led to it
+    double share = 1;                  // of its bubbles that may be filled
+  };
+  State present() const { return state_of(accounts_[present_]); }  // the rhythm of the latest iteration
+  State longest() const;                                           // the one with the most iterations compared
 
  private:
-  Change decide();
-  Change fill_less(const Slowdown& reason);
-  void change_level(const Slowdown& reason, std::uint32_t level);
+  // What is known of one rhythm.
+  struct Account {
+    std::uint64_t rhythm = 0;
+    std::uint64_t latest = 0;  // iteration, its number; 0: this account is free
+    std::uint64_t compared = 0;
+    Ratios ratios;
+    std::optional<Slowdown> before;  // the change of the level
+    std::uint64_t controls_at_change = 0;
+    std::uint32_t level = 0;
+  };
+
+  static State state_of(const Account& account);
+  const Account* find(std::uint64_t rhythm) const;
+  Account& take_up(const Iteration& iteration);
+  Change decide(Account& account) const;
+  static Change fill_less(Account& account, const Slowdown& reason);
+  static void change_level(Account& account, const Slowdown& reason, std::uint32_t level);
 
   double budget_;
-  Ratios ratios_;
-  std::optional<Slowdown> before_;  // the change of the level
-  std::uint64_t controls_at_change_ = 0;
-  std::uint32_t level_ = 0;
+  std::array<Account, most_rhythms> accounts_{};
+  std::size_t present_ = 0;
   std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before
   std::uint64_t last_filled_before_ = 0;
 };

@@ -214,13 +214,13 @@ void Dispatcher::take_iteration(const Iteration& iteration) {
   last_iteration_ = iteration.number;
   if (parts_.filler == nullptr || options_.slowdown_budget == Budget::unlimited || !filling_) return;
   const Budget::Change change = budget_.ended(iteration);
-  const bool control_over = is_control(iteration.number) && !is_control(iteration.number + 1);
+  const bool control_over = is_control(iteration.turn) && !is_control(iteration.turn + 1);
   if (change == Budget::Change::none && !control_over) return;
   Record record;
   record.device = parts_.device;
   record.time = iteration.ended;
   record.kind = RecordKind::slowdown;
-  record.slowdown = slowdown_record();
+  record.slowdown = slowdown_record(budget_.present());
   push(record);
   if (change != Budget::Change::stop) return;
   char text[sizeof AnomalyRecord::text];
@@ -231,12 +231,12 @@ void Dispatcher::take_iteration(const Iteration& iteration) {
   end_filling(text, false);
 }
 
-SlowdownRecord Dispatcher::slowdown_record() const {
+SlowdownRecord Dispatcher::slowdown_record(const Budget::State& state) const {
   SlowdownRecord record;
   record.budget = budget_.budget();
-  record.share = budget_.share();
+  record.share = state.share;
   record.iteration = last_iteration_;
-  const std::optional<Slowdown> slowdown = budget_.slowdown();
+  const std::optional<Slowdown>& slowdown = state.slowdown;
   if (!slowdown) return record;
   record.estimate = slowdown->estimate;
   record.low = slowdown->low;
@@ -368,7 +368,7 @@ TraceSummary Dispatcher::summary() const {
   TraceSummary summary =
       accounts_.summary(lost + parts_.shim->dropped_events() + parts_.router->lost() + board_.given_up());
   summary.budgeted = parts_.filler != nullptr && options_.slowdown_budget != Budget::unlimited;
-  if (summary.budgeted) summary.slowdown = slowdown_record();
+  if (summary.budgeted) summary.slowdown = slowdown_record(budget_.longest());
   return summary;
 }
 

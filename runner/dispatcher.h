@@ -90,7 +90,7 @@ class Dispatcher {
   void launch_what_fits();
   Unfilled why_unfilled(const Bubble& bubble) const;
   void take_iteration(const Iteration& iteration);
-  SlowdownRecord slowdown_record() const;
+  SlowdownRecord slowdown_record(const Budget::State& state) const;
   void look_at_limits();
   void end_filling(const std::string& reason, bool silently);
   void push_inbox();

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "detector/detector.h"
 #include "pipelines.h"
@@ -220,6 +221,26 @@ TEST(PipelinesWithoutCollective, TheIterationIsFoundAfterThreeRepeats) {
       }
 }
 
+// What another run did, behind it; returns the number that its groups are behind.
+GroupId append(Timeline& run, const Timeline& next) {
+  const Duration later = run.events.back().time.time_since_epoch();
+  GroupId groups = 0;
+  Ticket tickets = 0;
+  for (const Event& e : run.events) {
+    groups = std::max(groups, e.group);
+    tickets = std::max({tickets, e.ticket, e.done_ticket});
+  }
+  for (Event e : next.events) {
+    e.time += later;
+    if (e.group != 0) e.group += groups;
+    if (e.ticket != 0) e.ticket += tickets;
+    if (e.done_ticket != 0) e.done_ticket += tickets;
+    run.events.push_back(e);
+  }
+  for (const TimePoint end : next.iteration_ends) run.iteration_ends.push_back(end + later);
+  return groups;
+}
+
 TEST(PipelinesChange, OtherNumberOfMicrobatchesGetsNoOldForecast) {
   // Two runs one after the other, the second with fewer microbatches.
   PipelineOptions o;
@@ -229,16 +250,8 @@ TEST(PipelinesChange, OtherNumberOfMicrobatchesGetsNoOldForecast) {
   const std::vector<Timeline> second = simulate(o);
   for (std::size_t rank = 0; rank < first.size(); ++rank) {
     SCOPED_TRACE("rank " + std::to_string(rank));
-    Timeline& both = first[rank];
-    const Duration later = both.events.back().time.time_since_epoch();
-    const GroupId more = 1000;
-    for (Event e : second[rank].events) {
-      e.time += later;
-      if (e.group != 0) e.group += more;
-      if (e.ticket != 0) e.ticket += 10000;
-      if (e.done_ticket != 0) e.done_ticket += 10000;
-      both.events.push_back(e);
-    }
+    const GroupId more = append(first[rank], second[rank]);
+    const Timeline& both = first[rank];
     const Seen seen = observe(both);
     EXPECT_EQ(seen.anomalies, 0u);
     EXPECT_EQ(seen.rhythm.back().period, second[rank].groups_per_iteration);
@@ -277,6 +290,47 @@ TEST(PipelinesNumbers, OfOneIterationDifferByOneAtMostBetweenRanks) {
         }
         EXPECT_EQ(numbers.rbegin()->second.size(), static_cast<std::size_t>(stages));
       }
+}
+
+// What takes up after a break is counted from there, so that what ranks counted differently before does not add up.
+TEST(PipelinesNumbers, TurnsDifferByOneAtMostBetweenRanksAfterEachBreak) {
+  for (const int microbatches : {8, 32, 64}) {
+    SCOPED_TRACE("m" + std::to_string(microbatches));
+    PipelineOptions training, evaluation;
+    training.microbatches = microbatches;
+    evaluation.schedule = Schedule::gpipe;
+    evaluation.microbatches = 5;
+    evaluation.iterations = 1;
+    const std::vector<Timeline> between = simulate(evaluation);
+    std::vector<Timeline> ranks = between;
+    for (int epoch = 0; epoch < 10; ++epoch) {
+      training.iterations = 8 + epoch * epoch % 7;
+      const std::vector<Timeline> part = simulate(training);
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        append(ranks[rank], part[rank]);
+        append(ranks[rank], between[rank]);
+      }
+    }
+    std::map<std::size_t, std::vector<std::uint64_t>> turns;  // by what the iteration really is
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const Seen seen = observe(ranks[rank]);
+      EXPECT_GE(seen.iterations.size(), 10U * 5U);
+      std::uint64_t last = 0;
+      for (const Iteration& iteration : seen.iterations) {
+        EXPECT_GT(iteration.number, std::exchange(last, iteration.number));
+        EXPECT_EQ(iteration.rhythm, seen.iterations.front().rhythm);
+        const auto& ends = ranks[rank].iteration_ends;
+        const auto place = std::find(ends.begin(), ends.end(), iteration.ended);
+        ASSERT_NE(place, ends.end());
+        turns[static_cast<std::size_t>(place - ends.begin())].push_back(iteration.turn);
+      }
+    }
+    for (const auto& [i, of_ranks] : turns) {
+      const auto [low, high] = std::minmax_element(of_ranks.begin(), of_ranks.end());
+      EXPECT_LE(*high - *low, 1U) << "iteration " << i;
+      EXPECT_LE(*high, 14U) << "iteration " << i;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pipelines, ::testing::ValuesIn(cases()), name_of_case);

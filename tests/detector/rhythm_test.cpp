@@ -114,6 +114,18 @@ TEST(Rhythm, EvaluationPhasesAgainAndAgain) {
   }
 }
 
+// The same collective in both, and in all exactly the same number of iterations between two evaluations.
+TEST(Rhythm, RegularEvaluationIsNotPartOfAnIteration) {
+  Feed feed;
+  const auto training = one_f_one_b(3, 8, true);
+  const std::vector<std::uint64_t> evaluation{21, 22, 21, 22, 21, 22, kSum};
+  for (int i = 0; i < 20; ++i) {
+    feed(training, 8);
+    EXPECT_EQ(feed.rhythm.period(), training.size()) << i;
+    feed(evaluation);
+  }
+}
+
 TEST(Rhythm, LongPeriodsUpToTheLimit) {
   for (const std::size_t period : {500u, 5000u, 60000u}) {
     SCOPED_TRACE(period);

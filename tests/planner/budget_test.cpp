@@ -85,10 +85,12 @@ TEST(Slowdown, IsOfTheLatestIterations) {
   EXPECT_EQ(ratios.slowdown()->filled, 64U);
 }
 
-Bubble bubble_of(std::uint64_t id, std::uint64_t iteration) {
+Bubble bubble_of(std::uint64_t id, std::uint64_t iteration, std::uint64_t turn, std::uint64_t rhythm = 1) {
   Bubble bubble;
   bubble.id = id;
   bubble.iteration = iteration;
+  bubble.turn = turn;
+  bubble.rhythm = rhythm;
   return bubble;
 }
 
@@ -96,21 +98,31 @@ Bubble bubble_of(std::uint64_t id, std::uint64_t iteration) {
 struct MainJob {
   Budget budget{0.01};
   std::uint64_t number = 0, bubbles = 0, filled = 0, in_control = 0;
+  std::uint64_t rhythm = 1, turn = 0;
   std::map<Budget::Change, int> changes;
+
+  // Another rhythm, or the same one found again.
+  void rhythm_found(std::uint64_t key) {
+    rhythm = key;
+    turn = 0;
+  }
 
   void run(std::uint64_t iterations, const std::function<double(double)>& length) {
     for (std::uint64_t end = number + iterations; number < end && changes[Budget::Change::stop] == 0;) {
       ++number;
+      ++turn;
       int used = 0;
       for (int bubble = 0; bubble < 8; ++bubble) {
-        if (!budget.may_fill(bubble_of(++bubbles, number))) continue;
+        if (!budget.may_fill(bubble_of(++bubbles, number, turn, rhythm))) continue;
         budget.launched(number);
         ++used;
       }
       filled += static_cast<std::uint64_t>(used);
-      if (is_control(number)) in_control += static_cast<std::uint64_t>(used);
+      if (is_control(turn)) in_control += static_cast<std::uint64_t>(used);
       Iteration iteration;
       iteration.number = number;
+      iteration.turn = turn;
+      iteration.rhythm = rhythm;
       iteration.ended += Duration(static_cast<std::int64_t>(1e6 * length(used / 8.0)));
       ++changes[budget.ended(iteration)];
     }
@@ -122,7 +134,7 @@ TEST(Budget, IterationsWithoutFillAreWithoutFill) {
   job.run(1000, [](double) { return 100.0; });
   EXPECT_EQ(job.in_control, 0U);
   EXPECT_EQ(job.filled, 8 * (1000 - controls_up_to(1000).size()));
-  EXPECT_DOUBLE_EQ(job.budget.slowdown()->estimate, 0);
+  EXPECT_DOUBLE_EQ(job.budget.present().slowdown->estimate, 0);
 }
 
 TEST(Budget, UnlimitedIsNeverWithoutFill) {
@@ -130,7 +142,7 @@ TEST(Budget, UnlimitedIsNeverWithoutFill) {
   job.budget = Budget(Budget::unlimited);
   job.run(200, [](double share) { return 100 + 90 * share; });
   EXPECT_EQ(job.filled, 8U * 200U);
-  EXPECT_FALSE(job.budget.slowdown());
+  EXPECT_FALSE(job.budget.present().slowdown);
 }
 
 TEST(Budget, FillsLessUntilItIsKept) {
@@ -139,8 +151,8 @@ TEST(Budget, FillsLessUntilItIsKept) {
   EXPECT_EQ(job.changes[Budget::Change::less], 2);  // 3 %, 1.5 %, 0.75 %
   EXPECT_EQ(job.changes[Budget::Change::more], 0);
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
-  EXPECT_DOUBLE_EQ(job.budget.share(), 0.25);
-  EXPECT_NEAR(job.budget.slowdown()->estimate, 0.0075, 0.0001);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 0.25);
+  EXPECT_NEAR(job.budget.present().slowdown->estimate, 0.0075, 0.0001);
 }
 
 TEST(Budget, StopsWhenNotEvenLittleIsCheapEnough) {
@@ -149,7 +161,7 @@ TEST(Budget, StopsWhenNotEvenLittleIsCheapEnough) {
   EXPECT_EQ(job.changes[Budget::Change::less], 3);
   EXPECT_EQ(job.changes[Budget::Change::stop], 1);
   EXPECT_LT(job.number, 200U);
-  EXPECT_NEAR(job.budget.slowdown()->low, 0.05, 1e-9);
+  EXPECT_NEAR(job.budget.present().slowdown->low, 0.05, 1e-9);
 }
 
 TEST(Budget, NothingIsDecidedBeforeASecondLook) {
@@ -163,9 +175,9 @@ TEST(Budget, NothingIsDecidedBeforeASecondLook) {
 TEST(Budget, FillsMoreAgainWhenItHasBecomeCheap) {
   MainJob job;
   job.run(300, [](double share) { return 100 + 4 * share; });
-  EXPECT_LT(job.budget.share(), 1.0);
+  EXPECT_LT(job.budget.present().share, 1.0);
   job.run(2000, [](double) { return 100.0; });
-  EXPECT_DOUBLE_EQ(job.budget.share(), 1.0);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 1.0);
 }
 
 TEST(Budget, NoiseDoesNotStopIt) {
@@ -196,26 +208,75 @@ TEST(Budget, AnIterationWithoutALaunchIsNotComparedAsFilled) {
   Budget budget(0.01);
   for (std::uint64_t number = 1; number <= 36; ++number) {
     Iteration iteration;
-    iteration.number = number;
+    iteration.number = iteration.turn = number;
+    iteration.rhythm = 1;
     iteration.ended += microseconds(100);
     if (number >= 5 && number % 2 == 0) budget.launched(number);
     if (number >= 5 && number % 2 == 1) budget.launched(number + 1);  // ahead of the end of this one
     budget.ended(iteration);
   }
-  ASSERT_TRUE(budget.slowdown());
-  EXPECT_EQ(budget.slowdown()->filled, 16U);  // the even ones from 6 on
-  EXPECT_EQ(budget.slowdown()->control, 2U);
+  ASSERT_TRUE(budget.present().slowdown);
+  EXPECT_EQ(budget.present().slowdown->filled, 16U);  // the even ones from 6 on
+  EXPECT_EQ(budget.present().slowdown->control, 2U);
+}
+
+// A longer sequence: other sizes, and iterations that take twice as long.
+TEST(Budget, IterationsOfTwoRhythmsAreNotCompared) {
+  MainJob job;
+  job.run(700, [](double) { return 400.0; });
+  job.rhythm_found(2);
+  job.run(700, [](double) { return 900.0; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 0);
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_DOUBLE_EQ(job.budget.present().slowdown->estimate, 0);
+}
+
+TEST(Budget, AShorterIterationHidesNoSlowdown) {
+  MainJob job;
+  job.run(700, [](double) { return 900.0; });
+  job.rhythm_found(2);
+  job.run(60, [](double share) { return share > 0 ? 440.0 : 400.0; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);
+  job.run(1000, [](double share) { return share > 0 ? 440.0 : 400.0; });
+  EXPECT_EQ(job.changes[Budget::Change::stop], 1);
+}
+
+TEST(Budget, TrainingAndEvaluationInTurnAreComparedEachWithItself) {
+  MainJob job;
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    job.rhythm_found(1);
+    job.run(50, [](double share) { return 400 * (1 + 0.03 * share); });
+    job.rhythm_found(2);
+    job.run(20, [](double) { return 100.0; });
+  }
+  EXPECT_EQ(job.changes[Budget::Change::less], 2);  // of the training: 3 %, 1.5 %, 0.75 %
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 1);
+  EXPECT_DOUBLE_EQ(job.budget.longest().share, 0.25);
+  EXPECT_NEAR(job.budget.longest().slowdown->estimate, 0.0075, 0.0001);
+}
+
+// What is new is not known to be any cheaper than what went on before.
+TEST(Budget, AnotherRhythmBeginsAtTheLevelOfTheOneBefore) {
+  MainJob job;
+  job.run(500, [](double share) { return 100 + 3 * share; });
+  ASSERT_DOUBLE_EQ(job.budget.present().share, 0.25);
+  for (std::uint64_t rhythm = 2; rhythm < 50; ++rhythm) {
+    job.rhythm_found(rhythm);
+    job.run(10, [](double share) { return 100 + 3 * share; });
+    EXPECT_DOUBLE_EQ(job.budget.present().share, 0.25);
+  }
 }
 
 TEST(Budget, ALowLevelSpreadsEvenly) {
   MainJob job;
   job.run(130, [](double share) { return 100 + 100 * share; });
-  ASSERT_LT(job.budget.share(), 1.0);
-  const auto every = static_cast<std::uint64_t>(1 / job.budget.share());
+  ASSERT_LT(job.budget.present().share, 1.0);
+  const auto every = static_cast<std::uint64_t>(1 / job.budget.present().share);
   for (std::uint64_t first = 1; first < 1000; ++first) {
     std::uint64_t filled = 0;
     for (std::uint64_t id = first; id < first + 5 * every; ++id)
-      filled += job.budget.may_fill(bubble_of(id, 10)) ? 1U : 0U;
+      filled += job.budget.may_fill(bubble_of(id, 1000, 10)) ? 1U : 0U;
     EXPECT_GE(filled, 4U) << first;
     EXPECT_LE(filled, 6U) << first;
   }
