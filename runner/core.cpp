@@ -26,15 +26,15 @@ constexpr Duration left_over_limit = std::chrono::seconds(1);
 constexpr Duration longest_stay = std::chrono::seconds(5);  // of a thread in a device that another one closes
 
 struct Core {
-  explicit Core(const ShimServices& shim, const Options& options) : context(shim, options) {}
+  Core(const ShimServices& shim, const Options& options) : context(shim, options), turn_off(shim.turn_off) {}
 
   // A device with the lock that makes its calls come one at a time.
   struct Entry {
     std::mutex mutex;
-    std::unique_ptr<Device> device;         // nothing before its first and after its last communicator
-    Device* left = nullptr;                 // an earlier one that could not free its memory
-    bool waited_in_vain = false;            // for what is left
-    std::atomic<std::uint32_t> rescues{0};  // times that memory was given back to the main job
+    std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
+    Device* left = nullptr;                   // an earlier one that could not free its memory
+    std::atomic<bool> waited_in_vain{false};  // a rescue; no later one waits
+    std::atomic<std::uint32_t> rescues{0};    // times that memory was given back to the main job
   };
 
   Entry& entry(int ordinal) {
@@ -49,7 +49,15 @@ struct Core {
     return found == device_of.end() ? nullptr : entries[found->second].get();
   }
 
+  Entry* nth_entry(std::size_t number) {
+    const std::lock_guard lock(mutex);
+    if (number >= entries.size()) return nullptr;
+    return std::next(entries.begin(), static_cast<std::ptrdiff_t>(number))->second.get();
+  }
+
   CoreContext context;
+  void (*const turn_off)(const char* reason);  // the shim's
+  std::atomic<bool> failed{false};             // nothing is reserved any more
   std::mutex set_up_mutex;
   std::mutex mutex;
   std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry stays for ever
@@ -58,19 +66,6 @@ struct Core {
 
 Core* the_core = nullptr;  // set before the shim can call a service
 
-template <class Call>
-auto guarded(Call call) noexcept -> decltype(call()) {
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    log_parts(LogLevel::error, {"Weft is off in this process: ", error.what()});
-  } catch (...) {
-    log_parts(LogLevel::error, {"Weft is off in this process: an unknown failure"});
-  }
-  the_core->context.shim.turn_off("the core failed");
-  return decltype(call())();
-}
-
 // True: nothing is left.
 bool release_left_over(Core::Entry& entry, Duration limit) {
   if (entry.left == nullptr) return true;
@@ -78,6 +73,48 @@ bool release_left_over(Core::Entry& entry, Duration limit) {
   if (entry.left->holds_fill()) return false;
   entry.left = nullptr;
   return true;
+}
+
+// True: nothing is reserved on the device any more.
+bool give_back(Core::Entry& entry) {
+  const std::unique_lock lock(entry.mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  if (entry.device) entry.device->give_memory_back("Weft has failed", Duration{0});
+  return release_left_over(entry, Duration{0}) && (!entry.device || !entry.device->holds_memory());
+}
+
+// The core, or a thread of it, has failed. The hooks become pass-throughs when all memory has been given back, because
+// nothing could do that later; until then the services go on.
+void wind_up() noexcept {
+  try {
+    bool all = true;
+    for (std::size_t number = 0; Core::Entry* const entry = the_core->nth_entry(number); ++number)
+      all = give_back(*entry) && all;
+    if (all) the_core->turn_off("the core failed");
+  } catch (...) {
+    // No memory even for this: at the next call of a service.
+  }
+}
+
+template <class Call>
+auto guarded(Call call) noexcept -> decltype(call()) {
+  struct AtTheEnd {
+    ~AtTheEnd() {
+      if (the_core->failed) wind_up();
+    }
+  };
+  [[maybe_unused]] const AtTheEnd after{};
+  const auto fail = [](const char* reason) {
+    if (!the_core->failed.exchange(true)) log_parts(LogLevel::error, {"Weft is off in this process: ", reason});
+  };
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  } catch (...) {
+    fail("an unknown failure");
+  }
+  return decltype(call())();
 }
 
 // Its thread may still be on its way out, so the object stays where it is for the rest of the process.
@@ -98,7 +135,7 @@ void communicator_opened(const CommunicatorInfo& communicator) {
       // The functions of a fill job are called by one thread at a time, also where the process has several devices.
       const std::lock_guard set_up_lock(core.set_up_mutex);
       auto device = std::make_unique<Device>(core.context, communicator.device);
-      device->open(communicator, release_left_over(entry, left_over_limit));
+      device->open(communicator, !core.failed && release_left_over(entry, left_over_limit));
       entry.device = std::move(device);
     } else {
       entry.device->communicator_opened(communicator);
@@ -111,7 +148,8 @@ void communicator_opened(const CommunicatorInfo& communicator) {
 // A thread that holds it may be stuck in the driver until the main job has done what it is about to do.
 std::unique_lock<std::mutex> locked(Core::Entry& entry) {
   std::unique_lock lock(entry.mutex, std::try_to_lock);
-  if (!lock.owns_lock() && !wait_at_most(longest_stay, [&] { return lock.try_lock(); }))
+  const Duration limit = the_core->failed ? Duration{0} : longest_stay;
+  if (!lock.owns_lock() && !wait_at_most(limit, [&] { return lock.try_lock(); }))
     throw std::runtime_error("another thread does not come back from the driver");
   return lock;
 }
@@ -130,15 +168,21 @@ bool rescue_memory(int device) {
     Core::Entry& entry = the_core->entry(device);
     const std::uint32_t before = entry.rescues;
     std::unique_lock lock(entry.mutex, std::try_to_lock);
-    if (!lock.owns_lock() && !wait_at_most(rescue_limit, [&] { return lock.try_lock(); })) return false;
+    const auto patience = [&] { return entry.waited_in_vain ? Duration{0} : rescue_limit; };
+    if (!lock.owns_lock() && !wait_at_most(patience(), [&] { return lock.try_lock(); })) {
+      entry.waited_in_vain = true;
+      return false;
+    }
     // Two threads may have run out of memory at the same time: what the first has got back is there for both.
     if (entry.rescues != before) return true;
-    bool rescued = entry.device && entry.device->rescue_memory();
-    if (!rescued && entry.left != nullptr) {
-      rescued = release_left_over(entry, entry.waited_in_vain ? Duration{0} : rescue_limit);
-      entry.waited_in_vain = !rescued;
-    }
-    if (rescued) ++entry.rescues;
+    if (entry.left == nullptr && (!entry.device || !entry.device->holds_memory())) return false;
+    const char* const reason = "the main job needed the memory of the reservation";
+    const bool rescued = (entry.device && entry.device->give_memory_back(reason, patience())) ||
+                         (entry.left != nullptr && release_left_over(entry, patience()));
+    if (rescued)
+      ++entry.rescues;
+    else
+      entry.waited_in_vain = true;
     return rescued;
   });
 }
@@ -185,6 +229,7 @@ int start(const ShimServices& shim, CoreServices& services) {
   services.communicator_closing = &communicator_closing;
   services.rescue_memory = &rescue_memory;
   services.context_closing = &context_closing;
+  core->context.shim.turn_off = [](const char*) { the_core->failed = true; };
   the_core = core.release();
   return 0;
 }

@@ -274,9 +274,10 @@ bool Device::communicator_closing(CommunicatorId communicator) {
 void Device::finish() {
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
-  const bool quiet = dispatcher_->pause(close_limit) &&
-                     wait_at_most(last_groups_limit, [&] { return dispatcher_->groups_pending() == 0; }) &&
-                     (!fill_ || wait_at_most(close_limit, [&] { return streams_are_idle(); }));
+  const bool settled = dispatcher_->ended() || (dispatcher_->pause(close_limit) && wait_at_most(last_groups_limit, [&] {
+                                                  return dispatcher_->groups_pending() == 0;
+                                                }));
+  const bool quiet = settled && (!fill_ || wait_at_most(close_limit, [&] { return streams_are_idle(); }));
   const bool stopped = dispatcher_->stop(close_limit);
   if (stopped && quiet && fill_ && current.pushed()) {
     release_fill();
@@ -319,21 +320,21 @@ void Device::close_trace(bool stopped) {
   for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
 }
 
-// No group is pending: next to a receive that spins for ever, freeing would hang where the main job gets an error.
-bool Device::no_group_is_pending(Duration limit) {
+// Next to a receive that spins for ever, freeing would hang where the main job gets an error. A dispatcher that has
+// failed counts no groups: then the streams are asked.
+bool Device::can_free(Duration limit) {
+  if (dispatcher_->ended()) return wait_at_most(limit, [&] { return streams_are_idle(); });
   const TimePoint deadline = now() + limit;
   return dispatcher_->pause(std::max(limit, answer_limit)) &&
          wait_at_most(deadline - now(), [&] { return dispatcher_->groups_pending() == 0; });
 }
 
-bool Device::rescue_memory() {
-  if (!fill_ || rescued()) return false;
-  const bool quiet = no_group_is_pending(rescue_failed_ ? Duration{0} : rescue_limit);
-  rescue_failed_ = !quiet;
-  dispatcher_->stop_filling("the main job needed the memory of the reservation");
+bool Device::give_memory_back(const char* reason, Duration limit) {
+  if (!holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
-  const bool released = quiet && current.pushed();
+  const bool released = current.pushed() && can_free(limit);
+  dispatcher_->stop_filling(reason);
   if (released) {
     save_progress();
     fill_->reservation().release_device();
@@ -341,10 +342,6 @@ bool Device::rescue_memory() {
   }
   dispatcher_->resume();
   return released;
-}
-
-bool Device::rescued() const {
-  return fill_ && fill_->reservation().reserved() == 0;
 }
 
 void Device::context_closing() {

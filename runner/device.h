@@ -62,9 +62,10 @@ class Device {
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
   // Gives the device memory of the fill job back and ends filling. Waits until nothing of ours and no group is in
-  // flight any more, at most rescue_limit: a group that needs this very thread to go on never ends while it waits.
-  // After a wait in vain no later one waits. False: nothing was given back.
-  bool rescue_memory();
+  // flight any more: a group that needs this very thread to go on never ends while it waits. False: nothing was given
+  // back.
+  bool give_memory_back(const char* reason, Duration limit);
+  bool holds_memory() const { return fill_ && fill_->reservation().reserved() != 0; }
   // After the last communicator: what could not be freed next to work that had not ended is still there.
   bool holds_fill() const { return fill_ != nullptr; }
   // Frees it, if that work ends within `limit`.
@@ -81,8 +82,7 @@ class Device {
   void give_up() noexcept;
   void finish();
   bool streams_are_idle() const;
-  bool no_group_is_pending(Duration limit);
-  bool rescued() const;  // the memory was given back at some time
+  bool can_free(Duration limit);
   void close_trace(bool stopped);
   void record_memory(const char* event);
   void record_communicator(const CommunicatorInfo& communicator, bool opened);
@@ -105,7 +105,6 @@ class Device {
   std::string directories_;         // of the traces of all ranks, a shell pattern where they differ
   TraceHeader header_{};
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
-  bool rescue_failed_ = false;
   std::string set_up_failure_;  // why there is no filling although it was asked for
   void* done_word_ = nullptr;
   std::string progress_path_;         // "": none is kept

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 
 #include "runner/clock.h"
 #include "runner/log.h"
@@ -58,7 +59,7 @@ void* Dispatcher::thread_main(void* self) {
     dispatcher.prepare_thread();
     dispatcher.run();
   } catch (...) {
-    // Only memory can run out here. The hooks go quiet and the main job goes on.
+    // Only memory can run out here. The core gives back what is reserved, the hooks go quiet, and the main job goes on.
     log_parts(LogLevel::error, {dispatcher.options_.label, ": the dispatcher failed, Weft is off in this process"});
     dispatcher.parts_.shim->turn_off("the dispatcher failed");
     const Filler* const filler = dispatcher.parts_.filler;
@@ -71,6 +72,8 @@ void* Dispatcher::thread_main(void* self) {
 void Dispatcher::prepare_thread() {
   pthread_setname_np(pthread_self(), "weft-dispatch");
   prctl(PR_SET_TIMERSLACK, 1UL);
+  // Makes the thread's place for exceptions now: where there is no memory for it later, the loader ends the process.
+  [[maybe_unused]] const volatile int none = std::uncaught_exceptions();
   if (parts_.shim->mark_own_thread != nullptr) parts_.shim->mark_own_thread();
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   parts_.driver->cuThreadExchangeStreamCaptureMode(&mode);
