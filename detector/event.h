@@ -27,7 +27,7 @@ enum class EventKind : std::uint8_t {
   // From hooks.
   group_issued,         // the main job launched an NCCL group on `stream`; `ticket` = reached it, `done_ticket` = over
   wait_issued,          // `stream` will wait, through an event, for `group`; `ticket` is written just before the wait
-  drain_issued,         // the host starts to wait; `ticket` will be written when `stream` has run dry up to here
+  drain_issued,         // the host waits, and `stream` is asked whether it is dry; or was dry and is not any more
   host_wait_begun,      // the host blocks: for `stream`, or for the whole device when stream is 0; `group` as known
   host_wait_ended,
   capture_begun,        // a stream capture was opened / closed in this process: no slice is launched in between
@@ -39,7 +39,7 @@ enum class EventKind : std::uint8_t {
   group_started,  // the stream has drained up to the group: its kernel runs (or waits to)
   group_done,
   wait_reached,   // the stream has drained up to the wait
-  drain_reached,  // the stream has run dry
+  drain_reached,  // the stream has run dry: it was asked
 };
 
 // What a group does, as far as the detector cares. A group holds point-to-point operations, collectives, or both.

@@ -45,6 +45,8 @@ class RingQueue {
     --size_;
   }
 
+  void pop_back() { --size_; }
+
   void clear() { first_ = size_ = 0; }
 
  private:

@@ -51,8 +51,9 @@ void Streams::wait_issued(StreamId id, GroupId group, Ticket ticket) {
     if (Stream* owner = find(g->stream); owner != nullptr && owner->id != id) ++owner->waited_for;
 }
 
-void Streams::drain_issued(StreamId id, Ticket ticket) {
-  if (Stream* stream = find_or_add(id)) stream->ahead.push({Kind::drain, ticket, 0});
+void Streams::drain_issued(StreamId id) {
+  Stream* stream = find_or_add(id);
+  if (stream != nullptr && !stream->drains()) stream->ahead.push({Kind::drain, 0, 0});
 }
 
 void Streams::host_wait_begun(StreamId stream, GroupId group) {
@@ -72,10 +73,16 @@ void Streams::host_wait_ended(StreamId stream, GroupId group) {
   if (match == host_waits_.rend()) match = host_waits_.rbegin();
   if (match == host_waits_.rend()) return;
   host_waits_.erase(std::next(match).base());
-  if (!host_waits_.empty()) return;
-  // The host may launch again: a compute stream that had run dry is no longer known to be.
-  for (Stream& s : streams_)
+  for (Stream& s : streams_) {
+    if (!host_waits_.empty()) {
+      // One thread of the host goes on and may launch on what had run dry, while another still waits.
+      if (s.at.kind == Kind::drain && s.ahead.empty()) s.ahead.push({Kind::drain, 0, 0});
+      continue;
+    }
+    // Nobody asks any more, and a compute stream that had run dry is no longer known to be.
+    while (s.drains()) s.ahead.pop_back();
     if (s.at.kind == Kind::drain && role(s) == Role::compute) s.at = {};
+  }
 }
 
 void Streams::stream_destroyed(StreamId id) {
@@ -130,12 +137,19 @@ Group* Streams::first_pending(StreamId id) {
   return stream == nullptr || stream->groups.empty() ? nullptr : groups_.find(stream->groups.front());
 }
 
+void Streams::drain_reached(StreamId id) {
+  Stream* stream = find(id);
+  if (stream == nullptr || host_waits_.empty()) return;
+  for (std::size_t marks = stream->ahead.size(); marks > 0; --marks)
+    if (stream->ahead[marks - 1].kind == Kind::drain) return reach(*stream, marks);
+}
+
 bool Streams::marker_reached(StreamId id, Ticket ticket) {
   Stream* stream = find(id);
   // A stream that was destroyed may still run to its end.
   if (stream == nullptr) return true;
   for (std::size_t i = 0; i < stream->ahead.size(); ++i) {
-    if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind == Kind::start) continue;
+    if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind != Kind::wait) continue;
     reach(*stream, i + 1);
     return true;
   }
@@ -200,9 +214,7 @@ Streams::State Streams::state(Stream& stream, Idleness& why) const {
   }
   if (its_role == Role::compute) return runs_on(stream) ? State::busy : State::idle;
   // Another stream counts only while the host waits for it to run dry.
-  const bool draining =
-      its_role == Role::unclassified && !stream.ahead.empty() && stream.ahead.back().kind == Kind::drain;
-  return draining ? State::busy : State::idle;
+  return its_role == Role::unclassified && stream.drains() ? State::busy : State::idle;
 }
 
 // The first group of the stream that is not over; a receive explains more than the sends before it. nullptr: none.

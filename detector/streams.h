@@ -24,14 +24,16 @@ class Streams {
 
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(StreamId stream, GroupId group, Ticket ticket);
-  void drain_issued(StreamId stream, Ticket ticket);
+  void drain_issued(StreamId stream);
   void host_wait_begun(StreamId stream, GroupId group);
   void host_wait_ended(StreamId stream, GroupId group);
   void stream_destroyed(StreamId stream);
 
   void group_started(GroupId group);
   void group_done(GroupId group);
-  // A wait or drain marker was seen. False: no such marker is known.
+  // The stream has run dry while the host waited.
+  void drain_reached(StreamId stream);
+  // A wait marker was seen. False: no such marker is known.
   bool marker_reached(StreamId stream, Ticket ticket);
 
   // The oldest group of the stream that is not over; nullptr: none.
@@ -65,6 +67,8 @@ class Streams {
     std::uint64_t host_waited_for = 0;   // its groups, by the host
     bool sends_only = true;
     bool arrived = false;  // waits, and the group's stream had got to the group
+
+    bool drains() const { return !ahead.empty() && ahead.back().kind == Kind::drain; }
   };
   struct HostWait {
     StreamId stream = 0;

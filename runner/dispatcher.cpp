@@ -32,6 +32,7 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, DispatcherOptions options)
     : parts_(parts),
       options_(std::move(options)),
       board_(parts.words),
+      drains_(*parts.shim, parts.device),
       budget_(options_.slowdown_budget),
       filling_(parts.filler != nullptr) {
   events_dropped_ = parts_.shim->dropped_events();
@@ -105,8 +106,15 @@ void Dispatcher::step() {
 // What the hooks noted and what the words say since the last look, in the order of their times.
 void Dispatcher::gather(TimePoint time) {
   parts_.router->drain(parts_.device, events_);
-  for (const Event& event : events_) board_.note(event);
+  for (const Event& event : events_) {
+    board_.note(event);
+    drains_.note(event);
+  }
+  // Streams are asked before the words are read: what a dry stream wrote comes before the news that it is dry.
+  if (!context_closing_.load(std::memory_order_acquire)) drains_.look(last_look_, time, answers_);
   board_.look(last_look_, time, events_);
+  events_.insert(events_.end(), answers_.begin(), answers_.end());
+  answers_.clear();
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
   look_at_limits();
   const std::uint64_t dropped = parts_.shim->dropped_events();

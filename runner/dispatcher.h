@@ -1,5 +1,5 @@
 // The one thread of a device: empties the ring, reads the words, steps the detector, asks the planner, launches slices,
-// writes records.
+// writes records. While the host waits it asks streams whether they have run dry.
 //
 // The object is made, started, paused and stopped by threads of the main job inside the core's services; they wait for
 // the thread only with a bound and never join it. In a bubble the thread launches, enqueues and reads memory, no more.
@@ -18,6 +18,7 @@
 #include "detector/detector.h"
 #include "runner/accounts.h"
 #include "runner/budget.h"
+#include "runner/drains.h"
 #include "runner/driver.h"
 #include "runner/event_router.h"
 #include "runner/filler.h"
@@ -105,6 +106,7 @@ class Dispatcher {
   const DispatcherOptions options_;
   Detector detector_;
   MarkerBoard board_;
+  Drains drains_;
   Accounts accounts_;
   std::uint64_t last_filled_ = 0;  // id of the latest bubble in which a slice was launched
   Budget budget_;
@@ -126,6 +128,7 @@ class Dispatcher {
 
   // The thread's own.
   std::vector<Event> events_;
+  std::vector<Event> answers_;
   std::vector<SliceRecord> slices_;
   TimePoint last_look_{};
   std::optional<TimePoint> stop_seen_;

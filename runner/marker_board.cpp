@@ -14,9 +14,6 @@ void MarkerBoard::note(const Event& event) {
     case EventKind::wait_issued:
       remember(event, event.ticket, EventKind::wait_reached);
       break;
-    case EventKind::drain_issued:
-      remember(event, event.ticket, EventKind::drain_reached);
-      break;
     default:
       break;
   }

@@ -43,6 +43,9 @@ std::uint32_t made(int device) {
 std::uint32_t in_use(int device) {
   return streams_in_use(device);
 }
+bool dry(int device, StreamId stream) {
+  return is_dry(device, stream);
+}
 bool idle(int device) {
   return is_idle(device);
 }
@@ -133,6 +136,7 @@ bool load() noexcept {
   shim.full_table = table_that_is_full;
   shim.streams_made = made;
   shim.streams_in_use = in_use;
+  shim.is_dry = dry;
   shim.is_idle = idle;
   shim.refuse_unloading = refuse_unloading;
   shim.mark_own_thread = mark_own_thread;

@@ -23,7 +23,8 @@ void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
 }  // namespace
 
 void capture_begins(CUstream stream, bool per_thread) noexcept {
-  open_captures.fetch_add(1, std::memory_order_acq_rel);
+  open_captures.fetch_add(1, std::memory_order_seq_cst);
+  wait_for_questions();
   note_capture(EventKind::capture_begun, stream, per_thread);
 }
 
@@ -35,7 +36,7 @@ void capture_ended(CUstream stream, bool per_thread) noexcept {
 }
 
 bool any_capture() noexcept {
-  return open_captures.load(std::memory_order_acquire) != 0;
+  return open_captures.load(std::memory_order_seq_cst) != 0;
 }
 
 bool is_capturing(const Stream& stream) noexcept {

@@ -50,6 +50,9 @@ struct ShimServices {
   std::uint32_t (*streams_in_use)(int device) = nullptr;
   int nccl_version = 0;    // as ncclGetVersion says, e.g. 22809; 0: unknown
   int driver_version = 0;  // as cuDriverGetVersion says, e.g. 13000; 0: unknown
+  // The stream has no work left. False also where that cannot be asked: it is gone, a stream captures, an error. Orders
+  // nothing. Any thread with the device's context current.
+  bool (*is_dry)(int device, StreamId stream) = nullptr;
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.
   bool (*is_idle)(int device) = nullptr;

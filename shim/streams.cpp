@@ -1,6 +1,8 @@
 // Streams, groups and events of the main job; see streams.h.
 #include "shim/streams.h"
 
+#include <time.h>
+
 #include "shim/capture.h"
 #include "shim/handle_table.h"
 #include "shim/markers.h"
@@ -23,7 +25,7 @@ constinit std::atomic<StreamId> last_stream{0};
 constinit std::atomic<std::uint32_t> last_thread{0};
 
 struct DeviceStreams {
-  StreamList<kMostMarked> first;     // explicit ones, while there are few
+  StreamList<kMostAsked> first;      // explicit ones, while there are few
   std::atomic<bool> is_pool;         // there were more than few
   StreamList<kUsedStreams> used;     // explicit ones that were seen in use
   StreamList<kGroupStreams> groups;  // those that groups were issued on
@@ -165,8 +167,8 @@ Stream* learn(const StreamName& name, bool of_nccl) noexcept {
   stream->id.compare_exchange_strong(none, last_stream.fetch_add(1, std::memory_order_relaxed) + 1,
                                      std::memory_order_acq_rel);
   DeviceStreams& mine = device_streams[home.device];
-  const bool is_marked = name.is_explicit && !of_nccl;
-  if (is_marked && !mine.first.add(*stream)) mine.is_pool.store(true, std::memory_order_release);
+  const bool is_asked = name.is_explicit && !of_nccl;
+  if (is_asked && !mine.first.add(*stream)) mine.is_pool.store(true, std::memory_order_release);
   return stream;
 }
 
@@ -190,8 +192,8 @@ void note_use_slowly(Stream& stream) noexcept {
   if (stream.used.exchange(true, std::memory_order_acq_rel)) return;
   DeviceStreams& mine = device_streams[stream.device.load(std::memory_order_relaxed)];
   mine.in_use.fetch_add(1, std::memory_order_relaxed);
-  const bool is_marked = is_explicit(stream) && !stream.of_nccl.load(std::memory_order_relaxed);
-  if (is_marked && !mine.used.add(stream)) note_full("streams of one device");
+  const bool is_asked = is_explicit(stream) && !stream.of_nccl.load(std::memory_order_relaxed);
+  if (is_asked && !mine.used.add(stream)) note_full("streams of one device");
 }
 
 std::uint32_t streams_in_use(int device) noexcept {
@@ -207,14 +209,14 @@ std::uint32_t streams_made(int device) noexcept {
   return device_streams[device].made.load(std::memory_order_relaxed);
 }
 
-int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept {
+int streams_to_ask(int device, Stream* (&found)[kMostAsked]) noexcept {
   int count = 0;
   const auto take = [&](Stream& stream) {
     if (stream.id.load(std::memory_order_acquire) == 0 || stream.device.load(std::memory_order_relaxed) != device) {
       return false;
     }
-    if (count < kMostMarked) found[count] = &stream;
-    return ++count > kMostMarked;
+    if (count < kMostAsked) found[count] = &stream;
+    return ++count > kMostAsked;
   };
   DeviceStreams& mine = device_streams[device];
   if (mine.is_pool.load(std::memory_order_acquire)) {
@@ -222,26 +224,67 @@ int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept {
   } else {
     mine.first.visit_until(take);
   }
-  return count > kMostMarked ? -1 : count;
+  return count > kMostAsked ? -1 : count;
+}
+
+namespace {
+
+constinit std::atomic<std::uint32_t> questions{0};
+
+// What holds behind the counter stays so until the answer: see wait_for_questions().
+template <class Exists>
+bool has_no_work(Exists exists, CUstream handle) noexcept {
+  questions.fetch_add(1, std::memory_order_seq_cst);
+  const bool dry = exists() && !any_capture() && real<Symbol::cuStreamQuery>()(handle) == CUDA_SUCCESS;
+  questions.fetch_sub(1, std::memory_order_release);
+  return dry;
+}
+
+bool is_dry(const Stream& stream, StreamId id) noexcept {
+  const CUstream handle = stream.handle.load(std::memory_order_relaxed);
+  return has_no_work([&] { return stream.id.load(std::memory_order_seq_cst) == id; }, handle);
+}
+
+}  // namespace
+
+bool is_dry(int device, StreamId id) noexcept {
+  bool dry = false;
+  const auto ask = [&](const Stream& stream) {
+    if (stream.id.load(std::memory_order_acquire) != id) return false;
+    dry = is_dry(stream, id);
+    return true;
+  };
+  DeviceStreams& mine = device_streams[device];
+  if (mine.is_pool.load(std::memory_order_acquire)) {
+    mine.used.visit_until(ask);
+  } else {
+    mine.first.visit_until(ask);
+  }
+  return dry;
 }
 
 bool is_idle(int device) noexcept {
-  if (any_capture()) return false;  // the question alone may end a capture
-  const auto query = real<Symbol::cuStreamQuery>();
   for (const Stream& stream : streams.entries) {
-    if (stream.id.load(std::memory_order_acquire) == 0 || stream.device.load(std::memory_order_relaxed) != device ||
-        !is_explicit(stream)) {
-      continue;
-    }
-    if (query(stream.handle.load(std::memory_order_relaxed)) != CUDA_SUCCESS) return false;
+    const StreamId id = stream.id.load(std::memory_order_acquire);
+    if (id == 0 || stream.device.load(std::memory_order_relaxed) != device || !is_explicit(stream)) continue;
+    if (!is_dry(stream, id)) return false;
   }
-  return query(CU_STREAM_LEGACY) == CUDA_SUCCESS;
+  return has_no_work([] { return true; }, CU_STREAM_LEGACY);
+}
+
+void wait_for_questions() noexcept {
+  constexpr int kSpins = 1000;
+  constexpr int kSleeps = 2000;  // counted, not timed: a process that is stopped for a while has not waited
+  const timespec pause{0, 50'000};
+  for (int turn = 0; turn < kSpins + kSleeps && questions.load(std::memory_order_seq_cst) != 0; ++turn) {
+    if (turn >= kSpins) nanosleep(&pause, nullptr);
+  }
 }
 
 namespace {
 
 void forget(Stream& stream) noexcept {
-  const StreamId id = stream.id.exchange(0, std::memory_order_acq_rel);
+  const StreamId id = stream.id.exchange(0, std::memory_order_seq_cst);
   if (id == 0) return;
   const int device = stream.device.load(std::memory_order_relaxed);
   DeviceStreams& mine = device_streams[device];
@@ -261,13 +304,17 @@ void forget_all(Which which) noexcept {
   for (Stream& stream : streams.entries) {
     if (stream.id.load(std::memory_order_acquire) != 0 && which(stream)) forget(stream);
   }
+  wait_for_questions();
 }
 
 }  // namespace
 
 void forget_stream(CUstream handle) noexcept {
   const StreamName name = name_of(handle, false);
-  if (Stream* stream = name.is_explicit ? find_stream(name) : nullptr) forget(*stream);
+  Stream* stream = name.is_explicit ? find_stream(name) : nullptr;
+  if (stream == nullptr) return;
+  forget(*stream);
+  wait_for_questions();
 }
 
 void forget_streams_of(CUcontext context) noexcept {

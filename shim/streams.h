@@ -22,7 +22,7 @@ struct Stream {
   std::atomic<CUcontext> context;  // of an explicit stream
   std::atomic<GroupId> group;      // the last one issued on it
   std::atomic<GroupId> waited;     // the last one it was made to wait for
-  std::atomic<Ticket> marker;      // the last one enqueued for a wait or a drain
+  std::atomic<Ticket> marker;      // the last one enqueued for a wait
   std::atomic<bool> used;          // seen in more than its creation
   std::atomic<bool> of_nccl;       // NCCL made it for itself: counted, never marked
 };
@@ -47,6 +47,7 @@ void learn_stream_of_nccl(CUstream stream) noexcept;
 void nccl_makes_wait(CUstream stream) noexcept;
 
 // The handle is about to become invalid: one stream's, those of a context, those of a device with its default streams.
+// When these return, nobody uses it any more.
 void forget_stream(CUstream stream) noexcept;
 void forget_streams_of(CUcontext context) noexcept;
 void forget_streams_of(int device) noexcept;
@@ -63,13 +64,20 @@ std::uint32_t streams_made(int device) noexcept;
 std::uint32_t streams_in_use(int device) noexcept;
 
 // The explicit streams that may have work which nobody has seen, into `found`: all of the device while it has no more
-// than that; of a larger pool those that were seen in use. -1: more than kMostMarked of those.
-inline constexpr int kMostMarked = 32;
-int streams_to_mark(int device, Stream* (&found)[kMostMarked]) noexcept;
+// than that; of a larger pool those that were seen in use. -1: more than kMostAsked of those.
+inline constexpr int kMostAsked = 32;
+int streams_to_ask(int device, Stream* (&found)[kMostAsked]) noexcept;
 
-// Asks every explicit stream of the device, and the legacy one, whether all its work is done. Per-thread default
-// streams answer only to their own threads. See ShimServices.
+// Asks one of them whether all its work is done; false also when it is gone or while a stream captures. Then every
+// explicit stream of the device, and the legacy one; per-thread default streams answer only to their own threads. See
+// ShimServices.
+bool is_dry(int device, StreamId stream) noexcept;
 bool is_idle(int device) noexcept;
+
+// Streams of the main job may be asked on any thread at any time; but a stream that is destroyed must not be, and a
+// question to one that captures ends its capture. Whoever is about to do either first makes it known (forget_stream(),
+// capture_begins()) and then waits here for those who ask already: microseconds, and never for ever.
+void wait_for_questions() noexcept;
 
 // The device of a stream as an API call names it, -1: unknown.
 int device_of(CUstream stream, bool per_thread) noexcept;

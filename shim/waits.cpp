@@ -32,25 +32,25 @@ void note_host_wait(EventKind kind, const HostWait& wait) noexcept {
   });
 }
 
-// A stream that has been dry may have been launched on since, which no hook sees: so every stream that may be in use is
-// asked again at every wait, unless its last marker is still on its way. False: too many to ask; whether the device is
-// idle cannot be told. The default streams are never marked here: an operation on the legacy stream waits for all
-// blocking streams and holds them up, which the main job did not ask for.
-bool mark_busy_streams(int device) noexcept {
-  Stream* found[kMostMarked];
-  const int count = streams_to_mark(device, found);
+// A stream that has been dry may have been launched on since, which no hook sees: so the core asks every stream that
+// may be in use anew at every wait, unless a marker on it is still on its way. It asks by cuStreamQuery, because a
+// marker would be work that the main job did not ask for: on a blocking stream it waits for the legacy stream, and in a
+// hardware queue for whoever else is in it, perhaps for a receive that only ends when the host wait has. A question
+// orders nothing. The default streams are not asked: per-thread ones answer only to their threads. False: too many to
+// ask; whether the device is idle cannot be told.
+bool note_busy_streams(int device) noexcept {
+  Stream* found[kMostAsked];
+  const int count = streams_to_ask(device, found);
   for (int index = 0; index < count; ++index) {
     Stream& stream = *found[index];
     if (!reached(device, stream.marker.load(std::memory_order_relaxed))) continue;
-    if (pending_group_of(stream) != 0) continue;
-    const Ticket ticket = mark(stream);
-    if (ticket != 0) note_wait(EventKind::drain_issued, stream, 0, ticket);
+    if (pending_group_of(stream) == 0) note_wait(EventKind::drain_issued, stream, 0, 0);
   }
   return count >= 0;
 }
 
 HostWait begin_wait(int device, StreamId stream, GroupId group) noexcept {
-  if (!mark_busy_streams(device)) return {};
+  if (!note_busy_streams(device)) return {};
   const HostWait wait{device, stream, group};
   note_host_wait(EventKind::host_wait_begun, wait);
   return wait;

@@ -497,8 +497,8 @@ Timeline World::timeline(const Rank& r) const {
     if (!any_pending(r, wait.groups, wait.begun)) continue;
     const TrueGroup& latest = *r.groups[wait.groups - 1];
     const GroupId named = wait.stream == 0 || latest.stream == wait.stream ? latest.id : 0;
-    w.add(wait.begun, EventKind::drain_issued, kCompute, 0).ticket = ++w.ticket;
-    w.add(wait.drain->started, EventKind::drain_reached, kCompute, 0).ticket = w.ticket;
+    w.add(wait.begun, EventKind::drain_issued, kCompute, 0);
+    if (wait.drain->started < wait.ended) w.add(wait.drain->started, EventKind::drain_reached, kCompute, 0);
     w.add(wait.begun, EventKind::host_wait_begun, wait.stream, named);
     w.add(wait.ended, EventKind::host_wait_ended, wait.stream, named);
     if (wait.stream != 0) continue;

@@ -142,12 +142,16 @@ TEST_P(Pipelines, BubblesAreExactWithJitter) {
   }
 }
 
-// As a dispatcher sees it: words are looked at every so often, stream by stream, and get the time of the look.
+// As a dispatcher sees it: words are looked at every so often, stream by stream, and get the time of the look. Likewise
+// streams are asked whether they are dry, but not once the host wait is over.
 Timeline polled(Timeline timeline, Duration poll) {
   const auto is_word = [](const Event& e) { return e.kind >= EventKind::group_started; };
-  for (Event& e : timeline.events) {
-    const Duration time = e.time.time_since_epoch();
-    if (is_word(e)) e.time = TimePoint{(time + poll - Duration{1}) / poll * poll};
+  TimePoint over = TimePoint::max();
+  for (auto e = timeline.events.rbegin(); e != timeline.events.rend(); ++e) {
+    if (e->kind == EventKind::host_wait_ended) over = e->time;
+    const Duration time = e->time.time_since_epoch();
+    if (is_word(*e)) e->time = TimePoint{(time + poll - Duration{1}) / poll * poll};
+    if (e->kind == EventKind::drain_reached && e->time >= over) e->kind = EventKind::none;
   }
   std::stable_sort(timeline.events.begin(), timeline.events.end(), [&](const Event& a, const Event& b) {
     const auto key = [&](const Event& e) { return std::tuple{e.time, is_word(e), is_word(e) ? e.stream : 0}; };

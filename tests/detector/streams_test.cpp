@@ -48,9 +48,9 @@ TEST_F(StreamsTest, AComputeStreamWithAnOwnCollectiveStaysOne) {
 TEST_F(StreamsTest, WorkBetweenTheReceivesThatOneHostWaitCoversIsNoBubble) {
   for (GroupId id = 1; id <= 30; id += 3) {
     for (GroupId group = id; group < id + 3; ++group) issue(group, 1);
-    streams.drain_issued(2, static_cast<Ticket>(id));
-    EXPECT_TRUE(streams.marker_reached(2, static_cast<Ticket>(id)));
+    streams.drain_issued(2);
     streams.host_wait_begun(1, id + 2);
+    streams.drain_reached(2);
     for (GroupId group = id; group < id + 3; ++group) {
       EXPECT_FALSE(streams.idleness().has_value()) << "before group " << group;
       streams.group_started(group);
@@ -131,6 +131,82 @@ TEST_F(StreamsTest, MarkersThatNeverArriveAreDroppedAndCounted) {
   streams.wait_issued(0, 1, 4);
   streams.wait_issued(70000, 1, 4);
   EXPECT_GE(streams.dropped(), 3000u - 1024u + 2);
+}
+
+class HostWaitTest : public StreamsTest {
+ protected:
+  // Stream 1 is a compute stream, and the host waits for the receive 2 on stream 2, which has begun.
+  void SetUp() override {
+    issue(1, 2);
+    streams.wait_issued(1, 1, 1);
+    run(1);
+    streams.marker_reached(1, 1);
+    issue(2, 2);
+    streams.group_started(2);
+    streams.drain_issued(1);
+    streams.host_wait_begun(2, 2);
+  }
+  bool idle() { return streams.idleness().has_value(); }
+};
+
+TEST_F(HostWaitTest, ADryStreamThatRunsAgainEndsTheIdleness) {
+  EXPECT_FALSE(idle());
+  streams.drain_reached(1);
+  EXPECT_TRUE(idle());
+  streams.drain_issued(1);
+  EXPECT_FALSE(idle());
+  streams.host_wait_ended(2, 2);
+  streams.drain_issued(1);
+  streams.host_wait_begun(2, 2);
+  streams.drain_reached(1);
+  EXPECT_TRUE(idle());
+}
+
+// Stream 3 has only ever been launched on.
+TEST_F(HostWaitTest, OneThatRunsAgainIsBusyWhateverItDoes) {
+  streams.drain_issued(3);
+  streams.drain_reached(1);
+  EXPECT_FALSE(idle());
+  streams.drain_reached(3);
+  EXPECT_TRUE(idle());
+  streams.drain_issued(3);
+  EXPECT_FALSE(idle());
+}
+
+TEST_F(HostWaitTest, AThreadThatGoesOnMayLaunchWhileAnotherWaits) {
+  streams.drain_issued(3);
+  streams.host_wait_begun(0, 2);
+  streams.drain_reached(1);
+  streams.drain_reached(3);
+  EXPECT_TRUE(idle());
+  streams.host_wait_ended(0, 2);
+  EXPECT_FALSE(idle());
+  streams.host_wait_ended(2, 2);
+  streams.drain_issued(1);
+  streams.drain_issued(3);
+  streams.host_wait_begun(2, 2);
+  streams.drain_reached(1);
+  EXPECT_FALSE(idle());
+  streams.drain_reached(3);
+  EXPECT_TRUE(idle());
+}
+
+TEST_F(HostWaitTest, WhatWasNotDryWhenTheHostWentOnKeepsNothingUp) {
+  streams.drain_issued(3);
+  streams.host_wait_ended(2, 2);
+  streams.drain_reached(1);  // the answer is too late
+  streams.wait_issued(1, 2, 5);
+  EXPECT_TRUE(streams.marker_reached(1, 5));
+  EXPECT_TRUE(idle());  // stream 1 waits for the receive, and 3 is nothing that is known to run
+}
+
+TEST_F(HostWaitTest, ManyDrainsThatAreNotReachedAreNoLoss) {
+  for (int wait = 0; wait < 5000; ++wait) {
+    streams.drain_issued(1);
+    streams.host_wait_begun(2, 2);
+    streams.host_wait_ended(2, 2);
+  }
+  EXPECT_EQ(streams.dropped(), 0u);
 }
 
 TEST_F(StreamsTest, ManyHostWaitsAtOnce) {

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "tests/shim/shim_fixture.h"
@@ -117,20 +118,98 @@ TEST_F(Waits, AHostWaitForTheDeviceDrainsExplicitStreams) {
   const auto seen = events();
   ASSERT_EQ(kinds(seen), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
   EXPECT_NE(seen[0].stream, group.stream);
-  EXPECT_TRUE(reached(seen[0].ticket));
+  EXPECT_TRUE(core()->shim->is_dry(0, seen[0].stream));
   EXPECT_EQ(seen[1].stream, 0u);
   EXPECT_EQ(seen[1].group, group.group);
   EXPECT_EQ(fake_enqueued(CU_STREAM_LEGACY), 0u);
 }
 
-TEST_F(Waits, AStreamWithAMarkerOnItsWayIsNotDrainedAgain) {
+// A marker might wait for what the main job does not wait for: for the legacy stream when the stream is a blocking one,
+// and for whoever shares its hardware queue.
+TEST_F(Waits, AHostWaitPutsNothingOnAnyStream) {
+  CUstream blocking = nullptr;
+  ASSERT_EQ(cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+  receive();
+  fake_block(compute);
+  const std::size_t before = fake_enqueued(transfer);
+  cuStreamSynchronize(blocking);
+  cuCtxSynchronize_v2(nullptr);
+  EXPECT_EQ(drains(), 4);
+  EXPECT_EQ(fake_enqueued(blocking), 0u);
+  EXPECT_EQ(fake_enqueued(compute), 1u);
+  EXPECT_EQ(fake_enqueued(transfer), before);
+}
+
+TEST_F(Waits, AStreamIsDryWhenItsWorkIsDone) {
   receive();
   fake_block(compute);
   cuCtxSynchronize();
-  cuCtxSynchronize_v2(nullptr);
-  const auto seen = events();
-  EXPECT_EQ(kinds(seen), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended,
-                                EventKind::host_wait_begun, EventKind::host_wait_ended}));
+  const weft::StreamId asked = events().at(0).stream;
+  EXPECT_FALSE(core()->shim->is_dry(0, asked));
+  fake_release(compute);
+  EXPECT_TRUE(core()->shim->is_dry(0, asked));
+  EXPECT_FALSE(core()->shim->is_dry(1, asked));
+  cuStreamDestroy_v2(compute);
+  EXPECT_FALSE(core()->shim->is_dry(0, asked));
+  EXPECT_EQ(fake_dead_streams(), 0);
+}
+
+TEST_F(Waits, AStreamWithAMarkerOnItsWayIsNotAsked) {
+  receive();
+  fake_block(compute);
+  cuStreamWaitEvent(compute, arrived, 0);
+  events();
+  cuCtxSynchronize();
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::host_wait_begun, EventKind::host_wait_ended}));
+}
+
+// One thread asks a stream, and the driver takes its time; another one does something to the stream meanwhile.
+class QuestionOnItsWay : public Waits {
+ protected:
+  void meanwhile(void (*call)(CUstream)) {
+    receive();
+    cuCtxSynchronize();
+    const weft::StreamId asked = events().at(0).stream;
+    fake_hold_queries(true);
+    std::thread asks([&] { core()->shim->is_dry(0, asked); });
+    while (fake_held_queries() == 0) std::this_thread::yield();
+    std::atomic<bool> called{false};
+    std::thread calls([&] {
+      call(compute);
+      called = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(called);
+    fake_hold_queries(false);
+    asks.join();
+    calls.join();
+  }
+};
+
+TEST_F(QuestionOnItsWay, AStreamIsNotDestroyedBeforeTheAnswer) {
+  meanwhile([](CUstream stream) { cuStreamDestroy_v2(stream); });
+  EXPECT_EQ(fake_dead_streams(), 0);
+}
+
+TEST_F(QuestionOnItsWay, NoContextGoesBeforeTheAnswer) {
+  meanwhile([](CUstream) { cuDevicePrimaryCtxReset_v2(0); });
+  EXPECT_EQ(fake_dead_streams(), 0);
+}
+
+TEST_F(QuestionOnItsWay, NoCaptureBeginsBeforeTheAnswer) {
+  meanwhile([](CUstream stream) { cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL); });
+  EXPECT_EQ(fake_broken_captures(), 0);
+}
+
+// A question that the driver never answers does not keep a stream for ever.
+TEST_F(QuestionOnItsWay, AnAnswerThatNeverComesIsNotWaitedFor) {
+  const weft::Event group = receive();
+  fake_hold_queries(true);
+  std::thread asks([&] { core()->shim->is_dry(0, group.stream); });
+  while (fake_held_queries() == 0) std::this_thread::yield();
+  EXPECT_EQ(cuStreamDestroy_v2(compute), CUDA_SUCCESS);
+  fake_hold_queries(false);
+  asks.join();
 }
 
 TEST_F(Waits, AHostWaitForAStream) {
@@ -186,8 +265,8 @@ TEST_F(Waits, ACapturingStreamGetsNoMarker) {
   ncclRecv(buffer, 1, ncclInt8, 0, c, compute);
   cuCtxSynchronize();
   ASSERT_EQ(cuStreamEndCapture(compute, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::host_wait_begun, EventKind::host_wait_ended,
-                                    EventKind::capture_ended}));
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::drain_issued, EventKind::host_wait_begun,
+                                    EventKind::host_wait_ended, EventKind::capture_ended}));
   EXPECT_EQ(fake_enqueued(compute), 0u);
   cuStreamWaitEvent(compute, arrived, 0);
   EXPECT_EQ(kinds(events()), Kinds{EventKind::wait_issued});
@@ -438,6 +517,9 @@ TEST_F(Waits, WorkOfAnotherDeviceIsNotAskedFor) {
 TEST_F(Waits, NoStreamIsAskedWhileOneCaptures) {
   cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_GLOBAL);
   EXPECT_FALSE(core()->shim->is_idle(0));
+  EXPECT_FALSE(core()->shim->is_dry(0, 1));
+  EXPECT_FALSE(core()->shim->is_dry(0, 2));
+  EXPECT_EQ(fake_broken_captures(), 0);
   CUgraph graph = nullptr;
   cuStreamEndCapture(compute, &graph);
   EXPECT_TRUE(core()->shim->is_idle(0));

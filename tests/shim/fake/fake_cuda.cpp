@@ -1,12 +1,14 @@
 // The fake libcuda.so.1; see fake_cuda.h. Linked with -Bsymbolic: its own calls must not go through hooks.
 #include "tests/shim/fake/fake_cuda.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -42,6 +44,9 @@ int failing_writes = 0;
 int allocations = 0;
 int dead_streams = 0;
 int unloaded = 0;
+int broken_captures = 0;
+std::atomic<bool> queries_hold{false};
+std::atomic<int> held_queries{0};
 char contexts[3];
 
 CUcontext handle_of(int context) {
@@ -200,6 +205,15 @@ CUcontext fake_context(int context) {
 int fake_unloaded() {
   return unloaded;
 }
+void fake_hold_queries(bool hold) {
+  queries_hold = hold;
+}
+int fake_held_queries() {
+  return held_queries;
+}
+int fake_broken_captures() {
+  return broken_captures;
+}
 int fake_dead_streams() {
   return dead_streams;
 }
@@ -236,9 +250,13 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   return *context = handle_of(mine->context), CUDA_SUCCESS;
 }
 CUresult cuStreamQuery(CUstream stream) {
+  ++held_queries;
+  while (queries_hold) std::this_thread::yield();
+  --held_queries;
   const std::lock_guard lock(mutex);
   const Stream* mine = find(stream);
   if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (mine->capture != CU_STREAM_CAPTURE_STATUS_NONE) return ++broken_captures, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return mine->queue.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {

@@ -28,6 +28,11 @@ void fake_set_context(int context);
 CUcontext fake_context(int context);
 // How often a stream that does not exist (any more) was used.
 int fake_dead_streams();
+// From now on, and until this says false, a cuStreamQuery does not return; how many are held up so.
+void fake_hold_queries(bool hold);
+int fake_held_queries();
+// How often a stream was asked while it captured, which ends its capture.
+int fake_broken_captures();
 // How often a function was entered: "cuEventRecord", ...; only some are counted.
 int fake_allocations();
 // How many modules and libraries were unloaded.
