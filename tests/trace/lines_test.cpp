@@ -35,7 +35,8 @@ std::string line_of(const Record& record) {
 
 TEST(TraceLines, Bubble) {
   Record record = record_of(RecordKind::bubble);
-  record.bubble = Bubble{7, at(100), at(900), 42, {3, 1, -1, 2, 65536}, Cause::receive, Pattern::event_wait, 5, {}};
+  record.bubble =
+      Bubble{7, at(100), at(900), 42, {3, 1, -1, 2, 65536}, Cause::receive, Pattern::event_wait, 5, 0, 0, {}};
   EXPECT_EQ(
       line_of(record),
       R"({"type": "bubble", "time": 1000, "device": 1, "id": 7, "opened": 100, "closed": 900, "cause": "receive", )"
