@@ -20,6 +20,7 @@ void Accounts::note(const Event& event) {
 void Accounts::note(const Finding& finding) {
   if (finding.kind == FindingKind::bubble_closed) {
     ++totals_.bubbles;
+    totals_.forecasts = totals_.forecasts || finding.bubble.forecast.has_value();
     totals_.idle += finding.bubble.closed - finding.bubble.opened;
     // A bubble that an abort ended is idle time of a group that never was done.
     totals_.window_end = std::max(totals_.window_end, finding.bubble.closed);

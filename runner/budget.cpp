@@ -59,7 +59,8 @@ std::optional<Slowdown> Ratios::slowdown(double interval) const {
 
 bool Budget::may_fill(const Bubble& bubble) const {
   if (budget_ == unlimited) return true;
-  if (is_control(bubble.turn)) return false;
+  // What belongs to no iteration that will be reported is not measured either.
+  if (bubble.iteration == 0 || is_control(bubble.turn)) return false;
   const Account* const account = find(bubble.rhythm);
   // Before there is anything to compare with, what filling costs could not be found out.
   if (account == nullptr || account->ratios.control() == 0) return false;

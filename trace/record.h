@@ -105,8 +105,9 @@ struct TraceSummary {
   TimePoint window_begin{}, window_end{};
   std::uint64_t iterations = 0;
   std::uint64_t bubbles = 0;
-  Duration idle{};    // sum of the bubbles
-  Duration filled{};  // sum of `alone` over the slices that finished
+  bool forecasts = false;  // any bubble had one
+  Duration idle{};         // sum of the bubbles
+  Duration filled{};       // sum of `alone` over the slices that finished
   Duration iteration_median{};
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
   std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled

@@ -95,6 +95,9 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   if (summary.iterations > 0) {
     lines.push_back(rank + formatted("%llu iterations, median ", number(summary.iterations)) +
                     length(summary.iteration_median));
+  } else if (summary.forecasts) {
+    lines.push_back(rank +
+                    "bubbles were forecast, but what repeats was not long enough the same to count as an iteration");
   } else {
     lines.push_back(rank + "no repeating iteration was found, so no bubble could be forecast");
   }

@@ -337,6 +337,35 @@ TEST(PipelinesNumbers, TurnsDifferByOneAtMostBetweenRanksAfterEachBreak) {
   }
 }
 
+// Nothing marks the iteration, and an evaluation comes before it has gone on for long: what is filled would not be
+// measured, so its bubbles belong to no iteration.
+TEST(PipelinesNumbers, ARhythmThatIsNeverSureTakesNone) {
+  PipelineOptions training, evaluation;
+  training.all_reduce = evaluation.all_reduce = false;
+  evaluation.schedule = Schedule::gpipe;
+  evaluation.microbatches = 5;
+  evaluation.iterations = 1;
+  const std::vector<Timeline> between = simulate(evaluation);
+  std::vector<Timeline> ranks = between;
+  for (int epoch = 0; epoch < 6; ++epoch) {
+    training.iterations = 22 + epoch % 3;  // about 500 groups
+    const std::vector<Timeline> part = simulate(training);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      append(ranks[rank], part[rank]);
+      append(ranks[rank], between[rank]);
+    }
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const Seen seen = observe(ranks[rank]);
+    EXPECT_TRUE(seen.iterations.empty());
+    const auto forecast = [](const Bubble& b) { return b.forecast.has_value(); };
+    EXPECT_TRUE(std::any_of(seen.bubbles.begin(), seen.bubbles.end(), forecast));
+    const auto numbered = [](const Bubble& b) { return b.iteration != 0; };
+    EXPECT_FALSE(std::any_of(seen.bubbles.begin(), seen.bubbles.end(), numbered));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Pipelines, ::testing::ValuesIn(cases()), name_of_case);
 
 }  // namespace

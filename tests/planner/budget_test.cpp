@@ -268,6 +268,25 @@ TEST(Budget, AnotherRhythmBeginsAtTheLevelOfTheOneBefore) {
   }
 }
 
+TEST(Budget, WhatBelongsToNoIterationIsNotFilled) {
+  MainJob job;
+  job.run(20, [](double) { return 100.0; });
+  EXPECT_TRUE(job.budget.may_fill(bubble_of(1, 21, 21)));
+  EXPECT_FALSE(job.budget.may_fill(bubble_of(1, 0, 21)));
+  EXPECT_FALSE(job.budget.may_fill(bubble_of(1, 0, 0, 0)));
+  EXPECT_TRUE(Budget(Budget::unlimited).may_fill(bubble_of(1, 0, 21)));
+}
+
+// Its iterations without fill come first, even where its beginning was not reported.
+TEST(Budget, ARhythmWithNothingToCompareWithIsNotFilled) {
+  MainJob job;
+  job.turn = 50;
+  job.run(85, [](double) { return 100.0; });
+  EXPECT_EQ(job.filled, 0U);
+  job.run(50, [](double) { return 100.0; });
+  EXPECT_GT(job.filled, 0U);
+}
+
 TEST(Budget, ALowLevelSpreadsEvenly) {
   MainJob job;
   job.run(130, [](double share) { return 100 + 100 * share; });

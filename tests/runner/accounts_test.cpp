@@ -53,6 +53,17 @@ TEST(Accounts, TheWindowHoldsABubbleWhoseGroupNeverEnded) {
   EXPECT_EQ(accounts.summary(0).window_end, at(600ms));
 }
 
+TEST(Accounts, KnowsWhetherThereWasAForecast) {
+  Accounts accounts;
+  accounts.note(bubble(1ms, 3ms));
+  EXPECT_FALSE(accounts.summary(0).forecasts);
+  Finding forecast = bubble(4ms, 5ms);
+  forecast.bubble.forecast = Forecast{};
+  accounts.note(forecast);
+  accounts.note(bubble(6ms, 7ms));
+  EXPECT_TRUE(accounts.summary(0).forecasts);
+}
+
 TEST(Accounts, AddsUpBubblesAndSlices) {
   Accounts accounts;
   accounts.note(bubble(1ms, 3ms));

@@ -103,6 +103,14 @@ TEST(EndLines, NothingHappened) {
   EXPECT_EQ(end_lines(header, {}, "d").at(1), "rank 0: idle in 0 bubbles for 0.0 % of 0.0 us");
 }
 
+TEST(EndLines, ForecastsWithoutAnIteration) {
+  TraceSummary summary = filling_summary();
+  summary.iterations = 0;
+  summary.forecasts = true;
+  EXPECT_EQ(end_lines(filling_header(), summary, "out").front(),
+            "rank 0: bubbles were forecast, but what repeats was not long enough the same to count as an iteration");
+}
+
 TEST(EndLines, TheNextCommandCanBePasted) {
   EXPECT_TRUE(end_lines(filling_header(), {}, "a b/rank*/*").back().ends_with("next: weft summary 'a b/rank'*/*"));
   EXPECT_TRUE(end_lines(filling_header(), {}, "it's here").back().ends_with("next: weft summary 'it'\\''s here'"));
