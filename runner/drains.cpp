@@ -6,14 +6,19 @@
 namespace weft {
 
 void Drains::note(const Event& event) {
-  if (event.kind == EventKind::host_wait_ended) asked_.clear();
+  if (event.kind == EventKind::host_wait_begun) begun_ = event.time;
+  if (event.kind == EventKind::host_wait_ended) {
+    begun_.reset();
+    asked_.clear();
+  }
   if (event.kind != EventKind::drain_issued && event.kind != EventKind::stream_destroyed) return;
   std::erase_if(asked_, [&](const Asked& asked) { return asked.event.stream == event.stream; });
   if (event.kind == EventKind::drain_issued) asked_.push_back({event, State::asked});
 }
 
 void Drains::look(TimePoint last, TimePoint now, std::vector<Event>& happened) {
-  const TimePoint middle = last + (now - last) / 2;
+  if (!begun_) return;
+  const TimePoint middle = std::max(last + (now - last) / 2, *begun_);
   for (Asked& asked : asked_) {
     if (asked.state == State::runs_again) continue;
     const bool was_dry = asked.state == State::dry;

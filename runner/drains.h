@@ -4,6 +4,7 @@
 // Used by the dispatcher thread only. A question orders nothing on the GPU; between two looks anything may happen.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "detector/event.h"
@@ -15,7 +16,9 @@ class Drains {
  public:
   Drains(const ShimServices& shim, int device) : shim_(shim), device_(device) {}
 
-  // Takes an event of a hook. When a host wait is over, nothing asked before it counts any more.
+  // Takes an event of a hook. Streams are named before the host wait that they are named for, and asked once that has
+  // begun: no answer is earlier, because the detector forgets those that come without a wait. When a host wait is over,
+  // nothing asked before it counts any more.
   void note(const Event& event);
 
   // Asks, and appends a drain_reached for each stream that has run dry since the last call. One that was dry and has
@@ -32,6 +35,7 @@ class Drains {
 
   const ShimServices& shim_;
   const int device_;
+  std::optional<TimePoint> begun_;  // the host wait that is under way
   std::vector<Asked> asked_;
 };
 

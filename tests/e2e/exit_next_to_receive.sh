@@ -22,7 +22,8 @@ within() {
 gone() { [ ! -e "/proc/$1/stat" ] || grep -q ') Z ' "/proc/$1/stat"; }
 trains() { [ "$(grep -c '^iteration' "$work/out")" -ge 2 ]; }
 
-EXIT_WHEN=$work/exit LD_PRELOAD=$exit_early "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/bin/weft" run -q \
+cp "$exit_early" "$work/exit_early.so"  # LD_PRELOAD holds no path with a blank
+EXIT_WHEN=$work/exit LD_PRELOAD=$work/exit_early.so "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/bin/weft" run -q \
   --output "$work/trace" --fill "$build/lib/weft/fill_matmul.so:size=32,products=4" -- "$build/bin/trainer" --launch 2 \
   --iterations 100000 --hidden 16 --sequence 8 --batch 2 --text "$source_dir/LICENSE" >"$work/out" 2>"$work/err" &
 launcher=$!

@@ -49,6 +49,7 @@ TEST_F(DrainsTest, AStreamIsDryOnceAndNotBeforeItWasAskedFor) {
   EXPECT_EQ(look(drains), Kinds{});
   busy = {3};
   drains.note(event(EventKind::drain_issued, 3, 10us));
+  drains.note(event(EventKind::host_wait_begun, 0, 10us));
   EXPECT_EQ(look(drains), Kinds{});
   busy.clear();
   EXPECT_EQ(look(drains, 20us, 40us), Kinds{EventKind::drain_reached});
@@ -57,8 +58,19 @@ TEST_F(DrainsTest, AStreamIsDryOnceAndNotBeforeItWasAskedFor) {
   EXPECT_EQ(look(drains), Kinds{});
 }
 
-TEST_F(DrainsTest, NothingHappensBeforeTheHostWait) {
+TEST_F(DrainsTest, NoAnswerIsEarlierThanTheBeginOfTheWait) {
   Drains drains(shim, 1);
+  drains.note(event(EventKind::drain_issued, 3, 10us));
+  EXPECT_EQ(look(drains, 0us, 11us), Kinds{});
+  EXPECT_EQ(questions, 0);
+  drains.note(event(EventKind::host_wait_begun, 4, 12us));
+  EXPECT_EQ(look(drains, 0us, 14us), Kinds{EventKind::drain_reached});
+  EXPECT_EQ(happened[0].time, TimePoint(12us));
+}
+
+TEST_F(DrainsTest, NothingHappensBeforeTheStreamIsNamed) {
+  Drains drains(shim, 1);
+  drains.note(event(EventKind::host_wait_begun, 0, 10us));
   drains.note(event(EventKind::drain_issued, 3, 35us));
   look(drains, 20us, 40us);
   ASSERT_EQ(happened.size(), 1u);
@@ -69,6 +81,7 @@ TEST_F(DrainsTest, NothingHappensBeforeTheHostWait) {
 TEST_F(DrainsTest, AStreamThatHasWorkAgainStaysSoUntilTheNextHostWait) {
   Drains drains(shim, 1);
   drains.note(event(EventKind::drain_issued, 3));
+  drains.note(event(EventKind::host_wait_begun, 0));
   look(drains);
   busy = {3};
   EXPECT_EQ(look(drains), Kinds{EventKind::drain_issued});
