@@ -1,6 +1,7 @@
 // The fake libnccl.so.2; see fake_nccl.h.
 #include "tests/shim/fake/fake_nccl.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -26,7 +27,7 @@ struct Queued {
   CUstream stream;
 };
 
-int early_questions = 0;
+std::atomic<int> early_questions{0};
 thread_local int depth = 0;
 thread_local std::vector<Queued> queued;
 thread_local bool late = false;
