@@ -25,30 +25,6 @@ constinit std::atomic<const CoreServices*> started_core{nullptr};
 void turn_off(const char*) {
   set_level(Level::pass);
 }
-void words_set(int device, const MarkerWords& words) {
-  set_marker_words(device, words);
-}
-void* driver_symbol(const char* name) {
-  return real_driver_symbol(name);
-}
-std::uint64_t dropped() {
-  return dropped_events();
-}
-const char* table_that_is_full() {
-  return full_table();
-}
-std::uint32_t made(int device) {
-  return streams_made(device);
-}
-std::uint32_t in_use(int device) {
-  return streams_in_use(device);
-}
-bool dry(int device, StreamId stream) {
-  return is_dry(device, stream);
-}
-bool idle(int device) {
-  return is_idle(device);
-}
 void refuse_unloading(bool refuse) {
   thread_state.refuses_unloading = refuse ? 1 : 0;
 }
@@ -129,15 +105,15 @@ bool load() noexcept {
   ShimServices shim{};
   shim.build_id = WEFT_BUILD_ID;
   shim.ring = &event_ring;
-  shim.set_marker_words = words_set;
-  shim.real_driver_symbol = driver_symbol;
-  shim.dropped_events = dropped;
+  shim.set_marker_words = set_marker_words;
+  shim.real_driver_symbol = real_driver_symbol;
+  shim.dropped_events = dropped_events;
   shim.turn_off = turn_off;
-  shim.full_table = table_that_is_full;
-  shim.streams_made = made;
-  shim.streams_in_use = in_use;
-  shim.is_dry = dry;
-  shim.is_idle = idle;
+  shim.full_table = full_table;
+  shim.streams_made = streams_made;
+  shim.streams_in_use = streams_in_use;
+  shim.is_dry = is_dry;
+  shim.is_idle = is_idle;
   shim.refuse_unloading = refuse_unloading;
   shim.mark_own_thread = mark_own_thread;
   if (const char* reason = unsupported(shim)) {

@@ -209,6 +209,21 @@ std::uint32_t streams_made(int device) noexcept {
   return device_streams[device].made.load(std::memory_order_relaxed);
 }
 
+namespace {
+
+// The explicit streams while they are few, of a pool those that were seen in use; see StreamList.
+template <class Visit>
+void visit_asked_until(int device, Visit visit) noexcept {
+  DeviceStreams& mine = device_streams[device];
+  if (mine.is_pool.load(std::memory_order_acquire)) {
+    mine.used.visit_until(visit);
+  } else {
+    mine.first.visit_until(visit);
+  }
+}
+
+}  // namespace
+
 int streams_to_ask(int device, Stream* (&found)[kMostAsked]) noexcept {
   int count = 0;
   const auto take = [&](Stream& stream) {
@@ -218,12 +233,7 @@ int streams_to_ask(int device, Stream* (&found)[kMostAsked]) noexcept {
     if (count < kMostAsked) found[count] = &stream;
     return ++count > kMostAsked;
   };
-  DeviceStreams& mine = device_streams[device];
-  if (mine.is_pool.load(std::memory_order_acquire)) {
-    mine.used.visit_until(take);
-  } else {
-    mine.first.visit_until(take);
-  }
+  visit_asked_until(device, take);
   return count > kMostAsked ? -1 : count;
 }
 
@@ -254,12 +264,7 @@ bool is_dry(int device, StreamId id) noexcept {
     dry = is_dry(stream, id);
     return true;
   };
-  DeviceStreams& mine = device_streams[device];
-  if (mine.is_pool.load(std::memory_order_acquire)) {
-    mine.used.visit_until(ask);
-  } else {
-    mine.first.visit_until(ask);
-  }
+  visit_asked_until(device, ask);
   return dry;
 }
 

@@ -24,7 +24,7 @@ struct Stream {
   std::atomic<GroupId> waited;     // the last one it was made to wait for
   std::atomic<Ticket> marker;      // the last one enqueued for a wait
   std::atomic<bool> used;          // seen in more than its creation
-  std::atomic<bool> of_nccl;       // NCCL made it for itself: counted, never marked
+  std::atomic<bool> of_nccl;       // NCCL made it for itself: counted, never asked
 };
 
 // How an API call names a stream: an explicit handle, or one of the default streams. `per_thread`: what NULL means.
