@@ -269,6 +269,26 @@ TEST(PipelinesChange, OtherNumberOfMicrobatchesGetsNoOldForecast) {
   }
 }
 
+// Every rank's training with an evaluation before, between and after its epochs; `lengths`: iterations of each epoch.
+std::vector<Timeline> with_evaluations(PipelineOptions training, const std::vector<int>& lengths) {
+  PipelineOptions evaluation;
+  evaluation.all_reduce = training.all_reduce;
+  evaluation.schedule = Schedule::gpipe;
+  evaluation.microbatches = 5;
+  evaluation.iterations = 1;
+  const std::vector<Timeline> between = simulate(evaluation);
+  std::vector<Timeline> ranks = between;
+  for (const int length : lengths) {
+    training.iterations = length;
+    const std::vector<Timeline> part = simulate(training);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      append(ranks[rank], part[rank]);
+      append(ranks[rank], between[rank]);
+    }
+  }
+  return ranks;
+}
+
 // Ranks do not talk to each other, and go without fill in the same iterations: they must number them alike, although
 // the steady state looks like a rhythm on some of them and not on others.
 TEST(PipelinesNumbers, OfOneIterationDifferByOneAtMostBetweenRanks) {
@@ -300,21 +320,10 @@ TEST(PipelinesNumbers, OfOneIterationDifferByOneAtMostBetweenRanks) {
 TEST(PipelinesNumbers, TurnsDifferByOneAtMostBetweenRanksAfterEachBreak) {
   for (const int microbatches : {8, 32, 64}) {
     SCOPED_TRACE("m" + std::to_string(microbatches));
-    PipelineOptions training, evaluation;
+    PipelineOptions training;
     training.microbatches = microbatches;
-    evaluation.schedule = Schedule::gpipe;
-    evaluation.microbatches = 5;
-    evaluation.iterations = 1;
-    const std::vector<Timeline> between = simulate(evaluation);
-    std::vector<Timeline> ranks = between;
-    for (int epoch = 0; epoch < 10; ++epoch) {
-      training.iterations = 8 + epoch * epoch % 7;
-      const std::vector<Timeline> part = simulate(training);
-      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        append(ranks[rank], part[rank]);
-        append(ranks[rank], between[rank]);
-      }
-    }
+    // 8 + epoch^2 mod 7
+    const std::vector<Timeline> ranks = with_evaluations(training, {8, 9, 12, 10, 10, 12, 9, 8, 9, 12});
     std::map<std::size_t, std::vector<std::uint64_t>> turns;  // by what the iteration really is
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       const Seen seen = observe(ranks[rank]);
@@ -340,21 +349,9 @@ TEST(PipelinesNumbers, TurnsDifferByOneAtMostBetweenRanksAfterEachBreak) {
 // Nothing marks the iteration, and an evaluation comes before it has gone on for long: what is filled would not be
 // measured, so its bubbles belong to no iteration.
 TEST(PipelinesNumbers, ARhythmThatIsNeverSureTakesNone) {
-  PipelineOptions training, evaluation;
-  training.all_reduce = evaluation.all_reduce = false;
-  evaluation.schedule = Schedule::gpipe;
-  evaluation.microbatches = 5;
-  evaluation.iterations = 1;
-  const std::vector<Timeline> between = simulate(evaluation);
-  std::vector<Timeline> ranks = between;
-  for (int epoch = 0; epoch < 6; ++epoch) {
-    training.iterations = 22 + epoch % 3;  // about 500 groups
-    const std::vector<Timeline> part = simulate(training);
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      append(ranks[rank], part[rank]);
-      append(ranks[rank], between[rank]);
-    }
-  }
+  PipelineOptions training;
+  training.all_reduce = false;
+  const std::vector<Timeline> ranks = with_evaluations(training, {22, 23, 24, 22, 23, 24});  // about 500 groups each
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     SCOPED_TRACE("rank " + std::to_string(rank));
     const Seen seen = observe(ranks[rank]);

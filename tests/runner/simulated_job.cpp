@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -243,6 +244,32 @@ std::vector<nlohmann::json> SimulatedJob::log(const std::string& thread) const {
   for (auto& record : lines_of(folder_ + "/log/gpu0." + std::to_string(::getpid()) + ".jsonl"))
     if (record.value("thread", "").starts_with(thread)) records.push_back(std::move(record));
   return records;
+}
+
+std::string copy_job(const std::string& arguments) {
+  return std::string(WEFT_TEST_JOBS) + "/copy_job.so:" + arguments;
+}
+
+nlohmann::json record_of(const std::vector<nlohmann::json>& records, const std::string& type) {
+  for (const auto& record : records)
+    if (record.value("type", "") == type) return record;
+  return {};
+}
+
+std::size_t count_of(const std::vector<nlohmann::json>& records, const std::string& type) {
+  return static_cast<std::size_t>(std::count_if(
+      records.begin(), records.end(), [&](const nlohmann::json& record) { return record.value("type", "") == type; }));
+}
+
+void train(SimulatedJob& job, int microbatches) {
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) job.microbatch(std::chrono::milliseconds(6));
+  job.wait_for_gpu();
+}
+
+std::size_t free_memory(SimulatedJob& job) {
+  std::size_t free = 0, total = 0;
+  EXPECT_EQ(job.function<decltype(&::cuMemGetInfo_v2)>("cuMemGetInfo_v2")(&free, &total), CUDA_SUCCESS);
+  return free;
 }
 
 }  // namespace weft::testing

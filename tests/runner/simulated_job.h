@@ -76,4 +76,14 @@ class SimulatedJob {
   GroupId last_group_ = 0;
 };
 
+// A fill job for WEFT_FILL: the one that copies, with its arguments.
+std::string copy_job(const std::string& arguments);
+
+void train(SimulatedJob& job, int microbatches = 36);
+std::size_t free_memory(SimulatedJob& job);  // of the current device
+
+// Of a trace: the first record of the type, and how many there are.
+nlohmann::json record_of(const std::vector<nlohmann::json>& records, const std::string& type);
+std::size_t count_of(const std::vector<nlohmann::json>& records, const std::string& type);
+
 }  // namespace weft::testing
