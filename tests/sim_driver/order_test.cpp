@@ -131,6 +131,22 @@ TEST(Order, LegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   });
 }
 
+TEST(Order, AWaitForTheLegacyStreamIsOneForBlockingStreams) {
+  isolated({}, [] {
+    make_context();
+    const CUstream blocking = stream(CU_STREAM_DEFAULT);
+    const CUstream other = stream();
+    work(other, 1, 300'000);
+    work(blocking, 1, 50'000);
+    EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+    CHECK_CUDA(cuStreamSynchronize(CU_STREAM_LEGACY));
+    EXPECT_EQ(cuStreamQuery(blocking), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
+    CHECK_CUDA(cuCtxSynchronize());
+  });
+}
+
 TEST(Order, NonBlockingStreamsIgnoreTheLegacyStream) {
   isolated({}, [] {
     make_context();

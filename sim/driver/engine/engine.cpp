@@ -182,11 +182,21 @@ bool Engine::drained(const Context& context, uint64_t limit) const {
                       [&](const Stream* stream) { return stream->head != nullptr && stream->head->number <= limit; });
 }
 
+// The legacy stream stands behind all blocking streams, so a host that waits for it waits for them too.
+bool Engine::drained(const Stream& stream, uint64_t limit) const {
+  const auto done = [limit](const Stream& one) { return one.head == nullptr || one.head->number > limit; };
+  if (stream.kind != StreamKind::legacy) return done(stream);
+  const auto& streams = stream.context->streams;
+  return std::all_of(streams.begin(), streams.end(), [&](const Stream* other) {
+    return (!other->blocking() && other != &stream) || done(*other);
+  });
+}
+
 CUresult Engine::synchronize(Stream& stream) {
   Guard guard(lock_);
   Context& context = *stream.context;
   const uint64_t limit = scheduler_->last_number();
-  wait_locked(guard, [&] { return stream.head == nullptr || stream.head->number > limit; });
+  wait_locked(guard, [&] { return drained(stream, limit); });
   leave(guard);
   return context.error.load();
 }
@@ -201,8 +211,9 @@ CUresult Engine::synchronize(Context& context) {
 
 CUresult Engine::query(Stream& stream) {
   Guard guard(lock_);
-  if (stream.head != nullptr) scheduler_->advance(now());
-  const bool idle = stream.head == nullptr;
+  const uint64_t limit = scheduler_->last_number();
+  if (!drained(stream, limit)) scheduler_->advance(now());
+  const bool idle = drained(stream, limit);
   const CUresult error = stream.context->error.load();
   leave(guard);
   if (error != CUDA_SUCCESS) return error;

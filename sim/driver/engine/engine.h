@@ -105,6 +105,7 @@ class Engine {
   void report_stalls(Time present);
   void flush_logs(Guard& guard, Time present);
   bool drained(const Context& context, uint64_t limit) const;
+  bool drained(const Stream& stream, uint64_t limit) const;
 
   std::mutex lock_;
   const Settings settings_;
