@@ -2,8 +2,9 @@
 // as the simulator would have written them.
 //
 // Loaded by the CUDA driver when CUDA_INJECTION64_PATH names it; InitializeInjection() runs inside cuInit on a thread
-// of the program, buffers arrive on a thread of CUPTI, the log is written by an exit handler. CUPTI itself is opened at
-// run time, by CUPTI_TRUTH_LIBRARY or its soname: where it is missing one line says so and the program runs on.
+// of the program, buffers arrive on a thread of CUPTI, the log is written by an exit handler, and a thread of its own
+// keeps the names of Weft's threads. CUPTI itself is opened at run time, by CUPTI_TRUTH_LIBRARY or its soname: where it
+// is missing one line says so and the program runs on.
 // CUPTI_TRUTH_LOG names the folder of the log; without it nothing is done. For measuring runs only: at most one CUPTI
 // user fits into a process.
 #include <cupti.h>
@@ -11,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
+#include "thread_names.h"
 #include "truth_log.h"
 
 namespace {
@@ -27,6 +28,8 @@ using measures::TruthLog;
 
 constexpr std::size_t kBufferBytes = 4U << 20U;
 constexpr std::size_t kBufferAlignment = 8;
+// Weft's threads have their names before their first launch, and live as long as a communicator.
+constexpr std::chrono::milliseconds kBetweenLooks{5};
 
 #define CUPTI_FUNCTIONS(FUNCTION)                  \
   FUNCTION(cuptiSetThreadIdType)                   \
@@ -49,7 +52,7 @@ struct State {
   std::string directory;
   std::mutex mutex;
   TruthLog log;
-  std::unordered_map<std::uint32_t, std::string> thread_names;
+  measures::ThreadNames weft_threads{"weft"};
   std::size_t dropped = 0;
 };
 State& state() {
@@ -78,16 +81,6 @@ std::uint64_t CUPTIAPI monotonic_time() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-// Asked once per thread, while it most probably lives.
-const std::string& thread_name(std::uint32_t thread) {
-  const auto [found, added] = state().thread_names.try_emplace(thread);
-  if (added) {
-    std::ifstream in("/proc/self/task/" + std::to_string(thread) + "/comm");
-    std::getline(in, found->second);
-  }
-  return found->second;
 }
 
 TruthLog::Kind kind_of(const CUpti_ActivityMemcpy6& copy) {
@@ -134,8 +127,8 @@ void take(const CUpti_Activity* record) {
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       const auto& call = *reinterpret_cast<const CUpti_ActivityAPI*>(record);
       // Only fill is told apart by its thread; the main job's threads need no name.
-      const std::string& name = thread_name(call.threadId);
-      if (name.starts_with("weft")) log.call(call.correlationId, name);
+      const std::string name = state().weft_threads.name(call.threadId);
+      if (!name.empty()) log.call(call.correlationId, name);
       break;
     }
     default:
@@ -191,6 +184,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   } else if (!start(all.cupti)) {
     complain("CUPTI refuses (a profiler in the same process?), so no log");
   } else {
+    all.weft_threads.start(kBetweenLooks);
     std::atexit(&write_log);
   }
   return 1;

@@ -1,10 +1,12 @@
 // A stand-in for libcupti that delivers three scripted records: a call on a thread named "weft-dispatch", the kernel it
-// launched, and a receive of the main job. For the test of cupti_truth only; made by CUPTI's own header, so the layout
-// is that of the real one.
+// launched, and a receive of the main job. As on hardware they come at the last flush, when that thread has ended. For
+// the test of cupti_truth only; made by CUPTI's own header, so the layout is that of the real one.
 #include <cupti.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -13,6 +15,17 @@ namespace {
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 std::uint64_t(CUPTIAPI* clock_of_user)() = nullptr;
+
+// A training lasts longer than that.
+constexpr std::chrono::milliseconds kLifeOfDispatcher{500};
+std::thread dispatcher;
+std::atomic<pid_t> dispatcher_number{0};
+
+void live_as_dispatcher() {
+  ::pthread_setname_np(::pthread_self(), "weft-dispatch");
+  dispatcher_number = ::gettid();
+  std::this_thread::sleep_for(kLifeOfDispatcher);
+}
 
 // The record at an offset, each in a slot of its own.
 constexpr std::size_t kSlot = 512;
@@ -37,7 +50,7 @@ void put_kernel(std::uint8_t* buffer, std::size_t slot, const char* name, std::u
   kernel.end = start + 100;
 }
 
-// What a program under CUPTI would have recorded, seen from a thread of the name that Weft's has.
+// What a program under CUPTI would have recorded.
 void deliver() {
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, most = 0;
@@ -46,7 +59,7 @@ void deliver() {
   // The kernel comes before the call that says who launched it.
   put_kernel(buffer, 0, "_Z7productPf", 7, 1000);
   auto& call = record_at<CUpti_ActivityAPI>(buffer, 1, CUPTI_ACTIVITY_KIND_DRIVER);
-  call.threadId = static_cast<std::uint32_t>(::gettid());
+  call.threadId = static_cast<std::uint32_t>(dispatcher_number.load());
   call.correlationId = 7;
   put_kernel(buffer, 2, "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE", 8, clock_of_user());
   complete(nullptr, 0, buffer, size, 3 * kSlot);
@@ -71,6 +84,7 @@ __attribute__((visibility("default"))) CUptiResult cuptiActivityRegisterCallback
   return CUPTI_SUCCESS;
 }
 __attribute__((visibility("default"))) CUptiResult cuptiActivityEnable(CUpti_ActivityKind) {
+  if (!dispatcher.joinable()) dispatcher = std::thread(&live_as_dispatcher);
   return CUPTI_SUCCESS;
 }
 __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid,
@@ -86,10 +100,8 @@ __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNumDroppedRec
   return CUPTI_SUCCESS;
 }
 __attribute__((visibility("default"))) CUptiResult cuptiActivityFlushAll(std::uint32_t) {
-  std::thread([] {
-    ::pthread_setname_np(::pthread_self(), "weft-dispatch");
-    deliver();
-  }).join();
+  dispatcher.join();
+  deliver();
   return CUPTI_SUCCESS;
 }
 
