@@ -61,6 +61,7 @@ class Detector::Implementation {
     now_ = std::max(now_, event.time);
     announce();
     dispatch(event);
+    look_for_losses();
     update_bubble();
   }
 
@@ -87,6 +88,7 @@ class Detector::Implementation {
   void announce();
   void close();
   void report(FindingKind kind);
+  void look_for_losses();
   void anomaly(const char* text);
 
   // A bubble that closed: it may turn out to belong to a rhythm that is found later.
@@ -108,6 +110,7 @@ class Detector::Implementation {
   std::uint64_t bubbles_ = 0;
   std::uint32_t captures_ = 0;
   std::uint64_t unknown_ = 0;
+  std::uint64_t lost_ = 0;  // by the tables
   std::vector<const char*> said_;
   TimePoint now_{};
   std::vector<Finding> findings_;
@@ -288,6 +291,14 @@ void Detector::Implementation::report(FindingKind kind) {
   finding.kind = kind;
   finding.time = now_;
   findings_.push_back(finding);
+}
+
+// What a table has lost may still be running: from then on an idle GPU is only an opinion.
+void Detector::Implementation::look_for_losses() {
+  const std::uint64_t lost = groups_.forgotten() + streams_.dropped();
+  if (lost <= lost_) return;
+  lost_ = lost;
+  anomaly("more is outstanding than the detector has room for");
 }
 
 // Said once per kind of anomaly; the number of all is dropped().

@@ -5,9 +5,13 @@
 
 namespace weft {
 
+std::vector<Streams::Stream>::iterator Streams::place_of(StreamId id) {
+  return std::lower_bound(streams_.begin(), streams_.end(), id, [](const Stream& s, StreamId i) { return s.id < i; });
+}
+
 Streams::Stream* Streams::find(StreamId id) {
-  if (id >= place_.size() || place_[id] == 0) return nullptr;
-  return &streams_[place_[id] - 1];
+  const auto place = place_of(id);
+  return place != streams_.end() && place->id == id ? &*place : nullptr;
 }
 
 const Streams::Stream* Streams::find(StreamId id) const {
@@ -15,17 +19,14 @@ const Streams::Stream* Streams::find(StreamId id) const {
 }
 
 Streams::Stream* Streams::find_or_add(StreamId id) {
-  if (id == 0 || id >= kMostStreams) {
-    ++lost_;
-    return nullptr;
-  }
   Stream* stream = find(id);
   if (stream == nullptr) {
-    if (id >= place_.size()) place_.resize(id + 1, 0);
-    streams_.emplace_back();
-    stream = &streams_.back();
+    if (id == 0 || streams_.size() == kMostStreams) {
+      ++lost_;
+      return nullptr;
+    }
+    stream = &*streams_.emplace(place_of(id));
     stream->id = id;
-    place_[id] = static_cast<std::uint32_t>(streams_.size());
   }
   stream->heard = issued_;
   return stream;
@@ -86,14 +87,10 @@ void Streams::host_wait_ended(StreamId stream, GroupId group) {
 }
 
 void Streams::stream_destroyed(StreamId id) {
-  Stream* stream = find(id);
+  const Stream* stream = find(id);
   if (stream == nullptr) return;
-  place_[id] = 0;
-  if (stream != &streams_.back()) {
-    *stream = std::move(streams_.back());
-    place_[stream->id] = static_cast<std::uint32_t>(stream - streams_.data()) + 1;
-  }
-  streams_.pop_back();
+  lost_ += stream->ahead.dropped() + stream->groups.dropped();
+  streams_.erase(place_of(id));
 }
 
 // The stream has passed so many of the marks ahead of it.

@@ -76,8 +76,9 @@ class Streams {
     GroupId arrived = 0;  // the group that explains it, when its stream had got to it
   };
 
-  static constexpr std::size_t kMostStreams = 65536;
+  static constexpr std::size_t kMostStreams = 8192;  // at a time: as many as the shim can tell apart
 
+  std::vector<Stream>::iterator place_of(StreamId id);
   Stream* find(StreamId id);
   const Stream* find(StreamId id) const;
   Stream* find_or_add(StreamId id);
@@ -93,8 +94,7 @@ class Streams {
   const Group* awaited(const HostWait& wait) const;
 
   GroupTable& groups_;
-  std::vector<std::uint32_t> place_;  // of a stream in streams_, plus 1; by id
-  std::vector<Stream> streams_;
+  std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
   std::vector<HostWait> host_waits_;
   std::uint64_t issued_ = 0;
   std::uint64_t patience_ = 32;

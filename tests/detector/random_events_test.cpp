@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
+#include <vector>
 
 #include "detector/detector.h"
 
@@ -61,6 +63,24 @@ TEST_P(RandomEvents, BubblesOpenAndCloseInTurn) {
   }
   EXPECT_GT(bubbles, 100u);
   EXPECT_GT(detector.dropped(), 0u);
+}
+
+// What is not followed any more may be running, so that filling has to end.
+TEST(Losses, AreAnAnomalyThatIsSaidOnce) {
+  Detector detector;
+  Event event{};
+  event.kind = EventKind::wait_issued;
+  event.stream = 1;
+  std::vector<std::string> said;
+  for (int i = 1; i <= 3000; ++i) {
+    event.time = TimePoint(Duration(i));
+    event.ticket = static_cast<Ticket>(i);
+    detector.observe(event);
+    for (const Finding& finding : detector.take_findings())
+      if (finding.kind == FindingKind::anomaly) said.emplace_back(finding.text);
+  }
+  EXPECT_EQ(said, (std::vector<std::string>{"a wait for a group that is not known",
+                                            "more is outstanding than the detector has room for"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomEvents, ::testing::Range(1u, 9u));
