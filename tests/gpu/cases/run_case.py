@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -33,6 +34,7 @@ VARIANTS = {
 LEARNING = 5  # iterations until the rhythm is known and slots have forecasts
 SHORTEST = 2_000_000  # ns; shorter idle times are gaps between kernels, not bubbles of this case
 SLICE = 300_000  # ns; the longest slice, as Weft is told below
+HELD_UP = re.compile(r"a slice of .* did not end within")  # why filling stopped: a slice waited for others
 NO_DEVICE = 77
 
 
@@ -46,7 +48,7 @@ class Limits:
         self.share = None if simulated else 0.98  # of coverage and precision: two polls of a bubble of 10 ms are 1 %
         self.worst_yield = None if simulated else 2 * SLICE
         self.p99_yield = None if simulated else SLICE
-        self.may_stop = "did not end within" if simulated else None  # a slice that was held up as well
+        self.may_stop = HELD_UP if simulated else None  # a slice that was held up as well
 
 
 def run(command, environment, limit):
@@ -116,6 +118,12 @@ def late(report):
     return [b["next_late_ns"] for b in report["bubbles"] if b["iteration"] >= LEARNING]
 
 
+def memory_changes(free):
+    """How often the free memory was another than before, from the amounts after each iteration. The first ones may still hold the
+    context of the process that tried the fill job: it says that it is done before the driver has taken it down."""
+    return len(set(free[LEARNING:])) - 1
+
+
 def values_of(plain, filled, lines, log_lines):
     values = compare_bubbles(filled["bubbles"], lines)
     slices = [line for line in lines if line["type"] == "slice"]
@@ -137,7 +145,7 @@ def values_of(plain, filled, lines, log_lines):
         "yield_p99_ns": percentile(late(filled), 0.99) - usual,
         "yield_worst_ns": max(late(filled)) - usual,
         "iteration_time_change": statistics.median(filled["iteration_seconds"]) / statistics.median(plain["iteration_seconds"]) - 1,
-        "memory_changes": len(set(filled["free_memory"])) - 1,
+        "memory_changes": memory_changes(filled["free_memory"]),
         "hazards": sum(line["type"] == "hazard" and line.get("thread", "").startswith("weft") for line in log_lines),
         "abort_seconds": filled["abort_seconds"],
     })
@@ -154,7 +162,7 @@ def what_does_not_hold(values, limits, pattern, shortened):
     expect(values["units"] > 0, "no unit of fill work was done")
     expect(values["units_wrong"] == 0, f"{values['units_wrong']} units of fill work are wrong")
     expect(values["dropped_records"] == 0, f"{values['dropped_records']} records were dropped")
-    may_stop = limits.may_stop is not None and limits.may_stop in values["reason"]
+    may_stop = limits.may_stop is not None and limits.may_stop.search(values["reason"]) is not None
     expect(values["filling_stopped"] is False or may_stop, f"filling stopped: {values['reason']}")
     expect(values["patterns"] == [pattern], f"bubbles were seen as {values['patterns']}, not as {pattern}")
     expect(values["agreement_median"] >= limits.agreement, f"report and truth have only {values['agreement_median']:.3f} in common")

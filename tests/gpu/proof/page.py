@@ -198,9 +198,9 @@ def _cases(result):
     rows = []
     for name, output in result["cases"].items():
         values = output.get("values") or {}
-        rows.append((name, {True: "yes", False: "NO"}.get(output.get("holds"), ABSENT),
+        rows.append((name, {True: "yes", False: "NO"}.get(output.get("holds"), ABSENT), "; ".join(output.get("notes", [])),
                      ", ".join(f"{key} {_plain(value)}" for key, value in values.items() if isinstance(value, (int, float)))))
-    return text + (_table(("case", "holds", "values"), rows) if rows else ABSENT.capitalize() + ".")
+    return text + (_table(("case", "holds", "notes", "values"), rows) if rows else ABSENT.capitalize() + ".")
 
 
 def _pytorch(result):

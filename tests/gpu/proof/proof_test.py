@@ -288,6 +288,11 @@ class Page(unittest.TestCase):
                          "Test bed: stage 1 of 4 computes, its peers sleep; on one GPU, under MPS.", "- frontier: slice-3ms: stopped after 60 s"):
             self.assertIn(expected, text)
 
+    def test_what_a_case_notes_is_shown(self):
+        cases = {"ranks-stage-1": {"holds": True, "notes": ["in turns", "filling stopped: a slice did not end"], "values": {"units": 3}}}
+        self.assertIn("| ranks-stage-1 | yes | in turns; filling stopped: a slice did not end | units 3 |",
+                      page.render(dict(results_of(), cases=cases), []))
+
     def test_a_simulated_run_says_so_at_the_top(self):
         head = page.render(results_of(simulated=True), []).split("##")[0]
         self.assertIn("these numbers say nothing about hardware", head)
