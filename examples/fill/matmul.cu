@@ -25,6 +25,21 @@ __global__ void fill_product(const float* a, const float* b, float* c, int size)
   }
 }
 
+// Before fill_check, which needs all of `weighted`.
+__global__ void fill_weigh(const unsigned* seed, double* weighted, unsigned* right_rows, int size) {
+  const int stride = static_cast<int>(gridDim.x * blockDim.x),
+            first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (first == 0) *right_rows = 0;
+  for (int row = first; row < size; row += stride) weighted[row] = fill::weighted_row_of_b(*seed, row, size);
+}
+
+__global__ void fill_check(const unsigned* seed, const float* c, const double* weighted, unsigned* right_rows,
+                           int size) {
+  const int stride = static_cast<int>(gridDim.x * blockDim.x);
+  for (int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); row < size; row += stride)
+    if (fill::row_is_right(*seed, c, weighted, row, size)) atomicAdd(right_rows, 1U);
+}
+
 }  // extern "C"
 
 namespace fill {
@@ -37,6 +52,12 @@ void launch_generate(const unsigned* seed, float* a, float* b, int size, int blo
 
 void launch_product(const float* a, const float* b, float* c, int size, int blocks, cudaStream_t stream) {
   fill_product<<<blocks, kThreads, 0, stream>>>(a, b, c, size);
+}
+
+void launch_check(const unsigned* seed, const float* c, double* weighted, unsigned* right_rows, int size, int blocks,
+                  cudaStream_t stream) {
+  fill_weigh<<<blocks, kThreads, 0, stream>>>(seed, weighted, right_rows, size);
+  fill_check<<<blocks, kThreads, 0, stream>>>(seed, c, weighted, right_rows, size);
 }
 
 }  // namespace fill

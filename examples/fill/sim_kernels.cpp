@@ -30,6 +30,24 @@ simgpu_cost product_cost(const simgpu_launch&, const float*, const float*, float
   return {2.0 * size * size * size, 12.0 * size * size};
 }
 
+// A value from its number costs five operations, as in `generate`; its part in a sum two.
+void weigh(const simgpu_launch&, const unsigned* seed, double* weighted, unsigned* right_rows, int size) {
+  *right_rows = 0;
+  for (int row = 0; row < size; ++row) weighted[row] = fill::weighted_row_of_b(*seed, row, size);
+}
+simgpu_cost weigh_cost(const simgpu_launch&, const unsigned*, double*, unsigned*, int size) {
+  return {7.0 * size * size, 8.0 * size};
+}
+
+void check(const simgpu_launch&, const unsigned* seed, const float* c, const double* weighted, unsigned* right_rows,
+           int size) {
+  for (int row = 0; row < size; ++row)
+    if (fill::row_is_right(*seed, c, weighted, row, size)) ++*right_rows;
+}
+simgpu_cost check_cost(const simgpu_launch&, const unsigned*, const float*, const double*, unsigned*, int size) {
+  return {9.0 * size * size, 4.0 * size * size + 8.0 * size};
+}
+
 void pagerank(const simgpu_launch&, const int* first, const int* sources, const float* inverse_degree,
               const float* teleport, const float* rank_in, float* rank_out, int vertices) {
   for (int v = 0; v < vertices; ++v) {
@@ -46,12 +64,12 @@ simgpu_cost pagerank_cost(const simgpu_launch&, const int* first, const int*, co
 }
 
 constexpr simgpu_kernel kKernels[] = {
-    simgpu::kernel<generate, generate_cost>("fill_generate"),
-    simgpu::kernel<product, product_cost>("fill_product"),
+    simgpu::kernel<generate, generate_cost>("fill_generate"), simgpu::kernel<product, product_cost>("fill_product"),
+    simgpu::kernel<weigh, weigh_cost>("fill_weigh"),          simgpu::kernel<check, check_cost>("fill_check"),
     simgpu::kernel<pagerank, pagerank_cost>("fill_pagerank"),
 };
 
-constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), 3, kKernels};
+constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), 5, kKernels};
 
 }  // namespace
 

@@ -31,7 +31,6 @@ RUN_LIMIT = 60.0
 # Keeps a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
 REAL_SIZE = ("--size", "real")
 STAGE = 1  # the one that computes where all ranks share a GPU: it has bubbles before, between and after its work
-REAL_FILL = ":size=512,products=8"
 
 
 def skip(reason):
@@ -101,7 +100,7 @@ class Measuring:
         return self.seconds_left() > runs * (1.2 * self._longest + 1)
 
     def fill_job(self):
-        return str(self.programs / "lib/weft/fill_matmul.so") + ("" if self.simulated else REAL_FILL)
+        return str(self.programs / "lib/weft/fill_matmul.so") + ("" if self.simulated else facts_of.FILL_ON_HARDWARE)
 
     def print_result(self, values):
         """The measure's one line. Runs that failed are part of it; without a value it is a failure."""

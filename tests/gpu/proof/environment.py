@@ -12,6 +12,9 @@ import subprocess
 import sys
 
 HARDWARE_QUEUES, MOST_HARDWARE_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
+# Parameters of the matrix-product fill job on hardware: a product takes some 10 to 30 us, well below any slice, and a unit several
+# milliseconds, so that what lies between two units is little of it.
+FILL_ON_HARDWARE = ":size=192,products=256"
 SIMULATED_NAME = "simulated"  # in the name of a simulated device, in any case
 
 _SMI_FIELDS = ("name", "driver_version", "compute_cap", "memory.total", "clocks.sm", "clocks.mem", "clocks.max.sm",

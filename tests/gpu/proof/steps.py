@@ -9,7 +9,7 @@ import importlib.util
 import pathlib
 import sys
 
-from . import simulator
+from . import environment, simulator
 from .run import Step
 
 COMPUTE_SANITIZERS = ("memcheck", "racecheck", "synccheck")
@@ -111,7 +111,7 @@ def pytorch_place(place):
                 simulator.missing_for_pytorch(place.simulator))
     # Ranks that share a GPU run on it at the same time where MPS can be started.
     shared = [] if place.devices >= 2 else [sys.executable, place.root / "tests/gpu/measures/mps.py"]
-    return shared, ":size=512,products=8", ("--size", "real"), ""
+    return shared, environment.FILL_ON_HARDWARE, ("--size", "real"), ""
 
 
 def pytorch_steps(place):
