@@ -140,14 +140,15 @@ void print_table(const Json& result) {
               result["losses_identical"].get<bool>() ? "bit-identical" : "DIFFERENT",
               result["iterations"].get<std::uint64_t>());
   std::printf("GPU time idle     %.1f %%", percent(result["idle_share"]));
-  if (!result["idle_share_truth"].is_null()) std::printf(" (really %.1f %%)", percent(result["idle_share_truth"]));
+  if (!result["idle_share_truth"].is_null())
+    std::printf(" (ground truth %.1f %%)", percent(result["idle_share_truth"]));
   std::printf("\nof that filled    %.1f %%\n", percent(result["conversion"]));
   std::printf("fill units        %" PRIu64 " done, %" PRIu64 " wrong\n", result["fill_units"].get<std::uint64_t>(),
               result["fill_units_wrong"].get<std::uint64_t>());
   std::printf("iteration time    %+.2f %% (median, against the run without Weft)\n",
               percent(result["iteration_time_change"]));
   std::printf("dropped records   %" PRIu64 "\n\n", result["dropped_records"].get<std::uint64_t>());
-  std::printf("rank   idle   really   filled   units\n");
+  std::printf("rank   idle    truth   filled   units\n");
   for (const Json& rank : result["ranks"]) {
     std::printf("%4" PRId64 "  %4.1f %%  ", rank["rank"].get<std::int64_t>(), percent(rank["idle_share"]));
     if (rank["idle_share_truth"].is_null())
