@@ -1,7 +1,9 @@
 // The detector of one device: events in, bubbles, iterations and forecasts out.
 //
-// Called by the dispatcher thread of the device (or by a replay, or by a test), one thread at a time. Pure: no clock, no
-// thread, no I/O, no CUDA. Time is what the events say. Memory use is bounded by DetectorOptions.
+// Called by the dispatcher thread of the device (or by a replay, or by a test), one thread at a time. Pure: no clock,
+// no thread, no I/O, no CUDA. Time is what the events say. Memory use is bounded: by DetectorOptions, and by the fixed
+// sizes of the tables of groups, streams, rhythms and closed bubbles. What falls out of those of groups and streams is
+// counted, see dropped().
 #pragma once
 
 #include <cstddef>
@@ -16,7 +18,7 @@ namespace weft {
 
 struct DetectorOptions {
   std::size_t longest_period = 65536;  // groups in one iteration, at most
-  std::size_t history = 16;            // earlier lengths kept per slot
+  std::size_t history = 16;            // earlier lengths kept per slot, 64 at most
   std::size_t warm_up_iterations = 1;  // first iterations of a rhythm that no forecast is taken from
 };
 
@@ -27,11 +29,13 @@ class Detector {
   Detector(const Detector&) = delete;
   Detector& operator=(const Detector&) = delete;
 
-  // Takes the next event. Events of one source come in order; a word's event may be up to one poll later than it happened.
+  // Takes the next event. Events of one source come in order; a word's event may be up to one poll later than it
+  // happened.
   void observe(const Event& event);
 
-  // Findings since the last take_findings(), oldest first. A bubble's opening is among them once an event of a later time
-  // has come: what opens and closes at one time is not reported. (open_bubble() says it at once.) The span is valid until the next call of observe().
+  // Findings since the last take_findings(), oldest first. A bubble's opening is among them once an event of a later
+  // time has come: what opens and closes at one time is not reported. (open_bubble() says it at once.) The span is
+  // valid until the next call of observe().
   std::span<const Finding> take_findings();
 
   // The bubble that is open now, if any.

@@ -1,5 +1,5 @@
-// What the detector is told, in the order it happened: what the shim's hooks saw (…_issued, host_wait_…, …) and what the
-// words in pinned memory said later (…_started, …_reached, …_done).
+// What the detector is told, in the order it happened: what the shim's hooks saw (…_issued, host_wait_…, …) and what
+// the words in pinned memory said later (…_started, …_reached, …_done).
 //
 // Written by: hooks on the main job's threads (through the ring, see shim/ring.h), and by the dispatcher thread when it
 // sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring and into replay

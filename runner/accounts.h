@@ -25,7 +25,7 @@ class Accounts {
 
  private:
   TraceSummary totals_{};
-  std::vector<Duration> iteration_lengths_;  // the last `most_lengths` of them, in a circle
+  std::vector<Duration> iteration_lengths_;  // the latest `most_lengths` (accounts.cpp) of them, in a circle
   std::size_t next_length_ = 0;
 };
 

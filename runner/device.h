@@ -75,22 +75,28 @@ class Device {
  private:
   void choose_context();
   void choose_rank(const CommunicatorInfo& first);
-  void prepare_words();
+  void prepare_words();  // that markers are written into
+  // Tries the fill job, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
   void prepare_fill(bool may_fill);
   void open_trace();
-  void start_dispatcher();
+  void start_dispatcher();  // from its end on hooks enqueue markers
+  // open() has failed: frees what it has made so far.
   void give_up() noexcept;
+  // After the last communicator: ends the thread, frees what can be freed without waiting for long, writes the summary.
   void finish();
+  // No stream of the device has work left, ours included.
   bool streams_are_idle() const;
+  // Pauses the dispatcher; true: freeing device memory now waits for nobody.
   bool can_free(Duration limit);
-  void close_trace(bool stopped);
+  void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read
   void record_memory(const char* event);
   void record_communicator(const CommunicatorInfo& communicator, bool opened);
+  // The fill job's progress: from its file into the job; out of the job; out of the job and into the file.
   void take_up_progress();
   void save_progress() noexcept;
   void keep_progress();
-  void release_fill();
-  void say_hello() const;
+  void release_fill();     // keeps the progress, then frees the job, its stream and its memory
+  void say_hello() const;  // the start line, on rank 0
   void warn_of_set_up(const std::string& text) const;
   std::string label() const { return "rank " + std::to_string(rank_); }
 

@@ -1,7 +1,8 @@
 // Hands the events of the process's one ring to the dispatchers of its devices.
 //
 // drain() is called by dispatcher threads; whoever comes first empties the ring and leaves to the others what is
-// theirs. The lock is never taken on a thread of the main job while it is in a hook of the launch path.
+// theirs. They take the lock, and so does a thread of the main job that asks for the summary inside the core's
+// services; the hooks, which push the events, never do.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // One outermost NCCL group per thread: what its operations add up to, and the markers around it.
 //
-// Hooks of NCCL only. A bare operation is a group of one. Records come from a fixed pool; a thread that finds none, or
-// more communicators in one group than fit, is counted as lost. Nothing here allocates or locks.
+// Hooks of NCCL only. A bare operation is a group of one. Records come from a fixed pool. A thread that finds none, and
+// the communicators of one group beyond those that fit, are not seen: note_full() says so once, and the core ends
+// filling. A marker that cannot be enqueued is counted as lost. Nothing here allocates or locks.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,8 @@ struct OperationCall {
 struct Stream;
 struct Communicator;
 
-// What one group does on one communicator; several streams for one communicator: the first is marked.
+// What one group does on one communicator. Where its operations are on several streams, all of them are summed up, but
+// only the stream of the first one gets markers.
 struct GroupMember {
   Communicator* communicator;
   ncclComm_t handle;

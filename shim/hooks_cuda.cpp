@@ -1,6 +1,8 @@
 // The hooks of the CUDA driver. Each notes what it sees, calls the real function of the very same ABI with the
 // arguments as they are, and returns its result as it is. Any thread of the main job. No lock, no allocation, no log,
-// no string; the only exception to "one real call" is an allocation that failed for want of memory (see with_rescue).
+// no string. Two exceptions to "one real call": what failed for want of memory is tried once more (see with_rescue);
+// and on the thread that runs a fill job's exit handlers, cuModuleUnload and cuLibraryUnload answer as after the
+// driver's end, without a call (see runner/exit_bracket.h).
 #include "shim/capture.h"
 #include "shim/communicators.h"
 #include "shim/markers.h"

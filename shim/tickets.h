@@ -15,6 +15,8 @@ namespace weft {
 
 // Zeroed memory has no words.
 struct TicketWords {
+  // Of reserve(), each lost to another thread that took a ticket meanwhile. A hook does not try for ever: with so many
+  // threads at once there is no marker, and the caller counts it as lost.
   static constexpr int kAttempts = 64;
 
   // `ticket` is at least as late as `other`.
@@ -36,7 +38,8 @@ struct TicketWords {
   void end() noexcept { host.store(nullptr, std::memory_order_release); }
   bool present() const noexcept { return host.load(std::memory_order_acquire) != nullptr; }
 
-  // A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run).
+  // A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run, or kAttempts
+  // were in vain).
   Ticket reserve() noexcept {
     std::atomic<std::uint32_t>* words = host.load(std::memory_order_acquire);
     if (words == nullptr) return 0;
@@ -53,12 +56,16 @@ struct TicketWords {
     return 0;
   }
 
+  // The stream has written the ticket or a later one of the same word, or somebody has settled it. Also true where
+  // there is nothing to wait for: without words, and for ticket 0.
   bool reached(Ticket ticket) const noexcept {
     const std::atomic<std::uint32_t>* words = host.load(std::memory_order_acquire);
     return words == nullptr || ticket == 0 ||
            not_before(words[index_of(ticket)].load(std::memory_order_acquire), ticket);
   }
 
+  // Writes the word from the host in the stream's place, for a ticket that was reserved and whose marker will never be
+  // enqueued: the word would be taken for ever, and whoever waits for the ticket would wait as long.
   void settle(Ticket ticket) noexcept {
     std::atomic<std::uint32_t>* words = host.load(std::memory_order_acquire);
     if (words != nullptr && ticket != 0) words[index_of(ticket)].store(ticket, std::memory_order_release);

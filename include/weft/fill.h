@@ -6,17 +6,19 @@
  *
  * What Weft does with a job, in order, for each device at its first communicator:
  * 1. A process of its own, weft-fill-probe, loads the job and does all that follows up to end_unit() of unit 0, in a
- *    context and a reservation of its own. When a call fails, a kernel crashes, the first unit is wrong, or it takes more
- *    than 30 s, the job is refused: Weft observes only.
+ *    context and a reservation of its own. When a call fails, a kernel crashes, the first unit is wrong, or it takes
+ *    more than 30 s, the job is refused: Weft observes only.
  * 2. The training process loads it, gets its table and calls init().
- * 3. record_unit() twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both times.
+ * 3. record_unit() twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both
+ *    times.
  * 4. The recorded work is timed on the idle GPU: each node alone, then each slice, 1 + 5 passes each. With the warm-up
  *    it has run 13 times (in the trial 5) before any begin_unit(). Then device and pinned memory of the reservation are
  *    put back to what they were after init(); what the job keeps elsewhere on the host is not.
  * 5. restore(), when there is saved progress.
- * 6. In bubbles: begin_unit(0), the slices of the unit in order, end_unit(0), begin_unit(1) and so on. Between two slices
- *    any time may pass. A slice is at most WEFT_SLICE long; a longer kernel is a slice of its own, and runs only where
- *    the forecast of the bubble has room for it twice. From unit 1 on a wrong result is counted and reported, no more.
+ * 6. In bubbles: begin_unit(0), the slices of the unit in order, end_unit(0), begin_unit(1) and so on. Between two
+ *    slices any time may pass. A slice is at most WEFT_SLICE long; a longer kernel is a slice of its own, and runs only
+ *    where the forecast of the bubble has room for it twice. From unit 1 on a wrong result is counted and reported, no
+ *    more.
  * 7. When the last communicator of the device is destroyed: save(), destroy(). In a process that ends without that, or
  *    whose GPU does not become idle, neither is called.
  *
@@ -24,7 +26,9 @@
  * Threads: every function is called from one thread at a time, never from inside a bubble except begin_unit and
  * end_unit, which run on a host thread of Weft between the slices of two units and must be short (under 1 ms).
  * Errors: 0 is success; any other value turns filling off for the run, with the text last given to host->fail().
- * Ownership: what the job allocates through the host belongs to the host and goes away after destroy(). */
+ * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
+ * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
+ * destroy() is called (and save() once more, where it had nothing to keep), and must not touch device memory. */
 #ifndef WEFT_FILL_H
 #define WEFT_FILL_H
 
@@ -64,10 +68,11 @@ typedef struct weft_fill_functions {
   uint32_t abi_version;  /* WEFT_FILL_ABI_VERSION of that header */
   uint32_t reserved;     /* 0 */
   const char* name;      /* one word, for traces */
-  /* Allocates everything the job will ever need. args: the text after the first ':' of WEFT_FILL, "" when there is none. */
+  /* Allocates everything the job will ever need. args: the text after the first ':' of WEFT_FILL, "" when there is
+   * none. */
   int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
-  /* Enqueues one unit onto the stream: kernels, memory copies and sets; no synchronisation, allocation or host function.
-   * Called twice, see above. */
+  /* Enqueues one unit onto the stream: kernels, memory copies and sets; no synchronisation, allocation or host
+   * function. Called twice, see above. */
   int (*record_unit)(weft_fill_job* job, weft_stream stream);
   /* Before the first slice of unit number `unit`: put its inputs where the recorded work reads them (pinned memory). */
   int (*begin_unit)(weft_fill_job* job, uint64_t unit);
