@@ -4,6 +4,7 @@
 //
 // Run by scripts/gpu-proof; each combination is a process of its own, since the queues are made with the context.
 #include <cmath>
+#include <stdexcept>
 
 #include "children.h"
 #include "gpu.h"
@@ -13,9 +14,10 @@
 namespace probe {
 namespace {
 
-constexpr double kPatience = 60;  // milliseconds in which a fill of kSlice must have run, on hardware
-constexpr double kSlice = 300;    // microseconds
-constexpr int kReserved = 8;      // multiprocessors that the fill leaves free
+constexpr double kPatience = 60;    // milliseconds in which a fill of kSlice must have run, on hardware
+constexpr double kSlice = 300;      // microseconds
+constexpr double kTimeForAll = 16;  // seconds
+constexpr int kReserved = 8;        // multiprocessors that the fill leaves free
 
 struct Outcome {
   bool ran;
@@ -65,26 +67,40 @@ std::string measure_part(bool main_above_fill) {
   return join(numbers);
 }
 
+// By outcome: "queues/priority of the main job/blocked on" of the combinations.
+struct Found {
+  std::string runs, blocked, unknown;
+};
+
+void ask(const std::string& queues, const std::string& priority, double seconds, Report& report, Found& found) {
+  const std::vector<double> numbers = numbers_of_part({priority}, {{"CUDA_DEVICE_MAX_CONNECTIONS", queues}}, seconds);
+  const char* blocks[] = {"event", "receive"};
+  for (std::size_t index = 0; index < 2; ++index) {
+    const std::string key = "queues_" + queues + "_main_" + priority + "_blocked_on_" + blocks[index];
+    const bool ran = numbers.at(2 * index) != 0;
+    report.add(key + "_ran", ran);
+    report.add(key + "_us", ran ? numbers.at(2 * index + 1) : std::nan(""));
+    (ran ? found.runs : found.blocked) += " " + queues + "/" + priority + "/" + blocks[index];
+  }
+}
+
 std::string measure(const Options& options, Report& report) {
   if (!options.part.empty()) return measure_part(options.part.front() == "above");
+  const TimeForParts time(kTimeForAll);
   gpu();
-  std::string runs, blocked;
-  for (const int connections : {1, 8, 32}) {
+  Found found;
+  for (const char* queues : {"1", "8", "32"}) {
     for (const char* priority : {"equal", "above"}) {
-      const std::string queues = std::to_string(connections);
-      const std::vector<double> numbers = numbers_of_part({priority}, {{"CUDA_DEVICE_MAX_CONNECTIONS", queues}});
-      const char* blocks[] = {"event", "receive"};
-      for (std::size_t index = 0; index < 2; ++index) {
-        const std::string key = "queues_" + queues + "_main_" + priority + "_blocked_on_" + blocks[index];
-        const bool ran = numbers.at(2 * index) != 0;
-        report.add(key + "_ran", ran);
-        report.add(key + "_us", ran ? numbers.at(2 * index + 1) : std::nan(""));
-        (ran ? runs : blocked) += std::string(" ") + queues + "/" + priority + "/" + blocks[index];
-      }
+      const std::string key = std::string("queues_") + queues + "_main_" + priority;
+      if (!answered(report, key, [&] { ask(queues, priority, time.for_next(), report, found); }))
+        found.unknown += std::string(" ") + queues + "/" + priority;
     }
   }
-  return "Fill next to a blocked stream (queues/priority of the main job/blocked on) runs with:" +
-         (runs.empty() ? " none" : runs) + "; does not with:" + (blocked.empty() ? " none" : blocked);
+  if (found.runs.empty() && found.blocked.empty()) throw std::runtime_error("no combination gave an answer");
+  const std::string fact = "Fill next to a blocked stream (queues/priority of the main job/blocked on) runs with:" +
+                           (found.runs.empty() ? " none" : found.runs) +
+                           "; does not with:" + (found.blocked.empty() ? " none" : found.blocked);
+  return fact + (found.unknown.empty() ? "" : "; no answer with:" + found.unknown);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // What a call needs is made before the kernel starts.
 #include <atomic>
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
 
 #include "gpu.h"
@@ -189,8 +190,17 @@ class Watched {
 };
 
 struct Outcomes {
-  std::vector<std::string> stalls, stalls_others, does_not, refused;
+  std::vector<std::string> stalls, stalls_others, does_not, refused, no_answer;
   std::vector<double> microseconds;  // of those that do not stall
+
+  void add_to(Report& report) const {
+    report.add("stalls", stalls);
+    report.add("stalls_other_threads", stalls_others);
+    report.add("does_not", does_not);
+    report.add("does_not_us", microseconds);
+    report.add("refused", refused);
+    report.add("no_answer", no_answer);
+  }
 };
 
 void ask(const Question& question, Spin& spin, CUstream receive, CUstream beside, Busy& bystander, Outcomes& outcomes) {
@@ -219,6 +229,18 @@ void ask(const Question& question, Spin& spin, CUstream receive, CUstream beside
   }
 }
 
+// The next question finds the device idle, whatever went wrong with this one.
+void ask_or_say_why(const Question& question, Spin& spin, CUstream receive, CUstream beside, Busy& bystander,
+                    Outcomes& outcomes) {
+  try {
+    ask(question, spin, receive, beside, bystander, outcomes);
+  } catch (const std::runtime_error& error) {
+    outcomes.no_answer.push_back(std::string(question.name) + ": " + error.what());
+    spin.release();
+    try_call(driver().cuCtxSynchronize);
+  }
+}
+
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& each : names) text += (text.empty() ? "" : ", ") + each;
@@ -234,15 +256,12 @@ std::string measure(const Options&, Report& report) {
   for (const auto& questions : {memory_questions(things), other_questions(things)}) {
     for (const Question& each : questions) {
       ask_at_risk(each.name);
-      ask(each, spin, receive, beside, things.bystander, outcomes);
+      ask_or_say_why(each, spin, receive, beside, things.bystander, outcomes);
+      outcomes.add_to(report);  // the next one may be the last
     }
   }
   ask_at_risk(nullptr);
-  report.add("stalls", outcomes.stalls);
-  report.add("stalls_other_threads", outcomes.stalls_others);
-  report.add("does_not", outcomes.does_not);
-  report.add("does_not_us", outcomes.microseconds);
-  report.add("refused", outcomes.refused);
+  if (outcomes.stalls.empty() && outcomes.does_not.empty()) throw std::runtime_error("no call gave an answer");
   return "Next to a spinning kernel these calls stall: " + list(outcomes.stalls) +
          "; of them these also stall another thread's launch: " + list(outcomes.stalls_others);
 }

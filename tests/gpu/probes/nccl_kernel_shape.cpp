@@ -86,5 +86,5 @@ std::string measure(const Options& options, Report& report) {
 }  // namespace probe
 
 int main(int argc, char** argv) {
-  return probe::run_probe(argc, argv, "nccl_kernel_shape", probe::measure);
+  return probe::run_probe(argc, argv, "nccl_kernel_shape", probe::measure, probe::kLongestProbeWithRanks);
 }

@@ -71,5 +71,5 @@ std::string measure(const Options& options, Report& report) {
 }  // namespace probe
 
 int main(int argc, char** argv) {
-  return probe::run_probe(argc, argv, "nccl_links", probe::measure);
+  return probe::run_probe(argc, argv, "nccl_links", probe::measure, probe::kLongestProbeWithRanks);
 }

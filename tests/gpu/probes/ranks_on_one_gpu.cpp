@@ -15,7 +15,6 @@ namespace probe {
 namespace {
 
 constexpr int kRounds = 20;
-constexpr double kPatience = 5.5;  // seconds for the ranks of one experiment, of which there are three
 constexpr std::size_t kMessage = 64 << 10;
 constexpr double kWorkMicroseconds = 5000;
 constexpr unsigned kBlocksPerMultiprocessor = 4;
@@ -73,7 +72,7 @@ std::string measure_rank(Rank rank) {
 
 std::string try_ranks(int count, const std::string& key, const Environment& environment, Report& report) {
   try {
-    const std::vector<double> numbers = Ranks(count, "ring", environment).numbers_of_first(kPatience);
+    const std::vector<double> numbers = Ranks(count, "ring", environment).numbers_of_first();
     const char* names[] = {"_round_us", "_round_least_us", "_round_p99_us", "_work_us", "_work_next_to_receive_us"};
     report.add(key + "_works", true);
     for (std::size_t index = 0; index < std::size(names); ++index) report.add(key + names[index], numbers.at(index));
@@ -81,10 +80,13 @@ std::string try_ranks(int count, const std::string& key, const Environment& envi
                   numbers[0], numbers[1], numbers[3], numbers[4]);
   } catch (const Skipped&) {
     throw;
+  } catch (const TooSlow& slow) {
+    report.add(key + "_error", slow.what());
+    return std::string("not known: ") + slow.what();
   } catch (const std::runtime_error& error) {
     report.add(key + "_works", false);
     report.add(key + "_error", error.what());
-    return std::string("they do not work: ") + error.what();
+    return std::string("refused: ") + error.what();
   }
 }
 
@@ -109,5 +111,5 @@ std::string measure(const Options& options, Report& report) {
 }  // namespace probe
 
 int main(int argc, char** argv) {
-  return probe::run_probe(argc, argv, "ranks_on_one_gpu", probe::measure);
+  return probe::run_probe(argc, argv, "ranks_on_one_gpu", probe::measure, probe::kLongestProbeWithRanks);
 }

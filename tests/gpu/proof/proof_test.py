@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -188,6 +189,22 @@ class Steps(TemporaryFolder):
         self.assertEqual([entry["status"] for entry in entries], ["passed", "not run", "not run"])
         self.assertEqual(entries[2]["reason"], "interrupted")
         self.assertEqual(processes.descendants(), set())
+
+    def test_a_probe_ends_itself_before_its_step_is_stopped(self):
+        probes = SOURCE / "tests/gpu/probes"
+        longest = {name: int(number.replace("'", "")) / 1000 for path in probes.glob("support/*.h")
+                   for name, number in re.findall(r"milliseconds (kLongest\w+)\{([0-9']+)\}", path.read_text())}
+        (self.folder / "bin/probes").mkdir(parents=True)
+        sources = {path.stem: path.read_text() for path in probes.glob("*.cpp")}
+        for name in sources:
+            (self.folder / "bin/probes" / name).touch()
+        for mode in ("quick", "full"):
+            made = steps.probe_steps(steps.Place(root=SOURCE, programs=self.folder, python="", work=self.folder, mode=mode, simulated=False,
+                                                 devices=1, torch=False, training={}))
+            self.assertEqual(len(made), len(sources))
+            for step in made:
+                own = "kLongestProbeWithRanks" if "kLongestProbeWithRanks" in sources[step.name.split(".")[1]] else "kLongestProbe"
+                self.assertGreaterEqual(step.limit, longest[own] + 5, step.name)
 
     def test_quick_steps_are_some_of_the_full_ones_and_fit_their_time_each(self):
         place = dict(root=SOURCE, programs=BUILD, python=sys.executable, work=self.folder, simulated=False, devices=1, torch=True, training={})

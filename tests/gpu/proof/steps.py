@@ -39,10 +39,16 @@ def _programs_in(place, folder):
     return sorted(path for path in (place.programs / folder).glob("*") if path.is_file() and path.suffix != ".so")
 
 
+# Seconds. Longer than the probes' own watchdogs (kLongestProbe, kLongestProbeWithRanks), which say more than a stop from outside.
+PROBE_LIMIT, PROBE_WITH_RANKS_LIMIT = 30, 80
+PROBES_WITH_RANKS = ("nccl_kernel_shape", "nccl_links", "ranks_on_one_gpu")
+
+
 def probe_steps(place):
     short = ["--quick"] if place.quick else []
     settings = simulator.OF_PROBES if place.simulated else {}
-    return [Step(f"probe.{program.name}", [program, *short], 30, "probe", environment=settings.get(program.name, {}))
+    return [Step(f"probe.{program.name}", [program, *short], PROBE_WITH_RANKS_LIMIT if program.name in PROBES_WITH_RANKS else PROBE_LIMIT,
+                 "probe", environment=settings.get(program.name, {}))
             for program in _programs_in(place, "bin/probes")]
 
 

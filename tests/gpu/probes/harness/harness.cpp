@@ -19,9 +19,14 @@ namespace {
   for (;;) sleep_milliseconds(100);
 }
 
+std::vector<double> ask_part(const char* name) {
+  return numbers_of_part({"a", "b"}, {{"GIVEN", "7"}, {"HARNESS", name}}, 5);
+}
+
 std::string measure(const Options& options, Report& report) {
   const std::string what = std::getenv("HARNESS");
   report.add("number", 0.1);
+  report.add("count", 0);
   report.add("count", 1 << 20);
   report.add("yes", true);
   report.add("none", std::numeric_limits<double>::quiet_NaN());
@@ -30,6 +35,7 @@ std::string measure(const Options& options, Report& report) {
     if (what == "failing part") throw std::runtime_error("the part says why");
     if (what == "skipping part") throw Skipped("the part cannot");
     if (what == "hanging part") hang();
+    if (what == "crashing part") std::abort();
     if (what == "noisy part") std::puts("WARN: 1 2 3");
     return join({1.5, static_cast<double>(options.part.size()), std::atof(std::getenv("GIVEN"))});
   }
@@ -43,6 +49,10 @@ std::string measure(const Options& options, Report& report) {
   if (what == "leaves a child") {
     const Child child({"sh", "-c", "echo $$; exec sleep 60"}, {}, false);
     hang();
+  }
+  if (what.starts_with("one of several")) {
+    answered(report, "bad", [&] { ask_part(what.ends_with("skips") ? "skipping part" : "failing part"); });
+    answered(report, "good", [&] { report.add("good", ask_part("part")); });
   }
   if (what.ends_with("part")) {
     report.add("part", numbers_of_part({"a", "b"}, {{"GIVEN", "7"}}, 0.5));

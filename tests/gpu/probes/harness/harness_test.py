@@ -73,7 +73,26 @@ class Harness(unittest.TestCase):
     def test_a_part_that_hangs_is_killed(self):
         result = run("hanging part")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("too slow", result.stderr)
+        self.assertIn("too slow: no answer within 0.5 s", result.stderr)
+
+    def test_a_part_that_crashes_was_not_too_slow(self):
+        result = run("crashing part")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("ended by a signal", result.stderr)
+        self.assertNotIn("too slow", result.stderr)
+
+    def test_where_one_of_several_questions_fails_the_other_answers_count(self):
+        result = run("one of several fails")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        values = json.loads(result.stdout)["values"]
+        self.assertEqual((values["good"], values["bad_error"]), ([1.5, 2, 7], "part a: the part says why"))
+
+    def test_questions_that_cannot_be_asked_skip_the_probe(self):
+        self.assertEqual(run("one of several skips").returncode, 77)
+
+    def test_a_value_that_is_added_again_is_the_last_one(self):
+        line = run("answers").stdout
+        self.assertEqual((line.count('"count"'), json.loads(line)["values"]["count"]), (1, 1 << 20))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ namespace probe {
 namespace {
 
 constexpr int kSkippedCode = 77;
+constexpr double kLeastForPart = 0.1, kMostForPart = 8;  // seconds
 
 std::mutex running_mutex;
 std::vector<int> running;
@@ -89,7 +90,7 @@ void Child::start(std::vector<std::string> command, const Environment& environme
 }
 
 Child::Result Child::wait(double seconds) {
-  Result result{-1, {}};
+  Result result{-1, {}, false};
   const int64_t limit = now() + static_cast<int64_t>(seconds * 1e9);
   pollfd readable{output_, POLLIN, 0};
   char buffer[4096];
@@ -108,13 +109,17 @@ Child::Result Child::wait(double seconds) {
   waitpid(process_, &status, 0);
   std::erase(running, process_);
   if (over && WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  result.too_slow = !over;
   return result;
 }
 
-std::vector<double> numbers_of(const Child::Result& result, const std::string& what) {
+std::vector<double> numbers_of(const Child::Result& result, const std::string& what, double seconds) {
   if (result.code == kSkippedCode) throw Skipped(result.output);
+  if (result.too_slow)
+    throw TooSlow(format("%s: too slow: no answer within %.3g s ", what.c_str(), seconds) + result.output);
   if (result.code != 0) {
-    throw std::runtime_error(what + ": " + (result.code < 0 ? "ended by a signal or too slow " : "") + result.output);
+    const std::string text = what + ": " + (result.code < 0 ? "ended by a signal " : "") + result.output;
+    throw std::runtime_error(text.substr(0, text.find_last_not_of(" \n") + 1));
   }
   // The last line: a library (NCCL's warnings) may have written before.
   const std::string text = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
@@ -129,7 +134,17 @@ std::vector<double> numbers_of(const Child::Result& result, const std::string& w
 
 std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,
                                     double seconds) {
-  return numbers_of(Child(part, environment).wait(seconds), "part " + part.front());
+  return numbers_of(Child(part, environment).wait(seconds), "part " + part.front(), seconds);
+}
+
+TimeForParts::TimeForParts(double seconds) : end_(now() + static_cast<int64_t>(seconds * 1e9)) {}
+
+bool TimeForParts::over() const {
+  return now() > end_;
+}
+
+double TimeForParts::for_next() const {
+  return std::clamp(static_cast<double>(end_ - now()) / 1e9, kLeastForPart, kMostForPart);
 }
 
 std::string join(const std::vector<double>& numbers) {

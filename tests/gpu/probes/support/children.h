@@ -4,11 +4,18 @@
 // with its parent, and is killed when the probe ends. Nothing of the parent's GPU state reaches it.
 #pragma once
 
+#include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace probe {
+
+// No answer in the time given: that says nothing about whether there would have been one.
+struct TooSlow : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
@@ -22,6 +29,7 @@ class Child {
   struct Result {
     int code;  // of exit; -1: a signal ended it, or the time was over
     std::string output;
+    bool too_slow;
   };
   // What it wrote to stdout. Killed after so many seconds, with its group.
   Result wait(double seconds);
@@ -33,11 +41,23 @@ class Child {
   int output_ = -1;
 };
 
-// What a part printed: numbers, separated by blanks. Throws Skipped or std::runtime_error where the part did.
-std::vector<double> numbers_of(const Child::Result& result, const std::string& what);
+// What a part printed within so many seconds: numbers, separated by blanks. Throws Skipped or std::runtime_error where
+// the part did, TooSlow where it was stopped.
+std::vector<double> numbers_of(const Child::Result& result, const std::string& what, double seconds);
 // Starts one part and waits for it.
 std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,
-                                    double seconds = 8);
+                                    double seconds);
+// What is left for the next of several parts: of all their time, and no more than one of them may take.
+class TimeForParts {
+ public:
+  explicit TimeForParts(double seconds);
+  bool over() const;
+  double for_next() const;
+
+ private:
+  int64_t end_;
+};
+
 std::string join(const std::vector<double>& numbers);
 
 // Kills those that still run. Any thread.

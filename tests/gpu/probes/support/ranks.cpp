@@ -29,6 +29,8 @@ const Environment kSockets = {{"NCCL_NET", "Socket"},    {"NCCL_SOCKET_IFNAME", 
                               {"NCCL_P2P_DISABLE", "1"}, {"NCCL_SHM_DISABLE", "1"},    {"NCCL_RAS_ENABLE", "0"},
                               {"NCCL_MAX_CTAS", "2"}};
 
+constexpr double kPatience = 18;  // seconds for the ranks of one experiment
+
 std::string hexadecimal(const ncclUniqueId& id) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string text;
@@ -77,10 +79,15 @@ Ranks::~Ranks() {
   for (Child& each : children_) each.wait(0);
 }
 
-std::vector<double> Ranks::numbers_of_first(double seconds) {
-  const Child::Result result = children_.front().wait(seconds);
+std::vector<double> Ranks::numbers_of_first() {
+  const Child::Result result = children_.front().wait(kPatience);
   children_.erase(children_.begin());
-  return numbers_of(result, "rank 0");
+  for (std::size_t number = 1; result.too_slow && !children_.empty(); ++number) {
+    const Child::Result other = children_.front().wait(0);
+    children_.erase(children_.begin());
+    if (!other.too_slow) numbers_of(other, "rank " + std::to_string(number), kPatience);
+  }
+  return numbers_of(result, "rank 0", kPatience);
 }
 
 Rank::Rank(const std::vector<std::string>& part)

@@ -7,6 +7,7 @@
 
 #include <nccl.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -40,12 +41,17 @@ class Ranks {
   ~Ranks();  // kills those that still run
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  // What rank 0 printed. To be asked once.
-  std::vector<double> numbers_of_first(double seconds = 9);
+  // What rank 0 printed. To be asked once. Where it was too slow since another rank had failed, that rank's reason is
+  // thrown.
+  std::vector<double> numbers_of_first();
 
  private:
   std::vector<Child> children_;
 };
+
+// For probes with ranks. Starting them may take long: a context each, and an NCCL of 200 MB from a cold disk. Only
+// three experiments and the daemon's start and end fit into that.
+inline constexpr std::chrono::milliseconds kLongestProbeWithRanks{70'000};
 
 // In a rank's process.
 class Rank {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -105,7 +106,13 @@ void Report::add(std::string_view key, const std::vector<std::string>& texts) {
 
 void Report::add_json(std::string_view key, std::string json) {
   const std::lock_guard lock(mutex_);
-  values_.emplace_back(key, std::move(json));
+  const auto found =
+      std::find_if(values_.begin(), values_.end(), [&](const auto& value) { return value.first == key; });
+  if (found == values_.end()) {
+    values_.emplace_back(key, std::move(json));
+  } else {
+    found->second = std::move(json);
+  }
 }
 
 std::string Report::line(std::string_view probe, std::string_view fact) const {
@@ -116,6 +123,18 @@ std::string Report::line(std::string_view probe, std::string_view fact) const {
   return "{\"probe\":" + quoted(probe) + ",\"device\":" + quoted(device.text) +
          ",\"simulated\":" + (device.simulated ? "true" : "false") + ",\"fact\":" + quoted(fact) + ",\"values\":{" +
          values + "}}";
+}
+
+bool answered(Report& report, const std::string& key, const std::function<void()>& ask) {
+  try {
+    ask();
+    return true;
+  } catch (const Skipped&) {
+    throw;
+  } catch (const std::exception& error) {
+    report.add(key + "_error", error.what());
+    return false;
+  }
 }
 
 void ask_at_risk(const char* question) {

@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> part;  // what follows --part: this process is one part of the probe, started by itself
 };
 
+// A value that is added again takes the place of the one before.
 class Report {
  public:
   void add(std::string_view key, std::string_view text);
@@ -41,6 +42,10 @@ class Report {
   mutable std::mutex mutex_;
   std::vector<std::pair<std::string, std::string>> values_;
 };
+
+// Asks one of several questions; when it fails the reason is added as <key>_error, and the others still count. False
+// then. What cannot be asked here (Skipped) goes on to the caller.
+bool answered(Report& report, const std::string& key, const std::function<void()>& ask);
 
 // Text as a JSON string; a number with what a reader can use of it; a sentence's printf.
 std::string quoted(std::string_view text);
