@@ -24,6 +24,7 @@ constinit std::atomic<const CoreServices*> started_core{nullptr};
 // For the core, which logs the reason itself.
 void turn_off(const char*) {
   set_level(Level::pass);
+  wait_for_questions();
 }
 void refuse_unloading(bool refuse) {
   thread_state.refuses_unloading = refuse ? 1 : 0;
@@ -129,7 +130,7 @@ bool load() noexcept {
     return false;
   }
   event_clock.trusted.store(kernel_trusts_counter(), std::memory_order_relaxed);
-  Depth inside(thread_state.inside_core);
+  CoreCall inside;
   static constinit ShimServices kept{};
   kept = shim;
   const WeftCoreStart start = find_start();

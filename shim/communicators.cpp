@@ -1,7 +1,6 @@
 // Communicators of the main job; see communicators.h.
 #include "shim/communicators.h"
 
-#include "shim/capture.h"
 #include "shim/handle_table.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -47,7 +46,7 @@ void tell_core(const CommunicatorInfo& info) noexcept {
     event.rank = info.rank;
     event.ranks = info.ranks;
   });
-  Depth inside(thread_state.inside_core);
+  CoreCall inside;
   core()->communicator_opened(info);
 }
 
@@ -93,9 +92,7 @@ void open(Communicator& entry, ncclComm_t communicator) noexcept {
 void finish(GroupId group, bool launched) noexcept {
   const GroupPlace place = place_of(group);
   if (place.stream == nullptr) return;
-  const bool alive = place.stream->id.load(std::memory_order_acquire) == place.id;
-  const bool marked = launched && alive && !is_capturing(*place.stream) && enqueue_marker(*place.stream, place.done);
-  if (!marked) settle(place.device, place.done);
+  if (!launched || !mark_end(place)) settle(place.device, place.done);
 }
 
 void finish_all(Communicator& entry, bool launched) noexcept {
@@ -134,7 +131,7 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
     finish_all(*entry, false);
     note(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed),
          [id](Event& event) { event.communicator = id; });
-    Depth inside(thread_state.inside_core);
+    CoreCall inside;
     core()->communicator_closing(id);
   }
   if (!gone) return;

@@ -24,6 +24,13 @@ namespace {
          !in_nccl(__builtin_return_address(0));
 }
 
+// And whoever still asked a stream when it was turned off has got the answer.
+bool is_off() noexcept {
+  if (level() != Level::pass) return false;
+  wait_for_questions();
+  return true;
+}
+
 void stream_made(CUstream stream, bool by_main_job) noexcept {
   if (level() == Level::pass) return;
   note_stream_made();
@@ -50,7 +57,7 @@ CUresult with_rescue(Where where, Call call) noexcept {
   if (device < 0) return result;
   bool released = false;
   {
-    Depth inside(thread_state.inside_core);
+    CoreCall inside;
     released = core()->rescue_memory(device);
   }
   return released ? call() : result;
@@ -58,17 +65,17 @@ CUresult with_rescue(Where where, Call call) noexcept {
 
 // The device's own context goes, by whatever name: its streams' handles are nobody's from now on.
 void device_closing(int device) noexcept {
-  if (level() == Level::pass || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
+  if (is_off() || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
   const bool prepared = has_marker_words(device);
   set_marker_words(device, {});
   forget_streams_of(device);
   if (!prepared || level() != Level::observe) return;
-  Depth inside(thread_state.inside_core);
+  CoreCall inside;
   core()->context_closing(device);
 }
 
 void context_closing(CUcontext context) noexcept {
-  if (level() == Level::pass || thread_state.inside_core != 0) return;
+  if (is_off() || thread_state.inside_core != 0) return;
   for (int device = 0; device < kMostDevices; ++device) {
     if (has_marker_words(device) && context_of(device) == context) device_closing(device);
   }
@@ -79,13 +86,13 @@ void context_closing(CUcontext context) noexcept {
 constinit std::atomic<std::int32_t> primary_references[kMostDevices]{};
 
 void primary_released(CUdevice device) noexcept {
-  if (level() == Level::pass || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
+  if (is_off() || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
   if (primary_references[device].fetch_sub(1, std::memory_order_acq_rel) <= 1) device_closing(device);
 }
 
 template <class Call>
 CUresult capture_begin(CUstream stream, bool per_thread, Call call) noexcept {
-  if (level() == Level::pass) return call();
+  if (is_off()) return call();
   capture_begins(stream, per_thread);
   const CUresult result = call();
   if (result != CUDA_SUCCESS) capture_ended(stream, per_thread);
@@ -233,13 +240,13 @@ CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned i
 
 CUresult cuStreamDestroy(CUstream stream) {
   const auto call = real<Symbol::cuStreamDestroy>();
-  if (level() != Level::pass) forget_stream(stream);
+  if (!is_off()) forget_stream(stream);
   return call(stream);
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
   const auto call = real<Symbol::cuStreamDestroy_v2>();
-  if (level() != Level::pass) forget_stream(stream);
+  if (!is_off()) forget_stream(stream);
   return call(stream);
 }
 

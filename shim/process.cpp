@@ -69,7 +69,7 @@ void start_routing() noexcept {
 
 void set_level(Level level) noexcept {
   ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
-  if (page != &zero_page) page->level.store(static_cast<std::uint32_t>(level), std::memory_order_relaxed);
+  if (page != &zero_page) page->level.store(static_cast<std::uint32_t>(level), std::memory_order_seq_cst);
 }
 
 void say(const char* text, const char* more) noexcept {

@@ -4,6 +4,8 @@
 // kernel clears in a child of fork(), so a child is a pass-through without being told.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -66,6 +68,20 @@ class Depth {
 
  private:
   std::uint32_t& count_;
+};
+
+// For a call into the core: what it does itself is nobody's to note, and a thread that is cancelled meanwhile goes only
+// when it is back, because the core cannot be unwound.
+class CoreCall {
+ public:
+  CoreCall() noexcept : inside_(thread_state.inside_core) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~CoreCall() { pthread_setcancelstate(before_, nullptr); }
+  CoreCall(const CoreCall&) = delete;
+  CoreCall& operator=(const CoreCall&) = delete;
+
+ private:
+  Depth inside_;
+  int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
 }  // namespace weft

@@ -137,6 +137,12 @@ void* defined_for(const link_map* object, const Description& description) noexce
   return defined_in(object, description.name);
 }
 
+// Hooks go to its functions for as long as the process lives, also when everybody who had opened it has closed it.
+void keep_loaded(const link_map* object) noexcept {
+  if (object->l_name == nullptr || object->l_name[0] == '\0') return;
+  if (void* handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) dlclose(handle);
+}
+
 // Takes the addresses of all symbols of the library from the object that `address` lies in.
 void adopt(Library library, const void* address) noexcept {
   Dl_info info;
@@ -144,6 +150,7 @@ void adopt(Library library, const void* address) noexcept {
   if (dladdr1(address, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
   const auto* object = static_cast<const link_map*>(extra);
   if (object == own_object()) return;
+  keep_loaded(object);
   start_routing();
   if (!adopted_of(library).load(std::memory_order_acquire)) {
     const AddressRange range = range_of(object);
@@ -157,17 +164,36 @@ void adopt(Library library, const void* address) noexcept {
   adopted_of(library).store(true, std::memory_order_release);
 }
 
-// What a lookup of a hooked name by handle is answered with, the real dlsym having found `found`.
+bool is_known(std::uint16_t symbol) noexcept {
+  return real_addresses[symbol].load(std::memory_order_acquire) != nullptr;
+}
+
+// From the object that the handle leads to, if that has the symbol. Closes the handle.
+void adopt_by(void* handle, const Description& description) noexcept {
+  if (handle == nullptr) return;
+  void* found = real_dlsym(handle, description.name);
+  if (found != nullptr && found != description.hook) adopt(description.library, found);
+  dlclose(handle);
+}
+
+// From the copy of the library that programs are linked to: behind us in the global scope, or, loaded with RTLD_LOCAL
+// as Python loads extension modules, by its name.
+void adopt_linked(std::uint16_t symbol) noexcept {
+  const Description& description = descriptions[symbol];
+  if (void* found = real_dlsym(RTLD_NEXT, description.name)) adopt(description.library, found);
+  if (is_known(symbol)) return;
+  const char* name = description.library == Library::cuda ? "libcuda.so.1" : "libnccl.so.2";
+  adopt_by(dlopen(name, RTLD_LAZY | RTLD_NOLOAD), description);
+}
+
+// What a lookup of a hooked name by handle is answered with, the real dlsym having found `found`. Who calls a hook by
+// its linked name has to get to the copy that it is linked to, even when another one was looked into first.
 void* route(std::uint16_t symbol, void* found) noexcept {
   const Description& description = descriptions[symbol];
-  std::atomic<void*>& known = real_addresses[symbol];
-  if (known.load(std::memory_order_acquire) == nullptr ||
-      !adopted_of(description.library).load(std::memory_order_acquire)) {
-    adopt(description.library, found);
-  }
-  if (known.load(std::memory_order_acquire) == nullptr) publish(symbol, found);
+  if (!is_known(symbol) || !adopted_of(description.library).load(std::memory_order_acquire)) adopt_linked(symbol);
+  if (!adopted_of(description.library).load(std::memory_order_acquire)) adopt(description.library, found);
   // Another copy of the library, or another interposer: theirs, untouched.
-  return known.load(std::memory_order_acquire) == found ? description.hook : found;
+  return real_addresses[symbol].load(std::memory_order_acquire) == found ? description.hook : found;
 }
 
 // The first object after ours that defines dlsym: another interposer, or libc. A versioned lookup would skip the
@@ -191,6 +217,7 @@ bool visible_without_us(const char* name, const void* caller) noexcept {
   if (handle == nullptr) return false;
   const bool found = real_dlsym(handle, name) != nullptr;
   dlclose(handle);
+  if (!found) real_dlsym(RTLD_NEXT, name);  // for dlerror(), which the closing has cleared
   return found;
 }
 
@@ -251,21 +278,11 @@ bool has_real(Symbol symbol) noexcept {
 void* find_real(Symbol symbol, const void* caller) noexcept {
   const auto number = static_cast<std::uint16_t>(symbol);
   const Description& description = descriptions[number];
-  const bool cuda = description.library == Library::cuda;
-  std::atomic<void*>& known = real_addresses[number];
-  if (void* found = real_dlsym(RTLD_NEXT, description.name)) adopt(description.library, found);
-  // Loaded with RTLD_LOCAL, as Python loads extension modules: not in our scope, but by name, or in the caller's.
-  for (const bool by_name : {true, false}) {
-    if (known.load(std::memory_order_acquire) != nullptr) break;
-    void* handle =
-        by_name ? dlopen(cuda ? "libcuda.so.1" : "libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD) : object_handle(caller);
-    if (handle == nullptr) continue;
-    void* found = real_dlsym(handle, description.name);
-    if (found != nullptr && found != description.hook) adopt(description.library, found);
-    dlclose(handle);
-  }
-  if (void* found = known.load(std::memory_order_acquire)) return found;
-  return cuda ? reinterpret_cast<void*>(&absent_from_cuda) : reinterpret_cast<void*>(&absent_from_nccl);
+  adopt_linked(number);
+  if (!is_known(number)) adopt_by(object_handle(caller), description);
+  if (void* found = real_addresses[number].load(std::memory_order_acquire)) return found;
+  return description.library == Library::cuda ? reinterpret_cast<void*>(&absent_from_cuda)
+                                              : reinterpret_cast<void*>(&absent_from_nccl);
 }
 
 void* real_driver_symbol(const char* name) noexcept {

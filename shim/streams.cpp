@@ -242,17 +242,19 @@ namespace {
 constinit std::atomic<std::uint32_t> questions{0};
 
 // What holds behind the counter stays so until the answer: see wait_for_questions().
-template <class Exists>
-bool has_no_work(Exists exists, CUstream handle) noexcept {
+template <class Ask>
+bool ask_undisturbed(Ask ask) noexcept {
   questions.fetch_add(1, std::memory_order_seq_cst);
-  const bool dry = exists() && !any_capture() && real<Symbol::cuStreamQuery>()(handle) == CUDA_SUCCESS;
+  const bool answer = level() == Level::observe && !any_capture() && ask();
   questions.fetch_sub(1, std::memory_order_release);
-  return dry;
+  return answer;
 }
 
 bool is_dry(const Stream& stream, StreamId id) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
-  return has_no_work([&] { return stream.id.load(std::memory_order_seq_cst) == id; }, handle);
+  return ask_undisturbed([&] {
+    return stream.id.load(std::memory_order_seq_cst) == id && real<Symbol::cuStreamQuery>()(handle) == CUDA_SUCCESS;
+  });
 }
 
 }  // namespace
@@ -274,7 +276,16 @@ bool is_idle(int device) noexcept {
     if (id == 0 || stream.device.load(std::memory_order_relaxed) != device || !is_explicit(stream)) continue;
     if (!is_dry(stream, id)) return false;
   }
-  return has_no_work([] { return true; }, CU_STREAM_LEGACY);
+  return ask_undisturbed([] { return real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS; });
+}
+
+bool mark_end(const GroupPlace& place) noexcept {
+  Stream& stream = *place.stream;
+  return ask_undisturbed([&] {
+    const bool exists = stream.id.load(std::memory_order_seq_cst) == place.id;
+    const StreamName here = name_of(stream.handle.load(std::memory_order_relaxed), true);
+    return exists && here.key == stream.key.load(std::memory_order_relaxed) && enqueue_marker(stream, place.done);
+  });
 }
 
 void wait_for_questions() noexcept {

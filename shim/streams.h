@@ -76,7 +76,8 @@ bool is_idle(int device) noexcept;
 
 // Streams of the main job may be asked on any thread at any time; but a stream that is destroyed must not be, and a
 // question to one that captures ends its capture. Whoever is about to do either first makes it known (forget_stream(),
-// capture_begins()) and then waits here for those who ask already: microseconds, and never for ever.
+// capture_begins()) and then waits here for those who ask already: microseconds, and never for ever. So does turning
+// off, after which destruction and captures are made known no more.
 void wait_for_questions() noexcept;
 
 // The device of a stream as an API call names it, -1: unknown.
@@ -96,6 +97,9 @@ struct GroupPlace {
   Ticket done;
 };
 GroupPlace place_of(GroupId group) noexcept;
+// Enqueues the marker of a group's end, on whatever thread. False: its stream is gone or another thread's own, or a
+// stream captures; then there is none.
+bool mark_end(const GroupPlace& place) noexcept;
 bool is_pending(const GroupPlace& place) noexcept;
 // The stream's last group if it is not over, else 0.
 GroupId pending_group_of(Stream& stream) noexcept;

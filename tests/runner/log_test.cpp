@@ -1,11 +1,16 @@
-// Messages on a stderr that takes nothing: a pipe that is full and that nobody reads, and one without a reader.
+// Messages on a stderr that takes nothing, or that the kernel answers with a signal: a pipe that is full and that nobody
+// reads, one without a reader, a file at the limit, the terminal of another job.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <future>
 #include <optional>
 #include <string>
@@ -130,6 +135,65 @@ TEST_F(LogWithoutReader, ASignalOfTheMainJobStaysPending) {
   constexpr timespec at_once{0, 0};
   ::sigtimedwait(&broken_pipe, nullptr, &at_once);
   ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+}
+
+// A write beyond the limit raises SIGXFSZ, which ends a C++ program.
+TEST(LogInAFile, TheProcessLivesAtTheFileSizeLimit) {
+  char name[] = "/tmp/weft-log-test-XXXXXX";
+  const int file = ::mkstemp(name);
+  ASSERT_GE(file, 0);
+  ::unlink(name);
+  const auto before = ::signal(SIGXFSZ, SIG_DFL);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  {
+    const StandIn stand_in(file);
+    const rlimit nothing{0, limit.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &nothing);
+    print("a result");
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  sigset_t pending;
+  ::sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGXFSZ), 0);
+  EXPECT_EQ(::lseek(file, 0, SEEK_END), 0);
+  ::signal(SIGXFSZ, before);
+  ::close(file);
+}
+
+// Whoever writes to a terminal that belongs to another job is stopped where `stty tostop` was said. Status of the
+// writing process as waitpid() has it.
+int write_in_the_background() {
+  ::setsid();
+  const int master = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0 || ::grantpt(master) != 0 || ::unlockpt(master) != 0) return -1;
+  const int terminal = ::open(::ptsname(master), O_RDWR);
+  termios settings{};
+  if (::tcgetattr(terminal, &settings) != 0) return -1;
+  settings.c_lflag |= TOSTOP;
+  if (::tcsetattr(terminal, TCSANOW, &settings) != 0) return -1;
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    ::setpgid(0, 0);
+    ::dup2(terminal, STDERR_FILENO);
+    print("a result");
+    ::_exit(7);
+  }
+  int status = -1;
+  ::waitpid(writer, &status, WUNTRACED);
+  ::kill(writer, SIGKILL);
+  return status;
+}
+
+TEST(LogOnATerminal, TheProcessIsNotStopped) {
+  const pid_t session = ::fork();
+  if (session == 0) {
+    const int status = write_in_the_background();
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+  }
+  int status = -1;
+  ::waitpid(session, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 }  // namespace

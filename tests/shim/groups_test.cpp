@@ -295,6 +295,27 @@ TEST_F(Groups, ANonBlockingGroupsDoneMarkerNeverGoesIntoACapture) {
   EXPECT_TRUE(reached(seen[0].done_ticket));  // nobody waits for a marker that will never come
 }
 
+// CU_STREAM_PER_THREAD means another stream on every thread, and one that watches communicators is not the one that
+// receives.
+TEST_F(Groups, ANonBlockingGroupsDoneMarkerNeverGoesOntoAnotherThreadsStream) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t c = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  fake_nccl_proceed(c);
+  ncclResult_t progress = ncclInProgress;
+  ncclCommGetAsyncError(c, &progress);
+  events();
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, CU_STREAM_PER_THREAD), ncclInProgress);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 1u);
+  fake_nccl_proceed(c);
+  const std::size_t before = fake_enqueued(CU_STREAM_PER_THREAD);
+  std::thread([&] { ncclCommGetAsyncError(c, &progress); }).join();
+  EXPECT_EQ(fake_enqueued(CU_STREAM_PER_THREAD), before);
+  EXPECT_TRUE(reached(seen[0].done_ticket));
+}
+
 TEST_F(Groups, CommunicatorsMadeInAGroupAreOpenedAtItsEnd) {
   ncclGroupStart();
   const ncclComm_t made = communicator();

@@ -201,6 +201,22 @@ TEST_F(QuestionOnItsWay, NoCaptureBeginsBeforeTheAnswer) {
   EXPECT_EQ(fake_broken_captures(), 0);
 }
 
+// Hooks of a process in which Weft is off let streams go and captures begin without a look at who asks.
+TEST_F(QuestionOnItsWay, WeftIsNotOffBeforeTheAnswer) {
+  static void (*turn_off)(const char*) = nullptr;
+  receive();
+  turn_off = core()->shim->turn_off;
+  meanwhile([](CUstream) { turn_off("a test"); });
+}
+
+TEST_F(Waits, NoStreamIsAskedOnceWeftIsOff) {
+  const weft::Event group = receive();
+  fake_release(transfer);
+  ASSERT_TRUE(core()->shim->is_dry(0, group.stream));
+  core()->shim->turn_off("a test");
+  EXPECT_FALSE(core()->shim->is_dry(0, group.stream));
+}
+
 // A question that the driver never answers does not keep a stream for ever.
 TEST_F(QuestionOnItsWay, AnAnswerThatNeverComesIsNotWaitedFor) {
   const weft::Event group = receive();
@@ -581,6 +597,19 @@ TEST_F(Waits, AForkedChildIsAPassThrough) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   receive();
+}
+
+// A thread that is cancelled inside the core would have to be unwound through it.
+TEST_F(Waits, NoCallIntoTheCoreIsCutShort) {
+  const ncclComm_t other = communicator();
+  fake_fail_allocations(1);
+  CUdeviceptr memory = 0;
+  cuMemAlloc_v2(&memory, 16);
+  ncclCommDestroy(other);
+  cuDevicePrimaryCtxReset_v2(0);
+  EXPECT_EQ(core()->rescues, 1);
+  EXPECT_EQ(core()->contexts_closed, 1);
+  EXPECT_FALSE(core()->cancellable);
 }
 
 }  // namespace

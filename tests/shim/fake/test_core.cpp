@@ -1,6 +1,8 @@
 // The test core; see test_core.h.
 #include "tests/shim/fake/test_core.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +32,15 @@ void meet() {
   }
 }
 
+void note_cancellation() {
+  int before = PTHREAD_CANCEL_DISABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  if (before == PTHREAD_CANCEL_ENABLE) state.cancellable = true;
+  pthread_setcancelstate(before, nullptr);
+}
+
 void opened(const weft::CommunicatorInfo& communicator) {
+  note_cancellation();
   ++state.opened;
   meet();
   const std::lock_guard lock(state_mutex);
@@ -44,17 +54,20 @@ void opened(const weft::CommunicatorInfo& communicator) {
 }
 
 void closing(weft::CommunicatorId communicator) {
+  note_cancellation();
   ++state.closed;
   state.last_closed = communicator;
 }
 
 bool rescue(int device) {
+  note_cancellation();
   ++state.rescues;
   state.last_rescued = device;
   return state.rescue_answer;
 }
 
 void context_closing(int device) {
+  note_cancellation();
   ++state.contexts_closed;
   state.words[device] = nullptr;
 }

@@ -14,6 +14,7 @@ struct TestCore {
   int last_rescued;  // device
   int contexts_closed;
   bool rescue_answer;
+  bool cancellable;  // a call could be cut short by pthread_cancel
   bool alone;  // an opening waited in vain for TEST_CORE_MEETS of them to be under way
   weft::CommunicatorInfo last_opened;
   weft::CommunicatorId last_closed;

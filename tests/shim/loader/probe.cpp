@@ -65,7 +65,9 @@ void by_handle() {
   EXPECT(object_of(dlsym(driver(), "cuLaunchKernel")) == "libcuda.so.1");
   EXPECT(dlsym(driver(), "cuNoSuchFunction") == nullptr);
   EXPECT(dlerror() != nullptr);
+  EXPECT(dlerror() == nullptr);
   EXPECT(is_hook(dlsym(nccl(), "ncclSend")));
+  EXPECT(dlerror() == nullptr);
   EXPECT(object_of(dlsym(nccl(), "pncclSend")) == "libnccl.so.2");
   EXPECT(dlsym(nccl(), "ncclCommShrink") == nullptr);  // hooked, but this NCCL has none
 }
@@ -112,6 +114,37 @@ void local_nccl() {
   EXPECT(dlsym(RTLD_DEFAULT, "ncclSend") == nullptr);  // not in the program's own scope
   EXPECT(communicate(handle) == 0);
   EXPECT(core_loaded());
+}
+
+// POSIX: whether a symbol was found is told by dlerror() alone.
+void absent_in_a_plugin() {
+  auto* look = reinterpret_cast<void* (*)(const char*)>(dlsym(plugin(RTLD_LOCAL), "plugin_default"));
+  dlerror();
+  EXPECT(look("ncclCommShrink") == nullptr);
+  EXPECT(dlerror() != nullptr);
+  EXPECT(look("ncclSend") != nullptr);
+  EXPECT(dlerror() == nullptr);
+}
+
+// Another copy, opened by its path, is looked into before anybody has called the one that the plug-in is linked to.
+void second_copy() {
+  void* handle = plugin(RTLD_LOCAL);
+  void* copy = dlopen(SHIM_SECOND_NCCL, RTLD_NOW | RTLD_LOCAL);
+  EXPECT(copy != nullptr && copy != nccl());
+  EXPECT(!is_hook(dlsym(copy, "ncclSend")));
+  reinterpret_cast<void (*)(ncclResult_t)>(dlsym(nccl(), "fake_nccl_refuse"))(ncclInvalidUsage);
+  EXPECT(communicate(handle) == 2);
+  EXPECT(core_loaded());
+}
+
+// What hooks call has to stay where it is.
+void closed_plugin() {
+  for (int time = 0; time < 2; ++time) {
+    void* handle = plugin(RTLD_LOCAL);
+    std::thread([handle] { EXPECT(communicate(handle) == 0); }).join();
+    dlclose(handle);
+    EXPECT(dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD) != nullptr);
+  }
 }
 
 // Not supported: such a library binds past every preloaded one. It has to go on working all the same.
@@ -200,6 +233,9 @@ const Command commands[] = {
     {"by_default_absent", by_default_absent},
     {"by_default_present", by_default_present},
     {"local_nccl", local_nccl},
+    {"absent_in_a_plugin", absent_in_a_plugin},
+    {"second_copy", second_copy},
+    {"closed_plugin", closed_plugin},
     {"deepbind", deepbind},
     {"off", off},
     {"passes_on", passes_on},
