@@ -32,7 +32,7 @@ struct Core {
   struct Entry {
     std::mutex mutex;
     std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
-    Device* left = nullptr;                   // an earlier one that could not free its memory
+    std::unique_ptr<Device> left;             // an earlier one that could not free its memory
     std::atomic<bool> waited_in_vain{false};  // a rescue; no later one waits
     std::atomic<std::uint32_t> rescues{0};    // times that memory was given back to the main job
   };
@@ -47,6 +47,10 @@ struct Core {
     const std::lock_guard lock(mutex);
     const auto found = device_of.find(communicator);
     return found == device_of.end() ? nullptr : entries[found->second].get();
+  }
+  void forget(CommunicatorId communicator) {
+    const std::lock_guard lock(mutex);
+    device_of.erase(communicator);
   }
 
   Entry* nth_entry(std::size_t number) {
@@ -117,13 +121,13 @@ auto guarded(Call call) noexcept -> decltype(call()) {
   return decltype(call())();
 }
 
-// Its thread may still be on its way out, so the object stays where it is for the rest of the process.
-void finish_with(Core::Entry& entry, bool context_is_gone) {
-  Device* const device = entry.device.release();
-  if (context_is_gone)
-    entry.left = nullptr;
-  else if (device->holds_fill())
-    entry.left = device;
+// Nobody but the entry knows a device, and whoever looks at it has the entry's lock; so it goes, unless it has memory
+// that cannot be freed yet.
+void finish_with(Core::Entry& entry) {
+  if (entry.device->holds_fill())
+    entry.left = std::move(entry.device);
+  else
+    entry.device.reset();
 }
 
 void communicator_opened(const CommunicatorInfo& communicator) {
@@ -159,7 +163,8 @@ void communicator_closing(CommunicatorId communicator) {
     Core::Entry* const entry = the_core->entry_of(communicator);
     if (entry == nullptr) return;
     const auto lock = locked(*entry);
-    if (entry->device && entry->device->communicator_closing(communicator)) finish_with(*entry, false);
+    if (entry->device && entry->device->communicator_closing(communicator)) finish_with(*entry);
+    the_core->forget(communicator);
   });
 }
 
@@ -192,7 +197,9 @@ void context_closing(int device) {
     Core::Entry& entry = the_core->entry(device);
     const auto lock = locked(entry);
     if (entry.device) entry.device->context_closing();
-    finish_with(entry, true);
+    if (entry.left) entry.left->abandon_fill();
+    entry.device.reset();
+    entry.left.reset();
   });
 }
 

@@ -65,11 +65,17 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
   }
 }
 
-// Setting up broke off. A thread that does not end keeps what it works with.
+// Setting up broke off.
 void Device::give_up() noexcept {
   core_.shim.set_marker_words(ordinal_, {});
-  const bool stopped = !dispatcher_ || dispatcher_->stop(close_limit);
-  if (stopped) {
+  if (dispatcher_) dispatcher_->stop(close_limit);
+  let_go();
+}
+
+// To have ended is the last that a thread says: it looks at nothing after that. One that does not end keeps what it
+// works with.
+void Device::let_go() noexcept {
+  if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
     trace_.reset();
     filler_.reset();
@@ -140,8 +146,7 @@ void Device::prepare_fill(bool may_fill) {
     settings.memory = core_.options.memory;
     settings.unit.slice_cap = core_.options.slice;
     settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
-    const std::string fault = try_fill_job(core_.fill_probe, settings, trial_limit);
-    if (!fault.empty()) throw SetUpError(fault);
+    try_job(settings);
     settings.queues = queues();
     settings.streams_made = core_.shim.streams_made(ordinal_);
     {
@@ -165,6 +170,15 @@ void Device::prepare_fill(bool may_fill) {
   if (fill_->unit().longest() > core_.options.slice)
     warn_of_set_up("the longest slice of fill job " + fill_->job().name() + " takes " + std::to_string(longest) +
                    " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+}
+
+// Once on a device: what it shows does not change while the process lives. What failed is tried again, as it may have
+// been for want of memory.
+void Device::try_job(const FillSettings& settings) {
+  if (core_.tried.contains(ordinal_)) return;
+  const std::string fault = try_fill_job(core_.fill_probe, settings, trial_limit);
+  if (!fault.empty()) throw SetUpError(fault);
+  core_.tried.insert(ordinal_);
 }
 
 void Device::take_up_progress() {
@@ -352,6 +366,11 @@ void Device::context_closing() {
     core_.words[ordinal_].device = 0;
   }
   close_trace(stopped);
+  abandon_fill();
+}
+
+void Device::abandon_fill() noexcept {
+  [[maybe_unused]] const PreparedFill* const for_ever = fill_.release();
 }
 
 void Device::record_memory(const char* event) {

@@ -1,8 +1,8 @@
 // One device of the process: what was set up for it when its first communicator was opened, and the way back.
 //
 // All functions are called on threads of the main job, inside the core's services, one at a time per device. The
-// dispatcher thread works in between. Whatever cannot be waited for within a bound is left allocated, never freed: the
-// object itself then stays for the rest of the process.
+// dispatcher thread works in between; it knows the parts that it works with, never the device. Whatever cannot be
+// waited for within a bound is left allocated, never freed: those parts then outlive the device.
 #pragma once
 
 #include <cuda.h>
@@ -46,12 +46,14 @@ struct CoreContext {
   std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
   std::map<int, MarkerWords>
-      words;  // per device; mapped for ever, as hooks and threads may look; device: 0 without context
+      words;            // per device; mapped for ever, as hooks and threads may look; device: 0 without context
+  std::set<int> tried;  // devices on which the fill job was found sound; by whoever sets up a device, one at a time
 };
 
 class Device {
  public:
   Device(CoreContext& core, int ordinal) : core_(core), ordinal_(ordinal) {}
+  ~Device() { let_go(); }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -70,7 +72,10 @@ class Device {
   bool holds_fill() const { return fill_ != nullptr; }
   // Frees it, if that work ends within `limit`.
   void release_left_over(Duration limit);
+  // The context is about to go.
   void context_closing();
+  // With it goes all that the fill job has there: nothing of it is freed, no function of the job called.
+  void abandon_fill() noexcept;
 
  private:
   void choose_context();
@@ -79,9 +84,12 @@ class Device {
   // Tries the fill job, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
   void prepare_fill(bool may_fill);
   void open_trace();
-  void start_dispatcher();  // from its end on hooks enqueue markers
+  void try_job(const FillSettings& settings);  // in a process of its own; throws SetUpError
+  void start_dispatcher();                     // from its end on hooks enqueue markers
   // open() has failed: frees what it has made so far.
   void give_up() noexcept;
+  // Frees what is still there, or leaves it for ever where the thread works with it.
+  void let_go() noexcept;
   // After the last communicator: ends the thread, frees what can be freed without waiting for long, writes the summary.
   void finish();
   // No stream of the device has work left, ours included.

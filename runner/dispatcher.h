@@ -64,6 +64,8 @@ class Dispatcher {
   // Ends the thread. True: it has ended, and nothing is in flight when drained() says so.
   bool stop(Duration limit);
   bool ended() const { return ended_.load(std::memory_order_acquire); }
+  // False: the object may be destroyed.
+  bool has_thread() const { return started_.load() && !ended(); }
   bool drained() const { return drained_.load(std::memory_order_acquire); }
   // Likewise, for a context that is about to go: no CUDA call is made after this has returned true.
   bool stop_without_cuda(Duration limit);

@@ -64,7 +64,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
     append_header(text_, header, origin);
     header_.mode = header_.fill_job = "";
   }
-  ~Implementation() { ::close(descriptor_); }
+  ~Implementation() { close_file(); }
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
@@ -83,9 +83,10 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   void drain();
   void write_out();
   void give_up(const char* reason) noexcept;
+  void close_file() noexcept;
 
   const std::string path_;
-  const int descriptor_;
+  int descriptor_;  // the writer thread's, once that has been started; -1: closed
   TraceHeader header_;
   const Warn warn_;
   std::int64_t process_ = 0;
@@ -139,6 +140,7 @@ void TraceWriter::Implementation::run() {
   lock.unlock();
   write_what_came();
   if (summary) write_summary(*summary);
+  close_file();
   lock.lock();
   ended_ = true;
   changed_.notify_all();
@@ -194,6 +196,11 @@ void TraceWriter::Implementation::give_up(const char* reason) noexcept {
   } catch (...) {
     // The line is lost as well; the counter tells of it.
   }
+}
+
+void TraceWriter::Implementation::close_file() noexcept {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
 }
 
 void TraceWriter::Implementation::finish(const TraceSummary* summary) {

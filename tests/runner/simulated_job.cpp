@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "runner/clock.h"
@@ -244,6 +245,13 @@ std::vector<nlohmann::json> SimulatedJob::log(const std::string& thread) const {
   for (auto& record : lines_of(folder_ + "/log/gpu0." + std::to_string(::getpid()) + ".jsonl"))
     if (record.value("thread", "").starts_with(thread)) records.push_back(std::move(record));
   return records;
+}
+
+std::size_t SimulatedJob::processes() const {
+  std::set<std::string> processes;
+  for (const auto& file : fs::directory_iterator(folder_ + "/log"))
+    processes.insert(file.path().stem().extension().string());  // gpu0.<process>.jsonl
+  return processes.size();
 }
 
 std::string copy_job(const std::string& arguments) {

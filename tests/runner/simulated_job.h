@@ -55,6 +55,7 @@ class SimulatedJob {
   // All records of rank 0's file; `device`: what stands before the end of its name.
   std::vector<nlohmann::json> trace(const std::string& device = "") const;
   std::vector<nlohmann::json> log(const std::string& thread) const;  // the simulator's, of threads that start so
+  std::size_t processes() const;                                     // that have used the simulated GPU, in all
 
  private:
   static void* find(const char* name);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -145,6 +146,23 @@ TEST(TraceWriter, AfterTheEndRecordsAreCounted) {
   writer->push(numbered(1));
   EXPECT_EQ(writer->dropped(), 1u);
   EXPECT_EQ(test::lines_of(test::read_file(writer->path())).size(), 2u);
+}
+
+// A writer may live on as long as the communicators' process; its file may not be held open for that long.
+TEST(TraceWriter, AfterTheEndTheFileIsClosed) {
+  TemporaryDirectory directory;
+  const auto is_open = [&](const std::string& path) {
+    for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      if (std::filesystem::read_symlink(descriptor.path(), gone) == path) return true;
+    }
+    return false;
+  };
+  auto writer = open(directory.path());
+  const std::string path = std::filesystem::canonical(writer->path());
+  EXPECT_TRUE(is_open(path));
+  writer->finish({});
+  EXPECT_FALSE(is_open(path));
 }
 
 TEST(TraceWriter, WithoutFinishThereIsNoSummaryButAllRecords) {
