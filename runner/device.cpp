@@ -108,7 +108,7 @@ void Device::choose_context() {
 }
 
 void Device::choose_rank(const CommunicatorInfo& first) {
-  const Place place = place_in_job(core_.variables, {first.rank, first.ranks});
+  const JobPlace place = place_in_job(core_.variables, {first.rank, first.ranks});
   rank_ = place.rank;
   ranks_ = place.ranks;
   // A process with one device, as most are, has it in no name. Whichever device comes first counts as the one.

@@ -338,7 +338,7 @@ std::optional<int> launcher_rank(const Variables& variables) {
   return launcher == nullptr ? std::nullopt : number_in(variables, launcher->rank);
 }
 
-Place place_in_job(const Variables& variables, const Place& in_communicator) {
+JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator) {
   const LauncherNames* const launcher = launcher_of(variables);
   if (launcher == nullptr) return in_communicator;
   const int rank = *number_in(variables, launcher->rank);

@@ -75,7 +75,7 @@ Variables environment_variables();  // all of this process
 ParsedOptions parse_options(const Variables& variables);
 
 // A rank and how many there are.
-struct Place {
+struct JobPlace {
   int rank = 0;
   int ranks = 0;
 };
@@ -84,7 +84,7 @@ struct Place {
 std::optional<int> launcher_rank(const Variables& variables);
 // The place in the whole job. The first communicator usually spans it; only one that is smaller than what the launcher
 // started knows less than the launcher.
-Place place_in_job(const Variables& variables, const Place& in_communicator);
+JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator);
 
 // What the % sequences of WEFT_OUTPUT stand for. Those whose value is not known yet stay as they are.
 struct OutputNames {

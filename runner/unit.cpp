@@ -5,9 +5,9 @@
 #include <map>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "runner/clock.h"
 #include "runner/slices.h"
 
 namespace weft {
@@ -241,16 +241,15 @@ std::vector<nanoseconds> measure_nodes(const Driver& driver, std::span<const CUg
 }  // namespace
 
 void wait_for(const Driver& driver, CUstream stream, nanoseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  for (;;) {
-    const CUresult result = driver.cuStreamQuery(stream);
-    if (result == CUDA_SUCCESS) return;
-    if (result != CUDA_ERROR_NOT_READY) check(driver, result, "work of the fill job");
-    if (std::chrono::steady_clock::now() > deadline)
-      throw SetUpError("work of the fill job did not end within " +
-                       std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) + " s");
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  CUresult result = CUDA_ERROR_NOT_READY;
+  const auto has_ended = [&] {
+    result = driver.cuStreamQuery(stream);
+    return result != CUDA_ERROR_NOT_READY;
+  };
+  if (!wait_at_most(patience, has_ended))
+    throw SetUpError("work of the fill job did not end within " +
+                     std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) + " s");
+  check(driver, result, "work of the fill job");
 }
 
 Unit::Unit(const Driver& driver, FillJob& job, CUstream stream, const UnitOptions& options) : driver_(driver) {
@@ -273,12 +272,6 @@ Unit::Unit(const Driver& driver, FillJob& job, CUstream stream, const UnitOption
 
 Unit::~Unit() {
   for (const Slice& slice : slices_) driver_.cuGraphExecDestroy(slice.graph);
-}
-
-nanoseconds Unit::alone() const {
-  nanoseconds sum{0};
-  for (const Slice& slice : slices_) sum += slice.alone;
-  return sum;
 }
 
 nanoseconds Unit::longest() const {

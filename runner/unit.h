@@ -39,7 +39,6 @@ class Unit {
   Unit& operator=(const Unit&) = delete;
 
   const std::vector<Slice>& slices() const { return slices_; }
-  std::chrono::nanoseconds alone() const;    // of all slices together
   std::chrono::nanoseconds longest() const;  // slice
 
  private:

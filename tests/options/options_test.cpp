@@ -237,19 +237,19 @@ TEST(Options, Percentages) {
     EXPECT_EQ(parse_one("WEFT_SLOWDOWN_BUDGET", text).warnings.size(), 1u) << text;
 }
 
-TEST(Place, IsTheCommunicatorsWithoutALauncher) {
-  const Place place = place_in_job({}, {1, 4});
+TEST(JobPlace, IsTheCommunicatorsWithoutALauncher) {
+  const JobPlace place = place_in_job({}, {1, 4});
   EXPECT_EQ(place.rank, 1);
   EXPECT_EQ(place.ranks, 4);
 }
 
-TEST(Place, IsTheLaunchersWhenItStartedMore) {
+TEST(JobPlace, IsTheLaunchersWhenItStartedMore) {
   for (const auto& [rank, ranks] : {std::pair{"RANK", "WORLD_SIZE"},
                                     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                     {"PMI_RANK", "PMI_SIZE"},
                                     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
                                     {"SLURM_PROCID", "SLURM_NTASKS"}}) {
-    const Place place = place_in_job({{rank, "6"}, {ranks, "8"}}, {0, 2});
+    const JobPlace place = place_in_job({{rank, "6"}, {ranks, "8"}}, {0, 2});
     EXPECT_EQ(place.rank, 6) << rank;
     EXPECT_EQ(place.ranks, 8) << rank;
   }
@@ -257,13 +257,13 @@ TEST(Place, IsTheLaunchersWhenItStartedMore) {
   EXPECT_EQ(place_in_job({{"PMIX_RANK", "6"}}, {0, 2}).ranks, 7);  // at least
 }
 
-TEST(Place, IsTheCommunicatorsWhenItSpansTheJobOrMore) {
+TEST(JobPlace, IsTheCommunicatorsWhenItSpansTheJobOrMore) {
   EXPECT_EQ(place_in_job({{"RANK", "6"}, {"WORLD_SIZE", "8"}}, {3, 8}).rank, 3);
   // One process that drives four devices.
   EXPECT_EQ(place_in_job({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}, {3, 4}).rank, 3);
 }
 
-TEST(Place, RanksAreLookedForInAFixedOrder) {
+TEST(JobPlace, RanksAreLookedForInAFixedOrder) {
   const Variables all{{"RANK", "1"},     {"OMPI_COMM_WORLD_RANK", "2"}, {"PMIX_RANK", "3"},
                       {"PMI_RANK", "4"}, {"MV2_COMM_WORLD_RANK", "5"},  {"SLURM_PROCID", "6"}};
   Variables left = all;
@@ -276,7 +276,7 @@ TEST(Place, RanksAreLookedForInAFixedOrder) {
   EXPECT_EQ(launcher_rank(left), std::nullopt);
 }
 
-TEST(Place, AMalformedRankIsNone) {
+TEST(JobPlace, AMalformedRankIsNone) {
   EXPECT_EQ(launcher_rank({{"RANK", "two"}, {"PMI_RANK", "-1"}, {"SLURM_PROCID", "5"}}), 5);
   EXPECT_EQ(place_in_job({{"RANK", "9"}, {"WORLD_SIZE", "8"}}, {1, 2}).rank, 1);
 }
