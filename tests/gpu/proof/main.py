@@ -1,22 +1,19 @@
 """scripts/gpu-proof: the command line, the order of things, and the files that are left.
 
-Runs on the machine with the GPU, on one thread. Whatever happens after the first step has begun, a results file and a page are
-written. Never changes clocks, power, MIG or persistence settings: nothing here or in a step calls a setter.
+Runs on the machine with the GPU, on one thread. The results file and the page are written after every step, whatever happens then. Never changes clocks, power, MIG or persistence settings: nothing here or in a step calls a setter.
 """
 
 import argparse
 import datetime
-import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
-import time
+import tempfile
 
-from . import constants, environment, page, processes, results, run, simulator, steps
-
-SECONDS = {"quick": 8 * 60 - 30, "full": 25 * 60 - 60}  # for all steps; the rest is for what is before and after them
+from . import budget, constants, environment, files, page, processes, results, run, simulator, steps
 
 
 def parse(arguments):
@@ -26,7 +23,9 @@ def parse(arguments):
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", dest="mode", action="store_const", const="quick", help="under 8 minutes (the default)")
     length.add_argument("--full", dest="mode", action="store_const", const="full", help="under 25 minutes, with repeats enough for intervals")
-    parser.add_argument("--out", type=pathlib.Path, help="folder of the results and logs (docs/results and build/gpu-proof)")
+    parser.add_argument("--out", type=pathlib.Path, help="folder of the results: one JSON file, one page, one archive of logs (docs/results, the logs "
+                        "in build/gpu-proof)")
+    parser.add_argument("--work", type=pathlib.Path, help="folder of logs and traces (build/gpu-proof; with --out one that is removed at the end)")
     parser.add_argument("--bundle", type=pathlib.Path, help="programs: a bundle or a build tree (build/gpu-bundle, then build/release)")
     parser.add_argument("--python", default=sys.executable, help="the Python that has PyTorch (this one)")
     parser.add_argument("--simulated", action="store_true", help="run on simulated GPUs; results go to --out or build/gpu-proof only")
@@ -59,12 +58,11 @@ def programs_of(root, options):
 
 
 def folders(root, options, simulated):
-    """(where the two result files go, where logs and traces go). A simulated run never writes under docs/results."""
-    results_folder = root / "docs/results"
-    work = options.out.absolute() if options.out else root / "build/gpu-proof"
-    if options.out or simulated:
-        results_folder = work
-    return results_folder, work
+    """(where the results go, where logs and traces go). A simulated run never writes under docs/results."""
+    work = options.work.absolute() if options.work else root / "build/gpu-proof"
+    if options.out:
+        return options.out.absolute(), work if options.work else pathlib.Path(tempfile.mkdtemp(prefix="gpu-proof-"))
+    return work if simulated else root / "docs/results", work
 
 
 def _interrupt(number, frame):
@@ -84,19 +82,28 @@ def main(root, arguments):
     simulated = environment.is_simulated(facts["devices"])
     if not facts["devices"]:
         return fail("no GPU can be used here (--simulated runs everything on simulated ones)")
-    results_folder, work = folders(root, options, simulated)
-    if simulated and root / "docs/results" in [results_folder, *results_folder.parents]:
+    out = options.out.absolute() if options.out else root
+    if simulated and root / "docs/results" in [out, *out.parents]:
         return fail("a simulated run may not write under docs/results")
-    place = steps.Place(root=root, programs=programs, python=options.python, work=work, mode=options.mode,
-                        simulated=simulated, devices=len(facts["devices"]), torch=bool(facts["torch"]),
-                        simulator=simulator.libraries(os.environ), training=environment.of_training(os.environ))
+    results_folder, work = folders(root, options, simulated)
+    try:
+        place = steps.Place(root=root, programs=programs, python=options.python, work=work, mode=options.mode,
+                            simulated=simulated, devices=len(facts["devices"]), torch=bool(facts["torch"]),
+                            simulator=simulator.libraries(os.environ), training=environment.of_training(os.environ))
+        return with_place(root, options, place, facts, step_environment, results_folder)
+    finally:
+        if options.out and not options.work:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def with_place(root, options, place, facts, step_environment, results_folder):
     chosen = [step for step in steps.steps_of(place) if not options.only or any(text in step.name for text in options.only)]
     if options.list:
         for step in chosen:
             print(f"{step.name:40} {step.limit:5.0f} s  {' '.join(str(word) for word in step.command)}")
         return 0
     try:
-        earlier = results.earlier_entries(options.add, facts, chosen) if options.add else []
+        earlier = results.earlier_entries(options.add, facts) if options.add else []
     except (OSError, ValueError) as error:
         return fail(f"--add: {error}")
     return carry_out(root, options, place, facts, chosen, step_environment, results_folder, earlier)
@@ -109,17 +116,20 @@ def carry_out(root, options, place, facts, chosen, step_environment, results_fol
     processes.become_subreaper()
     signal.signal(signal.SIGTERM, _interrupt)
     started = datetime.datetime.now(datetime.timezone.utc)
-    begun = time.monotonic()
-    print(f"scripts/gpu-proof: {len(chosen)} steps, {facts['devices'][0]['name']}, logs in {logs}", flush=True)
-    seconds = min(SECONDS[options.mode], options.seconds or SECONDS[options.mode])
-    done = run.run_all(chosen, seconds, step_environment, logs, say=lambda line: print(line, flush=True))
     listed = constants.load(root)
-    result = results.assemble(mode=options.mode, started=started, seconds=time.monotonic() - begun + sum(entry["seconds"] for entry in earlier),
-                              simulated=place.simulated, environment=facts, entries=earlier + done, constants=listed)
-    stem = results_folder / results.stem(result)
-    json_file, page_file = stem.with_name(stem.name + ".json"), stem.with_name(stem.name + ".md")
-    json_file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-    page_file.write_text(page.render(result, listed))
+
+    def write(done):
+        entries = results.joined(earlier, done)
+        result = results.assemble(mode=options.mode, started=started, seconds=sum(entry["seconds"] for entry in entries),
+                                  simulated=place.simulated, environment=facts, entries=entries, constants=listed)
+        return files.write_results(results_folder / results.stem(result), result, page.render(result, listed))
+
+    print(f"scripts/gpu-proof: {len(chosen)} steps, {facts['devices'][0]['name']}, logs in {logs}", flush=True)
+    seconds = min(budget.SECONDS[options.mode], options.seconds or budget.SECONDS[options.mode])
+    done = run.run_all(chosen, seconds, step_environment, logs, say=lambda line: print(line, flush=True), after_each=write,
+                       sure=budget.sure(options.mode, {step.kind for step in chosen if not step.skip}, seconds))
+    page_file = write(done)
+    files.pack_logs(place.work, (results_folder if options.out else place.work) / f"{page_file.stem}-logs.tar.gz")
     counts = results.counts(done)
     print("scripts/gpu-proof: " + ", ".join(f"{number} {status}" for status, number in counts.items() if number))
     print(f"scripts/gpu-proof: {page_file}")

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import textwrap
 import time
@@ -23,7 +24,7 @@ BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
 sys.path.insert(0, str(SOURCE / "tests/gpu"))
 sys.path.insert(0, str(SOURCE / "tests/gpu/measures"))
 
-from proof import bundle, constants, environment, page, processes, results, run, simulator, steps  # noqa: E402
+from proof import budget, bundle, constants, environment, files, page, processes, results, run, simulator, steps  # noqa: E402
 import mps  # noqa: E402
 import numbers_of_runs  # noqa: E402
 import recovery  # noqa: E402
@@ -214,6 +215,104 @@ class Steps(TemporaryFolder):
         self.assertEqual(len({step.name for step in full}), len(full))
 
 
+# As docs/results/README.md tells them: what --only is given in three commands that together make a full run.
+PARTS = (("probe.", "case.", "ranks."), ("measure.",), ("pytorch.", "sanitizer."))
+
+
+class Budget(TemporaryFolder):
+    def steps(self, mode):
+        """All steps of hardware with PyTorch, whatever this build has."""
+        programs = self.folder / "programs"
+        for name in ("bin/bubble_case", "bin/probes/one", "bin/probes/two", "bin/gpu_cases/kernels_check"):
+            (programs / name).parent.mkdir(parents=True, exist_ok=True)
+            (programs / name).touch()
+        return steps.steps_of(steps.Place(root=SOURCE, programs=programs, python=sys.executable, work=self.folder, mode=mode, simulated=False,
+                                          devices=1, torch=True, training={}))
+
+    def pass_time(self, chosen, seconds, mode):
+        """Entries of a run in which every step takes all the time it may."""
+        now = [0.0]
+
+        def take_all(step, limit, environment, logs):
+            now[0] += limit + processes.GRACE_SECONDS
+            return {"name": step.name, "status": "passed", "reason": "", "seconds": limit + processes.GRACE_SECONDS}
+
+        before, run.run_step = run.run_step, take_all
+        self.addCleanup(setattr, run, "run_step", before)
+        entries = run.run_all(chosen, seconds, {}, self.folder, clock=lambda: now[0],
+                              sure=budget.sure(mode, {step.kind for step in chosen}, seconds))
+        self.assertLessEqual(now[0], seconds)
+        return entries
+
+    def test_the_table_adds_up(self):
+        for mode, column in (("quick", 0), ("full", 1)):
+            self.assertLessEqual(sum(row[column] for row in budget.TABLE.values()), budget.SECONDS[mode])
+            self.assertEqual({step.kind for step in self.steps(mode)}, set(budget.TABLE))
+
+    def test_each_kind_is_had_when_every_step_takes_all_its_time(self):
+        for mode in ("quick", "full"):
+            chosen = self.steps(mode)
+            ended = {entry["name"]: entry["status"] for entry in self.pass_time(chosen, budget.SECONDS[mode], mode)}
+            had = {step.kind for step in chosen if ended[step.name] == "passed" and step.name != "pytorch.warm-up"}
+            self.assertEqual(had, set(budget.TABLE), mode)
+
+    def test_a_full_run_fits_into_three_commands_of_nine_minutes(self):
+        chosen, found = self.steps("full"), []
+        for part in PARTS:
+            mine = [step for step in chosen if any(text in step.name for text in part)]
+            found += [step.name for step in mine]
+            self.assertLessEqual(sum(budget.TABLE[kind][1] for kind in {step.kind for step in mine}), 510)
+        self.assertEqual(sorted(found), sorted(step.name for step in chosen))
+        recipe = (SOURCE / "docs/results/README.md").read_text()
+        for part in PARTS:
+            self.assertIn(" ".join(f"--only {text}" for text in part), recipe)
+
+    def test_time_that_is_not_needed_goes_to_what_was_put_off(self):
+        now = [0.0]
+
+        def take(step, limit, environment, logs):
+            now[0] += 10
+            return {"name": step.name, "status": "passed", "reason": "", "seconds": 10.0}
+
+        before, run.run_step = run.run_step, take
+        self.addCleanup(setattr, run, "run_step", before)
+        chosen = [run.Step(name, [], 60, kind=name[0], least=15) for name in ("a1", "a2", "b")]
+        order = []
+        entries = run.run_all(chosen, 60, {}, self.folder, clock=lambda: now[0], sure={"b": 40}, say=lambda line: order.append(line.split()[-1]))
+        self.assertEqual(order, ["a1", "b", "a2"])
+        self.assertEqual([entry["status"] for entry in entries], ["passed"] * 3)
+
+    def test_a_step_that_the_run_had_no_time_for_did_not_hang(self):
+        hang = run.Step("hang", self.script("import time; time.sleep(1000)"), 60, least=1)
+        entry = run.run_all([hang], 4, dict(os.environ), self.folder)[0]
+        self.assertEqual(entry["status"], "timed out")
+        self.assertTrue(entry["reason"].startswith("out of time after"), entry)
+        self.assertEqual(page._hung({"steps": [entry], "measures": {}}), 0)
+
+
+class Files(TemporaryFolder):
+    def test_results_are_whole_after_each_step(self):
+        seen = []
+        good = self.script("pass", "good.py")
+        chosen = [run.Step(str(number), good, 30) for number in range(3)]
+        run.run_all(chosen, 100, dict(os.environ), self.folder, after_each=lambda entries: seen.append([entry["name"] for entry in entries]))
+        self.assertEqual(seen, [["0"], ["0", "1"], ["0", "1", "2"]])
+        for number in range(2):
+            written = files.write_results(self.folder / "2026-11-21-h200", {"number": number}, f"page {number}")
+        self.assertEqual((written.name, written.read_text()), ("2026-11-21-h200.md", "page 1"))
+        self.assertEqual(json.loads(written.with_suffix(".json").read_text()), {"number": 1})
+
+    def test_logs_are_one_file_and_traces_are_left_out(self):
+        (self.folder / "work/logs").mkdir(parents=True)
+        (self.folder / "work/logs/one.err").write_text("why")
+        (self.folder / "work/rank0.jsonl").write_text("trace")
+        archive = self.folder / "logs.tar.gz"
+        files.pack_logs(self.folder / "work", archive)
+        with tarfile.open(archive) as packed:
+            self.assertEqual(packed.getnames(), ["logs/one.err"])
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["logs.tar.gz", "work"])
+
+
 class Simulated(TemporaryFolder):
     """The steps on the simulated GPU, whose programs come from a folder without a simulator: a bundle."""
 
@@ -276,13 +375,15 @@ class Results(unittest.TestCase):
             earlier = results_of()
             earlier["steps"].append({"name": "probe.late", "feeds": "probe", "status": "not run", "reason": "out of time", "seconds": 0.0})
             path.write_text(json.dumps(earlier))
-            again = [run.Step("probe.broken", [], 1)]
-            names = [entry["name"] for entry in results.earlier_entries(path, earlier["environment"], again)]
-            self.assertIn("probe.command_times", names)
-            self.assertNotIn("probe.broken", names)
-            self.assertNotIn("probe.late", names)
+            now = [{"name": "probe.broken", "status": "passed"}, {"name": "probe.late", "status": "passed"},
+                   {"name": "probe.command_times", "status": "not run"}]
+            entries = results.joined(results.earlier_entries(path, earlier["environment"]), now)
+            ended = {entry["name"]: entry["status"] for entry in entries}
+            self.assertEqual(len(ended), len(entries))
+            self.assertEqual([ended[entry["name"]] for entry in now], ["passed"] * 3)
+            self.assertEqual(ended["case.event"], "passed")
             with self.assertRaisesRegex(ValueError, "other commit"):
-                results.earlier_entries(path, dict(earlier["environment"], commit="another"), again)
+                results.earlier_entries(path, dict(earlier["environment"], commit="another"))
 
 
 class Page(unittest.TestCase):
@@ -495,8 +596,8 @@ class CommandLine(TemporaryFolder):
 
     def run_until_training(self):
         """A simulated run in its own process, once the trainer's ranks work: the process and them."""
-        process = subprocess.Popen([SOURCE / "scripts/gpu-proof", "--simulated", "--simulator", BUILD, "--out", self.folder, "--only",
-                                    "measure.training"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([SOURCE / "scripts/gpu-proof", "--simulated", "--simulator", BUILD, "--out", self.folder, "--work",
+                                    self.folder / "work", "--only", "measure.training"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         give_up = time.monotonic() + 100

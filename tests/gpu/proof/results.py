@@ -33,17 +33,28 @@ def assemble(mode, started, seconds, simulated, environment, entries, constants)
             "simulator_constants": measured}
 
 
-def earlier_entries(path, environment, steps):
-    """The entries of an earlier run on the same kind of GPU and commit, less those of steps that are made again and those that were
-    not run. Raises ValueError when the two do not belong together."""
+def earlier_entries(path, environment):
+    """The entries of an earlier run on the same kind of GPU and commit. Raises ValueError when the two do not belong together."""
     earlier = json.loads(path.read_text())
     if earlier.get("format") != FORMAT or earlier.get("version") != VERSION:
         raise ValueError(f"{path} is no results file of this version")
     for what in ("devices", "commit", "bundle_commit"):
         if earlier["environment"][what] != environment[what]:
             raise ValueError(f"{path} is of other {what}: {earlier['environment'][what]}")
-    again = {step.name for step in steps}
-    return [entry for entry in earlier["steps"] if entry["name"] not in again and entry["status"] != "not run"]
+    return earlier["steps"]
+
+
+def joined(earlier, entries):
+    """The entries of two runs. A step that was made again counts as it ended now, unless it was not run now."""
+    now = {entry["name"]: entry for entry in entries}
+
+    def counts_still(entry):
+        again = now.get(entry["name"])
+        return again is None or (again["status"] == "not run" and entry["status"] != "not run")
+
+    kept = [entry for entry in earlier if counts_still(entry)]
+    names = {entry["name"] for entry in kept}
+    return kept + [entry for entry in entries if entry["name"] not in names]
 
 
 def stem(result):

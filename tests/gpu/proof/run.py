@@ -26,6 +26,7 @@ class Step:
     environment: dict = dataclasses.field(default_factory=dict)  # on top of the proof's own
     least: float = 5.0  # seconds; with less left before the deadline it is not begun
     skip: str = ""  # why it cannot be answered here; nothing is started then
+    kind: str = ""  # steps of a kind share the time that the kind is sure of
 
 
 def last_object(text):
@@ -61,7 +62,9 @@ def _judge(outcome, step, limit, output, messages):
     if outcome.error:
         return "failed", outcome.error
     if outcome.exit_code is None:
-        return "timed out", f"stopped after {limit:.0f} s. {_last_line(messages)}".strip()
+        # Only at its own limit a step has had its time; else the run was over.
+        how = f"stopped after {limit:.0f} s" if limit >= step.limit else f"out of time after {limit:.0f} s of {step.limit:.0f} s"
+        return "timed out", f"{how}. {_last_line(messages)}".strip()
     if outcome.exit_code == SKIPPED:
         return "skipped", str((output or {}).get("skipped", "")) or _last_line(messages) or "no reason given"
     if outcome.exit_code != 0:
@@ -97,33 +100,59 @@ class Interrupted(Exception):
     """SIGINT or SIGTERM arrived: the step in progress is stopped, the rest is not run, the results are written."""
 
 
-def _left_out(step, stopped, left):
-    """The entry of a step that is not to be begun, else None."""
-    if stopped:
-        return _not_begun(step, stopped)
-    if step.skip:
-        return _not_begun(step, step.skip, "skipped")
-    if left < step.least:
-        return _not_begun(step, f"out of time: {max(left, 0):.0f} s were left, it needs {step.least:.0f} s")
-    return None
+class _Run:
+    """The steps of a run, those that still wait, and the time there is."""
+
+    def __init__(self, steps, seconds, sure, clock):
+        self._clock, self._sure = clock, dict(sure)
+        self._deadline = clock() + seconds
+        self.waiting = list(steps)
+        self.entries = {}
+        self.stopped = ""
+
+    def time_for(self, step, all_that_is_left):
+        """What is left, less what other kinds that wait are sure of."""
+        left = self._deadline - self._clock()
+        others = {other.kind for other in self.waiting if not other.skip} - {step.kind}
+        return left if all_that_is_left else left - sum(self._sure.get(kind, 0.0) for kind in others)
+
+    def not_to_begin(self, step, left):
+        """The entry of a step that is not to be begun, else None."""
+        if self.stopped:
+            return _not_begun(step, self.stopped)
+        if step.skip:
+            return _not_begun(step, step.skip, "skipped")
+        if left < step.least:
+            return _not_begun(step, f"out of time: {max(left, 0):.0f} s were left, it needs {step.least:.0f} s")
+        return None
+
+    def finish(self, step, entry):
+        self.waiting.remove(step)
+        self.entries[step.name] = entry
+        if step.kind in self._sure:
+            self._sure[step.kind] = max(0.0, self._sure[step.kind] - entry["seconds"])
 
 
-def run_all(steps, seconds, environment, logs, say=lambda line: None, clock=time.monotonic):
-    """Runs the steps until the deadline, `seconds` from now; returns one entry per step, in order."""
-    deadline = clock() + seconds
-    results, stopped = [], ""
-    for number, step in enumerate(steps, 1):
-        left = deadline - clock()
-        result = _left_out(step, stopped, left)
-        if result is None:
-            try:
-                # The grace of a step that does not want to end counts as well.
-                limit = max(1.0, min(step.limit, left - processes.GRACE_SECONDS))
-                result = run_step(step, limit, environment, logs)
-            except (Interrupted, KeyboardInterrupt):
-                stopped = "interrupted"
-                result = _not_begun(step, stopped)
-        results.append(result)
-        say(f"{number:3}/{len(steps)} {result['status']:9} {result['seconds']:6.1f} s  {step.name}"
-            + (f": {result['reason']}" if result["reason"] else ""))
-    return results
+def run_all(steps, seconds, environment, logs, say=lambda line: None, clock=time.monotonic, sure=None, after_each=lambda entries: None):
+    """Runs the steps until the deadline, `seconds` from now; returns one entry per step, in order. `sure`: {kind: seconds} that others
+    leave to it. What finds no time beside that is tried again at the end. `after_each` is given the entries so far."""
+    the_run = _Run(steps, seconds, sure or {}, clock)
+    for last_chance in (False, True):
+        for step in list(the_run.waiting):
+            left = the_run.time_for(step, last_chance)
+            entry = the_run.not_to_begin(step, left)
+            if entry is None:
+                try:
+                    # The grace of a step that does not want to end counts as well.
+                    entry = run_step(step, max(1.0, min(step.limit, left - processes.GRACE_SECONDS)), environment, logs)
+                except (Interrupted, KeyboardInterrupt):
+                    the_run.stopped = "interrupted"
+                    entry = _not_begun(step, the_run.stopped)
+            elif entry["reason"].startswith("out of time") and not last_chance:
+                continue
+            the_run.finish(step, entry)
+            in_order = [the_run.entries[one.name] for one in steps if one.name in the_run.entries]
+            say(f"{len(in_order):3}/{len(steps)} {entry['status']:9} {entry['seconds']:6.1f} s  {step.name}"
+                + (f": {entry['reason']}" if entry["reason"] else ""))
+            after_each(in_order)
+    return [the_run.entries[step.name] for step in steps]

@@ -1,7 +1,7 @@
 """The list of steps: what is run, for how long at most, in which order, and what it feeds.
 
-Called by main.py. Order is by worth: if the time runs out, what comes first is known. Programs are found by folder in the bundle or
-build tree, scripts in the source tree; what is not there is no step.
+Called by main.py. Order is by worth: if the time runs out, what comes first is known; how long each may take is in budget.py. Programs
+are found by folder in the bundle or build tree, scripts in the source tree; what is not there is no step.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ import importlib.util
 import pathlib
 import sys
 
-from . import environment, simulator
+from . import budget, environment, simulator
 from .run import Step
 
 COMPUTE_SANITIZERS = ("memcheck", "racecheck", "synccheck")
@@ -34,21 +34,23 @@ class Place:
     def quick(self):
         return self.mode == "quick"
 
+    def limit(self, kind):
+        return budget.limit(kind, self.mode)
+
 
 def _programs_in(place, folder):
     return sorted(path for path in (place.programs / folder).glob("*") if path.is_file() and path.suffix != ".so")
 
 
-# Seconds. Longer than the probes' own watchdogs (kLongestProbe, kLongestProbeWithRanks), which say more than a stop from outside.
-PROBE_LIMIT, PROBE_WITH_RANKS_LIMIT = 30, 80
 PROBES_WITH_RANKS = ("nccl_kernel_shape", "nccl_links", "ranks_on_one_gpu")
 
 
 def probe_steps(place):
     short = ["--quick"] if place.quick else []
     settings = simulator.OF_PROBES if place.simulated else {}
-    return [Step(f"probe.{program.name}", [program, *short], PROBE_WITH_RANKS_LIMIT if program.name in PROBES_WITH_RANKS else PROBE_LIMIT,
-                 "probe", environment=settings.get(program.name, {}))
+    return [Step(f"probe.{program.name}", [program, *short],
+                 budget.PROBE_WITH_RANKS if program.name in PROBES_WITH_RANKS else place.limit("probe"), "probe",
+                 environment=settings.get(program.name, {}))
             for program in _programs_in(place, "bin/probes")]
 
 
@@ -69,20 +71,29 @@ def case_steps(place):
         script = place.root / "tests/gpu/cases/run_case.py"
         told = ["--build", place.programs] + (["--simulated"] if place.simulated else [])
         quick = ("event", "in-stream", "host", "shorter")
-        steps += [Step(f"case.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "cases" / variant], 90,
-                       "case", quick=variant in quick) for variant in case_variants(place.root, "run_case")]
-        script = place.root / "tests/gpu/cases/run_ranks.py"
-        steps += [Step(f"ranks.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "ranks" / variant], 150,
-                       "case", quick=variant == "stage-1", environment=place.training) for variant in case_variants(place.root, "run_ranks")]
-    steps += [Step(f"case.{program.name}", [program], 60, "case") for program in _programs_in(place, "bin/gpu_cases")]
+        steps += [Step(f"case.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "cases" / variant],
+                       place.limit("case"), "case", quick=variant in quick) for variant in case_variants(place.root, "run_case")]
+    steps += [Step(f"case.{program.name}", [program], place.limit("case"), "case") for program in _programs_in(place, "bin/gpu_cases")]
     return steps
+
+
+def ranks_steps(place):
+    """Several processes on one GPU, that of quick first."""
+    script = place.root / "tests/gpu/cases/run_ranks.py"
+    if not (place.programs / "bin/bubble_case").exists():
+        return []
+    told = ["--build", place.programs] + (["--simulated"] if place.simulated else [])
+    variants = sorted(case_variants(place.root, "run_ranks"), key=lambda variant: variant != "stage-1")
+    return [Step(f"ranks.{variant}", [sys.executable, script, variant, *told, "--output", place.work / "ranks" / variant], place.limit("ranks"),
+                 "case", quick=variant == "stage-1", environment=place.training, least=20) for variant in variants]
 
 
 def sanitizer_steps(place):
     script = place.root / "tests/gpu/cases/compute_sanitizer.sh"
     if not script.exists():
         return []
-    return [Step(f"sanitizer.{tool}", [script, place.programs, tool], 60 if place.quick else 120, "case", quick=tool == "memcheck")
+    return [Step(f"sanitizer.{tool}", [script, place.programs, tool], place.limit("sanitizer"), "case", quick=tool == "memcheck",
+                 least=20)
             for tool in COMPUTE_SANITIZERS]
 
 
@@ -91,11 +102,9 @@ def measure_steps(place):
     folder = place.root / "tests/gpu/measures"
     told = ["--programs", place.programs, "--work", place.work / "measures"] + (["--quick"] if place.quick else [])
 
-    def step(name, limit_quick, limit_full):
-        return Step(f"measure.{name}", [sys.executable, folder / f"{name}.py", *told], limit_quick if place.quick else limit_full,
-                    "measure", least=20, environment=place.training)
-
-    return [step("accuracy", 70, 150), step("training", 100, 480), step("recovery", 40, 60), step("frontier", 120, 420)]
+    return [Step(f"measure.{name}", [sys.executable, folder / f"{name}.py", *told], place.limit(f"measure.{name}"), "measure",
+                 least=10 if name == "recovery" else 20, environment=place.training)
+            for name in ("accuracy", "training", "frontier", "recovery")]
 
 
 # (name, script, arguments of the script, arguments of compare.py, part of --quick)
@@ -125,20 +134,35 @@ def pytorch_steps(place):
     compare = place.root / "examples/pytorch/compare.py"
     if not compare.exists() or not place.torch:
         return []
-    limit = 200 if place.simulated else 110 if place.quick else 130
+    # Two runs, and what is before and after them: compare.py stops a run before it would be stopped itself, and says how far it was.
+    limit = budget.PYTORCH_SIMULATED if place.simulated else place.limit("pytorch")
+    run_limit = limit // 2 - 5 if place.simulated else budget.PYTORCH_RUN
     before, parameters, sizes, skip = pytorch_place(place)
     fill = str(place.programs / "lib/weft/fill_matmul.so") + parameters
-    told = ["--ranks", "2", "--weft", place.programs / "bin/weft", "--fill", fill, "--time-limit", str(limit // 2 - 5), "--json"]
-    return [Step("pytorch." + name, [*before, place.python, compare, "--script", script, *told, *more, "--out",
-                                     place.work / "pytorch" / name, "--", *sizes, *arguments], limit, "pytorch", quick=quick, least=30, skip=skip,
-                 environment=place.training)
-            for name, script, arguments, more, quick in PYTORCH]
+    told = ["--ranks", "2", "--weft", place.programs / "bin/weft", "--fill", fill, "--time-limit", str(run_limit), "--json"]
+    warm_up = [] if place.simulated else [Step("pytorch.warm-up", [place.python, pathlib.Path(__file__).with_name("warm_up.py")],
+                                                 budget.PYTORCH_WARM_UP)]
+    return warm_up + [
+        Step("pytorch." + name, [*before, place.python, compare, "--script", script, *told, *more, "--out", place.work / "pytorch" / name, "--",
+                                 *sizes, *arguments], limit, "pytorch", quick=quick, least=60, skip=skip, environment=place.training)
+        for name, script, arguments, more, quick in PYTORCH]
+
+
+def _through(steps, last):
+    """(the steps up to the one of this name, the others)"""
+    number = next((index for index, step in enumerate(steps, 1) if step.name == last), 0)
+    return steps[:number], steps[number:]
 
 
 def steps_of(place):
-    """All steps of the mode, most worth knowing first."""
-    probes, cases, sanitizers, measures, pytorch = (make(place) for make in (
-        probe_steps, case_steps, sanitizer_steps, measure_steps, pytorch_steps))
-    # The frontier takes what time is left.
-    steps = probes + cases + measures[:-1] + pytorch + sanitizers + measures[-1:]
+    """All steps of the mode, most worth knowing first: one of each kind, then the rest."""
+    ranks, more_ranks = _through(ranks_steps(place), "ranks.stage-1")
+    pytorch, more_pytorch = _through(pytorch_steps(place), "pytorch.1f1b")
+    sanitizers, more_sanitizers = _through(sanitizer_steps(place), "sanitizer.memcheck")
+    accuracy, training, frontier, recovery = measure_steps(place)
+    of_each = [accuracy, training, *pytorch, *sanitizers, recovery, frontier] if place.quick else [
+        accuracy, training, frontier, *pytorch, *sanitizers, recovery]
+    steps = probe_steps(place) + case_steps(place) + ranks + of_each + more_pytorch + more_ranks + more_sanitizers
+    for step in steps:
+        step.kind = budget.kind_of(step.name)
     return [step for step in steps if step.quick or not place.quick]
