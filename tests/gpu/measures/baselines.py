@@ -9,7 +9,7 @@ import os
 import subprocess
 import time
 
-from mps import BELOW_NORMAL, Mps, Unavailable
+from mps import BELOW_NORMAL, Unavailable, tried
 
 MEMORY = 256 << 20
 
@@ -85,7 +85,7 @@ def mps(measuring, folder):
     """As time_slicing, under MPS, the fill process with priority below normal."""
     if measuring.simulated:
         raise Unavailable("the simulated GPU has no MPS")
-    daemon = measuring.mps or Mps()
+    daemon = measuring.mps or tried(measuring.programs)
     try:
         with _fill_process(measuring, folder, {**daemon.environment, **BELOW_NORMAL}) as report:
             yield daemon.environment, lambda: [report]

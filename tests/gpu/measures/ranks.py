@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from mps import CONNECTIONS_ASLEEP, QUEUES  # noqa: E402
 from proof import processes  # noqa: E402
 
 # For ranks on one GPU: every transport that NCCL would refuse or that needs distinct GPUs is off. At real size a message has
@@ -34,6 +35,8 @@ def environment_of(rank, ranks, shared, folder):
         for name in MEASURING:
             environment.pop(name, None)
         environment["WEFT"] = "off"
+        if "CUDA_MPS_PIPE_DIRECTORY" in environment:
+            environment[QUEUES] = CONNECTIONS_ASLEEP
     return environment
 
 

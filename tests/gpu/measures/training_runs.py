@@ -66,23 +66,33 @@ class Measuring:
         # One GPU shows one stage's true bubbles, when the other stages only take their time.
         self.peers_sleep = options.one_gpu or len(devices) < RANKS
         self.shared_gpu = self.peers_sleep and not self.simulated  # simulated GPUs are one per process
+        self.without_mps = ""  # why, where it could have been used
         self.mps = self._start_mps() if self.shared_gpu and not options.no_mps else None
         self.stage_time = None  # milliseconds that sleeping peers take, the same in all runs that are compared
         self.failures = []
         self._runs = 0
+        self._trained = False
         self._longest = 0.0
 
-    @staticmethod
-    def _start_mps():
+    def _start_mps(self):
         """MPS for ranks that share a GPU: without it each waits for its turn, and a peer's pending receive takes turns too."""
         try:
-            daemon = mps.Mps()
+            daemon = mps.tried(self.programs)
         except mps.Unavailable as reason:
+            self.without_mps = str(reason)
             print(f"no MPS: {reason}", file=sys.stderr)
             return None
         atexit.register(daemon.stop)
         signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # so that a stop at the limit ends the daemon too
         return daemon
+
+    def _give_mps_up(self, problem):
+        """The first run under MPS has failed: this one and all later steps go on without."""
+        self.without_mps = f"the first training under it failed: {problem}"
+        mps.write_verdict(self.without_mps)
+        atexit.unregister(self.mps.stop)
+        self.mps.stop()
+        self.mps = None
 
     def test_bed(self):
         """How the ranks were placed, for the reader of the numbers."""
@@ -90,7 +100,8 @@ class Measuring:
             return f"{RANKS} ranks, a GPU each"
         if self.simulated:
             return f"stage {STAGE} of {RANKS} computes, its peers sleep"
-        return f"stage {STAGE} of {RANKS} computes, its peers sleep; on one GPU, {'under MPS' if self.mps else 'in turns'}"
+        return f"stage {STAGE} of {RANKS} computes, its peers sleep; on one GPU, {'under MPS' if self.mps else 'in turns'}" + (
+            f" (no MPS: {self.without_mps})" if self.without_mps else "")
 
     def seconds_left(self):
         return self.deadline - time.monotonic()
@@ -109,7 +120,19 @@ class Measuring:
         return 0 if values else 1
 
     def run(self, label, schedule, iterations, mode="none", options=(), environment=None, log=False):
-        """Trains once; returns a Run, or None when it failed (which is noted)."""
+        """Trains once; returns a Run, or None when it failed (which is noted). The first one is tried without MPS as well."""
+        problem, run = self._train(label, schedule, iterations, mode, options, environment, log)
+        if problem and self.mps and not self._trained:
+            self._give_mps_up(problem)
+            problem, run = self._train(label, schedule, iterations, mode, options, environment, log)
+        if problem:
+            self.failures.append(f"{label}: {problem}")
+            return None
+        self._trained = True
+        return run
+
+    def _train(self, label, schedule, iterations, mode, options, environment, log):
+        """(what went wrong or "", the Run)"""
         self._runs += 1
         folder = self.work / f"{self._runs:03}-{label}"
         run = Run(folder, mode, STAGE if self.peers_sleep else None)
@@ -127,11 +150,7 @@ class Measuring:
         started = time.monotonic()
         problem = self._start(command, folder, self._environment(environment, log, folder))
         self._longest = max(self._longest, time.monotonic() - started)
-        problem = problem or run.read()
-        if problem:
-            self.failures.append(f"{label}: {problem}")
-            return None
-        return run
+        return problem or run.read(), run
 
     def _environment(self, more, log, folder):
         environment = dict(os.environ, GPU_PROOF_SHARED_GPU="1" if self.shared_gpu else "0", **(self.mps.environment if self.mps else {}), **(more or {}))

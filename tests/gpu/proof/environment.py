@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 HARDWARE_QUEUES, MOST_HARDWARE_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
+MPS_VERDICT = "GPU_PROOF_MPS_VERDICT"  # names the file in which tests/gpu/measures/mps.py says whether its clients work
 # Parameters of the matrix-product fill job on hardware: a product takes some 10 to 30 us, well below any slice, and a unit several
 # milliseconds, so that what lies between two units is little of it.
 FILL_ON_HARDWARE = ":size=192,products=256"
@@ -87,6 +88,14 @@ def of_training(environment):
     """What steps that train and fill get on top: with several communicators the default of 8 hardware queues is too few for all
     streams, and Weft would not fill. What the caller has set stays."""
     return {HARDWARE_QUEUES: environment.get(HARDWARE_QUEUES, MOST_HARDWARE_QUEUES)}
+
+
+def mps_verdict(path):
+    """{"usable", "reason"}; None when no step has asked."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def device_facts(programs, environment):

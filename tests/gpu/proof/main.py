@@ -112,6 +112,9 @@ def with_place(root, options, place, facts, step_environment, results_folder):
 def carry_out(root, options, place, facts, chosen, step_environment, results_folder, earlier):
     logs = place.work / "logs"
     logs.mkdir(parents=True, exist_ok=True)
+    verdict = place.work / "mps.json"  # of the first step that tries it, for those after it
+    verdict.unlink(missing_ok=True)
+    step_environment = {**step_environment, environment.MPS_VERDICT: str(verdict)}
     results_folder.mkdir(parents=True, exist_ok=True)
     processes.become_subreaper()
     signal.signal(signal.SIGTERM, _interrupt)
@@ -120,6 +123,7 @@ def carry_out(root, options, place, facts, chosen, step_environment, results_fol
 
     def write(done):
         entries = results.joined(earlier, done)
+        facts["mps"] = environment.mps_verdict(verdict) or facts.get("mps")
         result = results.assemble(mode=options.mode, started=started, seconds=sum(entry["seconds"] for entry in entries),
                                   simulated=place.simulated, environment=facts, entries=entries, constants=listed)
         return files.write_results(results_folder / results.stem(result), result, page.render(result, listed))

@@ -64,6 +64,13 @@ def _hardware_queues(steps):
     return f"{', '.join(sorted(values))} in trainings with fill, elsewhere as found" if values else "as found"
 
 
+def _mps(verdict):
+    """What the first step found that wanted MPS."""
+    if verdict is None:
+        return "not tried"
+    return "its clients work: 16 hardware queues for those that compute, 4 for sleeping peers" if verdict["usable"] else f"not used: {verdict['reason']}"
+
+
 def _environment(result):
     facts = result["environment"]
     device = facts["devices"][0]
@@ -73,7 +80,7 @@ def _environment(result):
             ("NCCL", _version(facts["nccl"])),
             ("PyTorch", f"{facts['torch']} (CUDA {facts['torch_cuda']})" if facts["torch"] else f"none: {facts['torch_missing']}"),
             ("Weft", facts["commit"] + (f", programs of {facts['bundle_commit']}" if facts["bundle_commit"] else "")),
-            (HARDWARE_QUEUES, _hardware_queues(result["steps"])),
+            (HARDWARE_QUEUES, _hardware_queues(result["steps"])), ("MPS", _mps(facts.get("mps"))),
             ("system", f"Linux {facts['kernel']}, {facts['glibc']}, Python {facts['python']}, {facts['cpus']} CPUs")]
     for card in facts["nvidia_smi"][:1]:
         rows.append(("clocks and power, as found", f"driver {card['driver_version']}, SM {card['clocks.sm']} of {card['clocks.max.sm']}, "

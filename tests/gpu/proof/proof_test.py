@@ -28,6 +28,7 @@ from proof import budget, bundle, constants, environment, files, page, processes
 import mps  # noqa: E402
 import numbers_of_runs  # noqa: E402
 import recovery  # noqa: E402
+import training_runs  # noqa: E402
 import truth  # noqa: E402
 
 
@@ -476,16 +477,34 @@ MPS_CONTROL = """#!/bin/sh
 echo "$* $(cat) $CUDA_MPS_PIPE_DIRECTORY" >>"{log}"
 exit {code}
 """
+# Stands for fill_loop: a client that works, or whose context cannot be made, and says with how many hardware queues it was started.
+MPS_CLIENT = """#!/bin/sh
+echo "$CUDA_DEVICE_MAX_CONNECTIONS $CUDA_MPS_PIPE_DIRECTORY" >>"{log}"
+[ {works} = 1 ] || {{ echo "error 809" >&2; exit 1; }}
+echo "1 1" >"$2"
+"""
 
 
 class MpsDaemon(TemporaryFolder):
-    def control(self, code):
-        path = self.folder / "nvidia-cuda-mps-control"
-        path.write_text(MPS_CONTROL.format(log=self.folder / "log", code=code))
+    def executable(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
         path.chmod(0o755)
-        before = os.environ["PATH"]
-        os.environ["PATH"] = f"{self.folder}:{before}"
-        self.addCleanup(os.environ.__setitem__, "PATH", before)
+
+    def variable(self, name, value):
+        before = os.environ.get(name)
+        self.addCleanup(lambda: os.environ.pop(name, None) if before is None else os.environ.__setitem__(name, before))
+        os.environ[name] = value
+
+    def control(self, code, clients_work=True):
+        self.executable("nvidia-cuda-mps-control", MPS_CONTROL.format(log=self.folder / "log", code=code))
+        self.executable("bin/measures/fill_loop", MPS_CLIENT.format(log=self.folder / "clients", works=int(clients_work)))
+        self.variable("PATH", f"{self.folder}:{os.environ['PATH']}")
+        self.variable(environment.MPS_VERDICT, str(self.folder / "mps.json"))
+
+    def clients(self):
+        return (self.folder / "clients").read_text().splitlines()
 
     def test_it_is_started_and_ended_in_a_folder_of_its_own(self):
         self.control(0)
@@ -494,19 +513,54 @@ class MpsDaemon(TemporaryFolder):
         self.assertTrue(pipes.is_dir())
         daemon.stop()
         self.assertFalse(pipes.exists())
-        self.assertEqual([line.split() for line in (self.folder / "log").read_text().splitlines()], [["-d", str(pipes)], ["quit", str(pipes)]])
+        self.assertEqual([line.split() for line in (self.folder / "log").read_text().splitlines()],
+                         [["-d", str(pipes)], ["start_server", "-uid", str(os.getuid()), str(pipes)], ["quit", str(pipes)]])
 
     def test_where_it_does_not_start_there_is_none(self):
         self.control(1)
         with self.assertRaisesRegex(mps.Unavailable, "cannot be started"):
             mps.Mps()
 
+    def test_as_many_clients_as_any_measurement_has_must_work_once(self):
+        self.control(0)
+        for _ in range(2):
+            mps.tried(self.folder).stop()
+        queues = sorted(int(line.split()[0]) for line in self.clients())
+        self.assertEqual(queues, [4, 4, 4, 16, 16, 16])
+        self.assertEqual(environment.mps_verdict(self.folder / "mps.json"), {"usable": True, "reason": ""})
+
+    def test_where_clients_fail_it_is_not_used_and_not_tried_again(self):
+        self.control(0, clients_work=False)
+        for _ in range(2):
+            with self.assertRaisesRegex(mps.Unavailable, "6 of 6 clients at once failed: error 809"):
+                mps.tried(self.folder)
+        self.assertEqual(len(self.clients()), 6)
+        self.assertIn("| MPS | not used: 6 of 6 clients at once failed: error 809 |", page.render(
+            dict(results_of(), environment=dict(results_of()["environment"], mps=environment.mps_verdict(self.folder / "mps.json"))), []))
+
     def test_a_command_runs_with_it_and_without_it(self):
-        for code, expected in ((0, True), (1, False)):
-            self.control(code)
-            command = [sys.executable, SOURCE / "tests/gpu/measures/mps.py", "sh", "-c", "echo [$CUDA_MPS_PIPE_DIRECTORY]; exit 7"]
+        for code, works, expected in ((0, True, True), (1, True, False), (0, False, False)):
+            self.control(code, works)
+            (self.folder / "mps.json").unlink(missing_ok=True)
+            command = [sys.executable, SOURCE / "tests/gpu/measures/mps.py", self.folder, "sh", "-c",
+                       "echo [$CUDA_MPS_PIPE_DIRECTORY]; exit 7"]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60, check=False)
             self.assertEqual((done.returncode, "weft-mps-" in done.stdout), (7, expected))
+
+    def test_when_the_first_training_under_it_fails_it_is_made_again_without(self):
+        self.control(0)
+        measuring = training_runs.Measuring.__new__(training_runs.Measuring)
+        measuring.mps, measuring.without_mps, measuring.failures, measuring._trained = mps.tried(self.folder), "", [], False
+        tried = []
+
+        def train(*_):
+            tried.append(measuring.mps is not None)
+            return ("error 807" if measuring.mps else ""), "the run"
+
+        measuring._train = train
+        self.assertEqual(measuring.run("one", "1f1b", 10), "the run")
+        self.assertEqual((tried, measuring.failures), ([True, False], []))
+        self.assertIn("error 807", environment.mps_verdict(self.folder / "mps.json")["reason"])
 
 
 class Ranks(TemporaryFolder):
@@ -523,6 +577,13 @@ class Ranks(TemporaryFolder):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(sorted(done.stdout.splitlines()), ["0 0 3 weft-rank-0 Socket off -", "1 1 3 weft-rank-1 Socket fill job",
                                                            "2 2 3 weft-rank-2 Socket off -"])
+
+    def test_under_mps_sleeping_peers_have_few_hardware_queues(self):
+        done = self.start(2, """
+            import os
+            print(os.environ["RANK"] + " " + os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] + "\\n", end="", flush=True)
+        """, GPU_PROOF_RANK="1", CUDA_MPS_PIPE_DIRECTORY="/tmp/x", CUDA_DEVICE_MAX_CONNECTIONS="16")
+        self.assertEqual(sorted(done.stdout.splitlines()), ["0 4", "1 16"])
 
     def test_a_rank_that_fails_ends_the_others(self):
         # Rank 0 would wait for ever, as in a receive whose peer has gone.

@@ -125,7 +125,7 @@ def pytorch_place(place):
         return (simulator.pytorch_prefix(place.simulator), "", ("--device", "cuda", "--iterations", "8"),
                 simulator.missing_for_pytorch(place.simulator))
     # Ranks that share a GPU run on it at the same time where MPS can be started.
-    shared = [] if place.devices >= 2 else [sys.executable, place.root / "tests/gpu/measures/mps.py"]
+    shared = [] if place.devices >= 2 else [sys.executable, place.root / "tests/gpu/measures/mps.py", place.programs]
     return shared, environment.FILL_ON_HARDWARE, ("--size", "real"), ""
 
 
