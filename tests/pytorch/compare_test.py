@@ -14,6 +14,10 @@ import unittest
 sys.path.insert(0, sys.argv.pop(1))
 import compare  # noqa: E402
 
+# What Weft is to have done in a run that it fills, as `weft summary --json` says it.
+GOOD = {"idle_share": 0.3, "conversion": 0.8, "bubbles": 7, "fill_units": 3, "fill_units_wrong": 0, "dropped_records": 0}
+HELD_UP = {"filling_stopped": True, "reason": "a slice of 300 us did not end within 23000 us"}
+
 LOG = """weft: something that is not for us
 pipeline.py 1f1b: 2 ranks on {device}, nccl; torch 2.11.0
 iteration 1  loss 4.5 0x1.2p+2  norm 1.5  100.000 ms
@@ -72,6 +76,53 @@ class Compare(unittest.TestCase):
         result = compare.compare(self.log(), self.log(), {"ranks": [], "total": total, "notes": ["a note"]})
         self.assertEqual((result["idle_share"], result["conversion"], result["bubbles"]), (0.3, 0.8, 7))
         self.assertIn("a note", compare.as_text(result))
+
+    def problems(self, expect, summary, profiled=None, device="NVIDIA H200", **log):
+        result = compare.compare(self.log(device=device), self.log(device=device, **log), summary)
+        if profiled is not None:
+            result["profiled_kernels"] = profiled
+        return compare.problems_of(result, expect)
+
+    @staticmethod
+    def summary(ranks=(), **changes):
+        return {"ranks": list(ranks), "total": {**GOOD, **changes}, "notes": []}
+
+    def test_all_is_well(self):
+        for expect in compare.EXPECTATIONS:
+            self.assertEqual(self.problems(expect, self.summary()), [])
+
+    def test_weft_that_sleeps_is_a_problem_where_it_must_act(self):
+        self.assertEqual(self.problems("nothing", None), [])
+        for expect in ("filled", "active"):
+            self.assertEqual(self.problems(expect, None), ["Weft was not active"])
+
+    def test_a_run_without_bubbles_or_units_is_a_problem_where_it_is_to_be_filled(self):
+        self.assertEqual(self.problems("active", self.summary(bubbles=0, fill_units=0)), [])
+        self.assertEqual(self.problems("filled", self.summary(bubbles=0, fill_units=0)),
+                         ["no bubble was found", "no unit of fill work was done"])
+        self.assertEqual(self.problems("filled", self.summary(fill_units=0)), ["no unit of fill work was done"])
+
+    def test_a_slice_that_was_held_up_by_other_ranks_excuses_that_nothing_was_filled(self):
+        self.assertEqual(self.problems("filled", self.summary(ranks=[HELD_UP], fill_units=0)), [])
+        other = {"filling_stopped": True, "reason": "a unit is wrong"}
+        for ranks in ([other], [HELD_UP, other]):
+            self.assertEqual(self.problems("filled", self.summary(ranks=ranks)), ["filling stopped: a unit is wrong"])
+
+    def test_wrong_units_and_dropped_records_are_a_problem_everywhere(self):
+        for expect in compare.EXPECTATIONS:
+            self.assertEqual(self.problems(expect, self.summary(fill_units_wrong=2, dropped_records=1)),
+                             ["2 units of fill work are wrong", "1 records were dropped"])
+
+    def test_other_numbers_are_a_problem_everywhere(self):
+        self.assertEqual(self.problems("nothing", None, last="0x1p+0", parameters="0x13"),
+                         ["losses differ with Weft", "parameters differ with Weft"])
+
+    def test_a_profile_without_kernels_is_a_problem_on_hardware(self):
+        self.assertEqual(self.problems("filled", self.summary(), {"plain": 5, "weft": 5}), [])
+        self.assertEqual(self.problems("filled", self.summary(), {"plain": 5, "weft": 0}),
+                         ["the profiler saw no kernel in the run 'weft'"])
+        # A simulated GPU has no CUPTI.
+        self.assertEqual(self.problems("filled", self.summary(), {"plain": 0, "weft": 0}, device="Simulated GPU"), [])
 
     def test_counts_the_kernels_of_all_profiles(self):
         for rank in range(2):

@@ -211,13 +211,36 @@ def _cases(result):
     return text + (_table(("case", "holds", "notes", "values"), rows) if rows else ABSENT.capitalize() + ".")
 
 
+def _or_absent(value):
+    return ABSENT if value is None else str(value)
+
+
+def _yes(value):
+    return {True: "yes", False: "NO"}.get(value, ABSENT)
+
+
+def _pytorch_row(name, output):
+    """What a comparison found; a problem is what made its step fail."""
+    problems, profiled = output.get("problems"), output.get("profiled_kernels") or {}
+    remarks = (problems or []) + [f"filling stopped: {reason}" for reason in output.get("stopped", [])]
+    return (name, _yes(output.get("losses_identical")), ABSENT if problems is None else _yes(not problems), _or_absent(output.get("bubbles")),
+            _percent(output.get("idle_share"), 1), _percent(output.get("conversion"), 1),
+            f"{_or_absent(output.get('fill_units'))} ({_or_absent(output.get('fill_units_wrong'))})",
+            _percent(output.get("iteration_time_change")), ", ".join(str(profiled[run]) for run in ("plain", "weft") if run in profiled),
+            "; ".join(remarks))
+
+
 def _pytorch(result):
-    rows = [(name, {True: "yes", False: "NO"}.get(output.get("losses_identical"), ABSENT), _percent(output.get("idle_share"), 1),
-             _percent(output.get("conversion"), 1), _percent(output.get("iteration_time_change")))
-            for name, output in result["pytorch"].items()]
-    heading = ("script", "losses bit-identical", "idle", "conversion", "iteration time")
-    nothing = "PyTorch's kernels write nothing on a simulated GPU, so there are no losses to compare.\n\n" if rows and result["simulated"] else ""
-    return "## PyTorch\n\n" + nothing + (_table(heading, rows) if rows else ABSENT.capitalize() + ".")
+    rows = [_pytorch_row(name, output) for name, output in result["pytorch"].items()]
+    heading = ("script", "losses bit-identical", "as expected", "bubbles", "idle", "conversion", "units (wrong)", "iteration time",
+               "profiled kernels without, with Weft", "remarks")
+    text = "## PyTorch\n\n"
+    if rows and result["simulated"]:
+        text += "PyTorch's kernels write nothing on a simulated GPU, so there are no losses to compare.\n\n"
+    elif rows and len(result["environment"]["devices"]) == 1:
+        text += ("The ranks share one GPU: one rank's bubble is another's compute, so conversion and iteration times here say little about "
+                 "ranks that have a GPU each.\n\n")
+    return text + (_table(heading, rows) if rows else ABSENT.capitalize() + ".")
 
 
 def _constants(result, constants):

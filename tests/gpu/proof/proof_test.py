@@ -215,6 +215,15 @@ class Steps(TemporaryFolder):
         self.assertTrue(all(step.limit <= 8 * 60 for step in quick))
         self.assertEqual(len({step.name for step in full}), len(full))
 
+    def test_each_pytorch_step_says_what_weft_must_have_done(self):
+        place = steps.Place(root=SOURCE, programs=BUILD, python=sys.executable, work=self.folder, mode="full", simulated=False, devices=1,
+                            torch=True, training={})
+        expected = {step.name: step.command[step.command.index("--expect") + 1] for step in steps.pytorch_steps(place)
+                    if step.feeds == "pytorch"}
+        # Receives inside replayed graphs are not seen.
+        self.assertEqual({name for name, what in expected.items() if what != "filled"}, {"pytorch.graph-step"})
+        self.assertEqual(expected["pytorch.graph-step"], "active")
+
 
 # As docs/results/README.md tells them: what --only is given in three commands that together make a full run.
 PARTS = (("probe.", "case.", "ranks."), ("measure.",), ("pytorch.", "sanitizer."))
@@ -422,7 +431,25 @@ class Page(unittest.TestCase):
         text = page.render(simulated, [])
         self.assertIn("| losses bit-identical, PyTorch's too | all | 0 of 0 | not measured |", text)
         self.assertIn("there are no losses to compare.\n\n", text)
-        self.assertIn("| 1f1b | not measured | 40.0 % |", text)
+        self.assertIn("| 1f1b | not measured | not measured | not measured | 40.0 % |", text)
+
+    def test_what_weft_did_in_pytorch_is_shown(self):
+        outputs = {"profiled": {"losses_identical": True, "problems": [], "stopped": ["a slice"], "bubbles": 12, "idle_share": 0.4,
+                                "conversion": 0.3, "fill_units": 9, "fill_units_wrong": 0, "iteration_time_change": 0.01,
+                                "profiled_kernels": {"plain": 50, "weft": 61}},
+                   "gpipe": {"losses_identical": True, "problems": ["Weft was not active"], "bubbles": 0, "fill_units": 0}}
+        text = page.render(dict(results_of(), pytorch=outputs), [])
+        self.assertIn("| profiled | yes | yes | 12 | 40.0 % | 30.0 % | 9 (0) | 1.00 % | 50, 61 | filling stopped: a slice |", text)
+        self.assertIn("| gpipe | yes | NO | 0 | not measured | not measured | 0 (not measured) |", text)
+        self.assertIn("| Weft was not active |", text)
+
+    def test_conversion_where_ranks_share_a_gpu_has_its_warning(self):
+        result = dict(results_of(), pytorch={"1f1b": {}})
+        result["environment"] = dict(result["environment"], devices=result["environment"]["devices"][:1])
+        self.assertIn("one rank's bubble is another's compute", page.render(result, []))
+        result["environment"]["devices"] = 2 * result["environment"]["devices"]
+        self.assertNotIn("one rank's bubble", page.render(result, []))
+        self.assertNotIn("one rank's bubble", page.render(dict(results_of(simulated=True), pytorch={"1f1b": {}}), []))
 
 
 class Constants(unittest.TestCase):
