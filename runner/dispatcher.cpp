@@ -36,6 +36,7 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, DispatcherOptions options)
       budget_(options_.slowdown_budget),
       filling_(parts.filler != nullptr) {
   events_dropped_ = parts_.shim->dropped_events();
+  lost_before_ = events_dropped_ + parts_.router->lost();
 }
 
 bool Dispatcher::start() {
@@ -375,9 +376,9 @@ bool Dispatcher::stop_without_cuda(Duration limit) {
 }
 
 TraceSummary Dispatcher::summary() const {
-  const std::uint64_t lost = parts_.trace == nullptr ? 0 : parts_.trace->dropped();
-  TraceSummary summary =
-      accounts_.summary(lost + parts_.shim->dropped_events() + parts_.router->lost() + board_.given_up());
+  const std::uint64_t from_trace = parts_.trace == nullptr ? 0 : parts_.trace->dropped();
+  const std::uint64_t events = parts_.shim->dropped_events() + parts_.router->lost() - lost_before_;
+  TraceSummary summary = accounts_.summary(from_trace + events + board_.given_up());
   summary.budgeted = parts_.filler != nullptr && options_.slowdown_budget != Budget::unlimited;
   if (summary.budgeted) summary.slowdown = slowdown_record(budget_.longest());
   return summary;

@@ -138,6 +138,7 @@ class Dispatcher {
   int captures_open_ = 0;
   std::uint64_t last_iteration_ = 0;
   std::uint64_t events_dropped_ = 0;
+  std::uint64_t lost_before_ = 0;  // of the process's events, before this dispatcher
   bool table_was_full_ = false;
   bool filling_ = false;
 };

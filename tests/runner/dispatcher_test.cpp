@@ -327,5 +327,15 @@ TEST_F(DispatcherTest, LostEventsEndFilling) {
   EXPECT_EQ(dispatcher->summary().dropped_records, 1U);
 }
 
+// The counter is the process's: what an earlier life of the device has reported already stays out of the next one.
+TEST_F(DispatcherTest, EventsLostBeforeItsStartAreNotCountedAgain) {
+  ring->dropped = 5;
+  start(&filler);
+  ring->dropped = 7;
+  stage.microbatch(1ms, 8ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_EQ(dispatcher->summary().dropped_records, 2U);
+}
+
 }  // namespace
 }  // namespace weft
