@@ -36,7 +36,7 @@ BENCHMARK(push_with_room);
 void push_into_writer(benchmark::State& state) {
   std::string directory = "/tmp/weft-bench-XXXXXX", error;
   if (::mkdtemp(directory.data()) == nullptr) return state.SkipWithError("no temporary directory");
-  auto writer = weft::TraceWriter::open(directory, {}, nullptr, error);
+  auto writer = weft::TraceWriter::open(directory, {}, weft::TraceWriter::unlimited, nullptr, error);
   if (!writer) return state.SkipWithError(error.c_str());
   const weft::Record record = bubble_record();
   for (auto _ : state) writer->push(record);

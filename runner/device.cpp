@@ -230,7 +230,8 @@ void Device::open_trace() {
   directories_ = expand_output(core_.options.output, names);
   std::string error;
   trace_ = TraceWriter::open(
-      directory_, header_, [](const std::string& text) { log(LogLevel::warn, text); }, error);
+      directory_, header_, core_.options.trace_limit.bytes, [](const std::string& text) { log(LogLevel::warn, text); },
+      error);
   if (!trace_) warn_of_set_up(error + "; there will be no trace");
 }
 

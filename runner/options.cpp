@@ -78,6 +78,14 @@ bool parse(std::string_view text, std::uint64_t& value) {
   return quantity.has_value();
 }
 
+bool parse(std::string_view text, ByteLimit& value) {
+  if (lower(text) == "off") {
+    value.bytes = ByteLimit::off;
+    return true;
+  }
+  return parse(text, value.bytes);
+}
+
 bool parse(std::string_view text, Duration& value) {
   const auto quantity = parse_quantity(text, time_units);
   value = Duration(static_cast<std::int64_t>(quantity.value_or(0)));
@@ -144,6 +152,9 @@ const std::string* given(const OptionInfo& option, const Variables& variables) {
 
 bool is_unlimited(double value) {
   return std::isinf(value);
+}
+bool is_unlimited(ByteLimit value) {
+  return value.bytes == ByteLimit::off;
 }
 bool is_unlimited(auto) {
   return false;
@@ -274,6 +285,7 @@ std::string accepted_values(const OptionInfo& option) {
   if (type == "Mode") return "one of off, observe, fill";
   if (type == "Text") return "a text";
   if (type == "Bytes") return "a size" + range;
+  if (type == "Limit") return "a size" + range + ", or off";
   if (type == "Duration") return "a duration" + range;
   if (type == "Percent") return "a percentage" + range + ", or off";
   if (type == "Count") return "a number" + range;

@@ -5,7 +5,9 @@
 // carries its own C++ library, and that one must stay small.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,11 +22,19 @@ namespace weft {
 
 enum class Mode : std::uint8_t { off, observe, fill };
 
+// A number of bytes that something may have, or "off": any.
+struct ByteLimit {
+  static constexpr std::uint64_t off = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t bytes = off;
+  auto operator<=>(const ByteLimit&) const = default;
+};
+
 // The C++ type behind each type name of the table.
 namespace option_type {
 using Mode = weft::Mode;
 using Text = std::string;
 using Bytes = std::uint64_t;
+using Limit = ByteLimit;
 using Duration = weft::Duration;
 using Percent = double;  // as a share: 0.01 for "1%"; infinity for "off"
 using Count = std::uint32_t;

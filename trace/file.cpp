@@ -7,9 +7,56 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 namespace weft {
+namespace {
+
+constexpr int open_flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+// What the file is called that this process has made, by directory and stem. Never destroyed: nothing of Weft runs at
+// exit.
+struct OwnFiles {
+  std::mutex mutex;
+  std::map<std::string, std::string> names;
+};
+OwnFiles& own_files() {
+  static OwnFiles* const files = new OwnFiles;
+  return *files;
+}
+
+// The working directory may change between two openings.
+std::string absolute(const std::string& directory) {
+  char* const found = ::realpath(directory.c_str(), nullptr);
+  if (found == nullptr) return directory;
+  const std::string result = found;
+  std::free(found);
+  return result;
+}
+
+// A new file, under the first name that nobody has; -1 and errno.
+int make_file(const std::string& directory, const std::string& stem, std::string& name) {
+  for (std::uint64_t number = 1;; ++number) {
+    name = stem + (number == 1 ? "" : "." + std::to_string(number)) + ".jsonl";
+    const int descriptor = ::open((directory + "/" + name).c_str(), open_flags | O_EXCL, 0666);
+    if (descriptor >= 0 || errno != EEXIST) return descriptor;
+  }
+}
+
+// A disk that was full for a while may have cut the last line.
+bool ends_within_a_line(const std::string& path, std::uint64_t bytes) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  char last = '\n';
+  const bool read = ::pread(descriptor, &last, 1, static_cast<off_t>(bytes - 1)) == 1;
+  ::close(descriptor);
+  return read && last != '\n';
+}
+
+}  // namespace
 
 // What is there already is fine, whoever made it: the ranks of a job do this at the same time.
 int make_directories(const std::string& path) {
@@ -24,15 +71,30 @@ int make_directories(const std::string& path) {
   }
 }
 
-int open_trace_file(const std::string& directory, const std::string& name, std::string& error) {
+TraceFileHandle open_trace_file(const std::string& directory, const std::string& stem, std::string& error) {
+  TraceFileHandle file;
   if (const int code = make_directories(directory); code != 0) {
     error = "the trace directory " + directory + " cannot be made: " + std::strerror(code);
-    return -1;
+    return file;
   }
-  const std::string path = directory + "/" + name;
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-  if (descriptor < 0) error = "the trace " + path + " cannot be opened: " + std::strerror(errno);
-  return descriptor;
+  OwnFiles& own = own_files();
+  const std::lock_guard lock(own.mutex);
+  const std::string key = absolute(directory) + "/" + stem;
+  const auto known = own.names.find(key);
+  std::string name = known == own.names.end() ? "" : known->second;
+  file.descriptor =
+      name.empty() ? make_file(directory, stem, name) : ::open((directory + "/" + name).c_str(), open_flags, 0666);
+  file.path = directory + "/" + name;
+  if (file.descriptor < 0) {
+    error = "the trace " + file.path + " cannot be opened: " + std::strerror(errno);
+    return file;
+  }
+  own.names[key] = name;
+  struct stat status {};
+  if (::fstat(file.descriptor, &status) == 0 && S_ISREG(status.st_mode))
+    file.bytes = static_cast<std::uint64_t>(status.st_size);
+  file.torn = file.bytes > 0 && ends_within_a_line(file.path, file.bytes);
+  return file;
 }
 
 int append(int descriptor, std::string_view text) {

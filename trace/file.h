@@ -1,9 +1,12 @@
 // The file of one trace: directories and file made at opening, whole lines appended, never truncated, never synced.
 //
-// open_trace_file() may run on any thread; append() is the writer thread's, which has all signals blocked: a write past
-// the file-size limit sends SIGXFSZ to the writing thread, and the main job must not get it.
+// No file has two writers, nor two runs in it: process ids repeat (in containers the first process is always 1), so a
+// process makes a file that was not there, and opens only that one again. open_trace_file() may run on any thread;
+// append() is the writer thread's, which has all signals blocked: a write past the file-size limit sends SIGXFSZ to the
+// writing thread, and the main job must not get it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,8 +14,15 @@ namespace weft {
 
 // Makes a directory with those above it. 0 or errno.
 int make_directories(const std::string& path);
-// Descriptor of the file; -1 with one line in `error`. The directory is made, with those above it.
-int open_trace_file(const std::string& directory, const std::string& name, std::string& error);
+struct TraceFileHandle {
+  int descriptor = -1;  // -1: it cannot be opened
+  std::string path;
+  std::uint64_t bytes = 0;  // that are there already
+  bool torn = false;        // the last of them end no line
+};
+// "<directory>/<stem>.jsonl", or where that was there before this process "<stem>.2.jsonl" and so on; for the same stem
+// always the same file. The directory is made, with those above it. One line in `error` where there is no descriptor.
+TraceFileHandle open_trace_file(const std::string& directory, const std::string& stem, std::string& error);
 // 0, or errno of the write that failed. A part of the text may have been written then.
 int append(int descriptor, std::string_view text);
 

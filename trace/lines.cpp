@@ -28,6 +28,8 @@ const char* name_of(RecordKind kind) {
       return "communicator";
     case RecordKind::slowdown:
       return "slowdown";
+    case RecordKind::limit:
+      return "limit";
   }
   return "unknown";
 }
@@ -120,6 +122,7 @@ void append_header(std::string& out, const TraceHeader& header, const TraceOrigi
   line.number("device", header.device).text("mode", origin.mode).text("fill_job", origin.fill_job);
   line.number("nccl_version", header.nccl_version).number("driver_version", header.driver_version);
   line.number("multiprocessors", header.multiprocessors).text("host", origin.host).number("process", origin.process);
+  line.number("start_id", origin.start_id);
   line.text("clock", "CLOCK_MONOTONIC").number("started", header.started).number("wall_clock", origin.wall_clock);
   line.end();
 }
@@ -152,6 +155,9 @@ void append_record(std::string& out, const Record& record) {
     case RecordKind::slowdown:
       append(line, record.slowdown);
       break;
+    case RecordKind::limit:
+      line.number("bytes", record.limit.bytes);
+      break;
   }
   line.end();
 }
@@ -167,6 +173,7 @@ void append_summary(std::string& out, const TraceHeader& header, const TraceSumm
   for (std::size_t reason = 0; reason < unfilled_reasons; ++reason)
     line.number(name_of(static_cast<Unfilled>(reason)), summary.unfilled[reason]);
   line.close().number("dropped_records", summary.dropped_records);
+  line.number("records_left_out", summary.records_left_out);
   if (summary.budgeted) {
     append(line.open("slowdown"), summary.slowdown);
     line.close();

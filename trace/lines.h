@@ -15,8 +15,9 @@ namespace weft {
 struct TraceOrigin {
   std::string host;
   std::int64_t process = 0;
-  Duration wall_clock{};  // since 1970, at the time `started` of the header
-  std::string fill_job;   // copies: the header's pointers need not outlive TraceWriter::open()
+  std::int64_t start_id = 0;  // of the process: with `process` and `host` unlike that of every other one
+  Duration wall_clock{};      // since 1970, at the time `started` of the header
+  std::string fill_job;       // copies: the header's pointers need not outlive TraceWriter::open()
   std::string mode;
 };
 

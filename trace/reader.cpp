@@ -29,38 +29,59 @@ void check_header(const json& header, const std::string& path) {
                              " of the trace format; this Weft reads up to " + std::to_string(WEFT_TRACE_VERSION));
 }
 
-void take_line(TraceFile& file, json line) {
+// False: the line says nothing that can be used.
+bool take_line(const std::string& path, json line, bool after_header, TraceSink& sink) {
   const std::string type = type_of(line);
   if (type == "header") {
-    check_header(line, file.path);
-    file.segments.push_back({std::move(line), {}, nullptr});
-  } else if (type.empty() || file.segments.empty()) {
-    ++file.unreadable_lines;
+    check_header(line, path);
+    sink.header(std::move(line));
+  } else if (type.empty() || !after_header) {
+    return false;
   } else if (type == "summary") {
-    file.segments.back().summary = std::move(line);
+    sink.summary(std::move(line));
   } else {
-    file.segments.back().records.push_back(std::move(line));
+    sink.record(std::move(line));
   }
+  return true;
 }
+
+class Keeper : public TraceSink {
+ public:
+  explicit Keeper(std::vector<TraceSegment>& segments) : segments_(segments) {}
+  void header(json line) override { segments_.push_back({std::move(line), {}, nullptr}); }
+  void record(json line) override { segments_.back().records.push_back(std::move(line)); }
+  void summary(json line) override { segments_.back().summary = std::move(line); }
+
+ private:
+  std::vector<TraceSegment>& segments_;
+};
 
 }  // namespace
 
-TraceFile read_trace(const std::string& path) {
+TraceDamage read_trace(const std::string& path, TraceSink& sink) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path + " cannot be read: " + std::strerror(errno));
-  TraceFile file;
-  file.path = path;
+  TraceDamage damage;
+  bool after_header = false;
   std::string text;
   while (std::getline(in, text)) {
-    const bool whole = !in.eof();  // the writer ends each line with a line break
+    if (in.eof()) {  // the writer ends each line with a line break
+      damage.cut_off = true;
+      break;
+    }
     json line = json::parse(text, nullptr, false);
-    if (whole && !text.empty() && line.is_object())
-      take_line(file, std::move(line));
-    else if (!whole)
-      file.cut_off = true;
-    else
-      ++file.unreadable_lines;
+    const bool usable = line.is_object() && take_line(path, std::move(line), after_header, sink);
+    after_header = after_header || usable;  // the first line that can be used is a header
+    if (!usable) ++damage.unreadable_lines;
   }
+  return damage;
+}
+
+TraceFile read_trace(const std::string& path) {
+  TraceFile file;
+  file.path = path;
+  Keeper keeper(file.segments);
+  static_cast<TraceDamage&>(file) = read_trace(path, keeper);
   return file;
 }
 

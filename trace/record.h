@@ -13,7 +13,17 @@
 
 namespace weft {
 
-enum class RecordKind : std::uint8_t { bubble, slice, iteration, forecast, memory, anomaly, communicator, slowdown };
+enum class RecordKind : std::uint8_t {
+  bubble,
+  slice,
+  iteration,
+  forecast,
+  memory,
+  anomaly,
+  communicator,
+  slowdown,
+  limit
+};
 
 // A finished slice of the fill job.
 struct SliceRecord {
@@ -60,6 +70,11 @@ struct SlowdownRecord {
   std::uint64_t iteration = 0;  // the latest
 };
 
+// From here on the file has only the lines that tell how the run ends.
+struct LimitRecord {
+  std::uint64_t bytes = 0;  // WEFT_TRACE_LIMIT
+};
+
 struct Record {
   RecordKind kind{};
   std::int32_t device = 0;
@@ -73,6 +88,7 @@ struct Record {
     AnomalyRecord anomaly;
     CommunicatorRecord communicator;
     SlowdownRecord slowdown;
+    LimitRecord limit;
   };
   Record() : anomaly{} {}
 };
@@ -99,8 +115,8 @@ struct TraceHeader {
   TimePoint started{};
 };
 
-// Last line, when the process got so far. Totals of this rank; the window is from the first group to the last one's
-// end.
+// Last line, when the process got so far. Totals of this rank, of what the trace has no room for as well; the window is
+// from the first group to the last one's end.
 struct TraceSummary {
   TimePoint window_begin{}, window_end{};
   std::uint64_t iterations = 0;
@@ -112,6 +128,7 @@ struct TraceSummary {
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
   std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled
   std::uint64_t dropped_records = 0;                       // lost in any ring, events and trace together
+  std::uint64_t records_left_out = 0;                      // behind the limit of the file; the writer counts them
   bool budgeted = false;                                   // filling had a slowdown budget: `slowdown` means something
   SlowdownRecord slowdown{};
   bool filling_stopped = false;

@@ -1,44 +1,22 @@
-// Adding up; see the header. The two ways to show the result are in summary_text.cpp.
+// Adding up the newest run of a directory; see the header. What one trace adds up to is in file_totals.cpp, the two
+// ways to show the result are in summary_text.cpp.
 #include "trace/summary.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <limits>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "trace/file_totals.h"
+
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
-// Values of a record; what is absent or of another type counts as `absent`.
-std::int64_t integer(const json& record, const char* key, std::int64_t absent = 0) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number_integer() ? found->get<std::int64_t>() : absent;
-}
-std::uint64_t count(const json& record, const char* key) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(integer(record, key), 0));
-}
-Duration duration(const json& record, const char* key) {
-  return Duration(integer(record, key));
-}
-double fraction(const json& record, const char* key, double absent = 0) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number() ? found->get<double>() : absent;
-}
-std::string text(const json& record, const char* key) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_string() ? found->get<std::string>() : "";
-}
-bool is(const json& record, const char* key, bool wanted) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_boolean() && found->get<bool>() == wanted;
-}
 
 template <class Value>
 Value median(std::vector<Value> values) {
@@ -48,212 +26,143 @@ Value median(std::vector<Value> values) {
   return *middle;
 }
 
-// What one file adds up to while its records are read.
-class Adder {
- public:
-  void add(const TraceSegment& segment) {
-    take_header(segment.header);
-    RankSummary counted;
-    begin_ = std::numeric_limits<std::int64_t>::max();
-    end_ = 0;
-    for (const json& record : segment.records) take_record(record, counted);
-    if (begin_ < end_) counted.window = Duration(end_ - begin_);
-    if (segment.summary.is_object())
-      take_summary(segment.summary, counted);
-    else
-      sum_.complete = false;
-    add_totals(counted);
-  }
-
-  RankSummary result() {
-    sum_.iteration_median = median(iterations_);
-    sum_.forecasts = errors_.size();
-    if (!errors_.empty()) sum_.forecast_error = median(errors_);
-    for (auto& [key, lengths] : slots_) {
-      SlotSummary slot{sum_.rank,        std::get<0>(key), std::get<1>(key), std::get<2>(key),
-                       std::get<3>(key), lengths.size(),   std::get<4>(key), {},
-                       median(lengths)};
-      for (const Duration length : lengths) slot.idle += length;
-      sum_.slots.push_back(std::move(slot));
-    }
-    return sum_;
-  }
-
- private:
-  using SlotKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t, std::string>;
-
-  void take_header(const json& header) {
-    sum_.rank = integer(header, "rank");
-    sum_.ranks = integer(header, "ranks");
-    sum_.device = integer(header, "device");
-    sum_.process = integer(header, "process");
-    sum_.host = text(header, "host");
-    sum_.mode = text(header, "mode");
-    sum_.fill_job = text(header, "fill_job");
-  }
-
-  void take_record(const json& record, RankSummary& counted) {
-    const std::string type = text(record, "type");
-    if (type == "bubble") take_bubble(record, counted);
-    if (type == "slice") take_slice(record, counted);
-    if (type == "iteration") take_iteration(record, counted);
-    if (type == "forecast") take_forecast(record);
-    if (type == "slowdown") counted.slowdown = slowdown_of(record);
-    if (type == "anomaly" && is(record, "stops_filling", true) && !counted.filling_stopped) {
-      counted.filling_stopped = true;
-      counted.reason = text(record, "text");
-    }
-  }
-
-  static SlowdownSummary slowdown_of(const json& record) {
-    return {fraction(record, "estimate"), fraction(record, "low"), fraction(record, "high"),
-            count(record, "control"),     count(record, "filled"), fraction(record, "budget"),
-            fraction(record, "share", 1)};
-  }
-
-  void widen(std::int64_t begin, std::int64_t end) {
-    begin_ = std::min(begin_, begin);
-    end_ = std::max(end_, end);
-  }
-
-  void take_bubble(const json& bubble, RankSummary& counted) {
-    const Duration length = duration(bubble, "closed") - duration(bubble, "opened");
-    ++counted.bubbles;
-    counted.idle += length;
-    counted.idle_by_cause[text(bubble, "cause")] += length;
-    widen(integer(bubble, "opened"), integer(bubble, "closed"));
-    slots_[{integer(bubble, "ordinal", -1), integer(bubble, "send_peer", -1), integer(bubble, "receive_peer", -1),
-            count(bubble, "bytes"), text(bubble, "cause")}]
-        .push_back(length);
-  }
-
-  static void take_slice(const json& slice, RankSummary& counted) {
-    ++counted.slices;
-    counted.filled += duration(slice, "alone");
-    if (!is(slice, "unit_done", true)) return;
-    ++counted.fill_units;
-    if (is(slice, "correct", false)) ++counted.fill_units_wrong;
-  }
-
-  void take_iteration(const json& iteration, RankSummary& counted) {
-    ++counted.iterations;
-    iterations_.push_back(duration(iteration, "ended") - duration(iteration, "started"));
-    widen(integer(iteration, "started"), integer(iteration, "ended"));
-  }
-
-  void take_forecast(const json& forecast) {
-    const auto real = static_cast<double>(integer(forecast, "real"));
-    if (real <= 0) return;
-    errors_.push_back(std::abs(static_cast<double>(integer(forecast, "median")) - real) / real);
-  }
-
-  // The process's own totals are better than what its records say: records can be dropped.
-  static void take_summary(const json& summary, RankSummary& counted) {
-    counted.window = duration(summary, "window_end") - duration(summary, "window_begin");
-    counted.iterations = count(summary, "iterations");
-    counted.bubbles = count(summary, "bubbles");
-    counted.idle = duration(summary, "idle");
-    counted.filled = duration(summary, "filled");
-    counted.slices = count(summary, "slices");
-    counted.fill_units = count(summary, "fill_units");
-    counted.fill_units_wrong = count(summary, "fill_units_wrong");
-    counted.dropped_records = count(summary, "dropped_records");
-    if (const auto unfilled = summary.find("unfilled"); unfilled != summary.end() && unfilled->is_object())
-      for (const auto& [reason, bubbles] : unfilled->items())
-        counted.unfilled[reason] += count(*unfilled, reason.c_str());
-    const auto slowdown = summary.find("slowdown");
-    if (slowdown != summary.end() && slowdown->is_object()) counted.slowdown = slowdown_of(*slowdown);
-    counted.filling_stopped = is(summary, "filling_stopped", true);
-    counted.reason = text(summary, "reason");
-  }
-
-  void add_totals(const RankSummary& counted);
-
-  RankSummary sum_;
-  std::vector<Duration> iterations_;
-  std::vector<double> errors_;
-  std::map<SlotKey, std::vector<Duration>> slots_;
-  std::int64_t begin_ = 0, end_ = 0;
+// The traces of one process: one for each of its devices.
+struct ProcessTraces {
+  Duration begin{}, end{};
+  std::vector<FileTotals> files;
 };
+using Run = std::vector<ProcessTraces>;
 
-// Whether the first says more of what filling cost: it is known, and it is more.
-bool is_worse(const std::optional<SlowdownSummary>& one, const std::optional<SlowdownSummary>& other) {
-  if (!one || !other) return one.has_value();
-  if ((one->control == 0) != (other->control == 0)) return one->control != 0;
-  return one->estimate > other->estimate;
-}
-
-void add_counts(RankSummary& sum, const RankSummary& part) {
-  sum.iterations += part.iterations;
-  sum.bubbles += part.bubbles;
-  sum.slices += part.slices;
-  sum.fill_units += part.fill_units;
-  sum.fill_units_wrong += part.fill_units_wrong;
-  sum.dropped_records += part.dropped_records;
-  sum.window += part.window;
-  sum.idle += part.idle;
-  sum.filled += part.filled;
-  if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
-  for (const auto& [reason, bubbles] : part.unfilled) sum.unfilled[reason] += bubbles;
-  for (const auto& [cause, idle] : part.idle_by_cause) sum.idle_by_cause[cause] += idle;
-  if (part.filling_stopped && !sum.filling_stopped) {
-    sum.filling_stopped = true;
-    sum.reason = part.reason;
-  }
-}
-
-void Adder::add_totals(const RankSummary& counted) {
-  add_counts(sum_, counted);
-}
-
-std::int64_t started(const TraceFile& file) {
-  return integer(file.segments.back().header, "wall_clock");
-}
-
-// Of one process of the job.
-bool same_process(const TraceFile& left, const TraceFile& right) {
-  const json &one = left.segments.back().header, &other = right.segments.back().header;
-  return integer(one, "process") == integer(other, "process") && text(one, "host") == text(other, "host");
-}
-
-std::vector<TraceFile> read_directory(const std::string& directory, std::vector<std::string>& notes) {
+void read_directory(const std::string& directory, std::map<TraceProcess, ProcessTraces>& processes,
+                    std::vector<std::string>& notes) {
   if (!fs::exists(directory))
-    throw std::runtime_error(directory + " does not exist: mistyped, or no process with an NCCL communicator ran under " +
+    throw std::runtime_error(directory +
+                             " does not exist: mistyped, or no process with an NCCL communicator ran under " +
                              "Weft (see Limits in the README)");
   if (!fs::is_directory(directory)) throw std::runtime_error(directory + " is not a directory");
-  std::vector<TraceFile> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("rank") || !name.ends_with(".jsonl")) continue;
-    TraceFile file = read_trace(entry.path().string());
-    if (file.segments.empty())
+    FileTotals file = add_up_file(entry.path().string());
+    if (!file.has_header) {
       notes.push_back(name + " holds no header and is left out");
-    else
-      files.push_back(std::move(file));
+      continue;
+    }
+    ProcessTraces& process = processes[file.process];
+    const bool first = process.files.empty();
+    process.begin = first ? file.begin : std::min(process.begin, file.begin);
+    process.end = first ? file.end : std::max(process.end, file.end);
+    process.files.push_back(std::move(file));
   }
-  return files;
 }
 
-// The traces of each rank's process that was started last, by rank and device.
-std::multimap<std::pair<std::int64_t, std::int64_t>, TraceFile> latest_traces(std::vector<TraceFile> files,
-                                                                              std::vector<std::string>& notes) {
-  std::map<std::int64_t, const TraceFile*> last;
-  for (const TraceFile& file : files) {
-    const TraceFile*& known = last[integer(file.segments.back().header, "rank")];
-    if (known == nullptr || started(*known) < started(file)) known = &file;
+// For most of the shorter one's time: clocks of two machines differ by a little, and a process that is being killed may
+// see the next run begin.
+bool simultaneous(const ProcessTraces& one, const ProcessTraces& other) {
+  const Duration overlap = std::min(one.end, other.end) - std::max(one.begin, other.begin);
+  return overlap >= Duration{} && 2 * overlap >= std::min(one.end - one.begin, other.end - other.begin);
+}
+
+// The process that was started last with those that ran next to it, and next to these; then what is left, likewise.
+std::vector<Run> runs_of(std::map<TraceProcess, ProcessTraces> processes) {
+  std::vector<ProcessTraces> left;
+  for (auto& [id, process] : processes) left.push_back(std::move(process));
+  std::stable_sort(left.begin(), left.end(),
+                   [](const ProcessTraces& one, const ProcessTraces& other) { return one.begin > other.begin; });
+  std::vector<Run> runs;
+  while (!left.empty()) {
+    Run run;
+    run.push_back(std::move(left.front()));
+    left.erase(left.begin());
+    for (std::size_t known = 0; known < run.size(); ++known) {
+      const auto apart = std::stable_partition(
+          left.begin(), left.end(), [&](const ProcessTraces& process) { return !simultaneous(process, run[known]); });
+      run.reserve(run.size() + static_cast<std::size_t>(left.end() - apart));
+      std::move(apart, left.end(), std::back_inserter(run));
+      left.erase(apart, left.end());
+    }
+    runs.push_back(std::move(run));
   }
-  std::vector<TraceFile*> chosen;
-  for (TraceFile& file : files)
-    if (same_process(file, *last[integer(file.segments.back().header, "rank")])) chosen.push_back(&file);
-  if (const std::size_t older = files.size() - chosen.size(); older > 0)
-    notes.push_back("older traces of the same ranks that are left out: " + std::to_string(older));
-  std::multimap<std::pair<std::int64_t, std::int64_t>, TraceFile> latest;
-  for (TraceFile* const file : chosen) {
-    const json& header = file->segments.back().header;
-    const std::pair place(integer(header, "rank"), integer(header, "device"));
-    latest.emplace(place, std::move(*file));
+  return runs;
+}
+
+// Which processes there are of each rank.
+std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes_of_ranks(
+    const std::vector<RankSummary>& ranks) {
+  std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes;
+  for (const RankSummary& rank : ranks) processes.emplace(rank.rank, rank.host, rank.process);
+  return processes;
+}
+
+// Whether a process that ran at another time is not of this run: the run has these ranks, or is another job.
+bool is_of_earlier_run(const Run& earlier, const Run& newest) {
+  std::set<std::int64_t> there;
+  for (const ProcessTraces& process : newest)
+    for (const FileTotals& file : process.files) there.insert(file.rank.rank);
+  const std::int64_t ranks = newest.front().files.front().rank.ranks;
+  return std::ranges::any_of(earlier, [&](const ProcessTraces& process) {
+    return std::ranges::any_of(process.files, [&](const FileTotals& file) {
+      return there.contains(file.rank.rank) || file.rank.ranks != ranks || file.rank.rank >= ranks;
+    });
+  });
+}
+
+// Of the processes of one rank the one that was started last, and those that ran next to it.
+std::vector<FileTotals> latest_of_each_rank(const Run& run) {
+  std::map<std::int64_t, const ProcessTraces*> last;
+  for (const ProcessTraces& process : run)
+    for (const FileTotals& file : process.files) {
+      const ProcessTraces*& known = last[file.rank.rank];
+      if (known == nullptr || known->begin < process.begin) known = &process;
+    }
+  std::vector<FileTotals> chosen;
+  for (const ProcessTraces& process : run)
+    for (const FileTotals& file : process.files)
+      if (simultaneous(process, *last.at(file.rank.rank))) chosen.push_back(file);
+  return chosen;
+}
+
+// The traces of the newest run, in the order in which they are shown.
+std::vector<FileTotals> newest_run(std::map<TraceProcess, ProcessTraces> processes, std::vector<std::string>& notes) {
+  std::size_t files = 0;
+  for (const auto& [id, process] : processes) files += process.files.size();
+  std::vector<Run> runs = runs_of(std::move(processes));
+  Run run = std::move(runs.front());
+  for (auto earlier = runs.begin() + 1; earlier != runs.end(); ++earlier)
+    if (!is_of_earlier_run(*earlier, run)) std::ranges::move(*earlier, std::back_inserter(run));
+  std::vector<FileTotals> chosen = latest_of_each_rank(run);
+  if (const std::size_t older = files - chosen.size(); older > 0)
+    notes.push_back("traces of earlier runs that are left out: " + std::to_string(older));
+  std::ranges::stable_sort(
+      chosen, {}, [](const FileTotals& file) { return std::tuple(file.rank.rank, file.process, file.rank.device); });
+  return chosen;
+}
+
+// Most ranks have one process with one device.
+void give_names(std::vector<FileTotals>& files, std::vector<std::string>& notes) {
+  std::map<std::int64_t, std::set<TraceProcess>> processes;
+  std::map<std::pair<std::int64_t, TraceProcess>, std::size_t> devices;
+  for (const FileTotals& file : files) {
+    processes[file.rank.rank].insert(file.process);
+    ++devices[{file.rank.rank, file.process}];
   }
-  return latest;
+  for (FileTotals& file : files) {
+    RankSummary& rank = file.rank;
+    const std::set<TraceProcess>& all = processes[rank.rank];
+    rank.name = std::to_string(rank.rank);
+    if (devices[{rank.rank, file.process}] > 1) rank.name += "/" + std::to_string(rank.device);
+    if (all.size() > 1) {
+      const bool one_host = all.begin()->host == all.rbegin()->host;
+      rank.name += " (" + (one_host ? "" : rank.host + ":") + std::to_string(rank.process) + ")";
+    }
+    for (SlotSummary& slot : rank.slots) slot.name = rank.name;
+  }
+  for (const auto& [rank, all] : processes)
+    if (all.size() > 1)
+      notes.push_back("at the same time " + std::to_string(all.size()) + " processes were rank " +
+                      std::to_string(rank) +
+                      ": no launcher gave them one (RANK and WORLD_SIZE), so each took that of " +
+                      "its first communicator; or two jobs wrote here");
 }
 
 // Why nothing was filled, for a rank that had a fill job.
@@ -264,15 +173,24 @@ void add_unfilled_note(const RankSummary& rank, const std::string& label, std::v
   if (!reasons.empty()) notes.push_back(label + "bubbles without a slice: " + reasons);
 }
 
-void add_notes(const TraceFile& file, const RankSummary& rank, std::vector<std::string>& notes) {
-  const std::string label = "rank " + std::to_string(rank.rank) + ": ";
+void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
+  const RankSummary& rank = file.rank;
+  const std::string label = "rank " + rank.name + ": ";
   if (!rank.complete)
     notes.push_back(label +
                     "no summary was written (killed, or ended without destroying its communicators); its numbers come "
-                    "from its records");
-  if (file.cut_off && rank.complete) notes.push_back(label + "the last line breaks off");
-  if (file.unreadable_lines > 0)
-    notes.push_back(label + std::to_string(file.unreadable_lines) + " lines are not readable");
+                    "from its records" +
+                    (file.limited ? ", and cover only what fitted into WEFT_TRACE_LIMIT" : ""));
+  else if (file.limited)
+    notes.push_back(label +
+                    "its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover only its " +
+                    "first part, the other numbers all of it");
+  if (file.segments_of_others > 0)
+    notes.push_back(
+        label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
+  if (file.damage.cut_off && rank.complete) notes.push_back(label + "the last line breaks off");
+  if (file.damage.unreadable_lines > 0)
+    notes.push_back(label + std::to_string(file.damage.unreadable_lines) + " lines are not readable");
   if (rank.filling_stopped) notes.push_back(label + "filling was stopped: " + rank.reason);
   if (rank.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.dropped_records > 0) notes.push_back(label + std::to_string(rank.dropped_records) + " records were dropped");
@@ -285,6 +203,8 @@ void add_missing_ranks(RunSummary& run) {
     expected = std::max(expected, rank.ranks);
     there.insert(rank.rank);
   }
+  // Where processes share a rank their numbers say nothing of how many there are.
+  if (processes_of_ranks(run.ranks).size() > there.size()) return;
   const auto missing = expected - static_cast<std::int64_t>(there.size());
   if (missing > 0)
     run.notes.push_back("the job has " + std::to_string(expected) + " ranks; " + std::to_string(missing) +
@@ -323,25 +243,19 @@ double RankSummary::conversion() const {
   return idle > Duration{} ? static_cast<double>(filled.count()) / static_cast<double>(idle.count()) : 0.0;
 }
 
-RankSummary summarize(const TraceFile& file) {
-  if (file.segments.empty()) throw std::runtime_error(file.path + " holds no header");
-  Adder adder;
-  for (const TraceSegment& segment : file.segments) adder.add(segment);
-  return adder.result();
-}
-
 RunSummary summarize_directories(const std::vector<std::string>& directories) {
   RunSummary run;
   std::vector<std::string> left_out;
-  std::vector<TraceFile> files;
-  for (const std::string& directory : directories)
-    std::ranges::move(read_directory(directory, left_out), std::back_inserter(files));
-  if (files.empty())
+  std::map<TraceProcess, ProcessTraces> processes;
+  for (const std::string& directory : directories) read_directory(directory, processes, left_out);
+  if (processes.empty())
     throw std::runtime_error("there are no traces (rank*.jsonl) in " +
                              (directories.size() == 1 ? directories.front() : "these directories"));
-  for (const auto& [place, file] : latest_traces(std::move(files), left_out)) {
-    run.ranks.push_back(summarize(file));
-    add_notes(file, run.ranks.back(), run.notes);
+  std::vector<FileTotals> files = newest_run(std::move(processes), left_out);
+  give_names(files, left_out);
+  for (const FileTotals& file : files) {
+    run.ranks.push_back(file.rank);
+    add_notes(file, run.notes);
   }
   run.notes.insert(run.notes.end(), left_out.begin(), left_out.end());
   add_missing_ranks(run);

@@ -21,6 +21,8 @@ struct SlotSummary {
   std::uint64_t bytes = 0, bubbles = 0;
   std::string cause;
   Duration idle{}, median{};
+  std::int64_t process = 0;
+  std::string name;  // of the rank, as in RankSummary
 };
 
 // What filling cost, as the rank measured it. Shares.
@@ -33,8 +35,10 @@ struct SlowdownSummary {
 struct RankSummary {
   std::int64_t rank = 0, ranks = 0, device = 0, process = 0;
   std::string host, mode, fill_job;
+  std::string name;  // for people: the rank, with what tells it from others that call themselves the same
   bool complete = true;
   std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0, fill_units_wrong = 0, dropped_records = 0;
+  std::uint64_t records_left_out = 0;             // beyond WEFT_TRACE_LIMIT; the totals have them
   std::map<std::string, std::uint64_t> unfilled;  // bubbles without a slice, by reason; from the summary line
   Duration window{}, idle{}, filled{}, iteration_median{};
   std::map<std::string, Duration> idle_by_cause;  // from the bubble records
@@ -50,7 +54,9 @@ struct RankSummary {
 };
 
 struct RunSummary {
-  std::vector<RankSummary> ranks;  // by rank, then by device: a process may drive several under one rank
+  // By rank, process and device: a process may drive several under one rank, and processes that no launcher has told
+  // their rank may take the same one.
+  std::vector<RankSummary> ranks;
   // Sums; iterations: the most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the
   // largest.
   RankSummary total;
@@ -58,10 +64,8 @@ struct RunSummary {
   std::vector<std::string> notes;    // what a reader should know: missing ranks, cut-off files, left-out traces
 };
 
-// One file: its segments added up. Throws std::runtime_error when it holds no header.
-RankSummary summarize(const TraceFile& file);
-// All "rank*.jsonl" of the directories; of several processes with one rank the one that was started last.
-// Throws std::runtime_error when there are none.
+// All "rank*.jsonl" of the directories that belong to the newest run there: the processes that ran at the same time as
+// the one that was started last. Throws std::runtime_error when there are none.
 RunSummary summarize_directories(const std::vector<std::string>& directories);
 
 // `place`: where the traces are, for the first line.

@@ -1,5 +1,7 @@
 // A run's summary as a table for people and as JSON for programs.
+#include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "trace/formatted.h"
 #include "trace/summary.h"
@@ -17,10 +19,10 @@ std::string percent_or_dash(bool known, double share) {
   return known ? formatted("%.1f", 100 * share) : "-";
 }
 
-std::string row(const std::string& name, const RankSummary& rank) {
+std::string row(int width, const std::string& name, const RankSummary& rank) {
   const bool compared = rank.slowdown && rank.slowdown->control != 0;
-  return formatted("%4s %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s %11s\n", name.c_str(), number(rank.iterations),
-                   milliseconds(rank.iteration_median), 100 * rank.idle_share(),
+  return formatted("%*s %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s %11s\n", width, name.c_str(),
+                   number(rank.iterations), milliseconds(rank.iteration_median), 100 * rank.idle_share(),
                    percent_or_dash(rank.mode != "observe" || rank.filled > Duration{}, rank.conversion()).c_str(),
                    number(rank.fill_units), number(rank.fill_units_wrong), number(rank.dropped_records),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
@@ -62,8 +64,8 @@ std::string slot_name(const SlotSummary& slot) {
 
 std::string slot_line(const SlotSummary& slot, Duration all) {
   const double share = all > Duration{} ? milliseconds(slot.idle) / milliseconds(all) : 0;
-  return formatted("  rank %lld %s: %s%s, %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n",
-                   static_cast<long long>(slot.rank), slot_name(slot).c_str(), slot.cause.c_str(), peers(slot).c_str(),
+  return formatted("  rank %s %s: %s%s, %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n",
+                   slot.name.c_str(), slot_name(slot).c_str(), slot.cause.c_str(), peers(slot).c_str(),
                    number(slot.bytes), number(slot.bubbles), slot.bubbles == 1 ? "" : "s", milliseconds(slot.median),
                    100 * share);
 }
@@ -101,6 +103,7 @@ ordered_json numbers(const RankSummary& rank) {
                       {"fill_units_wrong", rank.fill_units_wrong},
                       {"unfilled", rank.unfilled},
                       {"dropped_records", rank.dropped_records},
+                      {"records_left_out", rank.records_left_out},
                       {"forecasts", rank.forecasts},
                       {"forecast_error", nullptr},
                       {"slowdown", to_json(rank.slowdown)},
@@ -112,33 +115,43 @@ ordered_json numbers(const RankSummary& rank) {
 }
 
 ordered_json to_json(const SlotSummary& slot) {
-  return {{"rank", slot.rank},           {"ordinal", slot.ordinal},           {"cause", slot.cause},
-          {"send_peer", slot.send_peer}, {"receive_peer", slot.receive_peer}, {"bytes", slot.bytes},
-          {"bubbles", slot.bubbles},     {"idle", slot.idle.count()},         {"median", slot.median.count()}};
+  return {{"rank", slot.rank},           {"process", slot.process},
+          {"ordinal", slot.ordinal},     {"cause", slot.cause},
+          {"send_peer", slot.send_peer}, {"receive_peer", slot.receive_peer},
+          {"bytes", slot.bytes},         {"bubbles", slot.bubbles},
+          {"idle", slot.idle.count()},   {"median", slot.median.count()}};
 }
 
-// A process with several devices may have one rank for all of them.
-std::string row_name(const RunSummary& run, const RankSummary& rank) {
-  std::size_t traces = 0;
-  for (const RankSummary& other : run.ranks) traces += other.rank == rank.rank ? 1U : 0U;
-  return traces == 1 ? std::to_string(rank.rank) : std::to_string(rank.rank) + "/" + std::to_string(rank.device);
+// How many ranks, and what else there is to tell apart.
+std::string size_of(const RunSummary& run) {
+  std::set<std::int64_t> ranks;
+  std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes;
+  for (const RankSummary& rank : run.ranks) {
+    ranks.insert(rank.rank);
+    processes.emplace(rank.rank, rank.host, rank.process);
+  }
+  std::string line = formatted("%zu ranks", ranks.size());
+  if (processes.size() != ranks.size()) line += formatted(", %zu processes (rank (process))", processes.size());
+  if (run.ranks.size() != processes.size()) line += formatted(", %zu devices (rank/device)", run.ranks.size());
+  return line;
 }
 
 }  // namespace
 
 std::string to_text(const RunSummary& run, const std::string& place) {
-  std::set<std::int64_t> numbers;
-  for (const RankSummary& rank : run.ranks) numbers.insert(rank.rank);
-  std::string result = formatted("%s: %zu ranks", place.c_str(), numbers.size());
-  if (numbers.size() != run.ranks.size()) result += formatted(", %zu devices (rank/device)", run.ranks.size());
+  std::string result = place + ": " + size_of(run);
+  int width = 4;
+  for (const RankSummary& rank : run.ranks) width = std::max(width, static_cast<int>(rank.name.size()));
   const RankSummary& first = run.ranks.front();
   result += first.fill_job.empty() ? ", mode " + first.mode + "\n\n" : ", filled with " + first.fill_job + "\n\n";
-  result +=
-      "rank iterations median ms/it   idle % conversion %   units   wrong   dropped forecast err. %  slowdown %\n";
-  for (const RankSummary& rank : run.ranks) result += row(row_name(run, rank), rank);
+  result += formatted(
+      "%*s iterations median ms/it   idle %% conversion %%   units   wrong   dropped forecast err. %%  "
+      "slowdown %%\n",
+      width, "rank");
+  for (const RankSummary& rank : run.ranks) result += row(width, rank.name, rank);
   RankSummary total = run.total;
   total.mode = first.mode;
-  result += row("all", total) + "\n" + causes(run.total) + slowdown_line(run.total);
+  result += row(width, "all", total) + "\n" + causes(run.total) + slowdown_line(run.total);
   if (!run.longest.empty()) result += "most idle time:\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks) all += rank.idle;

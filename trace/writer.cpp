@@ -41,11 +41,27 @@ Duration clock_time(clockid_t clock) {
   return seconds(time.tv_sec) + Duration(time.tv_nsec);
 }
 
+// When this process first opened a trace: the same in all that it writes. A forked child has its own.
+std::int64_t start_id(std::int64_t process) {
+  static std::mutex mutex;
+  static std::int64_t known_process = 0, id = 0;
+  const std::lock_guard lock(mutex);
+  if (known_process != process) id = clock_time(CLOCK_REALTIME).count();
+  known_process = process;
+  return id;
+}
+
+// Lines that are few, and of use without the others.
+bool is_written_beyond_the_limit(RecordKind kind) {
+  return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown;
+}
+
 TraceOrigin origin_of(const TraceHeader& header) {
   TraceOrigin origin;
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) == 0) origin.host = host.data();
   origin.process = ::getpid();
+  origin.start_id = start_id(origin.process);
   const Duration since_start = clock_time(CLOCK_MONOTONIC) - header.started.time_since_epoch();
   origin.wall_clock = clock_time(CLOCK_REALTIME) - since_start;
   origin.mode = header.mode;
@@ -57,9 +73,16 @@ TraceOrigin origin_of(const TraceHeader& header) {
 
 class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWriter::Implementation> {
  public:
-  Implementation(int descriptor, std::string path, const TraceHeader& header, Warn warn)
-      : path_(std::move(path)), descriptor_(descriptor), header_(header), warn_(warn), ring_(ring_size) {
+  Implementation(TraceFileHandle file, const TraceHeader& header, std::uint64_t limit, Warn warn)
+      : path_(std::move(file.path)),
+        descriptor_(file.descriptor),
+        header_(header),
+        limit_(limit),
+        warn_(warn),
+        ring_(ring_size),
+        bytes_written_(file.bytes) {
     const TraceOrigin origin = origin_of(header);
+    if (file.torn) text_ = "\n";
     process_ = origin.process;
     append_header(text_, header, origin);
     header_.mode = header_.fill_job = "";
@@ -81,6 +104,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   void write_what_came() noexcept;
   void write_summary(const TraceSummary& summary) noexcept;
   void drain();
+  void say_limit(const Record& first_left_out);
   void write_out();
   void give_up(const char* reason) noexcept;
   void close_file() noexcept;
@@ -88,6 +112,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   const std::string path_;
   int descriptor_;  // the writer thread's, once that has been started; -1: closed
   TraceHeader header_;
+  const std::uint64_t limit_;
   const Warn warn_;
   std::int64_t process_ = 0;
 
@@ -99,6 +124,8 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   // The writer thread's own.
   std::string text_;
   std::uint64_t records_in_text_ = 0;
+  std::uint64_t bytes_written_ = 0;
+  std::uint64_t left_out_ = 0;  // beyond the limit
   bool failed_ = false;
 
   std::mutex mutex_;  // guards what follows
@@ -159,7 +186,9 @@ void TraceWriter::Implementation::write_what_came() noexcept {
 
 void TraceWriter::Implementation::write_summary(const TraceSummary& summary) noexcept {
   try {
-    append_summary(text_, header_, summary);
+    TraceSummary complete = summary;
+    complete.records_left_out = left_out_;
+    append_summary(text_, header_, complete);
     write_out();
   } catch (...) {
     give_up(std::strerror(ENOMEM));
@@ -172,15 +201,36 @@ void TraceWriter::Implementation::drain() {
       lost_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
+    const std::size_t before = text_.size();
     append_record(text_, record);
+    if (!is_written_beyond_the_limit(record.kind) && (left_out_ > 0 || bytes_written_ + text_.size() > limit_)) {
+      text_.resize(before);
+      if (left_out_++ == 0) say_limit(record);
+      return;
+    }
     ++records_in_text_;
     if (text_.size() >= longest_text) write_out();
   });
 }
 
+// Ranks write about as much: one of them speaks for all, the records are in each trace.
+void TraceWriter::Implementation::say_limit(const Record& first_left_out) {
+  Record record;
+  record.kind = RecordKind::limit;
+  record.device = first_left_out.device;
+  record.time = first_left_out.time;
+  record.limit = {limit_};
+  append_record(text_, record);
+  if (header_.rank == 0 && warn_ != nullptr)
+    warn_("the trace " + path_ +
+          " has reached WEFT_TRACE_LIMIT: from here on it gets only summary, anomalies, memory " +
+          "and slowdown, and so do those of the other ranks");
+}
+
 void TraceWriter::Implementation::write_out() {
   if (failed_ || text_.empty()) return;
   if (const int error = append(descriptor_, text_); error != 0) return give_up(std::strerror(error));
+  bytes_written_ += text_.size();
   text_.clear();
   records_in_text_ = 0;
 }
@@ -221,13 +271,13 @@ TraceWriter::~TraceWriter() {
   implementation_->finish(nullptr);
 }
 
-std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, const TraceHeader& header, Warn warn,
-                                               std::string& error) {
+std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, const TraceHeader& header,
+                                               std::uint64_t limit, Warn warn, std::string& error) {
   const std::string device = header.device_in_name ? ".device" + std::to_string(header.device) : "";
-  const std::string name = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + device + ".jsonl";
-  const int descriptor = open_trace_file(directory, name, error);
-  if (descriptor < 0) return nullptr;
-  auto implementation = std::make_shared<Implementation>(descriptor, directory + "/" + name, header, warn);
+  const std::string stem = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + device;
+  TraceFileHandle file = open_trace_file(directory, stem, error);
+  if (file.descriptor < 0) return nullptr;
+  auto implementation = std::make_shared<Implementation>(std::move(file), header, limit, warn);
   if (!implementation->start()) {
     error = "the thread that writes the trace cannot be started";
     return nullptr;

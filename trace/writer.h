@@ -1,11 +1,13 @@
 // Writes the trace of one device: JSON Lines, header first, summary last, flushed every 100 ms and at the end.
 //
+// A file has a limit: what is behind it is left out and counted, except the few lines that tell how the run ended.
 // push() is called by the dispatcher thread (one producer), is wait-free and never touches a file: a thread of the
 // writer formats and writes. A full ring drops and counts. When a write fails (full disk, directory gone) the writer
 // says so once through the message sink, stops writing, and counts what it loses; nothing else happens to the process.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -18,11 +20,14 @@ class TraceWriter {
   // Called with one line of text for the log, from any thread of the writer.
   using Warn = void (*)(const std::string& message);
 
-  // Creates directory and file ("<directory>/rank<rank>.<pid>.jsonl", with ".device<device>" before the end where the
-  // header says so) and writes the header. On failure returns nullptr
-  // and says why in `error`, one line.
-  static std::unique_ptr<TraceWriter> open(const std::string& directory, const TraceHeader& header, Warn warn,
-                                           std::string& error);
+  static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+
+  // Creates directory and file ("<directory>/rank<rank>.<pid>.jsonl", with ".device<device>" after the process where
+  // the header says so, and a number where another process has left such a file) and writes the header. Of more than
+  // `limit` bytes in the file only header, summary, anomalies, memory and slowdown are written. On failure returns
+  // nullptr and says why in `error`, one line.
+  static std::unique_ptr<TraceWriter> open(const std::string& directory, const TraceHeader& header, std::uint64_t limit,
+                                           Warn warn, std::string& error);
   ~TraceWriter();
 
   void push(const Record& record) noexcept;

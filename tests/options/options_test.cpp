@@ -99,7 +99,8 @@ TEST(Options, BoundsOfTheTableAreThemselvesAccepted) {
 TEST(Options, EveryTypeWithAnOrderHasBounds) {
   for (const OptionInfo& option : option_table()) {
     const std::string type = option.type;
-    const bool ordered = type == "Bytes" || type == "Duration" || type == "Percent" || type == "Count";
+    const bool ordered =
+        type == "Bytes" || type == "Limit" || type == "Duration" || type == "Percent" || type == "Count";
     EXPECT_EQ(option.least[0] != '\0', ordered) << option.variable;
     EXPECT_EQ(option.most[0] != '\0', ordered) << option.variable;
   }
@@ -235,6 +236,18 @@ TEST(Options, Percentages) {
   EXPECT_GT(parse_one("WEFT_SLOWDOWN_BUDGET", "off").options.slowdown_budget, 1e300);
   for (const char* text : {"-1%", "1%%", "little", "%", "nan", "inf", "1 percent"})
     EXPECT_EQ(parse_one("WEFT_SLOWDOWN_BUDGET", text).warnings.size(), 1u) << text;
+}
+
+TEST(Options, LimitsHaveARangeOrAreOff) {
+  EXPECT_EQ(parse_options({}).options.trace_limit.bytes, std::uint64_t{1} << 30);
+  EXPECT_EQ(parse_one("WEFT_TRACE_LIMIT", "20MiB").options.trace_limit.bytes, std::uint64_t{20} << 20);
+  const ParsedOptions off = parse_one("WEFT_TRACE_LIMIT", "Off");
+  EXPECT_TRUE(off.warnings.empty());
+  EXPECT_EQ(off.options.trace_limit.bytes, ByteLimit::off);
+  for (const char* text : {"1KiB", "2000TiB", "none", "-1"})
+    EXPECT_EQ(parse_one("WEFT_TRACE_LIMIT", text).warnings,
+              std::vector<std::string>{std::string("WEFT_TRACE_LIMIT=") + text +
+                                       " is not a size from 1MiB to 1024TiB, or off; the default 1GiB is used"});
 }
 
 TEST(JobPlace, IsTheCommunicatorsWithoutALauncher) {

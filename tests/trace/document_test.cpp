@@ -43,7 +43,7 @@ Names keys_of(const json& object, const Names& common = {}) {
 
 TEST(TracePage, HasEveryKeyOfEveryRecord) {
   const auto page = documented();
-  for (int kind = 0; kind <= static_cast<int>(RecordKind::slowdown); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(RecordKind::limit); ++kind) {
     Record record;
     record.kind = static_cast<RecordKind>(kind);
     std::string line;

@@ -106,7 +106,7 @@ TEST(TraceLines, HeaderHasABlankAfterTheColonOfRank) {
   header.ranks = 16;
   header.started = at(5);
   std::string line;
-  append_header(line, header, {"node", 77, 1700s, "matmul", "fill"});
+  append_header(line, header, {"node", 77, 5, 1700s, "matmul", "fill"});
   std::smatch match;
   ASSERT_TRUE(std::regex_search(line, match, std::regex(R"("rank":\s+(\d+))")));
   EXPECT_EQ(match[1], "12");
@@ -114,6 +114,7 @@ TEST(TraceLines, HeaderHasABlankAfterTheColonOfRank) {
   EXPECT_EQ(parsed["format"], "weft-trace");
   EXPECT_EQ(parsed["version"], 1);
   EXPECT_EQ(parsed["fill_job"], "matmul");
+  EXPECT_EQ(parsed["start_id"], 5);
   EXPECT_EQ(parsed["wall_clock"], 1700000000000);
 }
 
@@ -123,6 +124,7 @@ TEST(TraceLines, Summary) {
   summary.window_end = at(20);
   summary.iterations = 3;
   summary.unfilled = {1, 2, 3, 4, 5};
+  summary.records_left_out = 6;
   summary.filling_stopped = true;
   std::strcpy(summary.reason, "enough");
   std::string line;
@@ -131,8 +133,16 @@ TEST(TraceLines, Summary) {
             R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
             R"("iteration_median": 0, "bubbles": 0, "idle": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
             R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
-            R"("other": 5}, "dropped_records": 0, "slowdown": null, "filling_stopped": true, "reason": "enough"})"
+            R"("other": 5}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
+            R"("reason": "enough"})"
             "\n");
+}
+
+TEST(TraceLines, Limit) {
+  Record record = record_of(RecordKind::limit);
+  record.limit = {1 << 20};
+  EXPECT_EQ(line_of(record), R"({"type": "limit", "time": 1000, "device": 1, "bytes": 1048576})"
+                             "\n");
 }
 
 TEST(TraceLines, Slowdown) {

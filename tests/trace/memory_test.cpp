@@ -31,7 +31,7 @@ bool run_out(long allocation, Failure failure) {
     const FailingMemory memory(allocation, failure);
     try {
       std::string error;
-      writer = TraceWriter::open(path, header, &warn, error);
+      writer = TraceWriter::open(path, header, TraceWriter::unlimited, &warn, error);
     } catch (const std::bad_alloc&) {
       // For the caller to handle, as the memory of its own thread.
     }

@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "tests/trace/temporary_directory.h"
+#include "trace/file_totals.h"
+#include "trace/sample.h"
 
 namespace weft {
 namespace {
@@ -19,6 +21,12 @@ TraceFile read_text(const std::string& text) {
   TemporaryDirectory directory;
   std::ofstream(directory / "rank0.1.jsonl", std::ios::binary) << text;
   return read_trace(directory / "rank0.1.jsonl");
+}
+
+FileTotals totals_of(const std::string& text) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl", std::ios::binary) << text;
+  return add_up_file(directory / "rank0.1.jsonl");
 }
 
 std::string failure_of(const std::string& text) {
@@ -67,7 +75,7 @@ TEST(TraceReader, OtherFormatsAndNewerVersionsAreRefusedInOneLine) {
 }
 
 TEST(Summary, OfACompleteTraceComesFromItsSummaryLine) {
-  const RankSummary rank = summarize(read_trace(WEFT_TEST_RUN "/rank0.100.jsonl"));
+  const RankSummary rank = add_up_file(WEFT_TEST_RUN "/rank0.100.jsonl").rank;
   EXPECT_TRUE(rank.complete);
   EXPECT_EQ(rank.iterations, 10u);
   EXPECT_EQ(rank.fill_units, 8u);
@@ -82,7 +90,7 @@ TEST(Summary, OfACompleteTraceComesFromItsSummaryLine) {
 }
 
 TEST(Summary, OfAKilledProcessComesFromItsRecords) {
-  const RankSummary rank = summarize(read_trace(WEFT_TEST_RUN "/rank2.102.jsonl"));
+  const RankSummary rank = add_up_file(WEFT_TEST_RUN "/rank2.102.jsonl").rank;
   EXPECT_FALSE(rank.complete);
   EXPECT_EQ(rank.iterations, 2u);
   EXPECT_EQ(rank.window, Duration(20000000));
@@ -95,8 +103,7 @@ TEST(Summary, OfAKilledProcessComesFromItsRecords) {
 
 TEST(Summary, OfTwoSegmentsIsTheirSum) {
   const std::string summary = R"({"type": "summary", "iterations": 3, "window_begin": 5, "window_end": 15, "idle": 4})";
-  const RankSummary rank =
-      summarize(read_text(header_line + "\n" + summary + "\n" + header_line + "\n" + summary + "\n"));
+  const RankSummary rank = totals_of(header_line + "\n" + summary + "\n" + header_line + "\n" + summary + "\n").rank;
   EXPECT_EQ(rank.iterations, 6u);
   EXPECT_EQ(rank.window, Duration(20));
   EXPECT_DOUBLE_EQ(rank.idle_share(), 0.4);
@@ -104,9 +111,10 @@ TEST(Summary, OfTwoSegmentsIsTheirSum) {
 
 TEST(Summary, OfWrongTypesIsZeroNotAFailure) {
   const RankSummary rank =
-      summarize(read_text(header_line + "\n" + R"({"type": "bubble", "opened": "x", "closed": null, "cause": 7})" +
-                          "\n" + R"({"type": "forecast", "real": 0})" + "\n" +
-                          R"({"type": "summary", "iterations": -4, "filling_stopped": 1})" + "\n"));
+      totals_of(header_line + "\n" + R"({"type": "bubble", "opened": "x", "closed": null, "cause": 7})" + "\n" +
+                R"({"type": "forecast", "real": 0})" + "\n" +
+                R"({"type": "summary", "iterations": -4, "filling_stopped": 1})" + "\n")
+          .rank;
   EXPECT_EQ(rank.iterations, 0u);
   EXPECT_EQ(rank.idle, Duration(0));
   EXPECT_FALSE(rank.forecast_error);
@@ -124,7 +132,7 @@ TEST(Summary, TellsWhyNothingWasFilled) {
 }
 
 TEST(Summary, OfAHeaderAloneIsEmpty) {
-  const RankSummary rank = summarize(read_text(header_line + "\n"));
+  const RankSummary rank = totals_of(header_line + "\n").rank;
   EXPECT_FALSE(rank.complete);
   EXPECT_EQ(rank.window, Duration(0));
 }
@@ -135,10 +143,22 @@ TEST(Summary, OfADirectoryAsTextAndAsJson) {
   EXPECT_EQ(to_json(run), test::read_file(WEFT_TEST_RUN "/expected.json"));
 }
 
-std::string header_of(int rank, int device, int process, int started) {
-  return R"({"type": "header", "format": "weft-trace", "version": 1, "ranks": 2, "host": "node", "rank": )" +
-         std::to_string(rank) + R"(, "device": )" + std::to_string(device) + R"(, "process": )" +
-         std::to_string(process) + R"(, "wall_clock": )" + std::to_string(started) + "}\n";
+std::string header_of(int rank, int device, int process, std::int64_t started, int ranks = 2,
+                      const std::string& host = "node", int start_id = 0) {
+  return R"({"type": "header", "format": "weft-trace", "version": 1, "ranks": )" + std::to_string(ranks) +
+         R"(, "host": ")" + host + R"(", "rank": )" + std::to_string(rank) + R"(, "device": )" +
+         std::to_string(device) + R"(, "process": )" + std::to_string(process) + R"(, "start_id": )" +
+         std::to_string(start_id) + R"(, "started": 1000, "wall_clock": )" + std::to_string(started) + "}\n";
+}
+
+// The process ran for that long.
+std::string summary_after(std::int64_t length, int iterations = 3) {
+  return R"({"type": "summary", "window_begin": 1000, "window_end": )" + std::to_string(1000 + length) +
+         R"(, "iteration_median": 20, "iterations": )" + std::to_string(iterations) + "}\n";
+}
+
+bool has_note(const RunSummary& run, const std::string& text) {
+  return std::ranges::any_of(run.notes, [&](const std::string& note) { return note.find(text) != std::string::npos; });
 }
 
 TEST(Summary, OfOneRankWithTwoDevicesCountsBothAndLeavesOutTheRunBefore) {
@@ -152,13 +172,129 @@ TEST(Summary, OfOneRankWithTwoDevicesCountsBothAndLeavesOutTheRunBefore) {
   EXPECT_EQ(run.ranks[0].device, 0);
   EXPECT_EQ(run.ranks[1].device, 1);
   EXPECT_EQ(run.ranks[1].process, 7);
-  EXPECT_NE(std::find(run.notes.begin(), run.notes.end(), "older traces of the same ranks that are left out: 2"),
+  EXPECT_NE(std::find(run.notes.begin(), run.notes.end(), "traces of earlier runs that are left out: 2"),
             run.notes.end());
   EXPECT_NE(std::find(run.notes.begin(), run.notes.end(), "the job has 2 ranks; 1 left no trace here"),
             run.notes.end());
   const std::string text = to_text(run, "here");
   EXPECT_TRUE(text.starts_with("here: 1 ranks, 2 devices (rank/device)")) << text;
   EXPECT_NE(text.find("\n 0/1 "), std::string::npos) << text;
+}
+
+TEST(Summary, OfSegmentsOfTwoProcessesCountsTheLastProcessOnly) {
+  const FileTotals totals =
+      totals_of(header_of(0, 0, 1, 100, 2, "node", 7) + summary_after(50, 14) + header_of(0, 0, 1, 900, 2, "node", 8) +
+                summary_after(50, 3) + header_of(0, 0, 1, 980, 2, "node", 8) + summary_after(10, 2));
+  EXPECT_EQ(totals.rank.iterations, 5u);
+  EXPECT_EQ(totals.rank.window, Duration(60));
+  EXPECT_EQ(totals.segments_of_others, 1u);
+  EXPECT_EQ(totals.begin, Duration(900));
+  EXPECT_EQ(totals.end, Duration(990));
+}
+
+// With a killed process on a machine with another uptime, too.
+TEST(Summary, OfARestartWithTheSameProcessIdShowsTheLastRun) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl") << header_of(0, 0, 1, 100, 1, "one", 7) << summary_after(50, 14);
+  std::ofstream(directory / "rank0.1.2.jsonl")
+      << header_of(0, 0, 1, 900, 1, "two", 8)
+      << R"({"type": "iteration", "time": 1040, "started": 1000, "ended": 1040})"
+      << "\n";
+  const RunSummary run = summarize_directories({directory.path()});
+  ASSERT_EQ(run.ranks.size(), 1u);
+  EXPECT_EQ(run.ranks[0].iterations, 1u);
+  EXPECT_EQ(run.ranks[0].window, Duration(40));
+  EXPECT_TRUE(has_note(run, "traces of earlier runs that are left out: 1"));
+}
+
+TEST(Summary, LeavesOutTheRanksThatOnlyAnEarlierRunHad) {
+  TemporaryDirectory directory;
+  for (int rank = 0; rank < 4; ++rank)
+    std::ofstream(directory / ("rank" + std::to_string(rank) + ".jsonl"))
+        << header_of(rank, 0, 10 + rank, 100 + rank, 4) << summary_after(50);
+  for (int rank = 0; rank < 2; ++rank)
+    std::ofstream(directory / ("rank" + std::to_string(rank) + ".new.jsonl"))
+        << header_of(rank, 0, 20 + rank, 1000 + rank, 2) << summary_after(50);
+  const RunSummary run = summarize_directories({directory.path()});
+  ASSERT_EQ(run.ranks.size(), 2u);
+  EXPECT_EQ(run.ranks[0].process, 20);
+  EXPECT_EQ(run.ranks[1].process, 21);
+  EXPECT_EQ(run.notes, std::vector<std::string>{"traces of earlier runs that are left out: 4"});
+}
+
+// Its rank 1 never opened a trace; the one that is there ran with the earlier rank 0.
+TEST(Summary, LeavesOutARankOfAnEarlierRunOfTheSameSize) {
+  TemporaryDirectory directory;
+  for (int rank = 0; rank < 2; ++rank)
+    std::ofstream(directory / ("rank" + std::to_string(rank) + ".jsonl"))
+        << header_of(rank, 0, 10 + rank, 100 + rank) << summary_after(50);
+  std::ofstream(directory / "rank0.new.jsonl") << header_of(0, 0, 20, 1000) << summary_after(50);
+  const RunSummary run = summarize_directories({directory.path()});
+  ASSERT_EQ(run.ranks.size(), 1u);
+  EXPECT_TRUE(has_note(run, "the job has 2 ranks; 1 left no trace here"));
+}
+
+// A machine whose clock is wrong, or a rank that ended early: nothing says that it belongs to another run.
+TEST(Summary, KeepsARankOfAnotherTimeThatIsMissingOtherwise) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl") << header_of(0, 0, 1, 1000) << summary_after(50);
+  std::ofstream(directory / "rank1.2.jsonl") << header_of(1, 0, 2, 100) << summary_after(50);
+  EXPECT_EQ(summarize_directories({directory.path()}).ranks.size(), 2u);
+}
+
+TEST(Summary, ShowsAllProcessesThatTookOneRankAtTheSameTime) {
+  TemporaryDirectory directory;
+  for (const int process : {31, 32, 33})
+    std::ofstream(directory / ("rank0." + std::to_string(process) + ".jsonl"))
+        << header_of(0, 0, process, 1000 + process) << summary_after(50);
+  std::ofstream(directory / "rank0.9.jsonl") << header_of(0, 0, 9, 100) << summary_after(50);
+  const RunSummary run = summarize_directories({directory.path()});
+  ASSERT_EQ(run.ranks.size(), 3u);
+  EXPECT_EQ(run.ranks[1].name, "0 (32)");
+  EXPECT_TRUE(has_note(run, "at the same time 3 processes were rank 0"));
+  EXPECT_TRUE(has_note(run, "traces of earlier runs that are left out: 1"));
+  EXPECT_FALSE(has_note(run, "left no trace here"));
+  const std::string text = to_text(run, "here");
+  EXPECT_TRUE(text.starts_with("here: 1 ranks, 3 processes (rank (process))")) << text;
+  EXPECT_NE(text.find("\n  rank iterations "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n0 (33)          3 "), std::string::npos) << text;
+}
+
+TEST(Summary, BeyondTheLimitTheTotalsAreThoseOfTheProcess) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl")
+      << header_of(0, 0, 1, 100, 1) << R"({"type": "iteration", "time": 1040, "started": 1000, "ended": 1040})"
+      << "\n"
+      << R"({"type": "limit", "time": 1050, "device": 0, "bytes": 1000})"
+      << "\n"
+      << R"({"type": "summary", "window_begin": 1000, "window_end": 3000, "iterations": 100, "iteration_median": 20, )"
+      << R"("records_left_out": 99})"
+      << "\n";
+  const RunSummary run = summarize_directories({directory.path()});
+  EXPECT_EQ(run.ranks[0].iterations, 100u);
+  EXPECT_EQ(run.ranks[0].iteration_median, Duration(20));
+  EXPECT_EQ(run.ranks[0].window, Duration(2000));
+  EXPECT_EQ(run.total.records_left_out, 99u);
+  EXPECT_TRUE(has_note(run, "rank 0: its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover"));
+}
+
+TEST(Summary, OfAKilledProcessBeyondTheLimitSaysThatAllIsOfTheFirstPart) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl")
+      << header_of(0, 0, 1, 100, 1) << R"({"type": "limit", "time": 1050, "device": 0, "bytes": 1000})"
+      << "\n";
+  EXPECT_TRUE(has_note(summarize_directories({directory.path()}), "and cover only what fitted into WEFT_TRACE_LIMIT"));
+}
+
+TEST(Sample, OfFewValuesIsAllAndOfManyStandsForThem) {
+  Sample<int> few(100);
+  EXPECT_EQ(few.median(), 0);
+  for (const int value : {5, 1, 9, 3, 7}) few.add(value);
+  EXPECT_EQ(few.median(), 5);
+  Sample<int> rising(1001);
+  for (int value = 0; value < 100000; ++value) rising.add(value);
+  EXPECT_EQ(rising.seen(), 100000u);
+  EXPECT_NEAR(rising.median(), 50000, 10000);
 }
 
 TEST(Summary, OfADirectoryPerRankAddsUpAll) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -51,10 +52,11 @@ std::string file_name(int rank, pid_t process) {
   return "rank" + std::to_string(rank) + "." + std::to_string(process) + ".jsonl";
 }
 
-std::unique_ptr<TraceWriter> open(const std::string& directory, int rank = 0) {
+std::unique_ptr<TraceWriter> open(const std::string& directory, int rank = 0,
+                                  std::uint64_t limit = TraceWriter::unlimited) {
   warnings = 0;
   std::string error;
-  auto writer = TraceWriter::open(directory, header_of(rank), &warn, error);
+  auto writer = TraceWriter::open(directory, header_of(rank), limit, &warn, error);
   EXPECT_EQ(error, "");
   return writer;
 }
@@ -120,7 +122,7 @@ TEST(TraceWriter, WallClockBelongsToTheStart) {
   header.started = TimePoint(std::chrono::steady_clock::now().time_since_epoch() - 100s);
   const auto expected = std::chrono::system_clock::now() - 100s;
   std::string error;
-  auto writer = TraceWriter::open(directory.path(), header, &warn, error);
+  auto writer = TraceWriter::open(directory.path(), header, TraceWriter::unlimited, &warn, error);
   writer->finish({});
   const TraceFile file = read_trace(writer->path());
   const std::chrono::nanoseconds wall(file.segments.at(0).header["wall_clock"].get<std::int64_t>());
@@ -180,32 +182,108 @@ TEST(TraceWriter, OpeningAgainAddsASegment) {
   TemporaryDirectory directory;
   open(directory.path())->finish({});
   open(directory.path())->finish({});
-  EXPECT_EQ(read_trace(directory / file_name(0, ::getpid())).segments.size(), 2u);
+  const TraceFile file = read_trace(directory / file_name(0, ::getpid()));
+  ASSERT_EQ(file.segments.size(), 2u);
+  EXPECT_GT(file.segments[0].header["start_id"], 0);
+  EXPECT_EQ(file.segments[0].header["start_id"], file.segments[1].header["start_id"]);
+}
+
+// Process ids repeat: in a container the first process is always 1.
+TEST(TraceWriter, AFileOfAnotherRunIsNotWrittenTo) {
+  TemporaryDirectory directory;
+  const std::string taken = directory / file_name(0, ::getpid());
+  std::ofstream(taken) << "another run's\n";
+  open(directory.path())->finish({});
+  auto writer = open(directory.path());
+  writer->finish({});
+  EXPECT_EQ(test::read_file(taken), "another run's\n");
+  EXPECT_EQ(writer->path(), directory / ("rank0." + std::to_string(::getpid()) + ".2.jsonl"));
+  EXPECT_EQ(read_trace(writer->path()).segments.size(), 2u);
+}
+
+TEST(TraceWriter, ATornLineDoesNotSwallowTheNextHeader) {
+  TemporaryDirectory directory;
+  open(directory.path())->finish({});
+  const std::string path = directory / file_name(0, ::getpid());
+  std::ofstream(path, std::ios::app) << R"({"type": "iterat)";
+  open(directory.path())->finish({});
+  const TraceFile file = read_trace(path);
+  EXPECT_EQ(file.segments.size(), 2u);
+  EXPECT_EQ(file.unreadable_lines, 1u);
+}
+
+Record memory_record() {
+  Record record;
+  record.kind = RecordKind::memory;
+  record.memory = {1, 1, 1, 1, 1, "released"};
+  return record;
+}
+
+TEST(TraceWriter, BeyondItsLimitOnlyTheEndOfTheRunIsWrittenAndTheRestCounted) {
+  TemporaryDirectory directory;
+  constexpr std::uint64_t limit = 20000, count = 1000;
+  auto writer = open(directory.path(), 0, limit);
+  for (std::uint64_t i = 1; i <= count; ++i) writer->push(numbered(i));
+  writer->push(memory_record());
+  TraceSummary summary;
+  summary.iterations = count;
+  writer->finish(summary);
+  const TraceFile file = read_trace(writer->path());
+  const TraceSegment& segment = file.segments.at(0);
+  std::uint64_t written = 0;
+  for (const auto& record : segment.records) written += record["type"] == "iteration" ? 1U : 0U;
+  ASSERT_EQ(segment.records.size(), written + 2);
+  EXPECT_EQ(segment.records[written]["type"], "limit");
+  EXPECT_EQ(segment.records[written]["bytes"], limit);
+  EXPECT_EQ(segment.records[written + 1]["type"], "memory");
+  EXPECT_GT(written, 0u);
+  EXPECT_EQ(segment.summary["iterations"], count);
+  EXPECT_EQ(segment.summary["records_left_out"], count - written);
+  EXPECT_EQ(segment.summary["dropped_records"], 0);
+  EXPECT_EQ(writer->dropped(), 0u);
+  EXPECT_LT(std::filesystem::file_size(writer->path()), limit + 2000);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_TRUE(last_warning.starts_with("the trace " + writer->path() + " has reached WEFT_TRACE_LIMIT"))
+      << last_warning;
+}
+
+TEST(TraceWriter, TheLimitIsThatOfTheWholeFileAndOneRankSpeaks) {
+  TemporaryDirectory directory;
+  constexpr std::uint64_t limit = 20000;
+  open(directory.path(), 1, limit)->finish({});
+  std::ofstream(directory / file_name(1, ::getpid()), std::ios::app) << std::string(limit, ' ') << "\n";
+  auto writer = open(directory.path(), 1, limit);
+  writer->push(numbered(1));
+  writer->finish({});
+  const TraceFile file = read_trace(writer->path());
+  ASSERT_EQ(file.segments.size(), 2u);
+  EXPECT_EQ(file.segments[0].summary["records_left_out"], 0);
+  EXPECT_EQ(file.segments[1].summary["records_left_out"], 1);
+  EXPECT_EQ(warnings, 0);
 }
 
 TEST(TraceWriter, ADirectoryThatCannotBeMadeIsOneLine) {
   TemporaryDirectory directory;
   ::close(::open((directory / "file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   std::string error;
-  EXPECT_EQ(TraceWriter::open(directory / "file/traces", header_of(0), &warn, error), nullptr);
+  EXPECT_EQ(TraceWriter::open(directory / "file/traces", header_of(0), TraceWriter::unlimited, &warn, error), nullptr);
   EXPECT_EQ(error, "the trace directory " + (directory / "file/traces") + " cannot be made: Not a directory");
-  EXPECT_EQ(TraceWriter::open("/proc/weft/traces", header_of(0), &warn, error), nullptr);
+  EXPECT_EQ(TraceWriter::open("/proc/weft/traces", header_of(0), TraceWriter::unlimited, &warn, error), nullptr);
   EXPECT_EQ(error, "the trace directory /proc/weft/traces cannot be made: No such file or directory");
 }
 
 TEST(TraceWriter, AFileThatCannotBeOpenedIsOneLine) {
-  TemporaryDirectory directory;
-  const std::string name = file_name(0, ::getpid());
-  ASSERT_EQ(::mkdir((directory / name).c_str(), 0700), 0);
   std::string error;
-  EXPECT_EQ(TraceWriter::open(directory.path(), header_of(0), &warn, error), nullptr);
-  EXPECT_EQ(error, "the trace " + (directory / name) + " cannot be opened: Is a directory");
+  EXPECT_EQ(TraceWriter::open("/proc", header_of(0), TraceWriter::unlimited, &warn, error), nullptr);
+  EXPECT_EQ(error, "the trace /proc/" + file_name(0, ::getpid()) + " cannot be opened: No such file or directory");
 }
 
 TEST(TraceWriter, AFullDiskIsSaidOnceAndCostsOnlyTheTrace) {
   TemporaryDirectory directory;
-  const std::string name = file_name(0, ::getpid());
-  ASSERT_EQ(::symlink("/dev/full", (directory / name).c_str()), 0);
+  open(directory.path())->finish({});
+  const std::string path = directory / file_name(0, ::getpid());
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  ASSERT_EQ(::symlink("/dev/full", path.c_str()), 0);
   auto writer = open(directory.path());
   EXPECT_TRUE(eventually([] { return warnings > 0; }));
   for (std::uint64_t i = 1; i <= 100; ++i) writer->push(numbered(i));
