@@ -2,6 +2,7 @@
 #include "runner/checkpoint.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +100,16 @@ void start_writing(const std::shared_ptr<Writing>& writing) {
 
 std::string progress_path(const std::string& directory, int rank, std::optional<int> device) {
   return directory + "/rank" + std::to_string(rank) + (device ? ".device" + std::to_string(*device) : "") + ".progress";
+}
+
+ProgressClaim::ProgressClaim(const std::string& path) {
+  if (make_directories(path.substr(0, path.rfind('/'))) != 0) return;
+  descriptor_ = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+  granted_ = descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+ProgressClaim::~ProgressClaim() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 std::optional<Progress> read_progress(const std::string& path, const std::string& job) {

@@ -23,6 +23,22 @@ std::string progress_path(const std::string& directory, int rank, std::optional<
 // read, is damaged, or is another job's: it may be worth something to somebody.
 std::optional<Progress> read_progress(const std::string& path, const std::string& job);
 
+// For as long as it lives nobody else may have the progress in that file: processes without a launcher can have the
+// same rank, and two jobs the same folder. Held by a lock on "<path>.lock", which ends with the process and stays
+// empty.
+class ProgressClaim {
+ public:
+  explicit ProgressClaim(const std::string& path);
+  ~ProgressClaim();
+  ProgressClaim(const ProgressClaim&) = delete;
+  ProgressClaim& operator=(const ProgressClaim&) = delete;
+  bool granted() const { return granted_; }  // also where the folder knows no locks
+
+ private:
+  int descriptor_ = -1;
+  bool granted_ = true;
+};
+
 // Replaces the file in one step. "" or one line that says why it could not be done in `limit`.
 std::string write_progress(const std::string& path, const std::string& job, const Progress& progress, Duration limit);
 

@@ -162,6 +162,7 @@ void Device::prepare_fill(bool may_fill) {
   } catch (const SetUpError& error) {
     filler_.reset();
     fill_.reset();
+    claim_.reset();
     set_up_failure_ = error.what();
     warn_of_set_up(set_up_failure_ + "; observing only");
     return;
@@ -187,6 +188,13 @@ void Device::take_up_progress() {
   names.rank = rank_;
   const std::optional<int> device = is_further_device_ ? std::optional(ordinal_) : std::nullopt;
   const std::string path = progress_path(expand_output(core_.options.checkpoint, names), rank_, device);
+  claim_ = std::make_unique<ProgressClaim>(path);
+  if (!claim_->granted()) {
+    log(LogLevel::warn,
+        label() + ": the progress of the fill job begins anew and is not kept: another process of this rank has " +
+            path + " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
+    return;
+  }
   if (const auto progress = read_progress(path, fill_->job().name())) fill_->job().restore(*progress);
   if (fill_->job().keeps_progress())
     progress_path_ = path;  // from here on it may be replaced
@@ -306,6 +314,7 @@ void Device::finish() {
 
 void Device::release_fill() {
   keep_progress();
+  claim_.reset();
   fill_->release();
   give_pages_back(core_.driver, done_word_, done_word_bytes);
 }
@@ -366,6 +375,7 @@ void Device::context_closing() {
     const std::lock_guard lock(core_.words_mutex);
     core_.words[ordinal_].device = 0;
   }
+  claim_.reset();
   close_trace(stopped);
   abandon_fill();
 }

@@ -122,6 +122,7 @@ class Device {
   std::string set_up_failure_;  // why there is no filling although it was asked for
   void* done_word_ = nullptr;
   std::string progress_path_;         // "": none is kept
+  std::unique_ptr<ProgressClaim> claim_;  // on that path
   std::optional<Progress> progress_;  // of the fill job, since nothing of it runs any more
 
   std::unique_ptr<PreparedFill> fill_;

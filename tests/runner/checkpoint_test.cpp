@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "runner/driver.h"
 #include "tests/trace/temporary_directory.h"
@@ -45,6 +46,19 @@ TEST_F(Checkpoint, WhatIsWrittenIsReadAgain) {
     EXPECT_EQ(read_progress(path, "job"), bytes(size));
   }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory / "a/b"), {}), 1) << "nothing else stays";
+}
+
+TEST_F(Checkpoint, OneAtATimeMayHaveIt) {
+  auto first = std::make_unique<ProgressClaim>(path);
+  EXPECT_TRUE(first->granted());
+  EXPECT_FALSE(ProgressClaim(path).granted());
+  EXPECT_TRUE(ProgressClaim(progress_path(directory / "a/b", 4, std::nullopt)).granted());
+  first.reset();
+  EXPECT_TRUE(ProgressClaim(path).granted());
+}
+
+TEST_F(Checkpoint, AFolderThatCannotBeWrittenRefusesNobody) {
+  EXPECT_TRUE(ProgressClaim("/proc/weft/rank0.progress").granted());
 }
 
 TEST_F(Checkpoint, NoFileIsNoProgress) {

@@ -407,6 +407,24 @@ TEST(CoreOnSimulator, ProgressOfAnotherJobIsNotTouched) {
   std::filesystem::remove_all(directory);
 }
 
+// Without a launcher many processes may be rank 0.
+TEST(CoreOnSimulator, ProgressThatAnotherProcessKeepsIsNotTouchedAndFillingGoesOn) {
+  const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
+  const std::string path = progress_path(directory, 0, std::nullopt);
+  ASSERT_EQ(write_progress(path, "copy", Progress(3), 10s), "");
+  const ProgressClaim other(path);
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096")}, {"WEFT_CHECKPOINT", directory}});
+  const std::string said = job.open();
+  EXPECT_NE(said.find("rank 0: the progress of the fill job begins anew and is not kept: another process"),
+            std::string::npos)
+      << said;
+  train(job);
+  job.close();
+  EXPECT_GT(units_done(job), 0U);
+  EXPECT_EQ(read_progress(path, "copy"), Progress(3));
+  std::filesystem::remove_all(directory);
+}
+
 TEST(CoreOnSimulator, MemoryIsGivenBackAtTheEnd) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}});
   const std::size_t before = free_memory(job);
