@@ -2,11 +2,22 @@
 // freeing wait for the device.
 #include "runner/reservation.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string>
 
 namespace weft {
+namespace {
+
+// Of a copy, between two looks at how much host memory there is.
+constexpr std::uint64_t copied_at_once = std::uint64_t{64} << 20;
+
+std::string mebibytes(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+}  // namespace
 
 std::optional<std::uint64_t> BumpAllocator::allocate(std::uint64_t bytes) {
   if (bytes == 0 || bytes > capacity_) return std::nullopt;
@@ -17,12 +28,13 @@ std::optional<std::uint64_t> BumpAllocator::allocate(std::uint64_t bytes) {
   return offset;
 }
 
-Reservation::Reservation(const Driver& driver, std::uint64_t cap) : driver_(driver), bump_(cap) {
+Reservation::Reservation(const Driver& driver, std::uint64_t cap, Available available)
+    : driver_(driver), available_(available), bump_(cap) {
   const CUresult result = driver_.cuMemAlloc_v2(&base_, cap);
   if (result != CUDA_SUCCESS) {
     base_ = 0;
-    throw SetUpError("the reservation of " + std::to_string(cap >> 20) +
-                     " MiB (WEFT_MEMORY) cannot be had: " + driver_.name_of(result));
+    throw SetUpError("the reservation of " + mebibytes(cap) +
+                     " (WEFT_MEMORY) cannot be had: " + driver_.name_of(result));
   }
 }
 
@@ -48,17 +60,39 @@ void* Reservation::allocate_host(std::size_t bytes) {
   return address;
 }
 
+std::uint64_t Reservation::bytes_to_save() const {
+  std::uint64_t bytes = bump_.used();
+  for (const HostBlock& block : host_) bytes += block.bytes;
+  return bytes;
+}
+
+// What is copied so far lies in saved_.
+void Reservation::check_host_memory() const {
+  const auto available = available_();
+  if (!available || copy_is_small(bytes_to_save(), saved_.size(), *available)) return;
+  throw SetUpError("a copy of the fill job's " + mebibytes(bytes_to_save()) +
+                   ", needed while its unit is timed, would take more than a quarter of the " +
+                   mebibytes(*available + saved_.size()) + " of host memory that are available");
+}
+
 void Reservation::save() {
   try {
-    saved_.resize(bump_.used());
+    saved_.clear();
+    saved_.reserve(bump_.used());  // addresses only: no page is touched yet
+    check_host_memory();
+    while (saved_.size() < bump_.used()) {
+      const std::uint64_t first = saved_.size(), bytes = std::min(copied_at_once, bump_.used() - first);
+      saved_.resize(first + bytes);
+      check(driver_, driver_.cuMemcpyDtoH_v2(saved_.data() + first, base_ + first, bytes), "cuMemcpyDtoH");
+      check_host_memory();
+    }
     for (HostBlock& block : host_) {
       const auto* bytes = static_cast<const std::byte*>(block.address);
       block.saved.assign(bytes, bytes + block.bytes);
     }
   } catch (const std::bad_alloc&) {
-    throw SetUpError("no host memory for a copy of the fill job's " + std::to_string(bump_.used() >> 20) + " MiB");
+    throw SetUpError("no host memory for a copy of the fill job's " + mebibytes(bytes_to_save()));
   }
-  if (!saved_.empty()) check(driver_, driver_.cuMemcpyDtoH_v2(saved_.data(), base_, saved_.size()), "cuMemcpyDtoH");
 }
 
 void Reservation::restore() {

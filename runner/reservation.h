@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runner/driver.h"
+#include "runner/host_memory.h"
 
 namespace weft {
 
@@ -31,8 +32,10 @@ class BumpAllocator {
 
 class Reservation {
  public:
-  // The context of the device is current, here and in all functions below. Throws SetUpError.
-  Reservation(const Driver& driver, std::uint64_t cap);
+  // The context of the device is current, here and in all functions below. Throws SetUpError. `available`: bytes of
+  // host memory that could still be had.
+  using Available = std::optional<std::uint64_t> (*)();
+  Reservation(const Driver& driver, std::uint64_t cap, Available available = &available_host_memory);
   ~Reservation();
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
@@ -45,7 +48,8 @@ class Reservation {
   std::uint64_t reserved() const { return base_ == 0 ? 0 : bump_.capacity(); }
   std::uint64_t refused() const { return refused_; }  // size of the first allocation that did not fit, 0: none
 
-  // What the job's memory holds, so that trial runs of its unit can be undone. Both throw SetUpError.
+  // What the job's memory holds, so that trial runs of its unit can be undone: a copy in host memory, where that does
+  // not take too much of it from the main job. Both throw SetUpError.
   void save();
   void restore();
 
@@ -60,7 +64,11 @@ class Reservation {
     std::vector<std::byte> saved;
   };
 
+  std::uint64_t bytes_to_save() const;
+  void check_host_memory() const;
+
   const Driver& driver_;
+  const Available available_;
   BumpAllocator bump_;
   CUdeviceptr base_ = 0;
   std::uint64_t refused_ = 0;

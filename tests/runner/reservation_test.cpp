@@ -71,6 +71,40 @@ TEST(Reservation, PutsBackWhatWasThere) {
   EXPECT_STREQ(host, "hos");
 }
 
+// The training and the fill jobs of all ranks of the machine live from the same host memory.
+TEST(Reservation, IsCopiedOnlyWhereThatLeavesHostMemoryToTheTraining) {
+  FakeGpu gpu;
+  const Driver driver = testing::fake_driver(gpu);
+  Reservation reservation(driver, 8 << 20, [] { return std::optional<std::uint64_t>(std::uint64_t{12} << 20); });
+  reservation.allocate(2 << 20);
+  reservation.allocate_host(1 << 20);
+  reservation.save();
+  reservation.allocate(1);
+  try {
+    reservation.save();
+    FAIL() << "no failure";
+  } catch (const SetUpError& error) {
+    EXPECT_NE(std::string(error.what()).find("more than a quarter of the 12 MiB of host memory"), std::string::npos)
+        << error.what();
+  }
+}
+
+std::uint64_t others_take = 0;
+
+TEST(Reservation, TheCopyStopsWhereOthersTakeTheHostMemory) {
+  FakeGpu gpu;
+  const Driver driver = testing::fake_driver(gpu);
+  others_take = 0;
+  Reservation reservation(driver, std::uint64_t{256} << 20, [] {
+    const std::uint64_t available = (std::uint64_t{1100} << 20) - others_take;
+    others_take += std::uint64_t{100} << 20;
+    return std::optional(available);
+  });
+  reservation.allocate(std::uint64_t{256} << 20);
+  EXPECT_THROW(reservation.save(), SetUpError);
+  EXPECT_LT(others_take, std::uint64_t{500} << 20) << "it went on to the end";
+}
+
 TEST(Reservation, IsGivenBackOnce) {
   FakeGpu gpu;
   const Driver driver = testing::fake_driver(gpu);
