@@ -27,8 +27,8 @@ PreparedFill::~PreparedFill() {
 }
 
 void PreparedFill::release() noexcept {
-  unit_.reset();
-  job_.reset();
+  destroy_unit();
+  destroy_job();
   lap_.destroy();
   stream_ = nullptr;
   reservation_.release();

@@ -47,6 +47,10 @@ class PreparedFill {
   // The job itself made so many streams.
   void complete_lap(std::uint32_t made) { lap_.complete(queues_, made); }
 
+  // The two first steps of release(), in this order.
+  void destroy_unit() noexcept { unit_.reset(); }
+  void destroy_job() noexcept { job_.reset(); }
+
   // Nothing of it is in flight: frees everything. Where that is not sure the object is left as it is, for ever.
   void release() noexcept;
 

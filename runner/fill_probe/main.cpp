@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "runner/own_memory.h"
 #include "runner/prepared_fill.h"
 
 namespace {
@@ -39,6 +40,29 @@ void run_one_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::chr
   if (correct == 0) throw weft::SetUpError("the result of its first unit is wrong");
 }
 
+std::uint64_t free_memory(const weft::Driver& driver) {
+  std::size_t free = 0, total = 0;
+  check(driver, driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+  return free;
+}
+
+void make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings) {
+  weft::FreeMemory free;
+  free.before = free_memory(driver);
+  weft::PreparedFill fill(driver, settings, [](const char* step) { say(std::string("at ") + step); });
+  run_one_unit(driver, fill, settings.unit.patience);
+  fill.destroy_unit();
+  free.ready = free_memory(driver);
+  say("at destroy");
+  fill.destroy_job();
+  free.destroyed = free_memory(driver);
+  const std::uint64_t own = weft::own_memory(free, settings.memory);
+  if (own > weft::most_own_memory)
+    throw weft::SetUpError("it allocates " + std::to_string(own >> 20) +
+                           " MiB of device memory itself, which WEFT_MEMORY does not cap and the training cannot get "
+                           "back: all of it has to come from host->allocate");
+}
+
 void try_job(const weft::FillSettings& settings) {
   driver_library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (driver_library == nullptr) throw weft::SetUpError("libcuda.so.1 cannot be loaded");
@@ -53,9 +77,7 @@ void try_job(const weft::FillSettings& settings) {
   check(driver, driver.cuDeviceGet(&device, settings.device), "cuDeviceGet");
   check(driver, driver.cuDevicePrimaryCtxRetain(&context, device), "creating a context");
   check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  weft::PreparedFill fill(driver, settings, [](const char* step) { say(std::string("at ") + step); });
-  run_one_unit(driver, fill, settings.unit.patience);
-  say("at destroy");
+  make_ready_and_destroy(driver, settings);
 }
 
 std::uint64_t number(const char* text) {

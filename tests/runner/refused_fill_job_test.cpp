@@ -58,6 +58,9 @@ TEST(RefusedFillJob, ComputesWrong) {
 TEST(RefusedFillJob, LargerThanTheCap) {
   expect_refusal({{{"WEFT_FILL", bad_job("too_large")}}, "see WEFT_MEMORY"});
 }
+TEST(RefusedFillJob, AllocatesPastTheReservation) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,own")}}, "it allocates 128 MiB of device memory itself"});
+}
 TEST(RefusedFillJob, AnEmptyUnit) {
   expect_refusal({{{"WEFT_FILL", bad_job("empty")}}, "the unit contains no work"});
 }

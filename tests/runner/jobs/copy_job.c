@@ -20,6 +20,7 @@ struct weft_fill_job {
   char trick[16];
   uint64_t done; /* units, over all runs */
   CUdeviceptr blocks[2];
+  CUdeviceptr own; /* not out of the reservation */
   uint32_t* input;
   uint32_t* output;
   CUresult (*host_to_device)(CUdeviceptr, const void*, size_t, CUstream);
@@ -27,6 +28,8 @@ struct weft_fill_job {
   CUresult (*device_to_device)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
   CUresult (*set)(CUdeviceptr, unsigned char, size_t, CUstream);
   CUresult (*call_host)(CUstream, CUhostFn, void*);
+  CUresult (*allocate)(CUdeviceptr*, size_t);
+  CUresult (*release)(CUdeviceptr);
 };
 
 static void find(void* library, const char* name, void* function) {
@@ -65,10 +68,14 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   find(library, "cuMemcpyDtoDAsync_v2", &job->device_to_device);
   find(library, "cuMemsetD8Async", &job->set);
   find(library, "cuLaunchHostFunc", &job->call_host);
+  find(library, "cuMemAlloc_v2", &job->allocate);
+  find(library, "cuMemFree_v2", &job->release);
   for (int block = 0; block < 2; ++block) job->blocks[block] = host->allocate(host->context, job->bytes);
   job->input = host->allocate_host(host->context, job->bytes);
   job->output = host->allocate_host(host->context, job->bytes);
   if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
+  if (strcmp(job->trick, "own") == 0 && job->allocate(&job->own, 128u << 20) != CUDA_SUCCESS)
+    return refuse(job, "no memory of its own");
   *out = job;
   return 0;
 }
@@ -119,6 +126,7 @@ static int restore(weft_fill_job* job, const void* buffer, uint64_t bytes) {
 
 static void destroy(weft_fill_job* job) {
   memset(job->output, 0, job->bytes); /* its pinned memory is its own until now */
+  if (job->own != 0) job->release(job->own);
   free(job);
 }
 

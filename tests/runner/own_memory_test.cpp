@@ -1,0 +1,29 @@
+// Device memory past the reservation: what is the job's, and what is somebody else's on the same device.
+#include "runner/own_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(OwnMemory, IsWhatComesBackBesidesTheReservation) {
+  EXPECT_EQ(own_memory({1000, 300, 800}, 200), 500U);
+}
+
+TEST(OwnMemory, ThereIsNoneWhereOnlyTheReservationWasTaken) {
+  EXPECT_EQ(own_memory({1000, 800, 800}, 200), 0U);
+}
+
+TEST(OwnMemory, CodeThatStaysIsNone) {
+  EXPECT_EQ(own_memory({1000, 700, 700}, 200), 0U);
+}
+
+TEST(OwnMemory, OthersOnTheDeviceMayAllocateOrFree) {
+  EXPECT_EQ(own_memory({1000, 400, 400}, 200), 0U) << "allocated meanwhile";
+  EXPECT_EQ(own_memory({1000, 800, 950}, 200), 0U) << "freed at the end";
+  EXPECT_EQ(own_memory({1000, 1400, 1400}, 200), 0U) << "freed meanwhile";
+  EXPECT_EQ(own_memory({1000, 800, 700}, 200), 0U) << "allocated at the end";
+}
+
+}  // namespace
+}  // namespace weft
