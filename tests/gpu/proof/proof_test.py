@@ -421,6 +421,11 @@ class Page(unittest.TestCase):
         self.assertIn("| ranks-stage-1 | yes | in turns; filling stopped: a slice did not end | units 3 |",
                       page.render(dict(results_of(), cases=cases), []))
 
+    def test_a_sanitizer_that_had_no_time_has_found_nothing_and_cleared_nothing(self):
+        self.assertIn("| no sanitizer report | none | 3 of 4 programs clean, 1 out of time | not measured |", page.render(results_of(), []))
+        reported = dict(results_of(), cases={"memcheck": {"values": {"kernels": "report", "weft": "out of time"}}})
+        self.assertIn("| no sanitizer report | none | 0 of 2 programs clean, 1 out of time, 1 report | NO |", page.render(reported, []))
+
     def test_a_simulated_run_says_so_at_the_top(self):
         head = page.render(results_of(simulated=True), []).split("##")[0]
         self.assertIn("these numbers say nothing about hardware", head)
@@ -628,6 +633,39 @@ class Ranks(TemporaryFolder):
         done = subprocess.run([sys.executable, "-B", "-c", question], stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True,
                               env=dict(os.environ, GPU_PROOF_LIMIT="60.0"))
         self.assertEqual(float(done.stdout), 25)
+
+
+# Stands for compute-sanitizer: ends for each program as a file of its name says, after Weft's trace was written.
+SANITIZER = """#!/bin/sh
+case "$*" in
+  *bin/weft*) trace=$(echo "$*" | sed 's/.*--output \\([^ ]*\\) .*/\\1/'); mkdir -p "$trace"
+    echo '{{"type": "summary", "fill_units": {units}}}' >"$trace/rank0.jsonl" ;;
+  *fill_pagerank*) exit {pagerank} ;;
+esac
+"""
+
+
+class Sanitizer(TemporaryFolder):
+    def words(self, units, pagerank):
+        for name, text in (("tools/compute-sanitizer", SANITIZER.format(units=units, pagerank=pagerank)),
+                           ("bin/gpu_cases/kernels_check", "#!/bin/sh\n[ \"$1\" = --no-speed ]\n"), ("bin/measures/fill_loop", ""),
+                           ("bin/bubble_case", ""), ("bin/weft", "")):
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o755)
+        done = subprocess.run([SOURCE / "tests/gpu/cases/compute_sanitizer.sh", self.folder, "memcheck"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True, timeout=60, check=False,
+                              env=dict(os.environ, PATH=f"{self.folder}/tools:{os.environ['PATH']}"))
+        line = json.loads(done.stdout)
+        self.assertEqual(line["holds"], done.returncode == 0, done.stderr)
+        return line["values"]
+
+    def test_no_time_is_no_report_and_weft_that_did_not_fill_was_not_checked(self):
+        clean = {"kernels": "clean", "matmul": "clean", "pagerank": "clean", "weft": "clean"}
+        self.assertEqual(self.words(units=3, pagerank=0), clean)
+        self.assertEqual(self.words(units=0, pagerank=124), {**clean, "pagerank": "out of time", "weft": "did not fill"})
+        self.assertEqual(self.words(units=3, pagerank=99)["pagerank"], "report")
 
 
 class Bundle(TemporaryFolder):
