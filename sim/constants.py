@@ -11,14 +11,16 @@ import pathlib
 import re
 import sys
 
-CONSTANT = re.compile(r'CONSTANT\((\w+), ([0-9.e+-]+), "([^"]*)", "([^"]*)", "([^"]*)"\)')
+CONSTANT = re.compile(r'(CONSTANT|OF_A_LINK)\((\w+), ([0-9.e+-]+), "([^"]*)", "([^"]*)", "([^"]*)"\)')
+SOCKETS = "sockets"
 TYPES = {"ns": "int64_t", "bytes": "uint64_t", "count": "unsigned", "FLOP/s": "double", "bytes/s": "double"}
 TABLE = re.compile(r"(<!-- constants.py: begin -->\n).*(<!-- end -->\n)", re.DOTALL)
 FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 class Constant:
-    def __init__(self, name, value, unit, source, probe):
+    def __init__(self, kind, name, value, unit, source, probe):
+        self.of_a_link = kind == "OF_A_LINK"
         self.name, self.value, self.unit, self.source, self.probe = name, float(value), unit, source, probe
         self.check(self.value, unit)
 
@@ -47,9 +49,9 @@ def read_list(path):
         if line.startswith("//") or not line:
             continue
         fields = CONSTANT.fullmatch(line)
-        if fields is None or fields[1] in constants:
+        if fields is None or fields[2] in constants:
             raise SystemExit(f"{path}:{number}: not a constant, or the second of its name: {line}")
-        constants[fields[1]] = Constant(*fields.groups())
+        constants[fields[2]] = Constant(*fields.groups())
     return constants
 
 
@@ -82,6 +84,9 @@ def override(constants, folder):
             continue
         if not isinstance(measured, dict):
             raise SystemExit(f"{name}: {key} needs a value and a unit")
+        if constant.of_a_link and measured.get("transport") == SOCKETS:
+            print(f"{name}: {key} is not taken: it was measured over sockets", file=sys.stderr)
+            continue
         constant.replace(measured.get("value"), measured.get("unit"), f"measured: {name}")
         taken += 1
     print(f"simulated GPU: {taken} constants from {name}", file=sys.stderr)

@@ -23,9 +23,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-STOPPED = 124  # as an exit code, what `timeout` says too
+SILENT = 10  # seconds without an iteration after which a run that is stopped counts as stuck
 WARM_UP = 3  # iterations that are left out of the times
 EXPECTATIONS = ("filled", "active", "nothing")
 # Why filling may have stopped where ranks share a GPU: one's slice waited for the others, and nothing is wrong.
@@ -50,16 +51,28 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+class Stopped(Exception):
+    """A run had to be stopped at its limit; the seconds since its log grew for the last time."""
+
+
 def run(command: list[str], log: pathlib.Path, limit: int) -> int:
-    """Exit code of the command; at its limit it and everything in its session is killed, and it counts as STOPPED."""
+    """Exit code of the command; at its limit it and everything in its session is killed."""
     with log.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             return process.wait(timeout=limit)
         except subprocess.TimeoutExpired:
-            return STOPPED
+            raise Stopped(time.time() - log.stat().st_mtime) from None
         finally:
             kill_session(process)
+
+
+def how_it_was_stopped(log: dict, silent: float, limit: int, must_be_fast: bool) -> str:
+    """A run whose iterations went on was too slow; one in which they stopped, or never came where they must, was stuck."""
+    done, usual = len(log["losses"]), statistics.median(log["milliseconds"] or [0]) / 1000
+    if silent > max(SILENT, 5 * usual) if done else must_be_fast:
+        return f"was stopped after {limit} s, the last {silent:.0f} s without an iteration, {done} done"
+    return f"was too slow for {limit} s: {done} iterations done"
 
 
 def kill_session(leader: subprocess.Popen) -> None:
@@ -174,11 +187,15 @@ def run_both(options: argparse.Namespace, folder: pathlib.Path) -> dict:
         command = [*prefix, sys.executable, str(HERE / options.script), "--launch", str(options.ranks),
                    "--time-limit", str(options.time_limit), *profile, *options.arguments]
         print(f"compare.py: {' '.join(command)}", file=sys.stderr, flush=True)
-        code = run(command, folder / f"{name}.log", options.time_limit)
+        try:
+            code = run(command, folder / f"{name}.log", options.time_limit)
+        except Stopped as stopped:
+            # The run without Weft has shown that iterations come in time.
+            how = how_it_was_stopped(read_log(folder / f"{name}.log"), stopped.args[0], options.time_limit, name == "weft")
+            raise SystemExit(f"compare.py: the run {name!r} {how}") from None
         if code != 0:
             sys.stderr.write((folder / f"{name}.log").read_text(encoding="utf-8", errors="replace")[-6000:])
-            how = f"was stopped after {options.time_limit} s" if code == STOPPED else f"ended with code {code}"
-            raise SystemExit(f"compare.py: the run {name!r} {how}")
+            raise SystemExit(f"compare.py: the run {name!r} ended with code {code}")
         logs[name] = read_log(folder / f"{name}.log")
     result = {"script": options.script, "arguments": options.arguments}
     result.update(compare(logs["plain"], logs["weft"], summary_of(options.weft, traces)))

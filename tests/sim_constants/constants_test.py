@@ -31,7 +31,7 @@ class RealList(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_every_constant_is_used_by_the_simulator(self):
-        names = re.findall(r"^CONSTANT\((\w+),", (SIM / "constants.def").read_text(encoding="utf-8"), re.MULTILINE)
+        names = re.findall(r"^(?:CONSTANT|OF_A_LINK)\((\w+),", (SIM / "constants.def").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertGreater(len(names), 30)
         code = "".join(path.read_text(encoding="utf-8") for suffix in ("*.cpp", "*.h") for path in SIM.rglob(suffix))
         used = set(re.findall(r"constants::(\w+)", code))
@@ -39,7 +39,7 @@ class RealList(unittest.TestCase):
 
     def test_every_probe_that_is_named_reports_the_constant(self):
         probes = SIM.parent / "tests/gpu/probes"
-        pattern = r'^CONSTANT\((\w+),.*"(\w+)"\)$'
+        pattern = r'^(?:CONSTANT|OF_A_LINK)\((\w+),.*"(\w+)"\)$'
         measured = re.findall(pattern, (SIM / "constants.def").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertGreater(len(measured), 5)
         for name, probe in measured:
@@ -116,6 +116,12 @@ class Overriding(unittest.TestCase):
                      'CONSTANT(latency, 1, "ns", "the second", "")'):
             self.write_list(LIST + line + "\n")
             self.assertNotEqual(self.generate()[0].returncode, 0, line)
+
+    def test_of_a_link_what_was_measured_over_sockets_is_not_taken(self):
+        self.write_list('OF_A_LINK(ahead, 1048576, "bytes", "assumption: of a real link", "some_probe")\n')
+        for transport, expected in (({"transport": "sockets"}, "1048576"), ({}, "65536")):
+            self.write_results("2026-11-21-h200-0.json", {"ahead": {"value": 65536, "unit": "bytes", **transport}})
+            self.assertEqual(self.generate()[1]["ahead"], expected)
 
 
 if __name__ == "__main__":

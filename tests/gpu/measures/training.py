@@ -6,7 +6,7 @@ machine's clock do not count. Prints one JSON object; see README.md for its valu
 """
 import sys
 
-from numbers_of_runs import changes, interval
+from numbers_of_runs import changes, interval, quantile
 from training_runs import Measuring, iterations_for
 
 MODES = ("none", "observe", "fill")
@@ -42,6 +42,7 @@ def values_of(measuring, rounds):
     totals = [runs["fill"].read_summary(measuring.programs)["total"] for runs in rounds]
     observed = [runs["observe"].read_summary(measuring.programs)["total"] for runs in rounds]
     numbers = [runs[mode].numbers for runs in rounds for mode in MODES]
+    slices = [length for runs in rounds for length in runs["fill"].slice_lengths()]
     errors = [total["forecast_error"] for total in totals if total["forecast_error"] is not None]
     return {"iteration_seconds": interval(seconds["none"]),
             "slowdown": interval(changes(seconds["fill"], seconds["none"])),
@@ -55,6 +56,7 @@ def values_of(measuring, rounds):
             "conversion_whole_run": interval([total["conversion"] for total in totals]),
             "forecast_error": interval(errors),
             "losses_identical": all(one == numbers[0] for one in numbers),
+            "slice_alone": {"p50_ns": quantile(slices, 0.50), "p99_ns": quantile(slices, 0.99), "samples": len(slices)},
             "fill_units": sum(total["fill_units"] for total in totals),
             "fill_units_wrong": sum(total["fill_units_wrong"] for total in totals),
             "dropped_records": sum(total["dropped_records"] for total in totals + observed)}

@@ -28,6 +28,7 @@ RANKS = 4
 WARM_UP = 8  # iterations at the start of each run whose times do not count: connections, the rhythm, those that Weft leaves unfilled
 UNFILLED = 5  # the last of them, as Weft counts iterations, from the rhythm on
 RUN_LIMIT = 60.0
+SILENT = 10.0  # seconds without an iteration after which a run that is stopped is a hang
 # Keeps a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
 REAL_SIZE = ("--size", "real")
 STAGE = 1  # the one that computes where all ranks share a GPU: it has bubbles before, between and after its work
@@ -169,23 +170,31 @@ class Measuring:
         """Runs a command to its end in time; returns "" or what went wrong."""
         folder.mkdir(parents=True, exist_ok=True)
         limit = max(1.0, min(RUN_LIMIT, self.seconds_left()))
-        with open(folder / "messages", "wb") as messages:
+        with open(folder / "messages", "wb") as messages, open(folder / "progress", "wb") as progress:
             process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.DEVNULL, stderr=messages, preexec_fn=processes.die_with_parent)
+                                       stdout=progress, stderr=messages, preexec_fn=processes.die_with_parent)
             try:
                 code = process.wait(limit)
             except subprocess.TimeoutExpired:
+                silent = time.time() - (folder / "progress").stat().st_mtime  # rank 0 prints each iteration
                 process.terminate()  # ranks end with their launcher
                 try:
                     process.wait(5)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
-                return f"stopped after {limit:.0f} s" if limit == RUN_LIMIT else "out of time"  # the former is a hang
+                return how_it_was_stopped(limit, silent)
         if code == 0:
             return ""
         lines = (folder / "messages").read_text(errors="replace").strip().splitlines()
         return f"exit code {code}: {lines[-1] if lines else ''}"
+
+
+def how_it_was_stopped(limit, silent):
+    """Only a run that had its time and went on no more is a hang."""
+    if limit < RUN_LIMIT:
+        return "out of time"
+    return f"stopped after {limit:.0f} s, {silent:.0f} s without an iteration" if silent > SILENT else f"too slow for {limit:.0f} s"
 
 
 def facts_of_text():
@@ -235,6 +244,11 @@ class Run:
             idle += sum(lengths.values())
             filled += sum(record["alone"] for record in records if record["type"] == "slice" and record["bubble"] in lengths)
         return filled / idle if idle else None
+
+    def slice_lengths(self):
+        """What each slice takes alone (ns), all ranks."""
+        return [record["alone"] for file in sorted(self.trace.glob("**/rank*.jsonl")) for record in truth.read_lines(file)
+                if record["type"] == "slice"]
 
     def mean_iteration(self):
         return statistics.fmean(self.seconds)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from proof import simulator  # noqa: E402
+from proof import behaviours, simulator  # noqa: E402
 
 ON_SIMULATED_GPU, BUILD, PROGRAM = sys.argv[1:]
 # What this build's simulator was made with (sim/constants.def).
@@ -112,6 +112,12 @@ def problems_of_answers(values, expected):
     return problems
 
 
+def problems_of_behaviours(line, probe):
+    """The page of scripts/gpu-proof names what the simulator does: it must be so."""
+    return [f"{row['behaviour']}: {row['found']}, the page says {row['expected']}" for row in behaviours.compared({probe: line})
+            if row["probe"] == probe and not row["as_assumed"]]
+
+
 def main():
     probe = os.path.basename(PROGRAM)
     run = subprocess.run([ON_SIMULATED_GPU, "--build", BUILD, PROGRAM, "--quick"], capture_output=True, text=True, timeout=40,
@@ -125,7 +131,7 @@ def main():
         sys.exit(0 if SKIPPED.get(probe, "\n") in line["skipped"] else "it must be answered here")
     if run.returncode != 0 or probe in SKIPPED:
         sys.exit(f"code {run.returncode}: {run}")
-    problems = problems_of_shape(line, probe) or problems_of_answers(line["values"], EXPECTED[probe])
+    problems = problems_of_shape(line, probe) or problems_of_answers(line["values"], EXPECTED[probe]) or problems_of_behaviours(line, probe)
     print(line["fact"])
     sys.exit("\n".join(problems) if problems else 0)
 

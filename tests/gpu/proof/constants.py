@@ -24,12 +24,14 @@ def _usable(value, unit):
 
 
 def measured(constants, probes):
-    """{name: {"value", "unit", "probe"}} of the constants that a probe of this run has measured."""
+    """{name: {"value", "unit", "probe"}} of the constants that a probe of this run has measured. Its ranks share one GPU, so what depends
+    on the link is marked: "transport"."""
     values = {}
     for constant in constants:
         value = probes.get(constant.probe, {}).get("values", {}).get(constant.name)
         if _usable(value, constant.unit):
-            values[constant.name] = {"value": value, "unit": constant.unit, "probe": constant.probe}
+            values[constant.name] = {"value": value, "unit": constant.unit, "probe": constant.probe,
+                                     **({"transport": "sockets"} if constant.of_a_link else {})}
     return values
 
 
@@ -42,5 +44,6 @@ def compared(constants, values):
         value = values.get(constant.name, {}).get("value")
         ratio = value / constant.value if value is not None and constant.value else None
         rows.append({"name": constant.name, "unit": constant.unit, "assumed": constant.value, "measured": value,
-                     "ratio": ratio, "probe": constant.probe, "source": constant.source})
+                     "ratio": ratio, "probe": constant.probe, "source": constant.source,
+                     "over_sockets": "transport" in values.get(constant.name, {})})
     return rows

@@ -4,6 +4,7 @@ Every measure of docs/results/README.md has its line, also when this run could n
 intervals are shown as they are.
 """
 
+from . import behaviours
 from . import constants as constants_of
 from .environment import HARDWARE_QUEUES
 
@@ -129,10 +130,14 @@ def _measures(result):
               _interval(values["overhead_observing"], 3), _interval(values["idle_share"], 1), _interval(values["conversion"], 1),
               _interval(values["forecast_error"], 1), f"{values['fill_units']} ({values['fill_units_wrong']})")
              for name, values in schedules.items()])
-        text += "\n\n" + _table(("schedule", *(name for name, _, _ in _SCHEDULE_EXTRAS)),
-                               [(name, *(_interval(values.get(key), digits) for _, key, digits in _SCHEDULE_EXTRAS))
+        text += "\n\n" + _table(("schedule", *(name for name, _, _ in _SCHEDULE_EXTRAS), "a slice alone, p50 and p99"),
+                               [(name, *(_interval(values.get(key), digits) for _, key, digits in _SCHEDULE_EXTRAS), _slice(values.get("slice_alone")))
                                 for name, values in schedules.items()])
     return text
+
+
+def _slice(lengths):
+    return f"{_microseconds(lengths['p50_ns'])}, {_microseconds(lengths['p99_ns'])}" if lengths and lengths["samples"] else ABSENT
 
 
 # (name, key in a schedule's values)
@@ -254,10 +259,14 @@ def _pytorch(result):
 
 
 def _constants(result, constants):
-    rows = [(row["name"], f"{row['assumed']:g} {row['unit']}", ABSENT if row["measured"] is None else f"{row['measured']:g} {row['unit']}",
+    rows = [(row["name"], f"{row['assumed']:g} {row['unit']}", ABSENT if row["measured"] is None else
+             f"{row['measured']:g} {row['unit']}" + (" over sockets: not taken" if row["over_sockets"] else ""),
              "" if row["ratio"] is None else f"{row['ratio']:.2f}", row["probe"], row["source"])
             for row in constants_of.compared(constants, result["simulator_constants"])]
-    text = "## What the simulated GPU assumes\n\n"
+    text = "## What the simulated GPU assumes\n\n" + _table(
+        ("behaviour", "assumed", "found", "as assumed", "probe"),
+        [(row["behaviour"], row["expected"], ABSENT if row["found"] is None else row["found"],
+          {True: "yes", False: "NO", None: ""}[row["as_assumed"]], row["probe"]) for row in behaviours.compared(result["probes"])]) + "\n\n"
     if not rows:
         return text + "No constant has a probe."
     return text + _table(("constant", "assumed", "measured", "ratio", "probe", "source of the assumption"), rows)

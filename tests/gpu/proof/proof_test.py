@@ -5,6 +5,7 @@ checked by what is left alive, not by the clock.
 """
 
 import datetime
+import importlib.util
 import json
 import os
 import pathlib
@@ -24,7 +25,7 @@ BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
 sys.path.insert(0, str(SOURCE / "tests/gpu"))
 sys.path.insert(0, str(SOURCE / "tests/gpu/measures"))
 
-from proof import budget, bundle, constants, environment, files, page, processes, results, run, simulator, steps  # noqa: E402
+from proof import behaviours, budget, bundle, constants, environment, files, page, processes, results, run, simulator, steps  # noqa: E402
 import mps  # noqa: E402
 import numbers_of_runs  # noqa: E402
 import recovery  # noqa: E402
@@ -300,6 +301,26 @@ class Budget(TemporaryFolder):
         self.assertEqual(page._hung({"steps": [entry], "measures": {}}), 0)
 
 
+class Stopped(unittest.TestCase):
+    """What the page counts as a hang: a run that went on no more."""
+
+    def hangs(self, reason):
+        return page._hung({"steps": [{"reason": reason}], "measures": {}})
+
+    def test_a_training_that_went_on_was_too_slow(self):
+        full = training_runs.RUN_LIMIT
+        self.assertEqual([self.hangs(training_runs.how_it_was_stopped(limit, silent)) for limit, silent in
+                          ((full, 30), (full, 1), (full - 1, 30))], [1, 0, 0])
+
+    def test_a_pytorch_script_that_went_on_was_too_slow(self):
+        specification = importlib.util.spec_from_file_location("compare", SOURCE / "examples/pytorch/compare.py")
+        compare = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(compare)
+        some, none = {"losses": ["a"] * 3, "milliseconds": [4000.0] * 3}, {"losses": [], "milliseconds": []}
+        self.assertEqual([self.hangs(compare.how_it_was_stopped(log, silent, 85, with_weft)) for log, silent, with_weft in
+                          ((some, 15, True), (some, 25, True), (none, 60, False), (none, 60, True))], [0, 1, 0, 1])
+
+
 class Files(TemporaryFolder):
     def test_results_are_whole_after_each_step(self):
         seen = []
@@ -412,7 +433,7 @@ class Page(unittest.TestCase):
                          "| launch_latency | 3000 ns | 2100 ns | 0.70 | command_times |", "| iterations to recover after a change | 2 |",
                          "| probe.broken | timed out | 20.0 s | stopped after 20 s. a \\| b |", "On hardware: 1 x NVIDIA H200.",
                          "| conversion, bubbles of 20 ms and more | at least 80 % | 79.0 % | NO |", "| fill on: slowdown | at most 0.5 % | 0.30 % | yes |",
-                         "| losses bit-identical, PyTorch's too | all | 2 of 2 | yes |", "| no hang | 0 | 2 | NO |",
+                         "| losses bit-identical, PyTorch's too | all | 2 of 2 | yes |", "| no hang | 0 | 2 | NO |", "| 280.0 us, 299.0 us |",
                          "Test bed: stage 1 of 4 computes, its peers sleep; on one GPU, under MPS.", "- frontier: slice-3ms: stopped after 60 s"):
             self.assertIn(expected, text)
 
@@ -457,12 +478,34 @@ class Page(unittest.TestCase):
         self.assertNotIn("one rank's bubble", page.render(dict(results_of(simulated=True), pytorch={"1f1b": {}}), []))
 
 
+class Behaviours(unittest.TestCase):
+    def test_each_assumption_stands_beside_what_was_found(self):
+        probes = {"synchronise_semantics": {"values": {"context_waits_for_later": True, "stream_waits_for_later": False}},
+                  "memory_calls_next_to_spin": {"values": {"stalls": ["cuMemAlloc"], "stalls_other_threads": []}}}
+        rows = {row["behaviour"]: row for row in behaviours.compared(probes)}
+        self.assertEqual(rows["a synchronise waits for work submitted after it"]["found"], "context")
+        self.assertEqual(rows["a synchronise waits for work submitted after it"]["as_assumed"], False)
+        self.assertEqual(rows["a stalled memory call holds other threads up"]["as_assumed"], True)
+        self.assertIn("cuMemFree", rows["memory calls that stall next to a spinning kernel"]["expected"])
+        self.assertEqual(rows["memory calls that stall next to a spinning kernel"]["as_assumed"], False)
+        self.assertIsNone(rows["streams of different priority share hardware queues"]["as_assumed"])
+        text = page.render(dict(results_of(), probes=probes), [])
+        self.assertIn("| a stalled memory call holds other threads up | none | none | yes | memory_calls_next_to_spin |", text)
+
+
 class Constants(unittest.TestCase):
     def test_every_probe_that_the_list_names_can_be_looked_up(self):
         listed = constants.load(SOURCE)
         self.assertIn("launch_latency", [constant.name for constant in listed])
         rows = constants.compared(listed, {"launch_latency": {"value": 1500}})
         self.assertEqual({row["name"]: row["ratio"] for row in rows}["launch_latency"], 0.5)
+
+    def test_what_depends_on_the_link_is_marked_and_the_page_says_so(self):
+        listed = constants.load(SOURCE)
+        found = constants.measured(listed, {"nccl_links": {"values": {"nccl_fifo": 65536}}, "command_times": {"values": {"launch_latency": 2000}}})
+        self.assertEqual({name: value.get("transport") for name, value in found.items()}, {"nccl_fifo": "sockets", "launch_latency": None})
+        text = page.render(dict(results_of(), simulator_constants=found), listed)
+        self.assertIn("65536 bytes over sockets: not taken |", text)
 
     def test_what_the_simulator_could_not_take_is_left_out(self):
         listed = constants.load(SOURCE)
