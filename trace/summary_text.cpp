@@ -122,6 +122,14 @@ ordered_json to_json(const SlotSummary& slot) {
           {"idle", slot.idle.count()},   {"median", slot.median.count()}};
 }
 
+// What the slots are a share of: beyond WEFT_TRACE_LIMIT there are no records of bubbles, but the total goes on.
+Duration idle_of_slots(const RankSummary& rank) {
+  if (rank.records_left_out == 0) return rank.idle;
+  Duration idle{};
+  for (const SlotSummary& slot : rank.slots) idle += slot.idle;
+  return idle;
+}
+
 // How many ranks, and what else there is to tell apart.
 std::string size_of(const RunSummary& run) {
   std::set<std::int64_t> ranks;
@@ -154,7 +162,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   result += row(width, "all", total) + "\n" + causes(run.total) + slowdown_line(run.total);
   if (!run.longest.empty()) result += "most idle time:\n";
   Duration all{};
-  for (const RankSummary& rank : run.ranks) all += rank.idle;
+  for (const RankSummary& rank : run.ranks) all += idle_of_slots(rank);
   for (const SlotSummary& slot : run.longest) result += slot_line(slot, all);
   for (const std::string& note : run.notes) result += "note: " + note + "\n";
   return result;

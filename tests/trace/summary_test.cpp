@@ -265,16 +265,21 @@ TEST(Summary, BeyondTheLimitTheTotalsAreThoseOfTheProcess) {
   std::ofstream(directory / "rank0.1.jsonl")
       << header_of(0, 0, 1, 100, 1) << R"({"type": "iteration", "time": 1040, "started": 1000, "ended": 1040})"
       << "\n"
+      << R"({"type": "bubble", "time": 1040, "opened": 1010, "closed": 1020, "cause": "receive"})"
+      << "\n"
       << R"({"type": "limit", "time": 1050, "device": 0, "bytes": 1000})"
       << "\n"
       << R"({"type": "summary", "window_begin": 1000, "window_end": 3000, "iterations": 100, "iteration_median": 20, )"
-      << R"("records_left_out": 99})"
+      << R"("idle": 500, "records_left_out": 99})"
       << "\n";
   const RunSummary run = summarize_directories({directory.path()});
   EXPECT_EQ(run.ranks[0].iterations, 100u);
   EXPECT_EQ(run.ranks[0].iteration_median, Duration(20));
   EXPECT_EQ(run.ranks[0].window, Duration(2000));
   EXPECT_EQ(run.total.records_left_out, 99u);
+  EXPECT_DOUBLE_EQ(run.ranks[0].idle_share(), 0.25);
+  const std::string text = to_text(run, "here");
+  EXPECT_NE(text.find("100.0 % of the idle time"), std::string::npos) << "of what the records cover\n" << text;
   EXPECT_TRUE(has_note(run, "rank 0: its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover"));
 }
 
