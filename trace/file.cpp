@@ -56,6 +56,12 @@ bool ends_within_a_line(const std::string& path, std::uint64_t bytes) {
   return read && last != '\n';
 }
 
+bool is_open(const TraceFileHandle& file) noexcept {
+  struct stat status {};
+  return file.descriptor >= 0 && ::fstat(file.descriptor, &status) == 0 && status.st_dev == file.device &&
+         status.st_ino == file.inode;
+}
+
 }  // namespace
 
 // What is there already is fine, whoever made it: the ranks of a job do this at the same time.
@@ -91,20 +97,28 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
   }
   own.names[key] = name;
   struct stat status {};
-  if (::fstat(file.descriptor, &status) == 0 && S_ISREG(status.st_mode))
-    file.bytes = static_cast<std::uint64_t>(status.st_size);
+  ::fstat(file.descriptor, &status);
+  file.device = status.st_dev;
+  file.inode = status.st_ino;
+  if (S_ISREG(status.st_mode)) file.bytes = static_cast<std::uint64_t>(status.st_size);
   file.torn = file.bytes > 0 && ends_within_a_line(file.path, file.bytes);
   return file;
 }
 
-int append(int descriptor, std::string_view text) {
+int append(const TraceFileHandle& file, std::string_view text) {
+  if (!is_open(file)) return EBADF;
   while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    const ssize_t written = ::write(file.descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return 0;
+}
+
+void close_trace_file(TraceFileHandle& file) noexcept {
+  if (is_open(file)) ::close(file.descriptor);
+  file.descriptor = -1;
 }
 
 }  // namespace weft

@@ -6,6 +6,8 @@
 // writing thread, and the main job must not get it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,7 +17,9 @@ namespace weft {
 // Makes a directory with those above it. 0 or errno.
 int make_directories(const std::string& path);
 struct TraceFileHandle {
-  int descriptor = -1;  // -1: it cannot be opened
+  int descriptor = -1;  // -1: it cannot be opened, or is closed
+  dev_t device = 0;     // with the inode: which file it is
+  ino_t inode = 0;
   std::string path;
   std::uint64_t bytes = 0;  // that are there already
   bool torn = false;        // the last of them end no line
@@ -23,7 +27,9 @@ struct TraceFileHandle {
 // "<directory>/<stem>.jsonl", or where that was there before this process "<stem>.2.jsonl" and so on; for the same stem
 // always the same file. The directory is made, with those above it. One line in `error` where there is no descriptor.
 TraceFileHandle open_trace_file(const std::string& directory, const std::string& stem, std::string& error);
-// 0, or errno of the write that failed. A part of the text may have been written then.
-int append(int descriptor, std::string_view text);
+// 0, or errno of the write that failed: a part of the text may have been written then. EBADF: the descriptor is not the
+// file's any more. A program may close descriptors that it does not know, and get the number again for a file of its own.
+int append(const TraceFileHandle& file, std::string_view text);
+void close_trace_file(TraceFileHandle& file) noexcept;
 
 }  // namespace weft

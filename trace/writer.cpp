@@ -74,20 +74,19 @@ TraceOrigin origin_of(const TraceHeader& header) {
 class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWriter::Implementation> {
  public:
   Implementation(TraceFileHandle file, const TraceHeader& header, std::uint64_t limit, Warn warn)
-      : path_(std::move(file.path)),
-        descriptor_(file.descriptor),
+      : file_(std::move(file)),
         header_(header),
         limit_(limit),
         warn_(warn),
         ring_(ring_size),
-        bytes_written_(file.bytes) {
+        bytes_written_(file_.bytes) {
     const TraceOrigin origin = origin_of(header);
-    if (file.torn) text_ = "\n";
+    if (file_.torn) text_ = "\n";
     process_ = origin.process;
     append_header(text_, header, origin);
     header_.mode = header_.fill_job = "";
   }
-  ~Implementation() { close_file(); }
+  ~Implementation() { close_trace_file(file_); }
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
@@ -97,7 +96,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   std::uint64_t dropped() const noexcept {
     return refused_.load(std::memory_order_relaxed) + lost_.load(std::memory_order_relaxed);
   }
-  const std::string& path() const noexcept { return path_; }
+  const std::string& path() const noexcept { return file_.path; }
 
  private:
   void run();
@@ -107,10 +106,8 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   void say_limit(const Record& first_left_out);
   void write_out();
   void give_up(const char* reason) noexcept;
-  void close_file() noexcept;
 
-  const std::string path_;
-  int descriptor_;  // the writer thread's, once that has been started; -1: closed
+  TraceFileHandle file_;  // the writer thread's, once that has been started
   TraceHeader header_;
   const std::uint64_t limit_;
   const Warn warn_;
@@ -167,7 +164,7 @@ void TraceWriter::Implementation::run() {
   lock.unlock();
   write_what_came();
   if (summary) write_summary(*summary);
-  close_file();
+  close_trace_file(file_);
   lock.lock();
   ended_ = true;
   changed_.notify_all();
@@ -222,14 +219,15 @@ void TraceWriter::Implementation::say_limit(const Record& first_left_out) {
   record.limit = {limit_};
   append_record(text_, record);
   if (header_.rank == 0 && warn_ != nullptr)
-    warn_("the trace " + path_ +
+    warn_("the trace " + file_.path +
           " has reached WEFT_TRACE_LIMIT: from here on it gets only summary, anomalies, memory " +
           "and slowdown, and so do those of the other ranks");
 }
 
 void TraceWriter::Implementation::write_out() {
   if (failed_ || text_.empty()) return;
-  if (const int error = append(descriptor_, text_); error != 0) return give_up(std::strerror(error));
+  const int error = append(file_, text_);
+  if (error != 0) return give_up(error == EBADF ? "its descriptor was closed by the program" : std::strerror(error));
   bytes_written_ += text_.size();
   text_.clear();
   records_in_text_ = 0;
@@ -242,15 +240,10 @@ void TraceWriter::Implementation::give_up(const char* reason) noexcept {
   text_.clear();
   records_in_text_ = 0;
   try {
-    if (warn_ != nullptr) warn_("the trace " + path_ + " ends early: " + reason);
+    if (warn_ != nullptr) warn_("the trace " + file_.path + " ends early: " + reason);
   } catch (...) {
     // The line is lost as well; the counter tells of it.
   }
-}
-
-void TraceWriter::Implementation::close_file() noexcept {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
 }
 
 void TraceWriter::Implementation::finish(const TraceSummary* summary) {

@@ -140,6 +140,35 @@ TEST(TraceWriter, EveryRecordIsEitherWrittenOrCounted) {
   EXPECT_EQ(warnings, 0);
 }
 
+// The number under which this process has the file open; -1: none.
+int descriptor_of(const std::string& path) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone) == path) return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+// A program that closes all descriptors it does not know, and then opens files of its own, gets the trace's number.
+TEST(TraceWriter, AFileOfTheProgramThatGotTheNumberIsLeftAlone) {
+  TemporaryDirectory directory;
+  auto writer = open(directory.path());
+  const int descriptor = descriptor_of(std::filesystem::canonical(writer->path()));
+  ASSERT_GE(descriptor, 0);
+  const std::string checkpoint = directory.path() + "/checkpoint";
+  const int other = ::open(checkpoint.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  ASSERT_EQ(::dup2(other, descriptor), descriptor);
+  writer->push(numbered(1));
+  writer->finish({});
+  EXPECT_EQ(std::filesystem::file_size(checkpoint), 0U);
+  EXPECT_NE(::fcntl(descriptor, F_GETFD), -1);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_NE(last_warning.find("ends early: its descriptor was closed"), std::string::npos) << last_warning;
+  EXPECT_GE(writer->dropped(), 1U);
+  ::close(descriptor);
+  ::close(other);
+}
+
 TEST(TraceWriter, AfterTheEndRecordsAreCounted) {
   TemporaryDirectory directory;
   auto writer = open(directory.path());
