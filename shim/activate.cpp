@@ -33,18 +33,9 @@ void mark_own_thread() {
   ++thread_state.inside_core;
 }
 
-struct Required {
-  Symbol symbol;
-  const char* name;
-};
-
-constexpr bool kIsRequired(const char* presence) {
-  return presence[0] == 'r';
-}
-
 const char* missing_symbol() noexcept {
 #define HOOK(library, name, presence) \
-  if (kIsRequired(#presence) && !has_real(Symbol::name)) return #name;
+  if (Presence::presence == Presence::required && !has_real(Symbol::name)) return #name;
 #define CALL(library, name, presence) HOOK(library, name, presence)
 #include "shim/hooks.def"
 #undef HOOK

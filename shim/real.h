@@ -13,6 +13,7 @@
 namespace weft {
 
 enum class Library : std::uint8_t { cuda, nccl };
+enum class Presence : std::uint8_t { required, optional };
 
 enum class Symbol : std::uint16_t {
 #define HOOK(library, name, presence) name,
@@ -26,11 +27,10 @@ inline constexpr std::size_t kSymbols = static_cast<std::size_t>(Symbol::count);
 
 template <Symbol symbol>
 struct SymbolType;
-#define HOOK(library, name, presence)                     \
-  template <>                                             \
-  struct SymbolType<Symbol::name> {                       \
-    using Function = decltype(&::name);                   \
-    static constexpr Library kLibrary = Library::library; \
+#define HOOK(library, name, presence)    \
+  template <>                            \
+  struct SymbolType<Symbol::name> {      \
+    using Function = decltype(&::name);  \
   };
 #define CALL(library, name, presence) HOOK(library, name, presence)
 #include "shim/hooks.def"
