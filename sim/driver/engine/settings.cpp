@@ -145,6 +145,8 @@ std::vector<Variable> variables() {
       number("SIMGPU_DEVICES", "1 to 16 is wanted", &Settings::devices, 1, 16),
       {"SIMGPU_DRIVER_VERSION", "a version such as 12040 is wanted",  // see reported_driver_version()
        [](std::string_view value, Settings&) { return parse_driver_version(value).has_value(); }},
+      {"SIMGPU_PROC_ADDRESS", "thunks is wanted",  // see gives_thunks()
+       [](std::string_view value, Settings&) { return value == "thunks"; }},
       {"SIMGPU_TRACE_UNSUPPORTED", "", [](std::string_view, Settings&) { return true; }},  // the runtime reads it
       number("SIMGPU_SMS", "1 to 1024 is wanted", &Settings::multiprocessors, 1, 1024),
       number("SIMGPU_FLOPS", "a positive number is wanted", &Settings::flops, 1, 1e18),
@@ -232,6 +234,14 @@ int reported_driver_version() {
     return parse_driver_version(text == nullptr ? "" : text).value_or(CUDA_VERSION);
   }();
   return version;
+}
+
+bool gives_thunks() {
+  static const bool thunks = [] {
+    const char* text = std::getenv("SIMGPU_PROC_ADDRESS");
+    return text != nullptr && std::string_view(text) == "thunks";
+  }();
+  return thunks;
 }
 
 }  // namespace simgpu

@@ -6,6 +6,7 @@ In:  the dynamic symbols of the toolkit's stub libcuda (which names exist) and t
 Out: exports.map        the export list (anonymous version script, as the real library has no symbol versions)
      not_supported.S    a weak definition of every name, answering CUDA_ERROR_NOT_SUPPORTED; C++ definitions override it
      entry_table.cpp    the table behind cuGetProcAddress
+     thunks.S           jumps to its functions, at addresses of their own
      entry_types.cpp    compile-time check that each typedef is the type of the symbol the table gives for it
 """
 import argparse
@@ -15,6 +16,7 @@ import re
 import subprocess
 
 NOT_SUPPORTED = 801
+THUNK_BYTES, THUNKS_PER_ENTRY = 16, 3
 TYPEDEF_HEADERS = ["cudaTypedefs.h", "cudaProfilerTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h",
                    "cudaVDPAUTypedefs.h"]
 TYPEDEF = re.compile(r"\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\)")
@@ -79,6 +81,14 @@ def entry_table(table):
             f"const std::size_t entry_point_count = {len(table)};\n\n}}  // namespace simgpu\n")
 
 
+def thunks(table):
+    """The layout is that of entry_table.h: THUNKS_PER_ENTRY pieces of THUNK_BYTES for each entry."""
+    piece = f"    .balign {THUNK_BYTES}\n    endbr64\n    jmp {{}}@PLT\n"
+    pieces = "".join(piece.format(row[3]) * THUNKS_PER_ENTRY for row in table)
+    return (f"    .text\n    .hidden simgpu_thunks\n    .globl simgpu_thunks\n    .balign {THUNK_BYTES}\nsimgpu_thunks:\n"
+            + pieces + '    .section .note.GNU-stack, "", @progbits\n')
+
+
 def entry_types(table):
     rows = "".join(f"static_assert(std::is_same_v<PFN_{base}_v{version}{suffix}, decltype(&{symbol})>);\n"
                    for base, version, suffix, symbol in table)
@@ -100,6 +110,7 @@ def main():
     write(arguments.output / "exports.map", export_map(names))
     write(arguments.output / "not_supported.S", not_supported(names))
     write(arguments.output / "entry_table.cpp", entry_table(table))
+    write(arguments.output / "thunks.S", thunks(table))
     write(arguments.output / "entry_types.cpp", entry_types(table))
 
 

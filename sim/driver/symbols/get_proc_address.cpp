@@ -1,17 +1,19 @@
-// cuGetProcAddress in both ABIs: a name, a CUDA version and flags give the address of one exact exported symbol.
+// cuGetProcAddress in both ABIs: a name, a CUDA version and flags give the address of one exact exported symbol, or
+// of a thunk that stands for it.
 // Called by every runtime while it loads, on any thread, before cuInit. Must not need the engine, allocate or lock.
 #include <cuda.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "engine/settings.h"
 #include "symbols/entry_table.h"
 
 namespace simgpu {
 namespace {
 
 struct Lookup {
-  void (*address)() = nullptr;
+  const EntryPoint* entry = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 };
 
@@ -28,8 +30,15 @@ Lookup look_up(std::string_view name, int version, bool per_thread) {
     if (entry->version <= version) (entry->per_thread ? twin : ordinary) = entry;
   }
   const EntryPoint* const chosen = per_thread && twin != nullptr ? twin : ordinary;
-  if (chosen != nullptr) result = {chosen->address, CU_GET_PROC_ADDRESS_SUCCESS};
+  if (chosen != nullptr) result = {chosen, CU_GET_PROC_ADDRESS_SUCCESS};
   return result;
+}
+
+void* address_of(const EntryPoint* entry, cuuint64_t flags) {
+  if (entry == nullptr) return nullptr;
+  if (!gives_thunks()) return reinterpret_cast<void*>(entry->address);
+  const auto index = kThunksPerEntry * static_cast<std::size_t>(entry - entry_points) + flags;
+  return const_cast<unsigned char*>(simgpu_thunks + kThunkBytes * index);
 }
 
 CUresult get_proc_address(const char* symbol, void** pfn, int version, cuuint64_t flags,
@@ -37,7 +46,7 @@ CUresult get_proc_address(const char* symbol, void** pfn, int version, cuuint64_
   if (symbol == nullptr || pfn == nullptr || version > CUDA_VERSION) return CUDA_ERROR_INVALID_VALUE;
   if (flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
   const Lookup found = look_up(symbol, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
-  *pfn = reinterpret_cast<void*>(found.address);
+  *pfn = address_of(found.entry, flags);
   status = found.status;
   return CUDA_SUCCESS;
 }

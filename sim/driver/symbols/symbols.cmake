@@ -10,7 +10,8 @@ set(_symbols ${CMAKE_CURRENT_LIST_DIR})
 
 function(simgpu_driver_exports target)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/symbols)
-  set(generated ${output}/exports.map ${output}/not_supported.S ${output}/entry_table.cpp ${output}/entry_types.cpp)
+  set(generated ${output}/exports.map ${output}/not_supported.S ${output}/thunks.S ${output}/entry_table.cpp
+    ${output}/entry_types.cpp)
   add_custom_command(OUTPUT ${generated}
     COMMAND Python3::Interpreter ${_symbols}/generate.py --nm ${CMAKE_NM} --library ${WEFT_STUB_CUDA}
       --include ${WEFT_CUDA_INCLUDE_DIR} --output ${output}
@@ -19,7 +20,7 @@ function(simgpu_driver_exports target)
     COMMENT "Generating the entry points of the simulated driver" VERBATIM)
   target_sources(${target} PRIVATE ${generated} ${_symbols}/get_proc_address.cpp
     ${_symbols}/export_table.cpp)
-  set_source_files_properties(${output}/not_supported.S PROPERTIES LANGUAGE ASM)
+  set_source_files_properties(${output}/not_supported.S ${output}/thunks.S PROPERTIES LANGUAGE ASM)
   target_link_options(${target} PRIVATE -Wl,-Bsymbolic -Wl,--version-script=${output}/exports.map)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${output}/exports.map)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${SIMGPU_LIBRARY_DIR})
