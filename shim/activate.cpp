@@ -8,6 +8,7 @@
 #include "shim/communicators.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
+#include "shim/proc_address.h"
 #include "shim/process.h"
 #include "shim/resolve.h"
 #include "shim/streams.h"
@@ -34,22 +35,13 @@ void mark_own_thread() {
 }
 
 const char* missing_symbol() noexcept {
-#define HOOK(library, name, presence) \
+#define HOOK(library, name, presence, ...) \
   if (Presence::presence == Presence::required && !has_real(Symbol::name)) return #name;
 #define CALL(library, name, presence) HOOK(library, name, presence)
 #include "shim/hooks.def"
 #undef HOOK
 #undef CALL
   return nullptr;
-}
-
-// The runtime gets its functions from cuGetProcAddress; if those were other addresses than the exported ones, its calls
-// would pass by our hooks.
-bool routes_agree() noexcept {
-  void* found = nullptr;
-  const CUresult result =
-      real<Symbol::cuGetProcAddress_v2>()("cuEventRecord", &found, 12000, CU_GET_PROC_ADDRESS_LEGACY_STREAM, nullptr);
-  return result == CUDA_SUCCESS && found == reinterpret_cast<void*>(real<Symbol::cuEventRecord>());
 }
 
 const char* unsupported(ShimServices& shim) noexcept {
@@ -116,8 +108,8 @@ bool load() noexcept {
     say("not active, because this driver or NCCL does not have ", name);
     return false;
   }
-  if (!routes_agree()) {
-    say("not active, because this driver's cuGetProcAddress gives other functions than it exports");
+  if (const char* name = unroutable_function()) {
+    say("not active, because this driver's cuGetProcAddress gives other functions than it exports: ", name);
     return false;
   }
   event_clock.trusted.store(kernel_trusts_counter(), std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include "shim/capture.h"
 #include "shim/communicators.h"
 #include "shim/markers.h"
+#include "shim/proc_address.h"
 #include "shim/process.h"
 #include "shim/resolve.h"
 #include "shim/waits.h"
@@ -125,14 +126,14 @@ extern "C" {
 
 CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
   const CUresult result = real<Symbol::cuGetProcAddress>()(symbol, pfn, version, flags);
-  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_address(*pfn);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_answer(*pfn);
   return result;
 }
 
 CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
   const CUresult result = real<Symbol::cuGetProcAddress_v2>()(symbol, pfn, version, flags, status);
-  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_address(*pfn);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_answer(*pfn);
   return result;
 }
 

@@ -16,7 +16,7 @@ enum class Library : std::uint8_t { cuda, nccl };
 enum class Presence : std::uint8_t { required, optional };
 
 enum class Symbol : std::uint16_t {
-#define HOOK(library, name, presence) name,
+#define HOOK(library, name, presence, ...) name,
 #define CALL(library, name, presence) name,
 #include "shim/hooks.def"
 #undef HOOK
@@ -27,10 +27,10 @@ inline constexpr std::size_t kSymbols = static_cast<std::size_t>(Symbol::count);
 
 template <Symbol symbol>
 struct SymbolType;
-#define HOOK(library, name, presence)    \
-  template <>                            \
-  struct SymbolType<Symbol::name> {      \
-    using Function = decltype(&::name);  \
+#define HOOK(library, name, presence, ...) \
+  template <>                              \
+  struct SymbolType<Symbol::name> {        \
+    using Function = decltype(&::name);    \
   };
 #define CALL(library, name, presence) HOOK(library, name, presence)
 #include "shim/hooks.def"

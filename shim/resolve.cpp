@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 
+#include "shim/address_table.h"
 #include "shim/elf.h"
 #include "shim/process.h"
 
@@ -40,7 +41,7 @@ struct Description {
 };
 
 const Description descriptions[kSymbols] = {
-#define HOOK(library, name, presence) {#name, reinterpret_cast<void*>(&::name), Library::library},
+#define HOOK(library, name, presence, ...) {#name, reinterpret_cast<void*>(&::name), Library::library},
 #define CALL(library, name, presence) {#name, nullptr, Library::library},
 #include "shim/hooks.def"
 #undef HOOK
@@ -60,7 +61,7 @@ struct NameTable {
 
   constexpr NameTable() {
     constexpr const char* kNames[] = {
-#define HOOK(library, name, presence) #name,
+#define HOOK(library, name, presence, ...) #name,
 #define CALL(library, name, presence) "",
 #include "shim/hooks.def"
 #undef HOOK
@@ -91,28 +92,13 @@ std::uint16_t hook_named(const char* name) noexcept {
   }
 }
 
-// Real addresses to hooks. One word holds both, so that a reader never sees half an entry.
-constexpr std::uint32_t kAddressSlots = 512;
-constexpr int kAddressBits = 48;
-constinit std::atomic<std::uint64_t> hooks_by_address[kAddressSlots]{};
-
-std::uint32_t slot_of(std::uint64_t address) noexcept {
-  return static_cast<std::uint32_t>((address * 0x9e3779b97f4a7c15u) >> 55);
-}
+constinit AddressTable hooks_by_address{};
 
 void publish(std::uint16_t symbol, void* address) noexcept {
   void* expected = nullptr;
   real_addresses[symbol].compare_exchange_strong(expected, address, std::memory_order_acq_rel);
-  const auto key = reinterpret_cast<std::uint64_t>(address);
-  if (descriptions[symbol].hook == nullptr || (expected != nullptr && expected != address) || key >> kAddressBits != 0)
-    return;
-  const std::uint64_t entry = key | static_cast<std::uint64_t>(symbol) << kAddressBits;
-  std::uint32_t slot = slot_of(key);
-  for (std::uint32_t probe = 0; probe < kAddressSlots; ++probe, slot = (slot + 1) % kAddressSlots) {
-    std::uint64_t there = 0;
-    if (hooks_by_address[slot].compare_exchange_strong(there, entry, std::memory_order_acq_rel)) return;
-    if ((there << (64 - kAddressBits)) == (key << (64 - kAddressBits))) return;
-  }
+  if (descriptions[symbol].hook == nullptr || (expected != nullptr && expected != address)) return;
+  hooks_by_address.enter_export(address, symbol);
 }
 
 constinit std::atomic<bool> adopted[2]{};  // by Library: all its addresses are known
@@ -258,14 +244,22 @@ void* object_handle(const void* address) noexcept {
 }
 
 void* route_address(void* address) noexcept {
-  const auto key = reinterpret_cast<std::uint64_t>(address);
-  for (std::uint32_t slot = slot_of(key), probe = 0; probe < kAddressSlots;
-       ++probe, slot = (slot + 1) % kAddressSlots) {
-    const std::uint64_t entry = hooks_by_address[slot].load(std::memory_order_acquire);
-    if (entry == 0) break;
-    if ((entry << (64 - kAddressBits)) == (key << (64 - kAddressBits))) return descriptions[entry >> kAddressBits].hook;
-  }
-  return address;
+  const std::uint16_t symbol = hooks_by_address.find(address);
+  return symbol == AddressTable::kNobody ? address : descriptions[symbol].hook;
+}
+
+bool is_routed(Symbol symbol, void* address) noexcept {
+  return route_address(address) == descriptions[static_cast<std::size_t>(symbol)].hook;
+}
+
+bool is_exported(const void* address) noexcept {
+  Dl_info info;
+  return dladdr(address, &info) != 0 && info.dli_saddr == address;
+}
+
+void learn_alias(Symbol symbol, void* address) noexcept {
+  if (is_routed(symbol, address) || is_exported(address)) return;
+  hooks_by_address.enter_alias(address, static_cast<std::uint16_t>(symbol));
 }
 
 bool has_real(Symbol symbol) noexcept {

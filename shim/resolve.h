@@ -1,8 +1,9 @@
 // Routing: which answer of dlsym or cuGetProcAddress is replaced by a hook, and where the real functions are.
 //
-// An answer is replaced only when it *is* the address of the very symbol that a hook stands for; so version and stream
-// ABI are right by construction, and whatever we do not know goes through untouched. Any thread; wait-free after the
-// first lookup of a library; adopting one twice at the same time writes the same values.
+// An answer is replaced only when it *is* an address of the very symbol that a hook stands for: the one that the
+// library exports, or one that the driver's own cuGetProcAddress gives for it (see proc_address.h). So version and
+// stream ABI are right by construction, and whatever we do not know goes through untouched. Any thread; wait-free after
+// the first lookup of a library; adopting one twice at the same time writes the same values.
 #pragma once
 
 #include "shim/real.h"
@@ -11,6 +12,15 @@ namespace weft {
 
 // What the caller of cuGetProcAddress is to get for this address of the driver: a hook, or the address itself.
 void* route_address(void* address) noexcept;
+
+// That hook is the symbol's own.
+bool is_routed(Symbol symbol, void* address) noexcept;
+
+// A loaded object exports a function at this very address.
+bool is_exported(const void* address) noexcept;
+
+// The driver gives this address for the symbol, besides the one it exports. Does nothing when the address is an export.
+void learn_alias(Symbol symbol, void* address) noexcept;
 
 // Where an object lies in memory; nothing lies in {0, 0}.
 struct LoadedRange {

@@ -18,7 +18,7 @@ namespace {
 #define NAME_cuda(name) #name,
 #define NAME_nccl(name)
 #define NAME_libc(name)
-#define HOOK(library, name, presence) NAME_##library(name)
+#define HOOK(library, name, presence, ...) NAME_##library(name)
 #define CALL(library, name, presence) NAME_##library(name)
 constexpr const char* kExactNames[] = {
 #include "shim/hooks.def"

@@ -8,7 +8,7 @@
 namespace {
 
 const char* const names[] = {
-#define HOOK(library, name, presence) #name,
+#define HOOK(library, name, presence, ...) #name,
 #define CALL(library, name, presence) #name,
 #include "shim/hooks.def"
 #undef HOOK

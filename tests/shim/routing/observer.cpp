@@ -38,7 +38,7 @@ Look dlsym_of(const char* library) {
 }
 
 const char* const hooks[] = {
-#define HOOK(library, name, presence) #name,
+#define HOOK(library, name, presence, ...) #name,
 #define CALL(library, name, presence)
 #include "shim/hooks.def"
 #undef HOOK

@@ -1,0 +1,57 @@
+// Writes down what a program under libweft.so gets from cuGetProcAddress: for each hooked name at each version and flag
+// the hook it is given, or "driver". answers.sh compares what two drivers make of it.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "shim/vendor.h"
+
+namespace {
+
+const char* const names[] = {
+#define HOOK(library, name, presence, ...) #name,
+#define CALL(library, name, presence) #name,
+#include "shim/hooks.def"
+#undef HOOK
+#undef CALL
+    "cuLaunchKernel", "cuMemFree", "cuMemcpyAsync"};
+
+std::string base_of(std::string name) {
+  for (const char* suffix : {"_ptsz", "_v2"}) {
+    if (name.ends_with(suffix)) name.resize(name.size() - std::string(suffix).size());
+  }
+  return name;
+}
+
+std::string owner_of(void* address) {
+  if (address == nullptr) return "none";
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || !std::string(info.dli_fname).ends_with("/libweft.so")) return "driver";
+  return info.dli_saddr == address ? info.dli_sname : "inside a hook";
+}
+
+}  // namespace
+
+int main() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return 1;
+  using Get = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  const auto get = reinterpret_cast<Get>(dlsym(driver, "cuGetProcAddress_v2"));
+  if (get == nullptr) return 1;
+  std::set<std::string> bases;
+  for (const char* name : names) bases.insert(base_of(name));
+  for (const std::string& base : bases) {
+    for (int version = 2000; version <= CUDA_VERSION; version += 10) {
+      for (cuuint64_t flags = 0; flags <= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM; ++flags) {
+        // Per-thread default streams are of CUDA 7: before, the shim asks nothing, because nobody else would.
+        if (version < 7000 && flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) continue;
+        void* found = nullptr;
+        if (get(base.c_str(), &found, version, flags, nullptr) != CUDA_SUCCESS) continue;
+        std::printf("%s %d %d %s\n", base.c_str(), version, static_cast<int>(flags), owner_of(found).c_str());
+      }
+    }
+  }
+  return 0;
+}
