@@ -216,7 +216,8 @@ void group_dropped() noexcept {
 
 void communicator_promised(ncclComm_t communicator, ncclComm_t* place) noexcept {
   OpenGroup* group = take_group();
-  if (group == nullptr || group->promises == kPromises) return;
+  if (group == nullptr) return;
+  if (group->promises == kPromises) return note_full("communicators made in one NCCL group");
   group->promise[group->promises++] = {communicator, place};
 }
 

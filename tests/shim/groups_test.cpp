@@ -239,6 +239,17 @@ TEST_F(Groups, MoreCommunicatorsInAGroupThanFitAreNamed) {
   EXPECT_EQ(core()->shim->dropped_events(), 0u);
 }
 
+TEST_F(Groups, MoreCommunicatorsMadeInAGroupThanFitAreNamed) {
+  communicator();  // loads the core
+  std::vector<ncclComm_t> made(65);
+  ncclGroupStart();
+  for (int i = 0; i < 64; ++i) ncclCommInitRank(&made[i], 2, ncclUniqueId{}, 0);
+  EXPECT_EQ(core()->shim->full_table(), nullptr);
+  ncclCommInitRank(&made[64], 2, ncclUniqueId{}, 0);
+  ncclGroupEnd();
+  EXPECT_STREQ(core()->shim->full_table(), "communicators made in one NCCL group");
+}
+
 TEST_F(Groups, TheLegacyStreamCanCarryGroups) {
   const ncclComm_t c = communicator();
   events();
