@@ -58,7 +58,11 @@ void Streams::drain_issued(StreamId id) {
 }
 
 void Streams::host_wait_begun(StreamId stream, GroupId group) {
-  if (host_waits_.size() < 64) host_waits_.push_back({stream, group});
+  if (host_waits_.size() < kMostHostWaits) {
+    host_waits_.push_back({stream, group});
+  } else {
+    ++lost_;
+  }
   // Only what the host waits for itself is evidence; what lies before it on the stream is not.
   if (const Group* g = groups_.find(group); g != nullptr && stream != 0) {
     if (Stream* owner = find(g->stream)) ++owner->host_waited_for;

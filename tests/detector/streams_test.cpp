@@ -244,6 +244,7 @@ TEST_F(StreamsTest, ManyHostWaitsAtOnce) {
   EXPECT_TRUE(streams.idleness().has_value());
   for (int i = 0; i < 100; ++i) streams.host_wait_ended(0, 1);
   EXPECT_FALSE(streams.idleness().has_value());
+  EXPECT_EQ(streams.dropped(), 36u);
 }
 
 }  // namespace
