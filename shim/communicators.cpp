@@ -11,13 +11,6 @@
 namespace weft {
 namespace {
 
-namespace state {
-constexpr std::uint32_t kCreated = 0;  // not ready yet
-constexpr std::uint32_t kOpening = 1;
-constexpr std::uint32_t kOpen = 2;
-constexpr std::uint32_t kClosed = 3;  // or never recorded, because there is no core
-}  // namespace state
-
 constexpr std::uint32_t kCommunicators = 1024;
 using Table = HandleTable<Communicator, kCommunicators>;
 constinit Table communicators{};
@@ -65,26 +58,27 @@ bool has_core() noexcept {
 }
 
 // The state it is in afterwards.
-std::uint32_t opened(Communicator& entry, ncclComm_t communicator) noexcept {
+CommunicatorState opened(Communicator& entry, ncclComm_t communicator) noexcept {
   CommunicatorInfo info{};
-  if (!ask_nccl(communicator, info)) return state::kCreated;
-  if (!has_core()) return state::kClosed;
+  if (!ask_nccl(communicator, info)) return CommunicatorState::created;
+  if (!has_core()) return CommunicatorState::closed;
   note_device(info.device);
   info.id = last_communicator.fetch_add(1, std::memory_order_relaxed) + 1;
   entry.id.store(info.id, std::memory_order_relaxed);
   entry.device.store(info.device, std::memory_order_relaxed);
   tell_core(info);
-  return state::kOpen;
+  return CommunicatorState::open;
 }
 
 void open(Communicator& entry, ncclComm_t communicator) noexcept {
-  std::uint32_t created = state::kCreated;
-  if (entry.state.compare_exchange_strong(created, state::kOpening, std::memory_order_acq_rel)) {
+  CommunicatorState created = CommunicatorState::created;
+  if (entry.state.compare_exchange_strong(created, CommunicatorState::opening, std::memory_order_acq_rel)) {
     entry.state.store(opened(entry, communicator), std::memory_order_release);
     return;
   }
   // Another thread of the main job has asked NCCL at the same time: nobody may use it before it is open.
-  for (int pause = 0; pause < kMostPauses && entry.state.load(std::memory_order_acquire) == state::kOpening; ++pause) {
+  for (int pause = 0; pause < kMostPauses && entry.state.load(std::memory_order_acquire) == CommunicatorState::opening;
+       ++pause) {
     nanosleep(&kPause, nullptr);
   }
 }
@@ -113,7 +107,7 @@ bool has_unfinished(const Communicator& entry) noexcept {
 
 Communicator* open_communicator(ncclComm_t communicator) noexcept {
   Communicator* entry = communicator == nullptr ? nullptr : communicators.find(key_of(communicator));
-  return entry != nullptr && entry->state.load(std::memory_order_acquire) == state::kOpen ? entry : nullptr;
+  return entry != nullptr && entry->state.load(std::memory_order_acquire) == CommunicatorState::open ? entry : nullptr;
 }
 
 void communicator_created(ncclComm_t communicator, bool ready) noexcept {
@@ -125,8 +119,8 @@ void communicator_created(ncclComm_t communicator, bool ready) noexcept {
 void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
   Communicator* entry = communicators.find(key_of(communicator));
   if (entry == nullptr) return;
-  std::uint32_t open_state = state::kOpen;
-  if (entry->state.compare_exchange_strong(open_state, state::kClosed, std::memory_order_acq_rel)) {
+  CommunicatorState open_state = CommunicatorState::open;
+  if (entry->state.compare_exchange_strong(open_state, CommunicatorState::closed, std::memory_order_acq_rel)) {
     const CommunicatorId id = entry->id.load(std::memory_order_relaxed);
     finish_all(*entry, false);
     note(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed),
@@ -136,15 +130,15 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
   }
   if (!gone) return;
   entry->id.store(0, std::memory_order_relaxed);
-  entry->state.store(state::kCreated, std::memory_order_relaxed);
+  entry->state.store(CommunicatorState::created, std::memory_order_relaxed);
   Table::release(*entry);
 }
 
 void communicator_idle(ncclComm_t communicator) noexcept {
   Communicator* entry = communicators.claim(key_of(communicator));
   if (entry == nullptr) return note_full("communicators");
-  const std::uint32_t current = entry->state.load(std::memory_order_acquire);
-  if (current == state::kCreated || current == state::kOpening) open(*entry, communicator);
+  const CommunicatorState current = entry->state.load(std::memory_order_acquire);
+  if (current == CommunicatorState::created || current == CommunicatorState::opening) open(*entry, communicator);
   if (has_unfinished(*entry)) finish_all(*entry, true);
 }
 

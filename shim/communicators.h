@@ -15,11 +15,20 @@
 
 namespace weft {
 
+enum class CommunicatorState : std::uint32_t {
+  created = 0,  // not ready yet
+  opening,
+  open,
+  closed,  // or never recorded, because there is no core
+};
+
+// One would do: a program has to wait until NCCL has launched a group before it calls it again, and before each group
+// we ask. The others are for threads that do not. One more is counted as lost and taken for over at once.
 inline constexpr std::uint32_t kUnfinished = 4;
 
 struct Communicator {
   std::atomic<std::uint64_t> key;
-  std::atomic<std::uint32_t> state;  // one of CommunicatorState
+  std::atomic<CommunicatorState> state;
   std::atomic<CommunicatorId> id;
   std::atomic<std::int32_t> device;
   // Groups that NCCL launches on a thread of its own (ncclInProgress): their done markers are still to be enqueued.
