@@ -16,7 +16,7 @@ extern std::atomic<std::uint64_t> lost_notes;  // besides those the ring dropped
 template <class Fill>
 [[gnu::always_inline]] inline void note(EventKind kind, int device, Fill fill) noexcept {
   const TimePoint time = event_clock.now_after(thread_state.last_event);
-  event_ring.push_with([&](Event& event) {
+  event_ring.push([&](Event& event) {
     event = Event{};
     event.time = time;
     event.kind = kind;

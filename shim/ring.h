@@ -17,15 +17,10 @@ struct EventRing {
   static constexpr std::uint64_t kSlots = 16384;  // a power of two
   static constexpr int kAttempts = 128;
 
-  // Any thread. False: dropped, and counted.
-  bool push(const Event& event) noexcept {
-    return push_with([&](Event& place) { place = event; });
-  }
-
-  // fill(Event&) writes the event where it will be read from, all of it: what is there is an old one. An event that is
-  // made elsewhere and copied costs a third more.
+  // Any thread. False: dropped, and counted. fill(Event&) writes the event where it will be read from, all of it: what
+  // is there is an old one. An event that is made elsewhere and copied costs a third more.
   template <class Fill>
-  bool push_with(Fill fill) noexcept {
+  bool push(Fill fill) noexcept {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       std::uint64_t position = tail.load(std::memory_order_acquire);
       Slot& slot = slots[position % kSlots];

@@ -12,6 +12,7 @@
 #include "runner/clock.h"
 #include "shim/ring.h"
 #include "tests/runner/fake_driver.h"
+#include "tests/shim/push.h"
 
 namespace weft {
 namespace {
@@ -52,11 +53,11 @@ struct Stage {
     group.summary.collectives = last_of_iteration ? 1 : 0;
     group.summary.receive_peer = last_of_iteration ? -1 : 0;
     group.summary.send_peer = -1;
-    ring->push(group);
+    push(*ring, group);
     Event waiting = event(EventKind::wait_issued, 1);
     waiting.group = group.group;
     waiting.ticket = reached;
-    ring->push(waiting);
+    push(*ring, waiting);
     write(started);
     std::this_thread::sleep_for(compute);
     in_bubble = true;
@@ -255,7 +256,7 @@ TEST_F(DispatcherTest, APauseKnowsOfPendingGroups) {
   group.group = 1;
   group.ticket = 1;
   group.done_ticket = 2;
-  ring->push(group);
+  push(*ring, group);
   ASSERT_TRUE(dispatcher->pause(10s));
   EXPECT_EQ(dispatcher->groups_pending(), 1U);
 }
@@ -264,7 +265,7 @@ TEST_F(DispatcherTest, NothingIsLaunchedWhileACaptureIsOpen) {
   start(&filler);
   run_gpu();
   for (int microbatch = 0; microbatch < 24; ++microbatch) stage.microbatch(1ms, 8ms);
-  ring->push(Stage::event(EventKind::capture_begun, 0));
+  push(*ring, Stage::event(EventKind::capture_begun, 0));
   ASSERT_TRUE(dispatcher->pause(10s));  // the event has been taken by then
   dispatcher->resume();
   const int before = gpu.launches;

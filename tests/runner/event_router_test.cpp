@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shim/ring.h"
+#include "tests/shim/push.h"
 
 namespace weft {
 namespace {
@@ -32,14 +33,14 @@ struct EventRouterTest : ::testing::Test {
 
 TEST_F(EventRouterTest, EachDeviceGetsItsOwnInOrder) {
   for (GroupId group = 1; group <= 6; ++group)
-    ring->push(event(EventKind::group_issued, static_cast<int>(group % 2), group));
+    push(*ring, event(EventKind::group_issued, static_cast<int>(group % 2), group));
   EXPECT_EQ(drain(0), (std::vector<GroupId>{2, 4, 6}));
   EXPECT_EQ(drain(1), (std::vector<GroupId>{1, 3, 5}));
   EXPECT_EQ(drain(1), std::vector<GroupId>{});
 }
 
 TEST_F(EventRouterTest, WhatCameBeforeTheFirstDrainOfADeviceIsKept) {
-  ring->push(event(EventKind::communicator_opened, 1, 7));
+  push(*ring, event(EventKind::communicator_opened, 1, 7));
   EXPECT_EQ(drain(0), std::vector<GroupId>{});
   EXPECT_EQ(drain(1), std::vector<GroupId>{7});
 }
@@ -47,14 +48,14 @@ TEST_F(EventRouterTest, WhatCameBeforeTheFirstDrainOfADeviceIsKept) {
 TEST_F(EventRouterTest, CapturesGoToAll) {
   drain(0);
   drain(1);
-  ring->push(event(EventKind::capture_begun, 0));
+  push(*ring, event(EventKind::capture_begun, 0));
   EXPECT_EQ(drain(1).size(), 1U);
   EXPECT_EQ(drain(0).size(), 1U);
 }
 
 TEST_F(EventRouterTest, AnInboxNobodyEmptiesIsBounded) {
   for (int turn = 0; turn < 70000; ++turn) {
-    ring->push(event(EventKind::group_issued, 3));
+    push(*ring, event(EventKind::group_issued, 3));
     if (turn % 1000 == 0) drain(0);
   }
   drain(0);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "runner/clock.h"
+#include "tests/shim/push.h"
 
 namespace weft::testing {
 namespace {
@@ -199,7 +200,7 @@ void SimulatedJob::begin_group() {
   group.summary.collectives = last_of_iteration ? 1 : 0;
   group.summary.receive_peer = last_of_iteration ? -1 : 1;
   group.summary.send_peer = -1;
-  ring_->push(group);
+  push(*ring_, group);
 }
 
 void SimulatedJob::end_group() {
@@ -216,7 +217,7 @@ void SimulatedJob::microbatch(std::chrono::microseconds wait) {
   enqueue_marker(compute_, reached);
   Event waiting = event(EventKind::wait_issued, 1);
   waiting.ticket = reached;
-  ring_->push(waiting);
+  push(*ring_, waiting);
   check(function<decltype(&::cuStreamWaitEvent)>("cuStreamWaitEvent")(compute_, done_, 0), "wait");
   std::this_thread::sleep_for(std::chrono::milliseconds(1) + wait);
   end_group();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shim/handle_table.h"
+#include "tests/shim/push.h"
 
 namespace weft {
 namespace {
@@ -24,8 +25,8 @@ TEST(EventRing, GivesBackInOrder) {
   Event event{};
   EXPECT_FALSE(ring->pop(event));
   for (GroupId lap = 0; lap < 5 * EventRing::kSlots; lap += 2) {
-    EXPECT_TRUE(ring->push(numbered(lap)));
-    EXPECT_TRUE(ring->push(numbered(lap + 1)));
+    EXPECT_TRUE(push(*ring, numbered(lap)));
+    EXPECT_TRUE(push(*ring, numbered(lap + 1)));
     ASSERT_TRUE(ring->pop(event));
     ASSERT_EQ(event.group, lap);
     ASSERT_TRUE(ring->pop(event));
@@ -37,14 +38,14 @@ TEST(EventRing, GivesBackInOrder) {
 
 TEST(EventRing, DropsAndCountsWhenFull) {
   const auto ring = std::make_unique<EventRing>();
-  for (GroupId group = 0; group < EventRing::kSlots; ++group) ASSERT_TRUE(ring->push(numbered(group)));
-  EXPECT_FALSE(ring->push(numbered(99)));
-  EXPECT_FALSE(ring->push(numbered(99)));
+  for (GroupId group = 0; group < EventRing::kSlots; ++group) ASSERT_TRUE(push(*ring, numbered(group)));
+  EXPECT_FALSE(push(*ring, numbered(99)));
+  EXPECT_FALSE(push(*ring, numbered(99)));
   EXPECT_EQ(ring->dropped.load(), 2u);
   Event event{};
   ASSERT_TRUE(ring->pop(event));
   EXPECT_EQ(event.group, 0u);
-  EXPECT_TRUE(ring->push(numbered(7)));
+  EXPECT_TRUE(push(*ring, numbered(7)));
   for (GroupId group = 1; group < EventRing::kSlots; ++group) {
     ASSERT_TRUE(ring->pop(event));
     ASSERT_EQ(event.group, group);
@@ -62,7 +63,7 @@ TEST(EventRing, ManyProducersLoseNothingUncounted) {
   std::vector<std::thread> producers;
   for (StreamId producer = 0; producer < kProducers; ++producer) {
     producers.emplace_back([&, producer] {
-      for (GroupId group = 1; group <= kEach; ++group) ring->push(numbered(group, producer));
+      for (GroupId group = 1; group <= kEach; ++group) push(*ring, numbered(group, producer));
       running.fetch_sub(1);
     });
   }
