@@ -3,7 +3,7 @@
 //
 // Used by the dispatcher thread; read by a thread of the main job after that has ended. It knows no clock, CUDA or
 // file. Ranks do not talk to each other: their iterations last equally long, whoever is slow, so all of them go without
-// fill in the same iterations, by their number since the rhythm was found. Only iterations of one rhythm are compared.
+// fill in the same iterations, by their number since the rhythm was found.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "detector/bubble.h"
 
@@ -21,50 +22,72 @@ struct Slowdown {
   double estimate = 0, low = 0, high = 0;
   std::uint32_t control = 0;  // iterations without fill that were compared
   std::uint32_t filled = 0;   // iterations with fill
+  std::uint32_t runs = 0;     // of iterations without fill
 };
 
-// Hodges and Lehmann's estimate: the median of all ratios filled / control, with the interval that belongs to the test
-// of Mann and Whitney. An iteration that a checkpoint or an evaluation made long moves it little. Nothing while there
-// are too few iterations for an interval. Lengths are positive.
+// What an iteration is for. After each break: 4 without fill after 8 with, 6 after 28, 8 after 90, then 8 after each
+// 152, one in twenty. The first 4 are not compared, what a break leaves behind may still go on in them; the second run
+// comes early, for a decision after some forty iterations.
+struct Part {
+  bool control = false;     // goes without fill
+  bool comparable = false;  // its neighbours are of its own kind: other ranks may be one iteration ahead or behind
+  std::uint64_t run = 0;    // the turn at which the nearest run of iterations without fill begins
+};
+Part part_of(std::uint64_t turn);
+inline bool is_control(std::uint64_t turn) {
+  return part_of(turn).control;
+}
+
+// Each run of iterations without fill is compared with the filled ones around it only, so neither a drift nor a step
+// that outlasts a run gets into the number: before and after a run they are of opposite sign.
+//
+// The estimate is that of Hodges and Lehmann, stratified: the median of the ratios filled / control of all pairs within
+// a run; the interval belongs to the sum of the runs' statistics of Mann and Whitney (van Elteren). One long iteration
+// moves it little. Nothing while there are too few pairs for an interval. Lengths are positive.
 class Ratios {
  public:
-  static constexpr std::size_t most_control = 32, most_filled = 64;
   // Quantiles of the normal distribution, for two-sided intervals.
   static constexpr double interval_95 = 1.959964, interval_99_9 = 3.290527;
+  // Of 8 without fill 6 are comparable; 16 on each side of them: a run's variance, in proportion to 1 / 6 + 1 / 32, is
+  // within a fifth of what any number of filled ones would leave.
+  static constexpr std::size_t most_around = 16, most_in_run = 6;
+  // The latest runs are kept that have so many iterations without fill together, five whole ones, and the one to come:
+  // the estimate's standard error, sqrt(pi / 3 * (1 / 6 + 1 / 32) / 5), is then a fifth of the spread of one iteration.
+  static constexpr std::uint32_t window = 30;
 
-  void add_control(Duration length) { control_.add(length); }
-  void add_filled(Duration length) { filled_.add(length); }
-  void forget_filled() { filled_ = {}; }
-  std::uint32_t control() const { return static_cast<std::uint32_t>(control_.size()); }
-  std::uint32_t filled() const { return static_cast<std::uint32_t>(filled_.size()); }
-  std::uint64_t controls_seen() const { return control_.seen(); }
+  // `run` has another number for each run.
+  void add(std::uint64_t run, bool control, Duration length);
+  void forget() { runs_.clear(); }
+  // Nothing of what was filled; without fill, the iterations of the latest run.
+  void forget_filled();
   std::optional<Slowdown> slowdown(double interval = interval_95) const;
 
  private:
-  // The latest lengths, in a circle.
   template <std::size_t most>
-  class Latest {
-   public:
-    void add(Duration length) { lengths_[seen_++ % most] = static_cast<double>(length.count()); }
-    std::size_t size() const { return seen_ < most ? static_cast<std::size_t>(seen_) : most; }
-    std::uint64_t seen() const { return seen_; }
-    double operator[](std::size_t index) const { return lengths_[index]; }
-
-   private:
-    std::array<double, most> lengths_{};
-    std::uint64_t seen_ = 0;
+  struct Lengths {
+    std::array<double, most> values{};
+    std::size_t seen = 0;
+    std::size_t size() const { return seen < most ? seen : most; }
+    void add_first(double value) {  // what comes when it is full is left out
+      if (seen < most) values[seen++] = value;
+    }
+    void add_latest(double value) { values[seen++ % most] = value; }  // the earliest goes
+  };
+  struct Run {
+    std::uint64_t number = 0;
+    Lengths<most_in_run> control;
+    Lengths<most_around> before, after;
+    std::size_t filled() const { return before.size() + after.size(); }
   };
 
-  Latest<most_control> control_;
-  Latest<most_filled> filled_;
-};
+  void begin_run(std::uint64_t number);
 
-// Whether the iteration of that turn goes without fill: 3 at the beginning, when there are hardly any forecasts
-// anyway; 6 after 36 with fill; 8 after 90 with fill; then 8 after each 152, one in twenty.
-bool is_control(std::uint64_t turn);
+  std::vector<Run> runs_;
+};
 
 class Budget {
  public:
+  // `less` may be nothing at all, for one rhythm. `stop`: nothing of any rhythm; the caller ends filling.
   enum class Change : std::uint8_t { none, less, more, stop };
 
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
@@ -79,7 +102,7 @@ class Budget {
   bool may_fill(const Bubble& bubble) const;
   // A slice was launched in a bubble of this iteration.
   void launched(std::uint64_t iteration);
-  // An iteration is over. `stop`: not even the lowest level keeps the budget; the caller ends filling.
+  // An iteration is over.
   Change ended(const Iteration& iteration);
 
   double budget() const { return budget_; }
@@ -92,22 +115,27 @@ class Budget {
   State longest() const;                                           // the one with the most iterations compared
 
  private:
-  // What is known of one rhythm.
+  // Above the lowest: nothing of this rhythm is filled any more.
+  static constexpr std::uint32_t barred = lowest_level + 1;
+
+  // What is known of one rhythm. Only iterations of one rhythm are compared.
   struct Account {
     std::uint64_t rhythm = 0;
     std::uint64_t latest = 0;  // iteration, its number; 0: this account is free
     std::uint64_t compared = 0;
     Ratios ratios;
+    bool has_control = false;
+    std::uint32_t unmeasured = 0;    // iterations with fill before the first without
     std::optional<Slowdown> before;  // the change of the level
-    std::uint64_t controls_at_change = 0;
     std::uint32_t level = 0;
+    bool too_much = false;  // a whole window at the lowest level said so
   };
 
   static State state_of(const Account& account);
   const Account* find(std::uint64_t rhythm) const;
   Account& take_up(const Iteration& iteration);
-  Change decide(Account& account) const;
-  static Change fill_less(Account& account, const Slowdown& reason);
+  Change decide(Account& account);
+  Change fill_less(Account& account, const Slowdown& reason);
   static void change_level(Account& account, const Slowdown& reason, std::uint32_t level);
 
   double budget_;

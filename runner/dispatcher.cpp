@@ -26,6 +26,14 @@ constexpr Duration near_after = milliseconds(50);
 constexpr Duration shortest_sleep = microseconds(5);
 constexpr Duration longest_drain = milliseconds(500);
 
+std::string budget_not_kept(const SlowdownRecord& slowdown) {
+  char text[sizeof AnomalyRecord::text];
+  std::snprintf(text, sizeof text,
+                "the slowdown budget of %.3g %% cannot be kept: %+.2f %% (95 %% interval %+.2f to %+.2f %%)",
+                100 * slowdown.budget, 100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high);
+  return text;
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(const DispatcherParts& parts, DispatcherOptions options)
@@ -234,13 +242,10 @@ void Dispatcher::take_iteration(const Iteration& iteration) {
   record.kind = RecordKind::slowdown;
   record.slowdown = slowdown_record(budget_.present());
   push(record);
-  if (change != Budget::Change::stop) return;
-  char text[sizeof AnomalyRecord::text];
-  std::snprintf(text, sizeof text,
-                "the slowdown budget of %.3g %% cannot be kept: %+.2f %% (95 %% interval %+.2f to %+.2f %%)",
-                100 * record.slowdown.budget, 100 * record.slowdown.estimate, 100 * record.slowdown.low,
-                100 * record.slowdown.high);
-  end_filling(text, false);
+  // The end line is of the longest rhythm, so is the reason.
+  if (change == Budget::Change::stop) end_filling(budget_not_kept(slowdown_record(budget_.longest())), false);
+  if (change == Budget::Change::less && record.slowdown.share == 0)
+    push(anomaly(iteration.ended, budget_not_kept(record.slowdown) + ": such iterations are not filled", false));
 }
 
 SlowdownRecord Dispatcher::slowdown_record(const Budget::State& state) const {
