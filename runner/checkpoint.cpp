@@ -61,7 +61,7 @@ int replace_file(const std::string& path, const std::string& content) {
   const std::string fresh = path + "." + std::to_string(::getpid());
   const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
   if (descriptor < 0) return errno;
-  int error = append(descriptor, content);
+  int error = write_all(descriptor, content);
   if (error == 0 && ::fsync(descriptor) != 0) error = errno;
   ::close(descriptor);
   if (error == 0 && ::rename(fresh.c_str(), path.c_str()) != 0) error = errno;

@@ -204,7 +204,8 @@ void Device::take_up_progress() {
 
 // Asks the job, once, when nothing of it is in flight and its memory is still there.
 void Device::save_progress() noexcept {
-  if (progress_path_.empty() || progress_) return;
+  if (progress_path_.empty() || progress_asked_) return;
+  progress_asked_ = true;
   try {
     progress_ = fill_->job().save();
   } catch (const std::exception& error) {

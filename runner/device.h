@@ -121,9 +121,10 @@ class Device {
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
   std::string set_up_failure_;  // why there is no filling although it was asked for
   void* done_word_ = nullptr;
-  std::string progress_path_;         // "": none is kept
+  std::string progress_path_;             // "": none is kept
   std::unique_ptr<ProgressClaim> claim_;  // on that path
-  std::optional<Progress> progress_;  // of the fill job, since nothing of it runs any more
+  bool progress_asked_ = false;           // its memory may be gone since
+  std::optional<Progress> progress_;      // of the fill job, since nothing of it runs any more
 
   std::unique_ptr<PreparedFill> fill_;
   std::unique_ptr<Filler> filler_;

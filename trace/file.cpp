@@ -106,9 +106,12 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
 }
 
 int append(const TraceFileHandle& file, std::string_view text) {
-  if (!is_open(file)) return EBADF;
+  return is_open(file) ? write_all(file.descriptor, text) : EBADF;
+}
+
+int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t written = ::write(file.descriptor, text.data(), text.size());
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(written));

@@ -29,7 +29,7 @@
  * Errors: 0 is success; any other value turns filling off for the run, with the text last given to host->fail().
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
  * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
- * destroy() is called (and save() once more, where it had nothing to keep), and must not touch device memory.
+ * destroy() is called, and must not touch device memory.
  * Device memory from elsewhere (cudaMalloc, the workspace of a library) is not capped and never given back to the
  * training. A job whose destroy() frees more than 64 MiB of it in the trial is refused; what it leaves allocated then,
  * or takes later, is not noticed. */

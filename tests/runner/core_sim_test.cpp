@@ -395,6 +395,16 @@ TEST(CoreOnSimulator, ProgressGoesFromOneRunToTheNext) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(CoreOnSimulator, AJobWithNothingToKeepIsAskedOnce) {
+  const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096,unsaved")}, {"WEFT_CHECKPOINT", directory}});
+  job.open();
+  EXPECT_TRUE(job.core.rescue_memory(0));
+  job.close();
+  EXPECT_FALSE(std::filesystem::exists(progress_path(directory, 0, std::nullopt)));
+  std::filesystem::remove_all(directory);
+}
+
 TEST(CoreOnSimulator, ProgressOfAnotherJobIsNotTouched) {
   const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
   const std::string path = progress_path(directory, 0, std::nullopt);

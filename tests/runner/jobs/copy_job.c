@@ -19,6 +19,7 @@ struct weft_fill_job {
   size_t bytes;
   char trick[16];
   uint64_t done; /* units, over all runs */
+  int asked;     /* for its progress */
   CUdeviceptr blocks[2];
   CUdeviceptr own; /* not out of the reservation */
   uint32_t* input;
@@ -114,6 +115,10 @@ static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
 }
 
 static uint64_t save(weft_fill_job* job, void* buffer, uint64_t capacity) {
+  if (strcmp(job->trick, "unsaved") == 0) { /* once, and never when its memory is gone */
+    if (job->asked++ > 0) abort();
+    return 0;
+  }
   if (buffer != NULL && capacity >= sizeof job->done) memcpy(buffer, &job->done, sizeof job->done);
   return sizeof job->done;
 }
