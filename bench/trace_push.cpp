@@ -12,10 +12,7 @@
 namespace {
 
 weft::Record bubble_record() {
-  weft::Record record;
-  record.kind = weft::RecordKind::bubble;
-  record.bubble = weft::Bubble{};
-  return record;
+  return {0, {}, weft::Bubble{}};
 }
 
 // The usual case: the ring has room. Emptied outside the timing.

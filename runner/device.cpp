@@ -386,24 +386,16 @@ void Device::abandon_fill() noexcept {
 }
 
 void Device::record_memory(const char* event) {
-  Record record;
-  record.kind = RecordKind::memory;
-  record.device = ordinal_;
-  record.time = now();
   std::size_t free = 0, total = 0;
   core_.driver.cuMemGetInfo_v2(&free, &total);
   const Reservation& reservation = fill_->reservation();
-  record.memory = {reservation.cap(), reservation.reserved(), reservation.used(), free, total, event};
-  dispatcher_->submit(record);
+  const MemoryRecord record{reservation.cap(), reservation.reserved(), reservation.used(), free, total, event};
+  dispatcher_->submit(Record(ordinal_, now(), record));
 }
 
 void Device::record_communicator(const CommunicatorInfo& communicator, bool opened) {
-  Record record;
-  record.kind = RecordKind::communicator;
-  record.device = ordinal_;
-  record.time = now();
-  record.communicator = {communicator.id, communicator.rank, communicator.ranks, opened};
-  dispatcher_->submit(record);
+  const CommunicatorRecord record{communicator.id, communicator.rank, communicator.ranks, opened};
+  dispatcher_->submit(Record(ordinal_, now(), record));
 }
 
 }  // namespace weft

@@ -156,25 +156,17 @@ void Dispatcher::take(const Event& event) {
 
 void Dispatcher::take(const Finding& finding) {
   accounts_.note(finding);
-  Record record;
-  record.device = parts_.device;
-  record.time = finding.time;
   if (finding.kind == FindingKind::bubble_closed) {
-    record.kind = RecordKind::bubble;
-    record.bubble = finding.bubble;
-    push(record);
+    push(Record(parts_.device, finding.time, finding.bubble));
     if (parts_.filler != nullptr && finding.bubble.id != last_filled_) accounts_.note(why_unfilled(finding.bubble));
     if (!finding.bubble.forecast) return;
     const Forecast& forecast = *finding.bubble.forecast;
-    record.kind = RecordKind::forecast;
-    record.forecast = {finding.bubble.id, finding.bubble.slot.ordinal,
-                       forecast.low,      forecast.median,
-                       forecast.high,     finding.bubble.closed - finding.bubble.opened};
-    push(record);
+    const ForecastRecord record{finding.bubble.id, finding.bubble.slot.ordinal,
+                                forecast.low,      forecast.median,
+                                forecast.high,     finding.bubble.closed - finding.bubble.opened};
+    push(Record(parts_.device, finding.time, record));
   } else if (finding.kind == FindingKind::iteration_ended) {
-    record.kind = RecordKind::iteration;
-    record.iteration = finding.iteration;
-    push(record);
+    push(Record(parts_.device, finding.time, finding.iteration));
     take_iteration(finding.iteration);
   } else if (finding.kind == FindingKind::anomaly) {
     const char* text = finding.text == nullptr ? "an unknown state" : finding.text;
@@ -191,12 +183,7 @@ void Dispatcher::fill(TimePoint time) {
   parts_.filler->reap(time, detector_.open_bubble().has_value(), slices_);
   for (const SliceRecord& slice : slices_) {
     accounts_.note(slice);
-    Record record;
-    record.device = parts_.device;
-    record.time = slice.finished;
-    record.kind = RecordKind::slice;
-    record.slice = slice;
-    push(record);
+    push(Record(parts_.device, slice.finished, slice));
   }
   slices_.clear();
   if (launching_is_wanted()) launch_what_fits();
@@ -236,16 +223,12 @@ void Dispatcher::take_iteration(const Iteration& iteration) {
   const Budget::Change change = budget_.ended(iteration);
   const bool control_over = is_control(iteration.turn) && !is_control(iteration.turn + 1);
   if (change == Budget::Change::none && !control_over) return;
-  Record record;
-  record.device = parts_.device;
-  record.time = iteration.ended;
-  record.kind = RecordKind::slowdown;
-  record.slowdown = slowdown_record(budget_.present());
-  push(record);
+  const SlowdownRecord record = slowdown_record(budget_.present());
+  push(Record(parts_.device, iteration.ended, record));
   // The end line is of the longest rhythm, so is the reason.
   if (change == Budget::Change::stop) end_filling(budget_not_kept(slowdown_record(budget_.longest())), false);
-  if (change == Budget::Change::less && record.slowdown.share == 0)
-    push(anomaly(iteration.ended, budget_not_kept(record.slowdown) + ": such iterations are not filled", false));
+  if (change == Budget::Change::less && record.share == 0)
+    push(anomaly(iteration.ended, budget_not_kept(record) + ": such iterations are not filled", false));
 }
 
 SlowdownRecord Dispatcher::slowdown_record(const Budget::State& state) const {
@@ -308,14 +291,10 @@ void Dispatcher::push(const Record& record) {
 }
 
 Record Dispatcher::anomaly(TimePoint time, const std::string& text, bool stops_filling) const {
-  Record record;
-  record.kind = RecordKind::anomaly;
-  record.device = parts_.device;
-  record.time = time;
-  record.anomaly = {};
-  std::snprintf(record.anomaly.text, sizeof record.anomaly.text, "%s", text.c_str());
-  record.anomaly.stops_filling = stops_filling;
-  return record;
+  AnomalyRecord record{};
+  std::snprintf(record.text, sizeof record.text, "%s", text.c_str());
+  record.stops_filling = stops_filling;
+  return Record(parts_.device, time, record);
 }
 
 bool Dispatcher::launching_is_wanted() const {

@@ -12,40 +12,22 @@ namespace {
 
 const char* name_of(RecordKind kind) {
   switch (kind) {
-    case RecordKind::bubble:
-      return "bubble";
-    case RecordKind::slice:
-      return "slice";
-    case RecordKind::iteration:
-      return "iteration";
-    case RecordKind::forecast:
-      return "forecast";
-    case RecordKind::memory:
-      return "memory";
-    case RecordKind::anomaly:
-      return "anomaly";
-    case RecordKind::communicator:
-      return "communicator";
-    case RecordKind::slowdown:
-      return "slowdown";
-    case RecordKind::limit:
-      return "limit";
+#define RECORD(name, Type) \
+  case RecordKind::name:   \
+    return #name;
+#include "trace/record_kinds.def"
+#undef RECORD
   }
   return "unknown";
 }
 
 const char* name_of(Unfilled reason) {
   switch (reason) {
-    case Unfilled::no_forecast:
-      return "no_forecast";
-    case Unfilled::too_short:
-      return "too_short";
-    case Unfilled::no_room:
-      return "no_room";
-    case Unfilled::held_back:
-      return "held_back";
-    case Unfilled::other:
-      return "other";
+#define REASON(name, text) \
+  case Unfilled::name:     \
+    return #name;
+#include "trace/unfilled.def"
+#undef REASON
   }
   return "other";
 }
@@ -113,6 +95,10 @@ void append(JsonLine& line, const SlowdownRecord& slowdown) {
     line.number("estimate", slowdown.estimate).number("low", slowdown.low).number("high", slowdown.high);
 }
 
+void append(JsonLine& line, const LimitRecord& limit) {
+  line.number("bytes", limit.bytes);
+}
+
 }  // namespace
 
 void append_header(std::string& out, const TraceHeader& header, const TraceOrigin& origin) {
@@ -131,33 +117,12 @@ void append_record(std::string& out, const Record& record) {
   JsonLine line(out);
   line.text("type", name_of(record.kind)).number("time", record.time).number("device", record.device);
   switch (record.kind) {
-    case RecordKind::bubble:
-      append(line, record.bubble);
-      break;
-    case RecordKind::slice:
-      append(line, record.slice);
-      break;
-    case RecordKind::iteration:
-      append(line, record.iteration);
-      break;
-    case RecordKind::forecast:
-      append(line, record.forecast);
-      break;
-    case RecordKind::memory:
-      append(line, record.memory);
-      break;
-    case RecordKind::anomaly:
-      append(line, record.anomaly);
-      break;
-    case RecordKind::communicator:
-      append(line, record.communicator);
-      break;
-    case RecordKind::slowdown:
-      append(line, record.slowdown);
-      break;
-    case RecordKind::limit:
-      line.number("bytes", record.limit.bytes);
-      break;
+#define RECORD(name, Type)     \
+  case RecordKind::name:       \
+    append(line, record.name); \
+    break;
+#include "trace/record_kinds.def"
+#undef RECORD
   }
   line.end();
 }

@@ -1,4 +1,4 @@
-// What is written into a trace, one fixed-size record per line: the one list of record types.
+// What is written into a trace, one fixed-size record per line; the kinds are listed in record_kinds.def.
 //
 // Filled in by the dispatcher thread (and at start and end by main-job threads in the core's services), pushed through
 // the trace's ring, formatted by the writer thread. The JSON keys of each kind are listed in docs/trace.md.
@@ -14,15 +14,9 @@
 namespace weft {
 
 enum class RecordKind : std::uint8_t {
-  bubble,
-  slice,
-  iteration,
-  forecast,
-  memory,
-  anomaly,
-  communicator,
-  slowdown,
-  limit
+#define RECORD(kind, Type) kind,
+#include "trace/record_kinds.def"
+#undef RECORD
 };
 
 // A finished slice of the fill job.
@@ -80,29 +74,30 @@ struct Record {
   std::int32_t device = 0;
   TimePoint time{};
   union {
-    Bubble bubble;
-    Iteration iteration;
-    SliceRecord slice;
-    ForecastRecord forecast;
-    MemoryRecord memory;
-    AnomalyRecord anomaly;
-    CommunicatorRecord communicator;
-    SlowdownRecord slowdown;
-    LimitRecord limit;
+#define RECORD(kind, Type) Type kind;
+#include "trace/record_kinds.def"
+#undef RECORD
   };
   Record() : anomaly{} {}
+  // What it carries says of which kind it is.
+#define RECORD(name, Type) \
+  Record(std::int32_t d, TimePoint t, const Type& what) : kind(RecordKind::name), device(d), time(t), name(what) {}
+#include "trace/record_kinds.def"
+#undef RECORD
 };
 static_assert(std::is_trivially_copyable_v<Record>);
 
-// Why no slice was launched in a bubble although there is a fill job.
+// Why no slice was launched in a bubble although there is a fill job; see unfilled.def.
 enum class Unfilled : std::uint8_t {
-  no_forecast,
-  too_short,  // forecast below WEFT_FLOOR
-  no_room,    // the next slice and WEFT_GUARD do not fit into the forecast
-  held_back,  // by the slowdown budget: an iteration without fill, or not every bubble is filled
-  other       // over before it was seen, or filling was off or paused
+#define REASON(name, text) name,
+#include "trace/unfilled.def"
+#undef REASON
 };
-inline constexpr std::size_t unfilled_reasons = 5;
+inline constexpr std::size_t unfilled_reasons = 0
+#define REASON(name, text) +1
+#include "trace/unfilled.def"
+#undef REASON
+    ;
 
 // First line of every file.
 struct TraceHeader {

@@ -41,10 +41,10 @@ std::string slowdown_text(const SlowdownRecord& slowdown) {
 // Why the most bubbles without a slice had none.
 std::string unfilled_text(const TraceSummary& summary) {
   constexpr std::array<const char*, unfilled_reasons> reasons{
-      "there was no forecast for them yet", "they were forecast to be shorter than WEFT_FLOOR",
-      "the next slice and WEFT_GUARD did not fit into their forecast",
-      "they were in iterations without fill, or the slowdown budget held them back",
-      "they were over before they were seen, or filling was off or paused"};
+#define REASON(name, text) text,
+#include "trace/unfilled.def"
+#undef REASON
+  };
   std::uint64_t all = 0;
   for (const std::uint64_t bubbles : summary.unfilled) all += bubbles;
   const auto most = std::max_element(summary.unfilled.begin(), summary.unfilled.end());

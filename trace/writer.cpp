@@ -212,12 +212,7 @@ void TraceWriter::Implementation::drain() {
 
 // Ranks write about as much: one of them speaks for all, the records are in each trace.
 void TraceWriter::Implementation::say_limit(const Record& first_left_out) {
-  Record record;
-  record.kind = RecordKind::limit;
-  record.device = first_left_out.device;
-  record.time = first_left_out.time;
-  record.limit = {limit_};
-  append_record(text_, record);
+  append_record(text_, Record(first_left_out.device, first_left_out.time, LimitRecord{limit_}));
   if (header_.rank == 0 && warn_ != nullptr)
     warn_("the trace " + file_.path +
           " has reached WEFT_TRACE_LIMIT: from here on it gets only summary, anomalies, memory " +
