@@ -32,7 +32,7 @@ struct Core {
   struct Entry {
     std::mutex mutex;
     std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
-    std::unique_ptr<Device> left;             // an earlier one that could not free its memory
+    std::unique_ptr<Device> leftover;         // an earlier one that could not free its memory
     std::atomic<bool> waited_in_vain{false};  // a rescue; no later one waits
     std::atomic<std::uint32_t> rescues{0};    // times that memory was given back to the main job
   };
@@ -72,10 +72,10 @@ Core* the_core = nullptr;  // set before the shim can call a service
 
 // True: nothing is left.
 bool release_left_over(Core::Entry& entry, Duration limit) {
-  if (entry.left == nullptr) return true;
-  entry.left->release_left_over(limit);
-  if (entry.left->holds_fill()) return false;
-  entry.left = nullptr;
+  if (entry.leftover == nullptr) return true;
+  entry.leftover->release_left_over(limit);
+  if (entry.leftover->holds_fill()) return false;
+  entry.leftover = nullptr;
   return true;
 }
 
@@ -125,7 +125,7 @@ auto guarded(Call call) noexcept -> decltype(call()) {
 // that cannot be freed yet.
 void finish_with(Core::Entry& entry) {
   if (entry.device->holds_fill())
-    entry.left = std::move(entry.device);
+    entry.leftover = std::move(entry.device);
   else
     entry.device.reset();
 }
@@ -180,10 +180,10 @@ bool rescue_memory(int device) {
     }
     // Two threads may have run out of memory at the same time: what the first has got back is there for both.
     if (entry.rescues != before) return true;
-    if (entry.left == nullptr && (!entry.device || !entry.device->holds_memory())) return false;
+    if (entry.leftover == nullptr && (!entry.device || !entry.device->holds_memory())) return false;
     const char* const reason = "the main job needed the memory of the reservation";
     const bool rescued = (entry.device && entry.device->give_memory_back(reason, patience())) ||
-                         (entry.left != nullptr && release_left_over(entry, patience()));
+                         (entry.leftover != nullptr && release_left_over(entry, patience()));
     if (rescued)
       ++entry.rescues;
     else
@@ -197,9 +197,9 @@ void context_closing(int device) {
     Core::Entry& entry = the_core->entry(device);
     const auto lock = locked(entry);
     if (entry.device) entry.device->context_closing();
-    if (entry.left) entry.left->abandon_fill();
+    if (entry.leftover) entry.leftover->abandon_fill();
     entry.device.reset();
-    entry.left.reset();
+    entry.leftover.reset();
   });
 }
 
@@ -217,11 +217,11 @@ std::string joined(const std::vector<const char*>& names) {
   return text;
 }
 
-int start(const ShimServices& shim, CoreServices& services) {
+bool start(const ShimServices& shim, CoreServices& services) {
   const Variables variables = environment_variables();
   ParsedOptions parsed = parse_options(variables);
   set_log_level(parsed.options.log);
-  if (parsed.options.mode == Mode::off) return 5;
+  if (parsed.options.mode == Mode::off) return false;
   auto core = std::make_unique<Core>(shim, parsed.options);
   core->context.variables = variables;
   core->context.option_warnings = std::move(parsed.warnings);
@@ -229,7 +229,7 @@ int start(const ShimServices& shim, CoreServices& services) {
   if (!core->context.driver.missing_to_observe.empty()) {
     log(LogLevel::error,
         "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + "; Weft is off in this process");
-    return 2;
+    return false;
   }
   core->context.fill_probe = directory_of_this_library() + "/weft-fill-probe";
   services.communicator_opened = &communicator_opened;
@@ -238,25 +238,23 @@ int start(const ShimServices& shim, CoreServices& services) {
   services.context_closing = &context_closing;
   core->context.shim.turn_off = [](const char*) { the_core->failed = true; };
   the_core = core.release();
-  return 0;
+  return true;
 }
 
 }  // namespace
 }  // namespace weft
 
-extern "C" __attribute__((visibility("default"))) int weft_core_start(const weft::ShimServices* shim,
-                                                                      weft::CoreServices* core) {
-  if (shim == nullptr || core == nullptr || shim->struct_size != sizeof *shim || core->struct_size != sizeof *core ||
-      shim->build_id == nullptr || std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) {
+extern "C" __attribute__((visibility("default"))) bool weft_core_start(const weft::ShimServices* shim,
+                                                                       weft::CoreServices* core) {
+  if (std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) {
     weft::log(weft::LogLevel::error,
               "libweft.so and libweft-core.so are of different builds; Weft is off in this process");
-    return 1;
+    return false;
   }
-  if (weft::the_core != nullptr) return 3;
   try {
     return weft::start(*shim, *core);
   } catch (...) {
     weft::log_parts(weft::LogLevel::error, {"the core cannot start; Weft is off in this process"});
-    return 4;
+    return false;
   }
 }

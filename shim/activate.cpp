@@ -117,7 +117,7 @@ bool load() noexcept {
   static constinit ShimServices kept{};
   kept = shim;
   const WeftCoreStart start = find_start();
-  return start != nullptr && start(&kept, &services) == 0;
+  return start != nullptr && start(&kept, &services);
 }
 
 }  // namespace

@@ -32,7 +32,6 @@ struct MarkerWords {
 using RealDriverSymbol = void* (*)(const char* name);
 
 struct ShimServices {
-  std::size_t struct_size = sizeof(ShimServices);
   const char* build_id = nullptr;
   EventRing* ring = nullptr;
   // The core maps and registers the words and hands them over; from then on hooks enqueue markers. What was written
@@ -72,7 +71,6 @@ struct CommunicatorInfo {
 };
 
 struct CoreServices {
-  std::size_t struct_size = sizeof(CoreServices);
   // A communicator was opened / is about to be closed or aborted. Main-job thread, outside NCCL. The first opening on a
   // device prepares it (memory, fill job, thread), synchronously: a quiet time. Closing stops filling for the device
   // first; closing the last one writes the summary and the end lines.
@@ -87,6 +85,7 @@ struct CoreServices {
 
 }  // namespace weft
 
-// The one export of libweft-core.so. Fills `core` and returns 0, or a non-zero number after having said why in the log.
-extern "C" int weft_core_start(const weft::ShimServices* shim, weft::CoreServices* core);
+// The one export of libweft-core.so. True: `core` is filled. False: not started, and the log says why, except for
+// WEFT=off.
+extern "C" bool weft_core_start(const weft::ShimServices* shim, weft::CoreServices* core);
 using WeftCoreStart = decltype(&weft_core_start);

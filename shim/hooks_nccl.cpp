@@ -18,7 +18,7 @@ bool accepted(ncclResult_t result) noexcept {
 }
 
 template <class Call>
-ncclResult_t inside_nccl(Call call) noexcept {
+ncclResult_t call_nccl(Call call) noexcept {
   Depth inside(thread_state.inside_nccl);
   return call();
 }
@@ -26,16 +26,16 @@ ncclResult_t inside_nccl(Call call) noexcept {
 // A send, receive or collective: part of the open group, or a group of one.
 template <class Call>
 ncclResult_t operation(const OperationCall& what, Call call) noexcept {
-  if (!noting()) return inside_nccl(call);
+  if (!noting()) return call_nccl(call);
   if (in_group()) {
-    const ncclResult_t result = inside_nccl(call);
+    const ncclResult_t result = call_nccl(call);
     if (accepted(result)) operation_added(what);
     return result;
   }
   GroupMember bare{};
   add_operation(bare, what);
   announce(bare);
-  const ncclResult_t result = inside_nccl(call);
+  const ncclResult_t result = call_nccl(call);
   close(bare, result);
   return result;
 }
@@ -43,7 +43,7 @@ ncclResult_t operation(const OperationCall& what, Call call) noexcept {
 // Makes a communicator and puts it where `place` points: at once, or (`late`) when the group has ended.
 template <class Call>
 ncclResult_t creation(ncclComm_t* place, bool late, Call call) noexcept {
-  const ncclResult_t result = inside_nccl(call);
+  const ncclResult_t result = call_nccl(call);
   if (!noting() || !accepted(result) || place == nullptr) return result;
   if (in_group()) {
     communicator_promised(late ? nullptr : *place, late ? place : nullptr);
@@ -143,7 +143,7 @@ ncclResult_t ncclScatter(const void* in, void* out, size_t count, ncclDataType_t
 
 ncclResult_t ncclGroupStart(void) {
   const auto call = real<Symbol::ncclGroupStart>();
-  const ncclResult_t result = inside_nccl(call);
+  const ncclResult_t result = call_nccl(call);
   if (result == ncclSuccess && noting()) group_started();
   return result;
 }
@@ -152,14 +152,14 @@ ncclResult_t ncclGroupEnd(void) {
   const auto call = real<Symbol::ncclGroupEnd>();
   const bool mine = noting();
   if (mine) announce_group();
-  const ncclResult_t result = inside_nccl(call);
+  const ncclResult_t result = call_nccl(call);
   if (mine) group_ended(result);
   return result;
 }
 
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* information) {
   const auto call = real<Symbol::ncclGroupSimulateEnd>();
-  const ncclResult_t result = inside_nccl([=] { return call(information); });
+  const ncclResult_t result = call_nccl([=] { return call(information); });
   if (noting()) group_dropped();
   return result;
 }
@@ -183,7 +183,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t* communicator, int ranks, int r
 
 ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int devices, const int* list) {
   const auto call = real<Symbol::ncclCommInitAll>();
-  const ncclResult_t result = inside_nccl([=] { return call(communicators, devices, list); });
+  const ncclResult_t result = call_nccl([=] { return call(communicators, devices, list); });
   if (result != ncclSuccess || !noting() || communicators == nullptr) return result;
   for (int index = 0; index < devices; ++index) communicator_created(communicators[index], true);
   return result;
@@ -203,30 +203,30 @@ ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int count, ncclCom
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommFinalize>();
   closing(communicator, false);
-  return inside_nccl([=] { return call(communicator); });
+  return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommDestroy>();
   closing(communicator, true);
-  return inside_nccl([=] { return call(communicator); });
+  return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommAbort>();
   closing(communicator, true);
-  return inside_nccl([=] { return call(communicator); });
+  return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t communicator, int flags) {
   const auto call = real<Symbol::ncclCommRevoke>();
   closing(communicator, false);
-  return inside_nccl([=] { return call(communicator, flags); });
+  return call_nccl([=] { return call(communicator, flags); });
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error) {
   const auto call = real<Symbol::ncclCommGetAsyncError>();
-  const ncclResult_t result = inside_nccl([=] { return call(communicator, error); });
+  const ncclResult_t result = call_nccl([=] { return call(communicator, error); });
   if (result == ncclSuccess && error != nullptr && *error == ncclSuccess && noting()) communicator_idle(communicator);
   return result;
 }

@@ -188,7 +188,7 @@ void nccl_makes_wait(CUstream stream) noexcept {
   if (known != nullptr) note_use(*known);
 }
 
-void note_use_slowly(Stream& stream) noexcept {
+void note_first_use(Stream& stream) noexcept {
   if (stream.used.exchange(true, std::memory_order_acq_rel)) return;
   DeviceStreams& mine = device_streams[stream.device.load(std::memory_order_relaxed)];
   mine.in_use.fetch_add(1, std::memory_order_relaxed);

@@ -57,9 +57,9 @@ void note_stream_made() noexcept;
 std::uint32_t streams_made(int device) noexcept;
 
 // The main job was seen to use it.
-[[gnu::cold]] void note_use_slowly(Stream& stream) noexcept;
+[[gnu::cold]] void note_first_use(Stream& stream) noexcept;
 [[gnu::always_inline]] inline void note_use(Stream& stream) noexcept {
-  if (__builtin_expect(!stream.used.load(std::memory_order_relaxed), 0)) note_use_slowly(stream);
+  if (__builtin_expect(!stream.used.load(std::memory_order_relaxed), 0)) note_first_use(stream);
 }
 std::uint32_t streams_in_use(int device) noexcept;
 

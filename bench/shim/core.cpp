@@ -24,14 +24,14 @@ void context_closing(int) {}
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int weft_core_start(const weft::ShimServices* shim,
-                                                                      weft::CoreServices* core) {
+extern "C" __attribute__((visibility("default"))) bool weft_core_start(const weft::ShimServices* shim,
+                                                                       weft::CoreServices* core) {
   services = shim;
   core->communicator_opened = opened;
   core->communicator_closing = closing;
   core->rescue_memory = rescue;
   core->context_closing = context_closing;
-  return 0;
+  return true;
 }
 
 extern "C" __attribute__((visibility("default"))) const weft::ShimServices* bench_services() {

@@ -33,9 +33,10 @@ struct CoreStartTest : ::testing::Test {
     shim.is_idle = [](int) { return true; };
     shim.mark_own_thread = [] {};
   }
-  std::string said(int expected) {
+  // When it refuses.
+  std::string said() {
     ::testing::internal::CaptureStderr();
-    EXPECT_EQ(start(&shim, &core), expected);
+    EXPECT_FALSE(start(&shim, &core));
     return ::testing::internal::GetCapturedStderr();
   }
 };
@@ -45,17 +46,12 @@ constexpr const char* other_build =
 
 TEST_F(CoreStartTest, AnotherBuildIsRefused) {
   shim.build_id = "another";
-  EXPECT_EQ(said(1), other_build);
+  EXPECT_EQ(said(), other_build);
   EXPECT_EQ(core.communicator_opened, nullptr);
 }
 
-TEST_F(CoreStartTest, AnotherLayoutIsRefused) {
-  shim.struct_size -= 8;
-  EXPECT_EQ(said(1), other_build);
-}
-
 TEST_F(CoreStartTest, ADriverWithoutTheFunctionsIsRefusedInOneLine) {
-  const std::string text = said(2);
+  const std::string text = said();
   EXPECT_TRUE(text.starts_with("weft: this CUDA driver lacks cuGetErrorName, ")) << text;
   EXPECT_TRUE(text.ends_with("; Weft is off in this process\n")) << text;
   EXPECT_EQ(text.find('\n'), text.size() - 1);
@@ -63,7 +59,7 @@ TEST_F(CoreStartTest, ADriverWithoutTheFunctionsIsRefusedInOneLine) {
 
 TEST_F(CoreStartTest, NothingIsSaidWhenWeftIsOff) {
   ::setenv("WEFT", "off", 1);
-  EXPECT_EQ(said(5), "");
+  EXPECT_EQ(said(), "");
   ::unsetenv("WEFT");
 }
 

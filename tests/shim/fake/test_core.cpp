@@ -74,16 +74,16 @@ void context_closing(int device) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int weft_core_start(const weft::ShimServices* shim,
-                                                                      weft::CoreServices* core) {
-  if (std::getenv("TEST_CORE_REFUSES") != nullptr || std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) return 1;
+extern "C" __attribute__((visibility("default"))) bool weft_core_start(const weft::ShimServices* shim,
+                                                                       weft::CoreServices* core) {
+  if (std::getenv("TEST_CORE_REFUSES") != nullptr || std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) return false;
   state.shim = shim;
   state.word_count = kWords;
   core->communicator_opened = opened;
   core->communicator_closing = closing;
   core->rescue_memory = rescue;
   core->context_closing = context_closing;
-  return 0;
+  return true;
 }
 
 TestCore* test_core() {
