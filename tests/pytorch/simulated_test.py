@@ -28,7 +28,7 @@ def command(source: pathlib.Path, build: pathlib.Path, output: str, ranks: str, 
             arguments: list[str]) -> list[str]:
     """compare.py on the simulated GPU."""
     return [str(source / "scripts/on-simulated-gpu"), "--build", str(build),
-            *simulator.pytorch_prefix(build / "lib/simgpu"), f"SIMGPU_LOG={output}",
+            *simulator.pytorch_prefix(), f"SIMGPU_LOG={output}",
             sys.executable, "-B", str(source / "examples/pytorch/compare.py"), "--json", "--weft", str(build / "bin/weft"),
             "--fill", str(build / "lib/weft/fill_matmul.so"), "--time-limit", str(LIMIT), "--out", output, "--script", script, "--ranks", ranks, "--expect", expect,
             "--", "--iterations", str(ITERATIONS), "--device", "cuda", *arguments]

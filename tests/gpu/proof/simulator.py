@@ -37,6 +37,7 @@ def missing_for_pytorch(folder):
     return f"the build of the simulated GPU lacks {', '.join(absent)}" if absent else ""
 
 
-def pytorch_prefix(folder):
-    """What comes before a command with PyTorch. Its kernels take time and write nothing there."""
-    return ["env", "LD_PRELOAD=" + ":".join(str(folder / name) for name in PRELOADED), f"SIMGPU_BLOCK_TIME={BLOCK_TIME}"]
+def pytorch_prefix():
+    """What comes before a command with PyTorch. Its kernels take time and write nothing there. By name, found through the library path:
+    the loader splits the list at blanks, which a path may have."""
+    return ["env", "LD_PRELOAD=" + ":".join(PRELOADED), f"SIMGPU_BLOCK_TIME={BLOCK_TIME}"]
