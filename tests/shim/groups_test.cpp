@@ -6,7 +6,25 @@
 
 namespace {
 
-class Groups : public ShimTest {};
+class Groups : public ShimTest {
+ protected:
+  // Not ready yet: until fake_nccl_proceed().
+  static ncclComm_t non_blocking() {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t made = nullptr;
+    EXPECT_EQ(ncclCommInitRankConfig(&made, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+    return made;
+  }
+  static ncclComm_t open_non_blocking() {
+    const ncclComm_t made = non_blocking();
+    fake_nccl_proceed(made);
+    ncclResult_t progress = ncclInProgress;
+    ncclCommGetAsyncError(made, &progress);
+    events();
+    return made;
+  }
+};
 
 TEST_F(Groups, NothingIsLoadedWithoutACommunicator) {
   const CUstream compute = stream();
@@ -49,10 +67,7 @@ TEST_F(Groups, CommunicatorsMadeByTwoThreadsAtOnceAreBothOpenedWhenTheyAreMade) 
 }
 
 TEST_F(Groups, AnOperationOpensNoCommunicator) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclComm_t c = nullptr;
-  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  const ncclComm_t c = non_blocking();
   fake_nccl_proceed(c);
   const CUstream s = stream();
   EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, s), ncclInProgress);
@@ -63,10 +78,7 @@ TEST_F(Groups, AnOperationOpensNoCommunicator) {
 }
 
 TEST_F(Groups, ACommunicatorThatIsNotReadyIsAskedNothing) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclComm_t c = nullptr;
-  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  const ncclComm_t c = non_blocking();
   ncclResult_t progress = ncclSuccess;
   ASSERT_EQ(ncclCommGetAsyncError(c, &progress), ncclSuccess);
   EXPECT_EQ(progress, ncclInProgress);
@@ -261,10 +273,7 @@ TEST_F(Groups, TheLegacyStreamCanCarryGroups) {
 }
 
 TEST_F(Groups, ANonBlockingGroupIsMarkedDoneWhenNcclHasLaunchedIt) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclComm_t c = nullptr;
-  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+  const ncclComm_t c = non_blocking();
   EXPECT_EQ(core_handle(), nullptr);
   fake_nccl_proceed(c);
   ncclResult_t progress = ncclInProgress;
@@ -286,14 +295,8 @@ TEST_F(Groups, ANonBlockingGroupIsMarkedDoneWhenNcclHasLaunchedIt) {
 
 // A capture has begun in between: a marker would become a part of the main job's graph.
 TEST_F(Groups, ANonBlockingGroupsDoneMarkerNeverGoesIntoACapture) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclComm_t c = nullptr;
-  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
-  fake_nccl_proceed(c);
+  const ncclComm_t c = open_non_blocking();
   ncclResult_t progress = ncclInProgress;
-  ncclCommGetAsyncError(c, &progress);
-  events();
   const CUstream s = stream();
   EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, s), ncclInProgress);
   const auto seen = events();
@@ -309,14 +312,8 @@ TEST_F(Groups, ANonBlockingGroupsDoneMarkerNeverGoesIntoACapture) {
 // CU_STREAM_PER_THREAD means another stream on every thread, and one that watches communicators is not the one that
 // receives.
 TEST_F(Groups, ANonBlockingGroupsDoneMarkerNeverGoesOntoAnotherThreadsStream) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclComm_t c = nullptr;
-  ASSERT_EQ(ncclCommInitRankConfig(&c, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
-  fake_nccl_proceed(c);
+  const ncclComm_t c = open_non_blocking();
   ncclResult_t progress = ncclInProgress;
-  ncclCommGetAsyncError(c, &progress);
-  events();
   EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, CU_STREAM_PER_THREAD), ncclInProgress);
   const auto seen = events();
   ASSERT_EQ(seen.size(), 1u);

@@ -7,23 +7,9 @@
 #include <string>
 
 #include "shim/vendor.h"
+#include "tests/shim/routing/names.h"
 
 namespace {
-
-const char* const names[] = {
-#define HOOK(library, name, presence, ...) #name,
-#define CALL(library, name, presence) #name,
-#include "shim/hooks.def"
-#undef HOOK
-#undef CALL
-    "cuLaunchKernel", "cuMemFree", "cuMemcpyAsync"};
-
-std::string base_of(std::string name) {
-  for (const char* suffix : {"_ptsz", "_v2"}) {
-    if (name.ends_with(suffix)) name.resize(name.size() - std::string(suffix).size());
-  }
-  return name;
-}
 
 std::string owner_of(void* address) {
   if (address == nullptr) return "none";
@@ -41,7 +27,7 @@ int main() {
   const auto get = reinterpret_cast<Get>(dlsym(driver, "cuGetProcAddress_v2"));
   if (get == nullptr) return 1;
   std::set<std::string> bases;
-  for (const char* name : names) bases.insert(base_of(name));
+  for (const char* name : asked_names) bases.insert(base_of(name));
   for (const std::string& base : bases) {
     for (int version = 2000; version <= CUDA_VERSION; version += 10) {
       for (cuuint64_t flags = 0; flags <= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM; ++flags) {
