@@ -14,8 +14,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "shim/core_interface.h"
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
+#include "shim/seam/core_interface.h"
 
 namespace {
 

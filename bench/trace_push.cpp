@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "trace/record_ring.h"
-#include "trace/writer.h"
+#include "trace/write/record_ring.h"
+#include "trace/write/writer.h"
 
 namespace {
 

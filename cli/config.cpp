@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/parse.h"
-#include "runner/options.h"
+#include "runner/options/options.h"
 
 namespace weft::cli {
 namespace {
@@ -50,21 +50,19 @@ void print_json(const ParsedOptions& parsed) {
 }
 
 void print_markdown() {
-  std::fputs(
-      "# Options\n\n"
-      "Written by `weft config --markdown` from `runner/options.def`; a test compares the two. Every option is a "
-      "variable\n"
-      "of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or `--set "
-      "slice=200us`;\n"
-      "`WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. A value that is malformed or "
-      "out "
-      "of its\n"
-      "range is reported in one line and the default is used; an unknown `WEFT_` variable is reported with the nearest "
-      "name.\n"
-      "`weft run --strict` refuses to run then. Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, "
-      "us, ms or s.\n\n"
-      "| variable | flag | default | values | meaning |\n|---|---|---|---|---|\n",
-      stdout);
+  std::fputs(R"(# Options
+
+Written by `weft config --markdown` from `runner/options/options.def`; a test compares the two. Every option is a
+variable of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or
+`--set slice=200us`; `WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. A value that is
+malformed or out of its range is reported in one line and the default is used; an unknown `WEFT_` variable is reported
+with the nearest name. `weft run --strict` refuses to run then. Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB,
+durations in ns, us, ms or s.
+
+| variable | flag | default | values | meaning |
+|---|---|---|---|---|
+)",
+             stdout);
   for (const OptionInfo& option : option_table()) {
     const std::string fallback = option.fallback[0] == '\0' ? "not set" : "`" + std::string(option.fallback) + "`";
     std::printf("| `%s` | `%s` | %s | %s | %s |\n", option.variable, flag_of(option).c_str(), fallback.c_str(),

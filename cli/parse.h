@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/verb.h"
-#include "runner/options.h"
+#include "runner/options/options.h"
 
 namespace weft::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
-#include "runner/options.h"
+#include "runner/options/options.h"
 
 namespace weft::cli {
 namespace {

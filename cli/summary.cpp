@@ -1,5 +1,5 @@
 // weft summary: adds up the traces of all ranks.
-#include "trace/summary.h"
+#include "trace/read/summary.h"
 
 #include <cstdio>
 #include <string>

@@ -1,20 +1,18 @@
 // What the detector is told, in the order it happened: what the shim's hooks saw (…_issued, host_wait_…, …) and what
 // the words in pinned memory said later (…_started, …_reached, …_done).
 //
-// Written by: hooks on the main job's threads (through the ring, see shim/ring.h), and by the dispatcher thread when it
-// sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring and into replay
-// files as it is. One list of record types: EventKind. Nothing here may include CUDA, a clock, a thread or a file.
+// Written by: hooks on the main job's threads (through the ring, see shim/seam/ring.h), and by the dispatcher thread
+// when it sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring and
+// into replay files as it is. One list of record types: EventKind. Nothing here may include CUDA, a clock, a thread or
+// a file.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <type_traits>
 
-namespace weft {
+#include "detector/time.h"
 
-struct MonotonicClock {};  // CLOCK_MONOTONIC of the machine; read by the shim and the runner, never by the detector
-using Duration = std::chrono::nanoseconds;
-using TimePoint = std::chrono::time_point<MonotonicClock, Duration>;
+namespace weft {
 
 using StreamId = std::uint32_t;        // the shim's number for a stream of the main job; 0: none
 using GroupId = std::uint64_t;         // counts the groups of a process from 1; 0: none
@@ -25,12 +23,12 @@ using Ticket = std::uint32_t;
 enum class EventKind : std::uint8_t {
   none = 0,
   // From hooks.
-  group_issued,         // the main job launched an NCCL group on `stream`; `ticket` = reached it, `done_ticket` = over
-  wait_issued,          // `stream` will wait, through an event, for `group`; `ticket` is written just before the wait
-  drain_issued,         // the host waits, and `stream` is asked whether it is dry; or was dry and is not any more
-  host_wait_begun,      // the host blocks: for `stream`, or for the whole device when stream is 0; `group` as known
+  group_issued,     // the main job launched an NCCL group on `stream`; `ticket` = reached it, `done_ticket` = over
+  wait_issued,      // `stream` will wait, through an event, for `group`; `ticket` is written just before the wait
+  drain_issued,     // the host waits, and `stream` is asked whether it is dry; or was dry and is not any more
+  host_wait_begun,  // the host blocks: for `stream`, or for the whole device when stream is 0; `group` as known
   host_wait_ended,
-  capture_begun,        // a stream capture was opened / closed in this process: no slice is launched in between
+  capture_begun,  // a stream capture was opened / closed in this process: no slice is launched in between
   capture_ended,
   communicator_opened,  // `communicator` of `ranks` ranks, this process being `rank`
   communicator_closed,
@@ -48,8 +46,8 @@ struct GroupSummary {
   std::uint64_t sent_bytes;      // by its sends
   std::uint64_t received_bytes;  // by its receives
   std::uint64_t collective_bytes;
-  std::int32_t send_peer;        // rank in the communicator of the first send, -1: no send
-  std::int32_t receive_peer;     // likewise for the first receive
+  std::int32_t send_peer;     // rank in the communicator of the first send, -1: no send
+  std::int32_t receive_peer;  // likewise for the first receive
   std::uint16_t sends;
   std::uint16_t receives;
   std::uint16_t collectives;
@@ -66,8 +64,8 @@ struct Event {
   GroupId group;
   Ticket ticket;
   Ticket done_ticket;
-  std::int32_t rank;   // communicator_opened only
-  std::int32_t ranks;  // communicator_opened only
+  std::int32_t rank;     // communicator_opened only
+  std::int32_t ranks;    // communicator_opened only
   GroupSummary summary;  // group_issued only
 };
 

@@ -5,7 +5,7 @@
 
 #include <ctime>
 
-#include "detector/event.h"
+#include "detector/time.h"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "shim/stderr.h"
+#include "shim/seam/stderr.h"
 
 namespace weft {
 namespace {

@@ -1,17 +1,17 @@
-// Loads libweft-core.so into a process that has a communicator, once. Called through communicators.cpp, one thread at a
-// time, on a thread of the main job outside NCCL; may take long. Whatever is wrong is said in one line on stderr, and
-// every hook is a pass-through from then on.
+// Loads libweft-core.so into a process that has a communicator, once. Called through main_job/communicators.cpp, one
+// thread at a time, on a thread of the main job outside NCCL; may take long. Whatever is wrong is said in one line on
+// stderr, and every hook is a pass-through from then on.
 #include <dlfcn.h>
 
 #include <cstddef>
 
-#include "shim/communicators.h"
+#include "shim/main_job/communicators.h"
+#include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
-#include "shim/proc_address.h"
 #include "shim/process.h"
-#include "shim/resolve.h"
-#include "shim/streams.h"
+#include "shim/routing/proc_address.h"
+#include "shim/routing/resolve.h"
 
 namespace weft {
 namespace {

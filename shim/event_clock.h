@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "detector/event.h"
+#include "detector/time.h"
 
 namespace weft {
 

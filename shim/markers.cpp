@@ -1,9 +1,9 @@
 // Markers: tickets, their words, and the writes that streams are made to do; see markers.h.
 #include "shim/markers.h"
 
+#include "shim/main_job/streams.h"
 #include "shim/notes.h"
-#include "shim/streams.h"
-#include "shim/tickets.h"
+#include "shim/seam/tickets.h"
 
 namespace weft {
 namespace {

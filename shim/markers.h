@@ -4,8 +4,8 @@
 // of NCCL, never on a stream that is capturing (the caller asks first).
 #pragma once
 
-#include "shim/core_interface.h"
-#include "shim/real.h"
+#include "shim/routing/real.h"
+#include "shim/seam/core_interface.h"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 
 #include "shim/event_clock.h"
 #include "shim/process.h"
-#include "shim/ring.h"
+#include "shim/seam/ring.h"
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "shim/stderr.h"
+#include "shim/seam/stderr.h"
 
 namespace weft {
 namespace {

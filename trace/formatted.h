@@ -1,4 +1,5 @@
-// printf into a string, for the lines that people read: report.cpp in the training process, summary_text.cpp in the command.
+// printf into a string, for the lines that people read: runner/core/report.cpp in the training process,
+// read/summary_text.cpp in the command.
 #pragma once
 
 #include <cstdarg>

@@ -1,7 +1,7 @@
 // A libweft-core.so for the benchmark: gives the markers their words and takes the events out of the ring on request.
-#include "shim/core_interface.h"
-#include "shim/ring.h"
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
+#include "shim/seam/core_interface.h"
+#include "shim/seam/ring.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // A libcuda.so.1 for the benchmark that does nothing: what is left of a hooked call is then the hook. Every stream
 // stands still, since no marker is ever written.
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 
 #define NOTHING(name, ...)     \
   CUresult name(__VA_ARGS__) { \

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <new>
 
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 
 #define NCCL_API(result, name, ...)                                                                   \
   extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name(__VA_ARGS__); \

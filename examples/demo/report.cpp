@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sim/truth/truth.h"
-#include "trace/reader.h"
-#include "trace/summary.h"
+#include "trace/read/reader.h"
+#include "trace/read/summary.h"
 
 namespace {
 

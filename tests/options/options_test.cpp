@@ -1,5 +1,5 @@
 // The options: every type of value, good and malformed, unknown names, sources, and the % sequences of the output.
-#include "runner/options.h"
+#include "runner/options/options.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // The slowdown budget: which iterations are compared, the estimate against numbers worked out by hand, and what the
 // loop does with a main job that fill slows down, in virtual time.
-#include "runner/budget.h"
+#include "runner/policy/budget.h"
 
 #include <gtest/gtest.h>
 

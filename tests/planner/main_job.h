@@ -8,7 +8,7 @@
 #include <functional>
 #include <map>
 
-#include "runner/budget.h"
+#include "runner/policy/budget.h"
 
 namespace weft::testing {
 

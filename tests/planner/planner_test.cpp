@@ -1,5 +1,5 @@
 // The planner: single decisions, and what they come to over distributions of bubble lengths in virtual time.
-#include "runner/planner.h"
+#include "runner/policy/planner.h"
 
 #include <gtest/gtest.h>
 

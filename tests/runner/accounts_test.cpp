@@ -1,5 +1,5 @@
 // Totals of a rank.
-#include "runner/accounts.h"
+#include "runner/policy/accounts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Progress files: what is written is read again, and what is not ours or not whole is refused and left alone.
-#include "runner/checkpoint.h"
+#include "runner/fill/checkpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <memory>
 
-#include "runner/driver.h"
+#include "runner/core/driver.h"
 #include "tests/trace/temporary_directory.h"
 
 namespace weft {

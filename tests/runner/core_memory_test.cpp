@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "runner/driver.h"
-#include "shim/core_interface.h"
-#include "shim/ring.h"
+#include "runner/core/driver.h"
+#include "shim/seam/core_interface.h"
+#include "shim/seam/ring.h"
 #include "tests/trace/failing_memory.h"
 #include "tests/trace/temporary_directory.h"
 

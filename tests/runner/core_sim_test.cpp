@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "runner/budget.h"
-#include "runner/checkpoint.h"
-#include "runner/device.h"
+#include "runner/core/device.h"
+#include "runner/fill/checkpoint.h"
+#include "runner/policy/budget.h"
 #include "tests/runner/simulated_job.h"
 
 static thread_local bool thread_without_memory = false;

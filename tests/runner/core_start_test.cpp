@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "shim/core_interface.h"
-#include "shim/ring.h"
+#include "shim/seam/core_interface.h"
+#include "shim/seam/ring.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
 // The dispatcher's thread against a fake driver: the test plays the hooks, the streams and the GPU. Times are real, so
 // only what must hold at any speed is asserted.
-#include "runner/dispatcher.h"
+#include "runner/core/dispatcher.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runner/clock.h"
-#include "shim/ring.h"
+#include "shim/seam/ring.h"
 #include "tests/runner/fake_driver.h"
 #include "tests/shim/push.h"
 

@@ -1,5 +1,5 @@
 // Asking streams whether they have run dry, with made-up answers.
-#include "runner/drains.h"
+#include "runner/core/drains.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // One ring, several devices.
-#include "runner/event_router.h"
+#include "runner/core/event_router.h"
 
 #include <gtest/gtest.h>
 
-#include "shim/ring.h"
+#include "shim/seam/ring.h"
 #include "tests/shim/push.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "runner/driver.h"
+#include "runner/core/driver.h"
 
 namespace weft::testing {
 

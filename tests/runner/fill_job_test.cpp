@@ -1,5 +1,5 @@
 // Loading fill jobs: each way to be wrong gives its own one line.
-#include "runner/fill_job.h"
+#include "runner/fill/fill_job.h"
 
 #include <gtest/gtest.h>
 

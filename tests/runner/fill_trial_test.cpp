@@ -1,6 +1,6 @@
 // The trial process: its verdict, its bounds, and that the main job hears nothing of it. The probe is a shell script
 // here.
-#include "runner/fill_trial.h"
+#include "runner/fill/fill_trial.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // The fill stream: never more than two in flight, units in order, every anomaly ends it.
-#include "runner/filler.h"
+#include "runner/fill/filler.h"
 
 #include <gtest/gtest.h>
 

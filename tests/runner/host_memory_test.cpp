@@ -1,5 +1,5 @@
 // How much host memory is available: texts of /proc and /sys as kernels write them.
-#include "runner/host_memory.h"
+#include "runner/fill/host_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Words in, events out.
-#include "runner/marker_board.h"
+#include "runner/core/marker_board.h"
 
 #include <gtest/gtest.h>
 

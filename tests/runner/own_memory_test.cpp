@@ -1,5 +1,5 @@
 // Device memory past the reservation: what is the job's, and what is somebody else's on the same device.
-#include "runner/own_memory.h"
+#include "runner/fill/own_memory.h"
 
 #include <gtest/gtest.h>
 

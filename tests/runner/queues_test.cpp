@@ -1,5 +1,5 @@
 // Hardware queues: what fits, and that a lap of streams leaves the turns of the main job's streams as they were.
-#include "runner/queues.h"
+#include "runner/fill/queues.h"
 
 #include <gtest/gtest.h>
 

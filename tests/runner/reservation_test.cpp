@@ -1,5 +1,5 @@
 // The reservation: its cap, its alignment, what trial runs may not leave behind.
-#include "runner/reservation.h"
+#include "runner/fill/reservation.h"
 
 #include <gtest/gtest.h>
 

@@ -11,9 +11,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runner/driver.h"
-#include "shim/core_interface.h"
-#include "shim/ring.h"
+#include "runner/core/driver.h"
+#include "shim/seam/core_interface.h"
+#include "shim/seam/ring.h"
 #include "simgpu/kernels.h"
 
 namespace weft::testing {

@@ -1,5 +1,5 @@
 // Cutting units and ordering nodes.
-#include "runner/slices.h"
+#include "runner/fill/slices.h"
 
 #include <gtest/gtest.h>
 

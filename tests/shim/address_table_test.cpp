@@ -1,5 +1,5 @@
 // The table from addresses to hooks: exports, the driver's other addresses, and addresses that could be two hooks'.
-#include "shim/address_table.h"
+#include "shim/tables/address_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The event ring and the handle table, which this test compiles in: also under the sanitizers.
-#include "shim/ring.h"
+#include "shim/seam/ring.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "shim/handle_table.h"
+#include "shim/tables/handle_table.h"
 #include "tests/shim/push.h"
 
 namespace weft {

@@ -1,5 +1,5 @@
 // Tickets and their words on their own: new words after a reset, and the way round from the last number to the first.
-#include "shim/tickets.h"
+#include "shim/seam/tickets.h"
 
 #include <gtest/gtest.h>
 

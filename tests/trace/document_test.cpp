@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "tests/trace/temporary_directory.h"
-#include "trace/lines.h"
-#include "trace/summary.h"
+#include "trace/read/summary.h"
+#include "trace/write/lines.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // The text of every kind of record, against lines written by hand and against a JSON parser.
-#include "trace/lines.h"
+#include "trace/write/lines.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "trace/json.h"
+#include "trace/write/json.h"
 
 namespace weft {
 namespace {

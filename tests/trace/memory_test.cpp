@@ -6,7 +6,7 @@
 
 #include "tests/trace/failing_memory.h"
 #include "tests/trace/temporary_directory.h"
-#include "trace/writer.h"
+#include "trace/write/writer.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // Reading traces, whole ones and damaged ones, and adding them up; the run in run/ was written by hand.
-#include "trace/summary.h"
+#include "trace/read/summary.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "tests/trace/temporary_directory.h"
-#include "trace/file_totals.h"
-#include "trace/sample.h"
+#include "trace/read/file_totals.h"
+#include "trace/read/sample.h"
 
 namespace weft {
 namespace {

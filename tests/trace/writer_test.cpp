@@ -1,5 +1,5 @@
 // The writer inside a process that must not notice it: full ring, full disk, no directory, kills, forks, signals.
-#include "trace/writer.h"
+#include "trace/write/writer.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "tests/trace/temporary_directory.h"
-#include "trace/reader.h"
-#include "trace/record_ring.h"
+#include "trace/read/reader.h"
+#include "trace/write/record_ring.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "runner/prepared_fill.h"
+#include "runner/fill/prepared_fill.h"
 
 namespace measures {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 
 extern "C" {
 #pragma GCC visibility push(default)

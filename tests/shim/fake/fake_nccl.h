@@ -3,7 +3,7 @@
 // Every API is a weak ncclX and a strong pncclX at one address, as in the real library.
 #pragma once
 
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 
 extern "C" {
 #pragma GCC visibility push(default)

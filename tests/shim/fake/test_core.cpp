@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "shim/ring.h"
+#include "shim/seam/ring.h"
 
 namespace {
 

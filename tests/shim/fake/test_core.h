@@ -4,7 +4,7 @@
 // The shim loads it; a test in the same process asks it for the functions below.
 #pragma once
 
-#include "shim/core_interface.h"
+#include "shim/seam/core_interface.h"
 
 struct TestCore {
   const weft::ShimServices* shim;
@@ -15,7 +15,7 @@ struct TestCore {
   int contexts_closed;
   bool rescue_answer;
   bool cancellable;  // a call could be cut short by pthread_cancel
-  bool alone;  // an opening waited in vain for TEST_CORE_MEETS of them to be under way
+  bool alone;        // an opening waited in vain for TEST_CORE_MEETS of them to be under way
   weft::CommunicatorInfo last_opened;
   weft::CommunicatorId last_closed;
   std::uint32_t word_count;

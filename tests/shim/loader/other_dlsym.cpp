@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "shim/elf.h"
+#include "shim/routing/elf.h"
 
 extern "C" {
 __attribute__((visibility("default"))) int other_dlsym_calls = 0;

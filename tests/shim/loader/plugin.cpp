@@ -1,7 +1,7 @@
 // A shared object that is linked to NCCL and loaded with RTLD_LOCAL, as Python loads its extension modules.
 #include <dlfcn.h>
 
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 
 extern "C" __attribute__((visibility("default"))) int plugin_communicate() {
   ncclComm_t made = nullptr;

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 
 // As a program that was linked long ago asks for it.
 extern "C" void* dlsym_of_2_2_5(void* handle, const char* name);

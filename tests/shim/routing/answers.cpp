@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 #include "tests/shim/routing/names.h"
 
 namespace {

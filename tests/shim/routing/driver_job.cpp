@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "shim/vendor.h"
+#include "shim/routing/vendor.h"
 #include "tests/shim/routing/names.h"
 
 int main() {

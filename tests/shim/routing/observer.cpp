@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string>
 
-#include "shim/elf.h"
-#include "shim/vendor.h"
+#include "shim/routing/elf.h"
+#include "shim/routing/vendor.h"
 
 namespace {
 

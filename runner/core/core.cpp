@@ -1,0 +1,260 @@
+// weft_core_start() and the services that the shim calls: the border between C function pointers and the core.
+//
+// Runs on threads of the main job, inside hooks. Nothing leaves by an exception: what cannot be handled turns the shim
+// into a pass-through. The one object of the process is never destroyed, so that nothing of it runs at exit.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "runner/clock.h"
+#include "runner/core/device.h"
+#include "runner/log.h"
+#include "shim/seam/core_interface.h"
+
+namespace weft {
+namespace {
+
+// How long the opening of a communicator may wait for memory that an earlier one has left.
+constexpr Duration left_over_limit = std::chrono::seconds(1);
+constexpr Duration longest_stay = std::chrono::seconds(5);  // of a thread in a device that another one closes
+
+struct Core {
+  Core(const ShimServices& shim, const Options& options) : context(shim, options), turn_off(shim.turn_off) {}
+
+  // A device with the lock that makes its calls come one at a time.
+  struct Entry {
+    std::mutex mutex;
+    std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
+    std::unique_ptr<Device> leftover;         // an earlier one that could not free its memory
+    std::atomic<bool> waited_in_vain{false};  // a rescue; no later one waits
+    std::atomic<std::uint32_t> rescues{0};    // times that memory was given back to the main job
+  };
+
+  Entry& entry(int ordinal) {
+    const std::lock_guard lock(mutex);
+    std::unique_ptr<Entry>& found = entries[ordinal];
+    if (!found) found = std::make_unique<Entry>();
+    return *found;
+  }
+  Entry* entry_of(CommunicatorId communicator) {
+    const std::lock_guard lock(mutex);
+    const auto found = device_of.find(communicator);
+    return found == device_of.end() ? nullptr : entries[found->second].get();
+  }
+  void forget(CommunicatorId communicator) {
+    const std::lock_guard lock(mutex);
+    device_of.erase(communicator);
+  }
+
+  Entry* nth_entry(std::size_t number) {
+    const std::lock_guard lock(mutex);
+    if (number >= entries.size()) return nullptr;
+    return std::next(entries.begin(), static_cast<std::ptrdiff_t>(number))->second.get();
+  }
+
+  CoreContext context;
+  void (*const turn_off)(const char* reason);  // the shim's
+  std::atomic<bool> failed{false};             // nothing is reserved any more
+  std::mutex set_up_mutex;
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry stays for ever
+  std::map<CommunicatorId, int> device_of;        // guarded by mutex
+};
+
+Core* the_core = nullptr;  // set before the shim can call a service
+
+// True: nothing is left.
+bool release_left_over(Core::Entry& entry, Duration limit) {
+  if (entry.leftover == nullptr) return true;
+  entry.leftover->release_left_over(limit);
+  if (entry.leftover->holds_fill()) return false;
+  entry.leftover = nullptr;
+  return true;
+}
+
+// True: nothing is reserved on the device any more.
+bool give_back(Core::Entry& entry) {
+  const std::unique_lock lock(entry.mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  if (entry.device) entry.device->give_memory_back("Weft has failed", Duration{0});
+  return release_left_over(entry, Duration{0}) && (!entry.device || !entry.device->holds_memory());
+}
+
+// The core, or a thread of it, has failed. The hooks become pass-throughs when all memory has been given back, because
+// nothing could do that later; until then the services go on.
+void wind_up() noexcept {
+  try {
+    bool all = true;
+    for (std::size_t number = 0; Core::Entry* const entry = the_core->nth_entry(number); ++number)
+      all = give_back(*entry) && all;
+    if (all) the_core->turn_off("the core failed");
+  } catch (...) {
+    // No memory even for this: at the next call of a service.
+  }
+}
+
+template <class Call>
+auto guarded(Call call) noexcept -> decltype(call()) {
+  struct AtTheEnd {
+    ~AtTheEnd() {
+      if (the_core->failed) wind_up();
+    }
+  };
+  [[maybe_unused]] const AtTheEnd after{};
+  const auto fail = [](const char* reason) {
+    if (!the_core->failed.exchange(true)) log_parts(LogLevel::error, {"Weft is off in this process: ", reason});
+  };
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  } catch (...) {
+    fail("an unknown failure");
+  }
+  return decltype(call())();
+}
+
+// Nobody but the entry knows a device, and whoever looks at it has the entry's lock; so it goes, unless it has memory
+// that cannot be freed yet.
+void finish_with(Core::Entry& entry) {
+  if (entry.device->holds_fill())
+    entry.leftover = std::move(entry.device);
+  else
+    entry.device.reset();
+}
+
+void communicator_opened(const CommunicatorInfo& communicator) {
+  guarded([&] {
+    Core& core = *the_core;
+    Core::Entry& entry = core.entry(communicator.device);
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.device) {
+      // The functions of a fill job are called by one thread at a time, also where the process has several devices.
+      const std::lock_guard set_up_lock(core.set_up_mutex);
+      auto device = std::make_unique<Device>(core.context, communicator.device);
+      device->open(communicator, !core.failed && release_left_over(entry, left_over_limit));
+      entry.device = std::move(device);
+    } else {
+      entry.device->communicator_opened(communicator);
+    }
+    const std::lock_guard map_lock(core.mutex);
+    core.device_of[communicator.id] = communicator.device;
+  });
+}
+
+// A thread that holds it may be stuck in the driver until the main job has done what it is about to do.
+std::unique_lock<std::mutex> locked(Core::Entry& entry) {
+  std::unique_lock lock(entry.mutex, std::try_to_lock);
+  const Duration limit = the_core->failed ? Duration{0} : longest_stay;
+  if (!lock.owns_lock() && !wait_at_most(limit, [&] { return lock.try_lock(); }))
+    throw std::runtime_error("another thread does not come back from the driver");
+  return lock;
+}
+
+void communicator_closing(CommunicatorId communicator) {
+  guarded([&] {
+    Core::Entry* const entry = the_core->entry_of(communicator);
+    if (entry == nullptr) return;
+    const auto lock = locked(*entry);
+    if (entry->device && entry->device->communicator_closing(communicator)) finish_with(*entry);
+    the_core->forget(communicator);
+  });
+}
+
+bool rescue_memory(int device) {
+  return guarded([&] {
+    Core::Entry& entry = the_core->entry(device);
+    const std::uint32_t before = entry.rescues;
+    std::unique_lock lock(entry.mutex, std::try_to_lock);
+    const auto patience = [&] { return entry.waited_in_vain ? Duration{0} : rescue_limit; };
+    if (!lock.owns_lock() && !wait_at_most(patience(), [&] { return lock.try_lock(); })) {
+      entry.waited_in_vain = true;
+      return false;
+    }
+    // Two threads may have run out of memory at the same time: what the first has got back is there for both.
+    if (entry.rescues != before) return true;
+    if (entry.leftover == nullptr && (!entry.device || !entry.device->holds_memory())) return false;
+    const char* const reason = "the main job needed the memory of the reservation";
+    const bool rescued = (entry.device && entry.device->give_memory_back(reason, patience())) ||
+                         (entry.leftover != nullptr && release_left_over(entry, patience()));
+    if (rescued)
+      ++entry.rescues;
+    else
+      entry.waited_in_vain = true;
+    return rescued;
+  });
+}
+
+void context_closing(int device) {
+  guarded([&] {
+    Core::Entry& entry = the_core->entry(device);
+    const auto lock = locked(entry);
+    if (entry.device) entry.device->context_closing();
+    if (entry.leftover) entry.leftover->abandon_fill();
+    entry.device.reset();
+    entry.leftover.reset();
+  });
+}
+
+std::string directory_of_this_library() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&weft_core_start), &info) == 0 || info.dli_fname == nullptr) return ".";
+  const std::string path = info.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string joined(const std::vector<const char*>& names) {
+  std::string text;
+  for (const char* name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+bool start(const ShimServices& shim, CoreServices& services) {
+  const Variables variables = environment_variables();
+  ParsedOptions parsed = parse_options(variables);
+  set_log_level(parsed.options.log);
+  if (parsed.options.mode == Mode::off) return false;
+  auto core = std::make_unique<Core>(shim, parsed.options);
+  core->context.variables = variables;
+  core->context.option_warnings = std::move(parsed.warnings);
+  core->context.driver.load(shim.real_driver_symbol);
+  if (!core->context.driver.missing_to_observe.empty()) {
+    log(LogLevel::error,
+        "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + "; Weft is off in this process");
+    return false;
+  }
+  core->context.fill_probe = directory_of_this_library() + "/weft-fill-probe";
+  services.communicator_opened = &communicator_opened;
+  services.communicator_closing = &communicator_closing;
+  services.rescue_memory = &rescue_memory;
+  services.context_closing = &context_closing;
+  core->context.shim.turn_off = [](const char*) { the_core->failed = true; };
+  the_core = core.release();
+  return true;
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" __attribute__((visibility("default"))) bool weft_core_start(const weft::ShimServices* shim,
+                                                                       weft::CoreServices* core) {
+  if (std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) {
+    weft::log(weft::LogLevel::error,
+              "libweft.so and libweft-core.so are of different builds; Weft is off in this process");
+    return false;
+  }
+  try {
+    return weft::start(*shim, *core);
+  } catch (...) {
+    weft::log_parts(weft::LogLevel::error, {"the core cannot start; Weft is off in this process"});
+    return false;
+  }
+}

@@ -1,0 +1,401 @@
+// Setting up, rescuing and finishing one device; see the header for threads.
+#include "runner/core/device.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "runner/clock.h"
+#include "runner/core/pinned.h"
+#include "runner/core/report.h"
+#include "runner/fill/exit_bracket.h"
+#include "runner/fill/fill_trial.h"
+#include "runner/log.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint32_t marker_words = 65536;
+constexpr std::size_t done_word_bytes = 4096;
+constexpr Duration trial_limit = seconds(30);
+constexpr Duration close_limit = seconds(2);
+constexpr Duration last_groups_limit = milliseconds(100);
+constexpr Duration context_limit = milliseconds(100);
+constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
+
+int integer_variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? -1 : std::atoi(text);
+}
+
+// What in the environment of the process forbids running fill work next to a blocked stream; "": nothing.
+std::string obstacle() {
+  if (integer_variable("CUDA_LAUNCH_BLOCKING") == 1)
+    return "CUDA_LAUNCH_BLOCKING=1 makes every launch wait for its end";
+  if (integer_variable("CUDA_DEVICE_MAX_CONNECTIONS") == 1)
+    return "with CUDA_DEVICE_MAX_CONNECTIONS=1 fill work would wait behind the blocked stream";
+  return {};
+}
+
+std::uint32_t queues() {
+  return hardware_queues(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"));
+}
+
+}  // namespace
+
+void Device::open(const CommunicatorInfo& first, bool may_fill) {
+  const RelaxedCaptureMode relaxed(core_.driver);
+  choose_rank(first);
+  choose_context();
+  const CurrentContext current(core_.driver, context_);
+  if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal_) + " cannot be used");
+  try {
+    prepare_words();
+    prepare_fill(may_fill);
+    open_trace();
+    start_dispatcher();
+    say_hello();
+    communicator_opened(first);
+    if (fill_) record_memory("reserved");
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+// Setting up broke off.
+void Device::give_up() noexcept {
+  core_.shim.set_marker_words(ordinal_, {});
+  if (dispatcher_) dispatcher_->stop(close_limit);
+  let_go();
+}
+
+// To have ended is the last that a thread says: it looks at nothing after that. One that does not end keeps what it
+// works with.
+void Device::let_go() noexcept {
+  if (!dispatcher_ || !dispatcher_->has_thread()) {
+    dispatcher_.reset();
+    trace_.reset();
+    filler_.reset();
+    fill_.reset();
+    return;
+  }
+  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), filler_.release(),
+                                               fill_.release()};
+}
+
+// The context the main job uses: the current one if it is of this device, else the device's primary one.
+void Device::choose_context() {
+  const Driver& driver = core_.driver;
+  CUdevice device{}, current_device{};
+  check(driver, driver.cuDeviceGet(&device, ordinal_), "cuDeviceGet");
+  int count = 0;
+  check(driver, driver.cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+        "cuDeviceGetAttribute");
+  multiprocessors_ = static_cast<std::uint32_t>(count);
+  if (driver.cuCtxGetCurrent(&context_) == CUDA_SUCCESS && context_ != nullptr &&
+      driver.cuCtxGetDevice(&current_device) == CUDA_SUCCESS && current_device == device)
+    return;
+  unsigned flags = 0;
+  int active = 0;
+  check(driver, driver.cuDevicePrimaryCtxGetState(device, &flags, &active), "cuDevicePrimaryCtxGetState");
+  if (active == 0) throw SetUpError("device " + std::to_string(ordinal_) + " has no context");
+  // The main job holds it; our own hold would change when its context goes away.
+  check(driver, driver.cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+  check(driver, driver.cuDevicePrimaryCtxRelease_v2(device), "cuDevicePrimaryCtxRelease");
+}
+
+void Device::choose_rank(const CommunicatorInfo& first) {
+  const JobPlace place = place_in_job(core_.variables, {first.rank, first.ranks});
+  rank_ = place.rank;
+  ranks_ = place.ranks;
+  // A process with one device, as most are, has it in no name. Whichever device comes first counts as the one.
+  int none = -1;
+  is_further_device_ = !core_.first_device.compare_exchange_strong(none, ordinal_) && none != ordinal_;
+}
+
+void Device::prepare_words() {
+  const std::lock_guard lock(core_.words_mutex);
+  MarkerWords& words = core_.words[ordinal_];
+  if (words.device != 0) return;
+  constexpr std::size_t bytes = marker_words * sizeof(std::uint32_t);
+  if (words.host == nullptr) words = {static_cast<std::atomic<std::uint32_t>*>(map_pages(bytes)), 0, marker_words};
+  words.device = register_pages(core_.driver, words.host, bytes);
+}
+
+void Device::warn_of_set_up(const std::string& text) const {
+  // What is wrong on rank 0 is as a rule wrong everywhere: the other ranks leave it to their traces.
+  log(rank_ == 0 ? LogLevel::warn : LogLevel::info, text);
+}
+
+void Device::prepare_fill(bool may_fill) {
+  if (core_.options.mode != Mode::fill) return;
+  try {
+    if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
+    if (const std::string reason = obstacle(); !reason.empty()) throw SetUpError(reason);
+    const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues());
+    if (!crowd.empty()) throw SetUpError(crowd);
+    if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
+    if (!core_.driver.missing_to_fill.empty())
+      throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front());
+    FillSettings settings;
+    settings.spec = parse_fill_spec(core_.options.fill);
+    settings.device = ordinal_;
+    settings.memory = core_.options.memory;
+    settings.unit.slice_cap = core_.options.slice;
+    settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
+    try_job(settings);
+    settings.queues = queues();
+    settings.streams_made = core_.shim.streams_made(ordinal_);
+    {
+      const ExitBracket bracket(core_.shim);
+      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+    }
+    fill_->complete_lap(core_.shim.streams_made(ordinal_) - settings.streams_made);
+    take_up_progress();
+    done_word_ = map_pages(done_word_bytes);
+    const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
+                        register_pages(core_.driver, done_word_, done_word_bytes)};
+    filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
+  } catch (const SetUpError& error) {
+    filler_.reset();
+    fill_.reset();
+    claim_.reset();
+    set_up_failure_ = error.what();
+    warn_of_set_up(set_up_failure_ + "; observing only");
+    return;
+  }
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
+  if (fill_->unit().longest() > core_.options.slice)
+    warn_of_set_up("the longest slice of fill job " + fill_->job().name() + " takes " + std::to_string(longest) +
+                   " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+}
+
+// Once on a device: what it shows does not change while the process lives. What failed is tried again, as it may have
+// been for want of memory.
+void Device::try_job(const FillSettings& settings) {
+  if (core_.tried.contains(ordinal_)) return;
+  const std::string fault = try_fill_job(core_.fill_probe, settings, trial_limit);
+  if (!fault.empty()) throw SetUpError(fault);
+  core_.tried.insert(ordinal_);
+}
+
+void Device::take_up_progress() {
+  if (core_.options.checkpoint.empty()) return;
+  OutputNames names = output_names(core_.options, core_.variables);
+  names.rank = rank_;
+  const std::optional<int> device = is_further_device_ ? std::optional(ordinal_) : std::nullopt;
+  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), rank_, device);
+  claim_ = std::make_unique<ProgressClaim>(path);
+  if (!claim_->granted()) {
+    log(LogLevel::warn,
+        label() + ": the progress of the fill job begins anew and is not kept: another process of this rank has " +
+            path + " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
+    return;
+  }
+  if (const auto progress = read_progress(path, fill_->job().name())) fill_->job().restore(*progress);
+  if (fill_->job().keeps_progress())
+    progress_path_ = path;  // from here on it may be replaced
+  else
+    warn_of_set_up("fill job " + fill_->job().name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
+}
+
+// Asks the job, once, when nothing of it is in flight and its memory is still there.
+void Device::save_progress() noexcept {
+  if (progress_path_.empty() || progress_asked_) return;
+  progress_asked_ = true;
+  try {
+    progress_ = fill_->job().save();
+  } catch (const std::exception& error) {
+    log_parts(LogLevel::warn, {"the progress of the fill job is lost: ", error.what()});
+  }
+}
+
+void Device::keep_progress() {
+  save_progress();
+  if (!progress_) return;
+  const std::string fault = write_progress(progress_path_, fill_->job().name(), *progress_, close_limit);
+  if (!fault.empty()) log(LogLevel::warn, label() + ": " + fault);
+}
+
+void Device::open_trace() {
+  fill_name_ = fill_ ? fill_->job().name() : "";
+  header_.rank = rank_;
+  header_.ranks = ranks_;
+  header_.device = ordinal_;
+  header_.device_in_name = is_further_device_;
+  header_.mode = fill_ ? "fill" : "observe";
+  header_.fill_job = fill_name_.c_str();
+  header_.nccl_version = core_.shim.nccl_version;
+  header_.driver_version = core_.shim.driver_version;
+  header_.multiprocessors = multiprocessors_;
+  header_.started = now();
+  OutputNames names = output_names(core_.options, core_.variables);
+  names.rank = rank_;
+  directory_ = expand_output(core_.options.output, names);
+  names.of_all_ranks = true;
+  directories_ = expand_output(core_.options.output, names);
+  std::string error;
+  trace_ = TraceWriter::open(
+      directory_, header_, core_.options.trace_limit.bytes, [](const std::string& text) { log(LogLevel::warn, text); },
+      error);
+  if (!trace_) warn_of_set_up(error + "; there will be no trace");
+}
+
+void Device::say_hello() const {
+  if (rank_ != 0) return;
+  if (!core_.options.warned)
+    for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
+  if (core_.options.summary) print(start_line(header_, directory_));
+}
+
+void Device::start_dispatcher() {
+  DispatcherParts parts;
+  parts.shim = &core_.shim;
+  parts.router = &core_.router;
+  parts.driver = &core_.driver;
+  parts.trace = trace_.get();
+  parts.filler = filler_.get();
+  parts.context = context_;
+  parts.device = ordinal_;
+  parts.words = core_.words[ordinal_];
+  DispatcherOptions options;
+  options.poll = core_.options.poll;
+  options.planner.slice_cap = core_.options.slice;
+  options.planner.guard = core_.options.guard;
+  options.planner.floor = core_.options.floor;
+  options.planner.most_in_flight = Filler::most_in_flight;
+  options.slowdown_budget = core_.options.slowdown_budget;
+  options.label = label();
+  options.queues = queues();
+  options.speaks_for_all = rank_ == 0;
+  dispatcher_ = std::make_unique<Dispatcher>(parts, options);
+  if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
+  if (!dispatcher_->start()) throw SetUpError("no thread could be started");
+  core_.shim.set_marker_words(ordinal_, parts.words);
+}
+
+void Device::communicator_opened(const CommunicatorInfo& communicator) {
+  communicators_[communicator.id] = communicator;
+  record_communicator(communicator, true);
+}
+
+bool Device::communicator_closing(CommunicatorId communicator) {
+  const auto found = communicators_.find(communicator);
+  if (found == communicators_.end()) return false;
+  record_communicator(found->second, false);
+  communicators_.erase(found);
+  if (!communicators_.empty()) return false;
+  finish();
+  return true;
+}
+
+// The last communicator is going: nothing more will come. What the main job still has on the device is waited for a
+// little, because freeing memory waits for all of it: also for a receive in a graph, of which no group tells and which
+// perhaps only the abort ends that comes after this. Else the memory stays until it is needed or asked for anew.
+void Device::finish() {
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  const bool settled = dispatcher_->ended() || (dispatcher_->pause(close_limit) && wait_at_most(last_groups_limit, [&] {
+                                                  return dispatcher_->groups_pending() == 0;
+                                                }));
+  const bool quiet = settled && (!fill_ || wait_at_most(close_limit, [&] { return streams_are_idle(); }));
+  const bool stopped = dispatcher_->stop(close_limit);
+  if (stopped && quiet && fill_ && current.pushed()) {
+    release_fill();
+    record_memory("released");
+    fill_.reset();
+  } else if (!progress_path_.empty()) {
+    log(LogLevel::warn, label() + ": the progress of the fill job is not kept yet: work next to it does not end");
+  }
+  close_trace(stopped);
+}
+
+void Device::release_fill() {
+  keep_progress();
+  claim_.reset();
+  fill_->release();
+  give_pages_back(core_.driver, done_word_, done_word_bytes);
+}
+
+// Of the main job and of the fill job. With the context current.
+bool Device::streams_are_idle() const {
+  return core_.shim.is_idle(ordinal_) && core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS;
+}
+
+void Device::release_left_over(Duration limit) {
+  if (!fill_ || !dispatcher_->ended()) return;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  if (!current.pushed() || !wait_at_most(limit, [&] { return streams_are_idle(); })) return;
+  release_fill();
+  fill_.reset();
+}
+
+void Device::close_trace(bool stopped) {
+  if (!stopped) {
+    log(LogLevel::warn, label() + ": the dispatcher does not answer; the trace has no summary");
+    return;
+  }
+  const TraceSummary summary = dispatcher_->summary();
+  if (trace_) trace_->finish(summary);
+  if (rank_ != 0 || !core_.options.summary) return;
+  for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
+}
+
+// Next to a receive that spins for ever, freeing would hang where the main job gets an error. A dispatcher that has
+// failed counts no groups: then the streams are asked.
+bool Device::can_free(Duration limit) {
+  if (dispatcher_->ended()) return wait_at_most(limit, [&] { return streams_are_idle(); });
+  const TimePoint deadline = now() + limit;
+  return dispatcher_->pause(std::max(limit, answer_limit)) &&
+         wait_at_most(deadline - now(), [&] { return dispatcher_->groups_pending() == 0; });
+}
+
+bool Device::give_memory_back(const char* reason, Duration limit) {
+  if (!holds_memory()) return false;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  const bool released = current.pushed() && can_free(limit);
+  dispatcher_->stop_filling(reason);
+  if (released) {
+    save_progress();
+    fill_->reservation().release_device();
+    record_memory("rescued");
+  }
+  dispatcher_->resume();
+  return released;
+}
+
+void Device::context_closing() {
+  core_.shim.set_marker_words(ordinal_, {});
+  const bool stopped = dispatcher_->stop_without_cuda(context_limit);
+  {
+    const std::lock_guard lock(core_.words_mutex);
+    core_.words[ordinal_].device = 0;
+  }
+  claim_.reset();
+  close_trace(stopped);
+  abandon_fill();
+}
+
+void Device::abandon_fill() noexcept {
+  [[maybe_unused]] const PreparedFill* const for_ever = fill_.release();
+}
+
+void Device::record_memory(const char* event) {
+  std::size_t free = 0, total = 0;
+  core_.driver.cuMemGetInfo_v2(&free, &total);
+  const Reservation& reservation = fill_->reservation();
+  const MemoryRecord record{reservation.cap(), reservation.reserved(), reservation.used(), free, total, event};
+  dispatcher_->submit(Record(ordinal_, now(), record));
+}
+
+void Device::record_communicator(const CommunicatorInfo& communicator, bool opened) {
+  const CommunicatorRecord record{communicator.id, communicator.rank, communicator.ranks, opened};
+  dispatcher_->submit(Record(ordinal_, now(), record));
+}
+
+}  // namespace weft

@@ -1,0 +1,135 @@
+// One device of the process: what was set up for it when its first communicator was opened, and the way back.
+//
+// All functions are called on threads of the main job, inside the core's services, one at a time per device. The
+// dispatcher thread works in between; it knows the parts that it works with, never the device. Whatever cannot be
+// waited for within a bound is left allocated, never freed: those parts then outlive the device.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "runner/core/dispatcher.h"
+#include "runner/core/driver.h"
+#include "runner/core/event_router.h"
+#include "runner/fill/filler.h"
+#include "runner/fill/prepared_fill.h"
+#include "runner/options/options.h"
+#include "shim/seam/core_interface.h"
+#include "trace/write/writer.h"
+
+namespace weft {
+
+// How long a failed allocation of the main job may wait for the memory of the reservation: far longer than a bubble,
+// and short for a job that is about to get an out-of-memory error.
+inline constexpr Duration rescue_limit = std::chrono::seconds(1);
+
+// What all devices of the process share. Made once, never destroyed.
+struct CoreContext {
+  CoreContext(const ShimServices& services, const Options& parsed)
+      : shim(services), options(parsed), router(*shim.ring) {}
+
+  ShimServices shim;
+  Options options;
+  Driver driver;
+  EventRouter router;
+  Variables variables;                       // the environment as it was at the start
+  std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
+  std::string fill_probe;                    // path of weft-fill-probe
+  std::atomic<int> first_device{-1};         // that a communicator was opened on
+  std::mutex words_mutex;
+  std::map<int, MarkerWords>
+      words;            // per device; mapped for ever, as hooks and threads may look; device: 0 without context
+  std::set<int> tried;  // devices on which the fill job was found sound; by whoever sets up a device, one at a time
+};
+
+class Device {
+ public:
+  Device(CoreContext& core, int ordinal) : core_(core), ordinal_(ordinal) {}
+  ~Device() { let_go(); }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // The first communicator of the device: sets everything up and starts the thread; without `may_fill` observes only.
+  // Throws SetUpError when not even observing is possible.
+  void open(const CommunicatorInfo& first, bool may_fill);
+  void communicator_opened(const CommunicatorInfo& communicator);
+  // True: it was the last one, and the device is finished with.
+  bool communicator_closing(CommunicatorId communicator);
+  // Gives the device memory of the fill job back and ends filling. Waits until nothing of ours and no group is in
+  // flight any more: a group that needs this very thread to go on never ends while it waits. False: nothing was given
+  // back.
+  bool give_memory_back(const char* reason, Duration limit);
+  bool holds_memory() const { return fill_ && fill_->reservation().reserved() != 0; }
+  // After the last communicator: what could not be freed next to work that had not ended is still there.
+  bool holds_fill() const { return fill_ != nullptr; }
+  // Frees it, if that work ends within `limit`.
+  void release_left_over(Duration limit);
+  // The context is about to go.
+  void context_closing();
+  // With it goes all that the fill job has there: nothing of it is freed, no function of the job called.
+  void abandon_fill() noexcept;
+
+ private:
+  void choose_context();
+  void choose_rank(const CommunicatorInfo& first);
+  void prepare_words();  // that markers are written into
+  // Tries the fill job, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
+  void prepare_fill(bool may_fill);
+  void open_trace();
+  void try_job(const FillSettings& settings);  // in a process of its own; throws SetUpError
+  void start_dispatcher();                     // from its end on hooks enqueue markers
+  // open() has failed: frees what it has made so far.
+  void give_up() noexcept;
+  // Frees what is still there, or leaves it for ever where the thread works with it.
+  void let_go() noexcept;
+  // After the last communicator: ends the thread, frees what can be freed without waiting for long, writes the summary.
+  void finish();
+  // No stream of the device has work left, ours included.
+  bool streams_are_idle() const;
+  // Pauses the dispatcher; true: freeing device memory now waits for nobody.
+  bool can_free(Duration limit);
+  void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read
+  void record_memory(const char* event);
+  void record_communicator(const CommunicatorInfo& communicator, bool opened);
+  // The fill job's progress: from its file into the job; out of the job; out of the job and into the file.
+  void take_up_progress();
+  void save_progress() noexcept;
+  void keep_progress();
+  void release_fill();     // keeps the progress, then frees the job, its stream and its memory
+  void say_hello() const;  // the start line, on rank 0
+  void warn_of_set_up(const std::string& text) const;
+  std::string label() const { return "rank " + std::to_string(rank_); }
+
+  CoreContext& core_;
+  const int ordinal_;
+  CUcontext context_ = nullptr;
+  std::int32_t rank_ = 0, ranks_ = 0;
+  std::uint32_t multiprocessors_ = 0;
+  std::string fill_name_;
+  bool is_further_device_ = false;  // another one of the process was there first
+  std::string directory_;           // of the trace
+  std::string directories_;         // of the traces of all ranks, a shell pattern where they differ
+  TraceHeader header_{};
+  std::map<CommunicatorId, CommunicatorInfo> communicators_;
+  std::string set_up_failure_;  // why there is no filling although it was asked for
+  void* done_word_ = nullptr;
+  std::string progress_path_;             // "": none is kept
+  std::unique_ptr<ProgressClaim> claim_;  // on that path
+  bool progress_asked_ = false;           // its memory may be gone since
+  std::optional<Progress> progress_;      // of the fill job, since nothing of it runs any more
+
+  std::unique_ptr<PreparedFill> fill_;
+  std::unique_ptr<Filler> filler_;
+  std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+};
+
+}  // namespace weft

@@ -1,0 +1,29 @@
+// Fills the table of driver functions. Called once at start, on a thread of the main job; no CUDA call happens here.
+#include "runner/core/driver.h"
+
+namespace weft {
+
+void Driver::load(void* (*symbol)(const char* name)) {
+#define FUNCTION(function)                                            \
+  function = reinterpret_cast<decltype(function)>(symbol(#function)); \
+  if (function == nullptr) MISSING.push_back(#function);
+#define MISSING missing_to_observe
+  WEFT_DRIVER_FUNCTIONS_TO_OBSERVE(FUNCTION)
+#undef MISSING
+#define MISSING missing_to_fill
+  WEFT_DRIVER_FUNCTIONS_TO_FILL(FUNCTION)
+#undef MISSING
+#undef FUNCTION
+}
+
+std::string Driver::name_of(CUresult result) const {
+  const char* text = nullptr;
+  if (cuGetErrorName != nullptr && cuGetErrorName(result, &text) == CUDA_SUCCESS && text != nullptr) return text;
+  return "CUDA error " + std::to_string(static_cast<int>(result));
+}
+
+void check(const Driver& driver, CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) throw SetUpError(std::string(what) + " failed with " + driver.name_of(result));
+}
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+// The only consumer of the ring; see the header.
+#include "runner/core/event_router.h"
+
+#include "shim/seam/ring.h"
+
+namespace weft {
+
+void EventRouter::drain(int device, std::vector<Event>& events) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Event>& inbox = inboxes_[device];
+  Event event;
+  while (ring_.pop(event)) route(event);
+  events.insert(events.end(), inbox.begin(), inbox.end());
+  inbox.clear();
+}
+
+void EventRouter::route(const Event& event) {
+  if (event.kind == EventKind::capture_begun || event.kind == EventKind::capture_ended) {
+    for (auto& [device, inbox] : inboxes_) keep(inbox, event);
+    return;
+  }
+  keep(inboxes_[event.device], event);
+}
+
+void EventRouter::keep(std::vector<Event>& inbox, const Event& event) {
+  if (inbox.size() < most_kept)
+    inbox.push_back(event);
+  else
+    ++lost_;
+}
+
+std::uint64_t EventRouter::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+}  // namespace weft

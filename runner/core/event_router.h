@@ -1,0 +1,39 @@
+// Hands the events of the process's one ring to the dispatchers of its devices.
+//
+// drain() is called by dispatcher threads; whoever comes first empties the ring and leaves to the others what is
+// theirs. They take the lock, and so does a thread of the main job that asks for the summary inside the core's
+// services; the hooks, which push the events, never do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "detector/event.h"
+#include "shim/seam/core_interface.h"
+
+namespace weft {
+
+class EventRouter {
+ public:
+  explicit EventRouter(EventRing& ring) : ring_(ring) {}
+
+  // Appends what has happened on the device since the last call, in the order of the ring. Captures are the process's
+  // and go to every device known so far. A device may have events before it has a dispatcher (its communicator was
+  // noted first); only so many are kept.
+  void drain(int device, std::vector<Event>& events);
+  std::uint64_t lost() const;
+
+ private:
+  static constexpr std::size_t most_kept = 65536;
+  void route(const Event& event);
+  void keep(std::vector<Event>& inbox, const Event& event);
+
+  EventRing& ring_;
+  mutable std::mutex mutex_;
+  std::map<int, std::vector<Event>> inboxes_;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+// The dispatcher thread's view of the marker words; see the header.
+#include "runner/core/marker_board.h"
+
+#include <algorithm>
+
+namespace weft {
+
+void MarkerBoard::note(const Event& event) {
+  switch (event.kind) {
+    case EventKind::group_issued:
+      remember(event, event.ticket, EventKind::group_started);
+      remember(event, event.done_ticket, EventKind::group_done);
+      break;
+    case EventKind::wait_issued:
+      remember(event, event.ticket, EventKind::wait_reached);
+      break;
+    default:
+      break;
+  }
+}
+
+void MarkerBoard::remember(const Event& event, Ticket ticket, EventKind kind) {
+  if (ticket == 0) return;
+  std::deque<Event>& queue = streams_[event.stream];
+  if (outstanding_ >= most_ && !queue.empty()) {
+    ++given_up_;
+    forget(queue);
+  }
+  Event expected = event;
+  expected.kind = kind;
+  expected.ticket = ticket;
+  expected.done_ticket = 0;
+  expected.summary = {};
+  queue.push_back(expected);
+  ++outstanding_;
+  if (kind == EventKind::group_done) ++groups_pending_;
+}
+
+void MarkerBoard::forget(std::deque<Event>& queue) {
+  if (queue.front().kind == EventKind::group_done) --groups_pending_;
+  queue.pop_front();
+  --outstanding_;
+}
+
+bool MarkerBoard::written(Ticket ticket) const {
+  const Ticket value = words_.host[ticket & (words_.count - 1)].load(std::memory_order_acquire);
+  // Of two tickets of one word the newer one is ahead by less than half of all numbers, also when they wrap around.
+  return static_cast<std::int32_t>(value - ticket) >= 0;
+}
+
+void MarkerBoard::look(TimePoint last, TimePoint now, std::vector<Event>& happened) {
+  const TimePoint middle = last + (now - last) / 2;
+  for (auto entry = streams_.begin(); entry != streams_.end();) {
+    std::deque<Event>& queue = entry->second;
+    while (!queue.empty() && written(queue.front().ticket)) {
+      Event event = queue.front();
+      // A hook may have noted it after this look began: never before the event that announced it.
+      event.time = std::max(event.time, middle);
+      happened.push_back(event);
+      forget(queue);
+    }
+    entry = queue.empty() ? streams_.erase(entry) : std::next(entry);
+  }
+}
+
+}  // namespace weft

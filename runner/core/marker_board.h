@@ -1,0 +1,47 @@
+// The markers that main-job streams have yet to write: turns changes of the words into events for the detector.
+//
+// Used by the dispatcher thread only. Reads memory, calls nothing. A stream writes its markers in order, so only the
+// oldest of each stream is looked at.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "detector/event.h"
+#include "shim/seam/core_interface.h"
+
+namespace weft {
+
+class MarkerBoard {
+ public:
+  // `most` markers are remembered; beyond it the oldest of that stream is given up and counted.
+  explicit MarkerBoard(const MarkerWords& words, std::size_t most = 32768) : words_(words), most_(most) {}
+
+  // Takes an event of a hook; remembers the markers it announces.
+  void note(const Event& event);
+
+  // Appends one event for each marker that has been written since the last call. A marker was written somewhere
+  // between the two looks: its event is stamped with the middle, but never before the event that announced it.
+  void look(TimePoint last, TimePoint now, std::vector<Event>& written);
+
+  std::size_t outstanding() const { return outstanding_; }
+  std::size_t groups_pending() const { return groups_pending_; }  // issued, with a marker behind them, and not done
+  std::size_t given_up() const { return given_up_; }
+
+ private:
+  void remember(const Event& event, Ticket ticket, EventKind kind);
+  void forget(std::deque<Event>& queue);
+  bool written(Ticket ticket) const;
+
+  MarkerWords words_;
+  std::size_t most_;
+  std::unordered_map<StreamId, std::deque<Event>> streams_;  // what will have happened when the ticket is there
+  std::size_t outstanding_ = 0;
+  std::size_t groups_pending_ = 0;
+  std::size_t given_up_ = 0;
+};
+
+}  // namespace weft

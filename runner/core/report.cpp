@@ -1,0 +1,124 @@
+// The start line and the end lines; see the header.
+#include "runner/core/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "trace/formatted.h"
+#include "weft/version.h"
+
+namespace weft {
+namespace {
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double percent(Duration part, Duration whole) {
+  return whole > Duration{} ? 100.0 * seconds(part) / seconds(whole) : 0.0;
+}
+
+// Four digits or so, in the unit that suits the length.
+std::string length(Duration duration) {
+  const double value = seconds(duration);
+  if (value >= 1) return formatted("%.2f s", value);
+  return value >= 1e-3 ? formatted("%.2f ms", value * 1e3) : formatted("%.1f us", value * 1e6);
+}
+
+// "+0.12 % (95 % interval -0.10 to +0.31 %, ...)".
+std::string slowdown_text(const SlowdownRecord& slowdown) {
+  if (slowdown.control == 0) return "not known, too few iterations without fill to compare with";
+  std::string text = formatted(
+      "%+.2f %% (95 %% interval %+.2f to %+.2f %%, %u iterations with fill against %u without; budget %.3g %%)",
+      100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, slowdown.filled, slowdown.control,
+      100 * slowdown.budget);
+  if (slowdown.share < 1) text += formatted("; at last %.3g %% of the bubbles were filled", 100 * slowdown.share);
+  return text;
+}
+
+// Why the most bubbles without a slice had none.
+std::string unfilled_text(const TraceSummary& summary) {
+  constexpr std::array<const char*, unfilled_reasons> reasons{
+#define REASON(name, text) text,
+#include "trace/unfilled.def"
+#undef REASON
+  };
+  std::uint64_t all = 0;
+  for (const std::uint64_t bubbles : summary.unfilled) all += bubbles;
+  const auto most = std::max_element(summary.unfilled.begin(), summary.unfilled.end());
+  return formatted("nothing was filled in %llu bubbles, in %llu of them because ", number(all), number(*most)) +
+         reasons[static_cast<std::size_t>(most - summary.unfilled.begin())];
+}
+
+std::string shell_word(const std::string& text) {
+  constexpr const char* harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+  if (!text.empty() && text.find_first_not_of(harmless) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// A '*' stays one for the shell: the directories of all ranks.
+std::string shell_pattern(std::string_view text) {
+  std::string pattern;
+  for (;;) {
+    const std::size_t star = text.find('*');
+    if (const std::string_view part = text.substr(0, star); !part.empty()) pattern += shell_word(std::string(part));
+    if (star == std::string_view::npos) return pattern;
+    pattern += '*';
+    text.remove_prefix(star + 1);
+  }
+}
+
+std::string with_slash(const std::string& directory) {
+  return directory.ends_with('/') ? directory : directory + "/";
+}
+
+}  // namespace
+
+std::string start_line(const TraceHeader& header, const std::string& directory) {
+  const bool fills = std::strcmp(header.mode, "fill") == 0;
+  const std::string does =
+      fills ? std::string("filling bubbles with ") + header.fill_job : std::string("observing bubbles");
+  return formatted("%s, %s, %d rank%s; traces in ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
+                   header.ranks == 1 ? "" : "s") +
+         with_slash(directory);
+}
+
+std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,
+                                   const std::string& directory) {
+  const std::string rank = formatted("rank %d: ", header.rank);
+  const Duration window = summary.window_end - summary.window_begin;
+  std::vector<std::string> lines;
+  if (summary.iterations > 0) {
+    lines.push_back(rank + formatted("%llu iterations, median ", number(summary.iterations)) +
+                    length(summary.iteration_median));
+  } else if (summary.forecasts) {
+    lines.push_back(rank +
+                    "bubbles were forecast, but what repeats was not long enough the same to count as an iteration");
+  } else {
+    lines.push_back(rank + "no repeating iteration was found, so no bubble could be forecast");
+  }
+  lines.push_back(
+      rank + formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
+      length(window));
+  if (summary.slices > 0 || std::strcmp(header.mode, "fill") == 0) {
+    lines.push_back(rank +
+                    formatted("fill used %.1f %% of the idle time (%.1f points of all time) for %llu units of %s, "
+                              "%llu of them wrong",
+                              percent(summary.filled, summary.idle), percent(summary.filled, window),
+                              number(summary.fill_units), header.fill_job, number(summary.fill_units_wrong)));
+  }
+  const bool any_unfilled = summary.unfilled != decltype(summary.unfilled){};
+  if (summary.fill_units == 0 && any_unfilled) lines.push_back(rank + unfilled_text(summary));
+  if (summary.budgeted) lines.push_back(rank + "slowdown " + slowdown_text(summary.slowdown));
+  if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + summary.reason);
+  lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));
+  lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " +
+                  shell_pattern(directory));
+  return lines;
+}
+
+}  // namespace weft

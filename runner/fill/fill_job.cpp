@@ -1,0 +1,180 @@
+// Loading and calling a fill job. The job is foreign code: whatever it throws is caught here, whatever it says is cut
+// to one line.
+#include "runner/fill/fill_job.h"
+
+#include <dlfcn.h>
+
+#include <climits>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runner/log.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t most_progress = std::uint64_t{1} << 30;
+
+std::string absolute(const std::string& path) {
+  char resolved[PATH_MAX];
+  return ::realpath(path.c_str(), resolved) == nullptr ? std::string() : std::string(resolved);
+}
+
+const char* loader_message() {
+  const char* text = ::dlerror();
+  return text == nullptr ? "unknown reason" : text;
+}
+
+// Calls into the job; an exception that would leave it counts as an error of the call.
+template <class Call>
+int guarded(Call call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return -1;
+  }
+}
+
+}  // namespace
+
+FillSpec parse_fill_spec(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {std::string(text), {}};
+  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
+}
+
+FillJob::FillJob(Reservation& reservation, const FillLimits& limits) : reservation_(reservation) {
+  host_.struct_size = sizeof host_;
+  host_.abi_version = WEFT_FILL_ABI_VERSION;
+  host_.device = limits.device;
+  host_.max_blocks = limits.max_blocks;
+  host_.memory_cap = reservation.cap();
+  host_.context = this;
+  host_.allocate = &FillJob::allocate;
+  host_.allocate_host = &FillJob::allocate_host;
+  host_.log = &FillJob::show;
+  host_.fail = &FillJob::fail;
+}
+
+std::unique_ptr<FillJob> FillJob::load(const FillSpec& spec, Reservation& reservation, const FillLimits& limits) {
+  std::unique_ptr<FillJob> job(new FillJob(reservation, limits));
+  job->open(spec);
+  job->initialise(spec.arguments);
+  return job;
+}
+
+void FillJob::open(const FillSpec& spec) {
+  label_ = "fill job " + spec.path;
+  const std::string path = absolute(spec.path);
+  if (path.empty()) throw SetUpError(label_ + ": no such file");
+  void* const object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (object == nullptr) throw SetUpError(label_ + " cannot be loaded: " + loader_message());
+  const auto entry = reinterpret_cast<decltype(&weft_fill_job_v1)>(::dlsym(object, "weft_fill_job_v1"));
+  if (entry == nullptr) throw SetUpError(label_ + " does not export weft_fill_job_v1: not a fill job of this version");
+  functions_ = entry();
+  if (functions_ == nullptr) throw SetUpError(label_ + ": weft_fill_job_v1() returned no table");
+  if (functions_->struct_size < offsetof(weft_fill_functions, destroy) + sizeof functions_->destroy)
+    throw SetUpError(label_ + ": its table of functions is too short (" + std::to_string(functions_->struct_size) +
+                     " bytes); build it again with this Weft's weft/fill.h");
+  if (functions_->abi_version != WEFT_FILL_ABI_VERSION)
+    throw SetUpError(label_ + " was built for version " + std::to_string(functions_->abi_version) +
+                     " of the fill-job ABI, this Weft has version " + std::to_string(WEFT_FILL_ABI_VERSION));
+  if (functions_->init == nullptr || functions_->record_unit == nullptr || functions_->begin_unit == nullptr ||
+      functions_->end_unit == nullptr || functions_->destroy == nullptr)
+    throw SetUpError(label_ + ": its table lacks one of init, record_unit, begin_unit, end_unit, destroy");
+  name_ = functions_->name == nullptr ? "unnamed" : functions_->name;
+}
+
+void FillJob::initialise(const std::string& arguments) {
+  initialising_ = true;
+  const int result = guarded([&] { return functions_->init(&host_, arguments.c_str(), &job_); });
+  initialising_ = false;
+  if (result == 0) return;
+  job_ = nullptr;
+  std::string text = label_ + ": init failed: " + failure();
+  if (reservation_.refused() != 0)
+    text += " (it asked for " + std::to_string(reservation_.refused()) + " bytes with " +
+            std::to_string(reservation_.used()) + " of the cap of " + std::to_string(reservation_.cap()) +
+            " bytes in use; see WEFT_MEMORY)";
+  throw SetUpError(text);
+}
+
+FillJob::~FillJob() {
+  if (job_ != nullptr) guarded([&] { return functions_->destroy(job_), 0; });
+}
+
+void FillJob::record_unit(CUstream stream) {
+  const int result = guarded([&] { return functions_->record_unit(job_, stream); });
+  if (result != 0) throw SetUpError(label_ + ": record_unit failed: " + failure());
+}
+
+bool FillJob::begin_unit(std::uint64_t unit) noexcept {
+  return guarded([&] { return functions_->begin_unit(job_, unit); }) == 0;
+}
+
+bool FillJob::end_unit(std::uint64_t unit, std::int8_t& correct) noexcept {
+  int verdict = -1;
+  if (guarded([&] { return functions_->end_unit(job_, unit, &verdict); }) != 0) return false;
+  correct = verdict < 0 ? std::int8_t{-1} : verdict == 0 ? std::int8_t{0} : std::int8_t{1};
+  return true;
+}
+
+std::optional<Progress> FillJob::save() {
+  if (functions_->save == nullptr) return std::nullopt;
+  Progress progress;
+  std::uint64_t needed = 0;
+  const auto ask = [&] {
+    needed = functions_->save(job_, progress.empty() ? nullptr : progress.data(), progress.size());
+    return 0;
+  };
+  if (guarded(ask) != 0) throw SetUpError(label_ + ": save failed: " + failure());
+  if (needed == 0) return std::nullopt;
+  if (needed > most_progress)
+    throw SetUpError(label_ + ": its progress of " + std::to_string(needed) + " bytes is more than 1 GiB");
+  const std::uint64_t first = needed;
+  progress.resize(first);
+  if (guarded(ask) != 0 || needed > first) throw SetUpError(label_ + ": save failed: " + failure());
+  progress.resize(needed);
+  return progress;
+}
+
+void FillJob::restore(const Progress& progress) {
+  if (functions_->restore == nullptr) throw SetUpError(label_ + " cannot take up progress (it has no restore)");
+  const int result = guarded([&] { return functions_->restore(job_, progress.data(), progress.size()); });
+  if (result != 0) throw SetUpError(label_ + ": restore failed: " + failure());
+}
+
+std::string FillJob::failure() const {
+  return failure_[0] == '\0' ? "it gave no reason" : failure_;
+}
+
+std::uint64_t FillJob::allocate(void* context, std::uint64_t bytes) {
+  auto& self = *static_cast<FillJob*>(context);
+  return self.initialising_ ? self.reservation_.allocate(bytes) : 0;
+}
+
+void* FillJob::allocate_host(void* context, std::uint64_t bytes) {
+  auto& self = *static_cast<FillJob*>(context);
+  try {
+    return self.initialising_ ? self.reservation_.allocate_host(bytes) : nullptr;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void FillJob::show(void* context, const char* message) {
+  const auto& self = *static_cast<FillJob*>(context);
+  try {
+    log(LogLevel::info, self.name_ + ": " + (message == nullptr ? "" : message));
+  } catch (...) {
+    // The line is lost; the job goes on.
+  }
+}
+
+void FillJob::fail(void* context, const char* message) {
+  auto& self = *static_cast<FillJob*>(context);
+  std::snprintf(self.failure_, sizeof self.failure_, "%s", message == nullptr ? "" : message);
+}
+
+}  // namespace weft

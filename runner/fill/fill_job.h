@@ -1,0 +1,76 @@
+// A fill job: the shared object that a user names in WEFT_FILL, behind the C ABI of include/weft/fill.h.
+//
+// Loaded and destroyed on a thread of the main job (or in the fill probe); begin_unit() and end_unit() are called by
+// the dispatcher thread. Every failure is one line that names the job. The shared object is never unloaded.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runner/core/driver.h"
+#include "runner/fill/checkpoint.h"
+#include "runner/fill/reservation.h"
+#include "weft/fill.h"
+
+namespace weft {
+
+struct FillSpec {
+  std::string path;
+  std::string arguments;  // what follows the first ':'
+};
+FillSpec parse_fill_spec(std::string_view text);
+
+struct FillLimits {
+  int device = 0;
+  std::uint32_t max_blocks = 0;
+};
+
+class FillJob {
+ public:
+  // Loads the object and lets it initialise itself in the reservation. Throws SetUpError.
+  static std::unique_ptr<FillJob> load(const FillSpec& spec, Reservation& reservation, const FillLimits& limits);
+  ~FillJob();  // the job's destroy()
+  FillJob(const FillJob&) = delete;
+  FillJob& operator=(const FillJob&) = delete;
+
+  const std::string& name() const { return name_; }
+  void record_unit(CUstream stream);  // throws SetUpError
+
+  // false: the job failed, failure() says why. No exceptions, no allocation in the good case.
+  bool begin_unit(std::uint64_t unit) noexcept;
+  bool end_unit(std::uint64_t unit, std::int8_t& correct) noexcept;
+  std::string failure() const;
+
+  bool keeps_progress() const { return functions_->save != nullptr; }
+  // Progress as bytes, while nothing of the job is in flight. Nothing: the job keeps none, or has none worth keeping.
+  // Throws SetUpError when it fails.
+  std::optional<Progress> save();
+  void restore(const Progress& progress);  // throws SetUpError
+
+ private:
+  FillJob(Reservation& reservation, const FillLimits& limits);
+  void open(const FillSpec& spec);
+  void initialise(const std::string& arguments);
+
+  // Functions of weft_fill_host; `context` is the FillJob.
+  static std::uint64_t allocate(void* context, std::uint64_t bytes);
+  static void* allocate_host(void* context, std::uint64_t bytes);
+  static void show(void* context, const char* message);
+  static void fail(void* context, const char* message);
+
+  Reservation& reservation_;
+  weft_fill_host host_{};
+  const weft_fill_functions* functions_ = nullptr;
+  weft_fill_job* job_ = nullptr;
+  bool initialising_ = false;
+  std::string label_;  // "fill job <path>"
+  std::string name_;
+  char failure_[160] = {};
+};
+
+}  // namespace weft

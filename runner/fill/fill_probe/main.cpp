@@ -1,0 +1,109 @@
+// weft-fill-probe: loads a fill job and runs one unit of it on the device, so that a job that crashes does so here and
+// not in the training process.
+//
+// Started by the core (runner/fill/fill_trial.cpp), never by hand: the verdict goes to file descriptor 3 in the lines
+// that fill_trial.h describes. Single thread, its own context; it ends by SIGALRM when it takes too long.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "runner/fill/own_memory.h"
+#include "runner/fill/prepared_fill.h"
+
+namespace {
+
+using weft::check;
+
+void* driver_library = nullptr;
+
+void* symbol(const char* name) {
+  return ::dlsym(driver_library, name);
+}
+
+void say(const std::string& line) {
+  const std::string text = line + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(3, text.data(), text.size());
+}
+
+void run_one_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::chrono::nanoseconds patience) {
+  say("at begin_unit");
+  if (!fill.job().begin_unit(0)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
+  say("at the work of a unit");
+  for (const weft::Slice& slice : fill.unit().slices())
+    check(driver, driver.cuGraphLaunch(slice.graph, fill.stream()), "launching a slice");
+  weft::wait_for(driver, fill.stream(), patience);
+  say("at end_unit");
+  std::int8_t correct = -1;
+  if (!fill.job().end_unit(0, correct)) throw weft::SetUpError("end_unit failed: " + fill.job().failure());
+  if (correct == 0) throw weft::SetUpError("the result of its first unit is wrong");
+}
+
+std::uint64_t free_memory(const weft::Driver& driver) {
+  std::size_t free = 0, total = 0;
+  check(driver, driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+  return free;
+}
+
+void make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings) {
+  weft::FreeMemory free;
+  free.before = free_memory(driver);
+  weft::PreparedFill fill(driver, settings, [](const char* step) { say(std::string("at ") + step); });
+  run_one_unit(driver, fill, settings.unit.patience);
+  fill.destroy_unit();
+  free.ready = free_memory(driver);
+  say("at destroy");
+  fill.destroy_job();
+  free.destroyed = free_memory(driver);
+  const std::uint64_t own = weft::own_memory(free, settings.memory);
+  if (own > weft::most_own_memory)
+    throw weft::SetUpError("it allocates " + std::to_string(own >> 20) +
+                           " MiB of device memory itself, which WEFT_MEMORY does not cap and the training cannot get "
+                           "back: all of it has to come from host->allocate");
+}
+
+void try_job(const weft::FillSettings& settings) {
+  driver_library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (driver_library == nullptr) throw weft::SetUpError("libcuda.so.1 cannot be loaded");
+  weft::Driver driver;
+  driver.load(symbol);
+  const auto initialise = reinterpret_cast<decltype(&::cuInit)>(symbol("cuInit"));
+  if (initialise == nullptr || !driver.missing_to_observe.empty() || !driver.missing_to_fill.empty())
+    throw weft::SetUpError("the driver lacks functions that filling needs");
+  check(driver, initialise(0), "cuInit");
+  CUdevice device{};
+  CUcontext context = nullptr;
+  check(driver, driver.cuDeviceGet(&device, settings.device), "cuDeviceGet");
+  check(driver, driver.cuDevicePrimaryCtxRetain(&context, device), "creating a context");
+  check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  make_ready_and_destroy(driver, settings);
+}
+
+std::uint64_t number(const char* text) {
+  return std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  if (argument_count != 8) return 2;
+  weft::FillSettings settings;
+  settings.device = static_cast<int>(number(arguments[1]));
+  settings.memory = number(arguments[2]);
+  settings.unit.max_blocks = static_cast<std::uint32_t>(number(arguments[3]));
+  settings.unit.slice_cap = std::chrono::nanoseconds(number(arguments[4]));
+  settings.unit.repeats = 1;
+  ::alarm(static_cast<unsigned>(number(arguments[5])));
+  settings.spec = {arguments[6], arguments[7]};
+  try {
+    try_job(settings);
+  } catch (const weft::SetUpError& error) {
+    const std::string text = error.what();
+    const bool named = text.starts_with("fill job ");
+    say("failed " + (named ? text : "fill job " + settings.spec.path + ": " + text));
+    return 1;
+  }
+  say("ok");
+  return 0;
+}

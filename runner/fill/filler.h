@@ -1,0 +1,83 @@
+// The fill stream of one device: which slices are in flight, which unit they belong to, and whether all is well.
+//
+// Built on a thread of the main job at a quiet time, then used by the dispatcher thread only. In a bubble it launches,
+// enqueues the write of a word, and reads that word; nothing else.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "detector/time.h"
+#include "runner/core/driver.h"
+#include "runner/fill/fill_job.h"
+#include "runner/fill/unit.h"
+#include "runner/policy/planner.h"
+#include "trace/record.h"
+
+namespace weft {
+
+// A word in pinned host memory that the fill stream writes a number into after each slice.
+struct DoneWord {
+  const std::atomic<std::uint32_t>* host = nullptr;
+  CUdeviceptr device = 0;
+};
+
+class Filler {
+ public:
+  static constexpr std::uint32_t most_in_flight = 2;
+
+  Filler(const Driver& driver, CUstream stream, DoneWord done, FillJob& job, const Unit& unit)
+      : driver_(driver), stream_(stream), done_(done), job_(job), unit_(unit) {}
+
+  // Appends the slices that have finished; ends a unit when its last one has. `in_bubble`: the device is idle but for
+  // fill work, so a slice that does not get on is an anomaly; otherwise it may have to wait for the main job.
+  void reap(TimePoint now, bool in_bubble, std::vector<SliceRecord>& finished);
+
+  // Whether there is a next slice now. Begins the next unit when the last one is over.
+  bool ready();
+  // Of the next unit, when all of this one were launched.
+  Duration next_slice() const { return unit_.slices()[next_ % unit_.slices().size()].alone; }
+  void launch(TimePoint now, std::uint64_t bubble);
+
+  InFlight in_flight() const;
+  // Empty while all is well. After a failure nothing is launched any more.
+  const std::string& failure() const { return failure_; }
+  bool context_gone() const { return context_gone_; }  // the failure is only that the process is ending
+
+ private:
+  struct Launched {
+    std::uint64_t unit = 0;
+    std::uint32_t slice = 0;
+    std::uint32_t number = 0;  // what the done word will say
+    std::uint64_t bubble = 0;
+    TimePoint launched{};
+    TimePoint starts{};  // estimate
+    Duration watched{};  // time that it has been seen not to finish
+  };
+
+  SliceRecord finish_first(TimePoint now);
+  void watch(TimePoint now, bool in_bubble);
+  void fail(CUresult result, const char* what);
+
+  const Driver& driver_;
+  CUstream stream_;
+  DoneWord done_;
+  FillJob& job_;
+  const Unit& unit_;
+  std::array<Launched, most_in_flight> launched_{};
+  std::uint32_t count_ = 0;
+  std::uint32_t last_number_ = 0;
+  std::uint64_t unit_number_ = 0;
+  std::uint32_t next_ = 0;  // slice of the unit
+  bool unit_begun_ = false;
+  TimePoint last_look_{};
+  std::string failure_;
+  bool context_gone_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+// A fill job made ready on one device: reservation, stream, job and unit, in the order in which they are built.
+//
+// Built and released on a thread of the main job inside the core's services, or in the fill probe; between the two the
+// dispatcher thread uses it. The context of the device is current in all functions.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "runner/core/driver.h"
+#include "runner/fill/fill_job.h"
+#include "runner/fill/queues.h"
+#include "runner/fill/reservation.h"
+#include "runner/fill/unit.h"
+
+namespace weft {
+
+struct FillSettings {
+  FillSpec spec;
+  int device = 0;
+  std::uint64_t memory = 0;
+  UnitOptions unit;
+  std::uint32_t queues = 1;        // hardware queues that the streams of the process take turns at
+  std::uint32_t streams_made = 0;  // before, in the same context
+};
+
+class PreparedFill {
+ public:
+  // Called before each step with its name, so that a crash can be told by it.
+  using Progress = std::function<void(const char* step)>;
+
+  // Throws SetUpError. What the job put into its memory in init() is there again when this returns, however often its
+  // unit has run in between.
+  PreparedFill(const Driver& driver, const FillSettings& settings, const Progress& progress);
+  ~PreparedFill();
+  PreparedFill(const PreparedFill&) = delete;
+  PreparedFill& operator=(const PreparedFill&) = delete;
+
+  FillJob& job() { return *job_; }
+  const Unit& unit() const { return *unit_; }
+  CUstream stream() const { return stream_; }
+  Reservation& reservation() { return reservation_; }
+
+  // The job itself made so many streams.
+  void complete_lap(std::uint32_t made) { lap_.complete(queues_, made); }
+
+  // The two first steps of release(), in this order.
+  void destroy_unit() noexcept { unit_.reset(); }
+  void destroy_job() noexcept { job_.reset(); }
+
+  // Nothing of it is in flight: frees everything. Where that is not sure the object is left as it is, for ever.
+  void release() noexcept;
+
+ private:
+  const std::uint32_t queues_;
+  Reservation reservation_;
+  QueueLap lap_;
+  CUstream stream_ = nullptr;
+  std::unique_ptr<FillJob> job_;
+  std::unique_ptr<Unit> unit_;
+};
+
+// Multiprocessors of the device less those that stay free; throws SetUpError when nothing is left.
+std::uint32_t blocks_left(std::uint32_t multiprocessors, std::uint64_t reserved);
+
+}  // namespace weft

@@ -1,0 +1,118 @@
+// The reservation of one device. Threads: see the header. Nothing here may run while a receive spins: allocating and
+// freeing wait for the device.
+#include "runner/fill/reservation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+namespace weft {
+namespace {
+
+// Of a copy, between two looks at how much host memory there is.
+constexpr std::uint64_t copied_at_once = std::uint64_t{64} << 20;
+
+std::string mebibytes(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> BumpAllocator::allocate(std::uint64_t bytes) {
+  if (bytes == 0 || bytes > capacity_) return std::nullopt;
+  const std::uint64_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  const std::uint64_t offset = used_;
+  if (bytes > capacity_ - offset) return std::nullopt;
+  used_ = rounded > capacity_ - offset ? capacity_ : offset + rounded;
+  return offset;
+}
+
+Reservation::Reservation(const Driver& driver, std::uint64_t cap, Available available)
+    : driver_(driver), available_(available), bump_(cap) {
+  const CUresult result = driver_.cuMemAlloc_v2(&base_, cap);
+  if (result != CUDA_SUCCESS) {
+    base_ = 0;
+    throw SetUpError("the reservation of " + mebibytes(cap) +
+                     " (WEFT_MEMORY) cannot be had: " + driver_.name_of(result));
+  }
+}
+
+Reservation::~Reservation() {
+  release();
+}
+
+CUdeviceptr Reservation::allocate(std::uint64_t bytes) {
+  const auto offset = base_ == 0 ? std::nullopt : bump_.allocate(bytes);
+  if (!offset && refused_ == 0) refused_ = bytes;
+  // Cleared piece by piece: a job rarely uses the whole cap. Waited for, because the job may use it on any stream.
+  const bool cleared = offset && driver_.cuMemsetD8_v2(base_ + *offset, 0, bytes) == CUDA_SUCCESS &&
+                       driver_.cuCtxSynchronize() == CUDA_SUCCESS;
+  return cleared ? base_ + *offset : 0;
+}
+
+void* Reservation::allocate_host(std::size_t bytes) {
+  void* address = nullptr;
+  const unsigned flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
+  if (bytes == 0 || driver_.cuMemHostAlloc(&address, bytes, flags) != CUDA_SUCCESS) return nullptr;
+  std::memset(address, 0, bytes);
+  host_.push_back({address, bytes, {}});
+  return address;
+}
+
+std::uint64_t Reservation::bytes_to_save() const {
+  std::uint64_t bytes = bump_.used();
+  for (const HostBlock& block : host_) bytes += block.bytes;
+  return bytes;
+}
+
+// What is copied so far lies in saved_.
+void Reservation::check_host_memory() const {
+  const auto available = available_();
+  if (!available || copy_is_small(bytes_to_save(), saved_.size(), *available)) return;
+  throw SetUpError("a copy of the fill job's " + mebibytes(bytes_to_save()) +
+                   ", needed while its unit is timed, would take more than a quarter of the " +
+                   mebibytes(*available + saved_.size()) + " of host memory that are available");
+}
+
+void Reservation::save() {
+  try {
+    saved_.clear();
+    saved_.reserve(bump_.used());  // addresses only: no page is touched yet
+    check_host_memory();
+    while (saved_.size() < bump_.used()) {
+      const std::uint64_t first = saved_.size(), bytes = std::min(copied_at_once, bump_.used() - first);
+      saved_.resize(first + bytes);
+      check(driver_, driver_.cuMemcpyDtoH_v2(saved_.data() + first, base_ + first, bytes), "cuMemcpyDtoH");
+      check_host_memory();
+    }
+    for (HostBlock& block : host_) {
+      const auto* bytes = static_cast<const std::byte*>(block.address);
+      block.saved.assign(bytes, bytes + block.bytes);
+    }
+  } catch (const std::bad_alloc&) {
+    throw SetUpError("no host memory for a copy of the fill job's " + mebibytes(bytes_to_save()));
+  }
+}
+
+void Reservation::restore() {
+  if (!saved_.empty()) check(driver_, driver_.cuMemcpyHtoD_v2(base_, saved_.data(), saved_.size()), "cuMemcpyHtoD");
+  saved_ = {};
+  for (HostBlock& block : host_) {
+    if (!block.saved.empty()) std::memcpy(block.address, block.saved.data(), block.saved.size());
+    block.saved = {};
+  }
+}
+
+void Reservation::release_device() noexcept {
+  if (base_ != 0) driver_.cuMemFree_v2(base_);
+  base_ = 0;
+}
+
+void Reservation::release() noexcept {
+  release_device();
+  for (const HostBlock& block : host_) driver_.cuMemFreeHost(block.address);
+  host_.clear();
+}
+
+}  // namespace weft

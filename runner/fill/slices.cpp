@@ -1,0 +1,48 @@
+// Pure part of slicing; see the header.
+#include "runner/fill/slices.h"
+
+#include <functional>
+#include <queue>
+
+namespace weft {
+
+std::vector<SliceRange> cut(std::span<const std::chrono::nanoseconds> nodes, std::chrono::nanoseconds cap) {
+  std::vector<SliceRange> slices;
+  std::chrono::nanoseconds length{0};
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (slices.empty() || length + nodes[node] > cap) {
+      slices.push_back({node, 0});
+      length = std::chrono::nanoseconds{0};
+    }
+    ++slices.back().count;
+    length += nodes[node];
+  }
+  return slices;
+}
+
+std::optional<std::vector<std::size_t>> topological_order(std::size_t nodes,
+                                                          std::span<const std::pair<std::size_t, std::size_t>> edges) {
+  std::vector<std::vector<std::size_t>> successors(nodes);
+  std::vector<std::size_t> waiting_for(nodes, 0);
+  for (const auto& [from, to] : edges) {
+    if (from >= nodes || to >= nodes) return std::nullopt;
+    successors[from].push_back(to);
+    ++waiting_for[to];
+  }
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t node = 0; node < nodes; ++node)
+    if (waiting_for[node] == 0) ready.push(node);
+  std::vector<std::size_t> order;
+  order.reserve(nodes);
+  while (!ready.empty()) {
+    const std::size_t node = ready.top();
+    ready.pop();
+    order.push_back(node);
+    for (const std::size_t successor : successors[node])
+      if (--waiting_for[successor] == 0) ready.push(successor);
+  }
+  if (order.size() != nodes) return std::nullopt;
+  return order;
+}
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+// The options of Weft as typed values, from the WEFT variables of the environment. The table is
+// runner/options/options.def.
+//
+// Used by the core, once, when it starts (a main-job thread), and by the weft command. Nothing is printed or changed
+// here: what is wrong with a variable comes back as a line of text, and its default is used. No iostream: the core
+// carries its own C++ library, and that one must stay small.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "detector/time.h"
+#include "runner/log.h"
+
+namespace weft {
+
+enum class Mode : std::uint8_t { off, observe, fill };
+
+// A number of bytes that something may have, or "off": any.
+struct ByteLimit {
+  static constexpr std::uint64_t off = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t bytes = off;
+  auto operator<=>(const ByteLimit&) const = default;
+};
+
+// The C++ type behind each type name of the table.
+namespace option_type {
+using Mode = weft::Mode;
+using Text = std::string;
+using Bytes = std::uint64_t;
+using Limit = ByteLimit;
+using Duration = weft::Duration;
+using Percent = double;  // as a share: 0.01 for "1%"; infinity for "off"
+using Count = std::uint32_t;
+using Flag = bool;
+using Level = LogLevel;
+}  // namespace option_type
+
+// As the variables say; a default-constructed one is empty, not the defaults: those come from parse_options().
+struct Options {
+#define OPTION(field, type, variable, fallback, least, most, help) option_type::type field{};
+#include "runner/options/options.def"
+#undef OPTION
+};
+
+// One line of the table.
+struct OptionInfo {
+  const char* name;
+  const char* type;
+  const char* variable;
+  const char* fallback;
+  const char* least;  // and `most`: "" for types without an order
+  const char* most;
+  const char* help;
+};
+std::span<const OptionInfo> option_table();
+// As in "a duration from 10us to 100ms".
+std::string accepted_values(const OptionInfo& option);
+
+enum class Source : std::uint8_t { built_in, environment, implied };
+const char* name_of(Source) noexcept;
+
+struct OptionValue {
+  const OptionInfo* option = nullptr;
+  std::string text;  // of the value in force
+  Source source = Source::built_in;
+};
+
+struct ParsedOptions {
+  Options options;
+  std::vector<OptionValue> values;    // in the order of the table
+  std::vector<std::string> warnings;  // one line each
+};
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+Variables environment_variables();  // all of this process
+
+// A variable that is set to nothing counts as not set.
+ParsedOptions parse_options(const Variables& variables);
+
+// A rank and how many there are.
+struct JobPlace {
+  int rank = 0;
+  int ranks = 0;
+};
+// The rank that a launcher gave this process: from RANK (torchrun), else that of Open MPI, PMIx, PMI, MVAPICH, Slurm,
+// in this order. Nothing when none is set.
+std::optional<int> launcher_rank(const Variables& variables);
+// The place in the whole job. The first communicator usually spans it; only one that is smaller than what the launcher
+// started knows less than the launcher.
+JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator);
+
+// What the % sequences of WEFT_OUTPUT stand for. Those whose value is not known yet stay as they are.
+struct OutputNames {
+  std::optional<int> rank;
+  std::optional<int> process;
+  std::optional<std::string> host;
+  std::optional<std::string> job;
+  const Variables* variables = nullptr;
+  bool of_all_ranks = false;  // %r, %p and %h become '*': a shell pattern for the directories of all ranks
+};
+
+// Of this process; the rank is for the caller to fill in.
+OutputNames output_names(const Options& options, const Variables& variables);
+// The same for all ranks of one launch: WEFT_JOB, else what a scheduler or torchrun says, else the process that started
+// this one.
+std::string job_id(const Options& options, const Variables& variables);
+std::string expand_output(std::string_view pattern, const OutputNames& names);
+
+}  // namespace weft

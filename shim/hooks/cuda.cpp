@@ -1,0 +1,457 @@
+// The hooks of the CUDA driver. Each notes what it sees, calls the real function of the very same ABI with the
+// arguments as they are, and returns its result as it is. Any thread of the main job. No lock, no allocation, no log,
+// no string. Two exceptions to "one real call": what failed for want of memory is tried once more (see with_rescue);
+// and on the thread that runs a fill job's exit handlers, cuModuleUnload and cuLibraryUnload answer as after the
+// driver's end, without a call (see runner/fill/exit_bracket.h).
+#include "shim/main_job/capture.h"
+#include "shim/main_job/communicators.h"
+#include "shim/main_job/waits.h"
+#include "shim/markers.h"
+#include "shim/process.h"
+#include "shim/routing/proc_address.h"
+#include "shim/routing/resolve.h"
+
+namespace weft {
+namespace {
+
+// The call is the main job's own, and there is a core that wants to hear of it.
+[[gnu::always_inline]] inline bool observing() noexcept {
+  return level() == Level::observe && (thread_state.inside_nccl | thread_state.inside_core) == 0 &&
+         !in_nccl(__builtin_return_address(0));
+}
+
+[[gnu::always_inline]] inline bool learning() noexcept {
+  return level() != Level::pass && (thread_state.inside_nccl | thread_state.inside_core) == 0 &&
+         !in_nccl(__builtin_return_address(0));
+}
+
+// And whoever still asked a stream when it was turned off has got the answer.
+bool is_off() noexcept {
+  if (level() != Level::pass) return false;
+  wait_for_questions();
+  return true;
+}
+
+void stream_made(CUstream stream, bool by_main_job) noexcept {
+  if (level() == Level::pass) return;
+  note_stream_made();
+  if (thread_state.inside_core != 0) return;
+  if (by_main_job) {
+    learn_stream(name_of(stream, false));
+  } else {
+    learn_stream_of_nccl(stream);
+  }
+}
+
+// A wait that is not the main job's own is NCCL's or ours.
+[[gnu::always_inline]] inline void others_wait(CUstream stream) noexcept {
+  if (level() != Level::pass && thread_state.inside_core == 0) nccl_makes_wait(stream);
+}
+
+// An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
+// Also for NCCL's allocations; not for those of our own threads. `where` tells the device that is short of memory.
+template <class Where, class Call>
+CUresult with_rescue(Where where, Call call) noexcept {
+  const CUresult result = call();
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || level() != Level::observe || thread_state.inside_core != 0) return result;
+  const int device = where();
+  if (device < 0) return result;
+  bool released = false;
+  {
+    CoreCall inside;
+    released = core()->rescue_memory(device);
+  }
+  return released ? call() : result;
+}
+
+// The device's own context goes, by whatever name: its streams' handles are nobody's from now on.
+void device_closing(int device) noexcept {
+  if (is_off() || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
+  const bool prepared = has_marker_words(device);
+  set_marker_words(device, {});
+  forget_streams_of(device);
+  if (!prepared || level() != Level::observe) return;
+  CoreCall inside;
+  core()->context_closing(device);
+}
+
+void context_closing(CUcontext context) noexcept {
+  if (is_off() || thread_state.inside_core != 0) return;
+  for (int device = 0; device < kMostDevices; ++device) {
+    if (has_marker_words(device) && context_of(device) == context) device_closing(device);
+  }
+  forget_streams_of(context);
+}
+
+// A primary context dies with the last of the main job's references; others only look at it and let go.
+constinit std::atomic<std::int32_t> primary_references[kMostDevices]{};
+
+void primary_released(CUdevice device) noexcept {
+  if (is_off() || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
+  if (primary_references[device].fetch_sub(1, std::memory_order_acq_rel) <= 1) device_closing(device);
+}
+
+template <class Call>
+CUresult capture_begin(CUstream stream, bool per_thread, Call call) noexcept {
+  if (is_off()) return call();
+  capture_begins(stream, per_thread);
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) capture_ended(stream, per_thread);
+  return result;
+}
+
+bool is_in_capture(CUstream stream, bool per_thread) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUstream handle = stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
+  return real<Symbol::cuStreamIsCapturing>()(handle, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// An end that fails has ended the capture all the same, or has not (another thread's): the stream knows.
+template <class Call>
+CUresult capture_end(CUstream stream, bool per_thread, Call call) noexcept {
+  if (level() == Level::pass) return call();
+  const bool was_open = is_in_capture(stream, per_thread);
+  const CUresult result = call();
+  if (was_open && !is_in_capture(stream, per_thread)) capture_ended(stream, per_thread);
+  return result;
+}
+
+}  // namespace
+}  // namespace weft
+
+using namespace weft;
+
+extern "C" {
+
+CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
+  const CUresult result = real<Symbol::cuGetProcAddress>()(symbol, pfn, version, flags);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_answer(*pfn);
+  return result;
+}
+
+CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult* status) {
+  const CUresult result = real<Symbol::cuGetProcAddress_v2>()(symbol, pfn, version, flags, status);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_answer(*pfn);
+  return result;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
+  const auto call = real<Symbol::cuStreamWaitEvent>();
+  if (observing()) {
+    stream_waits(stream, false, event);
+  } else {
+    others_wait(stream);
+  }
+  return call(stream, event, flags);
+}
+
+CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
+  const auto call = real<Symbol::cuStreamWaitEvent_ptsz>();
+  if (observing()) {
+    stream_waits(stream, true, event);
+  } else {
+    others_wait(stream);
+  }
+  return call(stream, event, flags);
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  const CUresult result = real<Symbol::cuEventRecord>()(event, stream);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, false);
+  return result;
+}
+
+CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
+  const CUresult result = real<Symbol::cuEventRecord_ptsz>()(event, stream);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, true);
+  return result;
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
+  const CUresult result = real<Symbol::cuEventRecordWithFlags>()(event, stream, flags);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, false);
+  return result;
+}
+
+CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
+  const CUresult result = real<Symbol::cuEventRecordWithFlags_ptsz>()(event, stream, flags);
+  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, true);
+  return result;
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  const auto call = real<Symbol::cuStreamSynchronize>();
+  const HostWait wait = observing() ? host_waits_for_stream(stream, false) : HostWait{};
+  const CUresult result = call(stream);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuStreamSynchronize_ptsz(CUstream stream) {
+  const auto call = real<Symbol::cuStreamSynchronize_ptsz>();
+  const HostWait wait = observing() ? host_waits_for_stream(stream, true) : HostWait{};
+  const CUresult result = call(stream);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuEventSynchronize(CUevent event) {
+  const auto call = real<Symbol::cuEventSynchronize>();
+  const HostWait wait = observing() ? host_waits_for_event(event) : HostWait{};
+  const CUresult result = call(event);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuCtxSynchronize(void) {
+  const auto call = real<Symbol::cuCtxSynchronize>();
+  const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
+  const CUresult result = call();
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext context) {
+  const auto call = real<Symbol::cuCtxSynchronize_v2>();
+  const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
+  const CUresult result = call(context);
+  host_wait_over(wait);
+  return result;
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
+  const CUresult result = real<Symbol::cuStreamCreate>()(stream, flags);
+  if (result == CUDA_SUCCESS) stream_made(*stream, learning());
+  return result;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  const CUresult result = real<Symbol::cuStreamCreateWithPriority>()(stream, flags, priority);
+  if (result == CUDA_SUCCESS) stream_made(*stream, learning());
+  return result;
+}
+
+CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned int flags, int priority) {
+  const CUresult result = real<Symbol::cuGreenCtxStreamCreate>()(stream, context, flags, priority);
+  if (result == CUDA_SUCCESS) stream_made(*stream, learning());
+  return result;
+}
+
+CUresult cuStreamDestroy(CUstream stream) {
+  const auto call = real<Symbol::cuStreamDestroy>();
+  if (!is_off()) forget_stream(stream);
+  return call(stream);
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  const auto call = real<Symbol::cuStreamDestroy_v2>();
+  if (!is_off()) forget_stream(stream);
+  return call(stream);
+}
+
+CUresult cuStreamBeginCapture(CUstream stream) {
+  const auto call = real<Symbol::cuStreamBeginCapture>();
+  return capture_begin(stream, false, [=] { return call(stream); });
+}
+
+CUresult cuStreamBeginCapture_ptsz(CUstream stream) {
+  const auto call = real<Symbol::cuStreamBeginCapture_ptsz>();
+  return capture_begin(stream, true, [=] { return call(stream); });
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCapture_v2>();
+  return capture_begin(stream, false, [=] { return call(stream, mode); });
+}
+
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCapture_v2_ptsz>();
+  return capture_begin(stream, true, [=] { return call(stream, mode); });
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
+                                     const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCaptureToGraph>();
+  return capture_begin(stream, false, [=] { return call(stream, graph, nodes, edges, count, mode); });
+}
+
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
+                                          const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
+  const auto call = real<Symbol::cuStreamBeginCaptureToGraph_ptsz>();
+  return capture_begin(stream, true, [=] { return call(stream, graph, nodes, edges, count, mode); });
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  const auto call = real<Symbol::cuStreamEndCapture>();
+  return capture_end(stream, false, [=] { return call(stream, graph); });
+}
+
+CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
+  const auto call = real<Symbol::cuStreamEndCapture_ptsz>();
+  return capture_end(stream, true, [=] { return call(stream, graph); });
+}
+
+CUresult cuCtxDestroy(CUcontext context) {
+  const auto call = real<Symbol::cuCtxDestroy>();
+  context_closing(context);
+  return call(context);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  const auto call = real<Symbol::cuCtxDestroy_v2>();
+  context_closing(context);
+  return call(context);
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  const CUresult result = real<Symbol::cuDevicePrimaryCtxRetain>()(context, device);
+  if (result == CUDA_SUCCESS && level() != Level::pass && thread_state.inside_core == 0 && device < kMostDevices) {
+    primary_references[device].fetch_add(1, std::memory_order_acq_rel);
+  }
+  return result;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxRelease>();
+  primary_released(device);
+  return call(device);
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxRelease_v2>();
+  primary_released(device);
+  return call(device);
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxReset>();
+  device_closing(device);
+  return call(device);
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  const auto call = real<Symbol::cuDevicePrimaryCtxReset_v2>();
+  device_closing(device);
+  return call(device);
+}
+
+CUresult cuModuleUnload(CUmodule module) {
+  const auto call = real<Symbol::cuModuleUnload>();
+  return thread_state.refuses_unloading != 0 ? CUDA_ERROR_DEINITIALIZED : call(module);
+}
+
+CUresult cuLibraryUnload(CUlibrary library) {
+  const auto call = real<Symbol::cuLibraryUnload>();
+  return thread_state.refuses_unloading != 0 ? CUDA_ERROR_DEINITIALIZED : call(library);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
+  const auto call = real<Symbol::cuMemAlloc_v2>();
+  return with_rescue(current_device, [=] { return call(pointer, bytes); });
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height, unsigned int element) {
+  const auto call = real<Symbol::cuMemAllocPitch_v2>();
+  return with_rescue(current_device, [=] { return call(pointer, pitch, width, height, element); });
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t bytes, unsigned int flags) {
+  const auto call = real<Symbol::cuMemAllocManaged>();
+  return with_rescue(current_device, [=] { return call(pointer, bytes, flags); });
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocAsync>();
+  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(pointer, bytes, stream); });
+}
+
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocAsync_ptsz>();
+  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(pointer, bytes, stream); });
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocFromPoolAsync>();
+  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(pointer, bytes, pool, stream); });
+}
+
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  const auto call = real<Symbol::cuMemAllocFromPoolAsync_ptsz>();
+  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(pointer, bytes, pool, stream); });
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp* properties,
+                     unsigned long long flags) {
+  const auto call = real<Symbol::cuMemCreate>();
+  if (properties == nullptr || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    return call(handle, bytes, properties, flags);
+  }
+  return with_rescue([=] { return properties->location.id; }, [=] { return call(handle, bytes, properties, flags); });
+}
+
+// Code and graphs take device memory too.
+
+CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  const auto call = real<Symbol::cuModuleLoad>();
+  return with_rescue(current_device, [=] { return call(module, path); });
+}
+
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  const auto call = real<Symbol::cuModuleLoadData>();
+  return with_rescue(current_device, [=] { return call(module, image); });
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
+                            void** values) {
+  const auto call = real<Symbol::cuModuleLoadDataEx>();
+  return with_rescue(current_device, [=] { return call(module, image, count, options, values); });
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  const auto call = real<Symbol::cuModuleLoadFatBinary>();
+  return with_rescue(current_device, [=] { return call(module, image); });
+}
+
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values,
+                           unsigned int jit_count, CUlibraryOption* options, void** values, unsigned int count) {
+  const auto call = real<Symbol::cuLibraryLoadData>();
+  return with_rescue(current_device,
+                     [=] { return call(library, code, jit, jit_values, jit_count, options, values, count); });
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit, void** jit_values,
+                               unsigned int jit_count, CUlibraryOption* options, void** values, unsigned int count) {
+  const auto call = real<Symbol::cuLibraryLoadFromFile>();
+  return with_rescue(current_device,
+                     [=] { return call(library, path, jit, jit_values, jit_count, options, values, count); });
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags) {
+  const auto call = real<Symbol::cuGraphInstantiateWithFlags>();
+  return with_rescue(current_device, [=] { return call(made, graph, flags); });
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec* made, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  const auto call = real<Symbol::cuGraphInstantiateWithParams>();
+  return with_rescue(current_device, [=] { return call(made, graph, parameters); });
+}
+
+CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* made, CUgraph graph,
+                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  const auto call = real<Symbol::cuGraphInstantiateWithParams_ptsz>();
+  return with_rescue(current_device, [=] { return call(made, graph, parameters); });
+}
+
+CUresult cuGraphUpload(CUgraphExec graph, CUstream stream) {
+  const auto call = real<Symbol::cuGraphUpload>();
+  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(graph, stream); });
+}
+
+CUresult cuGraphUpload_ptsz(CUgraphExec graph, CUstream stream) {
+  const auto call = real<Symbol::cuGraphUpload_ptsz>();
+  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(graph, stream); });
+}
+
+}  // extern "C"

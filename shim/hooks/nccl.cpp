@@ -1,0 +1,234 @@
+// The hooks of NCCL. Each notes what it sees, calls the real function with the arguments as they are, and returns its
+// result as it is. Any thread of the main job. NCCL calls some of its own exports through the PLT, so a hook can be
+// entered from inside NCCL: the depth tells, and such a call is nobody's to note.
+#include "shim/main_job/communicators.h"
+#include "shim/main_job/groups.h"
+#include "shim/process.h"
+#include "shim/routing/real.h"
+
+namespace weft {
+namespace {
+
+bool noting() noexcept {
+  return level() != Level::pass && (thread_state.inside_nccl | thread_state.inside_core) == 0;
+}
+
+bool accepted(ncclResult_t result) noexcept {
+  return result == ncclSuccess || result == ncclInProgress;
+}
+
+template <class Call>
+ncclResult_t call_nccl(Call call) noexcept {
+  Depth inside(thread_state.inside_nccl);
+  return call();
+}
+
+// A send, receive or collective: part of the open group, or a group of one.
+template <class Call>
+ncclResult_t operation(const OperationCall& what, Call call) noexcept {
+  if (!noting()) return call_nccl(call);
+  if (in_group()) {
+    const ncclResult_t result = call_nccl(call);
+    if (accepted(result)) operation_added(what);
+    return result;
+  }
+  GroupMember bare{};
+  add_operation(bare, what);
+  announce(bare);
+  const ncclResult_t result = call_nccl(call);
+  close(bare, result);
+  return result;
+}
+
+// Makes a communicator and puts it where `place` points: at once, or (`late`) when the group has ended.
+template <class Call>
+ncclResult_t creation(ncclComm_t* place, bool late, Call call) noexcept {
+  const ncclResult_t result = call_nccl(call);
+  if (!noting() || !accepted(result) || place == nullptr) return result;
+  if (in_group()) {
+    communicator_promised(late ? nullptr : *place, late ? place : nullptr);
+  } else if (*place != nullptr) {
+    communicator_created(*place, result == ncclSuccess);
+  }
+  return result;
+}
+
+void closing(ncclComm_t communicator, bool gone) noexcept {
+  if (noting()) communicator_closing(communicator, gone);
+}
+
+}  // namespace
+}  // namespace weft
+
+using namespace weft;
+
+extern "C" {
+
+ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+  const auto call = real<Symbol::ncclSend>();
+  return operation({Operation::send, peer, count, type, communicator, stream},
+                   [=] { return call(data, count, type, peer, communicator, stream); });
+}
+
+ncclResult_t ncclRecv(void* data, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+  const auto call = real<Symbol::ncclRecv>();
+  return operation({Operation::receive, peer, count, type, communicator, stream},
+                   [=] { return call(data, count, type, peer, communicator, stream); });
+}
+
+ncclResult_t ncclAllReduce(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                           ncclComm_t communicator, cudaStream_t stream) {
+  const auto call = real<Symbol::ncclAllReduce>();
+  return operation({Operation::all_reduce, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, reduction, communicator, stream); });
+}
+
+ncclResult_t ncclReduce(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t reduction, int root,
+                        ncclComm_t communicator, cudaStream_t stream) {
+  const auto call = real<Symbol::ncclReduce>();
+  return operation({Operation::reduce, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, reduction, root, communicator, stream); });
+}
+
+ncclResult_t ncclBroadcast(const void* in, void* out, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, cudaStream_t stream) {
+  const auto call = real<Symbol::ncclBroadcast>();
+  return operation({Operation::broadcast, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, root, communicator, stream); });
+}
+
+ncclResult_t ncclBcast(void* data, size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
+                       cudaStream_t stream) {
+  const auto call = real<Symbol::ncclBcast>();
+  return operation({Operation::broadcast, root, count, type, communicator, stream},
+                   [=] { return call(data, count, type, root, communicator, stream); });
+}
+
+ncclResult_t ncclReduceScatter(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                               ncclComm_t communicator, cudaStream_t stream) {
+  const auto call = real<Symbol::ncclReduceScatter>();
+  return operation({Operation::reduce_scatter, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, reduction, communicator, stream); });
+}
+
+ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t communicator,
+                           cudaStream_t stream) {
+  const auto call = real<Symbol::ncclAllGather>();
+  return operation({Operation::all_gather, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, communicator, stream); });
+}
+
+ncclResult_t ncclAlltoAll(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t communicator,
+                          cudaStream_t stream) {
+  const auto call = real<Symbol::ncclAlltoAll>();
+  return operation({Operation::all_to_all, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, communicator, stream); });
+}
+
+ncclResult_t ncclGather(const void* in, void* out, size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
+                        cudaStream_t stream) {
+  const auto call = real<Symbol::ncclGather>();
+  return operation({Operation::gather, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, root, communicator, stream); });
+}
+
+ncclResult_t ncclScatter(const void* in, void* out, size_t count, ncclDataType_t type, int root,
+                         ncclComm_t communicator, cudaStream_t stream) {
+  const auto call = real<Symbol::ncclScatter>();
+  return operation({Operation::scatter, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, root, communicator, stream); });
+}
+
+ncclResult_t ncclGroupStart(void) {
+  const auto call = real<Symbol::ncclGroupStart>();
+  const ncclResult_t result = call_nccl(call);
+  if (result == ncclSuccess && noting()) group_started();
+  return result;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+  const auto call = real<Symbol::ncclGroupEnd>();
+  const bool mine = noting();
+  if (mine) announce_group();
+  const ncclResult_t result = call_nccl(call);
+  if (mine) group_ended(result);
+  return result;
+}
+
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* information) {
+  const auto call = real<Symbol::ncclGroupSimulateEnd>();
+  const ncclResult_t result = call_nccl([=] { return call(information); });
+  if (noting()) group_dropped();
+  return result;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
+  const auto call = real<Symbol::ncclCommInitRank>();
+  return creation(communicator, false, [=] { return call(communicator, ranks, id, rank); });
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  const auto call = real<Symbol::ncclCommInitRankConfig>();
+  return creation(communicator, false, [=] { return call(communicator, ranks, id, rank, config); });
+}
+
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* communicator, int ranks, int rank, int ids, ncclUniqueId* id,
+                                      ncclConfig_t* config) {
+  const auto call = real<Symbol::ncclCommInitRankScalable>();
+  return creation(communicator, false, [=] { return call(communicator, ranks, rank, ids, id, config); });
+}
+
+ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int devices, const int* list) {
+  const auto call = real<Symbol::ncclCommInitAll>();
+  const ncclResult_t result = call_nccl([=] { return call(communicators, devices, list); });
+  if (result != ncclSuccess || !noting() || communicators == nullptr) return result;
+  for (int index = 0; index < devices; ++index) communicator_created(communicators[index], true);
+  return result;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* communicator, ncclConfig_t* config) {
+  const auto call = real<Symbol::ncclCommSplit>();
+  return creation(communicator, true, [=] { return call(parent, color, key, communicator, config); });
+}
+
+ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int count, ncclComm_t* communicator, ncclConfig_t* config,
+                            int flags) {
+  const auto call = real<Symbol::ncclCommShrink>();
+  return creation(communicator, true, [=] { return call(parent, excluded, count, communicator, config, flags); });
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  const auto call = real<Symbol::ncclCommFinalize>();
+  closing(communicator, false);
+  return call_nccl([=] { return call(communicator); });
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  const auto call = real<Symbol::ncclCommDestroy>();
+  closing(communicator, true);
+  return call_nccl([=] { return call(communicator); });
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  const auto call = real<Symbol::ncclCommAbort>();
+  closing(communicator, true);
+  return call_nccl([=] { return call(communicator); });
+}
+
+ncclResult_t ncclCommRevoke(ncclComm_t communicator, int flags) {
+  const auto call = real<Symbol::ncclCommRevoke>();
+  closing(communicator, false);
+  return call_nccl([=] { return call(communicator, flags); });
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error) {
+  const auto call = real<Symbol::ncclCommGetAsyncError>();
+  const ncclResult_t result = call_nccl([=] { return call(communicator, error); });
+  if (result == ncclSuccess && error != nullptr && *error == ncclSuccess && noting()) communicator_idle(communicator);
+  return result;
+}
+
+}  // extern "C"

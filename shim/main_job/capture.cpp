@@ -1,0 +1,49 @@
+// Open stream captures; see capture.h.
+#include "shim/main_job/capture.h"
+
+#include "shim/notes.h"
+#include "shim/process.h"
+#include "shim/routing/real.h"
+
+namespace weft {
+namespace {
+
+constinit std::atomic<std::int32_t> open_captures{0};
+
+void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
+  if (level() != Level::observe) return;
+  Stream* known = find_stream(name_of(stream, per_thread));
+  if (known != nullptr) note_use(*known);
+  const int device = current_device();
+  if (known == nullptr && device < 0) return;
+  note(kind, known != nullptr ? known->device.load(std::memory_order_relaxed) : device,
+       [known](Event& event) { event.stream = known != nullptr ? known->id.load(std::memory_order_relaxed) : 0; });
+}
+
+}  // namespace
+
+void capture_begins(CUstream stream, bool per_thread) noexcept {
+  open_captures.fetch_add(1, std::memory_order_seq_cst);
+  wait_for_questions();
+  note_capture(EventKind::capture_begun, stream, per_thread);
+}
+
+void capture_ended(CUstream stream, bool per_thread) noexcept {
+  // A capture that began before anything was counted ends without having been counted.
+  std::int32_t open = open_captures.load(std::memory_order_relaxed);
+  while (open > 0 && !open_captures.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
+  note_capture(EventKind::capture_ended, stream, per_thread);
+}
+
+bool any_capture() noexcept {
+  return open_captures.load(std::memory_order_seq_cst) != 0;
+}
+
+bool is_capturing(const Stream& stream) noexcept {
+  if (!any_capture()) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  const CUresult result = real<Symbol::cuStreamIsCapturing>()(stream.handle.load(std::memory_order_relaxed), &status);
+  return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+// Communicators of the main job; see communicators.h.
+#include "shim/main_job/communicators.h"
+
+#include "shim/main_job/streams.h"
+#include "shim/markers.h"
+#include "shim/notes.h"
+#include "shim/process.h"
+#include "shim/routing/real.h"
+#include "shim/tables/handle_table.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kCommunicators = 1024;
+using Table = HandleTable<Communicator, kCommunicators>;
+constinit Table communicators{};
+constinit std::atomic<CommunicatorId> last_communicator{0};
+constinit std::atomic<bool> someone_starts{false};
+
+// Waiting for another thread that starts the core or opens a communicator: long enough for the trial of a fill job.
+constexpr timespec kPause{0, 500'000};
+constexpr int kMostPauses = 120'000;
+
+std::uint64_t key_of(ncclComm_t communicator) noexcept {
+  return reinterpret_cast<std::uint64_t>(communicator);
+}
+
+bool ask_nccl(ncclComm_t communicator, CommunicatorInfo& info) noexcept {
+  Depth inside(thread_state.inside_nccl);
+  return real<Symbol::ncclCommCuDevice>()(communicator, &info.device) == ncclSuccess &&
+         real<Symbol::ncclCommUserRank>()(communicator, &info.rank) == ncclSuccess &&
+         real<Symbol::ncclCommCount>()(communicator, &info.ranks) == ncclSuccess && info.device >= 0 &&
+         info.device < kMostDevices;
+}
+
+void tell_core(const CommunicatorInfo& info) noexcept {
+  note(EventKind::communicator_opened, info.device, [&](Event& event) {
+    event.communicator = info.id;
+    event.rank = info.rank;
+    event.ranks = info.ranks;
+  });
+  CoreCall inside;
+  core()->communicator_opened(info);
+}
+
+// Threads that make the first communicators at the same time: one starts the core, the others wait for it. They may,
+// because what they have made has no operation yet.
+bool has_core() noexcept {
+  for (int pause = 0; level() == Level::routed && pause < kMostPauses; ++pause) {
+    if (someone_starts.exchange(true, std::memory_order_acq_rel)) {
+      nanosleep(&kPause, nullptr);
+      continue;
+    }
+    start_core();
+    someone_starts.store(false, std::memory_order_release);
+  }
+  return level() == Level::observe;
+}
+
+// The state it is in afterwards.
+CommunicatorState opened(Communicator& entry, ncclComm_t communicator) noexcept {
+  CommunicatorInfo info{};
+  if (!ask_nccl(communicator, info)) return CommunicatorState::created;
+  if (!has_core()) return CommunicatorState::closed;
+  note_device(info.device);
+  info.id = last_communicator.fetch_add(1, std::memory_order_relaxed) + 1;
+  entry.id.store(info.id, std::memory_order_relaxed);
+  entry.device.store(info.device, std::memory_order_relaxed);
+  tell_core(info);
+  return CommunicatorState::open;
+}
+
+void open(Communicator& entry, ncclComm_t communicator) noexcept {
+  CommunicatorState created = CommunicatorState::created;
+  if (entry.state.compare_exchange_strong(created, CommunicatorState::opening, std::memory_order_acq_rel)) {
+    entry.state.store(opened(entry, communicator), std::memory_order_release);
+    return;
+  }
+  // Another thread of the main job has asked NCCL at the same time: nobody may use it before it is open.
+  for (int pause = 0; pause < kMostPauses && entry.state.load(std::memory_order_acquire) == CommunicatorState::opening;
+       ++pause) {
+    nanosleep(&kPause, nullptr);
+  }
+}
+
+void finish(GroupId group, bool launched) noexcept {
+  const GroupPlace place = place_of(group);
+  if (place.stream == nullptr) return;
+  if (!launched || !mark_end(place)) settle(place.device, place.done);
+}
+
+void finish_all(Communicator& entry, bool launched) noexcept {
+  for (auto& place : entry.unfinished) {
+    const GroupId group = place.exchange(0, std::memory_order_acq_rel);
+    if (group != 0) finish(group, launched);
+  }
+}
+
+bool has_unfinished(const Communicator& entry) noexcept {
+  for (const auto& place : entry.unfinished) {
+    if (place.load(std::memory_order_relaxed) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Communicator* open_communicator(ncclComm_t communicator) noexcept {
+  Communicator* entry = communicator == nullptr ? nullptr : communicators.find(key_of(communicator));
+  return entry != nullptr && entry->state.load(std::memory_order_acquire) == CommunicatorState::open ? entry : nullptr;
+}
+
+void communicator_created(ncclComm_t communicator, bool ready) noexcept {
+  Communicator* entry = communicators.claim(key_of(communicator));
+  if (entry == nullptr) return note_full("communicators");
+  if (ready) open(*entry, communicator);
+}
+
+void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
+  Communicator* entry = communicators.find(key_of(communicator));
+  if (entry == nullptr) return;
+  CommunicatorState open_state = CommunicatorState::open;
+  if (entry->state.compare_exchange_strong(open_state, CommunicatorState::closed, std::memory_order_acq_rel)) {
+    const CommunicatorId id = entry->id.load(std::memory_order_relaxed);
+    finish_all(*entry, false);
+    note(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed),
+         [id](Event& event) { event.communicator = id; });
+    CoreCall inside;
+    core()->communicator_closing(id);
+  }
+  if (!gone) return;
+  entry->id.store(0, std::memory_order_relaxed);
+  entry->state.store(CommunicatorState::created, std::memory_order_relaxed);
+  Table::release(*entry);
+}
+
+void communicator_idle(ncclComm_t communicator) noexcept {
+  Communicator* entry = communicators.claim(key_of(communicator));
+  if (entry == nullptr) return note_full("communicators");
+  const CommunicatorState current = entry->state.load(std::memory_order_acquire);
+  if (current == CommunicatorState::created || current == CommunicatorState::opening) open(*entry, communicator);
+  if (has_unfinished(*entry)) finish_all(*entry, true);
+}
+
+void group_unfinished(Communicator& communicator, GroupId group) noexcept {
+  for (auto& place : communicator.unfinished) {
+    GroupId none = 0;
+    if (place.compare_exchange_strong(none, group, std::memory_order_acq_rel)) return;
+  }
+  note_lost();
+  finish(group, false);
+}
+
+void finish_groups(Communicator& communicator, ncclComm_t handle) noexcept {
+  if (!has_unfinished(communicator)) return;
+  ncclResult_t progress = ncclInProgress;
+  Depth inside(thread_state.inside_nccl);
+  const ncclResult_t result = real<Symbol::ncclCommGetAsyncError>()(handle, &progress);
+  if (result == ncclSuccess && progress == ncclSuccess) finish_all(communicator, true);
+}
+
+}  // namespace weft

@@ -1,0 +1,224 @@
+// NCCL groups: what they do, and the markers around them; see groups.h.
+#include "shim/main_job/groups.h"
+
+#include "shim/main_job/capture.h"
+#include "shim/main_job/communicators.h"
+#include "shim/markers.h"
+#include "shim/notes.h"
+#include "shim/process.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kMembers = 64;
+constexpr std::uint32_t kPromises = 64;
+constexpr std::uint32_t kOpenGroups = 64;
+constinit std::atomic<GroupId> last_group{0};
+
+std::uint64_t bytes_of(ncclDataType_t type) noexcept {
+  switch (type) {
+    case ncclInt8:
+    case ncclUint8:
+    case ncclFloat8e4m3:
+    case ncclFloat8e5m2:
+      return 1;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    case ncclInt32:
+    case ncclUint32:
+    case ncclFloat32:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+// Order matters: the same operations in another order are another group.
+std::uint64_t mixed(std::uint64_t signature, std::uint64_t value) noexcept {
+  signature = (signature ^ value) * 0xbf58476d1ce4e5b9u;
+  return signature ^ (signature >> 29);
+}
+
+StreamName stream_of(const GroupMember& member) noexcept {
+  const bool legacy = member.stream_argument == nullptr || member.stream_argument == CU_STREAM_LEGACY;
+  if (legacy) return legacy_stream_of(member.communicator->device.load(std::memory_order_relaxed));
+  return name_of(member.stream_argument, false);
+}
+
+void note_group(const GroupMember& member, int device, Ticket started) noexcept {
+  note(EventKind::group_issued, device, [&](Event& event) {
+    event.stream = member.stream->id.load(std::memory_order_relaxed);
+    event.communicator = member.communicator->id.load(std::memory_order_relaxed);
+    event.group = member.group;
+    event.ticket = started;
+    event.done_ticket = member.done;
+    event.summary = member.summary;
+  });
+}
+
+}  // namespace
+
+struct OpenGroup {
+  struct Promise {
+    ncclComm_t communicator;
+    ncclComm_t* place;
+  };
+  std::atomic<std::uint32_t> taken;
+  std::uint32_t members;
+  std::uint32_t promises;
+  GroupMember member[kMembers];
+  Promise promise[kPromises];
+};
+
+namespace {
+
+constinit OpenGroup open_groups[kOpenGroups]{};
+
+OpenGroup* take_group() noexcept {
+  if (thread_state.group != nullptr) return thread_state.group;
+  for (OpenGroup& group : open_groups) {
+    std::uint32_t free = 0;
+    if (!group.taken.compare_exchange_strong(free, 1, std::memory_order_acq_rel)) continue;
+    group.members = 0;
+    group.promises = 0;
+    return thread_state.group = &group;
+  }
+  note_full("open NCCL groups");
+  return nullptr;
+}
+
+void give_group_back() noexcept {
+  OpenGroup* group = thread_state.group;
+  thread_state.group = nullptr;
+  if (group != nullptr) group->taken.store(0, std::memory_order_release);
+}
+
+GroupMember* member_for(OpenGroup& group, const OperationCall& call) noexcept {
+  for (std::uint32_t index = 0; index < group.members; ++index) {
+    if (group.member[index].handle == call.communicator) return &group.member[index];
+  }
+  if (group.members == kMembers) return nullptr;
+  GroupMember& added = group.member[group.members++];
+  added = GroupMember{};
+  return &added;
+}
+
+}  // namespace
+
+void add_operation(GroupMember& member, const OperationCall& call) noexcept {
+  GroupSummary& summary = member.summary;
+  if (member.communicator == nullptr) {
+    member.communicator = open_communicator(call.communicator);
+    member.handle = call.communicator;
+    member.stream_argument = call.stream;
+    if (member.communicator == nullptr) return;
+    summary.send_peer = -1;
+    summary.receive_peer = -1;
+    summary.signature = mixed(0, member.communicator->id.load(std::memory_order_relaxed));
+  }
+  const std::uint64_t bytes = call.count * bytes_of(call.type);
+  summary.signature =
+      mixed(summary.signature, static_cast<std::uint64_t>(call.kind) << 32 | static_cast<std::uint32_t>(call.peer));
+  summary.signature = mixed(summary.signature, bytes);
+  if (call.kind == Operation::send) {
+    if (summary.sends++ == 0) summary.send_peer = call.peer;
+    summary.sent_bytes += bytes;
+  } else if (call.kind == Operation::receive) {
+    if (summary.receives++ == 0) summary.receive_peer = call.peer;
+    summary.received_bytes += bytes;
+  } else {
+    ++summary.collectives;
+    summary.collective_bytes += bytes;
+  }
+}
+
+// Tickets for both ends are taken before the real call, so that the event can be pushed before it too: a call that
+// blocks on the host is then seen while it blocks.
+void announce(GroupMember& member) noexcept {
+  if (member.communicator == nullptr || level() != Level::observe) return;
+  const int device = member.communicator->device.load(std::memory_order_relaxed);
+  if (!has_marker_words(device)) return;
+  finish_groups(*member.communicator, member.handle);
+  Stream* stream = learn_stream(stream_of(member));
+  if (stream == nullptr || is_capturing(*stream)) return;
+  const Ticket started = reserve_ticket(device);
+  const Ticket done = started == 0 ? 0 : reserve_ticket(device);
+  if (done == 0 || !enqueue_marker(*stream, started)) {
+    settle(device, started);
+    settle(device, done);
+    note_lost();
+    return;
+  }
+  member.stream = stream;
+  member.done = done;
+  member.group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
+  remember_group(member.group, *stream, done);
+  note_group_stream(*stream);
+  note_group(member, device, started);
+}
+
+void close(GroupMember& member, ncclResult_t result) noexcept {
+  if (member.stream == nullptr) return;
+  if (result == ncclInProgress) {
+    group_unfinished(*member.communicator, member.group);
+    return;
+  }
+  // A group that NCCL refused is over at once.
+  if (result == ncclSuccess && enqueue_marker(*member.stream, member.done)) return;
+  settle(member.stream->device.load(std::memory_order_relaxed), member.done);
+  note_lost();
+}
+
+bool in_group() noexcept {
+  return thread_state.group_depth != 0;
+}
+
+void group_started() noexcept {
+  ++thread_state.group_depth;
+}
+
+void operation_added(const OperationCall& call) noexcept {
+  OpenGroup* group = take_group();
+  if (group == nullptr) return;
+  GroupMember* member = member_for(*group, call);
+  if (member != nullptr) {
+    add_operation(*member, call);
+  } else {
+    note_full("communicators in one NCCL group");
+  }
+}
+
+void announce_group() noexcept {
+  OpenGroup* group = thread_state.group;
+  if (thread_state.group_depth != 1 || group == nullptr) return;
+  for (std::uint32_t index = 0; index < group->members; ++index) announce(group->member[index]);
+}
+
+void group_ended(ncclResult_t result) noexcept {
+  if (thread_state.group_depth == 0 || --thread_state.group_depth != 0) return;
+  OpenGroup* group = thread_state.group;
+  if (group == nullptr) return;
+  for (std::uint32_t index = 0; index < group->members; ++index) close(group->member[index], result);
+  const bool made = result == ncclSuccess || result == ncclInProgress;
+  for (std::uint32_t index = 0; made && index < group->promises; ++index) {
+    const OpenGroup::Promise& promise = group->promise[index];
+    const ncclComm_t communicator = promise.place != nullptr ? *promise.place : promise.communicator;
+    if (communicator != nullptr) communicator_created(communicator, result == ncclSuccess);
+  }
+  give_group_back();
+}
+
+void group_dropped() noexcept {
+  if (thread_state.group_depth == 0 || --thread_state.group_depth != 0) return;
+  give_group_back();
+}
+
+void communicator_promised(ncclComm_t communicator, ncclComm_t* place) noexcept {
+  OpenGroup* group = take_group();
+  if (group == nullptr) return;
+  if (group->promises == kPromises) return note_full("communicators made in one NCCL group");
+  group->promise[group->promises++] = {communicator, place};
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+// One outermost NCCL group per thread: what its operations add up to, and the markers around it.
+//
+// Hooks of NCCL only. A bare operation is a group of one. Records come from a fixed pool. A thread that finds none, and
+// the communicators of one group beyond those that fit, are not seen: note_full() says so once, and the core ends
+// filling. A marker that cannot be enqueued is counted as lost. Nothing here allocates or locks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "detector/event.h"
+#include "shim/routing/vendor.h"
+
+namespace weft {
+
+enum class Operation : std::uint8_t {
+  send,
+  receive,
+  all_reduce,
+  reduce,
+  broadcast,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  gather,
+  scatter
+};
+
+struct OperationCall {
+  Operation kind;
+  std::int32_t peer;  // the root of a collective that has one, else -1
+  std::size_t count;
+  ncclDataType_t type;
+  ncclComm_t communicator;
+  cudaStream_t stream;
+};
+
+struct Stream;
+struct Communicator;
+
+// What one group does on one communicator. Where its operations are on several streams, all of them are summed up, but
+// only the stream of the first one gets markers.
+struct GroupMember {
+  Communicator* communicator;
+  ncclComm_t handle;
+  cudaStream_t stream_argument;
+  GroupSummary summary;
+  Stream* stream;  // nullptr: not announced
+  GroupId group;
+  Ticket done;
+};
+
+// A bare operation: added before the real call, announced, and closed after it.
+void add_operation(GroupMember& member, const OperationCall& call) noexcept;
+void announce(GroupMember& member) noexcept;
+void close(GroupMember& member, ncclResult_t result) noexcept;
+
+// The open group of the calling thread. Its depth is kept from the first hooked call on.
+bool in_group() noexcept;
+void group_started() noexcept;
+void operation_added(const OperationCall& call) noexcept;
+void announce_group() noexcept;  // before the real end; does nothing unless it is the outermost one
+void group_ended(ncclResult_t result) noexcept;
+void group_dropped() noexcept;  // ncclGroupSimulateEnd: nothing is launched
+
+// A communicator that is made inside the group can be used when the group has ended. Either its handle is there already
+// or NCCL will write it to `place`.
+void communicator_promised(ncclComm_t communicator, ncclComm_t* place) noexcept;
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// Who waits for a group: a stream through an event, or the host in a synchronise.
+//
+// Hooks of CUDA only, any thread, after they have made sure that this process observes and that the call is the main
+// job's.
+#pragma once
+
+#include "detector/event.h"
+#include "shim/routing/vendor.h"
+
+namespace weft {
+
+// The event has been recorded on the stream: it stands for the group that the stream is busy with, if any.
+void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept;
+
+// Before the stream is made to wait for the event.
+void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
+
+// The host is about to block; nothing is recorded (device is -1) when no group is pending.
+struct HostWait {
+  int device = -1;
+  StreamId stream = 0;
+  GroupId group = 0;
+};
+HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept;
+HostWait host_waits_for_event(CUevent event) noexcept;
+HostWait host_waits_for_device() noexcept;
+void note_wait_over(HostWait wait) noexcept;
+[[gnu::always_inline]] inline void host_wait_over(HostWait wait) noexcept {
+  if (wait.device >= 0) note_wait_over(wait);
+}
+
+}  // namespace weft

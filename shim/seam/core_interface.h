@@ -1,0 +1,91 @@
+// The one seam between libweft.so (hooks, routing) and libweft-core.so (detector, runner, trace).
+//
+// libweft.so loads libweft-core.so after the first communicator of the process exists, calls weft_core_start() once
+// with ShimServices and gets CoreServices back. Both structs are private to one build: weft_core_start() refuses
+// another build_id, and the shim then stays a pass-through. Plain data and C function pointers only.
+//
+// Threads: CoreServices are called from hooks on the main job's threads; each says what it may do there.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "detector/event.h"
+
+namespace weft {
+
+// Bounded multi-producer single-consumer ring of events. Producers are hooks: wait-free, a full ring drops and counts.
+// Defined in shim/seam/ring.h; the core only consumes.
+struct EventRing;
+
+// Pinned host memory that main-job streams write tickets into: word[ticket % count] == ticket once the marker ran. It
+// stays mapped for the rest of the process, because hooks and the dispatcher may look at it at any time.
+struct MarkerWords {
+  std::atomic<std::uint32_t>* host = nullptr;  // as the host sees them
+  std::uint64_t device = 0;                    // CUdeviceptr of the same words
+  std::uint32_t count = 0;                     // a power of two
+};
+
+// Finds the real driver function of that exact exported name (e.g. "cuMemAlloc_v2"), never a hook; nullptr: none.
+// Any thread; may be slow. The core builds its typed table of driver functions from it once, at start.
+using RealDriverSymbol = void* (*)(const char* name);
+
+struct ShimServices {
+  const char* build_id = nullptr;
+  EventRing* ring = nullptr;
+  // The core maps and registers the words and hands them over; from then on hooks enqueue markers. What was written
+  // into them before does not count: all tickets given out so far are reached.
+  void (*set_marker_words)(int device, const MarkerWords& words) = nullptr;
+  RealDriverSymbol real_driver_symbol = nullptr;
+  std::uint64_t (*dropped_events)() = nullptr;
+  // After this call every hook is a plain pass-through again, for ever. `reason`: for the log, a string literal.
+  void (*turn_off)(const char* reason) = nullptr;
+  // What did not fit into a table of the shim and is not seen, a string literal; nullptr: everything fits.
+  const char* (*full_table)() = nullptr;
+  // Streams of the device that were made so far, by anybody in the process through CUDA's API; and those that the main
+  // job was seen to use and has not destroyed. Any thread.
+  std::uint32_t (*streams_made)(int device) = nullptr;
+  std::uint32_t (*streams_in_use)(int device) = nullptr;
+  int nccl_version = 0;    // as ncclGetVersion says, e.g. 22809; 0: unknown
+  int driver_version = 0;  // as cuDriverGetVersion says, e.g. 13000; 0: unknown
+  // The stream has no work left. False also where that cannot be asked: it is gone, a stream captures, an error. Orders
+  // nothing. Any thread with the device's context current.
+  bool (*is_dry)(int device, StreamId stream) = nullptr;
+  // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
+  // error. Main-job thread, with the device's context current.
+  bool (*is_idle)(int device) = nullptr;
+  // From now on the driver refuses to unload code on the calling thread, or no longer; see runner/fill/exit_bracket.h.
+  void (*refuse_unloading)(bool refuse) = nullptr;
+  // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and
+  // a failed allocation on it is not rescued.
+  void (*mark_own_thread)() = nullptr;
+};
+
+// What the shim knows of a communicator when it has been opened.
+struct CommunicatorInfo {
+  CommunicatorId id;
+  int device;
+  int rank;
+  int ranks;
+};
+
+struct CoreServices {
+  // A communicator was opened / is about to be closed or aborted. Main-job thread, outside NCCL. The first opening on a
+  // device prepares it (memory, fill job, thread), synchronously: a quiet time. Closing stops filling for the device
+  // first; closing the last one writes the summary and the end lines.
+  void (*communicator_opened)(const CommunicatorInfo& communicator) = nullptr;
+  void (*communicator_closing)(CommunicatorId communicator) = nullptr;
+  // An allocation of the main job failed for want of memory. Gives the reservation back if that is safe now and returns
+  // true when memory was released, so that the caller tries once more. Main-job thread.
+  bool (*rescue_memory)(int device) = nullptr;
+  // The main job is about to destroy or reset the context of the device: stop, drop all handles. Main-job thread.
+  void (*context_closing)(int device) = nullptr;
+};
+
+}  // namespace weft
+
+// The one export of libweft-core.so. True: `core` is filled. False: not started, and the log says why, except for
+// WEFT=off.
+extern "C" bool weft_core_start(const weft::ShimServices* shim, weft::CoreServices* core);
+using WeftCoreStart = decltype(&weft_core_start);

@@ -1,0 +1,120 @@
+// The start line and the end lines.
+#include "runner/core/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using Lines = std::vector<std::string>;
+
+TraceHeader filling_header() {
+  TraceHeader header;
+  header.ranks = 4;
+  header.mode = "fill";
+  header.fill_job = "matmul";
+  return header;
+}
+
+TraceSummary filling_summary() {
+  TraceSummary summary;
+  summary.window_begin = TimePoint(5s);
+  summary.window_end = TimePoint(9s);
+  summary.iterations = 40;
+  summary.iteration_median = 99500us;
+  summary.bubbles = 480;
+  summary.idle = 1s;
+  summary.filled = 700ms;
+  summary.slices = 2000;
+  summary.fill_units = 31;
+  return summary;
+}
+
+TEST(StartLine, SaysWhatIsDoneAndWhereTheTracesGo) {
+  EXPECT_EQ(start_line(filling_header(), "weft-12"), "0.1.0, filling bubbles with matmul, 4 ranks; traces in weft-12/");
+  TraceHeader header;
+  header.ranks = 1;
+  header.mode = "observe";
+  EXPECT_EQ(start_line(header, "out/"), "0.1.0, observing bubbles, 1 rank; traces in out/");
+}
+
+TEST(EndLines, Filled) {
+  EXPECT_EQ(
+      end_lines(filling_header(), filling_summary(), "weft-12"),
+      (Lines{
+          "rank 0: 40 iterations, median 99.50 ms", "rank 0: idle in 480 bubbles for 25.0 % of 4.00 s",
+          "rank 0: fill used 70.0 % of the idle time (17.5 points of all time) for 31 units of matmul, 0 of them wrong",
+          "rank 0: 0 records dropped", "traces of all ranks in weft-12/   next: weft summary weft-12"}));
+}
+
+TEST(EndLines, TellWhatFillingCost) {
+  TraceSummary summary = filling_summary();
+  summary.budgeted = true;
+  EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3),
+            "rank 0: slowdown not known, too few iterations without fill to compare with");
+  summary.slowdown = {0.0012, -0.0021, 0.0045, 6, 30, 0.01, 1, 40};
+  EXPECT_EQ(
+      end_lines(filling_header(), summary, "d").at(3),
+      "rank 0: slowdown +0.12 % (95 % interval -0.21 to +0.45 %, 30 iterations with fill against 6 without; budget "
+      "1 %)");
+  summary.slowdown.share = 0.125;
+  EXPECT_TRUE(end_lines(filling_header(), summary, "d")
+                  .at(3)
+                  .ends_with("budget 1 %); at last 12.5 % of the bubbles were "
+                             "filled"));
+}
+
+TEST(EndLines, TellWhyNothingWasFilled) {
+  TraceSummary summary = filling_summary();
+  summary.slices = summary.fill_units = 0;
+  summary.unfilled = {20, 450, 0, 10, 0};
+  EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3),
+            "rank 0: nothing was filled in 480 bubbles, in 450 of them because they were forecast to be shorter than "
+            "WEFT_FLOOR");
+  summary.fill_units = 1;
+  EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3), "rank 0: 0 records dropped");
+}
+
+TEST(EndLines, Observed) {
+  TraceHeader header = filling_header();
+  header.mode = "observe";
+  TraceSummary summary = filling_summary();
+  summary.slices = 0;
+  EXPECT_EQ(end_lines(header, summary, "weft-12").size(), 4u);
+}
+
+TEST(EndLines, EverythingThatCanBeSaidStaysWithinTwelveLines) {
+  TraceSummary summary = filling_summary();
+  summary.filling_stopped = true;
+  std::memset(summary.reason, 'x', sizeof summary.reason - 1);
+  summary.dropped_records = 3;
+  const Lines lines = end_lines(filling_header(), summary, "weft-12");
+  EXPECT_LE(lines.size(), 12u);
+  EXPECT_EQ(lines.at(3), "rank 0: filling was stopped: " + std::string(255, 'x'));
+  EXPECT_EQ(lines.at(4), "rank 0: 3 records dropped");
+}
+
+TEST(EndLines, NothingHappened) {
+  TraceHeader header;
+  header.mode = "observe";
+  EXPECT_EQ(end_lines(header, {}, "d").at(1), "rank 0: idle in 0 bubbles for 0.0 % of 0.0 us");
+}
+
+TEST(EndLines, ForecastsWithoutAnIteration) {
+  TraceSummary summary = filling_summary();
+  summary.iterations = 0;
+  summary.forecasts = true;
+  EXPECT_EQ(end_lines(filling_header(), summary, "out").front(),
+            "rank 0: bubbles were forecast, but what repeats was not long enough the same to count as an iteration");
+}
+
+TEST(EndLines, TheNextCommandCanBePasted) {
+  EXPECT_TRUE(end_lines(filling_header(), {}, "a b/rank*/*").back().ends_with("next: weft summary 'a b/rank'*/*"));
+  EXPECT_TRUE(end_lines(filling_header(), {}, "it's here").back().ends_with("next: weft summary 'it'\\''s here'"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,38 @@
+// What one trace adds up to, while its lines go by: memory does not grow with the trace.
+//
+// Used by `weft summary` and by tests, never inside the training process. Of a file with segments of several processes
+// (older versions of Weft appended to what they found) only those of the last one count.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "trace/read/summary.h"
+
+namespace weft {
+
+// Which process wrote a trace. Process ids repeat, so the moment of its start is part of it.
+struct TraceProcess {
+  std::string host;
+  std::int64_t process = 0, start_id = 0;
+  auto operator<=>(const TraceProcess&) const = default;
+};
+
+struct FileTotals {
+  RankSummary rank;
+  TraceProcess process;
+  Duration begin{}, end{};               // since 1970: of what the process wrote here
+  bool has_header = false;               // false: nothing else means anything
+  bool limited = false;                  // it has reached WEFT_TRACE_LIMIT
+  std::uint64_t segments_of_others = 0;  // of earlier processes, left out
+  TraceDamage damage;
+};
+
+// Throws as read_trace().
+FileTotals add_up_file(const std::string& path);
+
+// Adds the counts, lengths and reasons of one part of a run to a sum.
+void add_counts(RankSummary& sum, const RankSummary& part);
+
+}  // namespace weft

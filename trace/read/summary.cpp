@@ -1,0 +1,266 @@
+// Adding up the newest run of a directory; see the header. What one trace adds up to is in file_totals.cpp, the two
+// ways to show the result are in summary_text.cpp.
+#include "trace/read/summary.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "trace/read/file_totals.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class Value>
+Value median(std::vector<Value> values) {
+  if (values.empty()) return Value{};
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The traces of one process: one for each of its devices.
+struct ProcessTraces {
+  Duration begin{}, end{};
+  std::vector<FileTotals> files;
+};
+using Run = std::vector<ProcessTraces>;
+
+void read_directory(const std::string& directory, std::map<TraceProcess, ProcessTraces>& processes,
+                    std::vector<std::string>& notes) {
+  if (!fs::exists(directory))
+    throw std::runtime_error(directory +
+                             " does not exist: mistyped, or no process with an NCCL communicator ran under " +
+                             "Weft (see Limits in the README)");
+  if (!fs::is_directory(directory)) throw std::runtime_error(directory + " is not a directory");
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("rank") || !name.ends_with(".jsonl")) continue;
+    FileTotals file = add_up_file(entry.path().string());
+    if (!file.has_header) {
+      notes.push_back(name + " holds no header and is left out");
+      continue;
+    }
+    ProcessTraces& process = processes[file.process];
+    const bool first = process.files.empty();
+    process.begin = first ? file.begin : std::min(process.begin, file.begin);
+    process.end = first ? file.end : std::max(process.end, file.end);
+    process.files.push_back(std::move(file));
+  }
+}
+
+// For most of the shorter one's time: clocks of two machines differ by a little, and a process that is being killed may
+// see the next run begin.
+bool simultaneous(const ProcessTraces& one, const ProcessTraces& other) {
+  const Duration overlap = std::min(one.end, other.end) - std::max(one.begin, other.begin);
+  return overlap >= Duration{} && 2 * overlap >= std::min(one.end - one.begin, other.end - other.begin);
+}
+
+// The process that was started last with those that ran next to it, and next to these; then what is left, likewise.
+std::vector<Run> runs_of(std::map<TraceProcess, ProcessTraces> processes) {
+  std::vector<ProcessTraces> left;
+  for (auto& [id, process] : processes) left.push_back(std::move(process));
+  std::stable_sort(left.begin(), left.end(),
+                   [](const ProcessTraces& one, const ProcessTraces& other) { return one.begin > other.begin; });
+  std::vector<Run> runs;
+  while (!left.empty()) {
+    Run run;
+    run.push_back(std::move(left.front()));
+    left.erase(left.begin());
+    for (std::size_t known = 0; known < run.size(); ++known) {
+      const auto apart = std::stable_partition(
+          left.begin(), left.end(), [&](const ProcessTraces& process) { return !simultaneous(process, run[known]); });
+      run.reserve(run.size() + static_cast<std::size_t>(left.end() - apart));
+      std::move(apart, left.end(), std::back_inserter(run));
+      left.erase(apart, left.end());
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+// Which processes there are of each rank.
+std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes_of_ranks(
+    const std::vector<RankSummary>& ranks) {
+  std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes;
+  for (const RankSummary& rank : ranks) processes.emplace(rank.rank, rank.host, rank.process);
+  return processes;
+}
+
+// Whether a process that ran at another time is not of this run: the run has these ranks, or is another job.
+bool is_of_earlier_run(const Run& earlier, const Run& newest) {
+  std::set<std::int64_t> there;
+  for (const ProcessTraces& process : newest)
+    for (const FileTotals& file : process.files) there.insert(file.rank.rank);
+  const std::int64_t ranks = newest.front().files.front().rank.ranks;
+  return std::ranges::any_of(earlier, [&](const ProcessTraces& process) {
+    return std::ranges::any_of(process.files, [&](const FileTotals& file) {
+      return there.contains(file.rank.rank) || file.rank.ranks != ranks || file.rank.rank >= ranks;
+    });
+  });
+}
+
+// Of the processes of one rank the one that was started last, and those that ran next to it.
+std::vector<FileTotals> latest_of_each_rank(const Run& run) {
+  std::map<std::int64_t, const ProcessTraces*> last;
+  for (const ProcessTraces& process : run)
+    for (const FileTotals& file : process.files) {
+      const ProcessTraces*& known = last[file.rank.rank];
+      if (known == nullptr || known->begin < process.begin) known = &process;
+    }
+  std::vector<FileTotals> chosen;
+  for (const ProcessTraces& process : run)
+    for (const FileTotals& file : process.files)
+      if (simultaneous(process, *last.at(file.rank.rank))) chosen.push_back(file);
+  return chosen;
+}
+
+// The traces of the newest run, in the order in which they are shown.
+std::vector<FileTotals> newest_run(std::map<TraceProcess, ProcessTraces> processes, std::vector<std::string>& notes) {
+  std::size_t files = 0;
+  for (const auto& [id, process] : processes) files += process.files.size();
+  std::vector<Run> runs = runs_of(std::move(processes));
+  Run run = std::move(runs.front());
+  for (auto earlier = runs.begin() + 1; earlier != runs.end(); ++earlier)
+    if (!is_of_earlier_run(*earlier, run)) std::ranges::move(*earlier, std::back_inserter(run));
+  std::vector<FileTotals> chosen = latest_of_each_rank(run);
+  if (const std::size_t older = files - chosen.size(); older > 0)
+    notes.push_back("traces of earlier runs that are left out: " + std::to_string(older));
+  std::ranges::stable_sort(
+      chosen, {}, [](const FileTotals& file) { return std::tuple(file.rank.rank, file.process, file.rank.device); });
+  return chosen;
+}
+
+// Most ranks have one process with one device.
+void give_names(std::vector<FileTotals>& files, std::vector<std::string>& notes) {
+  std::map<std::int64_t, std::set<TraceProcess>> processes;
+  std::map<std::pair<std::int64_t, TraceProcess>, std::size_t> devices;
+  for (const FileTotals& file : files) {
+    processes[file.rank.rank].insert(file.process);
+    ++devices[{file.rank.rank, file.process}];
+  }
+  for (FileTotals& file : files) {
+    RankSummary& rank = file.rank;
+    const std::set<TraceProcess>& all = processes[rank.rank];
+    rank.name = std::to_string(rank.rank);
+    if (devices[{rank.rank, file.process}] > 1) rank.name += "/" + std::to_string(rank.device);
+    if (all.size() > 1) {
+      const bool one_host = all.begin()->host == all.rbegin()->host;
+      rank.name += " (" + (one_host ? "" : rank.host + ":") + std::to_string(rank.process) + ")";
+    }
+    for (SlotSummary& slot : rank.slots) slot.name = rank.name;
+  }
+  for (const auto& [rank, all] : processes)
+    if (all.size() > 1)
+      notes.push_back("at the same time " + std::to_string(all.size()) + " processes were rank " +
+                      std::to_string(rank) +
+                      ": no launcher gave them one (RANK and WORLD_SIZE), so each took that of " +
+                      "its first communicator; or two jobs wrote here");
+}
+
+// Why nothing was filled, for a rank that had a fill job.
+void add_unfilled_note(const RankSummary& rank, const std::string& label, std::vector<std::string>& notes) {
+  std::string reasons;
+  for (const auto& [reason, bubbles] : rank.unfilled)
+    if (bubbles > 0) reasons += (reasons.empty() ? "" : ", ") + reason + " " + std::to_string(bubbles);
+  if (!reasons.empty()) notes.push_back(label + "bubbles without a slice: " + reasons);
+}
+
+void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
+  const RankSummary& rank = file.rank;
+  const std::string label = "rank " + rank.name + ": ";
+  if (!rank.complete)
+    notes.push_back(label +
+                    "no summary was written (killed, or ended without destroying its communicators); its numbers come "
+                    "from its records" +
+                    (file.limited ? ", and cover only what fitted into WEFT_TRACE_LIMIT" : ""));
+  else if (file.limited)
+    notes.push_back(label +
+                    "its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover only its " +
+                    "first part, the other numbers all of it");
+  if (file.segments_of_others > 0)
+    notes.push_back(
+        label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
+  if (file.damage.cut_off && rank.complete) notes.push_back(label + "the last line breaks off");
+  if (file.damage.unreadable_lines > 0)
+    notes.push_back(label + std::to_string(file.damage.unreadable_lines) + " lines are not readable");
+  if (rank.filling_stopped) notes.push_back(label + "filling was stopped: " + rank.reason);
+  if (rank.fill_units == 0) add_unfilled_note(rank, label, notes);
+  if (rank.dropped_records > 0) notes.push_back(label + std::to_string(rank.dropped_records) + " records were dropped");
+}
+
+void add_missing_ranks(RunSummary& run) {
+  std::int64_t expected = 0;
+  std::set<std::int64_t> there;
+  for (const RankSummary& rank : run.ranks) {
+    expected = std::max(expected, rank.ranks);
+    there.insert(rank.rank);
+  }
+  // Where processes share a rank their numbers say nothing of how many there are.
+  if (processes_of_ranks(run.ranks).size() > there.size()) return;
+  const auto missing = expected - static_cast<std::int64_t>(there.size());
+  if (missing > 0)
+    run.notes.push_back("the job has " + std::to_string(expected) + " ranks; " + std::to_string(missing) +
+                        " left no trace here");
+}
+
+void add_up(RunSummary& run) {
+  constexpr std::size_t most_slots = 5;
+  std::vector<Duration> medians;
+  std::vector<double> errors;
+  std::uint64_t iterations = 0;
+  for (const RankSummary& rank : run.ranks) {
+    add_counts(run.total, rank);
+    run.total.complete = run.total.complete && rank.complete;
+    iterations = std::max(iterations, rank.iterations);
+    if (rank.iterations > 0) medians.push_back(rank.iteration_median);
+    if (rank.forecast_error) errors.push_back(*rank.forecast_error);
+    run.total.forecasts += rank.forecasts;
+    run.longest.insert(run.longest.end(), rank.slots.begin(), rank.slots.end());
+  }
+  run.total.iterations = iterations;
+  run.total.iteration_median = median(medians);
+  if (!errors.empty()) run.total.forecast_error = median(errors);
+  std::stable_sort(run.longest.begin(), run.longest.end(),
+                   [](const SlotSummary& left, const SlotSummary& right) { return left.idle > right.idle; });
+  if (run.longest.size() > most_slots) run.longest.resize(most_slots);
+}
+
+}  // namespace
+
+double RankSummary::idle_share() const {
+  return window > Duration{} ? static_cast<double>(idle.count()) / static_cast<double>(window.count()) : 0.0;
+}
+
+double RankSummary::conversion() const {
+  return idle > Duration{} ? static_cast<double>(filled.count()) / static_cast<double>(idle.count()) : 0.0;
+}
+
+RunSummary summarize_directories(const std::vector<std::string>& directories) {
+  RunSummary run;
+  std::vector<std::string> left_out;
+  std::map<TraceProcess, ProcessTraces> processes;
+  for (const std::string& directory : directories) read_directory(directory, processes, left_out);
+  if (processes.empty())
+    throw std::runtime_error("there are no traces (rank*.jsonl) in " +
+                             (directories.size() == 1 ? directories.front() : "these directories"));
+  std::vector<FileTotals> files = newest_run(std::move(processes), left_out);
+  give_names(files, left_out);
+  for (const FileTotals& file : files) {
+    run.ranks.push_back(file.rank);
+    add_notes(file, run.notes);
+  }
+  run.notes.insert(run.notes.end(), left_out.begin(), left_out.end());
+  add_missing_ranks(run);
+  add_up(run);
+  return run;
+}
+
+}  // namespace weft

@@ -1,0 +1,289 @@
+// The writer thread and the way to it; see the header.
+//
+// The thread is detached and shares ownership of everything it touches: whoever waits for it can stop waiting, and a
+// process may exit while it runs.
+#include "trace/write/writer.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "trace/write/file.h"
+#include "trace/write/lines.h"
+#include "trace/write/record_ring.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds flush_interval{100};
+constexpr seconds longest_finish{2};
+constexpr std::size_t ring_size = 8192;
+constexpr std::size_t longest_text = 64 * 1024;  // is written out when it has grown to this
+
+Duration clock_time(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
+// When this process first opened a trace: the same in all that it writes. A forked child has its own.
+std::int64_t start_id(std::int64_t process) {
+  static std::mutex mutex;
+  static std::int64_t known_process = 0, id = 0;
+  const std::lock_guard lock(mutex);
+  if (known_process != process) id = clock_time(CLOCK_REALTIME).count();
+  known_process = process;
+  return id;
+}
+
+// Lines that are few, and of use without the others.
+bool is_written_beyond_the_limit(RecordKind kind) {
+  return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown;
+}
+
+TraceOrigin origin_of(const TraceHeader& header) {
+  TraceOrigin origin;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) origin.host = host.data();
+  origin.process = ::getpid();
+  origin.start_id = start_id(origin.process);
+  const Duration since_start = clock_time(CLOCK_MONOTONIC) - header.started.time_since_epoch();
+  origin.wall_clock = clock_time(CLOCK_REALTIME) - since_start;
+  origin.mode = header.mode;
+  origin.fill_job = header.fill_job;
+  return origin;
+}
+
+}  // namespace
+
+class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWriter::Implementation> {
+ public:
+  Implementation(TraceFileHandle file, const TraceHeader& header, std::uint64_t limit, Warn warn)
+      : file_(std::move(file)),
+        header_(header),
+        limit_(limit),
+        warn_(warn),
+        ring_(ring_size),
+        bytes_written_(file_.bytes) {
+    const TraceOrigin origin = origin_of(header);
+    if (file_.torn) text_ = "\n";
+    process_ = origin.process;
+    append_header(text_, header, origin);
+    header_.mode = header_.fill_job = "";
+  }
+  ~Implementation() { close_trace_file(file_); }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+
+  bool start();
+  void push(const Record& record) noexcept;
+  void finish(const TraceSummary* summary);
+  std::uint64_t dropped() const noexcept {
+    return refused_.load(std::memory_order_relaxed) + lost_.load(std::memory_order_relaxed);
+  }
+  const std::string& path() const noexcept { return file_.path; }
+
+ private:
+  void run();
+  void write_what_came() noexcept;
+  void write_summary(const TraceSummary& summary) noexcept;
+  void drain();
+  void say_limit(const Record& first_left_out);
+  void write_out();
+  void give_up(const char* reason) noexcept;
+
+  TraceFileHandle file_;  // the writer thread's, once that has been started
+  TraceHeader header_;
+  const std::uint64_t limit_;
+  const Warn warn_;
+  std::int64_t process_ = 0;
+
+  RecordRing ring_;
+  std::atomic<bool> closed_{false};
+  std::atomic<std::uint64_t> refused_{0};  // by the ring, or after the end; written by the producer
+  std::atomic<std::uint64_t> lost_{0};     // after a write had failed; written by the writer thread
+
+  // The writer thread's own.
+  std::string text_;
+  std::uint64_t records_in_text_ = 0;
+  std::uint64_t bytes_written_ = 0;
+  std::uint64_t left_out_ = 0;  // beyond the limit
+  bool failed_ = false;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  bool ending_ = false, ended_ = false;
+  std::optional<TraceSummary> summary_;
+};
+
+bool TraceWriter::Implementation::start() {
+  sigset_t all, before;
+  sigfillset(&all);
+  // The thread inherits the mask; no signal of the main job is ever handled on it.
+  if (::pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+  bool started = true;
+  try {
+    std::thread([self = shared_from_this()] { self->run(); }).detach();
+  } catch (...) {
+    started = false;  // no thread can be had, or no memory for it
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+void TraceWriter::Implementation::push(const Record& record) noexcept {
+  if (!closed_.load(std::memory_order_relaxed) && ring_.push(record)) return;
+  refused_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void TraceWriter::Implementation::run() {
+  ::pthread_setname_np(::pthread_self(), "weft-trace");
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    lock.unlock();
+    write_what_came();
+    lock.lock();
+    changed_.wait_for(lock, flush_interval, [this] { return ending_; });
+  }
+  const std::optional<TraceSummary> summary = summary_;
+  lock.unlock();
+  write_what_came();
+  if (summary) write_summary(*summary);
+  close_trace_file(file_);
+  lock.lock();
+  ended_ = true;
+  changed_.notify_all();
+}
+
+// Only memory can run out in these two. What cannot be put into words is lost, and the process goes on.
+void TraceWriter::Implementation::write_what_came() noexcept {
+  try {
+    drain();
+    write_out();
+  } catch (...) {
+    give_up(std::strerror(ENOMEM));
+    drain();  // counts what is left, and needs no memory for it
+  }
+}
+
+void TraceWriter::Implementation::write_summary(const TraceSummary& summary) noexcept {
+  try {
+    TraceSummary complete = summary;
+    complete.records_left_out = left_out_;
+    append_summary(text_, header_, complete);
+    write_out();
+  } catch (...) {
+    give_up(std::strerror(ENOMEM));
+  }
+}
+
+void TraceWriter::Implementation::drain() {
+  ring_.drain([this](const Record& record) {
+    if (failed_) {
+      lost_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    const std::size_t before = text_.size();
+    append_record(text_, record);
+    if (!is_written_beyond_the_limit(record.kind) && (left_out_ > 0 || bytes_written_ + text_.size() > limit_)) {
+      text_.resize(before);
+      if (left_out_++ == 0) say_limit(record);
+      return;
+    }
+    ++records_in_text_;
+    if (text_.size() >= longest_text) write_out();
+  });
+}
+
+// Ranks write about as much: one of them speaks for all, the records are in each trace.
+void TraceWriter::Implementation::say_limit(const Record& first_left_out) {
+  append_record(text_, Record(first_left_out.device, first_left_out.time, LimitRecord{limit_}));
+  if (header_.rank == 0 && warn_ != nullptr)
+    warn_("the trace " + file_.path +
+          " has reached WEFT_TRACE_LIMIT: from here on it gets only summary, anomalies, memory " +
+          "and slowdown, and so do those of the other ranks");
+}
+
+void TraceWriter::Implementation::write_out() {
+  if (failed_ || text_.empty()) return;
+  const int error = append(file_, text_);
+  if (error != 0) return give_up(error == EBADF ? "its descriptor was closed by the program" : std::strerror(error));
+  bytes_written_ += text_.size();
+  text_.clear();
+  records_in_text_ = 0;
+}
+
+// Nothing is written from here on. How much of the text got into the file is not looked at: all of it counts as lost.
+void TraceWriter::Implementation::give_up(const char* reason) noexcept {
+  failed_ = true;
+  lost_.fetch_add(records_in_text_, std::memory_order_relaxed);
+  text_.clear();
+  records_in_text_ = 0;
+  try {
+    if (warn_ != nullptr) warn_("the trace " + file_.path + " ends early: " + reason);
+  } catch (...) {
+    // The line is lost as well; the counter tells of it.
+  }
+}
+
+void TraceWriter::Implementation::finish(const TraceSummary* summary) {
+  closed_.store(true, std::memory_order_relaxed);
+  // The thread does not exist in a forked child, and its mutex may have been copied while it was held.
+  if (process_ != ::getpid()) return;
+  std::unique_lock lock(mutex_);
+  if (ending_) return;
+  if (summary != nullptr) summary_ = *summary;
+  ending_ = true;
+  changed_.notify_all();
+  changed_.wait_for(lock, longest_finish, [this] { return ended_; });
+}
+
+TraceWriter::TraceWriter(std::shared_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+
+TraceWriter::~TraceWriter() {
+  implementation_->finish(nullptr);
+}
+
+std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, const TraceHeader& header,
+                                               std::uint64_t limit, Warn warn, std::string& error) {
+  const std::string device = header.device_in_name ? ".device" + std::to_string(header.device) : "";
+  const std::string stem = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + device;
+  TraceFileHandle file = open_trace_file(directory, stem, error);
+  if (file.descriptor < 0) return nullptr;
+  auto implementation = std::make_shared<Implementation>(std::move(file), header, limit, warn);
+  if (!implementation->start()) {
+    error = "the thread that writes the trace cannot be started";
+    return nullptr;
+  }
+  return std::unique_ptr<TraceWriter>(new TraceWriter(std::move(implementation)));
+}
+
+void TraceWriter::push(const Record& record) noexcept {
+  implementation_->push(record);
+}
+std::uint64_t TraceWriter::dropped() const noexcept {
+  return implementation_->dropped();
+}
+const std::string& TraceWriter::path() const noexcept {
+  return implementation_->path();
+}
+void TraceWriter::finish(const TraceSummary& summary) {
+  implementation_->finish(&summary);
+}
+
+}  // namespace weft
