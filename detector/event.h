@@ -1,10 +1,9 @@
-// What the detector is told, in the order it happened: what the shim's hooks saw (…_issued, host_wait_…, …) and what
-// the words in pinned memory said later (…_started, …_reached, …_done).
+// The input of the detector, in the order in which it happened: the calls that the shim's hooks saw (…_issued,
+// host_wait_…, …), and later the words in pinned memory that were written (…_started, …_reached, …_done).
 //
 // Written by: hooks on the main job's threads (through the ring, see shim/seam/ring.h), and by the dispatcher thread
-// when it sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring and
-// into replay files as it is. One list of record types: EventKind. Nothing here may include CUDA, a clock, a thread or
-// a file.
+// when it sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring as it
+// is. One list of record types: EventKind. Nothing here may include CUDA, a clock, a thread or a file.
 #pragma once
 
 #include <cstdint>

@@ -27,10 +27,10 @@ struct MachineTime {
 
 template <class Source>
 struct EventClock {
-  // All in nanoseconds. The rate comes from two readings between kLeastSpan and kMostSpan apart; farther, it does not
-  // fit into 64 bits. A reading is carried forward for a 20th of that at most: when each of the two is wrong by 100 ns,
-  // that is off by 10, less than what passes between two events of one thread. And never for longer than kMostWindow,
-  // because the kernel may change the speed of its clock.
+  // All in nanoseconds. The rate is measured over kLeastSpan to kMostSpan (longer would overflow). A reading is
+  // extrapolated for at most 1/20 of that span, so 100 ns of error at either end become 10 ns, less than the time
+  // between two events of one thread. It is never extrapolated for longer than kMostWindow, because the kernel may
+  // change the speed of its clock.
   static constexpr std::int64_t kLeastSpan = 20'000'000;
   static constexpr std::int64_t kMostSpan = 4'000'000'000;
   static constexpr std::int64_t kSpanOfWindow = 20;

@@ -60,7 +60,7 @@ struct weft_fill_host {
   /* Device memory out of the reservation, 256-byte aligned, zeroed; 0 when it does not fit (never more than the cap).
    * To be called in init() only. */
   uint64_t (*allocate)(void* context, uint64_t bytes);
-  /* Pinned host memory that the device can read and write at the same address; NULL when it cannot be had.
+  /* Pinned host memory that the device can read and write at the same address; NULL when there is none.
    * To be called in init() only. */
   void* (*allocate_host)(void* context, uint64_t bytes);
   void (*log)(void* context, const char* message);   /* one line into Weft's log at level info */

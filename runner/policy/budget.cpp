@@ -17,8 +17,8 @@ constexpr std::uint64_t settling = 4;  // iterations after a break
 
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
 constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
-// A rhythm that never lasts until its first run without fill cannot be measured. Filled is then no more of it than
-// what goes by until the first decision about any other.
+// A rhythm that always breaks before its first control run cannot be measured; at most `most_unmeasured` of its
+// iterations are filled.
 constexpr std::uint32_t most_unmeasured = 40;
 // Each decision looks through all ratios; once in so many iterations is soon enough.
 constexpr std::uint64_t decide_every = 4;
@@ -107,7 +107,7 @@ std::optional<Slowdown> Ratios::slowdown(double interval) const {
 
 bool Budget::may_fill(const Bubble& bubble) const {
   if (budget_ == unlimited) return true;
-  // What belongs to no iteration that will be reported is not measured either.
+  // A bubble of no reported iteration is not measured either.
   if (bubble.iteration == 0 || is_control(bubble.turn)) return false;
   const Account* const account = find(bubble.rhythm);
   if (account == nullptr || (!account->has_control && account->unmeasured >= most_unmeasured)) return false;
@@ -175,7 +175,7 @@ Budget::Change Budget::decide(Account& account) {
   const bool whole = slowdown->control >= Ratios::window;
   if (whole && slowdown->estimate > budget_) {
     if (account.level != lowest_level || account.too_much) return fill_less(account, *slowdown);
-    // To bar a rhythm is for ever: not on the word of one window that is not sure of it.
+    // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.
     account.too_much = true;
     account.before = slowdown;
     account.ratios.forget();

@@ -25,9 +25,7 @@ struct Slowdown {
   std::uint32_t runs = 0;     // of iterations without fill
 };
 
-// What an iteration is for. After each break: 4 without fill after 8 with, 6 after 28, 8 after 90, then 8 after each
-// 152, one in twenty. The first 4 are not compared, what a break leaves behind may still go on in them; the second run
-// comes early, for a decision after some forty iterations.
+// The purpose of an iteration: docs/slowdown-budget.md has the schedule.
 struct Part {
   bool control = false;     // goes without fill
   bool comparable = false;  // its neighbours are of its own kind: other ranks may be one iteration ahead or behind
@@ -48,8 +46,8 @@ class Ratios {
  public:
   // Quantiles of the normal distribution, for two-sided intervals.
   static constexpr double interval_95 = 1.959964, interval_99_9 = 3.290527;
-  // Of 8 without fill 6 are comparable; 16 on each side of them: a run's variance, in proportion to 1 / 6 + 1 / 32, is
-  // within a fifth of what any number of filled ones would leave.
+  // Each run keeps 6 control iterations (8 less the two edges) and up to 16 filled ones on either side. Its variance,
+  // 1 / 6 + 1 / 32, is at most 19 % above that with unlimited filled iterations.
   static constexpr std::size_t most_around = 16, most_in_run = 6;
   // The latest runs are kept that have so many iterations without fill together, five whole ones, and the one to come:
   // the estimate's standard error, sqrt(pi / 3 * (1 / 6 + 1 / 32) / 5), is then a fifth of the spread of one iteration.
@@ -118,7 +116,7 @@ class Budget {
   // Above the lowest: nothing of this rhythm is filled any more.
   static constexpr std::uint32_t barred = lowest_level + 1;
 
-  // What is known of one rhythm. Only iterations of one rhythm are compared.
+  // The state of one rhythm. Only iterations of one rhythm are compared.
   struct Account {
     std::uint64_t rhythm = 0;
     std::uint64_t latest = 0;  // iteration, its number; 0: this account is free

@@ -1,7 +1,7 @@
 // The planner: may a slice be launched now, and when must the dispatcher look again? Pure, like the detector.
 //
 // Called by the dispatcher thread after each step of the detector. It knows times and lengths, no CUDA and no clock.
-// The fourth promise of README's "Is it safe?": at most one slice runs and one waits, and filling stops before the
+// The fourth promise of docs/safety.md: at most one slice runs and one waits, and filling stops before the
 // forecast end.
 #pragma once
 
@@ -19,7 +19,7 @@ struct PlannerOptions {
   std::uint32_t most_in_flight = 2;
 };
 
-// What the fill stream holds at this moment.
+// The slices on the fill stream at this moment.
 struct InFlight {
   std::uint32_t slices = 0;
   TimePoint expected_end{};  // when the last of them should finish; ignored when slices is 0
@@ -31,9 +31,9 @@ struct Decision {
 };
 
 // Launches only in a bubble whose forecast's low quantile is at least `floor`, and only what ends `guard` before the
-// taken end: the median, but at most half the guard above the low quantile. What has to wait behind another slice ends
-// `guard` before the low quantile: it runs in any case, so a bubble shorter than nine of ten before it costs the main
-// job the rest of one slice and that one, any other at most the rest of one. Nothing is launched past the forecast,
+// taken end: the median, but at most half the guard above the low quantile. A queued slice can no longer be stopped,
+// so it must end `guard` before the low quantile. An early end costs the main job the rest of the running slice; in the
+// shortest tenth of bubbles, one queued slice more. Nothing is launched past the forecast,
 // even when the bubble goes on: what it would still last is not known. Ask once per slice; after a launch ask again at
 // once. `bubble`: the open bubble or nothing. `slice`: length of the next slice on the idle GPU.
 Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble,

@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """The Markdown files as a reader meets them: documents_test.py SOURCE
-Lines of prose end at column 120, and every link to a file leads to one. Tables, code blocks and what a program wrote
-(docs/results, docs/options.md, between "begin" and "end" comments) may have longer lines."""
+Lines of prose end at column 120, and every link leads to a file and a heading. Tables, code blocks and the output of
+programs (docs/results, docs/options.md, between "begin" and "end" comments) may have longer lines.
+
+Tools that wrap lines have run commands together and broken them in two. They leave fences alone, so code stands in
+fences, and no line ends inside `inline code`. A comment behind a command names no second command."""
+import os
 import pathlib
 import re
 import sys
 
 MOST_COLUMNS = 120
-LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 OTHER_PLACE = re.compile(r"[a-z]+:")
+# The project's way to write: subject first, and the words of the field.
+DIALECT = re.compile(r"((?:^|[.:;] |\| )What [^?|]*?(?:\. |\||$)|\bfor ever\b|\bcan(?:not)? be had\b|\bfor want of\b|\b(?:is|are) told\b|\bnobody's\b)")
 
 
 def documents(source):
@@ -34,18 +40,82 @@ def prose(text):
             yield number, line
 
 
+def code(text):
+    """(number, line) of each line inside a fence."""
+    in_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif in_code:
+            yield number, line
+
+
+def indented_code(text):
+    """Numbers of the lines that begin a block of code without a fence; below a list item such a line is prose."""
+    blank, in_list = True, False
+    for number, line in prose(text):
+        if line.strip() and not line.startswith(" "):
+            in_list = re.match(r"(-|\d+\.) ", line) is not None
+        elif blank and line.startswith("    ") and not in_list:
+            yield number
+        blank = not line.strip()
+
+
+def anchors(page):
+    """As the usual sites make them of headings."""
+    found = set()
+    for _, line in prose(page.read_text(encoding="utf-8")):
+        if line.startswith("#"):
+            words = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower())
+            found.add("#" + words.replace(" ", "-"))
+    return found
+
+
+def second_command(source, line):
+    """A file of the tree that can be run and is named in the comment behind a command; else None."""
+    for word in line.partition(" # ")[2].split():
+        file = source / word
+        if "/" in word and not word.startswith("/") and file.is_file() and os.access(file, os.X_OK):
+            return word
+    return None
+
+
+def faults_of_links(path, name, text):
+    for target, anchor in LINK.findall(text):
+        page = path.parent / target if target else path
+        if OTHER_PLACE.match(target):
+            continue
+        if not page.exists():
+            yield f"{name}: no {target}"
+        elif anchor and anchor not in anchors(page):
+            yield f"{name}: no {anchor} in {target or name}"
+
+
+def faults_of_lines(source, name, text):
+    for number, line in prose(text):
+        if len(line) > MOST_COLUMNS and not is_written_by_a_program(name):
+            yield f"{name}:{number}: {len(line)} columns"
+        if line.count("`") % 2:
+            yield f"{name}:{number}: ends inside inline code"
+    for number in indented_code(text):
+        yield f"{name}:{number}: code without a fence"
+    for number, line in code(text):
+        if second_command(source, line):
+            yield f"{name}:{number}: a second command in a comment: {second_command(source, line)}"
+    fenced = {number for number, _ in code(text)}
+    for number, line in enumerate(text.splitlines(), 1):
+        if number not in fenced and (found := DIALECT.search(re.sub(r"`[^`]*`", "``", line))):
+            yield f"{name}:{number}: write it plainly: {found[0].strip()}"
+
+
 def faults(source):
     count = 0
     for path in documents(source):
         count += 1
         name = path.relative_to(source).as_posix()
         text = path.read_text(encoding="utf-8")
-        for number, line in prose(text):
-            if len(line) > MOST_COLUMNS and not is_written_by_a_program(name):
-                yield f"{name}:{number}: {len(line)} columns"
-        for target in LINK.findall(text):
-            if not OTHER_PLACE.match(target) and not (path.parent / target).exists():
-                yield f"{name}: no {target}"
+        yield from faults_of_lines(source, name, text)
+        yield from faults_of_links(path, name, text)
     if count == 0:
         yield f"no Markdown files in {source}"
 
