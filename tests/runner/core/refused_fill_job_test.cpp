@@ -1,0 +1,98 @@
+// Fill jobs that cannot be used, on the simulated driver: the core says why in one line, observes, and the job trains.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/runner/core/simulated_job.h"
+
+namespace weft {
+namespace {
+
+using testing::copy_job;
+using testing::count_of;
+using testing::record_of;
+using testing::SimulatedJob;
+using testing::Variables;
+
+std::string bad_job(const std::string& way) {
+  return std::string(WEFT_TEST_JOBS) + "/bad_" + way + ".so";
+}
+
+struct Refusal {
+  Variables variables;
+  std::string text;          // what the one line says
+  std::size_t bubbles = 12;  // that are seen at least, of 18
+};
+
+// Each is one line, after which the process observes and trains.
+void expect_refusal(const Refusal& refusal) {
+  SimulatedJob job(refusal.variables);
+  const std::size_t before = free_memory(job);
+  const std::string said = job.open();
+  EXPECT_NE(said.find(refusal.text), std::string::npos) << said;
+  EXPECT_NE(said.find("; observing only\n"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;  // and the start line
+  EXPECT_EQ(free_memory(job), before);
+  train(job, 18);
+  job.close();
+  const auto trace = job.trace();
+  EXPECT_GE(count_of(trace, "bubble"), refusal.bubbles);
+  EXPECT_EQ(record_of(trace, "summary").value("filling_stopped", false), true);
+}
+
+TEST(RefusedFillJob, Missing) {
+  expect_refusal({{{"WEFT_FILL", "/nowhere/job.so"}}, "fill job /nowhere/job.so: no such file"});
+}
+TEST(RefusedFillJob, WrongVersion) {
+  expect_refusal({{{"WEFT_FILL", bad_job("version")}}, "version 7 of the fill-job ABI"});
+}
+TEST(RefusedFillJob, CrashesInInit) {
+  expect_refusal({{{"WEFT_FILL", bad_job("init_crashes")}}, "crashed in init"});
+}
+TEST(RefusedFillJob, CrashesInAUnit) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,crash")}}, "crashed in begin_unit"});
+}
+TEST(RefusedFillJob, ComputesWrong) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,wrong")}}, "first unit is wrong"});
+}
+TEST(RefusedFillJob, LargerThanTheCap) {
+  expect_refusal({{{"WEFT_FILL", bad_job("too_large")}}, "see WEFT_MEMORY"});
+}
+TEST(RefusedFillJob, AllocatesPastTheReservation) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,own")}}, "it allocates 128 MiB of device memory itself"});
+}
+TEST(RefusedFillJob, AnEmptyUnit) {
+  expect_refusal({{{"WEFT_FILL", bad_job("empty")}}, "the unit contains no work"});
+}
+TEST(RefusedFillJob, AHostFunction) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096,host")}}, "contains a host function, which cannot be sliced"});
+}
+TEST(RefusedFillJob, NoRoomOnTheDevice) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_MEMORY", "900GiB"}}, "the reservation of 921600 MiB"});
+}
+TEST(RefusedFillJob, NoMultiprocessorsLeft) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_RESERVE_SMS", "132"}}, "leaves none of the 132"});
+}
+TEST(RefusedFillJob, MoreStreamsThanHardwareQueues) {
+  SimulatedJob::streams_in_use = 8;
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}}, "the training uses 8 streams, with Weft's more than its 8"});
+}
+TEST(RefusedFillJob, NoneNamed) {
+  expect_refusal({{{"WEFT", "fill"}}, "mode fill without a fill job"});
+}
+// All streams share one queue there: a marker behind the wait of another stream is written late, so that no bubble of
+// this kind can be seen.
+TEST(RefusedFillJob, OneConnection) {
+  expect_refusal(
+      {{{"WEFT_FILL", copy_job("2,4096")}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}, "CUDA_DEVICE_MAX_CONNECTIONS=1", 0});
+}
+// Nothing is trained: a receive would block its own launch, as it does on hardware.
+TEST(RefusedFillJob, BlockingLaunches) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")}, {"CUDA_LAUNCH_BLOCKING", "1"}});
+  const std::string said = job.open();
+  EXPECT_TRUE(said.starts_with("weft: CUDA_LAUNCH_BLOCKING=1 ")) << said;
+  job.close();
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,103 @@
+// A main job that closes its last communicator and opens another one, again and again, as a training with evaluations
+// or elastic restarts does: nothing of Weft may pile up in its process.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <unistd.h>
+
+#include "tests/runner/core/simulated_job.h"
+
+namespace weft {
+namespace {
+
+using testing::copy_job;
+using testing::count_of;
+using testing::SimulatedJob;
+using testing::Variables;
+
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator descriptors("/proc/self/fd");
+  return std::distance(begin(descriptors), end(descriptors));
+}
+
+std::int64_t resident_bytes() {
+  std::int64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+void open_and_close(SimulatedJob& job, CommunicatorId first, CommunicatorId last) {
+  for (CommunicatorId communicator = first; communicator <= last; ++communicator) {
+    job.core.communicator_opened({communicator, 0, 0, 2});
+    job.core.communicator_closing(communicator);
+  }
+}
+
+// Sanitizers keep what was freed.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+// A detector, a ring of records and a dispatcher take more than two megabytes.
+constexpr std::int64_t most_growth = 40 * (256 << 10);
+
+void expect_that_nothing_piles_up(const Variables& variables) {
+  SimulatedJob job(variables);
+  job.open();
+  job.close();
+  open_and_close(job, 2, 20);
+  const std::ptrdiff_t descriptors = open_descriptors();
+  const std::int64_t resident = resident_bytes();
+  open_and_close(job, 21, 60);
+  EXPECT_EQ(open_descriptors(), descriptors);
+  if (!is_sanitized) {
+    EXPECT_LT(resident_bytes() - resident, most_growth);
+  }
+  EXPECT_EQ(count_of(job.trace(), "summary"), 60U);
+  EXPECT_FALSE(job.turned_off);
+}
+
+TEST(Reopening, LeavesNothingBehindWhileObserving) {
+  expect_that_nothing_piles_up({{"WEFT", "observe"}, {"WEFT_SUMMARY", "off"}});
+}
+
+TEST(Reopening, LeavesNothingBehindWhileFilling) {
+  expect_that_nothing_piles_up({{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_SUMMARY", "off"}});
+}
+
+TEST(Reopening, TriesAFillJobOnce) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")}, {"SIMGPU_DEVICES", "2"}, {"WEFT_SUMMARY", "off"}});
+  CUcontext second = nullptr;
+  ASSERT_EQ(job.function<decltype(&::cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&second, 1), CUDA_SUCCESS);
+  job.open();
+  job.close();
+  EXPECT_EQ(job.processes(), 2U);
+  open_and_close(job, 2, 3);
+  EXPECT_EQ(job.processes(), 2U);
+  EXPECT_EQ(count_of(job.trace(), "memory"), 6U) << "it was made ready each time";
+  job.core.communicator_opened({4, 1, 0, 2});
+  job.core.communicator_closing(4);
+  EXPECT_EQ(job.processes(), 3U) << "on each device";
+}
+
+// The device goes with all that the fill job has there; what is left of Weft may not touch it.
+TEST(Reopening, AfterAResetOfTheDevice) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_SUMMARY", "off"}});
+  job.open();
+  for (CommunicatorId communicator = 2; communicator <= 4; ++communicator) {
+    job.core.context_closing(0);
+    job.reset_device();
+    job.core.communicator_opened({communicator, 0, 0, 2});
+  }
+  job.core.communicator_closing(4);
+  EXPECT_EQ(count_of(job.trace(), "summary"), 4U);
+  EXPECT_FALSE(job.turned_off);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,393 @@
+// The slowdown budget: which iterations are compared, the estimate against numbers worked out by hand, and what the
+// loop does with a main job that fill slows down, in virtual time.
+#include "runner/policy/budget.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tests/runner/policy/main_job.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::microseconds;
+using testing::bubble_of;
+using testing::MainJob;
+
+std::vector<std::uint64_t> controls_up_to(std::uint64_t last) {
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t iteration = 0; iteration <= last; ++iteration)
+    if (is_control(iteration)) numbers.push_back(iteration);
+  return numbers;
+}
+
+TEST(ControlIterations, AreTheSameForAllRanks) {
+  EXPECT_EQ(controls_up_to(150), (std::vector<std::uint64_t>{9, 10, 11, 12, 41, 42, 43, 44, 45, 46, 137, 138, 139, 140,
+                                                             141, 142, 143, 144}));
+}
+
+TEST(ControlIterations, AreOneInTwentyInTheLongRun) {
+  EXPECT_EQ(controls_up_to(144 + 160 * 1000).size(), 4U + 6U + 8U * 1000 + 8U);
+}
+
+// Another rank may be one iteration ahead or behind.
+TEST(ControlIterations, AreComparedWhereBothNeighboursAreOfTheirKind) {
+  for (std::uint64_t turn = 0; turn < 5; ++turn) EXPECT_FALSE(part_of(turn).comparable) << turn;
+  for (std::uint64_t turn = 5; turn < 1000; ++turn) {
+    const bool alike = is_control(turn - 1) == is_control(turn) && is_control(turn) == is_control(turn + 1);
+    EXPECT_EQ(part_of(turn).comparable, alike) << turn;
+  }
+}
+
+TEST(ControlIterations, AreComparedWithTheNearest) {
+  const std::vector<std::uint64_t> runs{9, 41, 137, 297, 457, 617, 777, 937, 1097};
+  for (std::uint64_t turn = 1; turn < 1000; ++turn) {
+    const auto distance = [&](std::uint64_t run) {
+      std::uint64_t last = run;
+      while (is_control(last + 1)) ++last;
+      return turn < run ? run - turn : turn > last ? turn - last : 0;
+    };
+    const auto nearest =
+        std::min_element(runs.begin(), runs.end(), [&](auto a, auto b) { return distance(a) < distance(b); });
+    EXPECT_EQ(part_of(turn).run, *nearest) << turn;
+  }
+}
+
+void add_run(Ratios& ratios, std::uint64_t run, const std::vector<int>& control, const std::vector<int>& filled) {
+  for (const int length : control) ratios.add(run, true, microseconds(length));
+  for (const int length : filled) ratios.add(run, false, microseconds(length));
+}
+
+Ratios ratios_of(const std::vector<int>& control, const std::vector<int>& filled) {
+  Ratios ratios;
+  add_run(ratios, 1, control, filled);
+  return ratios;
+}
+
+// Sixteen ratios; the interval leaves none out.
+TEST(Slowdown, IsTheMedianOfAllRatios) {
+  const auto slowdown = ratios_of({100, 102, 104, 106}, {103, 105, 107, 109}).slowdown();
+  ASSERT_TRUE(slowdown);
+  // The two in the middle: 107/104 and 105/102.
+  EXPECT_DOUBLE_EQ(slowdown->estimate, (107.0 / 104 + 105.0 / 102) / 2 - 1);
+  EXPECT_DOUBLE_EQ(slowdown->low, 103.0 / 106 - 1);
+  EXPECT_DOUBLE_EQ(slowdown->high, 109.0 / 100 - 1);
+  EXPECT_EQ(slowdown->control, 4U);
+  EXPECT_EQ(slowdown->filled, 4U);
+}
+
+// 6 and 8: 24 - 1.96 * sqrt(48 * 15 / 12) = 8.8, so the interval begins at the 8th of 48 and ends at the 8th from
+// above.
+TEST(Slowdown, ItsIntervalLeavesOutBothEnds) {
+  std::vector<int> filled;
+  for (int length = 101; length <= 108; ++length) filled.push_back(length * 100);
+  const auto slowdown = ratios_of(std::vector<int>(6, 10000), filled).slowdown();
+  ASSERT_TRUE(slowdown);
+  EXPECT_NEAR(slowdown->estimate, 0.045, 1e-9);
+  EXPECT_NEAR(slowdown->low, 0.02, 1e-9);  // six of each: the 8th is of the second
+  EXPECT_NEAR(slowdown->high, 0.07, 1e-9);
+}
+
+TEST(Slowdown, IsNotKnownFromTooFew) {
+  EXPECT_FALSE(Ratios().slowdown());
+  EXPECT_FALSE(ratios_of({100}, std::vector<int>(16, 101)).slowdown());
+  EXPECT_FALSE(ratios_of({100, 100}, {101, 101, 101}).slowdown());
+  EXPECT_TRUE(ratios_of({100, 100}, std::vector<int>(16, 101)).slowdown());
+}
+
+TEST(Slowdown, OneLongIterationMovesItLittle) {
+  std::vector<int> filled(16, 1010);
+  filled[7] = 90000;
+  const auto slowdown = ratios_of(std::vector<int>(6, 1000), filled).slowdown();
+  ASSERT_TRUE(slowdown);
+  EXPECT_NEAR(slowdown->estimate, 0.01, 1e-9);
+  EXPECT_NEAR(slowdown->high, 0.01, 1e-9);
+}
+
+// Each run on a machine that is twice as slow as for the one before.
+TEST(Slowdown, ComparesWithinARunOnly) {
+  Ratios ratios;
+  for (int run = 1; run <= 4; ++run) {
+    const int length = 1000 << run;
+    add_run(ratios, static_cast<std::uint64_t>(run), std::vector<int>(4, length),
+            std::vector<int>(8, length / 100 * 102));
+  }
+  ASSERT_TRUE(ratios.slowdown());
+  EXPECT_NEAR(ratios.slowdown()->low, 0.02, 1e-9);
+  EXPECT_NEAR(ratios.slowdown()->high, 0.02, 1e-9);
+  EXPECT_EQ(ratios.slowdown()->runs, 4U);
+}
+
+// Two runs of 2 and 8: 16 - 1.96 * sqrt(2 * 16 * 11 / 12) = 5.4, the 5th of 32 from both ends.
+TEST(Slowdown, TheIntervalOfSeveralRunsIsFromTheSumOfTheirVariances) {
+  Ratios ratios;
+  add_run(ratios, 1, {10000, 10000}, {10100, 10200, 10300, 10400, 10500, 10600, 10700, 10800});
+  add_run(ratios, 2, {10000, 10000}, {10100, 10200, 10300, 10400, 10500, 10600, 10700, 10800});
+  ASSERT_TRUE(ratios.slowdown());
+  EXPECT_NEAR(ratios.slowdown()->low, 0.02, 1e-9);  // four of each
+  EXPECT_NEAR(ratios.slowdown()->high, 0.07, 1e-9);
+}
+
+// Of both sides those next to the run.
+TEST(Slowdown, ComparesWithWhatIsNextToTheRun) {
+  Ratios ratios;
+  const std::vector<int> near(16, 1010), far(16, 3000);
+  add_run(ratios, 1, {}, far);
+  add_run(ratios, 1, {}, near);
+  add_run(ratios, 1, {1000, 1000}, near);
+  add_run(ratios, 1, {}, far);
+  EXPECT_NEAR(ratios.slowdown()->high, 0.01, 1e-9);
+  EXPECT_EQ(ratios.slowdown()->filled, 32U);
+}
+
+TEST(Slowdown, IsOfTheLatestRuns) {
+  Ratios ratios;
+  for (std::uint64_t run = 1; run <= 40; ++run)
+    add_run(ratios, run, std::vector<int>(6, 1000), std::vector<int>(16, run <= 35 ? 3000 : 1000));
+  EXPECT_DOUBLE_EQ(ratios.slowdown()->high, 0.0);
+  EXPECT_EQ(ratios.slowdown()->control, 36U);
+  EXPECT_EQ(ratios.slowdown()->filled, 96U);
+}
+
+TEST(Slowdown, ARunWithNothingToCompareTakesNoRoom) {
+  Ratios ratios = ratios_of(std::vector<int>(6, 1000), std::vector<int>(16, 1010));
+  for (std::uint64_t run = 2; run <= 40; run += 2) {
+    add_run(ratios, run, {}, std::vector<int>(16, 1010));
+    add_run(ratios, run + 1, std::vector<int>(6, 1000), {});
+  }
+  EXPECT_EQ(ratios.slowdown()->runs, 1U);
+}
+
+TEST(Slowdown, WithTheFilledForgottenTheLatestRunIsComparedWithWhatComes) {
+  Ratios ratios = ratios_of(std::vector<int>(6, 500), std::vector<int>(16, 700));
+  add_run(ratios, 2, std::vector<int>(4, 1000), std::vector<int>(16, 1500));
+  ratios.forget_filled();
+  EXPECT_FALSE(ratios.slowdown());
+  add_run(ratios, 2, {}, std::vector<int>(8, 1010));
+  EXPECT_NEAR(ratios.slowdown()->estimate, 0.01, 1e-9);
+  EXPECT_EQ(ratios.slowdown()->control, 4U);
+}
+
+TEST(Budget, IterationsWithoutFillAreWithoutFill) {
+  MainJob job;
+  job.run(1000, [](double) { return 100.0; });
+  EXPECT_EQ(job.in_control, 0U);
+  EXPECT_EQ(job.filled, 8 * (999 - controls_up_to(1000).size()));  // in the first one the rhythm is new
+  EXPECT_DOUBLE_EQ(job.budget.present().slowdown->estimate, 0);
+}
+
+TEST(Budget, UnlimitedIsNeverWithoutFill) {
+  MainJob job;
+  job.budget = Budget(Budget::unlimited);
+  job.run(200, [](double share) { return 100 + 90 * share; });
+  EXPECT_EQ(job.filled, 8U * 200U);
+  EXPECT_FALSE(job.budget.present().slowdown);
+}
+
+TEST(Budget, FillsLessUntilItIsKept) {
+  MainJob job;
+  job.run(2000, [](double share) { return 100 + 3 * share; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);  // to a quarter, which costs 0.75 %
+  EXPECT_EQ(job.changes[Budget::Change::more], 0);
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 0.25);
+  EXPECT_NEAR(job.budget.present().slowdown->estimate, 0.0075, 0.0001);
+}
+
+TEST(Budget, StopsWhenNotEvenLittleIsCheapEnough) {
+  MainJob job;
+  job.run(2000, [](double share) { return share > 0 ? 105.0 : 100.0; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);
+  EXPECT_EQ(job.changes[Budget::Change::stop], 1);
+  EXPECT_LT(job.number, 200U);
+  EXPECT_NEAR(job.budget.present().slowdown->low, 0.05, 1e-9);
+}
+
+TEST(Budget, NothingIsDecidedBeforeASecondLook) {
+  MainJob job;
+  job.run(43, [](double share) { return 100 + 50 * share; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 0);
+  job.run(1, [](double share) { return 100 + 50 * share; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);
+}
+
+TEST(Budget, FillsMoreAgainWhenItHasBecomeCheap) {
+  MainJob job;
+  job.run(300, [](double share) { return 100 + 4 * share; });
+  EXPECT_LT(job.budget.present().share, 1.0);
+  job.run(2000, [](double) { return 100.0; });
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 1.0);
+}
+
+TEST(Budget, NoiseDoesNotStopIt) {
+  double filled = 0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    MainJob job;
+    std::minstd_rand random(seed);
+    std::normal_distribution<double> noise(0, 2);  // per cent of an iteration
+    job.run(5000, [&](double share) { return 100 + 0.2 * share + noise(random); });
+    EXPECT_EQ(job.changes[Budget::Change::stop], 0) << seed;
+    EXPECT_GT(static_cast<double>(job.filled), 0.5 * 8 * 5000) << seed;
+    filled += static_cast<double>(job.filled);
+  }
+  EXPECT_GT(filled, 0.85 * 20 * 8 * 5000);
+}
+
+TEST(Budget, ASlowdownIsFoundInNoise) {
+  MainJob job;
+  std::minstd_rand random(8);
+  std::normal_distribution<double> noise(0, 2);
+  std::uint64_t at_first = 0;
+  for (int part = 0; part < 20; ++part) {
+    job.run(1000, [&](double share) { return 100 + 4 * share + noise(random); });
+    if (part == 0) at_first = job.filled;
+  }
+  EXPECT_LT(job.filled - at_first, 0.4 * 8 * 19000);  // of its bubbles a quarter costs 1 %
+}
+
+// The launches of a bubble at the edge belong to the iteration of the group that it waits for.
+TEST(Budget, AnIterationWithoutALaunchIsNotComparedAsFilled) {
+  Budget budget(0.01);
+  for (std::uint64_t number = 1; number <= 46; ++number) {
+    Iteration iteration;
+    iteration.number = iteration.turn = number;
+    iteration.rhythm = 1;
+    iteration.ended += microseconds(100);
+    if (number >= 13 && number <= 40 && number % 2 == 0) budget.launched(number);
+    if (number >= 13 && number < 40 && number % 2 == 1) budget.launched(number + 1);  // ahead of the end of this one
+    if (number == 11 || number == 43) budget.launched(number);
+    budget.ended(iteration);
+  }
+  ASSERT_TRUE(budget.present().slowdown);
+  EXPECT_EQ(budget.present().slowdown->filled, 13U);  // the even ones from 14 to 38
+  EXPECT_EQ(budget.present().slowdown->control, 4U);  // 10, 42, 44 and 45: slices were launched in the others
+}
+
+// A longer sequence: other sizes, and iterations that take twice as long.
+TEST(Budget, IterationsOfTwoRhythmsAreNotCompared) {
+  MainJob job;
+  job.run(700, [](double) { return 400.0; });
+  job.rhythm_found(2);
+  job.run(700, [](double) { return 900.0; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 0);
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_DOUBLE_EQ(job.budget.present().slowdown->estimate, 0);
+}
+
+TEST(Budget, AShorterIterationHidesNoSlowdown) {
+  MainJob job;
+  job.run(700, [](double) { return 900.0; });
+  job.rhythm_found(2);
+  job.run(60, [](double share) { return share > 0 ? 440.0 : 400.0; });
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);
+  job.run(1000, [](double share) { return share > 0 ? 440.0 : 400.0; });
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 0);
+}
+
+TEST(Budget, ARhythmThatCannotKeepItEndsFillingOfThatRhythmOnly) {
+  MainJob job;
+  for (int epoch = 0; epoch < 6; ++epoch) {
+    job.rhythm_found(1);
+    job.run(300, [](double share) { return 400 * (1 + 0.004 * share); });
+    job.rhythm_found(2);
+    job.run(200, [](double share) { return share > 0 ? 103.0 : 100.0; });
+  }
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 0);
+  EXPECT_NEAR(job.budget.present().slowdown->estimate, 0.03, 1e-6);
+  EXPECT_DOUBLE_EQ(job.budget.longest().share, 1);
+  EXPECT_NEAR(job.budget.longest().slowdown->estimate, 0.004, 1e-6);
+  EXPECT_FALSE(job.budget.may_fill(bubble_of(1, job.number, job.turn, 2)));
+  EXPECT_TRUE(job.budget.may_fill(bubble_of(1, job.number, 20, 1)));
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  job.rhythm_found(1);
+  job.run(1000, [](double share) { return share > 0 ? 412.0 : 400.0; });
+  EXPECT_EQ(job.changes[Budget::Change::stop], 1);  // now there is none left
+}
+
+// It is not known yet, so it is filled, but as little as can be.
+TEST(Budget, ARhythmAfterOneThatEndedFillingIsMeasuredItself) {
+  MainJob job;
+  job.run(100, [](double) { return 100.0; });
+  job.rhythm_found(2);
+  job.run(300, [](double share) { return share > 0 ? 103.0 : 100.0; });
+  ASSERT_DOUBLE_EQ(job.budget.present().share, 0);
+  job.rhythm_found(3);
+  job.run(1, [](double) { return 100.0; });
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 0.125);
+}
+
+TEST(Budget, TrainingAndEvaluationInTurnAreComparedEachWithItself) {
+  MainJob job;
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    job.rhythm_found(1);
+    job.run(50, [](double share) { return 400 * (1 + 0.03 * share); });
+    job.rhythm_found(2);
+    job.run(20, [](double) { return 100.0; });
+  }
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);  // of the training, to a quarter: 0.75 %
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 1);
+  EXPECT_DOUBLE_EQ(job.budget.longest().share, 0.25);
+  EXPECT_NEAR(job.budget.longest().slowdown->estimate, 0.0075, 0.0001);
+}
+
+// What is new is not known to be any cheaper than what went on before.
+TEST(Budget, AnotherRhythmBeginsAtTheLevelOfTheOneBefore) {
+  MainJob job;
+  job.run(500, [](double share) { return 100 + 3 * share; });
+  ASSERT_DOUBLE_EQ(job.budget.present().share, 0.25);
+  for (std::uint64_t rhythm = 2; rhythm < 50; ++rhythm) {
+    job.rhythm_found(rhythm);
+    job.run(10, [](double share) { return 100 + 3 * share; });
+    EXPECT_DOUBLE_EQ(job.budget.present().share, 0.25);
+  }
+}
+
+TEST(Budget, WhatBelongsToNoIterationIsNotFilled) {
+  MainJob job;
+  job.run(20, [](double) { return 100.0; });
+  EXPECT_TRUE(job.budget.may_fill(bubble_of(1, 21, 21)));
+  EXPECT_FALSE(job.budget.may_fill(bubble_of(1, 0, 21)));
+  EXPECT_FALSE(job.budget.may_fill(bubble_of(1, 0, 0, 0)));
+  EXPECT_TRUE(Budget(Budget::unlimited).may_fill(bubble_of(1, 0, 21)));
+}
+
+// Its beginning was not reported; or it never lasts until its first iterations without fill.
+TEST(Budget, OfARhythmWithNothingToCompareWithLittleIsFilled) {
+  MainJob job;
+  job.turn = 50;
+  job.run(86, [](double) { return 100.0; });
+  EXPECT_EQ(job.filled, 8U * 40U);
+  job.run(50, [](double) { return 100.0; });
+  EXPECT_GT(job.filled, 8U * 70U);
+
+  MainJob broken_off;
+  for (int breaks = 0; breaks < 100; ++breaks) {
+    broken_off.rhythm_found(1);
+    broken_off.run(9, [](double) { return 100.0; });
+  }
+  EXPECT_EQ(broken_off.filled, 8U * 40U);
+  broken_off.rhythm_found(1);
+  broken_off.run(30, [](double) { return 100.0; });
+  EXPECT_GT(broken_off.filled, 8U * 50U);
+}
+
+TEST(Budget, ALowLevelSpreadsEvenly) {
+  MainJob job;
+  job.run(130, [](double share) { return 100 + 100 * share; });
+  ASSERT_LT(job.budget.present().share, 1.0);
+  const auto every = static_cast<std::uint64_t>(1 / job.budget.present().share);
+  for (std::uint64_t first = 1; first < 1000; ++first) {
+    std::uint64_t filled = 0;
+    for (std::uint64_t id = first; id < first + 5 * every; ++id)
+      filled += job.budget.may_fill(bubble_of(id, 1000, 20)) ? 1U : 0U;
+    EXPECT_GE(filled, 4U) << first;
+    EXPECT_LE(filled, 6U) << first;
+  }
+}
+
+}  // namespace
+}  // namespace weft
