@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "detector/detector.h"
-#include "pipelines.h"
+#include "sim/pipeline/pipelines.h"
 
 namespace {
 

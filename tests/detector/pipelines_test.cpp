@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "detector/detector.h"
-#include "pipelines.h"
+#include "sim/pipeline/pipelines.h"
 
 namespace weft::testing {
 namespace {

@@ -1,6 +1,6 @@
 // Stands in for cuBLAS under PyTorch on the simulated GPU: matrix products that take no time and write nothing.
 //
-// Preloaded by simulated_test.py and scripts/gpu-proof (tests/gpu/proof/simulator.py) only. The real cuBLAS holds the real CUDA runtime, which does not come up on the
+// Preloaded by simulated_test.py and scripts/gpu-proof (bench/gpu/proof/simulator.py) only. The real cuBLAS holds the real CUDA runtime, which does not come up on the
 // simulated driver. PyTorch's own kernels write nothing there either; what this makes possible is to run PyTorch's
 // streams, events, NCCL calls and graphs. Called on PyTorch's threads; must not know anything of CUDA.
 #include <stddef.h>

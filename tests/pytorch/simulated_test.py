@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench/gpu"))
 from proof import simulator  # noqa: E402
 
 LIMIT = 200  # seconds, of each run

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "measures")]
+sys.path[:0] = [str(HERE), str(HERE.parents[2] / "bench/gpu/measures")]
 import ranks  # noqa: E402
 import run_case  # noqa: E402
 import run_ranks  # noqa: E402

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench/gpu"))
 from proof import simulator  # noqa: E402
 
 # What bubble_case is told, and the pattern by which Weft is to see its bubbles.

@@ -22,7 +22,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "measures"), str(HERE.parent)]
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(HERE), str(ROOT / "bench/gpu/measures"), str(ROOT / "bench/gpu")]
 from proof import simulator  # noqa: E402
 from proof.processes import die_with_parent  # noqa: E402
 from ranks import SHARED_GPU, wait_for_all  # noqa: E402
@@ -89,7 +90,7 @@ class Ranks:
 
     def command_of(self, rank, fill, stage_time):
         command = [self.arguments.build / "bin/trainer", *self.told, "--iterations", str(self.arguments.iterations),
-                   "--report", self.folder, "--text", HERE.parent.parent.parent / "LICENSE"]
+                   "--report", self.folder, "--text", ROOT / "LICENSE"]
         if not self.arguments.simulated:
             command += ["--size", "real", "--microbatches", "8" if self.stage is not None else "4"]
         if self.stage is not None:

@@ -38,7 +38,7 @@ class RealList(unittest.TestCase):
         self.assertEqual([name for name in names if name not in used], [])
 
     def test_every_probe_that_is_named_reports_the_constant(self):
-        probes = SIM.parent / "tests/gpu/probes"
+        probes = SIM.parent / "bench/gpu/probes"
         pattern = r'^(?:CONSTANT|OF_A_LINK)\((\w+),.*"(\w+)"\)$'
         measured = re.findall(pattern, (SIM / "constants.def").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertGreater(len(measured), 5)

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[4] / "bench/gpu"))
 from proof import behaviours, simulator  # noqa: E402
 
 ON_SIMULATED_GPU, BUILD, PROGRAM = sys.argv[1:]

@@ -14,7 +14,7 @@ import truth
 from numbers_of_runs import quantile
 from training_runs import Measuring, skip
 
-CASE = pathlib.Path(__file__).resolve().parent.parent / "cases/run_case.py"
+CASE = pathlib.Path(__file__).resolve().parents[3] / "tests/gpu/cases/run_case.py"
 RIGHT = 0.10  # a forecast within this share of the real length is right
 IN_A_ROW = 3  # so many iterations with right forecasts are a recovery, not luck
 SETTLED = 3  # iterations from the first forecast on, before the change counts

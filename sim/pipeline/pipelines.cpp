@@ -1,5 +1,5 @@
 // See pipelines.h. Hosts and streams are actors that advance as far as the times they depend on are known.
-#include "pipelines.h"
+#include "sim/pipeline/pipelines.h"
 
 #include <algorithm>
 #include <map>

@@ -22,8 +22,8 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ["WEFT_SOURCE"])
 BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
-sys.path.insert(0, str(SOURCE / "tests/gpu"))
-sys.path.insert(0, str(SOURCE / "tests/gpu/measures"))
+sys.path.insert(0, str(SOURCE / "bench/gpu"))
+sys.path.insert(0, str(SOURCE / "bench/gpu/measures"))
 
 from proof import behaviours, budget, bundle, constants, environment, files, page, processes, results, run, simulator, steps  # noqa: E402
 import mps  # noqa: E402
@@ -194,7 +194,7 @@ class Steps(TemporaryFolder):
         self.assertEqual(processes.descendants(), set())
 
     def test_a_probe_ends_itself_before_its_step_is_stopped(self):
-        probes = SOURCE / "tests/gpu/probes"
+        probes = SOURCE / "bench/gpu/probes"
         longest = {name: int(number.replace("'", "")) / 1000 for path in probes.glob("support/*.h")
                    for name, number in re.findall(r"milliseconds (kLongest\w+)\{([0-9']+)\}", path.read_text())}
         (self.folder / "bin/probes").mkdir(parents=True)
@@ -376,7 +376,7 @@ class Simulated(TemporaryFolder):
 
 
 def results_of(simulated=False):
-    fixture = json.loads((SOURCE / "tests/gpu/proof/fixture.json").read_text())
+    fixture = json.loads((SOURCE / "tests/bench/gpu/proof/fixture.json").read_text())
     started = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)
     return results.assemble(mode="full", started=started, seconds=100.0, simulated=simulated, environment=fixture["environment"],
                             entries=fixture["steps"], constants=constants.load(SOURCE))
@@ -618,7 +618,7 @@ class MpsDaemon(TemporaryFolder):
         for code, works, expected in ((0, True, True), (1, True, False), (0, False, False)):
             self.control(code, works)
             (self.folder / "mps.json").unlink(missing_ok=True)
-            command = [sys.executable, SOURCE / "tests/gpu/measures/mps.py", self.folder, "sh", "-c",
+            command = [sys.executable, SOURCE / "bench/gpu/measures/mps.py", self.folder, "sh", "-c",
                        "echo [$CUDA_MPS_PIPE_DIRECTORY]; exit 7"]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60, check=False)
             self.assertEqual((done.returncode, "weft-mps-" in done.stdout), (7, expected))
@@ -641,7 +641,7 @@ class MpsDaemon(TemporaryFolder):
 
 class Ranks(TemporaryFolder):
     def start(self, ranks, text, **environment):
-        command = [sys.executable, SOURCE / "tests/gpu/measures/ranks.py", str(ranks), *self.script(text)]
+        command = [sys.executable, SOURCE / "bench/gpu/measures/ranks.py", str(ranks), *self.script(text)]
         return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=False, env=dict(os.environ, **environment))
 
     def test_ranks_on_one_gpu_are_machines_of_their_own_and_one_is_measured(self):

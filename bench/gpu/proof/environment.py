@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 HARDWARE_QUEUES, MOST_HARDWARE_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
-MPS_VERDICT = "GPU_PROOF_MPS_VERDICT"  # names the file in which tests/gpu/measures/mps.py says whether its clients work
+MPS_VERDICT = "GPU_PROOF_MPS_VERDICT"  # names the file in which bench/gpu/measures/mps.py says whether its clients work
 # Parameters of the matrix-product fill job on hardware: a product takes some 10 to 30 us, well below any slice, and a unit several
 # milliseconds, so that what lies between two units is little of it.
 FILL_ON_HARDWARE = ":size=192,products=256"

@@ -98,8 +98,8 @@ def sanitizer_steps(place):
 
 
 def measure_steps(place):
-    """The measures that docs/results/README.md defines; see tests/gpu/measures/README.md."""
-    folder = place.root / "tests/gpu/measures"
+    """The measures that docs/results/README.md defines; see bench/gpu/measures/README.md."""
+    folder = place.root / "bench/gpu/measures"
     told = ["--programs", place.programs, "--work", place.work / "measures"] + (["--quick"] if place.quick else [])
 
     return [Step(f"measure.{name}", [sys.executable, folder / f"{name}.py", *told], place.limit(f"measure.{name}"), "measure",
@@ -128,7 +128,7 @@ def pytorch_place(place):
         return (simulator.pytorch_prefix(), "", ("--device", "cuda", "--iterations", "8"),
                 simulator.missing_for_pytorch(place.simulator))
     # Ranks that share a GPU run on it at the same time where MPS can be started.
-    shared = [] if place.devices >= 2 else [sys.executable, place.root / "tests/gpu/measures/mps.py", place.programs]
+    shared = [] if place.devices >= 2 else [sys.executable, place.root / "bench/gpu/measures/mps.py", place.programs]
     return shared, environment.FILL_ON_HARDWARE, ("--size", "real"), ""
 
 
