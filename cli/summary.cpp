@@ -1,7 +1,9 @@
 // weft summary: adds up the traces of all ranks.
 #include "trace/read/summary.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -20,8 +22,10 @@ int summary_verb(const Arguments& arguments) {
   if (const auto code = parse(app, arguments)) return *code;
   const RunSummary run = summarize_directories(directories);
   const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
-  std::fputs((json ? to_json(run) : to_text(run, directories.front() + more)).c_str(), stdout);
-  return 0;
+  const std::string text = json ? to_json(run) : to_text(run, directories.front() + more);
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+  complain(std::string("the summary cannot be written: ") + std::strerror(errno));
+  return failed;
 }
 
 }  // namespace weft::cli

@@ -329,7 +329,46 @@ summary() {
   echo '{"type": "header", "format": "weft-trace", "version": 99}' >foreign/rank0.1.jsonl
   run "$weft" summary foreign
   expect_code 1
-  expect_err "weft: foreign/rank0.1.jsonl has version 99*"
+  expect_err "weft: foreign/rank0.1.jsonl:1: has version 99*"
+}
+
+# What a directory of traces may hold besides traces: nothing of it makes the command wait, grow or write to a terminal.
+damaged_traces() {
+  mkdir run
+  cp "$source/tests/trace/run/rank0.100.jsonl" run
+  mkfifo run/rank1.jsonl
+  mkdir run/rank2.jsonl
+  ln -s rank3.jsonl run/rank3.jsonl
+  python3 -c 'print("{\"type\": \"header\", \"format\": \"weft-trace\", \"version\": 1, \"rank\": 3, \"ranks\": 4, \"wall_clock\": 2000000000, \"fill_job\": \"\\u001b[2J\"}"); print("x" * 100_000_000)' >run/rank4.jsonl
+  run python3 -c '
+import resource, subprocess, sys
+code = subprocess.run(["timeout", "20", *sys.argv[1:]]).returncode
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+sys.exit(code if peak < 300_000 else f"{peak} KB")
+' "$weft" summary run
+  expect_code 0
+  expect_err ""
+  [[ $out == "run: 2 ranks"* ]] || fail "the two that can be read"
+  for note in "run/rank1.jsonl is a FIFO, not a regular file; it is left out" \
+              "run/rank2.jsonl is a directory, not a regular file; it is left out" \
+              "run/rank3.jsonl cannot be read: Too many levels of symbolic links; it is left out" \
+              "rank 3: 1 line longer than 65536 bytes, skipped: run/rank4.jsonl:2"; do
+    [[ $out == *"note: $note"* ]] || fail "$note"
+  done
+  run "$weft" summary --json run
+  expect_code 0
+  LC_ALL=C grep -q '[^[:print:]]' "$work/stdout" && fail "a control character in the JSON"
+  mkdir hostile
+  echo '{"type": "header", "format": "other"}' >hostile/$'rank\e[2J.jsonl'
+  run "$weft" summary hostile
+  expect_code 1
+  expect_err 'weft: hostile/rank\\x1b\[2J.jsonl:1: is not a trace of Weft'
+  run "$weft" summary run/rank3.jsonl
+  expect_code 1
+  expect_err "weft: run/rank3.jsonl cannot be read: Too many levels of symbolic links"
+  run sh -c '"$1" summary run >/dev/full' sh "$weft"
+  expect_code 1
+  expect_err "weft: the summary cannot be written: No space left on device"
 }
 
 shopt -s extglob

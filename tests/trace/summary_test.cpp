@@ -40,8 +40,8 @@ std::string failure_of(const std::string& text) {
 
 TEST(TraceReader, ALastLineThatBreaksOffIsLeftOut) {
   const TraceFile file = read_text(header_line + "\n" + R"({"type": "iteration"})" + "\n" + R"({"type": "itera)");
-  EXPECT_TRUE(file.cut_off);
-  EXPECT_EQ(file.unreadable_lines, 0u);
+  EXPECT_EQ(file.cut_off.lines, 1u);
+  EXPECT_EQ(file.unreadable.lines, 0u);
   EXPECT_EQ(file.segments.at(0).records.size(), 1u);
 }
 
@@ -50,14 +50,14 @@ TEST(TraceReader, EveryPrefixOfATraceCanBeRead) {
       header_line + "\n" + R"({"type": "iteration", "number": 1})" + "\n" + R"({"type": "summary"})" + "\n";
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     const TraceFile file = read_text(whole.substr(0, length));
-    EXPECT_EQ(file.unreadable_lines, 0u) << length;
-    EXPECT_EQ(file.cut_off, length > 0 && whole[length - 1] != '\n') << length;
+    EXPECT_EQ(file.unreadable.lines, 0u) << length;
+    EXPECT_EQ(file.cut_off.lines == 1, length > 0 && whole[length - 1] != '\n') << length;
   }
 }
 
 TEST(TraceReader, ForeignLinesAreCountedNotFatal) {
   const TraceFile file = read_text("{\"type\": \"iteration\"}\n" + header_line + "\nnot json\n[1]\n{\"type\": 5}\n\n");
-  EXPECT_EQ(file.unreadable_lines, 5u);
+  EXPECT_EQ(file.unreadable.lines, 5u);
   EXPECT_EQ(file.segments.size(), 1u);
 }
 

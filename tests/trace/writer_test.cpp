@@ -113,7 +113,7 @@ TEST(TraceWriter, WritesHeaderRecordsAndSummary) {
   ASSERT_EQ(file.segments[0].records.size(), 10u);
   EXPECT_EQ(file.segments[0].records[9]["number"], 10);
   EXPECT_EQ(file.segments[0].summary["iterations"], 10);
-  EXPECT_FALSE(file.cut_off);
+  EXPECT_EQ(file.cut_off.lines, 0u);
 }
 
 TEST(TraceWriter, WallClockBelongsToTheStart) {
@@ -238,7 +238,7 @@ TEST(TraceWriter, ATornLineDoesNotSwallowTheNextHeader) {
   open(directory.path())->finish({});
   const TraceFile file = read_trace(path);
   EXPECT_EQ(file.segments.size(), 2u);
-  EXPECT_EQ(file.unreadable_lines, 1u);
+  EXPECT_EQ(file.unreadable.lines, 1u);
 }
 
 Record memory_record() {
@@ -357,7 +357,7 @@ TEST(TraceWriterDeathTest, WhatWasFlushedSurvivesAKill) {
   std::filesystem::remove_all(directory);
   EXPECT_EQ(file.segments.at(0).records.size(), 50u);
   EXPECT_TRUE(file.segments.at(0).summary.is_null());
-  EXPECT_FALSE(file.cut_off);
+  EXPECT_EQ(file.cut_off.lines, 0u);
 }
 
 TEST(TraceWriter, AForkedChildNeitherWaitsNorWrites) {

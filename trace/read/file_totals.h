@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "trace/read/line_values.h"
 #include "trace/read/summary.h"
 
 namespace weft {
@@ -22,11 +23,14 @@ struct TraceProcess {
 struct FileTotals {
   RankSummary rank;
   TraceProcess process;
-  Duration begin{}, end{};               // since 1970: of what the process wrote here
-  bool has_header = false;               // false: nothing else means anything
-  bool limited = false;                  // it has reached WEFT_TRACE_LIMIT
-  std::uint64_t segments_of_others = 0;  // of earlier processes, left out
+  Duration begin{}, end{};                 // since 1970: of what the process wrote here
+  bool has_header = false;                 // false: nothing else means anything
+  bool limited = false;                    // it has reached WEFT_TRACE_LIMIT
+  std::uint64_t segments_of_others = 0;    // of earlier processes, left out
+  std::uint64_t bubbles_without_slot = 0;  // there were more slots than are kept
+  Doubts doubts;                           // any: the rank's numbers are unsure
   TraceDamage damage;
+  std::string path;
 };
 
 // Throws as read_trace().

@@ -1,5 +1,5 @@
-// Reads one trace back, line by line. Takes whatever a killed job has left: a last line that breaks off, no summary,
-// foreign lines.
+// Reads one trace back, line by line. Takes whatever a killed job, a full disk or a stranger has left: a last line that
+// breaks off, no summary, foreign lines, lines without end.
 //
 // Used by the weft command and by tests, never inside the training process.
 #pragma once
@@ -11,24 +11,34 @@
 
 namespace weft {
 
-// Takes the lines of a trace in their order. A process that closes all its communicators and opens others writes a
-// second header into the same file. So a file is a row of segments, each with a header, its records, and a summary if
-// the process got so far.
+// Takes the lines of a trace in their order, each with its number in the file, from 1. A process that closes all its
+// communicators and opens others writes a second header into the same file. So a file is a row of segments, each with a
+// header, its records, and a summary if the process got so far.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  virtual void header(nlohmann::json line) = 0;  // comes before anything else
-  virtual void record(nlohmann::json line) = 0;
-  virtual void summary(nlohmann::json line) = 0;
+  virtual void header(nlohmann::json line, std::uint64_t number) = 0;  // comes before anything else
+  virtual void record(nlohmann::json line, std::uint64_t number) = 0;
+  virtual void summary(nlohmann::json line, std::uint64_t number) = 0;
+};
+
+// How many lines, and the first of them.
+struct LineCount {
+  std::uint64_t lines = 0, first = 0;
+  void add(std::uint64_t number) {
+    if (lines++ == 0) first = number;
+  }
 };
 
 struct TraceDamage {
-  std::uint64_t unreadable_lines = 0;  // not JSON, or not after a header
-  bool cut_off = false;                // the last line broke off; not counted as unreadable
+  LineCount unreadable;  // not JSON, or not after a header
+  LineCount too_long;    // more than most_line_bytes (line_reader.h); not counted as unreadable
+  LineCount cut_off;     // the last line broke off; not counted as unreadable
+  int error = 0;         // errno of the read after which nothing more came
 };
 
 // Keeps nothing: a trace may be larger than the memory. Throws std::runtime_error, one line, when the file cannot be
-// read or is of another format or a newer version.
+// opened, is no regular file, or is of another format or a newer version.
 TraceDamage read_trace(const std::string& path, TraceSink& sink);
 
 // A whole trace in memory, for small ones.

@@ -3,15 +3,19 @@
 #include "trace/read/summary.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "trace/read/file_totals.h"
+#include "trace/read/line_reader.h"
+#include "trace/read/printable.h"
 
 namespace weft {
 namespace {
@@ -33,19 +37,37 @@ struct ProcessTraces {
 };
 using Run = std::vector<ProcessTraces>;
 
-void read_directory(const std::string& directory, std::map<TraceProcess, ProcessTraces>& processes,
-                    std::vector<std::string>& notes) {
-  if (!fs::exists(directory))
-    throw std::runtime_error(directory +
+std::vector<std::string> traces_in(const std::string& directory) {
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (status.type() == fs::file_type::not_found)
+    throw std::runtime_error(printable(directory) +
                              " does not exist: mistyped, or no process with an NCCL communicator ran under " +
                              "Weft (see Limits in the README)");
-  if (!fs::is_directory(directory)) throw std::runtime_error(directory + " is not a directory");
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("rank") || !name.ends_with(".jsonl")) continue;
-    FileTotals file = add_up_file(entry.path().string());
+  if (!error && !fs::is_directory(status)) throw std::runtime_error(printable(directory) + " is not a directory");
+  std::vector<std::string> paths;
+  for (fs::directory_iterator entry(directory, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("rank") && name.ends_with(".jsonl")) paths.push_back(entry->path().string());
+  }
+  if (error) throw std::runtime_error(printable(directory) + " cannot be read: " + error.message());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+void read_directory(const std::string& directory, std::map<TraceProcess, ProcessTraces>& processes,
+                    std::vector<std::string>& left_out) {
+  for (const std::string& path : traces_in(directory)) {
+    FileTotals file;
+    try {
+      file = add_up_file(path);
+    } catch (const std::runtime_error& error) {
+      left_out.push_back(error.what());
+      continue;
+    }
     if (!file.has_header) {
-      notes.push_back(name + " holds no header and is left out");
+      left_out.push_back(printable(path) + " holds no header");
       continue;
     }
     ProcessTraces& process = processes[file.process];
@@ -153,7 +175,7 @@ void give_names(std::vector<FileTotals>& files, std::vector<std::string>& notes)
     if (devices[{rank.rank, file.process}] > 1) rank.name += "/" + std::to_string(rank.device);
     if (all.size() > 1) {
       const bool one_host = all.begin()->host == all.rbegin()->host;
-      rank.name += " (" + (one_host ? "" : rank.host + ":") + std::to_string(rank.process) + ")";
+      rank.name += " (" + (one_host ? "" : printable(rank.host) + ":") + std::to_string(rank.process) + ")";
     }
     for (SlotSummary& slot : rank.slots) slot.name = rank.name;
   }
@@ -169,8 +191,32 @@ void give_names(std::vector<FileTotals>& files, std::vector<std::string>& notes)
 void add_unfilled_note(const RankSummary& rank, const std::string& label, std::vector<std::string>& notes) {
   std::string reasons;
   for (const auto& [reason, bubbles] : rank.unfilled)
-    if (bubbles > 0) reasons += (reasons.empty() ? "" : ", ") + reason + " " + std::to_string(bubbles);
+    if (bubbles > 0) reasons += (reasons.empty() ? "" : ", ") + printable(reason) + " " + std::to_string(bubbles);
   if (!reasons.empty()) notes.push_back(label + "bubbles without a slice: " + reasons);
+}
+
+void add_damage_notes(const FileTotals& file, const std::string& label, std::vector<std::string>& notes) {
+  const TraceDamage& damage = file.damage;
+  const std::string path = printable(file.path);
+  const auto number = [](const LineCount& lines) {
+    return std::to_string(lines.lines) + (lines.lines == 1 ? " line" : " lines");
+  };
+  const auto first = [&](const LineCount& lines) {
+    return (lines.lines == 1 ? ": " : ", the first is ") + path + ":" + std::to_string(lines.first);
+  };
+  if (file.doubts.count() > 0)
+    notes.push_back(label + "its numbers are unsure and left out of the totals: " + file.doubts.text(file.path));
+  if (damage.error != 0) notes.push_back(label + path + " could be read in part only: " + std::strerror(damage.error));
+  if (damage.cut_off.lines > 0 && file.rank.complete)
+    notes.push_back(label + "the last line breaks off" + first(damage.cut_off));
+  if (damage.unreadable.lines > 0)
+    notes.push_back(label + number(damage.unreadable) + " not readable" + first(damage.unreadable));
+  if (damage.too_long.lines > 0)
+    notes.push_back(label + number(damage.too_long) + " longer than " + std::to_string(most_line_bytes) +
+                    " bytes, skipped" + first(damage.too_long));
+  if (file.bubbles_without_slot > 0)
+    notes.push_back(label + "there are too many slots to show: " + std::to_string(file.bubbles_without_slot) +
+                    " bubbles are not among those with the most idle time");
 }
 
 void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
@@ -188,10 +234,8 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (file.segments_of_others > 0)
     notes.push_back(
         label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
-  if (file.damage.cut_off && rank.complete) notes.push_back(label + "the last line breaks off");
-  if (file.damage.unreadable_lines > 0)
-    notes.push_back(label + std::to_string(file.damage.unreadable_lines) + " lines are not readable");
-  if (rank.filling_stopped) notes.push_back(label + "filling was stopped: " + rank.reason);
+  add_damage_notes(file, label, notes);
+  if (rank.filling_stopped) notes.push_back(label + "filling was stopped: " + printable(rank.reason));
   if (rank.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.dropped_records > 0) notes.push_back(label + std::to_string(rank.dropped_records) + " records were dropped");
 }
@@ -200,7 +244,7 @@ void add_missing_ranks(RunSummary& run) {
   std::int64_t expected = 0;
   std::set<std::int64_t> there;
   for (const RankSummary& rank : run.ranks) {
-    expected = std::max(expected, rank.ranks);
+    if (!rank.unsure) expected = std::max(expected, rank.ranks);
     there.insert(rank.rank);
   }
   // Where processes share a rank their numbers say nothing of how many there are.
@@ -217,6 +261,8 @@ void add_up(RunSummary& run) {
   std::vector<double> errors;
   std::uint64_t iterations = 0;
   for (const RankSummary& rank : run.ranks) {
+    run.total.unsure = run.total.unsure || rank.unsure;
+    if (rank.unsure) continue;
     add_counts(run.total, rank);
     run.total.complete = run.total.complete && rank.complete;
     iterations = std::max(iterations, rank.iterations);
@@ -248,9 +294,11 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   std::vector<std::string> left_out;
   std::map<TraceProcess, ProcessTraces> processes;
   for (const std::string& directory : directories) read_directory(directory, processes, left_out);
+  if (processes.empty() && !left_out.empty()) throw std::runtime_error(left_out.front());
   if (processes.empty())
     throw std::runtime_error("there are no traces (rank*.jsonl) in " +
-                             (directories.size() == 1 ? directories.front() : "these directories"));
+                             (directories.size() == 1 ? printable(directories.front()) : "these directories"));
+  for (std::string& note : left_out) note += "; it is left out";
   std::vector<FileTotals> files = newest_run(std::move(processes), left_out);
   give_names(files, left_out);
   for (const FileTotals& file : files) {

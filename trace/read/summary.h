@@ -35,8 +35,9 @@ struct SlowdownSummary {
 struct RankSummary {
   std::int64_t rank = 0, ranks = 0, device = 0, process = 0;
   std::string host, mode, fill_job;
-  std::string name;  // for people: the rank, with what tells it from others that call themselves the same
+  std::string name;  // printable, for people: the rank, with what tells it from others that call themselves the same
   bool complete = true;
+  bool unsure = false;  // something in its trace cannot be true; of the total: a rank is not in it for that
   std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0, fill_units_wrong = 0, dropped_records = 0;
   std::uint64_t records_left_out = 0;             // beyond WEFT_TRACE_LIMIT; the totals have them
   std::map<std::string, std::uint64_t> unfilled;  // bubbles without a slice, by reason; from the summary line
@@ -57,15 +58,16 @@ struct RunSummary {
   // By rank, process and device: a process may drive several under one rank, and processes that no launcher has told
   // their rank may take the same one.
   std::vector<RankSummary> ranks;
-  // Sums; iterations: the most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the
-  // largest.
+  // Of the ranks that are not unsure. Sums; iterations: the most of any rank; medians of the ranks' medians; the
+  // slowdown of the rank that saw the largest.
   RankSummary total;
   std::vector<SlotSummary> longest;  // slots with the most idle time, most first
-  std::vector<std::string> notes;    // what a reader should know: missing ranks, cut-off files, left-out traces
+  std::vector<std::string> notes;    // printable; what a reader should know: missing ranks, cut-off files
 };
 
 // All "rank*.jsonl" of the directories that belong to the newest run there: the processes that ran at the same time as
-// the one that was started last. Throws std::runtime_error when there are none.
+// the one that was started last. A file that cannot be used is left out with a note; where nothing is left
+// std::runtime_error is thrown.
 RunSummary summarize_directories(const std::vector<std::string>& directories);
 
 // `place`: where the traces are, for the first line.

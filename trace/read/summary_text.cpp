@@ -4,6 +4,8 @@
 #include <tuple>
 
 #include "trace/formatted.h"
+#include "trace/read/line_values.h"
+#include "trace/read/printable.h"
 #include "trace/read/summary.h"
 
 namespace weft {
@@ -19,10 +21,12 @@ std::string percent_or_dash(bool known, double share) {
   return known ? formatted("%.1f", 100 * share) : "-";
 }
 
-std::string row(int width, const std::string& name, const RankSummary& rank) {
+// Behind a name that may be longer than a line of formatted().
+std::string row(std::size_t width, const std::string& name, const RankSummary& rank) {
   const bool compared = rank.slowdown && rank.slowdown->control != 0;
-  return formatted("%*s %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s %11s\n", width, name.c_str(),
-                   number(rank.iterations), milliseconds(rank.iteration_median), 100 * rank.idle_share(),
+  return std::string(width - std::min(width, name.size()), ' ') + name +
+         formatted(" %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s %11s\n", number(rank.iterations),
+                   milliseconds(rank.iteration_median), 100 * rank.idle_share(),
                    percent_or_dash(rank.mode != "observe" || rank.filled > Duration{}, rank.conversion()).c_str(),
                    number(rank.fill_units), number(rank.fill_units_wrong), number(rank.dropped_records),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
@@ -31,12 +35,12 @@ std::string row(int width, const std::string& name, const RankSummary& rank) {
 
 std::string causes(const RankSummary& total) {
   Duration all{};
-  for (const auto& [cause, idle] : total.idle_by_cause) all += idle;
+  for (const auto& [cause, idle] : total.idle_by_cause) add_to(all, idle);
   if (all <= Duration{}) return "";
   std::string line = "idle by cause:";
   const char* separator = " ";
   for (const auto& [cause, idle] : total.idle_by_cause) {
-    line += separator + formatted("%s %.1f %%", cause.c_str(), 100 * milliseconds(idle) / milliseconds(all));
+    line += separator + printable(cause) + formatted(" %.1f %%", 100 * milliseconds(idle) / milliseconds(all));
     separator = ", ";
   }
   return line + "\n";
@@ -64,10 +68,9 @@ std::string slot_name(const SlotSummary& slot) {
 
 std::string slot_line(const SlotSummary& slot, Duration all) {
   const double share = all > Duration{} ? milliseconds(slot.idle) / milliseconds(all) : 0;
-  return formatted("  rank %s %s: %s%s, %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n",
-                   slot.name.c_str(), slot_name(slot).c_str(), slot.cause.c_str(), peers(slot).c_str(),
-                   number(slot.bytes), number(slot.bubbles), slot.bubbles == 1 ? "" : "s", milliseconds(slot.median),
-                   100 * share);
+  return "  rank " + slot.name + " " + slot_name(slot) + ": " + printable(slot.cause) + peers(slot) +
+         formatted(", %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(slot.bytes),
+                   number(slot.bubbles), slot.bubbles == 1 ? "" : "s", milliseconds(slot.median), 100 * share);
 }
 
 ordered_json to_json(const std::optional<SlowdownSummary>& slowdown) {
@@ -108,6 +111,7 @@ ordered_json numbers(const RankSummary& rank) {
                       {"forecast_error", nullptr},
                       {"slowdown", to_json(rank.slowdown)},
                       {"complete", rank.complete},
+                      {"unsure", rank.unsure},
                       {"filling_stopped", rank.filling_stopped},
                       {"reason", rank.reason}};
   if (rank.forecast_error) result["forecast_error"] = *rank.forecast_error;
@@ -126,7 +130,7 @@ ordered_json to_json(const SlotSummary& slot) {
 Duration idle_of_slots(const RankSummary& rank) {
   if (rank.records_left_out == 0) return rank.idle;
   Duration idle{};
-  for (const SlotSummary& slot : rank.slots) idle += slot.idle;
+  for (const SlotSummary& slot : rank.slots) add_to(idle, slot.idle);
   return idle;
 }
 
@@ -144,25 +148,36 @@ std::string size_of(const RunSummary& run) {
   return line;
 }
 
+// "0", or "0?" where its numbers cannot be trusted.
+std::string shown_name(const RankSummary& rank) {
+  return rank.name + (rank.unsure ? "?" : "");
+}
+
+// Without those that are unsure.
+std::string total_row(const RunSummary& run, std::size_t width) {
+  if (std::ranges::all_of(run.ranks, &RankSummary::unsure)) return "";
+  RankSummary total = run.total;
+  total.mode = run.ranks.front().mode;
+  return row(width, "all", total);
+}
+
 }  // namespace
 
 std::string to_text(const RunSummary& run, const std::string& place) {
-  std::string result = place + ": " + size_of(run);
-  int width = 4;
-  for (const RankSummary& rank : run.ranks) width = std::max(width, static_cast<int>(rank.name.size()));
+  std::string result = printable(place) + ": " + size_of(run);
+  std::size_t width = 4;
+  for (const RankSummary& rank : run.ranks) width = std::max(width, shown_name(rank).size());
   const RankSummary& first = run.ranks.front();
-  result += first.fill_job.empty() ? ", mode " + first.mode + "\n\n" : ", filled with " + first.fill_job + "\n\n";
-  result += formatted(
-      "%*s iterations median ms/it   idle %% conversion %%   units   wrong   dropped forecast err. %%  "
-      "slowdown %%\n",
-      width, "rank");
-  for (const RankSummary& rank : run.ranks) result += row(width, rank.name, rank);
-  RankSummary total = run.total;
-  total.mode = first.mode;
-  result += row(width, "all", total) + "\n" + causes(run.total) + slowdown_line(run.total);
+  result += first.fill_job.empty() ? ", mode " + printable(first.mode) : ", filled with " + printable(first.fill_job);
+  result +=
+      "\n\n" + std::string(width - 4, ' ') +
+      "rank iterations median ms/it   idle % conversion %   units   wrong   dropped forecast err. %  slowdown %\n";
+  for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank);
+  result += total_row(run, width) + "\n" + causes(run.total) + slowdown_line(run.total);
   if (!run.longest.empty()) result += "most idle time:\n";
   Duration all{};
-  for (const RankSummary& rank : run.ranks) all += idle_of_slots(rank);
+  for (const RankSummary& rank : run.ranks)
+    if (!rank.unsure) add_to(all, idle_of_slots(rank));
   for (const SlotSummary& slot : run.longest) result += slot_line(slot, all);
   for (const std::string& note : run.notes) result += "note: " + note + "\n";
   return result;
@@ -180,7 +195,8 @@ std::string to_json(const RunSummary& run) {
   for (const SlotSummary& slot : run.longest) slots.push_back(to_json(slot));
   const ordered_json result{
       {"ranks", ranks}, {"total", numbers(run.total)}, {"most_idle_slots", slots}, {"notes", run.notes}};
-  return result.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  // ASCII only: then control characters beyond it are escaped, too.
+  return result.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace weft

@@ -5,27 +5,10 @@
 #include <cstddef>
 #include <system_error>
 
+#include "trace/utf8.h"
+
 namespace weft {
 namespace {
-
-// Length of the UTF-8 sequence at the front of `text`; 0: there is none. Surrogates and overlong forms are not looked
-// for closely: readers accept more than they must.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xc2 ? 0
-                             : first < 0xe0 ? 2
-                             : first < 0xf0 ? 3
-                             : first < 0xf5 ? 4
-                                            : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f)) return 0;
-  if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f)) return 0;
-  return length;
-}
 
 void append_escaped(std::string& out, char c) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -44,7 +27,7 @@ void append_escaped(std::string& out, char c) {
 void append_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_sequence_length(text);
     if (length == 0)
       out += '?';
     else if (length == 1)
