@@ -2,29 +2,33 @@
 #include "runner/fill/fill_trial.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <spawn.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "runner/clock.h"
+#include "runner/fill/trial_guardian.h"
 
 extern char** environ;
-// clone() under the name that ThreadSanitizer does not take for a fork: the child shares our memory and its shadow.
-extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace weft {
 namespace {
 
-constexpr int verdict_descriptor = 3;
-constexpr std::size_t spawner_stack = 256 * 1024;
+using namespace std::chrono_literals;
+
+constexpr int transcript_descriptor = 3;  // of the probe
+constexpr std::size_t stack_bytes = 64 * 1024;
+constexpr std::size_t most_transcript = 64 * 1024;
+constexpr Duration longest_end = 2s;  // of a probe that was killed
 
 // LD_PRELOAD without libweft.so; others in it may be there for a reason (a sanitizer, another allocator).
 std::string preload_without_weft(std::string_view value) {
@@ -59,78 +63,87 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-struct Spawn {
-  const char* program = nullptr;
-  char* const* arguments = nullptr;
-  char* const* environment = nullptr;
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  pid_t child = 0;
-  int error = 0;
-};
+// Everything that the guardian and the probe read, on pages of its own. Where the guardian does not end, it stays.
+class Trial {
+ public:
+  Trial(const std::string& probe, const FillSettings& settings, Duration limit)
+      : texts_{probe,
+               std::to_string(settings.device),
+               std::to_string(settings.memory),
+               std::to_string(settings.unit.max_blocks),
+               std::to_string(settings.unit.slice_cap.count()),
+               std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count() + 1),
+               settings.spec.path,
+               settings.spec.arguments},
+        environment_texts_(child_environment()),
+        arguments_(pointers_to(texts_)),
+        environment_(pointers_to(environment_texts_)) {
+    task_.program = texts_.front().c_str();
+    task_.arguments = arguments_.data();
+    task_.environment = environment_.data();
+    task_.deadline = (now() + limit).time_since_epoch().count();
+    task_.rank = ::getpid();
+    task_.transcript = above_the_standard_ones(::memfd_create("weft-trial", MFD_CLOEXEC));
+    task_.nothing = above_the_standard_ones(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    stacks_ = ::mmap(nullptr, 2 * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  ~Trial() {
+    if (task_.transcript >= 0) ::close(task_.transcript);
+    if (task_.nothing >= 0) ::close(task_.nothing);
+    if (stacks_ != MAP_FAILED) ::munmap(stacks_, 2 * stack_bytes);
+  }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
 
-// Runs in a short-lived process that shares our memory; its end leaves the probe without a parent in this process.
-int spawn_and_leave(void* context) {
-  auto& spawn = *static_cast<Spawn*>(context);
-  spawn.error =
-      ::posix_spawn(&spawn.child, spawn.program, &spawn.files, &spawn.attributes, spawn.arguments, spawn.environment);
-  return 0;
-}
-
-void start(Spawn& spawn, int write_end) {
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  ::posix_spawnattr_init(&spawn.attributes);
-  ::posix_spawnattr_setsigmask(&spawn.attributes, &none);
-  ::posix_spawnattr_setsigdefault(&spawn.attributes, &all);
-  ::posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  ::posix_spawn_file_actions_init(&spawn.files);
-  ::posix_spawn_file_actions_adddup2(&spawn.files, write_end, verdict_descriptor);
-  ::posix_spawn_file_actions_addopen(&spawn.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&spawn.files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addopen(&spawn.files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addclosefrom_np(&spawn.files, verdict_descriptor + 1);
-
-  void* const stack = ::mmap(nullptr, spawner_stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (stack == MAP_FAILED) {
-    spawn.error = errno;
-  } else {
-    // The spawner has the main job's signal handlers and shares its memory: none of them may run there. And without an
-    // exit signal a SIGCHLD handler of the main job hears nothing of its end.
-    sigset_t before;
+  bool start() {
+    if (task_.transcript < 0 || task_.nothing < 0 || stacks_ == MAP_FAILED) return false;
+    std::byte* const stacks = static_cast<std::byte*>(stacks_);
+    task_.probe_stack = stacks + stack_bytes;
+    // It has the main job's signal handlers and shares its memory: none of them may run there.
+    sigset_t all, before;
+    sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t spawner =
-        ::__clone(&spawn_and_leave, static_cast<char*>(stack) + spawner_stack, CLONE_VM | CLONE_VFORK, &spawn);
-    if (spawner < 0) spawn.error = errno;
-    if (spawner > 0)
-      while (::waitpid(spawner, nullptr, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
-      }
+    guardian_ = start_guardian(task_, stacks + 2 * stack_bytes);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::munmap(stack, spawner_stack);
+    return guardian_ > 0;
   }
-  ::posix_spawn_file_actions_destroy(&spawn.files);
-  ::posix_spawnattr_destroy(&spawn.attributes);
-}
 
-// Reads until the other end is closed. False: that took longer than `limit`.
-bool read_all(int descriptor, Duration limit, std::string& text) {
-  const TimePoint deadline = now() + limit;
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
-    if (left <= 0) return false;
-    pollfd wait{descriptor, POLLIN, 0};
-    const int ready = ::poll(&wait, 1, static_cast<int>(left));
-    if (ready == 0) return false;
-    if (ready < 0 && errno != EINTR) return true;
-    if (ready < 0) continue;
-    char buffer[512];
-    const ssize_t size = ::read(descriptor, buffer, sizeof buffer);
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return true;
-    text.append(buffer, static_cast<std::size_t>(size));
+  // True: guardian and probe have ended, and nothing is left to be waited for.
+  bool wait(TimePoint until) {
+    for (int process = task_.process; process != 0; process = task_.process) {
+      const Duration left = until - now();
+      if (left <= Duration::zero()) return false;
+      const timespec limit{std::chrono::duration_cast<std::chrono::seconds>(left).count(), (left % 1s).count()};
+      ::syscall(SYS_futex, &task_.process, FUTEX_WAIT, process, &limit, nullptr, 0);
+    }
+    // A wait of the main job with __WALL may have been there first.
+    while (::waitpid(static_cast<pid_t>(guardian_), nullptr, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
+    }
+    return true;
   }
-}
+
+  ProbeEnd end() const { return task_.end; }
+  std::string transcript() const {
+    std::string text(most_transcript, '\0');
+    const ssize_t size = ::pread(task_.transcript, text.data(), text.size(), 0);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    return text;
+  }
+
+ private:
+  static int above_the_standard_ones(int descriptor) {
+    if (descriptor < 0) return descriptor;
+    const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, transcript_descriptor + 1);
+    ::close(descriptor);
+    return higher;
+  }
+
+  std::vector<std::string> texts_, environment_texts_;
+  std::vector<char*> arguments_, environment_;
+  GuardianTask task_;
+  void* stacks_ = MAP_FAILED;
+  long guardian_ = 0;
+};
 
 }  // namespace
 
@@ -153,39 +166,15 @@ std::string verdict_of(const std::string& path, const std::string& transcript, b
 }
 
 std::string try_fill_job(const std::string& probe, const FillSettings& settings, std::chrono::nanoseconds limit) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return "the fill job cannot be tried: no pipe";
-  std::vector<std::string> arguments = {
-      probe,
-      std::to_string(settings.device),
-      std::to_string(settings.memory),
-      std::to_string(settings.unit.max_blocks),
-      std::to_string(settings.unit.slice_cap.count()),
-      std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count() + 1),
-      settings.spec.path,
-      settings.spec.arguments,
-  };
-  std::vector<std::string> environment = child_environment();
-  const std::vector<char*> argument_pointers = pointers_to(arguments);
-  const std::vector<char*> environment_pointers = pointers_to(environment);
-  Spawn spawn{};
-  spawn.program = probe.c_str();
-  spawn.arguments = argument_pointers.data();
-  spawn.environment = environment_pointers.data();
-  start(spawn, ends[1]);
-  ::close(ends[1]);
-
-  std::string result;
-  if (spawn.error != 0) {
-    result = "the fill job cannot be tried: " + probe + " does not start";
-  } else {
-    std::string transcript;
-    const bool ended = read_all(ends[0], limit, transcript);
-    if (!ended) ::kill(spawn.child, SIGKILL);
-    result = verdict_of(settings.spec.path, transcript, !ended, limit);
-  }
-  ::close(ends[0]);
-  return result;
+  auto trial = std::make_unique<Trial>(probe, settings, limit);
+  if (!trial->start()) return "the fill job cannot be tried: no process for it";
+  const bool gone = trial->wait(now() + limit + longest_end);
+  const ProbeEnd end = trial->end();
+  const std::string transcript = trial->transcript();
+  if (!gone) [[maybe_unused]]
+    const Trial* const left = trial.release();
+  if (end == ProbeEnd::not_started) return "the fill job cannot be tried: " + probe + " does not start";
+  return verdict_of(settings.spec.path, transcript, end == ProbeEnd::overdue, limit);
 }
 
 }  // namespace weft

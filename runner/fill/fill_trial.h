@@ -1,8 +1,8 @@
 // A trial run of a fill job in a process of its own, before the training process loads it: a job that crashes, hangs or
 // computes nonsense does so there.
 //
-// Called on a thread of the main job inside communicator_opened(), at a quiet time. The child is nobody's child of the
-// main job: no SIGCHLD arrives, and nothing of it is left to be waited for.
+// Called on a thread of the core. No wait of the main job or of its launcher sees the trial (runner/fill/trial_guardian.h),
+// and none of it is left when try_fill_job() returns.
 #pragma once
 
 #include <chrono>
