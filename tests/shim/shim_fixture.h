@@ -50,10 +50,42 @@ class ShimTest : public testing::Test {
     for (const weft::Event& next : list) found.push_back(next.kind);
     return found;
   }
+  // Drains among the events since the last call.
+  static int drains() {
+    int count = 0;
+    for (const weft::Event& next : events()) count += next.kind == weft::EventKind::drain_issued;
+    return count;
+  }
   static bool reached(weft::Ticket ticket, int device = 0) {
     return core()->words[device][ticket % core()->word_count].load() == ticket;
   }
   char buffer[64]{};
+};
+
+// A main job that receives on a stream of its own, as PyTorch does it.
+class ReceivingJob : public ShimTest {
+ protected:
+  void SetUp() override {
+    c = communicator();
+    transfer = stream();
+    compute = stream();
+    arrived = event();
+    events();
+  }
+  // A receive, and an event behind it.
+  weft::Event receive() {
+    ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
+    cuEventRecord(arrived, transfer);
+    const auto seen = events();
+    EXPECT_EQ(seen.size(), 1u);
+    last_ticket = seen.at(0).done_ticket;
+    return seen.at(0);
+  }
+  weft::Ticket last_ticket = 0;
+  ncclComm_t c = nullptr;
+  CUstream transfer = nullptr;
+  CUstream compute = nullptr;
+  CUevent arrived = nullptr;
 };
 
 using Kinds = std::vector<weft::EventKind>;

@@ -1,0 +1,43 @@
+// Stream captures: noted, balanced, and nothing of ours gets into one.
+#include "tests/shim/shim_fixture.h"
+
+namespace {
+
+class Captures : public ReceivingJob {};
+
+TEST_F(Captures, ACapturingStreamGetsNoMarker) {
+  receive();
+  ASSERT_EQ(cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  cuStreamWaitEvent(compute, arrived, 0);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, compute);
+  cuCtxSynchronize();
+  ASSERT_EQ(cuStreamEndCapture(compute, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::drain_issued, EventKind::host_wait_begun,
+                                    EventKind::host_wait_ended, EventKind::capture_ended}));
+  EXPECT_EQ(fake_enqueued(compute), 0u);
+  cuStreamWaitEvent(compute, arrived, 0);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::wait_issued});
+}
+
+TEST_F(Captures, CapturesThatDoNotBeginOrEndAreBalanced) {
+  EXPECT_EQ(cuStreamEndCapture(compute, nullptr), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_TRUE(events().empty());
+  cuStreamBeginCapture_v2_ptsz(compute, CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(cuStreamBeginCapture(compute), CUDA_ERROR_ILLEGAL_STATE);
+  cuStreamEndCapture_ptsz(compute, nullptr);
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::capture_begun, EventKind::capture_ended,
+                                    EventKind::capture_ended}));
+}
+
+TEST_F(Captures, NoStreamIsAskedWhileOneCaptures) {
+  cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  EXPECT_FALSE(core()->shim->is_idle(0));
+  EXPECT_FALSE(core()->shim->is_dry(0, 1));
+  EXPECT_FALSE(core()->shim->is_dry(0, 2));
+  EXPECT_EQ(fake_broken_captures(), 0);
+  CUgraph graph = nullptr;
+  cuStreamEndCapture(compute, &graph);
+  EXPECT_TRUE(core()->shim->is_idle(0));
+}
+
+}  // namespace

@@ -1,0 +1,81 @@
+// Allocations that fail: fill memory is given back and the call is tried once more.
+#include "tests/shim/shim_fixture.h"
+
+namespace {
+
+class Rescue : public ReceivingJob {};
+
+TEST_F(Rescue, OutOfMemoryIsTriedAgainAfterARescue) {
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(1);
+  core()->rescue_answer = true;
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(core()->rescues, 1);
+  EXPECT_EQ(fake_allocations(), 2);
+}
+
+TEST_F(Rescue, OutOfMemoryIsPassedOnWhenNothingWasReleased) {
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(9);
+  EXPECT_EQ(cuMemAllocAsync(&pointer, 1, compute), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuMemAllocManaged(&pointer, 1, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
+  core()->rescue_answer = true;
+  EXPECT_EQ(cuMemAllocFromPoolAsync_ptsz(&pointer, 1, nullptr, compute), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(core()->rescues, 3);
+  EXPECT_EQ(fake_allocations(), 4);
+}
+
+TEST_F(Rescue, CodeAndGraphsThatDoNotFitAreTriedAgainToo) {
+  core()->rescue_answer = true;
+  CUlibrary library = nullptr;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuLibraryLoadData(&library, "", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuGraphInstantiateWithFlags(&made, nullptr, 0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->rescues, 2);
+}
+
+// The device that is short of memory need not be the current one.
+TEST_F(Rescue, TheDeviceOfTheAllocationIsRescued) {
+  fake_set_device(1);
+  const ncclComm_t second [[maybe_unused]] = communicator();
+  const CUstream there = stream();
+  cuEventRecord(event(), there);
+  fake_set_device(0);
+  core()->rescue_answer = true;
+  CUmemGenericAllocationHandle handle = 0;
+  CUmemAllocationProp properties{};
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemCreate(&handle, 1, &properties, 0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->last_rescued, 1);
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(core()->last_rescued, 0);
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAllocAsync(&pointer, 1, there), CUDA_SUCCESS);
+  EXPECT_EQ(core()->last_rescued, 1);
+}
+
+TEST_F(Rescue, HostMemoryIsNotRescued) {
+  CUmemGenericAllocationHandle handle = 0;
+  CUmemAllocationProp properties{};
+  properties.location.type = CU_MEM_LOCATION_TYPE_HOST;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemCreate(&handle, 1, &properties, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(core()->rescues, 0);
+}
+
+TEST_F(Rescue, OurOwnThreadsAreNotRescuedNorNoted) {
+  core()->shim->mark_own_thread();
+  CUdeviceptr pointer = 0;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(core()->rescues, 0);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
+  EXPECT_TRUE(events().empty());
+}
+
+}  // namespace
