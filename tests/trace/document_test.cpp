@@ -18,6 +18,12 @@ namespace {
 using Names = std::set<std::string>;
 using nlohmann::json;
 
+constexpr RecordKind every_kind[] = {
+#define RECORD(kind, Type) RecordKind::kind,
+#include "trace/record_kinds.def"
+#undef RECORD
+};
+
 // By the title of its section, the names in the first column of its tables.
 std::map<std::string, Names> documented() {
   std::map<std::string, Names> sections;
@@ -43,9 +49,9 @@ Names keys_of(const json& object, const Names& common = {}) {
 
 TEST(TracePage, HasEveryKeyOfEveryRecord) {
   const auto page = documented();
-  for (int kind = 0; kind <= static_cast<int>(RecordKind::limit); ++kind) {
+  for (const RecordKind kind : every_kind) {
     Record record;
-    record.kind = static_cast<RecordKind>(kind);
+    record.kind = kind;
     std::string line;
     append_record(line, record);
     const json object = json::parse(line);
