@@ -231,11 +231,14 @@ TEST(CoreOnSimulator, ARescueWaitsForAGroupThatIsAboutToEnd) {
   const std::size_t before = free_memory(job);
   job.open();
   job.begin_group();
+  std::atomic<bool> ending{false};
   std::thread peer([&] {
     std::this_thread::sleep_for(100ms);
+    ending = true;
     job.end_group();
   });
   EXPECT_TRUE(job.core.rescue_memory(0));
+  EXPECT_TRUE(ending) << "it did not wait";
   peer.join();
   EXPECT_EQ(free_memory(job), before);
   job.close();
