@@ -47,7 +47,8 @@ unharmed_by_hand() {
 }
 
 case $name in
-  plain) timeout 60 "${simulated[@]}" "${trainer[@]}" >"$plain" 2>"$work/err" || fail "the training fails without Weft" ;;
+  plain) timeout 60 "${simulated[@]}" "${trainer[@]}" >"$plain" 2>"$work/err" || fail "the training fails without Weft"
+         grep -q '^iteration 4 ' "$plain" || fail "no losses" ;;
   missing_job) refused 'no such file' --fill "$work/nothing.so"
                unharmed_by_hand 'no such file' 1 WEFT_FILL="$work/nothing.so" ;;
   not_a_job) refused 'weft_fill_job_v1' --fill "$build/lib/weft/libweft.so"
