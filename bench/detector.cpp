@@ -23,8 +23,7 @@ void observe(benchmark::State& state, std::int64_t period) {
     weft::Event event = timeline.events[next];
     event.time += later;
     if (event.group != 0) event.group += more;
-    detector.observe(event);
-    benchmark::DoNotOptimize(detector.take_findings().size());
+    benchmark::DoNotOptimize(detector.observe(event).size());
     if (++next < timeline.events.size()) return;
     next = 0;
     more += groups;

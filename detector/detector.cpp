@@ -55,21 +55,17 @@ class Detector::Implementation {
         iterations_(options.longest_period),
         slots_(options.history, options.warm_up_iterations) {}
 
-  void observe(const Event& event) {
-    if (taken_) findings_.clear();
-    taken_ = false;
+  std::span<const Finding> observe(const Event& event) {
+    findings_.clear();
     now_ = std::max(now_, event.time);
     announce();
     dispatch(event);
     look_for_losses();
     update_bubble();
-  }
-
-  std::span<const Finding> take_findings() {
-    if (taken_) findings_.clear();
-    taken_ = true;
     return findings_;
   }
+
+  bool capture_is_open() const { return captures_ != 0; }
 
   const std::optional<Bubble>& open_bubble() const { return open_; }
   std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
@@ -114,7 +110,6 @@ class Detector::Implementation {
   std::vector<const char*> said_;
   TimePoint now_{};
   std::vector<Finding> findings_;
-  bool taken_ = false;
 };
 
 void Detector::Implementation::dispatch(const Event& event) {
@@ -312,11 +307,11 @@ void Detector::Implementation::anomaly(const char* text) {
 
 Detector::Detector(const DetectorOptions& options) : implementation_(std::make_unique<Implementation>(options)) {}
 Detector::~Detector() = default;
-void Detector::observe(const Event& event) {
-  implementation_->observe(event);
+std::span<const Finding> Detector::observe(const Event& event) {
+  return implementation_->observe(event);
 }
-std::span<const Finding> Detector::take_findings() {
-  return implementation_->take_findings();
+bool Detector::capture_is_open() const {
+  return implementation_->capture_is_open();
 }
 std::optional<Bubble> Detector::open_bubble() const {
   return implementation_->open_bubble();

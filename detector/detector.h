@@ -29,17 +29,17 @@ class Detector {
   Detector(const Detector&) = delete;
   Detector& operator=(const Detector&) = delete;
 
-  // Takes the next event. Events of one source come in order; a word's event may be up to one poll later than it
-  // happened.
-  void observe(const Event& event);
-
-  // Findings since the last take_findings(), oldest first. A bubble's opening is among them once an event of a later
-  // time has come: what opens and closes at one time is not reported. (open_bubble() says it at once.) The span is
-  // valid until the next call of observe().
-  std::span<const Finding> take_findings();
+  // Takes the next event and says what it led to, oldest first. Events of one source come in order; a word's event may
+  // be up to one poll later than it happened. A bubble's opening is reported once an event of a later time has come:
+  // what opens and closes at one time is not reported. (open_bubble() says it at once.) The span is valid until the next
+  // call.
+  std::span<const Finding> observe(const Event& event);
 
   // The bubble that is open now, if any.
   std::optional<Bubble> open_bubble() const;
+
+  // A stream capture is open in this process: nothing may be launched.
+  bool capture_is_open() const;
 
   // When the next bubble is expected to open, from the latest iteration; nothing while no rhythm is known.
   // May lie in the past: the bubble is late, and may open at any moment.

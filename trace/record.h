@@ -44,9 +44,13 @@ struct MemoryRecord {
   const char* event = nullptr;  // string literal: "reserved", "released", "rescued"
 };
 
+// Who says an anomaly on stderr: nobody, as the trace has it; one rank, because all of them see the same; every rank.
+enum class Audience : std::uint8_t { trace, one_rank, every_rank };
+
 struct AnomalyRecord {
   char text[256] = {};  // why; filling is off from here on when `stops_filling`
   bool stops_filling = false;
+  Audience audience = Audience::trace;
 };
 
 struct CommunicatorRecord {

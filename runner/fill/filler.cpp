@@ -4,27 +4,12 @@
 #include <algorithm>
 
 namespace weft {
-namespace {
-
-using std::chrono::milliseconds;
-
-// Between two looks the machine may have been asleep: no more than this counts as time that a slice was watched.
-constexpr Duration longest_watch = milliseconds(1);
-constexpr int slack_factor = 10;
-constexpr Duration slack_in_bubble = milliseconds(20);
-// Outside bubbles a slice waits for multiprocessors behind kernels of the main job, which may be long.
-constexpr Duration slack_outside = milliseconds(2000);
-
-}  // namespace
-
-void Filler::reap(TimePoint now, bool in_bubble, std::vector<SliceRecord>& finished) {
+void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {
   const std::uint32_t reached = done_.host->load(std::memory_order_acquire);
   while (count_ != 0 && static_cast<std::int32_t>(reached - launched_[0].number) >= 0) {
     finished.push_back(finish_first(now));
     if (!failure_.empty()) break;
   }
-  watch(now, in_bubble);
-  last_look_ = now;
 }
 
 SliceRecord Filler::finish_first(TimePoint now) {
@@ -48,38 +33,37 @@ SliceRecord Filler::finish_first(TimePoint now) {
   return record;
 }
 
-void Filler::watch(TimePoint now, bool in_bubble) {
-  if (count_ == 0 || !failure_.empty()) return;
-  launched_[0].watched += std::min(now - std::max(last_look_, launched_[0].launched), longest_watch);
-  const Duration alone = unit_.slices()[launched_[0].slice].alone;
-  if (launched_[0].watched > slack_factor * alone + (in_bubble ? slack_in_bubble : slack_outside))
-    failure_ = "a slice of " + std::to_string(alone.count() / 1000) + " us did not end within " +
-               std::to_string(launched_[0].watched.count() / 1000) + " us";
+FillView Filler::view() const {
+  const std::size_t slices = unit_.slices().size();
+  const bool ready = failure_.empty() && count_ < most_in_flight && next_ < slices;
+  // Of the next unit, when all of this one were launched.
+  return {ready, unit_.slices()[next_ % slices].alone, in_flight()};
 }
 
-bool Filler::ready() {
-  if (!failure_.empty() || count_ == most_in_flight || next_ == unit_.slices().size()) return false;
+bool Filler::begin_unit() {
   if (unit_begun_) return true;
-  if (!job_.begin_unit(unit_number_)) {
-    failure_ = "the fill job failed in begin_unit: " + job_.failure();
+  unit_begun_ = job_.begin_unit(unit_number_);
+  if (!unit_begun_) failure_ = "the fill job failed in begin_unit: " + job_.failure();
+  return unit_begun_;
+}
+
+bool Filler::launch(TimePoint now, std::uint64_t bubble) {
+  if (!begin_unit()) return false;
+  const CUresult launched = driver_.cuGraphLaunch(unit_.slices()[next_].graph, stream_);
+  if (launched != CUDA_SUCCESS) {
+    fail(launched, "launching a slice");
     return false;
   }
-  unit_begun_ = true;
-  return true;
-}
-
-void Filler::launch(TimePoint now, std::uint64_t bubble) {
-  const CUresult launched = driver_.cuGraphLaunch(unit_.slices()[next_].graph, stream_);
-  if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice");
   const std::uint32_t number = ++last_number_;
   const InFlight before = in_flight();
   Launched& entry = launched_[count_];
-  entry = {unit_number_, next_, number, bubble, now, count_ == 0 ? now : before.expected_end, Duration{0}};
+  entry = {unit_number_, next_, number, bubble, now, count_ == 0 ? now : before.expected_end};
   ++count_;
   ++next_;
   const CUresult written =
       driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
+  return true;
 }
 
 void Filler::fail(CUresult result, const char* what) {
@@ -88,8 +72,11 @@ void Filler::fail(CUresult result, const char* what) {
 }
 
 InFlight Filler::in_flight() const {
-  InFlight state{count_, {}};
+  InFlight state;
+  state.slices = count_;
   if (count_ == 0) return state;
+  state.oldest_launched = launched_[0].launched;
+  state.oldest_alone = unit_.slices()[launched_[0].slice].alone;
   state.expected_end = launched_[0].starts;
   for (std::uint32_t index = 0; index < count_; ++index)
     state.expected_end += unit_.slices()[launched_[index].slice].alone;

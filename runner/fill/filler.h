@@ -16,7 +16,7 @@
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
 #include "runner/fill/unit.h"
-#include "runner/policy/planner.h"
+#include "runner/policy/session.h"
 #include "trace/record.h"
 
 namespace weft {
@@ -34,15 +34,13 @@ class Filler {
   Filler(const Driver& driver, CUstream stream, DoneWord done, FillJob& job, const Unit& unit)
       : driver_(driver), stream_(stream), done_(done), job_(job), unit_(unit) {}
 
-  // Appends the slices that have finished; ends a unit when its last one has. `in_bubble`: the device is idle but for
-  // fill work, so a slice that does not get on is an anomaly; otherwise it may have to wait for the main job.
-  void reap(TimePoint now, bool in_bubble, std::vector<SliceRecord>& finished);
+  // Appends the slices that have finished; ends a unit when its last one has.
+  void reap(TimePoint now, std::vector<SliceRecord>& finished);
 
-  // Whether there is a next slice now. Begins the next unit when the last one is over.
-  bool ready();
-  // Of the next unit, when all of this one were launched.
-  Duration next_slice() const { return unit_.slices()[next_ % unit_.slices().size()].alone; }
-  void launch(TimePoint now, std::uint64_t bubble);
+  // The next slice, and what is in flight. Ready: it may be launched.
+  FillView view() const;
+  // Launches the next slice, and begins its unit before the first one. False: nothing was launched, see failure().
+  bool launch(TimePoint now, std::uint64_t bubble);
 
   InFlight in_flight() const;
   // Empty while all is well. After a failure nothing is launched any more.
@@ -57,11 +55,10 @@ class Filler {
     std::uint64_t bubble = 0;
     TimePoint launched{};
     TimePoint starts{};  // estimate
-    Duration watched{};  // time that it has been seen not to finish
   };
 
   SliceRecord finish_first(TimePoint now);
-  void watch(TimePoint now, bool in_bubble);
+  bool begin_unit();
   void fail(CUresult result, const char* what);
 
   const Driver& driver_;
@@ -75,7 +72,6 @@ class Filler {
   std::uint64_t unit_number_ = 0;
   std::uint32_t next_ = 0;  // slice of the unit
   bool unit_begun_ = false;
-  TimePoint last_look_{};
   std::string failure_;
   bool context_gone_ = false;
 };

@@ -2,7 +2,6 @@
 #include "runner/policy/accounts.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace weft {
 namespace {
@@ -43,10 +42,10 @@ void Accounts::note(const SliceRecord& slice) {
   if (slice.correct == 0) ++totals_.fill_units_wrong;
 }
 
-void Accounts::filling_stopped(const std::string& reason) {
+void Accounts::filling_stopped(std::string_view reason) {
   if (totals_.filling_stopped) return;
   totals_.filling_stopped = true;
-  std::snprintf(totals_.reason, sizeof totals_.reason, "%s", reason.c_str());
+  reason.copy(totals_.reason, sizeof totals_.reason - 1);
 }
 
 TraceSummary Accounts::summary(std::uint64_t dropped_records) const {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "detector/bubble.h"
@@ -19,8 +19,9 @@ class Accounts {
   void note(const Finding& finding);
   void note(const SliceRecord& slice);
   void note(Unfilled reason) { ++totals_.unfilled[static_cast<std::size_t>(reason)]; }
-  void filling_stopped(const std::string& reason);  // the first reason stays
+  void filling_stopped(std::string_view reason);  // the first reason stays
 
+  const TraceSummary& totals() const { return totals_; }  // without the median
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:

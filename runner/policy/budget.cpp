@@ -209,7 +209,7 @@ void Budget::change_level(Account& account, const Slowdown& reason, std::uint32_
 
 Budget::State Budget::state_of(const Account& account) {
   const std::optional<Slowdown> now = account.ratios.slowdown();
-  return {now ? now : account.before, account.level == barred ? 0 : 1.0 / (1U << account.level)};
+  return {now ? now : account.before, share_of(account)};
 }
 
 Budget::State Budget::longest() const {

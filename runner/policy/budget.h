@@ -110,7 +110,8 @@ class Budget {
     double share = 1;                  // of its bubbles that may be filled
   };
   State present() const { return state_of(accounts_[present_]); }  // the rhythm of the latest iteration
-  State longest() const;                                           // the one with the most iterations compared
+  double present_share() const { return share_of(accounts_[present_]); }
+  State longest() const;  // the one with the most iterations compared
 
  private:
   // Above the lowest: nothing of this rhythm is filled any more.
@@ -130,6 +131,7 @@ class Budget {
   };
 
   static State state_of(const Account& account);
+  static double share_of(const Account& account) { return account.level == barred ? 0 : 1.0 / (1U << account.level); }
   const Account* find(std::uint64_t rhythm) const;
   Account& take_up(const Iteration& iteration);
   Change decide(Account& account);

@@ -17,20 +17,24 @@ TimePoint taken_end(const PlannerOptions& options, const Bubble& bubble) {
 
 Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble,
               const InFlight& in_flight, Duration slice) {
-  if (!bubble || !bubble->forecast || bubble->forecast->low < options.floor) return {};
+  if (!bubble) return {};
+  const auto refused = [&](Unfilled reason) { return Decision{false, std::nullopt, reason, bubble->id}; };
+  if (!bubble->forecast) return refused(Unfilled::no_forecast);
+  if (bubble->forecast->low < options.floor) return refused(Unfilled::too_short);
   // A slice over the cap is a single long kernel, whose length is less sure: it needs room for itself twice.
   const Duration room = slice > options.slice_cap ? 2 * slice : slice;
   const TimePoint start = in_flight.slices == 0 ? now : std::max(now, in_flight.expected_end);
   const TimePoint end = start + room + options.guard;
-  if (end > taken_end(options, *bubble)) return {};
-  if (in_flight.slices == 0) return {true, std::nullopt};
+  if (end > taken_end(options, *bubble)) return refused(Unfilled::no_room);
+  const Decision launch{true, std::nullopt, std::nullopt, bubble->id};
+  if (in_flight.slices == 0) return launch;
   // One that waits runs in any case: it may only where the low quantile covers it, too.
   const bool covered = end <= bubble->opened + bubble->forecast->low;
-  if (covered && in_flight.slices < options.most_in_flight) return {true, std::nullopt};
+  if (covered && in_flight.slices < options.most_in_flight) return launch;
   // One of those in flight has to finish first. The first of two is over when only the other one is left to run.
   const bool one_may_wait = covered && options.most_in_flight > 1;
   const Duration still_running = one_may_wait ? std::min(slice, options.slice_cap) : Duration{0};
-  return {false, std::max(now, in_flight.expected_end - still_running)};
+  return {false, std::max(now, in_flight.expected_end - still_running), std::nullopt, bubble->id};
 }
 
 }  // namespace weft

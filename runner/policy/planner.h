@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "detector/bubble.h"
+#include "trace/record.h"
 
 namespace weft {
 
@@ -19,15 +20,19 @@ struct PlannerOptions {
   std::uint32_t most_in_flight = 2;
 };
 
-// The slices on the fill stream at this moment.
+// The slices on the fill stream at this moment. Nothing but `slices` means anything while that is 0.
 struct InFlight {
   std::uint32_t slices = 0;
-  TimePoint expected_end{};  // when the last of them should finish; ignored when slices is 0
+  TimePoint expected_end{};     // when the last of them should finish
+  TimePoint oldest_launched{};  // the one that runs, or is next to run
+  Duration oldest_alone{};      // its length on the idle GPU
 };
 
 struct Decision {
-  bool launch = false;             // launch the slice that was asked about, now
-  std::optional<TimePoint> again;  // ask again at this time even if nothing happens; nothing: when a bubble opens
+  bool launch = false;              // launch the slice that was asked about, now
+  std::optional<TimePoint> again;   // ask again at this time even if nothing happens; nothing: when a bubble opens
+  std::optional<Unfilled> refusal;  // why the bubble gets no slice; nothing: it does, or waits for one in flight
+  std::uint64_t bubble = 0;         // id of the bubble that the decision is about, 0: none is open
 };
 
 // Launches only in a bubble whose forecast's low quantile is at least `floor`, and only what ends `guard` before the

@@ -23,11 +23,8 @@ struct Seen {
 Seen observe(const Timeline& timeline) {
   Seen seen;
   Detector detector;
-  // As the dispatcher does: everything of one moment is one poll.
-  for (std::size_t i = 0; i < timeline.events.size(); ++i) {
-    detector.observe(timeline.events[i]);
-    if (i + 1 < timeline.events.size() && timeline.events[i + 1].time == timeline.events[i].time) continue;
-    for (const Finding& f : detector.take_findings()) {
+  for (const Event& event : timeline.events) {
+    for (const Finding& f : detector.observe(event)) {
       if (f.kind == FindingKind::bubble_closed) seen.bubbles.push_back(f.bubble);
       if (f.kind == FindingKind::iteration_ended) seen.iterations.push_back(f.iteration);
       if (f.kind == FindingKind::rhythm_found || f.kind == FindingKind::rhythm_lost) seen.rhythm.push_back(f);

@@ -42,9 +42,7 @@ TEST_P(RandomEvents, BubblesOpenAndCloseInTurn) {
     time += Duration{static_cast<std::int64_t>(random() % 50)};
     Event event = random_event(random, time - Duration{static_cast<std::int64_t>(random() % 100)}, newest + 1);
     if (event.kind == EventKind::group_issued) ++newest;
-    detector.observe(event);
-    if (random() % 3 == 0) continue;
-    for (const Finding& f : detector.take_findings()) {
+    for (const Finding& f : detector.observe(event)) {
       if (f.kind == FindingKind::bubble_opened) {
         ASSERT_EQ(open, 0u);
         ASSERT_GT(f.bubble.id, last);
@@ -75,8 +73,7 @@ TEST(Losses, AreAnAnomalyThatIsSaidOnce) {
   for (int i = 1; i <= 3000; ++i) {
     event.time = TimePoint(Duration(i));
     event.ticket = static_cast<Ticket>(i);
-    detector.observe(event);
-    for (const Finding& finding : detector.take_findings())
+    for (const Finding& finding : detector.observe(event))
       if (finding.kind == FindingKind::anomaly) said.emplace_back(finding.text);
   }
   EXPECT_EQ(said, (std::vector<std::string>{"a wait for a group that is not known",

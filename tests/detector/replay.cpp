@@ -13,11 +13,8 @@ namespace {
 std::string replay(const std::vector<weft::Event>& events) {
   weft::Detector detector;
   std::ostringstream out;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    detector.observe(events[i]);
-    // What has one time stamp is one poll.
-    if (i + 1 < events.size() && events[i + 1].time == events[i].time) continue;
-    for (const weft::Finding& finding : detector.take_findings()) out << weft::testing::describe(finding) << "\n";
+  for (const weft::Event& event : events) {
+    for (const weft::Finding& finding : detector.observe(event)) out << weft::testing::describe(finding) << "\n";
   }
   if (detector.open_bubble()) out << "open: bubble " << detector.open_bubble()->id << "\n";
   if (const auto next = detector.next_expected_bubble())

@@ -1,5 +1,5 @@
 // The dispatcher's thread against a fake driver: the test plays the hooks, the streams and the GPU. Times are real, so
-// only what must hold at any speed is asserted.
+// only what must hold at any speed is asserted; what is decided is tested in runner/policy/session_test.cpp.
 #include "runner/core/dispatcher.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,6 @@ std::atomic<std::uint32_t> streams_in_use{2};
 // all-reduce are an iteration of the training.
 struct Stage {
   std::array<std::atomic<std::uint32_t>, 1024> words{};
-  std::atomic<bool> in_bubble{false};
   Ticket last_ticket = 0;
   GroupId last_group = 0;
 
@@ -60,10 +59,8 @@ struct Stage {
     push(*ring, waiting);
     write(started);
     std::this_thread::sleep_for(compute);
-    in_bubble = true;
     write(reached);
     std::this_thread::sleep_for(wait);
-    in_bubble = false;
     write(done);
   }
 };
@@ -95,7 +92,7 @@ struct DispatcherTest : ::testing::Test {
     shim.streams_in_use = [](int) { return streams_in_use.load(); };
     router = std::make_unique<EventRouter>(*ring);
   }
-  void start(Filler* used, double slowdown_budget = Budget::unlimited, const PlannerOptions& planner = {}) {
+  void start(Filler* used) {
     DispatcherParts parts;
     parts.shim = &shim;
     parts.router = router.get();
@@ -104,8 +101,7 @@ struct DispatcherTest : ::testing::Test {
     parts.words = {stage.words.data(), 0, static_cast<std::uint32_t>(stage.words.size())};
     DispatcherOptions options;
     options.label = "test";
-    options.slowdown_budget = slowdown_budget;
-    options.planner = planner;
+    options.session.fills = used != nullptr;
     dispatcher = std::make_unique<Dispatcher>(parts, options);
     ASSERT_TRUE(dispatcher->start());
   }
@@ -162,19 +158,6 @@ TEST_F(DispatcherTest, ATableOfTheShimThatIsFullIsSaidOnceAndObservingGoesOn) {
   EXPECT_GE(dispatcher->summary().bubbles, 25U);
 }
 
-TEST_F(DispatcherTest, ATableOfTheShimThatIsFullEndsFilling) {
-  run_gpu();
-  start(&filler);
-  ::testing::internal::CaptureStderr();
-  full_table = "streams";
-  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
-  ASSERT_TRUE(dispatcher->stop(10s));
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: test: filling is off for the rest of this run: more streams than Weft has room for: the rest is not "
-            "seen\n");
-  EXPECT_EQ(gpu.launches, 0);
-}
-
 TEST_F(DispatcherTest, ObservesBubblesAndIterations) {
   start(nullptr);
   for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
@@ -187,40 +170,17 @@ TEST_F(DispatcherTest, ObservesBubblesAndIterations) {
   EXPECT_FALSE(summary.filling_stopped);
 }
 
-TEST_F(DispatcherTest, FillsBubblesAndNothingElse) {
+TEST_F(DispatcherTest, LaunchesAndReapsSlices) {
   start(&filler);
   run_gpu();
-  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 8ms);
-  std::this_thread::sleep_for(20ms);
-  const int launches = gpu.launches;
-  EXPECT_GT(launches, 4);
-  std::this_thread::sleep_for(30ms);
-  EXPECT_EQ(gpu.launches, launches);
+  for (int microbatch = 0; microbatch < 3000 && gpu.launches < 20; ++microbatch) stage.microbatch(2ms, 8ms);
   ASSERT_TRUE(dispatcher->stop(10s));
   EXPECT_TRUE(dispatcher->drained());
   const TraceSummary summary = dispatcher->summary();
-  EXPECT_EQ(summary.slices, static_cast<std::uint64_t>(launches));
-  EXPECT_EQ(summary.filled, launches * Duration(200us));
+  EXPECT_GE(gpu.launches, 20);
+  EXPECT_EQ(summary.slices, static_cast<std::uint64_t>(gpu.launches));
+  EXPECT_EQ(summary.filled, gpu.launches.load() * Duration(200us));
   EXPECT_EQ(summary.fill_units, summary.slices / 2);
-}
-
-// A user who sees "0 units" must be told which of the options keeps the bubbles empty.
-TEST_F(DispatcherTest, CountsWhyBubblesGotNothing) {
-  start(&filler, Budget::unlimited, {.floor = 100ms});
-  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(1ms, 4ms);
-  ASSERT_TRUE(dispatcher->stop(10s));
-  const TraceSummary summary = dispatcher->summary();
-  const auto of = [&](Unfilled reason) { return summary.unfilled[static_cast<std::size_t>(reason)]; };
-  EXPECT_GT(of(Unfilled::no_forecast), 0U);
-  EXPECT_GT(of(Unfilled::too_short), 0U);
-  EXPECT_EQ(of(Unfilled::no_forecast) + of(Unfilled::too_short), summary.bubbles);
-}
-
-TEST_F(DispatcherTest, BubblesWithoutRoomForTheNextSliceAreCounted) {
-  start(&filler, Budget::unlimited, {.guard = 100ms});
-  for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(1ms, 4ms);
-  ASSERT_TRUE(dispatcher->stop(10s));
-  EXPECT_GT(dispatcher->summary().unfilled[static_cast<std::size_t>(Unfilled::no_room)], 0U);
 }
 
 TEST_F(DispatcherTest, AnErrorTurnsFillingOffAndObservingGoesOn) {
@@ -261,18 +221,6 @@ TEST_F(DispatcherTest, APauseKnowsOfPendingGroups) {
   EXPECT_EQ(dispatcher->groups_pending(), 1U);
 }
 
-TEST_F(DispatcherTest, NothingIsLaunchedWhileACaptureIsOpen) {
-  start(&filler);
-  run_gpu();
-  for (int microbatch = 0; microbatch < 24; ++microbatch) stage.microbatch(1ms, 8ms);
-  push(*ring, Stage::event(EventKind::capture_begun, 0));
-  ASSERT_TRUE(dispatcher->pause(10s));  // the event has been taken by then
-  dispatcher->resume();
-  const int before = gpu.launches;
-  for (int microbatch = 0; microbatch < 5; ++microbatch) stage.microbatch(1ms, 8ms);
-  EXPECT_EQ(gpu.launches, before);
-}
-
 TEST_F(DispatcherTest, StoppingFillingIsForTheRestOfTheRun) {
   start(&filler);
   run_gpu();
@@ -285,38 +233,6 @@ TEST_F(DispatcherTest, StoppingFillingIsForTheRestOfTheRun) {
   EXPECT_EQ(gpu.launches, before);
   ASSERT_TRUE(dispatcher->stop(10s));
   EXPECT_STREQ(dispatcher->summary().reason, "the test says so");
-}
-
-std::atomic<std::uint32_t>* word_of_the_fast_gpu = nullptr;
-
-// Every bubble that fill was launched in makes the main job wait far longer: no share of them is cheap enough. The GPU
-// is done with a slice at once, so that nothing but the budget can end filling.
-TEST_F(DispatcherTest, ABudgetThatCannotBeKeptEndsFilling) {
-  word_of_the_fast_gpu = &done_word;
-  driver.cuStreamWriteValue32_v2 = [](CUstream, CUdeviceptr, cuuint32_t value, unsigned) {
-    *word_of_the_fast_gpu = value;
-    return CUDA_SUCCESS;
-  };
-  ::testing::internal::CaptureStderr();
-  start(&filler, 0.01);
-  // No control iterations and no low level leave so many bubbles in a row empty.
-  constexpr int many = 90;
-  int empty = 0;
-  for (int microbatch = 0; microbatch < 3000 && (gpu.launches == 0 || empty < many); ++microbatch) {
-    const int before = gpu.launches;
-    stage.microbatch(200us, 3ms);
-    const bool filled = gpu.launches != before;
-    empty = filled ? 0 : empty + 1;
-    if (filled) std::this_thread::sleep_for(6ms);
-  }
-  ASSERT_TRUE(dispatcher->stop(10s));
-  const std::string said = ::testing::internal::GetCapturedStderr();
-  const TraceSummary summary = dispatcher->summary();
-  EXPECT_TRUE(summary.filling_stopped);
-  EXPECT_NE(said.find("the slowdown budget of 1 % cannot be kept: +"), std::string::npos) << said;
-  EXPECT_EQ(summary.slowdown.share, 0);
-  EXPECT_GT(summary.slowdown.low, 0.01);
-  EXPECT_GT(summary.unfilled[static_cast<std::size_t>(Unfilled::held_back)], 0U);
 }
 
 TEST_F(DispatcherTest, LostEventsEndFilling) {

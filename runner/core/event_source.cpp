@@ -1,0 +1,41 @@
+// See event_source.h.
+#include "runner/core/event_source.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+EventSource::EventSource(const ShimServices& shim, EventRouter& router, const MarkerWords& words, int device)
+    : shim_(shim), router_(router), device_(device), board_(words), drains_(shim, device) {
+  dropped_ = shim_.dropped_events();
+  lost_before_ = dropped_ + router_.lost();
+}
+
+const std::vector<Event>& EventSource::gather(TimePoint now, bool ask) {
+  events_.clear();
+  answers_.clear();
+  router_.drain(device_, events_);
+  for (const Event& event : events_) {
+    board_.note(event);
+    drains_.note(event);
+  }
+  // Streams are asked before the words are read: what a dry stream wrote comes before the news that it is dry.
+  if (ask) drains_.look(last_look_, now, answers_);
+  board_.look(last_look_, now, events_);
+  last_look_ = now;
+  events_.insert(events_.end(), answers_.begin(), answers_.end());
+  std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
+  return events_;
+}
+
+bool EventSource::lost_more() {
+  const std::uint64_t dropped = shim_.dropped_events();
+  return std::exchange(dropped_, dropped) != dropped;
+}
+
+std::uint64_t EventSource::lost() const {
+  return shim_.dropped_events() + router_.lost() - lost_before_ + board_.given_up();
+}
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// What threads of the main job want the dispatcher to record, and the reason for which one of them ends filling.
+//
+// Written by threads of the main job inside the core's services, read by the dispatcher thread, which looks at one
+// flag per step and takes the lock only when there is something.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/record.h"
+
+namespace weft {
+
+class Inbox {
+ public:
+  struct Content {
+    std::vector<Record> records;
+    std::string end_reason;  // "": filling goes on
+  };
+
+  void submit(const Record& record) {
+    const std::lock_guard lock(mutex_);
+    content_.records.push_back(record);
+    filled_.store(true, std::memory_order_release);
+  }
+  // From here on nothing is launched.
+  void end_filling(const std::string& reason) {
+    ends_filling_.store(true, std::memory_order_release);
+    const std::lock_guard lock(mutex_);
+    content_.end_reason = reason;
+    filled_.store(true, std::memory_order_release);
+  }
+  bool ends_filling() const { return ends_filling_.load(std::memory_order_acquire); }
+
+  // What came since the last call.
+  Content take() {
+    if (!filled_.exchange(false, std::memory_order_acq_rel)) return {};
+    const std::lock_guard lock(mutex_);
+    return std::exchange(content_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  Content content_;  // guarded by mutex_
+  std::atomic<bool> filled_{false};
+  std::atomic<bool> ends_filling_{false};
+};
+
+}  // namespace weft

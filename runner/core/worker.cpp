@@ -1,0 +1,103 @@
+// See worker.h.
+#include "runner/core/worker.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <exception>
+
+#include "runner/clock.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration longest_drain = std::chrono::milliseconds(500);  // of slices in flight, at the end
+
+}  // namespace
+
+bool Worker::start() {
+  // A signal for the main job must never land on this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const int result = pthread_create(&thread, &attributes, &Worker::thread_main, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  started_.store(result == 0);
+  return result == 0;
+}
+
+void* Worker::thread_main(void* self) {
+  auto& worker = *static_cast<Worker*>(self);
+  try {
+    pthread_setname_np(pthread_self(), "weft-dispatch");
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    // Makes the thread's place for exceptions now: where there is no memory for it later, the loader ends the process.
+    [[maybe_unused]] const volatile int none = std::uncaught_exceptions();
+    worker.prepare();
+    worker.run();
+  } catch (...) {
+    // Only memory can run out here.
+    worker.drained_.store(worker.fail().slices == 0, std::memory_order_release);
+  }
+  worker.ended_.store(true, std::memory_order_release);
+  return nullptr;
+}
+
+void Worker::run() {
+  for (;;) {
+    const std::uint64_t pause_wanted = pause_wanted_.load(std::memory_order_acquire);
+    answer(step(now()), pause_wanted);
+    const TimePoint time = now();
+    if (is_over(time)) return;
+    const bool wanted =
+        pause_wanted_.load(std::memory_order_acquire) != 0 || stop_wanted_.load(std::memory_order_acquire);
+    sleep_until(next_look(time, wanted));
+  }
+}
+
+// Tells a waiting thread of the main job where this one stands. `pause_wanted` is from before this step.
+void Worker::answer(const Work& work, std::uint64_t pause_wanted) {
+  groups_pending_.store(work.groups_pending, std::memory_order_release);
+  drained_.store(work.slices == 0, std::memory_order_release);
+  if (pause_wanted != 0 && work.slices == 0) pause_granted_.store(pause_wanted, std::memory_order_release);
+}
+
+bool Worker::is_over(TimePoint now) {
+  if (!stop_wanted_.load(std::memory_order_acquire)) return false;
+  if (!stop_seen_) stop_seen_ = now;
+  return context_is_closing() || drained() || now - *stop_seen_ > longest_drain;
+}
+
+bool Worker::launching_is_allowed() const {
+  return pause_wanted_.load(std::memory_order_acquire) == 0 && !stop_wanted_.load(std::memory_order_acquire) &&
+         !context_is_closing();
+}
+
+bool Worker::pause(Duration limit) {
+  if (!started_.load()) return true;
+  const std::uint64_t number = ++pauses_;
+  pause_wanted_.store(number, std::memory_order_release);
+  const auto granted = [&] { return pause_granted_.load(std::memory_order_acquire) == number || ended(); };
+  if (wait_at_most(limit, granted) && drained()) return true;
+  resume();
+  return false;
+}
+
+bool Worker::stop(Duration limit) {
+  if (!started_.load()) return true;
+  stop_wanted_.store(true, std::memory_order_release);
+  return wait_at_most(limit, [&] { return ended(); });
+}
+
+bool Worker::stop_without_cuda(Duration limit) {
+  context_closing_.store(true);
+  return stop(limit);
+}
+
+}  // namespace weft

@@ -1,0 +1,229 @@
+// See session.h.
+#include "runner/policy/session.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace weft {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr Duration sleep_when_quiet = milliseconds(1);
+constexpr Duration sleep_when_waiting = microseconds(250);
+// So long before an expected bubble the words are read at WEFT_POLL, and so long after it without a bubble no longer.
+constexpr Duration near_before = microseconds(500);
+constexpr Duration near_after = milliseconds(50);
+constexpr Duration shortest_sleep = microseconds(5);
+
+// A share in percent: "+1.25" with two digits after the point.
+std::string signed_percent(double share) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, 100 * share, std::chars_format::fixed, 2).ptr;
+  return (share < 0 ? "" : "+") + std::string(text, end);
+}
+
+std::string short_percent(double share) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, 100 * share, std::chars_format::general, 3).ptr};
+}
+
+std::string budget_not_kept(const SlowdownRecord& slowdown) {
+  return "the slowdown budget of " + short_percent(slowdown.budget) +
+         " % cannot be kept: " + signed_percent(slowdown.estimate) + " % (95 % interval " +
+         signed_percent(slowdown.low) + " to " + signed_percent(slowdown.high) + " %)";
+}
+
+std::string late_slice(const LateSlices& late, const InFlight& in_flight) {
+  return "a slice of " + std::to_string(in_flight.oldest_alone.count() / 1000) + " us did not end within " +
+         std::to_string(late.watched().count() / 1000) + " us";
+}
+
+std::string pause_for(const LateSlices& late) {
+  return ": filling pauses until " +
+         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(late.rest()).count()) +
+         " s after its end (pause " + std::to_string(late.pauses()) + " of " + std::to_string(LateSlices::most_pauses) +
+         ")";
+}
+
+}  // namespace
+
+Session::Session(const SessionOptions& options, RecordSink& records)
+    : options_(options), records_(records), budget_(options.slowdown_budget), filling_(options.fills) {}
+
+void Session::observe(const Event& event) {
+  accounts_.note(event);
+  for (const Finding& finding : detector_.observe(event)) take(finding);
+}
+
+void Session::take(const Finding& finding) {
+  accounts_.note(finding);
+  if (finding.kind == FindingKind::bubble_closed) {
+    record(finding.time, finding.bubble);
+    count_unfilled(finding.bubble);
+  } else if (finding.kind == FindingKind::iteration_ended) {
+    record(finding.time, finding.iteration);
+    take_iteration(finding.iteration);
+  } else if (finding.kind == FindingKind::anomaly) {
+    trouble(finding.time, finding.text == nullptr ? "an unknown state" : finding.text, Audience::trace);
+  }
+}
+
+// A bubble that was over before anybody could decide about it is decided about in hindsight: by the same rule, for the
+// time at which it opened.
+void Session::count_unfilled(const Bubble& bubble) {
+  if (!options_.fills || bubble.id == last_filled_) return;
+  Unfilled reason = Unfilled::other;
+  if (filling_ && bubble.id == last_refused_)
+    reason = refusal_;
+  else if (filling_)
+    reason = consider(bubble.opened, bubble, {}, next_slice_).refusal.value_or(Unfilled::other);
+  accounts_.note(reason);
+}
+
+// Compares, and fills less when filling costs too much. A record at each change, and at the end of iterations without
+// fill.
+void Session::take_iteration(const Iteration& iteration) {
+  last_iteration_ = iteration.number;
+  if (!options_.fills || options_.slowdown_budget == Budget::unlimited || !filling_) return;
+  const Budget::Change change = budget_.ended(iteration);
+  const bool control_over = is_control(iteration.turn) && !is_control(iteration.turn + 1);
+  if (change == Budget::Change::none && !control_over) return;
+  const SlowdownRecord slowdown = slowdown_record(budget_.present());
+  record(iteration.ended, slowdown);
+  // The end line is of the longest rhythm, so is the reason.
+  if (change == Budget::Change::stop) end_filling(iteration.ended, budget_not_kept(slowdown_record(budget_.longest())));
+  if (change == Budget::Change::less && slowdown.share == 0)
+    record_anomaly(iteration.ended, budget_not_kept(slowdown) + ": such iterations are not filled", false,
+                   Audience::trace);
+}
+
+SlowdownRecord Session::slowdown_record(const Budget::State& state) const {
+  SlowdownRecord slowdown;
+  slowdown.budget = budget_.budget();
+  slowdown.share = state.share;
+  slowdown.iteration = last_iteration_;
+  if (!state.slowdown) return slowdown;
+  slowdown.estimate = state.slowdown->estimate;
+  slowdown.low = state.slowdown->low;
+  slowdown.high = state.slowdown->high;
+  slowdown.control = state.slowdown->control;
+  slowdown.filled = state.slowdown->filled;
+  return slowdown;
+}
+
+void Session::finished(const SliceRecord& slice) {
+  late_.finished(slice.finished);
+  accounts_.note(slice);
+  record(slice.finished, slice);
+}
+
+void Session::look(TimePoint now, const FillView& view) {
+  again_.reset();
+  if (!filling_) return;
+  switch (late_.look(now, detector_.open_bubble().has_value(), view.in_flight)) {
+    case LateSlices::Change::paused:
+      return record_anomaly(now, late_slice(late_, view.in_flight) + pause_for(late_), false, Audience::every_rank);
+    case LateSlices::Change::stop:
+      return end_filling(now, late_slice(late_, view.in_flight));
+    case LateSlices::Change::resumed:
+      return record_anomaly(now, "filling goes on after a late slice, one slice at a time at first", false,
+                            Audience::trace);
+    case LateSlices::Change::none:
+      return;
+  }
+}
+
+Decision Session::decide(TimePoint now, const FillView& view) {
+  again_.reset();
+  if (!filling_ || !view.ready) return {};
+  next_slice_ = view.next_slice;
+  Decision decision = consider(now, detector_.open_bubble(), view.in_flight, view.next_slice);
+  again_ = decision.again;
+  if (decision.refusal && decision.bubble != last_refused_) {
+    last_refused_ = decision.bubble;
+    refusal_ = *decision.refusal;
+  }
+  return decision;
+}
+
+// The one rule. A reason that would keep the bubble empty in any case comes first.
+Decision Session::consider(TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
+                           Duration slice) const {
+  PlannerOptions options = options_.planner;
+  if (late_.careful()) options.most_in_flight = 1;
+  Decision decision = plan(options, now, bubble, in_flight, slice);
+  if (!bubble || decision.refusal) return decision;
+  if (!budget_.may_fill(*bubble)) return {false, std::nullopt, Unfilled::held_back, bubble->id};
+  if (late_.paused() || detector_.capture_is_open()) return {false, std::nullopt, Unfilled::other, bubble->id};
+  return decision;
+}
+
+void Session::launched() {
+  const std::optional<Bubble> bubble = detector_.open_bubble();
+  if (!bubble) return;
+  last_filled_ = bubble->id;
+  budget_.launched(bubble->iteration);
+}
+
+TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
+  const TimePoint poll = now + options_.poll;
+  if (pending.wanted || pending.slices != 0 || detector_.open_bubble())
+    return again_ ? std::clamp(*again_, now + shortest_sleep, poll) : poll;
+  TimePoint next = now + (pending.markers ? sleep_when_waiting : sleep_when_quiet);
+  const std::optional<TimePoint> expected = detector_.next_expected_bubble();
+  if (expected && now < *expected + near_after) next = std::min(next, std::max(poll, *expected - near_before));
+  return next;
+}
+
+void Session::end_filling(TimePoint now, std::string_view reason, Audience audience) {
+  if (!filling_) return;
+  filling_ = false;
+  accounts_.filling_stopped(reason);
+  record_anomaly(now, reason, true, audience);
+}
+
+void Session::no_filling(TimePoint now, std::string_view reason) {
+  accounts_.filling_stopped(reason);
+  record_anomaly(now, reason, true, Audience::trace);
+}
+
+void Session::trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled) {
+  if (filling_) return end_filling(now, text);
+  record_anomaly(now, text, false, where_nothing_is_filled);
+}
+
+void Session::record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience) {
+  AnomalyRecord anomaly;
+  text.copy(anomaly.text, sizeof anomaly.text - 1);
+  anomaly.stops_filling = stops_filling;
+  anomaly.audience = audience;
+  record(time, anomaly);
+}
+
+Snapshot Session::snapshot() const {
+  Snapshot now;
+  const TraceSummary& totals = accounts_.totals();
+  if (options_.fills) now.filling = late_.paused() ? Snapshot::Filling::paused : Snapshot::Filling::fills;
+  if (options_.fills && !filling_) now.filling = Snapshot::Filling::ended;
+  now.share = budget_.present_share();
+  now.iterations = totals.iterations;
+  now.bubbles = totals.bubbles;
+  now.slices = totals.slices;
+  now.fill_units = totals.fill_units;
+  now.idle = totals.idle;
+  now.filled = totals.filled;
+  now.open = detector_.open_bubble();
+  return now;
+}
+
+TraceSummary Session::summary(std::uint64_t dropped_records) const {
+  TraceSummary summary = accounts_.summary(dropped_records);
+  summary.budgeted = options_.fills && options_.slowdown_budget != Budget::unlimited;
+  if (summary.budgeted) summary.slowdown = slowdown_record(budget_.longest());
+  return summary;
+}
+
+}  // namespace weft

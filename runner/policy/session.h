@@ -1,0 +1,116 @@
+// Session: all decisions of one device. Events, times and the state of the fill stream go in; launches, records and the
+// time of the next look come out. It is the detector, the planner, the budget and the accounts together.
+//
+// Pure: no clock, CUDA, thread, file or log, so the same object runs in the training process (stepped by the
+// dispatcher thread), against a recording and in virtual time. One thread at a time. Times of one session never go
+// back. Records leave through the sink, in the order of the calls that caused them.
+//
+//   observe(event)...   the events since the last step, in the order of their times
+//   look(now, view)     once per step, after what has finished was reported by finished()
+//   decide(now, view)   until it says no: then launched(), and ask again
+//   next_look(now, ...)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "detector/detector.h"
+#include "runner/policy/accounts.h"
+#include "runner/policy/budget.h"
+#include "runner/policy/late_slices.h"
+#include "runner/policy/planner.h"
+#include "trace/record_sink.h"
+
+namespace weft {
+
+struct SessionOptions {
+  std::int32_t device = 0;
+  Duration poll{50'000};  // WEFT_POLL
+  PlannerOptions planner{};
+  double slowdown_budget = Budget::unlimited;
+  bool fills = false;  // a fill job is ready; otherwise the session observes
+};
+
+// The fill job and its stream as the executor sees them at this moment.
+struct FillView {
+  bool ready = false;     // a next slice exists and may be launched
+  Duration next_slice{};  // on the idle GPU
+  InFlight in_flight{};
+};
+
+// What else decides when to look again.
+struct Pending {
+  bool wanted = false;       // somebody waits for an answer of the thread
+  std::uint32_t slices = 0;  // in flight
+  bool markers = false;      // a main-job stream has markers ahead of it
+};
+
+// How a session stands. Fixed size: may be copied while the main job runs.
+struct Snapshot {
+  enum class Filling : std::uint8_t { observes, fills, paused, ended };
+  Filling filling = Filling::observes;
+  double share = 1;  // of the bubbles that the slowdown budget lets be filled
+  std::uint64_t iterations = 0, bubbles = 0, slices = 0, fill_units = 0;
+  Duration idle{}, filled{};
+  std::optional<Bubble> open;
+};
+
+class Session {
+ public:
+  // The sink outlives the session.
+  Session(const SessionOptions& options, RecordSink& records);
+
+  void observe(const Event& event);
+  void finished(const SliceRecord& slice);
+  void look(TimePoint now, const FillView& view);
+
+  // Whether the next slice is to be launched now. Refuses while a capture is open, during a pause, after the end of
+  // filling, and what planner or budget refuse. The first refusal of a bubble that stays empty is counted.
+  Decision decide(TimePoint now, const FillView& view);
+  // The slice was launched in the open bubble.
+  void launched();
+
+  TimePoint next_look(TimePoint now, const Pending& pending) const;
+
+  // Filling is over for the run; the first reason stays. Does nothing when it is over already.
+  void end_filling(TimePoint now, std::string_view reason, Audience audience = Audience::every_rank);
+  // Filling was asked for and could not be set up, before the first event.
+  void no_filling(TimePoint now, std::string_view reason);
+  // Something is not as it should be: ends filling, or is recorded where there is none.
+  void trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled);
+
+  bool fills() const { return filling_; }
+  const std::optional<Bubble> open_bubble() const { return detector_.open_bubble(); }
+  Snapshot snapshot() const;
+  TraceSummary summary(std::uint64_t dropped_records) const;
+
+ private:
+  void take(const Finding& finding);
+  void take_iteration(const Iteration& iteration);
+  void count_unfilled(const Bubble& bubble);
+  Decision consider(TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
+                    Duration slice) const;
+  SlowdownRecord slowdown_record(const Budget::State& state) const;
+  void record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience);
+  template <class What>
+  void record(TimePoint time, const What& what) {
+    records_.push(Record(options_.device, time, what));
+  }
+
+  const SessionOptions options_;
+  RecordSink& records_;
+  Detector detector_;
+  Budget budget_;
+  LateSlices late_;
+  Accounts accounts_;
+  bool filling_;
+  Duration next_slice_{};               // that was last asked about
+  std::uint64_t last_filled_ = 0;       // the latest bubble in which a slice was launched
+  std::uint64_t last_refused_ = 0;      // the latest bubble that was refused one
+  Unfilled refusal_ = Unfilled::other;  // why, the first time
+  std::uint64_t last_iteration_ = 0;
+  std::optional<TimePoint> again_;
+};
+
+}  // namespace weft

@@ -1,0 +1,99 @@
+// When a slice counts as late, how long filling then pauses, and when it ends.
+#include "runner/policy/late_slices.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using Change = LateSlices::Change;
+
+constexpr TimePoint start{std::chrono::seconds(1)};
+
+InFlight one_since(TimePoint launched) {
+  InFlight in_flight;
+  in_flight.slices = 1;
+  in_flight.oldest_launched = launched;
+  in_flight.oldest_alone = 100us;
+  return in_flight;
+}
+
+// The change that a slice launched at `launched` leads to when it is watched for `time`.
+Change watch(LateSlices& late, TimePoint launched, Duration time, bool in_bubble = true, Duration step = 50us) {
+  for (TimePoint now = launched; now <= launched + time; now += step) {
+    const Change change = late.look(now, in_bubble, one_since(launched));
+    if (change != Change::none) return change;
+  }
+  return Change::none;
+}
+
+TEST(LateSlices, InABubbleASliceIsLateAfterTenTimesItsLengthAndTwentyMilliseconds) {
+  LateSlices late;
+  EXPECT_EQ(watch(late, start, 21ms), Change::none);
+  EXPECT_EQ(watch(late, start + 21ms, 100us), Change::paused);
+  EXPECT_TRUE(late.paused());
+}
+
+TEST(LateSlices, OutsideBubblesASliceMayWaitForTheMainJob) {
+  LateSlices late;
+  EXPECT_EQ(watch(late, start, 1900ms, false, 500us), Change::none);
+  EXPECT_EQ(watch(late, start + 1900ms, 200ms, false, 500us), Change::paused);
+}
+
+TEST(LateSlices, AnOversleptLookIsNoLateSlice) {
+  LateSlices late;
+  EXPECT_EQ(late.look(start, true, one_since(start)), Change::none);
+  EXPECT_EQ(late.look(start + 500ms, true, one_since(start)), Change::none);
+}
+
+TEST(LateSlices, TheRestBeginsWithTheEndOfTheLateSliceAndGrows) {
+  LateSlices late;
+  TimePoint now = start;
+  for (const Duration rest : {Duration(1s), Duration(8s), Duration(64s)}) {
+    ASSERT_EQ(watch(late, now, 30ms), Change::paused);
+    EXPECT_EQ(late.rest(), rest);
+    now += 30ms;
+    late.finished(now);
+    EXPECT_EQ(late.look(now + rest - 1us, true, {}), Change::none);
+    EXPECT_TRUE(late.paused());
+    EXPECT_EQ(late.look(now + rest, true, {}), Change::resumed);
+    EXPECT_FALSE(late.paused());
+    EXPECT_TRUE(late.careful());
+    now += rest + 1ms;
+  }
+  EXPECT_EQ(watch(late, now, 30ms), Change::stop);
+}
+
+TEST(LateSlices, CareEndsAfterAHundredSlicesInTime) {
+  LateSlices late;
+  ASSERT_EQ(watch(late, start, 30ms), Change::paused);
+  late.finished(start + 30ms);
+  ASSERT_EQ(late.look(start + 2s, true, {}), Change::resumed);
+  for (int slice = 0; slice < 99; ++slice) late.finished(start + 2s);
+  EXPECT_TRUE(late.careful());
+  late.finished(start + 2s);
+  EXPECT_FALSE(late.careful());
+}
+
+TEST(LateSlices, PausesThatLieFarBackNoLongerCount) {
+  LateSlices late;
+  TimePoint now = start;
+  for (int day = 0; day < 20; ++day) {
+    ASSERT_EQ(watch(late, now, 30ms), Change::paused) << day;
+    EXPECT_EQ(late.pauses(), 1U);
+    late.finished(now + 30ms);
+    ASSERT_EQ(late.look(now + 2s, true, {}), Change::resumed);
+    now += 11min;
+    late.look(now, true, {});
+  }
+}
+
+TEST(LateSlices, ASliceThatNeverEndsIsTheEnd) {
+  LateSlices late;
+  ASSERT_EQ(watch(late, start, 30ms), Change::paused);
+  EXPECT_EQ(watch(late, start + 30ms, 31s, true, 500us), Change::stop);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,268 @@
+// The decisions of one device, in virtual time: exact, whatever the machine does meanwhile.
+#include "runner/policy/session.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/runner/policy/virtual_device.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::VirtualDevice;
+
+SessionOptions filling(double budget = Budget::unlimited) {
+  SessionOptions options;
+  options.fills = true;
+  options.slowdown_budget = budget;
+  return options;
+}
+
+void run(VirtualDevice& device, int microbatches, Duration compute = 2ms, Duration wait = 8ms) {
+  for (int microbatch = 0; microbatch < microbatches; ++microbatch) device.microbatch(compute, wait);
+}
+
+TEST(Session, ObservesBubblesAndIterations) {
+  VirtualDevice device;
+  run(device, 30, 2ms, 4ms);
+  const TraceSummary summary = device.session.summary(0);
+  EXPECT_EQ(summary.bubbles, 30U);
+  EXPECT_EQ(summary.idle, Duration(30 * 4ms));
+  EXPECT_GE(summary.iterations, 7U);
+  EXPECT_EQ(summary.iteration_median, Duration(18ms));
+  EXPECT_FALSE(summary.filling_stopped);
+  EXPECT_TRUE(device.launches.empty());
+  EXPECT_EQ(device.session.snapshot().filling, Snapshot::Filling::observes);
+}
+
+TEST(Session, FillsBubblesAndNothingElse) {
+  VirtualDevice device(filling());
+  run(device, 30);
+  // Forecasts begin in the fourth iteration; from then on a bubble of 8 ms has room for some 38 slices of 200 us.
+  EXPECT_GE(device.launches.size(), 18U * 36U);
+  EXPECT_LE(device.launches.size(), 21U * 40U);
+  for (const VirtualDevice::Launch& launch : device.launches)
+    ASSERT_TRUE(launch.in_bubble) << launch.time.time_since_epoch().count();
+  // Computing for long, and a wait whose group is over at once: nothing to fill.
+  const std::size_t before = device.launches.size();
+  device.advance(device.time + 50ms);
+  EXPECT_EQ(device.launches.size(), before);
+  const TraceSummary summary = device.session.summary(0);
+  EXPECT_EQ(summary.slices, device.launches.size());
+  EXPECT_EQ(summary.filled, static_cast<int>(device.launches.size()) * Duration(200us));
+  EXPECT_EQ(summary.fill_units, summary.slices);
+  EXPECT_EQ(summary.fill_units_wrong, 0U);
+}
+
+TEST(Session, NeverHasMoreThanTwoSlicesInFlightNorRunsPastTheBubble) {
+  VirtualDevice device(filling());
+  for (int microbatch = 0; microbatch < 60; ++microbatch) {
+    device.microbatch(2ms, 8ms);
+    ASSERT_LE(device.fill.size(), 2U);
+    // Bubbles of equal length: the guard keeps the end free.
+    ASSERT_TRUE(device.fill.empty()) << microbatch;
+  }
+}
+
+// A user who sees "0 units" must be told which of the options keeps the bubbles empty.
+TEST(Session, CountsWhyBubblesGotNothing) {
+  SessionOptions options = filling();
+  options.planner.floor = 100ms;
+  VirtualDevice device(options);
+  run(device, 30, 1ms, 4ms);
+  EXPECT_GT(device.unfilled(Unfilled::no_forecast), 0U);
+  EXPECT_GT(device.unfilled(Unfilled::too_short), 15U);
+  EXPECT_EQ(device.unfilled(Unfilled::no_forecast) + device.unfilled(Unfilled::too_short), 30U);
+}
+
+TEST(Session, BubblesWithoutRoomForTheNextSliceAreCounted) {
+  SessionOptions options = filling();
+  options.planner.guard = 100ms;
+  VirtualDevice device(options);
+  run(device, 30, 1ms, 4ms);
+  EXPECT_EQ(device.unfilled(Unfilled::no_room), 30U - device.unfilled(Unfilled::no_forecast));
+  EXPECT_TRUE(device.launches.empty());
+}
+
+// Opened and closed between two steps: the same rule, asked in hindsight.
+TEST(Session, ABubbleThatNobodySawIsCountedByTheSameRule) {
+  VirtualDevice device(filling());
+  run(device, 15);
+  const std::uint64_t before = device.unfilled(Unfilled::other);
+  device.paused = true;
+  run(device, 3);
+  EXPECT_EQ(device.unfilled(Unfilled::other), before + 3) << "there was a forecast and room";
+  EXPECT_EQ(device.session.summary(0).bubbles, 18U);
+}
+
+TEST(Session, ADecisionCarriesItsReason) {
+  VirtualDevice device(filling(0.01));
+  EXPECT_FALSE(device.session.decide(device.time, device.view()).refusal.has_value()) << "no bubble is open";
+  device.begin_microbatch(2ms, 8ms);
+  device.advance(device.time + 3ms);
+  const Decision first = device.session.decide(device.time, device.view());
+  EXPECT_FALSE(first.launch);
+  EXPECT_EQ(first.bubble, 1U);
+  EXPECT_EQ(first.refusal, Unfilled::no_forecast);
+  device.advance(device.in_bubble_to);
+  // Iterations 9 to 12 since the rhythm was found go without fill.
+  bool held_back = false;
+  for (int microbatch = 0; microbatch < 60; ++microbatch) {
+    device.begin_microbatch(2ms, 8ms);
+    device.advance(device.time + 3ms);
+    held_back = held_back || device.session.decide(device.time, device.view()).refusal == Unfilled::held_back;
+    device.advance(device.in_bubble_to);
+  }
+  EXPECT_TRUE(held_back);
+}
+
+TEST(Session, NothingIsLaunchedWhileACaptureIsOpen) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  const std::size_t before = device.launches.size();
+  EXPECT_GT(before, 0U);
+  device.happens(EventKind::capture_begun);
+  run(device, 6);
+  EXPECT_EQ(device.launches.size(), before);
+  device.happens(EventKind::capture_ended);
+  run(device, 6);
+  EXPECT_GT(device.launches.size(), before);
+}
+
+TEST(Session, TheEndOfFillingIsForTheRestOfTheRunAndSaidOnce) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  device.session.end_filling(device.time, "the test says so");
+  device.session.end_filling(device.time, "and again");
+  const std::size_t before = device.launches.size();
+  run(device, 24);
+  EXPECT_EQ(device.launches.size(), before);
+  EXPECT_STREQ(device.session.summary(0).reason, "the test says so");
+  ASSERT_EQ(device.anomalies().size(), 1U);
+  EXPECT_TRUE(device.anomalies()[0].stops_filling);
+  // Every rank says it: one that stopped alone would otherwise go unnoticed.
+  EXPECT_EQ(device.anomalies()[0].audience, Audience::every_rank);
+  EXPECT_EQ(device.session.snapshot().filling, Snapshot::Filling::ended);
+  EXPECT_EQ(device.session.summary(0).bubbles, 48U) << "observing goes on";
+}
+
+TEST(Session, TroubleWhereNothingIsFilledIsRecordedAndObservingGoesOn) {
+  VirtualDevice device;
+  run(device, 10);
+  device.session.trouble(device.time, "more streams than Weft has room for", Audience::one_rank);
+  run(device, 10);
+  ASSERT_EQ(device.anomalies().size(), 1U);
+  EXPECT_FALSE(device.anomalies()[0].stops_filling);
+  EXPECT_EQ(device.anomalies()[0].audience, Audience::one_rank);
+  EXPECT_EQ(device.session.summary(0).bubbles, 20U);
+}
+
+TEST(Session, TroubleEndsFilling) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  device.session.trouble(device.time, "more streams than Weft has room for", Audience::one_rank);
+  EXPECT_FALSE(device.session.fills());
+}
+
+// Each bubble that fill was launched in makes the main job wait for longer than the budget allows.
+TEST(Session, ABudgetThatCannotBeKeptEndsFilling) {
+  VirtualDevice device(filling(0.01));
+  for (int microbatch = 0; microbatch < 6000 && device.session.fills(); ++microbatch) {
+    const std::size_t before = device.launches.size();
+    device.microbatch(200us, 3ms);
+    if (device.launches.size() != before) device.advance(device.time + 6ms);
+  }
+  const TraceSummary summary = device.session.summary(0);
+  EXPECT_TRUE(summary.filling_stopped);
+  EXPECT_NE(std::string(summary.reason).find("the slowdown budget of 1 % cannot be kept: +"), std::string::npos)
+      << summary.reason;
+  EXPECT_EQ(summary.slowdown.share, 0);
+  EXPECT_GT(summary.slowdown.low, 0.01);
+  EXPECT_GT(device.unfilled(Unfilled::held_back), 0U);
+}
+
+TEST(Session, HarmlessFillKeepsTheBudgetAndAllBubblesButThoseOfControlIterations) {
+  VirtualDevice device(filling(0.01));
+  run(device, 600);
+  const TraceSummary summary = device.session.summary(0);
+  EXPECT_FALSE(summary.filling_stopped);
+  EXPECT_NEAR(summary.slowdown.estimate, 0, 1e-9);
+  EXPECT_EQ(summary.slowdown.share, 1);
+  EXPECT_GT(device.unfilled(Unfilled::held_back), 30U);
+  EXPECT_LT(device.unfilled(Unfilled::held_back), 100U);
+}
+
+TEST(Session, ALateSlicePausesFillingAndOneSliceAtATimeFollows) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  device.gpu_hangs = true;
+  run(device, 12);  // far longer than 20 ms
+  ASSERT_EQ(device.anomalies().size(), 1U);
+  const AnomalyRecord pause = device.anomalies()[0];
+  EXPECT_FALSE(pause.stops_filling);
+  EXPECT_EQ(pause.audience, Audience::every_rank);
+  EXPECT_NE(std::string(pause.text).find("a slice of 200 us did not end within"), std::string::npos) << pause.text;
+  EXPECT_NE(std::string(pause.text).find("pause 1 of 3"), std::string::npos) << pause.text;
+  EXPECT_EQ(device.session.snapshot().filling, Snapshot::Filling::paused);
+  const std::size_t before = device.launches.size();
+  device.gpu_hangs = false;
+  run(device, 95);  // 950 ms: still within the second after the late slice's end
+  EXPECT_EQ(device.launches.size(), before);
+  run(device, 15);
+  EXPECT_GT(device.launches.size(), before);
+  EXPECT_EQ(device.anomalies().size(), 2U) << "that filling goes on is recorded";
+  EXPECT_TRUE(device.session.fills());
+}
+
+TEST(Session, TheFourthLateSliceEndsFilling) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  for (int late = 1; late <= 4; ++late) {
+    ASSERT_TRUE(device.session.fills()) << late;
+    device.gpu_hangs = true;
+    run(device, 12);
+    device.gpu_hangs = false;
+    run(device, 7000);  // 70 s: longer than the longest rest, far shorter than what is forgiven
+  }
+  EXPECT_FALSE(device.session.fills());
+  EXPECT_NE(std::string(device.session.summary(0).reason).find("a slice of 200 us did not end within"),
+            std::string::npos);
+}
+
+TEST(Session, ASliceThatNeverEndsEndsFilling) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  device.gpu_hangs = true;
+  run(device, 3500);
+  EXPECT_FALSE(device.session.fills());
+}
+
+TEST(Session, LooksAtOnceNearAnExpectedBubbleAndSleepsElsewhere) {
+  VirtualDevice device(filling());
+  run(device, 30);
+  const Pending nothing{};
+  // Right after a bubble the next one is 2 ms away.
+  EXPECT_GE(device.session.next_look(device.time, nothing) - device.time, Duration(250us));
+  EXPECT_EQ(device.session.next_look(device.time, {true, 0, false}) - device.time, Duration(50us));
+  EXPECT_EQ(device.session.next_look(device.time, {false, 1, false}) - device.time, Duration(50us));
+}
+
+TEST(Session, ASnapshotHasTheTotalsAndTheOpenBubble) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  const Snapshot snapshot = device.session.snapshot();
+  const TraceSummary summary = device.session.summary(0);
+  EXPECT_EQ(snapshot.filling, Snapshot::Filling::fills);
+  EXPECT_EQ(snapshot.bubbles, summary.bubbles);
+  EXPECT_EQ(snapshot.slices, summary.slices);
+  EXPECT_EQ(snapshot.iterations, summary.iterations);
+  EXPECT_EQ(snapshot.idle, summary.idle);
+  EXPECT_EQ(snapshot.filled, summary.filled);
+  EXPECT_EQ(snapshot.share, 1);
+  EXPECT_FALSE(snapshot.open.has_value());
+}
+
+}  // namespace
+}  // namespace weft
