@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "detector/dcheck.h"
 #include "detector/groups.h"
 #include "detector/iterations.h"
 #include "detector/rhythm.h"
@@ -235,9 +236,10 @@ void Detector::Implementation::update_bubble() {
 }
 
 void Detector::Implementation::open(const Idleness& idleness) {
+  WEFT_DCHECK(!open_ && captures_ == 0);
   const Group* group = groups_.find(idleness.group);
   Bubble bubble;
-  bubble.id = bubbles_ + 1;
+  bubble.id = bubbles_ + 1;  // of one that is not announced the next one takes the number
   bubble.opened = now_;
   bubble.group = idleness.group;
   bubble.pattern = idleness.pattern;
@@ -271,6 +273,7 @@ void Detector::Implementation::close() {
   open_.reset();
   if (!announced) return;
   bubble.closed = now_;
+  WEFT_DCHECK(bubble.closed > bubble.opened);  // an opening is announced by an event of a later time
   const Duration length = bubble.closed - bubble.opened;
   report(FindingKind::bubble_closed);
   findings_.back().bubble = bubble;

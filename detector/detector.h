@@ -31,8 +31,8 @@ class Detector {
 
   // Takes the next event and says what it led to, oldest first. Events of one source come in order; a word's event may
   // be up to one poll later than it happened. A bubble's opening is reported once an event of a later time has come:
-  // what opens and closes at one time is not reported. (open_bubble() says it at once.) The span is valid until the next
-  // call.
+  // what opens and closes at one time is not reported. (open_bubble() says it at once.) The span is valid until the
+  // next call.
   std::span<const Finding> observe(const Event& event);
 
   // The bubble that is open now, if any.

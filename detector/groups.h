@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "detector/bubble.h"
+#include "detector/dcheck.h"
 #include "detector/event.h"
 
 namespace weft {
@@ -46,6 +47,7 @@ class GroupTable {
   }
 
   Group& insert(const Group& group) {
+    WEFT_DCHECK(group.id != 0);
     Group& place = groups_[group.id & (kSize - 1)];
     if (place.id != 0 && !place.done) ++forgotten_;
     place = group;

@@ -1,5 +1,6 @@
 // See iterations.h.
 #include "detector/iterations.h"
+#include "detector/dcheck.h"
 
 #include <algorithm>
 #include <bit>
@@ -56,6 +57,7 @@ std::uint64_t Iterations::choose_beginning(const Rhythm& rhythm) {
 
 void Iterations::rhythm_found(const Rhythm& rhythm) {
   period_ = rhythm.period();
+  WEFT_DCHECK(period_ != 0 && size_ >= 2 * period_);
   run_begin_ = rhythm.run_begin();
   const std::uint64_t phase = choose_beginning(rhythm) % period_;
   base_ = size_ - (size_ + period_ - phase) % period_;

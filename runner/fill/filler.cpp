@@ -1,5 +1,6 @@
 // Launching and reaping slices on the dispatcher thread; see the header.
 #include "runner/fill/filler.h"
+#include "detector/dcheck.h"
 
 #include <algorithm>
 
@@ -13,6 +14,7 @@ void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {
 }
 
 SliceRecord Filler::finish_first(TimePoint now) {
+  WEFT_DCHECK(count_ != 0 && unit_begun_);
   const Launched first = launched_[0];
   std::copy(launched_.begin() + 1, launched_.end(), launched_.begin());
   --count_;
@@ -55,6 +57,7 @@ bool Filler::launch(TimePoint now, std::uint64_t bubble) {
     return false;
   }
   const std::uint32_t number = ++last_number_;
+  WEFT_DCHECK(count_ < most_in_flight && next_ < unit_.slices().size());
   const InFlight before = in_flight();
   Launched& entry = launched_[count_];
   entry = {unit_number_, next_, number, bubble, now, count_ == 0 ? now : before.expected_end};

@@ -1,6 +1,7 @@
 // The reservation of one device. Threads: see the header. Nothing here may run while a receive spins: allocating and
 // freeing wait for the device.
 #include "runner/fill/reservation.h"
+#include "detector/dcheck.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,6 +26,7 @@ std::optional<std::uint64_t> BumpAllocator::allocate(std::uint64_t bytes) {
   const std::uint64_t offset = used_;
   if (bytes > capacity_ - offset) return std::nullopt;
   used_ = rounded > capacity_ - offset ? capacity_ : offset + rounded;
+  WEFT_DCHECK(used_ <= capacity_ && offset % alignment == 0);
   return offset;
 }
 

@@ -1,5 +1,6 @@
 // Pure part of slicing; see the header.
 #include "runner/fill/slices.h"
+#include "detector/dcheck.h"
 
 #include <functional>
 #include <queue>
@@ -17,6 +18,7 @@ std::vector<SliceRange> cut(std::span<const std::chrono::nanoseconds> nodes, std
     ++slices.back().count;
     length += nodes[node];
   }
+  WEFT_DCHECK(slices.empty() || slices.back().first + slices.back().count == nodes.size());
   return slices;
 }
 

@@ -1,5 +1,6 @@
 // See budget.h.
 #include "runner/policy/budget.h"
+#include "detector/dcheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -99,6 +100,7 @@ std::optional<Slowdown> Ratios::slowdown(double interval) const {
     return *place;
   };
   const auto edge = static_cast<std::size_t>(outside) - 1;
+  WEFT_DCHECK(edge < all.size() / 2);
   result.estimate = (nth((all.size() - 1) / 2) + nth(all.size() / 2)) / 2 - 1;
   result.low = nth(edge) - 1;
   result.high = nth(all.size() - 1 - edge) - 1;
@@ -201,6 +203,7 @@ Budget::Change Budget::fill_less(Account& account, const Slowdown& reason) {
 }
 
 void Budget::change_level(Account& account, const Slowdown& reason, std::uint32_t level) {
+  WEFT_DCHECK(level <= barred && level != account.level);
   account.level = level;
   account.before = reason;
   account.too_much = false;

@@ -1,5 +1,6 @@
 // See planner.h.
 #include "runner/policy/planner.h"
+#include "detector/dcheck.h"
 
 #include <algorithm>
 
@@ -21,6 +22,7 @@ Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<
   const auto refused = [&](Unfilled reason) { return Decision{false, std::nullopt, reason, bubble->id}; };
   if (!bubble->forecast) return refused(Unfilled::no_forecast);
   if (bubble->forecast->low < options.floor) return refused(Unfilled::too_short);
+  WEFT_DCHECK(bubble->forecast->low <= bubble->forecast->median && slice > Duration{});
   // A slice over the cap is a single long kernel, whose length is less sure: it needs room for itself twice.
   const Duration room = slice > options.slice_cap ? 2 * slice : slice;
   const TimePoint start = in_flight.slices == 0 ? now : std::max(now, in_flight.expected_end);

@@ -1,5 +1,6 @@
 // See session.h.
 #include "runner/policy/session.h"
+#include "detector/dcheck.h"
 
 #include <algorithm>
 #include <charconv>
@@ -139,6 +140,8 @@ void Session::look(TimePoint now, const FillView& view) {
 Decision Session::decide(TimePoint now, const FillView& view) {
   again_.reset();
   if (!filling_ || !view.ready) return {};
+  WEFT_DCHECK(now >= last_decision_ && view.in_flight.slices < options_.planner.most_in_flight);
+  last_decision_ = now;
   next_slice_ = view.next_slice;
   Decision decision = consider(now, detector_.open_bubble(), view.in_flight, view.next_slice);
   again_ = decision.again;
@@ -163,6 +166,7 @@ Decision Session::consider(TimePoint now, const std::optional<Bubble>& bubble, c
 
 void Session::launched() {
   const std::optional<Bubble> bubble = detector_.open_bubble();
+  WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;
   last_filled_ = bubble->id;
   budget_.launched(bubble->iteration);

@@ -111,6 +111,7 @@ class Session {
   Unfilled refusal_ = Unfilled::other;  // why, the first time
   std::uint64_t last_iteration_ = 0;
   std::optional<TimePoint> again_;
+  TimePoint last_decision_{};
 };
 
 }  // namespace weft
