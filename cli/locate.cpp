@@ -1,18 +1,15 @@
 // Finding libweft.so and a harmless path to it; see the header.
 #include "cli/locate.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <system_error>
-#include <vector>
+
+#include "runner/options/private_folder.h"
 
 namespace weft::cli {
 namespace {
@@ -34,24 +31,10 @@ std::string hash_of(const std::string& text) {
   return digits.data();
 }
 
-// Where the user may have private folders; those that LD_PRELOAD could not hold either are left out.
-std::vector<fs::path> private_places() {
-  std::vector<fs::path> places;
-  for (const char* name : {"XDG_RUNTIME_DIR", "TMPDIR"}) {
-    const char* const value = std::getenv(name);
-    if (value != nullptr && value[0] == '/' && fits_into_preload(value)) places.emplace_back(value);
-  }
-  places.emplace_back("/tmp");
-  return places;
-}
-
-// A folder of ours that nobody else may write to. Its name can be guessed, so what is there already counts only when it
-// is a real folder, belongs to this user and is closed to others.
-bool make_private(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return false;
-  struct stat status {};
-  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
-         (status.st_mode & 077) == 0;
+bool is_private(const fs::path& folder) {
+  const int descriptor = open_private_folder(folder.string());
+  if (descriptor >= 0) ::close(descriptor);
+  return descriptor >= 0;
 }
 
 // Several launches may do this at the same time: they make the same link.
@@ -77,9 +60,11 @@ std::string preloadable_library() {
   const fs::path directory = library_directory();
   const std::string plain = (directory / library_name).string();
   if (fits_into_preload(plain)) return plain;
-  for (const fs::path& place : private_places()) {
-    const fs::path folder = place / ("weft-" + std::to_string(::geteuid()) + "-" + hash_of(directory.string()));
-    if (make_private(folder) && make_link(folder / "lib", directory)) return (folder / "lib" / library_name).string();
+  for (const std::string& place : private_places()) {
+    if (!fits_into_preload(place)) continue;
+    const fs::path folder =
+        fs::path(place) / ("weft-" + std::to_string(::geteuid()) + "-" + hash_of(directory.string()));
+    if (is_private(folder) && make_link(folder / "lib", directory)) return (folder / "lib" / library_name).string();
   }
   throw std::runtime_error("LD_PRELOAD cannot hold the path " + plain +
                            " (a blank, colon or dollar sign), and no link to it can be made in /tmp");

@@ -26,7 +26,8 @@ constexpr Duration left_over_limit = std::chrono::seconds(1);
 constexpr Duration longest_stay = std::chrono::seconds(5);  // of a thread in a device that another one closes
 
 struct Core {
-  Core(const ShimServices& shim, const Options& options) : context(shim, options), turn_off(shim.turn_off) {}
+  Core(const ShimServices& shim, const Options& options, std::string fill_probe)
+      : context(shim, options, std::move(fill_probe)), turn_off(shim.turn_off) {}
 
   // A device with the lock that makes its calls come one at a time.
   struct Entry {
@@ -222,7 +223,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   ParsedOptions parsed = parse_options(variables);
   set_log_level(parsed.options.log);
   if (parsed.options.mode == Mode::off) return false;
-  auto core = std::make_unique<Core>(shim, parsed.options);
+  auto core = std::make_unique<Core>(shim, parsed.options, directory_of_this_library() + "/weft-fill-probe");
   core->context.variables = variables;
   core->context.option_warnings = std::move(parsed.warnings);
   core->context.driver.load(shim.real_driver_symbol);
@@ -231,7 +232,6 @@ bool start(const ShimServices& shim, CoreServices& services) {
         "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + "; Weft is off in this process");
     return false;
   }
-  core->context.fill_probe = directory_of_this_library() + "/weft-fill-probe";
   services.communicator_opened = &communicator_opened;
   services.communicator_closing = &communicator_closing;
   services.rescue_memory = &rescue_memory;

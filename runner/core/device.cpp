@@ -8,7 +8,6 @@
 #include "runner/core/pinned.h"
 #include "runner/core/report.h"
 #include "runner/fill/exit_bracket.h"
-#include "runner/fill/fill_trial.h"
 #include "runner/log.h"
 
 namespace weft {
@@ -19,7 +18,6 @@ using std::chrono::seconds;
 
 constexpr std::uint32_t marker_words = 65536;
 constexpr std::size_t done_word_bytes = 4096;
-constexpr Duration trial_limit = seconds(30);
 constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
 constexpr Duration context_limit = milliseconds(100);
@@ -75,6 +73,7 @@ void Device::give_up() noexcept {
 // To have ended is the last that a thread says: it looks at nothing after that. One that does not end keeps what it
 // works with.
 void Device::let_go() noexcept {
+  leave_trial();
   if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
     trace_.reset();
@@ -133,22 +132,60 @@ void Device::warn_of_set_up(const std::string& text) const {
 void Device::prepare_fill(bool may_fill) {
   if (core_.options.mode != Mode::fill) return;
   try {
-    if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
-    if (const std::string reason = obstacle(); !reason.empty()) throw SetUpError(reason);
-    const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues());
-    if (!crowd.empty()) throw SetUpError(crowd);
+    const FillSettings settings = fill_settings();
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
-    if (!core_.driver.missing_to_fill.empty())
-      throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front());
-    FillSettings settings;
-    settings.spec = parse_fill_spec(core_.options.fill);
-    settings.device = ordinal_;
-    settings.memory = core_.options.memory;
-    settings.unit.slice_cap = core_.options.slice;
-    settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
-    try_job(settings);
-    settings.queues = queues();
-    settings.streams_made = core_.shim.streams_made(ordinal_);
+    if (is_tried(settings)) return make_fill(settings);
+    warn_of_set_up("the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
+  } catch (const SetUpError& error) {
+    set_up_failure_ = error.what();
+    warn_of_set_up(set_up_failure_ + "; observing only");
+  }
+}
+
+FillSettings Device::fill_settings() const {
+  if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
+  if (const std::string reason = obstacle(); !reason.empty()) throw SetUpError(reason);
+  const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues());
+  if (!crowd.empty()) throw SetUpError(crowd);
+  if (!core_.driver.missing_to_fill.empty())
+    throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front());
+  FillSettings settings;
+  settings.spec = parse_fill_spec(core_.options.fill);
+  check_fill_file(settings.spec);
+  settings.device = ordinal_;
+  settings.memory = core_.options.memory;
+  settings.unit.slice_cap = core_.options.slice;
+  settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
+  settings.queues = queues();
+  settings.streams_made = core_.shim.streams_made(ordinal_);
+  return settings;
+}
+
+bool Device::is_tried(const FillSettings& settings) {
+  if (!trial_)
+    trial_ = core_.trials.join(settings, trial_subject(settings, core_.options, core_.variables, core_.driver,
+                                                       core_.shim.driver_version, core_.shim.build_id));
+  if (!core_.trials.wait(*trial_)) return false;
+  const std::string fault = trial_->verdict()->fault;
+  leave_trial();
+  if (!fault.empty()) throw SetUpError(fault);
+  return true;
+}
+
+void Device::leave_trial() {
+  if (trial_) core_.trials.leave(trial_);
+  trial_ = nullptr;
+}
+
+std::string Device::why_never_filled() const {
+  const auto verdict = trial_->verdict();
+  if (!verdict) return "the trial of the fill job was not over before the training was";
+  if (!verdict->fault.empty()) return verdict->fault;
+  return "no quiet moment came after the trial of the fill job, which took longer than the training waits for it";
+}
+
+void Device::make_fill(const FillSettings& settings) {
+  try {
     {
       const ExitBracket bracket(core_.shim);
       fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
@@ -159,27 +196,16 @@ void Device::prepare_fill(bool may_fill) {
     const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
                         register_pages(core_.driver, done_word_, done_word_bytes)};
     filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
-  } catch (const SetUpError& error) {
+  } catch (...) {
     filler_.reset();
     fill_.reset();
     claim_.reset();
-    set_up_failure_ = error.what();
-    warn_of_set_up(set_up_failure_ + "; observing only");
-    return;
+    throw;
   }
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
   if (fill_->unit().longest() > core_.options.slice)
     warn_of_set_up("the longest slice of fill job " + fill_->job().name() + " takes " + std::to_string(longest) +
                    " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
-}
-
-// Once on a device: what it shows does not change while the process lives. What failed is tried again, as it may have
-// been for want of memory.
-void Device::try_job(const FillSettings& settings) {
-  if (core_.tried.contains(ordinal_)) return;
-  const std::string fault = try_fill_job(core_.fill_probe, settings, trial_limit);
-  if (!fault.empty()) throw SetUpError(fault);
-  core_.tried.insert(ordinal_);
 }
 
 void Device::take_up_progress() {
@@ -336,6 +362,8 @@ void Device::release_left_over(Duration limit) {
 }
 
 void Device::close_trace(bool stopped) {
+  if (trial_ && stopped) dispatcher_->note_set_up_failure(why_never_filled());
+  leave_trial();
   if (!stopped) {
     log(LogLevel::warn, label() + ": the dispatcher does not answer; the trace has no summary");
     return;

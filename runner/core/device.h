@@ -13,12 +13,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "runner/core/dispatcher.h"
 #include "runner/core/driver.h"
 #include "runner/core/event_router.h"
+#include "runner/core/trials.h"
 #include "runner/fill/filler.h"
 #include "runner/fill/prepared_fill.h"
 #include "runner/options/options.h"
@@ -33,8 +33,8 @@ inline constexpr Duration rescue_limit = std::chrono::seconds(1);
 
 // What all devices of the process share. Made once, never destroyed.
 struct CoreContext {
-  CoreContext(const ShimServices& services, const Options& parsed)
-      : shim(services), options(parsed), router(*shim.ring) {}
+  CoreContext(const ShimServices& services, const Options& parsed, std::string fill_probe)
+      : shim(services), options(parsed), router(*shim.ring), trials(std::move(fill_probe)) {}
 
   ShimServices shim;
   Options options;
@@ -42,12 +42,11 @@ struct CoreContext {
   EventRouter router;
   Variables variables;                       // the environment as it was at the start
   std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
-  std::string fill_probe;                    // path of weft-fill-probe
   std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
   std::map<int, MarkerWords>
-      words;            // per device; mapped for ever, as hooks and threads may look; device: 0 without context
-  std::set<int> tried;  // devices on which the fill job was found sound; by whoever sets up a device, one at a time
+      words;      // per device; mapped for ever, as hooks and threads may look; device: 0 without context
+  Trials trials;  // of the fill job
 };
 
 class Device {
@@ -81,11 +80,16 @@ class Device {
   void choose_context();
   void choose_rank(const CommunicatorInfo& first);
   void prepare_words();  // that markers are written into
-  // Tries the fill job, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
+  // Has the fill job tried, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
   void prepare_fill(bool may_fill);
+  FillSettings fill_settings() const;  // throws SetUpError where the device or its environment is against filling
+  // True: the job is sound. False: nobody knows yet. Throws SetUpError where it is not.
+  bool is_tried(const FillSettings& settings);
+  void leave_trial();
+  std::string why_never_filled() const;  // although the job was tried
+  void make_fill(const FillSettings& settings);
   void open_trace();
-  void try_job(const FillSettings& settings);  // in a process of its own; throws SetUpError
-  void start_dispatcher();                     // from its end on hooks enqueue markers
+  void start_dispatcher();  // from its end on hooks enqueue markers
   // open() has failed: frees what it has made so far.
   void give_up() noexcept;
   // Frees what is still there, or leaves it for ever where the thread works with it.
@@ -119,7 +123,8 @@ class Device {
   std::string directories_;         // of the traces of all ranks, a shell pattern where they differ
   TraceHeader header_{};
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
-  std::string set_up_failure_;  // why there is no filling although it was asked for
+  std::string set_up_failure_;          // why there is no filling although it was asked for
+  std::shared_ptr<SharedTrial> trial_;  // whose verdict was not there in time
   void* done_word_ = nullptr;
   std::string progress_path_;             // "": none is kept
   std::unique_ptr<ProgressClaim> claim_;  // on that path

@@ -3,6 +3,7 @@
 #include "runner/fill/fill_job.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <climits>
 #include <cstddef>
@@ -44,6 +45,12 @@ FillSpec parse_fill_spec(std::string_view text) {
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
 
+void check_fill_file(const FillSpec& spec) {
+  struct stat status {};
+  if (::stat(spec.path.c_str(), &status) != 0) throw SetUpError("fill job " + spec.path + ": no such file");
+  if (!S_ISREG(status.st_mode)) throw SetUpError("fill job " + spec.path + " is not a regular file");
+}
+
 FillJob::FillJob(Reservation& reservation, const FillLimits& limits) : reservation_(reservation) {
   host_.struct_size = sizeof host_;
   host_.abi_version = WEFT_FILL_ABI_VERSION;
@@ -66,6 +73,7 @@ std::unique_ptr<FillJob> FillJob::load(const FillSpec& spec, Reservation& reserv
 
 void FillJob::open(const FillSpec& spec) {
   label_ = "fill job " + spec.path;
+  check_fill_file(spec);
   const std::string path = absolute(spec.path);
   if (path.empty()) throw SetUpError(label_ + ": no such file");
   void* const object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -24,6 +24,8 @@ struct FillSpec {
   std::string arguments;  // what follows the first ':'
 };
 FillSpec parse_fill_spec(std::string_view text);
+// Throws SetUpError where the path names no regular file. Opens nothing: to open a FIFO waits for its other end.
+void check_fill_file(const FillSpec& spec);
 
 struct FillLimits {
   int device = 0;

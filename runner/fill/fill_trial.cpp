@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ using namespace std::chrono_literals;
 constexpr int transcript_descriptor = 3;  // of the probe
 constexpr std::size_t stack_bytes = 64 * 1024;
 constexpr std::size_t most_transcript = 64 * 1024;
+constexpr Duration look_every = 20ms;
 constexpr Duration longest_end = 2s;  // of a probe that was killed
 
 // LD_PRELOAD without libweft.so; others in it may be there for a reason (a sanitizer, another allocator).
@@ -108,12 +110,12 @@ class Trial {
     return guardian_ > 0;
   }
 
-  // True: guardian and probe have ended, and nothing is left to be waited for.
-  bool wait(TimePoint until) {
+  // Until guardian and probe have ended, sooner when `stop` is set. False: they have not.
+  bool wait(TimePoint until, const std::atomic<bool>& stop) {
     for (int process = task_.process; process != 0; process = task_.process) {
-      const Duration left = until - now();
-      if (left <= Duration::zero()) return false;
-      const timespec limit{std::chrono::duration_cast<std::chrono::seconds>(left).count(), (left % 1s).count()};
+      if (now() >= until) return false;
+      if (stop) task_.stop = true;
+      const timespec limit{0, look_every.count()};
       ::syscall(SYS_futex, &task_.process, FUTEX_WAIT, process, &limit, nullptr, 0);
     }
     // A wait of the main job with __WALL may have been there first.
@@ -147,33 +149,38 @@ class Trial {
 
 }  // namespace
 
-std::string verdict_of(const std::string& path, const std::string& transcript, bool timed_out,
-                       std::chrono::nanoseconds limit) {
+TrialVerdict verdict_of(const std::string& path, const std::string& transcript, bool timed_out, Duration limit) {
+  TrialVerdict verdict;
   std::string step = "before init";
   std::string_view rest = transcript;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
-    if (line == "ok") return {};
-    if (line.starts_with("failed ")) return std::string(line.substr(7));
+    if (line == "ok") return verdict;
+    if (line.starts_with("failed ")) return {std::string(line.substr(7)), {}};
     if (line.starts_with("at ")) step = "in " + std::string(line.substr(3));
+    if (line.starts_with("prepared ")) verdict.preparation = Duration(std::atoll(line.data() + 9));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   const std::string job = "fill job " + path;
-  if (!timed_out) return job + " crashed " + step + " (in a trial process)";
-  return job + " hung " + step + ": its trial took longer than " +
-         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s";
+  if (!timed_out) return {job + " crashed " + step + " (in a trial process)", {}};
+  return {job + " hung " + step + ": its trial took longer than " +
+              std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s",
+          {}};
 }
 
-std::string try_fill_job(const std::string& probe, const FillSettings& settings, std::chrono::nanoseconds limit) {
+std::optional<TrialVerdict> try_fill_job(const std::string& probe, const FillSettings& settings, Duration limit,
+                                         const std::atomic<bool>& stop) {
   auto trial = std::make_unique<Trial>(probe, settings, limit);
-  if (!trial->start()) return "the fill job cannot be tried: no process for it";
-  const bool gone = trial->wait(now() + limit + longest_end);
+  if (!trial->start()) return TrialVerdict{"the fill job cannot be tried: no process for it", {}};
+  const bool gone = trial->wait(now() + limit + longest_end, stop);
   const ProbeEnd end = trial->end();
   const std::string transcript = trial->transcript();
   if (!gone) [[maybe_unused]]
     const Trial* const left = trial.release();
-  if (end == ProbeEnd::not_started) return "the fill job cannot be tried: " + probe + " does not start";
+  if (end == ProbeEnd::stopped) return std::nullopt;
+  if (end == ProbeEnd::not_started)
+    return TrialVerdict{"the fill job cannot be tried: " + probe + " does not start", {}};
   return verdict_of(settings.spec.path, transcript, end == ProbeEnd::overdue, limit);
 }
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "runner/clock.h"
 #include "runner/fill/own_memory.h"
 #include "runner/fill/prepared_fill.h"
 
@@ -49,7 +50,9 @@ std::uint64_t free_memory(const weft::Driver& driver) {
 void make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings) {
   weft::FreeMemory free;
   free.before = free_memory(driver);
+  const weft::TimePoint began = weft::now();
   weft::PreparedFill fill(driver, settings, [](const char* step) { say(std::string("at ") + step); });
+  say("prepared " + std::to_string((weft::now() - began).count()));
   run_one_unit(driver, fill, settings.unit.patience);
   fill.destroy_unit();
   free.ready = free_memory(driver);

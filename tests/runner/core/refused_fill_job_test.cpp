@@ -1,7 +1,10 @@
 // Fill jobs that cannot be used, on the simulated driver: the core says why in one line, observes, and the job trains.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "tests/runner/core/simulated_job.h"
 
@@ -42,6 +45,21 @@ void expect_refusal(const Refusal& refusal) {
 
 TEST(RefusedFillJob, Missing) {
   expect_refusal({{{"WEFT_FILL", "/nowhere/job.so"}}, "fill job /nowhere/job.so: no such file"});
+}
+// To open a FIFO or a terminal may wait for ever.
+TEST(RefusedFillJob, NoRegularFile) {
+  const std::string fifo = ::testing::TempDir() + "weft_fifo_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const auto began = std::chrono::steady_clock::now();
+  expect_refusal({{{"WEFT_FILL", fifo}}, "fill job " + fifo + " is not a regular file"});
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+  ::unlink(fifo.c_str());
+}
+TEST(RefusedFillJob, AFolder) {
+  expect_refusal({{{"WEFT_FILL", "/usr"}}, "fill job /usr is not a regular file"});
+}
+TEST(RefusedFillJob, ADevice) {
+  expect_refusal({{{"WEFT_FILL", "/dev/zero"}}, "fill job /dev/zero is not a regular file"});
 }
 TEST(RefusedFillJob, WrongVersion) {
   expect_refusal({{{"WEFT_FILL", bad_job("version")}}, "version 7 of the fill-job ABI"});

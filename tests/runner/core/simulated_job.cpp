@@ -72,6 +72,7 @@ SimulatedJob::SimulatedJob(const Variables& variables) {
   fs::create_directories(folder_ + "/log");
   ::setenv("WEFT_OUTPUT", (folder_ + "/trace").c_str(), 1);
   ::setenv("SIMGPU_LOG", (folder_ + "/log").c_str(), 1);
+  ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);  // tests that run at the same time share no trial
   ::setenv("WEFT_MEMORY", "64MiB", 1);
   for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
   load_driver();

@@ -22,7 +22,7 @@ using Variables = std::map<std::string, std::string>;
 
 class SimulatedJob {
  public:
-  // `variables` are set before anything is loaded; WEFT_OUTPUT and SIMGPU_LOG are set to folders of this test.
+  // `variables` are set before anything is loaded; WEFT_OUTPUT, SIMGPU_LOG and XDG_RUNTIME_DIR are set to folders of this test.
   explicit SimulatedJob(const Variables& variables);
   ~SimulatedJob();
 

@@ -15,14 +15,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
+std::string fault_of(const std::string& path, const std::string& transcript, bool timed_out, Duration limit) {
+  return verdict_of(path, transcript, timed_out, limit).fault;
+}
+
+std::string fault_of_trial(const std::string& probe, const FillSettings& settings, Duration limit) {
+  const std::atomic<bool> stop{false};
+  const auto verdict = try_fill_job(probe, settings, limit, stop);
+  return verdict ? verdict->fault : "stopped";
+}
+
 TEST(Verdict, IsReadFromTheLines) {
-  EXPECT_EQ(verdict_of("j.so", "at init\nok\n", false, 30s), "");
-  EXPECT_EQ(verdict_of("j.so", "at init\nfailed fill job j.so: no\n", false, 30s), "fill job j.so: no");
-  EXPECT_EQ(verdict_of("j.so", "at init\n", false, 30s), "fill job j.so crashed in init (in a trial process)");
-  EXPECT_EQ(verdict_of("j.so", "", false, 30s), "fill job j.so crashed before init (in a trial process)");
-  EXPECT_EQ(verdict_of("j.so", "at init\nat record_unit\n", true, 30s),
+  EXPECT_EQ(fault_of("j.so", "at init\nok\n", false, 30s), "");
+  EXPECT_EQ(fault_of("j.so", "at init\nfailed fill job j.so: no\n", false, 30s), "fill job j.so: no");
+  EXPECT_EQ(fault_of("j.so", "at init\n", false, 30s), "fill job j.so crashed in init (in a trial process)");
+  EXPECT_EQ(fault_of("j.so", "", false, 30s), "fill job j.so crashed before init (in a trial process)");
+  EXPECT_EQ(fault_of("j.so", "at init\nat record_unit\n", true, 30s),
             "fill job j.so hung in record_unit: its trial took longer than 30 s");
-  EXPECT_EQ(verdict_of("j.so", "at init\nfai", false, 30s), "fill job j.so crashed in init (in a trial process)");
+  EXPECT_EQ(fault_of("j.so", "at init\nfai", false, 30s), "fill job j.so crashed in init (in a trial process)");
+}
+
+TEST(Verdict, SaysHowLongTheJobTookToBeReady) {
+  EXPECT_EQ(verdict_of("j.so", "at init\nprepared 1500\nok\n", false, 30s).preparation, Duration(1500));
+  EXPECT_EQ(verdict_of("j.so", "ok\n", false, 30s).preparation, Duration::zero());
 }
 
 std::string script(const std::string& body) {
@@ -41,43 +56,48 @@ FillSettings settings() {
 }
 
 TEST(Trial, PassesWhatTheProbeNeeds) {
-  EXPECT_EQ(try_fill_job(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s),
-            "");
+  EXPECT_EQ(
+      fault_of_trial(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s), "");
 }
 
 TEST(Trial, TurnsWeftOffInTheProbe) {
   ::setenv("WEFT", "fill", 1);
-  EXPECT_EQ(try_fill_job(script("[ \"$WEFT\" = off ] && echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(fault_of_trial(script("[ \"$WEFT\" = off ] && echo ok >&3"), settings(), 20s), "");
   ::unsetenv("WEFT");
 }
 
 TEST(Trial, KeepsOtherPreloads) {
   ::setenv("LD_PRELOAD", "/none/libother.so:/x/libweft.so", 1);
-  EXPECT_EQ(try_fill_job(script("[ \"$LD_PRELOAD\" = /none/libother.so ] && echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(fault_of_trial(script("[ \"$LD_PRELOAD\" = /none/libother.so ] && echo ok >&3"), settings(), 20s), "");
   ::unsetenv("LD_PRELOAD");
 }
 
 TEST(Trial, ACrashIsACrash) {
-  EXPECT_EQ(try_fill_job(script("echo at init >&3; kill -SEGV $$"), settings(), 20s),
+  EXPECT_EQ(fault_of_trial(script("echo at init >&3; kill -SEGV $$"), settings(), 20s),
             "fill job /some where/j.so crashed in init (in a trial process)");
 }
 
 TEST(Trial, AHangIsEnded) {
-  const std::string text = try_fill_job(script("echo at init >&3; exec sleep 600"), settings(), 1s);
+  const std::string text = fault_of_trial(script("echo at init >&3; exec sleep 600"), settings(), 1s);
   EXPECT_EQ(text, "fill job /some where/j.so hung in init: its trial took longer than 1 s");
 }
 
 TEST(Trial, WhatItPrintsGoesNowhere) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(try_fill_job(script("echo out; echo err >&2; echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(fault_of_trial(script("echo out; echo err >&2; echo ok >&3"), settings(), 20s), "");
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(Trial, AMissingProbeIsSaid) {
-  EXPECT_EQ(try_fill_job("/nowhere/probe", settings(), 20s),
+  EXPECT_EQ(fault_of_trial("/nowhere/probe", settings(), 20s),
             "the fill job cannot be tried: /nowhere/probe does not start");
+}
+
+TEST(Trial, EndsWhenItIsStopped) {
+  const std::atomic<bool> stop{true};
+  EXPECT_EQ(try_fill_job(script("exec sleep 600"), settings(), 600s, stop), std::nullopt);
 }
 
 volatile std::sig_atomic_t children_heard = 0;
@@ -87,7 +107,7 @@ TEST(Trial, TheMainJobHearsNoChild) {
   struct sigaction before {};
   handler.sa_handler = [](int) { children_heard = children_heard + 1; };
   ::sigaction(SIGCHLD, &handler, &before);
-  EXPECT_EQ(try_fill_job(script("echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(fault_of_trial(script("echo ok >&3"), settings(), 20s), "");
   ::sigaction(SIGCHLD, &before, nullptr);
   EXPECT_EQ(children_heard, 0);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | __WALL), -1);

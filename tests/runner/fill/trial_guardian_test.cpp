@@ -68,6 +68,12 @@ class TrialGuardian : public ::testing::Test {
   std::string folder_;
 };
 
+std::string fault_of_trial(const std::string& probe, const FillSettings& settings, Duration limit) {
+  const std::atomic<bool> stop{false};
+  const auto verdict = try_fill_job(probe, settings, limit, stop);
+  return verdict ? verdict->fault : "stopped";
+}
+
 const std::string hang =
     "echo at init >&3; echo $$ >\"$F/probe.new\"; mv \"$F/probe.new\" \"$F/probe\"; exec sleep 600";
 
@@ -77,7 +83,7 @@ bool is_gone(pid_t process) {
 
 TEST_F(TrialGuardian, NoWaitInTheTrainingProcessSeesIt) {
   std::string verdict;
-  std::thread trial([&] { verdict = try_fill_job(probe(hang), settings(), 2s); });
+  std::thread trial([&] { verdict = fault_of_trial(probe(hang), settings(), 2s); });
   EXPECT_GT(process("probe"), 0);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
@@ -90,7 +96,7 @@ TEST_F(TrialGuardian, NoWaitInTheTrainingProcessSeesIt) {
 TEST_F(TrialGuardian, ALauncherThatIsASubreaperSeesTheRankOnly) {
   const std::string program = probe("exec 9>\"$F/done\"; echo ok >&3");
   const pid_t rank = ::fork();
-  if (rank == 0) ::_exit(try_fill_job(program, settings(), 20s).empty() ? 7 : 1);
+  if (rank == 0) ::_exit(fault_of_trial(program, settings(), 20s).empty() ? 7 : 1);
   int status = 0;
   EXPECT_EQ(::waitpid(-1, &status, 0), rank);
   EXPECT_EQ(WEXITSTATUS(status), 7);
@@ -101,7 +107,7 @@ TEST_F(TrialGuardian, ALauncherThatIsASubreaperSeesTheRankOnly) {
 TEST_F(TrialGuardian, WithTheTrainingProcessGoesTheTrial) {
   const std::string program = probe(hang);
   const pid_t rank = ::fork();
-  if (rank == 0) ::_exit(try_fill_job(program, settings(), 600s).empty() ? 0 : 1);
+  if (rank == 0) ::_exit(fault_of_trial(program, settings(), 600s).empty() ? 0 : 1);
   const pid_t tried = process("probe");
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), 0) << "while the rank lives, nothing but the rank";
   ::kill(rank, SIGKILL);
@@ -124,7 +130,7 @@ TEST_F(TrialGuardian, GoesWithTheGroupOfProcesses) {
   const pid_t rank = ::fork();
   if (rank == 0) {
     ::setpgid(0, 0);
-    ::_exit(try_fill_job(program, settings(), 600s).empty() ? 0 : 1);
+    ::_exit(fault_of_trial(program, settings(), 600s).empty() ? 0 : 1);
   }
   const pid_t tried = process("probe");
   ::kill(-rank, SIGKILL);
@@ -139,7 +145,7 @@ TEST_F(TrialGuardian, LeavesNothingThatTheJobHasStarted) {
   const std::string program = probe(
       "setsid sh -c 'echo $$ >\"'$F'/other.new\"; mv \"'$F'/other.new\" \"'$F'/other\"; exec sleep 600' &\n"
       "while [ ! -e \"$F/other\" ]; do sleep 0.01; done; echo ok >&3");
-  EXPECT_EQ(try_fill_job(program, settings(), 20s), "");
+  EXPECT_EQ(fault_of_trial(program, settings(), 20s), "");
   EXPECT_TRUE(is_gone(process("other")));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | __WALL), -1);
 }

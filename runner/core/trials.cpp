@@ -1,0 +1,105 @@
+// See the header.
+#include "runner/core/trials.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runner/clock.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration look_every = std::chrono::milliseconds(1);
+constexpr Duration longest_end = std::chrono::milliseconds(500);  // of a trial that is stopped
+
+// The same in all containers of a node; "": not known.
+std::string boot_id() {
+  char text[64];
+  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t size = ::read(file, text, sizeof text);
+  ::close(file);
+  return size <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(size));
+}
+
+std::string gpu_of(const Driver& driver, int ordinal, int driver_version) {
+  std::string text = std::to_string(driver_version);
+  CUdevice device{};
+  check(driver, driver.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  for (const CUdevice_attribute attribute :
+       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+        CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, CU_DEVICE_ATTRIBUTE_CLOCK_RATE}) {
+    int value = 0;
+    if (driver.cuDeviceGetAttribute(&value, attribute, device) != CUDA_SUCCESS) value = -1;
+    text += ' ' + std::to_string(value);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<SharedTrial> Trials::join(const FillSettings& settings, const TrialSubject& subject) {
+  const std::string key = trial_key(subject);
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[key];
+  if (entry.trial == nullptr) {
+    entry.trial = std::make_shared<SharedTrial>(probe_, settings, key, longest_trial);
+    entry.trial->start();
+  }
+  ++entry.users;
+  return entry.trial;
+}
+
+bool Trials::wait(const SharedTrial& trial) {
+  const TimePoint began = now();
+  const auto time_is_up = [&] {
+    const std::lock_guard lock(mutex_);
+    return now() - began >= budget_.allowed(trial.started(), began);
+  };
+  while (!trial.has_verdict() && trial.has_thread() && !time_is_up()) sleep_until(now() + look_every);
+  const std::lock_guard lock(mutex_);
+  budget_.spend(now() - began);
+  return trial.has_verdict();
+}
+
+void Trials::leave(const std::shared_ptr<SharedTrial>& trial) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.second.trial == trial; });
+    if (found == entries_.end() || --found->second.users > 0 || trial->has_verdict()) return;
+    entries_.erase(found);
+  }
+  trial->stop();
+  wait_at_most(longest_end, [&] { return !trial->has_thread(); });
+}
+
+TrialSubject trial_subject(const FillSettings& settings, const Options& options, const Variables& variables,
+                           const Driver& driver, int driver_version, const char* build_id) {
+  struct stat status {};
+  if (::stat(settings.spec.path.c_str(), &status) != 0)
+    throw SetUpError("fill job " + settings.spec.path + ": no such file");
+  TrialSubject subject;
+  subject.build = build_id;
+  subject.job = job_id(options, variables);
+  subject.node = boot_id();
+  if (subject.node.empty()) subject.node = output_names(options, variables).host.value_or("");
+  subject.path = settings.spec.path;
+  subject.arguments = settings.spec.arguments;
+  subject.file_device = status.st_dev;
+  subject.file_number = status.st_ino;
+  subject.file_bytes = static_cast<std::uint64_t>(status.st_size);
+  subject.file_changed = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                         static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
+  subject.gpu = gpu_of(driver, settings.device, driver_version);
+  subject.memory = settings.memory;
+  subject.max_blocks = settings.unit.max_blocks;
+  subject.slice_cap = static_cast<std::uint64_t>(settings.unit.slice_cap.count());
+  return subject;
+}
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+// The trials of the process, one for each model of GPU, and how long its threads may still wait for them.
+//
+// Called on threads of the main job inside the core's services. Waiting is for trials that have just begun: what comes
+// later is used at a quiet moment, or not at all.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runner/core/driver.h"
+#include "runner/fill/shared_trial.h"
+#include "runner/options/options.h"
+
+namespace weft {
+
+// What all waiting for trials in one process may come to.
+inline constexpr Duration longest_wait_for_trials = std::chrono::seconds(5);
+// After this a trial is ended; nobody waits for it that long.
+inline constexpr Duration longest_trial = std::chrono::seconds(30);
+
+class Trials {
+ public:
+  explicit Trials(std::string probe) : probe_(std::move(probe)), budget_(longest_wait_for_trials) {}
+
+  // The trial that this is the subject of, which begins unless it has. To be given back by leave().
+  std::shared_ptr<SharedTrial> join(const FillSettings& settings, const TrialSubject& subject);
+  // True: there is a verdict.
+  bool wait(const SharedTrial& trial);
+  // The last one that leaves a trial without verdict ends it.
+  void leave(const std::shared_ptr<SharedTrial>& trial);
+
+ private:
+  struct Entry {
+    std::shared_ptr<SharedTrial> trial;
+    int users = 0;
+  };
+  const std::string probe_;
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // by key; guarded by mutex_
+  WaitBudget budget_;                     // guarded by mutex_
+};
+
+// What a verdict about this job on this device is about. Throws SetUpError.
+TrialSubject trial_subject(const FillSettings& settings, const Options& options, const Variables& variables,
+                           const Driver& driver, int driver_version, const char* build_id);
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+// Finding and making private folders; see the header.
+#include "runner/options/private_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace weft {
+
+std::vector<std::string> private_places() {
+  std::vector<std::string> places;
+  for (const char* name : {"XDG_RUNTIME_DIR", "TMPDIR"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr && value[0] == '/') places.emplace_back(value);
+  }
+  places.emplace_back("/tmp");
+  return places;
+}
+
+int open_private_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return -1;
+  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat status {};
+  if (folder < 0) return -1;
+  if (::fstat(folder, &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 077) == 0) return folder;
+  ::close(folder);
+  return -1;
+}
+
+}  // namespace weft
