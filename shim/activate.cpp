@@ -34,14 +34,37 @@ void mark_own_thread() {
   ++thread_state.inside_core;
 }
 
-const char* missing_symbol() noexcept {
-#define HOOK(library, name, presence, ...) \
-  if (Presence::presence == Presence::required && !has_real(Symbol::name)) return #name;
+// A required function that the process does not have, and the file that does not have it.
+Unseen missing_symbol() noexcept {
+#define HOOK(library, name, presence, ...)                                   \
+  if (Presence::presence == Presence::required && !has_real(Symbol::name)) { \
+    return {#name, path_of(Library::library)};                               \
+  }
 #define CALL(library, name, presence) HOOK(library, name, presence)
 #include "shim/hooks.def"
 #undef HOOK
 #undef CALL
-  return nullptr;
+  return {};
+}
+
+// Every call that matters comes to our hooks; else says why not.
+bool sees_everything() noexcept {
+  if (const Unseen missing = missing_symbol(); missing.function != nullptr) {
+    say({"not active, because ", missing.library, " does not have ", missing.function});
+    return false;
+  }
+  Unseen unseen = unroutable_function();
+  if (unseen.function != nullptr && unseen.library == nullptr) {
+    say({"not active, because this driver's cuGetProcAddress gives other functions than it exports: ",
+         unseen.function});
+    return false;
+  }
+  if (unseen.function == nullptr) unseen = find_unseen();
+  if (unseen.function != nullptr) {
+    say({"not active, because calls of ", unseen.function, " go past Weft: ", unseen.library,
+         " stands in for it. Put libweft.so first in LD_PRELOAD, or leave that library out"});
+  }
+  return unseen.function == nullptr;
 }
 
 const char* unsupported(ShimServices& shim) noexcept {
@@ -91,6 +114,7 @@ bool load() noexcept {
   shim.ring = &event_ring;
   shim.set_marker_words = set_marker_words;
   shim.real_driver_symbol = real_driver_symbol;
+  shim.driver_path = path_of(Library::cuda);
   shim.dropped_events = dropped_events;
   shim.turn_off = turn_off;
   shim.full_table = full_table;
@@ -104,14 +128,7 @@ bool load() noexcept {
     say(reason);
     return false;
   }
-  if (const char* name = missing_symbol()) {
-    say("not active, because this driver or NCCL does not have ", name);
-    return false;
-  }
-  if (const char* name = unroutable_function()) {
-    say("not active, because this driver's cuGetProcAddress gives other functions than it exports: ", name);
-    return false;
-  }
+  if (!sees_everything()) return false;
   event_clock.trusted.store(kernel_trusts_counter(), std::memory_order_relaxed);
   CoreCall inside;
   static constinit ShimServices kept{};

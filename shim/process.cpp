@@ -72,13 +72,15 @@ void set_level(Level level) noexcept {
   if (page != &zero_page) page->level.store(static_cast<std::uint32_t>(level), std::memory_order_seq_cst);
 }
 
-void say(const char* text, const char* more) noexcept {
+void say(std::initializer_list<const char*> parts) noexcept {
   char line[512];
   std::size_t used = 0;
-  for (const char* part : {"weft: ", text, more}) {
+  const auto add = [&](const char* part) {
     const std::size_t bytes = length(part);
     for (std::size_t i = 0; i < bytes && used + 1 < sizeof(line); ++i) line[used++] = part[i];
-  }
+  };
+  add("weft: ");
+  for (const char* part : parts) add(part);
   line[used++] = '\n';
   write_to_stderr(line, used);
 }

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 
 #include "detector/time.h"
 
@@ -41,6 +42,7 @@ struct ThreadState {
   std::uint32_t inside_nccl;        // depth of hooked NCCL calls
   std::uint32_t inside_core;        // depth of calls into the core; never zero on its own threads
   std::uint32_t refuses_unloading;  // not 0: the exit handlers of a fill job run
+  std::uint32_t settling;           // depth of finding out what stands behind the hooks (routing/real.cpp)
   std::uint32_t number;             // counts the threads that use a per-thread default stream; 0: not yet counted
 };
 
@@ -56,7 +58,10 @@ void start_routing() noexcept;
 void set_level(Level level) noexcept;
 
 // One line on stderr, "weft: " in front; by write(2).
-void say(const char* text, const char* more = "") noexcept;
+void say(std::initializer_list<const char*> parts) noexcept;
+inline void say(const char* text, const char* more = "") noexcept {
+  say({text, more});
+}
 
 // Counts a depth up for the length of a scope.
 class Depth {

@@ -229,7 +229,8 @@ bool start(const ShimServices& shim, CoreServices& services) {
   core->context.driver.load(shim.real_driver_symbol);
   if (!core->context.driver.missing_to_observe.empty()) {
     log(LogLevel::error,
-        "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + "; Weft is off in this process");
+        "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + " (it is " +
+            shim.driver_path + "); Weft is off in this process");
     return false;
   }
   services.communicator_opened = &communicator_opened;

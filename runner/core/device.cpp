@@ -148,7 +148,8 @@ FillSettings Device::fill_settings() const {
   const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues());
   if (!crowd.empty()) throw SetUpError(crowd);
   if (!core_.driver.missing_to_fill.empty())
-    throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front());
+    throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front() + " (it is " +
+                     core_.shim.driver_path + ")");
   FillSettings settings;
   settings.spec = parse_fill_spec(core_.options.fill);
   check_fill_file(settings.spec);

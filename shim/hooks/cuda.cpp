@@ -126,14 +126,16 @@ extern "C" {
 
 CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
   const CUresult result = real<Symbol::cuGetProcAddress>()(symbol, pfn, version, flags);
-  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_answer(*pfn);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass)
+    *pfn = route_answer(*pfn, __builtin_return_address(0));
   return result;
 }
 
 CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
   const CUresult result = real<Symbol::cuGetProcAddress_v2>()(symbol, pfn, version, flags, status);
-  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass) *pfn = route_answer(*pfn);
+  if (result == CUDA_SUCCESS && pfn != nullptr && *pfn != nullptr && level() != Level::pass)
+    *pfn = route_answer(*pfn, __builtin_return_address(0));
   return result;
 }
 

@@ -96,6 +96,19 @@ void* defined_in(const link_map* object, const char* name) noexcept {
   return reinterpret_cast<void*>(object->l_addr + tables.symbols[search.found].st_value);
 }
 
+bool refers_to(const link_map* object, const char* name) noexcept {
+  const SymbolTables tables = tables_of(object);
+  if (tables.symbols == nullptr || tables.strings == nullptr) return false;
+  // The GNU table holds what is defined, and begins behind what is not.
+  std::uint32_t end = tables.hash != nullptr ? tables.hash[1] : 0;
+  if (tables.gnu_hash != nullptr) end = tables.gnu_hash[1];
+  for (std::uint32_t index = 1; index < end; ++index) {
+    const ElfW(Sym)& symbol = tables.symbols[index];
+    if (symbol.st_shndx == SHN_UNDEF && same(tables.strings + symbol.st_name, name)) return true;
+  }
+  return false;
+}
+
 AddressRange range_of(const link_map* object) noexcept {
   // The first segment of a shared object holds its ELF header, at the load address.
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(object->l_addr);

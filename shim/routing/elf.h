@@ -13,6 +13,9 @@ namespace weft {
 // The address of a function that `object` itself defines, or nullptr. Of several versions the default one.
 void* defined_in(const link_map* object, const char* name) noexcept;
 
+// `object` has a reference to a symbol of that name that it does not define itself.
+bool refers_to(const link_map* object, const char* name) noexcept;
+
 // The addresses that the loaded segments of the object cover.
 struct AddressRange {
   std::uintptr_t begin;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <type_traits>
+
+#include "shim/routing/symbols.h"
 
 namespace weft {
 
@@ -75,39 +78,100 @@ constexpr bool means(const Hook& hook, cuuint64_t flags) {
   return per_thread ? hook.entry.per_thread || !hook.has_twin : !hook.entry.per_thread;
 }
 
-// What comes after the toolkit this was built with may mean another function by the same name.
-int newest_version() noexcept {
-  int version = 0;
-  return real<Symbol::cuDriverGetVersion>()(&version) == CUDA_SUCCESS ? std::min(version, CUDA_VERSION) : 0;
+// Somebody's cuGetProcAddress_v2. What comes after the toolkit this was built with may mean another function by the
+// same name.
+struct Source {
+  decltype(&::cuGetProcAddress_v2) get;
+  int newest;
+
+  Source(void* function, void* version_function) noexcept : get(reinterpret_cast<decltype(get)>(function)), newest(0) {
+    const auto version_of = reinterpret_cast<decltype(&::cuDriverGetVersion)>(version_function);
+    int version = 0;
+    if (version_of != nullptr && version_of(&version) == CUDA_SUCCESS) newest = std::min(version, CUDA_VERSION);
+  }
+
+  void* answer(const char* base, int version, cuuint64_t flags) const noexcept {
+    void* found = nullptr;
+    return get(base, &found, version, flags, nullptr) == CUDA_SUCCESS ? found : nullptr;
+  }
+};
+
+std::size_t index_of(Symbol symbol) noexcept {
+  return static_cast<std::size_t>(symbol);
 }
 
-void* answer_of_driver(const char* base, int version, cuuint64_t flags) noexcept {
-  void* found = nullptr;
-  const CUresult result = real<Symbol::cuGetProcAddress_v2>()(base, &found, version, flags, nullptr);
-  return result == CUDA_SUCCESS ? found : nullptr;
+Source driver() noexcept {
+  return {reinterpret_cast<void*>(real<Symbol::cuGetProcAddress_v2>()),
+          reinterpret_cast<void*>(real<Symbol::cuDriverGetVersion>())};
 }
 
 // visit(address) for each answer to which the hook belongs, until it says true.
 template <class Visit>
-bool any_answer(const Hook& hook, int newest, Visit visit) noexcept {
-  const bool known = real_addresses[static_cast<std::size_t>(hook.symbol)].load(std::memory_order_acquire) != nullptr;
-  if (!known || hook.entry.since > newest) return false;
-  for (const int version : {hook.entry.since, std::min(hook.last, newest)}) {
+bool any_answer(const Hook& hook, const Source& source, Visit visit) noexcept {
+  if (hook.entry.since > source.newest) return false;
+  for (const int version : {hook.entry.since, std::min(hook.last, source.newest)}) {
     for (const cuuint64_t flags : {CU_GET_PROC_ADDRESS_DEFAULT, CU_GET_PROC_ADDRESS_LEGACY_STREAM,
                                    CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM}) {
-      void* address = means(hook, flags) ? answer_of_driver(hook.entry.base, version, flags) : nullptr;
+      void* address = means(hook, flags) ? source.answer(hook.entry.base, version, flags) : nullptr;
       if (address != nullptr && visit(address)) return true;
     }
   }
   return false;
 }
 
+bool is_known(const Hook& hook) noexcept {
+  return real_addresses[index_of(hook.symbol)].load(std::memory_order_acquire) != nullptr;
+}
+
+// The hook for a function that is given for both of these; nullptr: their arguments differ. What is given for both ABIs
+// of cuGetProcAddress is called as the longer one, whose last argument goes through as it is.
+const Hook* common_hook(const Hook& earlier, const Hook& later) noexcept {
+  if (std::string_view(earlier.entry.base) != later.entry.base) return nullptr;
+  if (std::string_view(earlier.entry.base) == "cuGetProcAddress") return &later;
+  return earlier.entry.per_thread != later.entry.per_thread ? &earlier : nullptr;
+}
+
+struct Given {
+  void* address;
+  const Hook* hook;  // nullptr: several, and none is right
+};
+
 }  // namespace
 
-void learn_aliases() noexcept {
-  const int newest = newest_version();
+void prefer_entry_points(void* (&addresses)[kSymbols]) noexcept {
+  const Source source(addresses[index_of(Symbol::cuGetProcAddress_v2)],
+                      addresses[index_of(Symbol::cuDriverGetVersion)]);
+  Given given[hooks.size()];
+  std::size_t count = 0;
   for (const Hook& hook : hooks) {
-    any_answer(hook, newest, [&](void* address) {
+    bool first = true;
+    any_answer(hook, source, [&](void* address) {
+      if (is_ours(address)) return false;
+      if (const char* name = exported_name(address)) {
+        const std::uint16_t symbol = hook_named(name);
+        if (symbol != no_symbol) addresses[symbol] = address;
+        return false;
+      }
+      Given* known = std::find_if(given, given + count, [=](const Given& one) { return one.address == address; });
+      if (known != given + count) {
+        if (known->hook != nullptr && known->hook != &hook) known->hook = common_hook(*known->hook, hook);
+      } else if (first) {
+        given[count++] = {address, &hook};
+        first = false;
+      }
+      return false;
+    });
+  }
+  for (const Given& one : std::span(given, count)) {
+    if (one.hook != nullptr) addresses[index_of(one.hook->symbol)] = one.address;
+  }
+}
+
+void learn_aliases() noexcept {
+  const Source source = driver();
+  for (const Hook& hook : hooks) {
+    if (!is_known(hook)) continue;
+    any_answer(hook, source, [&](void* address) {
       learn_alias(hook.symbol, address);
       return false;
     });
@@ -115,19 +179,37 @@ void learn_aliases() noexcept {
   aliases_learned.store(true, std::memory_order_release);
 }
 
-// An address that another object exports is another interposer's and goes through untouched, as everywhere; of one
-// function it may not be.
-const char* unroutable_function() noexcept {
-  learn_aliases();
-  const int newest = newest_version();
+const char* answered_otherwise(void* get, bool (*accepted)(std::uint16_t symbol, void* answer)) noexcept {
+  const Source source(get, reinterpret_cast<void*>(real<Symbol::cuDriverGetVersion>()));
   for (const Hook& hook : hooks) {
-    const bool misses =
-        hook.presence == Presence::required && any_answer(hook, newest, [&](void* address) {
-          return !is_routed(hook.symbol, address) && (hook.symbol == Symbol::cuEventRecord || !is_exported(address));
-        });
-    if (misses) return hook.name;
+    if (hook.presence != Presence::required) continue;
+    const auto number = static_cast<std::uint16_t>(hook.symbol);
+    if (any_answer(hook, source, [=](void* address) { return !accepted(number, address); })) return hook.name;
   }
   return nullptr;
+}
+
+// An address that the driver exports as another function's goes through untouched; of one function it may not be.
+Unseen unroutable_function() noexcept {
+  learn_aliases();
+  const Source source = driver();
+  const link_map* home = home_of(Library::cuda);
+  for (const Hook& hook : hooks) {
+    if (hook.presence != Presence::required || !is_known(hook)) continue;
+    const void* culprit = nullptr;
+    any_answer(hook, source, [&](void* address) {
+      const bool others =
+          hook.symbol != Symbol::cuEventRecord && object_of(address) == home && exported_name(address) != nullptr;
+      const bool misses = route_address(address) == address && !is_ours(address) && !others;
+      if (misses) culprit = address;
+      return misses;
+    });
+    if (culprit == nullptr) continue;
+    // Of an interposer that answers some questions only, the driver's own answer to another one misses.
+    if (object_of(culprit) == home) culprit = real_addresses[index_of(hook.symbol)].load(std::memory_order_acquire);
+    return {hook.name, object_of(culprit) == home ? nullptr : library_name(culprit)};
+  }
+  return {};
 }
 
 }  // namespace weft

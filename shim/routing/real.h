@@ -1,7 +1,8 @@
-// The functions that stand behind the hooks: real<Symbol::cuEventRecord>() is the driver's own cuEventRecord, typed.
+// The functions that stand behind the hooks: real<Symbol::cuEventRecord>() is the driver's cuEventRecord, typed, or
+// that of another interposer which the program would have got in its place.
 //
-// Any thread, also in hooks: one load when the address is known. The first call may look it up (see resolve.h). A
-// function that exists nowhere in the process answers "not found" when called; it never crashes.
+// Any thread, also in hooks: one load when the address is known. The first call may look it up. A function that exists
+// nowhere in the process answers "not found" when called; it never crashes.
 #pragma once
 
 #include <atomic>
@@ -52,5 +53,8 @@ template <Symbol symbol>
 
 // True when the process has that function.
 bool has_real(Symbol symbol) noexcept;
+
+// The file of the driver or of NCCL that this process uses, for messages.
+const char* path_of(Library library) noexcept;
 
 }  // namespace weft

@@ -1,9 +1,14 @@
-// The vendor headers as the shim needs them: every ABI under its own exact name, and declarations with default
-// visibility, because the definitions of the hooks take theirs from here. Included by the shim's sources only.
+// The vendor headers as the shim needs them: every ABI under its own exact name. The definitions of the hooks take
+// their visibility from here: hidden in libweft.so, which exports linked_entry.S in their place; default in the
+// stand-ins for the driver and for NCCL that the tests have.
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL
+#ifdef WEFT_HIDDEN_HOOKS
+#pragma GCC visibility push(hidden)
+#else
 #pragma GCC visibility push(default)
+#endif
 #include <cuda.h>
 #include <nccl.h>
 #pragma GCC visibility pop

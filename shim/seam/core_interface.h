@@ -38,6 +38,7 @@ struct ShimServices {
   // into them before does not count: all tickets given out so far are reached.
   void (*set_marker_words)(int device, const MarkerWords& words) = nullptr;
   RealDriverSymbol real_driver_symbol = nullptr;
+  const char* driver_path = "libcuda.so.1";  // the file that the driver is, for messages
   std::uint64_t (*dropped_events)() = nullptr;
   // After this call every hook is a plain pass-through again, for ever. `reason`: for the log, a string literal.
   void (*turn_off)(const char* reason) = nullptr;

@@ -93,6 +93,20 @@ void by_default_absent() {
   EXPECT(dlsym(RTLD_NEXT, "getppid") != nullptr);
 }
 
+// What another interposer finds that gets at libc's own dlsym: programs that look a name up in the whole process must
+// not take our entries for the driver.
+void by_libc() {
+  using Look = void* (*)(void*, const char*);
+  const auto look = reinterpret_cast<Look>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  EXPECT(look != nullptr && !is_hook(look));
+  EXPECT(look(RTLD_DEFAULT, "cuMemAlloc_v2") == nullptr);
+  EXPECT(look(RTLD_NEXT, "ncclSend") == nullptr);
+  EXPECT(look(dlopen(nullptr, RTLD_NOW), "cuMemAlloc_v2") == nullptr);
+  EXPECT(is_hook(look(RTLD_DEFAULT, "dlsym")));
+  EXPECT(dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) != nullptr);
+  EXPECT(object_of(look(RTLD_DEFAULT, "cuMemAlloc_v2")) == "libcuda.so.1");
+}
+
 void by_default_present() {
   EXPECT(dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) != nullptr);
   EXPECT(is_hook(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2")));
@@ -231,6 +245,7 @@ const Command commands[] = {
     {"by_handle", by_handle},
     {"by_entry_point", by_entry_point},
     {"by_default_absent", by_default_absent},
+    {"by_libc", by_libc},
     {"by_default_present", by_default_present},
     {"local_nccl", local_nccl},
     {"absent_in_a_plugin", absent_in_a_plugin},

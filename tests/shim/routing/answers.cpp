@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shim/routing/vendor.h"
+#include "tests/shim/routing/hook_symbols.h"
 #include "tests/shim/routing/names.h"
 
 namespace {
@@ -14,8 +15,14 @@ namespace {
 std::string owner_of(void* address) {
   if (address == nullptr) return "none";
   Dl_info info{};
-  if (dladdr(address, &info) == 0 || !std::string(info.dli_fname).ends_with("/libweft.so")) return "driver";
-  return info.dli_saddr == address ? info.dli_sname : "inside a hook";
+  void* object = nullptr;
+  if (dladdr1(address, &info, &object, RTLD_DL_LINKMAP) == 0) return "unknown";
+  if (!std::string(info.dli_fname).ends_with("/libweft.so")) return "driver";
+  static const auto functions = functions_of(static_cast<const link_map*>(object));
+  for (const auto& [name, function] : functions) {
+    if (function == address) return name;
+  }
+  return "inside a hook";
 }
 
 }  // namespace

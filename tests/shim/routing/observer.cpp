@@ -10,6 +10,7 @@
 
 #include "shim/routing/elf.h"
 #include "shim/routing/vendor.h"
+#include "tests/shim/routing/hook_symbols.h"
 
 namespace {
 
@@ -53,7 +54,8 @@ void* expected(void* address) {
   for (const char* hook : hooks) {
     if (weft::defined_in(static_cast<const link_map*>(object), hook) != address) continue;
     routed.fetch_add(1);
-    return weft::defined_in(object_named("libweft.so"), hook);
+    static const auto functions = functions_of(object_named("libweft.so"));
+    return functions.at(hook);
   }
   return address;
 }
