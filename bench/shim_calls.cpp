@@ -1,4 +1,4 @@
-// What the shim costs, in one run: each call once through the pointer that a program gets (the hook) and once through
+// The price of the shim, in one run: each call once through the pointer that a program gets (the hook) and once through
 // the real function's own. Starts itself again under libweft.so. On a driver that does nothing by default, so that the
 // numbers are the hook's; `--driver=FOLDER` takes the libcuda.so.1 there instead, such as the simulated one, and
 // nothing else from there.
@@ -123,7 +123,7 @@ void group(benchmark::State& state, bool through_hook) {
   }
 }
 
-// From here on groups are pending, on a driver that does nothing for ever. The streams stand still while the time is
+// From here on groups are pending, on a driver that does nothing. The streams stand still while the time is
 // taken, as those of a training job do whose host runs ahead; a round before it fills the driver's pools.
 //
 // Once before: the training has run for a moment, so the shim has measured the time-stamp counter.

@@ -1,4 +1,4 @@
-// What it costs to put a marker on a stream of the simulated GPU that is blocked: the price Weft's markers have there.
+// The price of a marker on a blocked stream of the simulated GPU.
 // It must stay well below what the shim itself costs, or measurements on the simulator say nothing about the shim.
 #include <benchmark/benchmark.h>
 #include <cuda.h>

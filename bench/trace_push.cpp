@@ -1,4 +1,4 @@
-// What one record costs the dispatcher thread: a push into the trace's ring while the writer thread empties it.
+// The price of one record for the dispatcher thread: a push into the trace's ring while the writer thread empties it.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 

@@ -74,7 +74,7 @@ durations in ns, us, ms or s.
 
 int config_verb(const Arguments& arguments) {
   bool json = false, markdown = false;
-  CLI::App app("Lists every option: value, default, source, meaning. What is wrong with a variable goes to stderr.",
+  CLI::App app("Lists every option: value, default, source, meaning. Mistakes in variables are reported on stderr.",
                "weft config");
   const auto json_flag = app.add_flag("--json", json, "One JSON object, with the warnings in it.");
   app.add_flag("--markdown", markdown, "The page docs/options.md, whatever the environment says.")->excludes(json_flag);

@@ -1,4 +1,4 @@
-// What the verbs have in common in their arguments, read with CLI11.
+// Arguments that the verbs have in common, read with CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -173,7 +173,7 @@ int run_verb(const Arguments& arguments) {
   Request request;
   CLI::App app(
       "weft run [OPTIONS] [--] COMMAND [ARGUMENTS]...\n"
-      "Runs a command with Weft preloaded. What the options do not set comes from the WEFT variables of the "
+      "Runs a command with Weft preloaded. Options that are not given come from the WEFT variables of the "
       "environment.\n"
       "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run.",
       "weft run");

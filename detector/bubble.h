@@ -1,4 +1,4 @@
-// What the detector says: bubbles, their slots and forecasts, iterations. Plain values, pure.
+// The findings of the detector: bubbles, their slots and forecasts, iterations. Plain values, pure.
 //
 // Read by the planner, the dispatcher, the trace writer and the tests.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace weft {
 
-// What the bubble waited for. Idle time in which the host is the cause, because it issues nothing, is no bubble:
-// without a hook on launches it looks like running.
+// The operation that the bubble waited for. Idle time in which the host is the cause, because it issues nothing, is no
+// bubble: without a hook on launches it looks like running.
 enum class Cause : std::uint8_t { unknown, receive, send, collective };
 
 // How the GPU came to be idle: which of the three patterns of docs/how-it-works.md was seen.
@@ -57,7 +57,7 @@ struct Iteration {
   TimePoint ended{};
   std::uint32_t groups = 0;
   Duration idle{};  // sum of its bubbles
-  // What one iteration consists of, as a hash: the same when the same rhythm is found again.
+  // The contents of one iteration as a hash: the same when the same rhythm is found again.
   std::uint64_t rhythm = 0;
   // Which iteration since the rhythm was found, from 1: the same on all ranks, give or take one.
   std::uint64_t turn = 0;

@@ -291,7 +291,7 @@ void Detector::Implementation::report(FindingKind kind) {
   findings_.push_back(finding);
 }
 
-// What a table has lost may still be running: from then on an idle GPU is only an opinion.
+// A stream or group that a table has lost may still be running: from then on an idle GPU is only an opinion.
 void Detector::Implementation::look_for_losses() {
   const std::uint64_t lost = groups_.forgotten() + streams_.dropped();
   if (lost <= lost_) return;

@@ -2,7 +2,7 @@
 //
 // Called by the dispatcher thread of the device (or by a replay, or by a test), one thread at a time. Pure: no clock,
 // no thread, no I/O, no CUDA. Time is what the events say. Memory use is bounded: by DetectorOptions, and by the fixed
-// sizes of the tables of groups, streams, rhythms and closed bubbles. What those of groups and streams lose is an
+// sizes of the tables of groups, streams, rhythms and closed bubbles. A loss in those of groups and streams is an
 // anomaly, and counted: see dropped().
 #pragma once
 

@@ -39,7 +39,7 @@ enum class EventKind : std::uint8_t {
   drain_reached,  // the stream has run dry: it was asked
 };
 
-// What a group does, as far as the detector cares. A group holds point-to-point operations, collectives, or both.
+// The operations of a group, for the detector. A group holds point-to-point operations, collectives, or both.
 struct GroupSummary {
   std::uint64_t signature;       // equal for groups that do the same: communicator, operations, peers, sizes, in order
   std::uint64_t sent_bytes;      // by its sends

@@ -73,7 +73,7 @@ void Iterations::rhythm_found(const Rhythm& rhythm) {
 
 void Iterations::rhythm_lost() {
   if (period_ == 0) return;
-  // The iteration that broke off keeps its number to itself. What may have been a piece of an iteration takes none: it
+  // The iteration that broke off keeps its number to itself. A possible piece of an iteration takes none, because it
   // differs from rank to rank.
   if (sure_) number_base_ += (size_ - base_ + period_ - 1) / period_;
   period_ = 0;

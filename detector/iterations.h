@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// What place a group has in its iteration.
+// The place of a group in its iteration.
 struct Place {
   std::int32_t ordinal = -1;
   std::uint64_t iteration = 0;  // its number; 0: none, because the rhythm was not known or not sure yet

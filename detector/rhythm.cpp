@@ -160,7 +160,7 @@ bool Rhythm::may_lock(Run& run) const {
     run.content = hash_of_period(run.period);
     run.anchored = holds_single_collective(run.period);
   }
-  // What goes on beyond iterations that a collective marked is longer than one: training and evaluation in turn.
+  // A run that extends beyond iterations that a collective marked is longer than one: training and evaluation in turn.
   const std::uint64_t unmarked = size_ - std::max(run.begin, marked_until_);
   if (!run.anchored && unmarked < std::max(3 * period, kShortestUnanchoredRun)) return false;
   return std::none_of(broken_.begin(), broken_.end(), [&](const Broken& b) {
@@ -195,7 +195,7 @@ void Rhythm::run_ended() {
   const std::uint64_t content = run_.content;
   const bool anchored = run_.anchored;
   run_ = {};
-  // What a collective marks was an iteration: it may come back at once.
+  // A run that a collective marked was an iteration: it may come back at once.
   if (length < 2 * std::uint64_t{period} || content == 0 || anchored) return;
   auto place = std::find_if(broken_.begin(), broken_.end(),
                             [&](const Broken& b) { return b.content == content && b.period == period; });

@@ -1,4 +1,4 @@
-// What is blocked: how far each main-job stream has got, what it waits for, and whether that makes the GPU idle.
+// Blocked streams: how far each main-job stream has got, what it waits for, and whether that makes the GPU idle.
 //
 // Fed by the detector, one thread. Knows markers and groups, no time. The rule is written out in README.md.
 #pragma once
@@ -47,7 +47,7 @@ class Streams {
 
  private:
   enum class Kind : std::uint8_t { none, start, wait, drain };
-  // What a stream has still to reach, or has reached last.
+  // A place that a stream has still to reach, or has reached last.
   struct Mark {
     Kind kind = Kind::none;
     Ticket ticket = 0;

@@ -1,4 +1,5 @@
-// What the hooks may do in this process: the kill switch, the page that fork() clears, and the shim's own few words.
+// Permission of the hooks to act in this process: the kill switch, the page that fork() clears, and the shim's own few
+// words.
 //
 // Called when a hooked name is first looked up or called, on the main job's threads. No lock, no allocation, no stdio.
 #include "shim/process.h"

@@ -1,4 +1,4 @@
-// What the hooks may do in this process, and what this thread is in the middle of.
+// Permission of the hooks to act in this process, and the calls that this thread is in the middle of.
 //
 // Read by every hook before anything else, on any thread: a few nanoseconds, no call. The words lie in a page that the
 // kernel clears in a child of fork(), so a child is a pass-through without being told.
@@ -75,7 +75,7 @@ class Depth {
   std::uint32_t& count_;
 };
 
-// For a call into the core: what it does itself is nobody's to note, and a thread that is cancelled meanwhile goes only
+// For a call into the core: its own calls are not noted, and a thread that is cancelled meanwhile goes only
 // when it is back, because the core cannot be unwound.
 class CoreCall {
  public:

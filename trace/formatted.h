@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// What does not fit into a line is cut off.
+// Text that does not fit into a line is cut off.
 __attribute__((format(printf, 1, 2))) inline std::string formatted(const char* format, ...) {
   char line[512];
   va_list arguments;

@@ -1,4 +1,4 @@
-// What is written into a trace, one fixed-size record per line; the kinds are listed in record_kinds.def.
+// The contents of a trace, one fixed-size record per line; the kinds are listed in record_kinds.def.
 //
 // Filled in by the dispatcher thread (and at start and end by main-job threads in the core's services), pushed through
 // the trace's ring, formatted by the writer thread. The JSON keys of each kind are listed in docs/trace.md.
@@ -59,7 +59,7 @@ struct CommunicatorRecord {
   bool opened = true;
 };
 
-// What filling costs the main job, as far as is known. Shares: 0.01 is 1 %.
+// The price of filling for the main job, as far as it is known. Shares: 0.01 is 1 %.
 struct SlowdownRecord {
   double estimate = 0, low = 0, high = 0;  // with the 95 % interval
   std::uint32_t control = 0, filled = 0;   // iterations without and with fill that were compared; 0: nothing is known
@@ -83,7 +83,7 @@ struct Record {
 #undef RECORD
   };
   Record() : anomaly{} {}
-  // What it carries says of which kind it is.
+  // The type of its contents gives its kind.
 #define RECORD(name, Type) \
   Record(std::int32_t d, TimePoint t, const Type& what) : kind(RecordKind::name), device(d), time(t), name(what) {}
 #include "trace/record_kinds.def"

@@ -46,7 +46,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// What really happened on one rank's GPU in the window of its trace.
+// The true state of one rank's GPU in the window of its trace.
 struct RankTruth {
   double idle_share = 0;
   double fill_seconds = 0;
@@ -161,7 +161,7 @@ void print_table(const Json& result) {
   std::printf("\ntraces in %s\nnext: weft summary %s\n", trace.c_str(), trace.c_str());
 }
 
-// What makes the result unsound.
+// The reasons why the result is unsound.
 std::vector<std::string> failed_checks(const Json& result) {
   std::vector<std::string> failed;
   if (!result["losses_identical"].get<bool>())

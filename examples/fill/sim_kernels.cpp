@@ -1,4 +1,4 @@
-// What the kernels of the example fill jobs do and cost on the simulated GPU. See sim/include/simgpu/kernels.h.
+// Effect and cost of the example fill jobs' kernels on the simulated GPU. See sim/include/simgpu/kernels.h.
 #include "matmul_values.h"
 #include "simgpu/kernels.h"
 

@@ -1,4 +1,4 @@
-// What both example fill jobs share: reading "key=value,key=value" arguments and saying why a call failed.
+// Common to both example fill jobs: reading "key=value,key=value" arguments and saying why a call failed.
 // Called by Weft on one thread at a time; nothing here touches the GPU.
 #pragma once
 

@@ -1,7 +1,7 @@
 """One process per rank: started by torchrun, or by --launch N; device, process group, and an end that always comes.
 
 Used by every training script of this folder, on its main thread. Nothing here may wait without a limit: a rank whose
-peer has died would otherwise spin in NCCL for ever, and hold its GPU.
+peer has died would otherwise spin in NCCL without end, and hold its GPU.
 """
 import argparse
 import contextlib

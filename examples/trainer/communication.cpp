@@ -53,7 +53,8 @@ Communication::Communication(const Place& place, WaitKind wait, bool lanes, int 
 }
 
 // NCCL connects to a peer at the first message to it, and allocates memory for that: next to a receive that waits on
-// another stream this can block for ever. So every pair of neighbours exchanges a number now, one pair after the other.
+// another stream this can block without end. So every pair of neighbours exchanges a number now, one pair after the
+// other.
 void Communication::warm_up(const Place& place) {
   const DeviceArray<float> number(2);
   const auto sync = [](cudaStream_t stream) { CHECK(cudaStreamSynchronize(stream)); };

@@ -21,7 +21,7 @@ enum class Precision {
   bf16,  // operands of matrix products; everything else is float
 };
 
-// What the ranks of the other stages are.
+// The kind of the ranks of the other stages.
 enum class Peers {
   real,   // they compute
   sleep,  // they sleep for as long as computing would take: one GPU shows the true bubbles of one stage

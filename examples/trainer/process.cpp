@@ -45,7 +45,7 @@ pid_t start_rank(int rank, int ranks, const std::string& rendezvous, char** argv
   const pid_t launcher = getpid();
   const pid_t child = fork();
   if (child != 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a rank that waits in NCCL would spin for ever without its launcher
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a rank that waits in NCCL would spin without end without its launcher
   if (getppid() != launcher) _exit(1);
   setenv("RANK", std::to_string(rank).c_str(), 1);
   setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);

@@ -48,7 +48,7 @@ class Builder {
     program_.push_back(std::move(instruction));
   }
 
-  // What a task needs from a neighbour, and what a neighbour needs from it; empty at the ends of the model.
+  // The input of a task from a neighbour, and its output for a neighbour; empty at the ends of the model.
   std::vector<Transfer> input(const Task& task) const {
     const bool forward = task.direction == Direction::forward;
     if (forward ? is_first(task.chunk) : is_last(task.chunk)) return {};

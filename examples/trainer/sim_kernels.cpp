@@ -1,4 +1,4 @@
-// What the trainer's kernels do and cost on the simulated GPU: a host-kernel library (see
+// Effect and cost of the trainer's kernels on the simulated GPU: a host-kernel library (see
 // sim/include/simgpu/kernels.h).
 //
 // Loaded by the simulated driver, called on its worker threads. The arithmetic is that of kernels.cu, in the same order

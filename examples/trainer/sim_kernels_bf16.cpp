@@ -1,4 +1,4 @@
-// What the tensor-core kernels of the trainer (kernels_bf16.cu) do and cost on the simulated GPU: a host-kernel library
+// Effect and cost of the trainer's tensor-core kernels (kernels_bf16.cu) on the simulated GPU: a host-kernel library
 // (see sim/include/simgpu/kernels.h). Called on the simulated driver's worker threads. Operands are rounded to bf16 as
 // on a GPU; sums are float, in the order of k.
 #include <algorithm>

@@ -79,7 +79,7 @@ std::vector<float> Sleeper::iterate(int iteration) {
   return {host_totals_[0], host_totals_[1]};
 }
 
-// What comes late in waking up does not add up: the next sleep begins where this one should have ended.
+// Late wake-ups do not add up: the next sleep begins where this one should have ended.
 void Sleeper::compute(double seconds) {
   free_since_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   wait_until([&] { return Clock::now() >= free_since_; });

@@ -83,7 +83,7 @@ std::vector<Communication::Message> Training::messages(const std::vector<Transfe
   return result;
 }
 
-// The second of two goes: the first loads what is loaded late. What it leaves in gradients and activations is cleared
+// The second of two goes: the first loads what is loaded late. Its gradients and activations are cleared
 // or overwritten by the first iteration.
 Board::Times Training::measure_times() {
   cudaEvent_t marks[3];

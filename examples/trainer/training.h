@@ -22,7 +22,7 @@ class Training {
 
   // For peers that sleep: tells them how long computing takes, and from then on how far it has got.
   void show_progress_on(Board& board);
-  // What it told them; zero without such peers.
+  // The time that it gave them; zero without such peers.
   const Board::Times& stage_time() const { return stage_time_; }
 
   // One iteration; returns what was summed over all ranks before the update: squared norm of the gradient, loss. Ends

@@ -65,7 +65,7 @@ struct Core {
   std::atomic<bool> failed{false};             // nothing is reserved any more
   std::mutex set_up_mutex;
   std::mutex mutex;
-  std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry stays for ever
+  std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry is never removed
   std::map<CommunicatorId, int> device_of;        // guarded by mutex
 };
 

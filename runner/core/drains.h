@@ -23,7 +23,7 @@ class Drains {
 
   // Asks, and appends a drain_reached for each stream that has run dry since the last call. One that was dry and has
   // work again is launched on by a thread that does not wait: another drain_issued, and it is not asked again before
-  // the next host wait. What a stream wrote before it was dry can be read when this has returned.
+  // the next host wait. The writes of a stream before it was dry can be read when this has returned.
   void look(TimePoint last, TimePoint now, std::vector<Event>& happened);
 
  private:

@@ -1,8 +1,8 @@
 // Host memory that the device writes and our threads poll: ours, not the driver's.
 //
-// What cuMemHostAlloc gives is unmapped when its context goes or the process exits, and a thread that looks at it then
-// faults. So pages are mapped here and registered with the driver. Called on a thread of the main job at set-up and at
-// the end, with the device's context current; next to a spinning kernel registering may wait.
+// Memory of cuMemHostAlloc is unmapped when its context is destroyed or the process exits, and a thread that looks at
+// it then faults. So pages are mapped here and registered with the driver. Called on a thread of the main job at set-up
+// and at the end, with the device's context current; next to a spinning kernel registering may wait.
 #pragma once
 
 #include <cuda.h>

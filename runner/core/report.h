@@ -1,4 +1,4 @@
-// What a rank says on stderr: one line at its start, a few at its end. Used by the core, on rank 0, and by nothing
+// The lines of a rank on stderr: one at its start, a few at its end. Used by the core, on rank 0, and by nothing
 // else.
 //
 // Main-job threads inside the core's services; pure: numbers in, lines out. A process knows only its own rank's

@@ -44,7 +44,7 @@ int read_all(int descriptor, std::string& content) {
   }
 }
 
-// What the writing thread works on; it may outlive the one that waits for it.
+// The state of the writing thread, which may outlive the one that waits for it.
 struct Writing {
   std::string path;
   std::string content;

@@ -2,7 +2,7 @@
 //
 // A job's CUDA runtime unloads the job's kernels in an exit handler that was registered when the job was loaded, after
 // the driver had registered its own; so it still reaches the driver, which waits for the device to be idle. Next to a
-// receive whose peer has gone that is for ever, where the main job alone would have ended. So whatever is registered
+// receive whose peer has died that never ends, where the main job alone would have ended. So whatever is registered
 // while a bracket is open runs, at exit, with unloading refused on its thread, as it is after the driver's end.
 #pragma once
 

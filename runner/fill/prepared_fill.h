@@ -32,8 +32,8 @@ class PreparedFill {
   // Called before each step with its name, so that a crash can be told by it.
   using Progress = std::function<void(const char* step)>;
 
-  // Throws SetUpError. What the job put into its memory in init() is there again when this returns, however often its
-  // unit has run in between.
+  // Throws SetUpError. When this returns, the job's memory holds what init() put there, however often its unit has run
+  // in between.
   PreparedFill(const Driver& driver, const FillSettings& settings, const Progress& progress);
   ~PreparedFill();
   PreparedFill(const PreparedFill&) = delete;
@@ -51,7 +51,7 @@ class PreparedFill {
   void destroy_unit() noexcept { unit_.reset(); }
   void destroy_job() noexcept { job_.reset(); }
 
-  // Nothing of it is in flight: frees everything. Where that is not sure the object is left as it is, for ever.
+  // Nothing of it is in flight: frees everything. Where that is not sure the object is left as it is and stays.
   void release() noexcept;
 
  private:

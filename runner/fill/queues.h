@@ -2,9 +2,9 @@
 // without changing which of the main job's streams share a queue.
 //
 // Streams take turns at the queues when they are made; those that share one hold each other up. A program with more
-// streams than queues may depend on which ones share: one stream more, and it waits for itself for ever. So Weft makes
-// as many streams as there are queues, a lap, after which the next stream gets the queue that it would have got anyway.
-// Called on a thread of the main job at set-up, too_many_streams() also by the dispatcher; nothing here waits.
+// streams than queues may depend on which ones share: one stream more, and it waits for itself and never ends. So Weft
+// makes as many streams as there are queues, a lap, after which the next stream gets the queue that it would have got
+// anyway. Called on a thread of the main job at set-up, too_many_streams() also by the dispatcher; nothing here waits.
 #pragma once
 
 #include <cstdint>

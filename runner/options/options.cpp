@@ -218,7 +218,7 @@ bool is_option(std::string_view name) {
   return std::any_of(table.begin(), table.end(), [&](const OptionInfo& option) { return name == option.variable; });
 }
 
-// What launchers call the rank of a process and the number of processes.
+// Names that launchers give to the rank of a process and to the number of processes.
 struct LauncherNames {
   const char* rank;
   const char* ranks;  // nullptr: it says nothing of it

@@ -97,7 +97,7 @@ std::optional<int> launcher_rank(const Variables& variables);
 // started knows less than the launcher.
 JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator);
 
-// What the % sequences of WEFT_OUTPUT stand for. Those whose value is not known yet stay as they are.
+// Values of the % sequences of WEFT_OUTPUT. A sequence whose value is not known yet stays as it is.
 struct OutputNames {
   std::optional<int> rank;
   std::optional<int> process;

@@ -1,6 +1,6 @@
 // The hooks of NCCL. Each notes what it sees, calls the real function with the arguments as they are, and returns its
 // result as it is. Any thread of the main job. NCCL calls some of its own exports through the PLT, so a hook can be
-// entered from inside NCCL: the depth tells, and such a call is nobody's to note.
+// entered from inside NCCL: the depth tells, and such a call is not noted.
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/groups.h"
 #include "shim/process.h"

@@ -38,8 +38,8 @@ struct OperationCall {
 struct Stream;
 struct Communicator;
 
-// What one group does on one communicator. Where its operations are on several streams, all of them are summed up, but
-// only the stream of the first one gets markers.
+// The operations of one group on one communicator. Where its operations are on several streams, all of them are summed
+// up, but only the stream of the first one gets markers.
 struct GroupMember {
   Communicator* communicator;
   ncclComm_t handle;

@@ -241,7 +241,7 @@ namespace {
 
 constinit std::atomic<std::uint32_t> questions{0};
 
-// What holds behind the counter stays so until the answer: see wait_for_questions().
+// A condition that holds once the counter is up holds until the answer: see wait_for_questions().
 template <class Ask>
 bool ask_undisturbed(Ask ask) noexcept {
   questions.fetch_add(1, std::memory_order_seq_cst);

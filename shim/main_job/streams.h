@@ -76,8 +76,8 @@ bool is_idle(int device) noexcept;
 
 // Streams of the main job may be asked on any thread at any time; but a stream that is destroyed must not be, and a
 // question to one that captures ends its capture. Whoever is about to do either first makes it known (forget_stream(),
-// capture_begins()) and then waits here for those who ask already: microseconds, and never for ever. So does turning
-// off, after which destruction and captures are made known no more.
+// capture_begins()) and then waits here for those who ask already: microseconds, and always with a bound. So does
+// turning off, after which destruction and captures are made known no more.
 void wait_for_questions() noexcept;
 
 // The device of a stream as an API call names it, -1: unknown.

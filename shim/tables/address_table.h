@@ -21,7 +21,7 @@ class AddressTable {
   void enter_export(void* address, std::uint16_t symbol) noexcept { enter(address, symbol); }
 
   // The driver gives this address for the symbol as well. An export's own address stays the export's; one that is given
-  // for two symbols is nobody's from then on, because either hook could be the wrong one.
+  // for two symbols is unknown from then on, because either hook could be the wrong one.
   void enter_alias(void* address, std::uint16_t symbol) noexcept {
     std::atomic<std::uint64_t>* slot = enter(address, symbol | kAlias);
     if (slot == nullptr) return;

@@ -1,7 +1,7 @@
 // StreamList: some of the main job's streams, in a list of fixed size without a lock.
 //
 // Any thread, in hooks. A place that a stream has left is taken again; visits go only as far as places were ever taken.
-// Zeroed memory is an empty list. What does not fit the caller has to deal with.
+// Zeroed memory is an empty list. The caller deals with streams that do not fit.
 #pragma once
 
 #include <atomic>

@@ -20,7 +20,7 @@ ncclResult_t check_handle(const ncclComm* communicator, const char* call);
 // One that can take operations.
 ncclResult_t check_ready(ncclComm* communicator, const char* call);
 ncclResult_t check_pointer(const void* pointer, const char* call, const char* name);
-// What an operation handle stands for on a communicator.
+// The meaning of an operation handle on a communicator.
 ncclResult_t find_operation(ncclRedOp_t handle, ncclDataType_t type, ncclComm* communicator, const char* call,
                             Operation* operation);
 ncclResult_t read_settings(const ncclConfig_t* config, const Settings& defaults, Settings* settings);

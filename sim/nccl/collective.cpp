@@ -204,7 +204,7 @@ bool CollectiveStream::read_reduced(Collective& collective, Pass& pass) {
          collective.type, collective.operation.reduction);
   done += chunk;
   pass.budget -= chunk;
-  // What follows this rank's share is not read here: the writers need not wait for it.
+  // Data behind this rank's share is not read here: the writers need not wait for it.
   const uint64_t past = done == mine.bytes ? padded(contribution(collective, self_)) : mine.first + done;
   for (int source = 0; source < ranks_; ++source) {
     segment_->consumed(self_, source).store(base_[static_cast<size_t>(source)] + past);

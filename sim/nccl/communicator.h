@@ -83,7 +83,7 @@ class Communicator {
   bool finalized() const { return finalized_.load(); }
   void set_finalized() { finalized_.store(true); }
 
-  // What ncclCommGetAsyncError says.
+  // The answer of ncclCommGetAsyncError.
   ncclResult_t asynchronous_state();
   void set_state(ncclResult_t state) { state_.store(state); }
   std::shared_ptr<Worker> worker;

@@ -11,7 +11,7 @@ namespace simgpu::nccl {
 
 enum class Reduction { sum, product, max, min, average, scaled_sum };
 
-// What a ncclRedOp_t stands for. The scalar is the one of ncclRedOpCreatePreMulSum, of the element type.
+// The meaning of an ncclRedOp_t. The scalar is the one of ncclRedOpCreatePreMulSum, of the element type.
 struct Operation {
   Reduction reduction = Reduction::sum;
   alignas(8) unsigned char scalar[8] = {};

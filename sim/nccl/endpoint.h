@@ -45,7 +45,7 @@ class Endpoint {
   // Ends what runs and everything that is launched afterwards.
   void abort();
   bool aborted() const { return aborted_.load(); }
-  // What a kernel has found wrong, once and for ever.
+  // The first fault that a kernel has found; it stays.
   ncclResult_t fault(std::string* message) const;
   // True when a rank that has not left the communicator has died.
   bool peer_lost(int* rank) const;

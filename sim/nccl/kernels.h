@@ -12,7 +12,7 @@
 
 namespace simgpu::nccl {
 
-// The name of the kernel that runs a plan; the string lives for ever.
+// The name of the kernel that runs a plan; the string is never freed.
 const char* kernel_name(const Plan& plan);
 
 // Makes all kernels known to the driver and loads them into the current context, as the real NCCL does when a

@@ -1,4 +1,4 @@
-// What one call of a spin kernel's step function works with: its copying budget, what it found wrong, whom it has to wake.
+// The state of one call of a spin kernel's step function: its copying budget, what it found wrong, whom it has to wake.
 // Lives on the stack of the engine's thread.
 #ifndef SIMGPU_NCCL_PASS_H
 #define SIMGPU_NCCL_PASS_H

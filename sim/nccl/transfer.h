@@ -26,7 +26,7 @@ struct Transfer {
   Instant end = 0;
 };
 
-// What both ends of one link know about it.
+// Knowledge of both ends of one link.
 struct LinkPlace {
   Link* link = nullptr;
   char* ring = nullptr;

@@ -212,7 +212,7 @@ void Binaries::forget_addresses() {
   }
 }
 
-// Allocated once and kept for ever: static destructors of the program still unregister their binaries.
+// Allocated once and never freed: static destructors of the program still unregister their binaries.
 Binaries& binaries() {
   static auto* const instance = new Binaries;
   return *instance;

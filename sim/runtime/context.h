@@ -1,4 +1,4 @@
-// What every runtime call goes through: the driver is there, the thread has a context, the result is remembered as the
+// Common to every runtime call: the driver is there, the thread has a context, the result is remembered as the
 // thread's last error. Any thread; nothing here may throw into the caller.
 #pragma once
 

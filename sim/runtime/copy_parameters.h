@@ -7,7 +7,7 @@
 
 namespace simgpu {
 
-// What lies at the two ends of a copy of this kind; false for a kind that does not exist.
+// The memory at the two ends of a copy of this kind; false for a kind that does not exist.
 bool memory_types(cudaMemcpyKind kind, CUmemorytype& source, CUmemorytype& destination);
 
 cudaError_t convert(const cudaMemcpy3DParms* parameters, CUDA_MEMCPY3D& converted);

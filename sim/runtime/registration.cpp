@@ -1,4 +1,5 @@
-// What the code that nvcc generates calls: registration of fat binaries before main, launch configuration and launch of
+// Entry points of the code that nvcc generates: registration of fat binaries before main, launch configuration and
+// launch of
 // <<<>>>, unregistration at exit. The prototypes are those of the toolkit's crt/host_runtime.h and
 // crt/device_functions.h.
 #include "binaries.h"

@@ -1,4 +1,4 @@
-// What the simulated GPU really did, from its own log: when the main job's compute was idle, and what the fill did.
+// The real work of the simulated GPU, from its own log: when the main job's compute was idle, and what the fill did.
 //
 // Used by simgpu-truth, the demo and tests, to hold Weft's trace against. Pure apart from reading the file. A kernel is
 // fill when the name of the thread that launched it starts with "weft"; it is communication when its name starts with

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int open_flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
-// What the file is called that this process has made, by directory and stem. Never destroyed: nothing of Weft runs at
+// Names of the files that this process has made, by directory and stem. Never destroyed: nothing of Weft runs at
 // exit.
 struct OwnFiles {
   std::mutex mutex;
@@ -64,7 +64,7 @@ bool is_open(const TraceFileHandle& file) noexcept {
 
 }  // namespace
 
-// What is there already is fine, whoever made it: the ranks of a job do this at the same time.
+// Existing directories are fine, whoever made them: the ranks of a job do this at the same time.
 int make_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);

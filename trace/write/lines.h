@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// What a header line says besides the TraceHeader.
+// The contents of a header line besides the TraceHeader.
 struct TraceOrigin {
   std::string host;
   std::int64_t process = 0;

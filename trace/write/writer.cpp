@@ -140,7 +140,7 @@ bool TraceWriter::Implementation::start() {
   try {
     std::thread([self = shared_from_this()] { self->run(); }).detach();
   } catch (...) {
-    started = false;  // no thread can be had, or no memory for it
+    started = false;  // there is no thread, or no memory for it
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
@@ -170,7 +170,7 @@ void TraceWriter::Implementation::run() {
   changed_.notify_all();
 }
 
-// Only memory can run out in these two. What cannot be put into words is lost, and the process goes on.
+// Only memory can run out in these two. A record that finds no memory is lost, and the process goes on.
 void TraceWriter::Implementation::write_what_came() noexcept {
   try {
     drain();

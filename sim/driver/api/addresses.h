@@ -1,4 +1,4 @@
-// What kind of memory an address is, for the submission path. Any thread; asking for the same range again is cheap.
+// The kind of memory at an address, for the submission path. Any thread; asking for the same range again is cheap.
 #pragma once
 
 #include <cstddef>

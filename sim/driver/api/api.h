@@ -1,4 +1,4 @@
-// What every API function begins with: is the driver usable, which context is current, what does a handle mean.
+// The first steps of every API function: is the driver usable, which context is current, what does a handle mean.
 // Included by all files that define cu* functions, which are compiled with __CUDA_API_VERSION_INTERNAL so that each ABI
 // is named explicitly (interposition by name and version is what the simulator exists to test).
 #pragma once

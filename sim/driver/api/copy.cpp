@@ -1,4 +1,4 @@
-// What a copy or a set means; see copy.h.
+// The meaning of a copy or a set; see copy.h.
 #include "api/copy.h"
 
 #include "api/addresses.h"

@@ -85,7 +85,7 @@ CUresult apply_parameters(const LaunchRequest& request, KernelLaunch& launch) {
   return launch.set_parameter_buffer(buffer, buffer == nullptr ? 0 : size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// What could never be placed is refused; so is a kernel that needs all its blocks at once and has too many.
+// A kernel that could never be placed is refused; so is one that needs all its blocks at once and has too many.
 CUresult check_room(const KernelLaunch& launch) {
   const BlockNeeds needs = BlockNeeds::of(launch.block_threads(), launch.image->registers_per_thread(),
                                           launch.image->static_shared_bytes() + launch.shape.shared_bytes);

@@ -1,4 +1,4 @@
-// What can be put on a stream: values that describe work. Built by the API functions (any thread), executed by the
+// Commands for a stream: values that describe work. Built by the API functions (any thread), executed by the
 // engine any number of times (a graph keeps them). Copying a command is cheap. Nothing here may depend on a stream.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What happens on one device right now: kernels that run or wait for room, copies, and the log. All under the engine's
+// The present state of one device: kernels that run or wait for room, copies, and the log. All under the engine's
 // lock, owned by the scheduler.
 #pragma once
 
@@ -36,7 +36,7 @@ struct GraphRun {
   std::size_t unfinished = 0;
 };
 
-// What an execution belongs to: the command of a stream, or a node of a running graph.
+// Owner of an execution: the command of a stream, or a node of a running graph.
 struct Owner {
   StreamItem* item = nullptr;
   GraphRun* run = nullptr;

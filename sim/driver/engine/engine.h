@@ -25,7 +25,7 @@
 
 namespace simgpu {
 
-// What a host call would wait for on hardware. Names appear in hazard records as they are passed.
+// Things that a host call would wait for on hardware. Names appear in hazard records as they are passed.
 enum class Drain {
   spinning_kernels,  // until no spinning kernel is resident: allocation, lazy loading, first launch, stream creation
   all_work,          // until the device is idle: cuMemFree, cuCtxDestroy, ...

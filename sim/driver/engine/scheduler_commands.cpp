@@ -1,4 +1,4 @@
-// What each command does when its turn has come, and the running of graphs; see scheduler.h.
+// The effect of each command when its turn has come, and the running of graphs; see scheduler.h.
 #include <algorithm>
 #include <atomic>
 #include <utility>

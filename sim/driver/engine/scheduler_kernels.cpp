@@ -116,7 +116,7 @@ void Scheduler::enqueue_blocks(std::unique_ptr<RunningKernel> owned) {
 }
 
 // The first kernel that has blocks left and no room holds up those after it, as the work distributor does: otherwise
-// small blocks of low priority would keep a cluster that needs whole multiprocessors out for ever.
+// small blocks of low priority would keep a cluster that needs whole multiprocessors out without end.
 bool Scheduler::place_blocks(Device& device) {
   DeviceModel& model = *device.model;
   bool progress = false;

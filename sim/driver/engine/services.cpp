@@ -1,4 +1,4 @@
-// What the simulated NCCL gets from the driver; see simgpu/kernels.h. Usable by any thread, from `step` too.
+// Services of the driver for the simulated NCCL; see simgpu/kernels.h. Usable by any thread, from `step` too.
 #include "engine/services.h"
 
 #include "api/api.h"

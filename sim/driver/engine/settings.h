@@ -49,8 +49,8 @@ struct Settings {
 
 // Says on stderr what it does not understand, once, and goes on with the default.
 Settings read_settings();
-// What cuDriverGetVersion says, which may be asked before there is an engine and its settings: SIMGPU_DRIVER_VERSION,
-// otherwise the toolkit's. Nothing else depends on it.
+// The answer of cuDriverGetVersion, which may be asked before there is an engine and its settings:
+// SIMGPU_DRIVER_VERSION, otherwise the toolkit's. Nothing else depends on it.
 int reported_driver_version();
 // Whether cuGetProcAddress, which may be asked as early, gives thunks: SIMGPU_PROC_ADDRESS=thunks.
 bool gives_thunks();

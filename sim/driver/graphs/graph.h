@@ -16,7 +16,7 @@ namespace simgpu {
 
 struct Graph;
 
-// What a node does.
+// The work of a node.
 struct NodeBody {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   Command command;
@@ -54,7 +54,7 @@ struct Graph {
 bool connect(Node& from, Node& to);
 bool disconnect(Node& from, Node& to);
 
-// What a CUgraph names: the application's graph, or one that belongs to a child graph node.
+// Target of a CUgraph: the application's graph, or one that belongs to a child graph node.
 struct GraphHandle {
   GraphHandle(std::shared_ptr<Graph> what, bool by_application) : graph(std::move(what)), owned(by_application) {}
   std::shared_ptr<Graph> graph;

@@ -15,7 +15,7 @@ bool charge(Device& device, std::size_t bytes);
 // False (nothing kept) when it overlaps another range.
 bool enter(Context& context, Range range);
 
-// What is behind a range that has been taken out of the map: its pages and its device memory.
+// The contents of a range that has been taken out of the map: its pages and its device memory.
 void discard(const Range& range);
 
 Device& device_of(const Range& range);

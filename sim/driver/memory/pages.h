@@ -1,5 +1,5 @@
 // Pages behind simulated memory: host memory that the kernel commits only when it is touched, so a capacity of many GiB
-// costs nothing. Called by the memory API on host threads. What is given back stays unreadable for a while, so that a
+// costs nothing. Called by the memory API on host threads. Returned memory stays unreadable for a while, so that a
 // kernel which still uses it faults instead of reading another allocation.
 #pragma once
 

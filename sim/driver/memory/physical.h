@@ -16,7 +16,7 @@ class Physical {
  public:
   // nullptr if the device or the system has no room. A null device means host memory, which is not counted.
   static std::shared_ptr<Physical> create(std::size_t size, const CUmemAllocationProp& properties, Device* device);
-  // What another process exported; it is charged there.
+  // Memory that another process exported; it is charged there.
   static std::shared_ptr<Physical> import(int file);
   ~Physical();
   Physical(const Physical&) = delete;

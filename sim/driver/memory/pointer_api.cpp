@@ -76,7 +76,7 @@ CUresult read_attribute(const Range& range, CUpointer_attribute attribute, CUdev
   }
 }
 
-// What cuPointerGetAttributes stores for a pointer that CUDA does not know.
+// Values that cuPointerGetAttributes stores for a pointer that CUDA does not know.
 CUresult store_unknown(CUpointer_attribute attribute, CUdeviceptr pointer, void* data) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:

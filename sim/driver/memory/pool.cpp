@@ -27,7 +27,7 @@ Pool::Blocks::iterator Pool::best_fit(std::size_t size, std::uint64_t stream) {
   for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
     if (!block->second.free || block->second.size < size) continue;
     const bool ready = block->second.pending == 0;
-    // What this stream has freed comes before this allocation in stream order; what others freed must have happened.
+    // A free of this stream comes before this allocation in stream order; a free of another one must have happened.
     if (!ready && block->second.stream != stream) continue;
     if (best == blocks_.end() || block->second.size < best->second.size) best = block;
   }

@@ -1,4 +1,4 @@
-// What other files need of memory pools. Host threads, without the engine's lock.
+// Memory pools for other files. Host threads, without the engine's lock.
 #pragma once
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
 // The driver API of virtual memory management: addresses (cuMemAddressReserve), physical memory (cuMemCreate), mappings
-// and access. Host threads. What changes page tables or gives memory back waits next to a spinning kernel.
+// and access. Host threads. Calls that change page tables or give memory back wait next to a spinning kernel.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t granularity = constants::virtual_granularity;
 
-// What a CUmemGenericAllocationHandle names. cuMemRetainAllocationHandle gives out the same one again.
+// Target of a CUmemGenericAllocationHandle. cuMemRetainAllocationHandle gives out the same one again.
 struct PhysicalHandle {
   explicit PhysicalHandle(std::shared_ptr<Physical> what) : memory(std::move(what)) {}
   std::shared_ptr<Physical> memory;
@@ -38,7 +38,7 @@ bool is_host(CUmemLocationType type) {
          type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 
-// The device to charge (null for host memory), or why the properties cannot be had.
+// The device to charge (null for host memory), or why the properties are refused.
 CUresult check_properties(const CUmemAllocationProp* properties, Device*& device) {
   if (properties == nullptr || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   const auto types = static_cast<unsigned>(properties->requestedHandleTypes);

@@ -19,7 +19,7 @@
 
 namespace simgpu {
 
-// What a function and the kernel it comes from have in common.
+// Common to a function and the kernel it comes from.
 class KernelState {
  public:
   explicit KernelState(const KernelImage* kernel_image) : image(kernel_image) {}

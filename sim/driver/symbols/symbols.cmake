@@ -1,4 +1,4 @@
-# What libcuda.so.1 exports, generated from the toolkit's stub library and headers (see generate.py).
+# The exports of libcuda.so.1, generated from the toolkit's stub library and headers (see generate.py).
 #   simgpu_driver_exports(target)  adds the weak stubs, the table of cuGetProcAddress and the export list to the target.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if(NOT WEFT_STUB_CUDA)

@@ -57,7 +57,7 @@ typedef struct simgpu_kernel_list {
 /* Exported by a host-kernel library. Returns a static table. */
 const simgpu_kernel_list* simgpu_kernel_table(void);
 
-/* What the simulated driver offers to the simulated NCCL, besides the CUDA API:
+/* Services of the simulated driver for the simulated NCCL, besides the CUDA API:
  * cuGetExportTable(&table, SIMGPU_SERVICES_UUID) gives a const simgpu_services*. */
 #define SIMGPU_SERVICES_UUID_BYTES {0x73, 0x69, 0x6d, 0x67, 0x70, 0x75, 0x2d, 0x77, 0x65, 0x66, 0x74, 0x2d, 0x73, 0x76, 0x63, 0x31}
 
