@@ -2,8 +2,8 @@
 //
 // Fed by the detector with each issued group, in order; one thread. Amortised constant work per group: a group is
 // compared with the one a period earlier; only while no rhythm is known, windows of the latest signatures are looked up
-// in small tables of where they were last seen, which gives the next period to try. may_lock() has the
-// rules for locking one.
+// in small tables of where they were last seen, which gives the next period to try. may_lock()
+// has the rules for locking one.
 #pragma once
 
 #include <array>

@@ -4,17 +4,13 @@
 Called by CTest: simulated_test.py SOURCE BUILD RANKS BUBBLES EXPECT SCRIPT [SCRIPT ARGUMENTS]. BUBBLES is "some" where
 Weft must have seen most of the idle time, else "any"; EXPECT is compare.py's --expect. PyTorch's kernels take time and
 write nothing, so the losses mean nothing: what is checked is that all calls go through, and what Weft saw against the
-simulator's own log. Exit code 77 without PyTorch.
+simulator's own log.
 """
-import importlib.util
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench/gpu"))
-from proof import simulator  # noqa: E402
 
 LIMIT = 200  # seconds, of each run
 ITERATIONS = 8
@@ -27,8 +23,7 @@ BELOW_NOTICE = 0.02  # of all time
 def command(source: pathlib.Path, build: pathlib.Path, output: str, ranks: str, expect: str, script: str,
             arguments: list[str]) -> list[str]:
     """compare.py on the simulated GPU."""
-    return [str(source / "scripts/on-simulated-gpu"), "--build", str(build),
-            *simulator.pytorch_prefix(), f"SIMGPU_LOG={output}",
+    return [str(source / "scripts/on-simulated-gpu"), "--build", str(build), "--pytorch", "env", f"SIMGPU_LOG={output}",
             sys.executable, "-B", str(source / "examples/pytorch/compare.py"), "--json", "--weft", str(build / "bin/weft"),
             "--fill", str(build / "lib/weft/fill_matmul.so"), "--time-limit", str(LIMIT), "--out", output, "--script", script, "--ranks", ranks, "--expect", expect,
             "--", "--iterations", str(ITERATIONS), "--device", "cuda", *arguments]
@@ -48,9 +43,6 @@ def true_idle_share(build: pathlib.Path, output: str, rank: dict) -> float:
 def main() -> int:
     source, build = map(pathlib.Path, sys.argv[1:3])
     ranks, bubbles, expect, script = sys.argv[3:7]
-    if importlib.util.find_spec("torch") is None:
-        print(f"skipped: {sys.executable} has no PyTorch (see gloo_test.py)")
-        return 77
     with tempfile.TemporaryDirectory() as output:
         done = subprocess.run(command(source, build, output, ranks, expect, script, sys.argv[7:]), stdout=subprocess.PIPE, text=True,
                               timeout=3 * LIMIT, check=False)

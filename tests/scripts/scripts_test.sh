@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# scripts/build, scripts/demo and scripts/on-simulated-gpu as a user meets them: scripts_test.sh SOURCE CASE
-# Each case works in a copy of the scripts, with cmake, nvcc and dpkg-query being stand-ins: nothing is installed or built.
+# scripts/build, demo, test and on-simulated-gpu as a user meets them: scripts_test.sh SOURCE CASE
+# Each case works in a copy of the scripts, in a folder with a blank, with cmake, ctest, nvcc, dpkg-query and python3 being
+# stand-ins: nothing is installed or built.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/tree" "$work/bin"
-cp -r "$1/scripts" "$work/tree/scripts"
-cd "$work/tree" || exit 1
+mkdir -p "$work/a tree/tests/pytorch" "$work/bin"
+cp -r "$1/scripts" "$work/a tree/scripts"
+cp "$1/tests/pytorch/requirements.txt" "$work/a tree/tests/pytorch"
+cd "$work/a tree" || exit 1
 unset CUDA_HOME CUDA_PATH
 
 stand_in() {
@@ -17,9 +19,11 @@ stand_in() {
 nvcc_of_release() { stand_in "$1" "echo 'Cuda compilation tools, release $2, V$2.1'"; }
 stand_in "$work/bin/dpkg-query" "echo 'install ok installed'"
 # shellcheck disable=SC2016  # for the stand-in to expand
-stand_in "$work/bin/cmake" 'if [ "$1" = --preset ]; then cat "$STATUS"; else echo "CUDA_HOME is $CUDA_HOME"; fi'
-touch "$work/status"
-export PATH=$work/bin:$PATH STATUS=$work/status
+stand_in "$work/bin/cmake" 'echo "cmake $*" >>"$CALLS"; if [ "$1" = --preset ]; then cat "$STATUS"; else echo "CUDA_HOME is $CUDA_HOME"; fi'
+# shellcheck disable=SC2016
+stand_in "$work/bin/ctest" 'echo "ctest $*" >>"$CALLS"'
+touch "$work/status" "$work/calls"
+export PATH=$work/bin:$PATH STATUS=$work/status CALLS=$work/calls
 
 fail() {
   printf 'FAILED: %s\nexit code: %s\noutput: %s\n' "$1" "$code" "$output"
@@ -66,7 +70,87 @@ missing_values() {
   expect 2 "scripts/on-simulated-gpu: --build needs a value"
 }
 
+# What the tools were called with, since the last question.
+expect_call() {
+  grep -qF -- "$1" "$CALLS" || { cat "$CALLS"; fail "expected call: $1"; }
+}
+expect_no_call() {
+  if grep -qF -- "$1" "$CALLS"; then cat "$CALLS"; fail "call not expected: $1"; fi
+}
+
+unknown_options() {
+  run scripts/test -L unit
+  expect 2 "scripts/test: unknown argument -L (see --help); arguments of ctest stand behind --: scripts/test -- -L unit"
+  run scripts/test --frameworks --python
+  expect 2 "scripts/test: --python needs a value"
+  run scripts/test --python /usr/bin/python3
+  expect 2 "scripts/test: --python goes with --frameworks"
+  run scripts/on-simulated-gpu --pytroch python3 train.py
+  expect 2 "scripts/on-simulated-gpu: unknown option --pytroch"
+}
+
+tests_without_frameworks() {
+  nvcc_of_release "$work/cuda/bin/nvcc" 13.0
+  CUDA_HOME=$work/cuda run scripts/test -- -L unit
+  expect 0 ""
+  expect_call "cmake --preset release -DWEFT_TORCH_PYTHON="
+  expect_no_call "frameworks"
+  expect_call "--parallel 2 -L unit"
+}
+
+# The environment is made once; again when it is of other versions or was left half made.
+tests_with_frameworks() {
+  nvcc_of_release "$work/cuda/bin/nvcc" 13.0
+  export CUDA_HOME=$work/cuda
+  # shellcheck disable=SC2016
+  stand_in "$work/bin/python3" 'echo "python3 $*" >>"$CALLS"; mkdir -p "$3/bin"; cp "$0" "$3/bin/python"'
+  run scripts/test --frameworks -- -R gloo
+  expect 0 "scripts/test: making build/frameworks with torch=="
+  expect_call "python3 -m pip install --quiet --disable-pip-version-check -r tests/pytorch/requirements.txt"
+  expect_call "cmake --preset release -DWEFT_TORCH_PYTHON=$PWD/build/frameworks/bin/python"
+  expect_call "--parallel 2 -L frameworks -R gloo"
+  : >"$CALLS"
+  run scripts/test --frameworks
+  expect 0 ""
+  expect_no_call "pip install"
+  expect_call "-L frameworks"
+  echo torch==99 >tests/pytorch/requirements.txt
+  run scripts/test --frameworks
+  expect 0 "with torch==99"
+  expect_call "pip install"
+  : >"$CALLS"
+  stand_in "$work/other/python" 'exit 0'
+  run scripts/test --frameworks --python "$work/other/python"
+  expect 0 ""
+  expect_no_call "pip install"
+  expect_call "-DWEFT_TORCH_PYTHON=$work/other/python"
+  stand_in "$work/other/python" 'exit 1'
+  run scripts/test --frameworks --python "$work/other/python"
+  expect 1 "$work/other/python has no PyTorch"
+}
+
+pytorch() {
+  local libraries="$PWD/build/release/lib/simgpu"
+  mkdir -p "$libraries"
+  touch "$libraries"/{libcuda.so.1,libcudart.so.13,libnccl.so.2,one_kernels.so}
+  run scripts/on-simulated-gpu --pytorch true
+  expect 1 "has no libsimulated_cublas.so, which PyTorch needs"
+  touch "$libraries/libsimulated_cublas.so"
+  # The loader splits LD_PRELOAD at blanks, so no folder stands in it. It complains of the empty files and goes on.
+  run scripts/on-simulated-gpu --pytorch printenv LD_PRELOAD
+  expect 0 $'\nlibsimulated_cublas.so:libcudart.so.13:libnccl.so.2'
+  run scripts/on-simulated-gpu --pytorch printenv SIMGPU_BLOCK_TIME
+  expect 0 "100us"
+  SIMGPU_BLOCK_TIME=7us run scripts/on-simulated-gpu --pytorch printenv SIMGPU_BLOCK_TIME
+  expect 0 "7us"
+  run scripts/on-simulated-gpu scripts/on-simulated-gpu --pytorch sh -c "printf '<%s>' \"\$SIMGPU_KERNELS\" \"\$LD_LIBRARY_PATH\""
+  expect 0 "<$libraries/one_kernels.so><$libraries>"
+}
+
 help() {
+  run scripts/test --help
+  expect 0 "--frameworks"
+  expect 0 "--sanitizers"
   run scripts/demo --help
   expect 0 "--iterations N"
   run scripts/on-simulated-gpu --help

@@ -8,10 +8,7 @@ import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-STAND_IN = "libsimulated_cublas.so"  # for cuBLAS, see tests/pytorch/simulated_cublas.c
-# PyTorch's own libraries are found through its RPATH, so those of the simulator are preloaded.
-PRELOADED = (STAND_IN, "libcudart.so.13", "libnccl.so.2")
-BLOCK_TIME = "100us"  # what a block of PyTorch's kernels takes, which no library knows
+STAND_IN = "libsimulated_cublas.so"  # for cuBLAS, see sim/cublas
 # Settings without which a probe's question cannot be asked: the simulator's arithmetic is too slow for short kernels.
 OF_PROBES = {"collision_slowdown": {"SIMGPU_FLOPS": "1e13", "SIMGPU_BANDWIDTH": "1e12"},
              "default_stream_priority": {"SIMGPU_FLOPS": "1e13"}}
@@ -33,11 +30,9 @@ def libraries(environment):
 
 def missing_for_pytorch(folder):
     """Why PyTorch does not run on the simulator whose libraries are in the folder; "": it does."""
-    absent = [name for name in PRELOADED if not (folder / name).exists()]
-    return f"the build of the simulated GPU lacks {', '.join(absent)}" if absent else ""
+    return "" if (folder / STAND_IN).exists() else f"the build of the simulated GPU lacks {STAND_IN}"
 
 
-def pytorch_prefix():
-    """What comes before a command with PyTorch. Its kernels take time and write nothing there. By name, found through the library path:
-    the loader splits the list at blanks, which a path may have."""
-    return ["env", "LD_PRELOAD=" + ":".join(PRELOADED), f"SIMGPU_BLOCK_TIME={BLOCK_TIME}"]
+def pytorch_prefix(folder):
+    """The words before a command with PyTorch, on the simulator whose libraries are in the folder (<build>/lib/simgpu)."""
+    return [ROOT / "scripts/on-simulated-gpu", "--build", folder.parents[1], "--pytorch"]

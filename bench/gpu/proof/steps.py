@@ -125,7 +125,7 @@ PYTORCH = (("1f1b", "pipeline.py", ("--schedule", "1f1b"), FILLED, True),
 def pytorch_place(place):
     """What depends on the GPU: (before the command, parameters of the fill job, sizes of the training, why there is no answer)."""
     if place.simulated:
-        return (simulator.pytorch_prefix(), "", ("--device", "cuda", "--iterations", "8"),
+        return (simulator.pytorch_prefix(place.simulator), "", ("--device", "cuda", "--iterations", "8"),
                 simulator.missing_for_pytorch(place.simulator))
     # Ranks that share a GPU run on it at the same time where MPS can be started.
     shared = [] if place.devices >= 2 else [sys.executable, place.root / "bench/gpu/measures/mps.py", place.programs]

@@ -1,8 +1,8 @@
 // Stands in for cuBLAS under PyTorch on the simulated GPU: matrix products that take no time and write nothing.
 //
-// Preloaded by simulated_test.py and scripts/gpu-proof (bench/gpu/proof/simulator.py) only. The real cuBLAS holds the real CUDA runtime, which does not come up on the
-// simulated driver. PyTorch's own kernels write nothing there either; what this makes possible is to run PyTorch's
-// streams, events, NCCL calls and graphs. Called on PyTorch's threads; must not know anything of CUDA.
+// Preloaded by scripts/on-simulated-gpu --pytorch only. The real cuBLAS holds the real CUDA runtime, which does not come
+// up on the simulated driver. PyTorch's own kernels write nothing there either, but its streams, events, NCCL calls and
+// graphs run. Called on PyTorch's threads; must not know anything of CUDA.
 #include <stddef.h>
 
 enum { kSuccess = 0 };  // CUBLAS_STATUS_SUCCESS
