@@ -255,7 +255,7 @@ TEST_F(Groups, MoreCommunicatorsMadeInAGroupThanFitAreNamed) {
   communicator();  // loads the core
   std::vector<ncclComm_t> made(65);
   ncclGroupStart();
-  for (int i = 0; i < 64; ++i) ncclCommInitRank(&made[i], 2, ncclUniqueId{}, 0);
+  for (std::size_t i = 0; i < 64; ++i) ncclCommInitRank(&made[i], 2, ncclUniqueId{}, 0);
   EXPECT_EQ(core()->shim->full_table(), nullptr);
   ncclCommInitRank(&made[64], 2, ncclUniqueId{}, 0);
   ncclGroupEnd();

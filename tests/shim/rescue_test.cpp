@@ -46,7 +46,8 @@ TEST_F(Rescue, TheDeviceOfTheAllocationIsRescued) {
   core()->rescue_answer = true;
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp properties{};
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 1;
   fake_fail_allocations(1);
   EXPECT_EQ(cuMemCreate(&handle, 1, &properties, 0), CUDA_SUCCESS);
   EXPECT_EQ(core()->last_rescued, 1);

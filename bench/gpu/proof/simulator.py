@@ -1,6 +1,6 @@
 """The simulated GPU of a build tree: how a program gets there, and how real PyTorch runs on it.
 
-Used by main.py and steps.py, by tests/gpu/cases, tests/bench/gpu/probes and by tests/pytorch/simulated_test.py. Which simulator it is, is known from the
+Used by main.py and steps.py, by tests/gpu/cases and tests/bench/gpu/probes. Which simulator it is, is known from the
 environment that scripts/on-simulated-gpu makes, and from nothing else.
 """
 
