@@ -369,8 +369,8 @@ class Simulated(TemporaryFolder):
     def test_pytorch_is_run_with_the_simulator_preloaded(self):
         (self.libraries / simulator.STAND_IN).touch()
         for step in self.steps("pytorch."):
-            self.assertEqual((step.skip, step.command[0].split("/")[-1]), ("", "on-simulated-gpu"))
-            self.assertEqual(step.command[1:4], ["--build", str(self.folder), "--pytorch"])
+            self.assertEqual((step.skip, step.command[0].name), ("", "on-simulated-gpu"))
+            self.assertEqual(step.command[1:4], ["--build", self.folder, "--pytorch"])
         self.assertEqual(len(self.steps("pytorch.")), 2)
 
 
