@@ -1,8 +1,9 @@
-// weft config: every option with its value, default, source and meaning, from the one table. With --markdown it writes
-// docs/options.md.
+// weft config: the options with value, default, source and meaning, from the one table. Advanced ones only with --all
+// or where they are set, internal ones not at all. With --markdown it writes docs/options.md.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/parse.h"
 #include "runner/options/options.h"
@@ -18,20 +19,29 @@ std::string shown(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-void print_table(const ParsedOptions& parsed) {
+bool is_shown(const OptionValue& value, bool all) {
+  const Standing standing = value.option->standing;
+  return standing == Standing::stable || (standing == Standing::advanced && (all || value.source != Source::built_in));
+}
+
+void print_table(const ParsedOptions& parsed, bool all) {
+  std::vector<const OptionValue*> rows;
   std::size_t name_width = 8, value_width = 5, default_width = 7;
   for (const OptionValue& value : parsed.values) {
+    if (!is_shown(value, all)) continue;
+    rows.push_back(&value);
     name_width = std::max(name_width, std::string(value.option->variable).size());
     value_width = std::max(value_width, value.text.size());
     default_width = std::max(default_width, std::string(value.option->fallback).size());
   }
   std::printf("%-*s  %-*s  %-*s  %s\n", width(name_width), "variable", width(value_width), "value",
               width(default_width), "default", "source");
-  for (const OptionValue& value : parsed.values)
-    std::printf("%-*s  %-*s  %-*s  %s\n    %s\n    %s, %s\n", width(name_width), value.option->variable,
-                width(value_width), shown(value.text).c_str(), width(default_width),
-                shown(value.option->fallback).c_str(), name_of(value.source), value.option->help,
-                flag_of(*value.option).c_str(), accepted_values(*value.option).c_str());
+  for (const OptionValue* const value : rows)
+    std::printf("%-*s  %-*s  %-*s  %s\n    %s\n    %s, %s\n", width(name_width), value->option->variable,
+                width(value_width), shown(value->text).c_str(), width(default_width),
+                shown(value->option->fallback).c_str(), name_of(value->source), value->option->help,
+                flag_of(*value->option).c_str(), accepted_values(*value->option).c_str());
+  if (!all) std::puts("advanced options: weft config --all");
 }
 
 void print_json(const ParsedOptions& parsed) {
@@ -41,12 +51,24 @@ void print_json(const ParsedOptions& parsed) {
                                  {"variable", value.option->variable},
                                  {"flag", flag_of(*value.option)},
                                  {"type", value.option->type},
+                                 {"standing", name_of(value.option->standing)},
                                  {"accepted", accepted_values(*value.option)},
                                  {"value", value.text},
                                  {"default", value.option->fallback},
                                  {"source", name_of(value.source)},
                                  {"meaning", value.option->help}});
   std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void print_section(const char* title, const char* text, Standing standing) {
+  std::printf("\n## %s\n\n%s\n\n| variable | flag | default | values | meaning |\n|---|---|---|---|---|\n", title,
+              text);
+  for (const OptionInfo& option : option_table()) {
+    if (option.standing != standing) continue;
+    const std::string fallback = option.fallback[0] == '\0' ? "not set" : "`" + std::string(option.fallback) + "`";
+    std::printf("| `%s` | `%s` | %s | %s | %s |\n", option.variable, flag_of(option).c_str(), fallback.c_str(),
+                accepted_values(option).c_str(), option.help);
+  }
 }
 
 void print_markdown() {
@@ -56,27 +78,28 @@ Written by `weft config --markdown` from `runner/options/options.def`; a test co
 variable of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or
 `--set slice=200us`; `WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. A value that is
 malformed or out of its range is reported in one line and the default is used; an unknown `WEFT_` variable is reported
-with the nearest name. `weft run --strict` refuses to run then. Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB,
-durations in ns, us, ms or s.
+with the nearest name. `weft run --strict` refuses to run then.
 
-| variable | flag | default | values | meaning |
-|---|---|---|---|---|
+Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. In `WEFT_OUTPUT` and
+`WEFT_CHECKPOINT`, `%j` is the job id, `%h` the host, `%p` the process, `%r` the rank, `%q{NAME}` a variable and `%%` a
+percent sign. More about [memory](safety.md#memory), [the slowdown budget](slowdown-budget.md),
+[the trace limit](trace.md) and [fill jobs](../examples/fill/README.md).
 )",
              stdout);
-  for (const OptionInfo& option : option_table()) {
-    const std::string fallback = option.fallback[0] == '\0' ? "not set" : "`" + std::string(option.fallback) + "`";
-    std::printf("| `%s` | `%s` | %s | %s | %s |\n", option.variable, flag_of(option).c_str(), fallback.c_str(),
-                accepted_values(option).c_str(), option.help);
-  }
+  print_section("Stable", "These keep their names and meanings.", Standing::stable);
+  print_section("Advanced", "These tune Weft and may change with a release. `weft config` lists them with `--all`.",
+                Standing::advanced);
+  print_section("Internal", "Parts of Weft pass these to each other.", Standing::internal);
 }
 
 }  // namespace
 
 int config_verb(const Arguments& arguments) {
-  bool json = false, markdown = false;
-  CLI::App app("Lists every option: value, default, source, meaning. Mistakes in variables are reported on stderr.",
+  bool all = false, json = false, markdown = false;
+  CLI::App app("Lists the options: value, default, source, meaning. Mistakes in variables are reported on stderr.",
                "weft config");
-  const auto json_flag = app.add_flag("--json", json, "One JSON object, with the warnings in it.");
+  app.add_flag("--all", all, "Advanced options too. Without it only those that are set.");
+  const auto json_flag = app.add_flag("--json", json, "One JSON object, with all options and the warnings in it.");
   app.add_flag("--markdown", markdown, "The page docs/options.md, whatever the environment says.")->excludes(json_flag);
   if (const auto code = parse(app, arguments)) return *code;
   if (markdown) {
@@ -88,7 +111,7 @@ int config_verb(const Arguments& arguments) {
     print_json(parsed);
     return 0;
   }
-  print_table(parsed);
+  print_table(parsed, all);
   for (const std::string& warning : parsed.warnings) complain(warning);
   return 0;
 }

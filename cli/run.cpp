@@ -13,7 +13,9 @@
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
+#include "runner/options/launcher.h"
 #include "runner/options/options.h"
+#include "runner/options/output_path.h"
 
 namespace weft::cli {
 namespace {
@@ -46,6 +48,9 @@ void describe(CLI::App& app, Request& request) {
     app.add_option(flag_of(option), request.options[option.name],
                    std::string(option.help) + " [" + option.variable + "]")
         ->type_name(option.type)
+        ->group(option.standing == Standing::stable     ? "Options"
+                : option.standing == Standing::advanced ? "Advanced options"
+                                                        : "")  // not in the help
         ->allow_extra_args(false);
   app.add_flag("--observe", request.observe, "The same as --mode observe.");
   app.add_option("--set", request.settings, "Set an option by its name or its variable; may be repeated.")
@@ -118,7 +123,7 @@ void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
 // One job id for all ranks below. Under a launcher the ranks share its process; else they will share this one, as it
 // becomes the command.
 std::string choose_job(const Options& options, const Variables& variables) {
-  std::string job = job_id(options, variables);
+  std::string job = job_id(options.job, variables);
   if (!launcher_rank(variables) && job == std::to_string(::getppid())) job = std::to_string(::getpid());
   return job;
 }

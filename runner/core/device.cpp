@@ -9,6 +9,8 @@
 #include "runner/core/report.h"
 #include "runner/fill/exit_bracket.h"
 #include "runner/log.h"
+#include "runner/options/launcher.h"
+#include "runner/options/output_path.h"
 
 namespace weft {
 namespace {

@@ -22,6 +22,7 @@
 #include "runner/fill/filler.h"
 #include "runner/fill/prepared_fill.h"
 #include "runner/options/options.h"
+#include "runner/options/variables.h"
 #include "shim/seam/core_interface.h"
 #include "trace/write/writer.h"
 

@@ -9,8 +9,6 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +16,7 @@
 
 #include "detector/time.h"
 #include "runner/log.h"
+#include "runner/options/variables.h"
 
 namespace weft {
 
@@ -45,15 +44,21 @@ using Level = LogLevel;
 
 // As the variables say; a default-constructed one is empty, not the defaults: those come from parse_options().
 struct Options {
-#define OPTION(field, type, variable, fallback, least, most, help) option_type::type field{};
+#define OPTION(field, type, standing, variable, fallback, least, most, help) option_type::type field{};
 #include "runner/options/options.def"
 #undef OPTION
 };
+
+// How far an option can be relied on: stable ones keep their name and meaning; advanced ones tune, and may change with
+// any release; internal ones pass between parts of Weft.
+enum class Standing : std::uint8_t { stable, advanced, internal };
+const char* name_of(Standing) noexcept;
 
 // One line of the table.
 struct OptionInfo {
   const char* name;
   const char* type;
+  Standing standing;
   const char* variable;
   const char* fallback;
   const char* least;  // and `most`: "" for types without an order
@@ -79,39 +84,7 @@ struct ParsedOptions {
   std::vector<std::string> warnings;  // one line each
 };
 
-using Variables = std::map<std::string, std::string, std::less<>>;
-Variables environment_variables();  // all of this process
-
 // A variable that is set to nothing counts as not set.
 ParsedOptions parse_options(const Variables& variables);
-
-// A rank and how many there are.
-struct JobPlace {
-  int rank = 0;
-  int ranks = 0;
-};
-// The rank that a launcher gave this process: from RANK (torchrun), else that of Open MPI, PMIx, PMI, MVAPICH, Slurm,
-// in this order. Nothing when none is set.
-std::optional<int> launcher_rank(const Variables& variables);
-// The place in the whole job. The first communicator usually spans it; only one that is smaller than what the launcher
-// started knows less than the launcher.
-JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator);
-
-// Values of the % sequences of WEFT_OUTPUT. A sequence whose value is not known yet stays as it is.
-struct OutputNames {
-  std::optional<int> rank;
-  std::optional<int> process;
-  std::optional<std::string> host;
-  std::optional<std::string> job;
-  const Variables* variables = nullptr;
-  bool of_all_ranks = false;  // %r, %p and %h become '*': a shell pattern for the directories of all ranks
-};
-
-// Of this process; the rank is for the caller to fill in.
-OutputNames output_names(const Options& options, const Variables& variables);
-// The same for all ranks of one launch: WEFT_JOB, else what a scheduler or torchrun says, else the process that started
-// this one.
-std::string job_id(const Options& options, const Variables& variables);
-std::string expand_output(std::string_view pattern, const OutputNames& names);
 
 }  // namespace weft

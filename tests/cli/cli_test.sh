@@ -282,8 +282,15 @@ config() {
   expect_code 0
   expect_err "weft: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
   [[ $out =~ WEFT_SLICE\ +200us\ +300us\ +environment ]] || fail "the value, the default and the source"
-  [[ $out =~ WEFT_GUARD\ +300us\ +300us\ +default ]] || fail "a default"
-  [[ $out == *"--poll, a duration from 10us to 10ms"* ]] || fail "the flag and what it accepts"
+  [[ $out =~ WEFT_MEMORY\ +1GiB\ +1GiB\ +default ]] || fail "a default"
+  [[ $out == *"--slice, a duration from 10us to 100ms"* ]] || fail "the flag and what it accepts"
+  [[ $out != *WEFT_GUARD* && $out == *"weft config --all"* ]] || fail "an advanced option that is not set"
+  run "$weft" config --all
+  [[ $out =~ WEFT_GUARD\ +300us\ +300us\ +default ]] || fail "advanced options with --all"
+  WEFT_JOB=7 run "$weft" config --all
+  [[ $out != *WEFT_JOB* && $out != *WEFT_WARNED* ]] || fail "internal options"
+  run "$weft" run --help
+  [[ $out == *--slice* && $out != *--warned* && $out != *--job* ]] || fail "internal options in the help"
   WEFT_FILL=x WEFT_MEMORY=huge run "$weft" config --json
   expect_err ""
   checked=$(python3 -c '

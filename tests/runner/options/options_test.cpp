@@ -1,11 +1,13 @@
-// The options: every type of value, good and malformed, unknown names, sources, and the % sequences of the output.
+// The options: every type of value, good and malformed, unknown names, sources, and the table's own form.
 #include "runner/options/options.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -40,6 +42,20 @@ TEST(Options, NothingSetGivesTheDefaultsOfTheTable) {
 TEST(Options, EveryDefaultOfTheTableIsWellFormed) {
   for (const OptionInfo& option : option_table())
     EXPECT_TRUE(parse_one(option.variable, option.fallback).warnings.empty()) << option.variable;
+}
+
+TEST(Options, HelpHasAtMost25Words) {
+  for (const OptionInfo& option : option_table()) {
+    std::istringstream words(option.help);
+    EXPECT_LE(std::distance(std::istream_iterator<std::string>(words), {}), 25) << option.variable;
+  }
+}
+
+TEST(Options, OnlyVariablesThatWeftRunSetsAreInternal) {
+  std::vector<std::string> internal;
+  for (const OptionInfo& option : option_table())
+    if (option.standing == Standing::internal) internal.emplace_back(option.variable);
+  EXPECT_EQ(internal, (std::vector<std::string>{"WEFT_JOB", "WEFT_WARNED"}));
 }
 
 TEST(Options, Sizes) {
@@ -191,41 +207,6 @@ TEST(Options, SourcesAreTold) {
   EXPECT_STREQ(name_of(Source::environment), "environment");
 }
 
-TEST(Options, JobIdComesFromTheSchedulerElseFromTheParent) {
-  Options options;
-  EXPECT_EQ(job_id(options, {{"SLURM_JOB_ID", "481"}, {"TORCHELASTIC_RUN_ID", "x"}}), "481");
-  EXPECT_EQ(job_id(options, {{"PBS_JOBID", "12.server"}}), "12.server");
-  EXPECT_EQ(job_id(options, {{"LSB_JOBID", "77"}}), "77");
-  EXPECT_EQ(job_id(options, {{"TORCHELASTIC_RUN_ID", "run"}}), "run");
-  EXPECT_EQ(job_id(options, {{"TORCHELASTIC_RUN_ID", "none"}}), std::to_string(::getppid()));
-  EXPECT_EQ(job_id(options, {}), std::to_string(::getppid()));
-  options.job = "mine";
-  EXPECT_EQ(job_id(options, {{"SLURM_JOB_ID", "481"}}), "mine");
-}
-
-TEST(ExpandOutput, EverySequence) {
-  const Variables variables{{"USER", "ann"}};
-  OutputNames names{3, 4711, "node7", "job9", &variables};
-  EXPECT_EQ(expand_output("t/%h-%p-%r-%j-%q{USER}-%%", names), "t/node7-4711-3-job9-ann-%");
-  EXPECT_EQ(expand_output("%q{MISSING}x", names), "x");
-  EXPECT_EQ(expand_output("%%r", names), "%r");
-}
-
-TEST(ExpandOutput, WhatIsNotKnownStays) {
-  EXPECT_EQ(expand_output("a-%r-%p-%h-%j-%q{USER}", {}), "a-%r-%p-%h-%j-%q{USER}");
-  EXPECT_EQ(expand_output("50%", {}), "50%");
-  EXPECT_EQ(expand_output("%x%q{OPEN", {}), "%x%q{OPEN");
-  EXPECT_EQ(expand_output("", {}), "");
-}
-
-TEST(ExpandOutput, NamesOfThisProcess) {
-  const Variables variables{{"WEFT_JOB", "j"}};
-  const Options options = parse_options(variables).options;
-  const OutputNames names = output_names(options, variables);
-  EXPECT_EQ(expand_output("%p %j %r", names), std::to_string(::getpid()) + " j %r");
-  EXPECT_FALSE(names.host->empty());
-}
-
 TEST(Options, Percentages) {
   const std::pair<const char*, double> good[] = {{"1%", 0.01}, {"0.5 %", 0.005}, {"2", 0.02}, {"0%", 0.0}};
   for (const auto& [text, share] : good) {
@@ -248,59 +229,6 @@ TEST(Options, LimitsHaveARangeOrAreOff) {
     EXPECT_EQ(parse_one("WEFT_TRACE_LIMIT", text).warnings,
               std::vector<std::string>{std::string("WEFT_TRACE_LIMIT=") + text +
                                        " is not a size from 1MiB to 1024TiB, or off; the default 1GiB is used"});
-}
-
-TEST(JobPlace, IsTheCommunicatorsWithoutALauncher) {
-  const JobPlace place = place_in_job({}, {1, 4});
-  EXPECT_EQ(place.rank, 1);
-  EXPECT_EQ(place.ranks, 4);
-}
-
-TEST(JobPlace, IsTheLaunchersWhenItStartedMore) {
-  for (const auto& [rank, ranks] : {std::pair{"RANK", "WORLD_SIZE"},
-                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                    {"PMI_RANK", "PMI_SIZE"},
-                                    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
-                                    {"SLURM_PROCID", "SLURM_NTASKS"}}) {
-    const JobPlace place = place_in_job({{rank, "6"}, {ranks, "8"}}, {0, 2});
-    EXPECT_EQ(place.rank, 6) << rank;
-    EXPECT_EQ(place.ranks, 8) << rank;
-  }
-  EXPECT_EQ(place_in_job({{"PMIX_RANK", "6"}}, {0, 2}).rank, 6);
-  EXPECT_EQ(place_in_job({{"PMIX_RANK", "6"}}, {0, 2}).ranks, 7);  // at least
-}
-
-TEST(JobPlace, IsTheCommunicatorsWhenItSpansTheJobOrMore) {
-  EXPECT_EQ(place_in_job({{"RANK", "6"}, {"WORLD_SIZE", "8"}}, {3, 8}).rank, 3);
-  // One process that drives four devices.
-  EXPECT_EQ(place_in_job({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}, {3, 4}).rank, 3);
-}
-
-TEST(JobPlace, RanksAreLookedForInAFixedOrder) {
-  const Variables all{{"RANK", "1"},     {"OMPI_COMM_WORLD_RANK", "2"}, {"PMIX_RANK", "3"},
-                      {"PMI_RANK", "4"}, {"MV2_COMM_WORLD_RANK", "5"},  {"SLURM_PROCID", "6"}};
-  Variables left = all;
-  int expected = 1;
-  for (const char* name :
-       {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-    EXPECT_EQ(launcher_rank(left), expected++);
-    left.erase(name);
-  }
-  EXPECT_EQ(launcher_rank(left), std::nullopt);
-}
-
-TEST(JobPlace, AMalformedRankIsNone) {
-  EXPECT_EQ(launcher_rank({{"RANK", "two"}, {"PMI_RANK", "-1"}, {"SLURM_PROCID", "5"}}), 5);
-  EXPECT_EQ(place_in_job({{"RANK", "9"}, {"WORLD_SIZE", "8"}}, {1, 2}).rank, 1);
-}
-
-TEST(Output, ThePatternOfAllRanksHasAStarWhereTheyDiffer) {
-  OutputNames names;
-  names.rank = 3;
-  names.job = "7";
-  names.of_all_ranks = true;
-  EXPECT_EQ(expand_output("weft-%j/%h/rank%r.%p", names), "weft-7/*/rank*.*");
-  EXPECT_EQ(expand_output("weft-%j/100%%", names), "weft-7/100%");
 }
 
 }  // namespace
