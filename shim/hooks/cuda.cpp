@@ -1,8 +1,8 @@
 // The hooks of the CUDA driver. Each notes what it sees, calls the real function of the very same ABI with the
 // arguments as they are, and returns its result as it is. Any thread of the main job. No lock, no allocation, no log,
-// no string. Two exceptions to "one real call": a call that failed for lack of memory is tried once more (see
-// with_rescue); and on the thread that runs a fill job's exit handlers, cuModuleUnload and cuLibraryUnload answer as
-// after the driver's end, without a call (see runner/fill/exit_bracket.h).
+// no string. Two exceptions to "one real call": what failed for want of memory is tried once more (see with_rescue);
+// and on the thread that runs a fill job's exit handlers, cuModuleUnload and cuLibraryUnload answer as after the
+// driver's end, without a call (see runner/fill/exit_bracket.h).
 #include "shim/main_job/capture.h"
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/waits.h"
@@ -64,7 +64,7 @@ CUresult with_rescue(Where where, Call call) noexcept {
   return released ? call() : result;
 }
 
-// The device's own context goes, by whatever name: its streams' handles are invalid from now on.
+// The device's own context goes, by whatever name: its streams' handles are nobody's from now on.
 void device_closing(int device) noexcept {
   if (is_off() || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
   const bool prepared = has_marker_words(device);

@@ -34,16 +34,15 @@ using RealDriverSymbol = void* (*)(const char* name);
 struct ShimServices {
   const char* build_id = nullptr;
   EventRing* ring = nullptr;
-  // The core maps and registers the words and hands them over; from then on hooks enqueue markers. Earlier contents of
-  // the words do not count: all tickets given out so far are reached.
+  // The core maps and registers the words and hands them over; from then on hooks enqueue markers. What was written
+  // into them before does not count: all tickets given out so far are reached.
   void (*set_marker_words)(int device, const MarkerWords& words) = nullptr;
   RealDriverSymbol real_driver_symbol = nullptr;
   const char* driver_path = "libcuda.so.1";  // the file that the driver is, for messages
   std::uint64_t (*dropped_events)() = nullptr;
-  // After this call every hook is a plain pass-through for the rest of the process. `reason`: for the log, a string
-  // literal.
+  // After this call every hook is a plain pass-through again, for ever. `reason`: for the log, a string literal.
   void (*turn_off)(const char* reason) = nullptr;
-  // The kind of thing that did not fit into a table of the shim and is not seen, a string literal; nullptr: all fit.
+  // What did not fit into a table of the shim and is not seen, a string literal; nullptr: everything fits.
   const char* (*full_table)() = nullptr;
   // Streams of the device that were made so far, by anybody in the process through CUDA's API; and those that the main
   // job was seen to use and has not destroyed. Any thread.
@@ -59,12 +58,12 @@ struct ShimServices {
   bool (*is_idle)(int device) = nullptr;
   // From now on the driver refuses to unload code on the calling thread, or no longer; see runner/fill/exit_bracket.h.
   void (*refuse_unloading)(bool refuse) = nullptr;
-  // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then not noted, and
+  // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and
   // a failed allocation on it is not rescued.
   void (*mark_own_thread)() = nullptr;
 };
 
-// A communicator, as the shim knows it when it has been opened.
+// What the shim knows of a communicator when it has been opened.
 struct CommunicatorInfo {
   CommunicatorId id;
   int device;
@@ -78,7 +77,7 @@ struct CoreServices {
   // first; closing the last one writes the summary and the end lines.
   void (*communicator_opened)(const CommunicatorInfo& communicator) = nullptr;
   void (*communicator_closing)(CommunicatorId communicator) = nullptr;
-  // An allocation of the main job failed for lack of memory. Gives the reservation back if that is safe now and returns
+  // An allocation of the main job failed for want of memory. Gives the reservation back if that is safe now and returns
   // true when memory was released, so that the caller tries once more. Main-job thread.
   bool (*rescue_memory)(int device) = nullptr;
   // The main job is about to destroy or reset the context of the device: stop, drop all handles. Main-job thread.

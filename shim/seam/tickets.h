@@ -15,8 +15,8 @@ namespace weft {
 
 // Zeroed memory has no words.
 struct TicketWords {
-  // Of reserve(), each lost to another thread that took a ticket meanwhile. A hook does not try without end: with so
-  // many threads at once there is no marker, and the caller counts it as lost.
+  // Of reserve(), each lost to another thread that took a ticket meanwhile. A hook does not try for ever: with so many
+  // threads at once there is no marker, and the caller counts it as lost.
   static constexpr int kAttempts = 64;
 
   // `ticket` is at least as late as `other`.
@@ -65,7 +65,7 @@ struct TicketWords {
   }
 
   // Writes the word from the host in the stream's place, for a ticket that was reserved and whose marker will never be
-  // enqueued: the word would stay taken, and whoever waits for the ticket would wait as long.
+  // enqueued: the word would be taken for ever, and whoever waits for the ticket would wait as long.
   void settle(Ticket ticket) noexcept {
     std::atomic<std::uint32_t>* words = host.load(std::memory_order_acquire);
     if (words != nullptr && ticket != 0) words[index_of(ticket)].store(ticket, std::memory_order_release);
