@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "runner/clock.h"
+#include "runner/options/launcher.h"
+#include "runner/options/output_path.h"
 
 namespace weft {
 namespace {
@@ -85,7 +87,7 @@ TrialSubject trial_subject(const FillSettings& settings, const Options& options,
     throw SetUpError("fill job " + settings.spec.path + ": no such file");
   TrialSubject subject;
   subject.build = build_id;
-  subject.job = job_id(options, variables);
+  subject.job = job_id(options.job, variables);
   subject.node = boot_id();
   if (subject.node.empty()) subject.node = output_names(options, variables).host.value_or("");
   subject.path = settings.spec.path;
