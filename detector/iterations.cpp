@@ -1,10 +1,11 @@
 // See iterations.h.
 #include "detector/iterations.h"
-#include "detector/dcheck.h"
 
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+
+#include "detector/dcheck.h"
 
 namespace weft {
 

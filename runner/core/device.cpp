@@ -7,6 +7,7 @@
 #include "runner/clock.h"
 #include "runner/core/pinned.h"
 #include "runner/core/report.h"
+#include "runner/core/scopes.h"
 #include "runner/fill/exit_bracket.h"
 #include "runner/log.h"
 #include "runner/options/launcher.h"

@@ -4,16 +4,15 @@
 namespace weft {
 
 void Driver::load(void* (*symbol)(const char* name)) {
-#define FUNCTION(function)                                            \
+#define LOAD(function, missing)                                       \
   function = reinterpret_cast<decltype(function)>(symbol(#function)); \
-  if (function == nullptr) MISSING.push_back(#function);
-#define MISSING missing_to_observe
-  WEFT_DRIVER_FUNCTIONS_TO_OBSERVE(FUNCTION)
-#undef MISSING
-#define MISSING missing_to_fill
-  WEFT_DRIVER_FUNCTIONS_TO_FILL(FUNCTION)
-#undef MISSING
-#undef FUNCTION
+  if (function == nullptr) missing.push_back(#function);
+#define TO_OBSERVE(function) LOAD(function, missing_to_observe)
+#define TO_FILL(function) LOAD(function, missing_to_fill)
+#include "runner/core/driver_functions.def"
+#undef TO_OBSERVE
+#undef TO_FILL
+#undef LOAD
 }
 
 std::string Driver::name_of(CUresult result) const {

@@ -1,8 +1,9 @@
 // Launching and reaping slices on the dispatcher thread; see the header.
 #include "runner/fill/filler.h"
-#include "detector/dcheck.h"
 
 #include <algorithm>
+
+#include "detector/dcheck.h"
 
 namespace weft {
 void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {

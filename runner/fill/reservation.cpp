@@ -1,12 +1,13 @@
 // The reservation of one device. Threads: see the header. Nothing here may run while a receive spins: allocating and
 // freeing wait for the device.
 #include "runner/fill/reservation.h"
-#include "detector/dcheck.h"
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 #include <string>
+
+#include "detector/dcheck.h"
 
 namespace weft {
 namespace {

@@ -1,9 +1,10 @@
 // Pure part of slicing; see the header.
 #include "runner/fill/slices.h"
-#include "detector/dcheck.h"
 
 #include <functional>
 #include <queue>
+
+#include "detector/dcheck.h"
 
 namespace weft {
 

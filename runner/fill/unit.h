@@ -13,14 +13,14 @@
 
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
+#include "runner/fill/graph_timing.h"
 
 namespace weft {
 
 struct UnitOptions {
   std::chrono::nanoseconds slice_cap{300'000};
   std::uint32_t max_blocks = 0;
-  int repeats = 5;                                    // of each timing; the median counts
-  std::chrono::nanoseconds patience{20'000'000'000};  // for one wait on the device
+  TimingOptions timing;
 };
 
 struct Slice {
@@ -45,8 +45,5 @@ class Unit {
   const Driver& driver_;
   std::vector<Slice> slices_;
 };
-
-// Waits until the stream has run dry. Throws SetUpError on an error and after `patience`.
-void wait_for(const Driver& driver, CUstream stream, std::chrono::nanoseconds patience);
 
 }  // namespace weft

@@ -1,20 +1,12 @@
 // See budget.h.
 #include "runner/policy/budget.h"
-#include "detector/dcheck.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "detector/dcheck.h"
 
 namespace weft {
 namespace {
-
-// Iterations with fill and the run without that follows.
-struct Block {
-  std::uint64_t filled, control;
-};
-constexpr Block first_blocks[] = {{8, 4}, {28, 6}, {90, 8}};
-constexpr Block later_block{152, 8};
-constexpr std::uint64_t settling = 4;  // iterations after a break
 
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
 constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
@@ -25,87 +17,6 @@ constexpr std::uint32_t most_unmeasured = 40;
 constexpr std::uint64_t decide_every = 4;
 
 }  // namespace
-
-Part part_of(std::uint64_t turn) {
-  if (turn == 0) return {};
-  std::uint64_t begin = 1, control_before = 0;
-  Block block = later_block;
-  for (const Block& first : first_blocks) {
-    block = first;
-    if (turn < begin + block.filled + block.control) break;
-    begin += block.filled + block.control;
-    control_before = block.control;
-    block = later_block;
-  }
-  begin += (turn - begin) / (block.filled + block.control) * (block.filled + block.control);
-  const std::uint64_t next_run = begin + block.filled;
-  if (turn >= next_run) return {true, turn != next_run && turn + 1 != next_run + block.control, next_run};
-  const bool nearer_to_next = control_before == 0 || next_run - turn < turn - begin + 1;
-  return {false, turn > settling && turn != begin && turn + 1 != next_run,
-          nearer_to_next ? next_run : begin - control_before};
-}
-
-void Ratios::begin_run(std::uint64_t number) {
-  // A run with nothing to compare, which a break cut short, is no run.
-  if (!runs_.empty() && (runs_.back().control.size() == 0 || runs_.back().filled() == 0)) runs_.pop_back();
-  std::size_t kept = 0;
-  auto first = runs_.end();
-  while (first != runs_.begin() && kept < window) kept += (--first)->control.size();
-  runs_.erase(runs_.begin(), first);
-  runs_.emplace_back().number = number;
-}
-
-void Ratios::add(std::uint64_t run, bool control, Duration length) {
-  if (runs_.empty() || runs_.back().number != run) begin_run(run);
-  Run& latest = runs_.back();
-  const auto value = static_cast<double>(length.count());
-  if (control)
-    latest.control.add_first(value);
-  else if (latest.control.seen == 0)
-    latest.before.add_latest(value);
-  else
-    latest.after.add_first(value);
-}
-
-void Ratios::forget_filled() {
-  if (runs_.empty()) return;
-  runs_.erase(runs_.begin(), runs_.end() - 1);
-  runs_.back().before = {};
-  runs_.back().after = {};
-}
-
-std::optional<Slowdown> Ratios::slowdown(double interval) const {
-  std::vector<double> all;
-  Slowdown result;
-  double variance = 0;
-  for (const Run& run : runs_) {
-    const std::size_t controls = run.control.size(), fills = run.filled();
-    if (controls == 0 || fills == 0) continue;
-    for (std::size_t index = 0; index < controls; ++index) {
-      const double control = run.control.values[index];
-      for (std::size_t other = 0; other < run.before.size(); ++other) all.push_back(run.before.values[other] / control);
-      for (std::size_t other = 0; other < run.after.size(); ++other) all.push_back(run.after.values[other] / control);
-    }
-    variance += static_cast<double>(controls * fills * (controls + fills + 1)) / 12;
-    result.control += static_cast<std::uint32_t>(controls);
-    result.filled += static_cast<std::uint32_t>(fills);
-    ++result.runs;
-  }
-  // So many ratios are on each side of the interval, and one.
-  const double outside = std::floor(static_cast<double>(all.size()) / 2 - interval * std::sqrt(variance));
-  if (outside < 1) return std::nullopt;
-  const auto nth = [&](std::size_t index) {
-    const auto place = all.begin() + static_cast<std::ptrdiff_t>(index);
-    std::nth_element(all.begin(), place, all.end());
-    return *place;
-  };
-  const auto edge = static_cast<std::size_t>(outside) - 1;
-  WEFT_DCHECK(edge < all.size() / 2);
-  result.estimate = (nth((all.size() - 1) / 2) + nth(all.size() / 2)) / 2 - 1;
-  result.low = nth(edge) - 1;
-  result.high = nth(all.size() - 1 - edge) - 1;
-  return result;
-}
 
 bool Budget::may_fill(const Bubble& bubble) const {
   if (budget_ == unlimited) return true;

@@ -1,8 +1,9 @@
 // See planner.h.
 #include "runner/policy/planner.h"
-#include "detector/dcheck.h"
 
 #include <algorithm>
+
+#include "detector/dcheck.h"
 
 namespace weft {
 namespace {

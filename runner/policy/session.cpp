@@ -1,10 +1,11 @@
 // See session.h.
 #include "runner/policy/session.h"
-#include "detector/dcheck.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
+
+#include "detector/dcheck.h"
 
 namespace weft {
 namespace {

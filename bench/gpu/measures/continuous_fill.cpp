@@ -39,7 +39,7 @@ weft::FillSettings settings_of(const ContinuousFill& fill, const weft::Driver& d
                                                static_cast<std::uint64_t>(fill.free_multiprocessors));
   // Nothing decides between slices here: one graph per unit.
   settings.unit.slice_cap = kPatience;
-  settings.unit.repeats = 1;
+  settings.unit.timing.repeats = 1;
   return settings;
 }
 

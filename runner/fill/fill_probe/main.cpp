@@ -53,7 +53,7 @@ void make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings
   const weft::TimePoint began = weft::now();
   weft::PreparedFill fill(driver, settings, [](const char* step) { say(std::string("at ") + step); });
   say("prepared " + std::to_string((weft::now() - began).count()));
-  run_one_unit(driver, fill, settings.unit.patience);
+  run_one_unit(driver, fill, settings.unit.timing.patience);
   fill.destroy_unit();
   free.ready = free_memory(driver);
   say("at destroy");
@@ -96,7 +96,7 @@ int main(int argument_count, char** arguments) {
   settings.memory = number(arguments[2]);
   settings.unit.max_blocks = static_cast<std::uint32_t>(number(arguments[3]));
   settings.unit.slice_cap = std::chrono::nanoseconds(number(arguments[4]));
-  settings.unit.repeats = 1;
+  settings.unit.timing.repeats = 1;
   ::alarm(static_cast<unsigned>(number(arguments[5])));
   settings.spec = {arguments[6], arguments[7]};
   try {

@@ -1,0 +1,42 @@
+// States of a thread of the main job that the core changes for the length of a scope: its current context, and how its
+// calls bear on stream captures. Inside the core's services only.
+#pragma once
+
+#include "runner/core/driver.h"
+
+namespace weft {
+
+// Makes a context current for a scope on a thread of the main job, without a trace left behind.
+class CurrentContext {
+ public:
+  CurrentContext(const Driver& driver, CUcontext context) noexcept
+      : driver_(driver), pushed_(driver.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {}
+  ~CurrentContext() {
+    CUcontext ignored = nullptr;
+    if (pushed_) driver_.cuCtxPopCurrent_v2(&ignored);
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+  bool pushed() const noexcept { return pushed_; }
+
+ private:
+  const Driver& driver_;
+  bool pushed_;
+};
+
+// While it lives, calls of this thread neither invalidate nor join a capture that another thread has open.
+class RelaxedCaptureMode {
+ public:
+  explicit RelaxedCaptureMode(const Driver& driver) noexcept : driver_(driver) {
+    driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+  }
+  ~RelaxedCaptureMode() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCaptureMode(const RelaxedCaptureMode&) = delete;
+  RelaxedCaptureMode& operator=(const RelaxedCaptureMode&) = delete;
+
+ private:
+  const Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+}  // namespace weft

@@ -1,0 +1,15 @@
+// SetUpError: why a device cannot be observed, or a fill job not be used. Thrown and caught on a thread of the main job
+// inside the core's services, and in the fill probe.
+#pragma once
+
+#include <stdexcept>
+
+namespace weft {
+
+// A set-up step that failed; what() is one line that a user can act on. Never leaves the core.
+class SetUpError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace weft

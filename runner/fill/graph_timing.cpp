@@ -1,0 +1,89 @@
+// See graph_timing.h.
+#include "runner/fill/graph_timing.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runner/clock.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Launches timed between two waits: few enough that queues of the driver do not fill.
+constexpr std::size_t batch = 64;
+
+// Timing events, destroyed with their scope.
+class Events {
+ public:
+  Events(const Driver& driver, std::size_t count) : driver_(driver) {
+    for (std::size_t index = 0; index < count; ++index) {
+      CUevent event = nullptr;
+      check(driver_, driver_.cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+      events_.push_back(event);
+    }
+  }
+  ~Events() {
+    for (const CUevent event : events_) driver_.cuEventDestroy_v2(event);
+  }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+  CUevent operator[](std::size_t index) const { return events_[index]; }
+
+ private:
+  const Driver& driver_;
+  std::vector<CUevent> events_;
+};
+
+// One pass over all graphs, in order, back to back; adds what each took to `samples`.
+void time_once(const Driver& driver, std::span<const CUgraphExec> graphs, CUstream stream, const Events& events,
+               nanoseconds patience, std::vector<std::vector<nanoseconds>>& samples) {
+  for (std::size_t first = 0; first < graphs.size(); first += batch) {
+    const std::size_t count = std::min(batch, graphs.size() - first);
+    check(driver, driver.cuEventRecord(events[0], stream), "cuEventRecord");
+    for (std::size_t index = 0; index < count; ++index) {
+      check(driver, driver.cuGraphLaunch(graphs[first + index], stream), "cuGraphLaunch");
+      check(driver, driver.cuEventRecord(events[index + 1], stream), "cuEventRecord");
+    }
+    wait_for(driver, stream, patience);
+    for (std::size_t index = 0; index < count; ++index) {
+      float milliseconds = 0;
+      check(driver, driver.cuEventElapsedTime(&milliseconds, events[index], events[index + 1]), "cuEventElapsedTime");
+      samples[first + index].emplace_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<nanoseconds> measure(const Driver& driver, std::span<const CUgraphExec> graphs, CUstream stream,
+                                 const TimingOptions& options) {
+  const Events events(driver, std::min(batch, graphs.size()) + 1);
+  std::vector<std::vector<nanoseconds>> samples(graphs.size());
+  time_once(driver, graphs, stream, events, options.patience, samples);
+  for (auto& sample : samples) sample.clear();
+  for (int pass = 0; pass < options.repeats; ++pass)
+    time_once(driver, graphs, stream, events, options.patience, samples);
+  std::vector<nanoseconds> medians;
+  for (auto& sample : samples) {
+    const auto middle = sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2);
+    std::nth_element(sample.begin(), middle, sample.end());
+    medians.push_back(std::max(*middle, nanoseconds{1}));
+  }
+  return medians;
+}
+
+void wait_for(const Driver& driver, CUstream stream, nanoseconds patience) {
+  CUresult result = CUDA_ERROR_NOT_READY;
+  const auto has_ended = [&] {
+    result = driver.cuStreamQuery(stream);
+    return result != CUDA_ERROR_NOT_READY;
+  };
+  if (!wait_at_most(patience, has_ended))
+    throw SetUpError("work of the fill job did not end within " +
+                     std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) + " s");
+  check(driver, result, "work of the fill job");
+}
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+// The price of filling: iterations with fill compared with those without that lie between them. Pure.
+//
+// Used by the Budget, on the thread that steps the Session.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "detector/time.h"
+
+namespace weft {
+
+// (iteration time with fill - without) / without, with its 95 % interval.
+struct Slowdown {
+  double estimate = 0, low = 0, high = 0;
+  std::uint32_t control = 0;  // iterations without fill that were compared
+  std::uint32_t filled = 0;   // iterations with fill
+  std::uint32_t runs = 0;     // of iterations without fill
+};
+
+// Each run of iterations without fill is compared with the filled ones around it only, so neither a drift nor a step
+// that outlasts a run gets into the number: before and after a run they are of opposite sign.
+//
+// The estimate is that of Hodges and Lehmann, stratified: the median of the ratios filled / control of all pairs within
+// a run; the interval belongs to the sum of the runs' statistics of Mann and Whitney (van Elteren). One long iteration
+// moves it little. Nothing while there are too few pairs for an interval. Lengths are positive.
+class Ratios {
+ public:
+  // Quantiles of the normal distribution, for two-sided intervals.
+  static constexpr double interval_95 = 1.959964, interval_99_9 = 3.290527;
+  // Each run keeps 6 control iterations (8 less the two edges) and up to 16 filled ones on either side. Its variance,
+  // 1 / 6 + 1 / 32, is at most 19 % above that with unlimited filled iterations.
+  static constexpr std::size_t most_around = 16, most_in_run = 6;
+  // The latest runs are kept that have so many iterations without fill together, five whole ones, and the one to come:
+  // the estimate's standard error, sqrt(pi / 3 * (1 / 6 + 1 / 32) / 5), is then a fifth of the spread of one iteration.
+  static constexpr std::uint32_t window = 30;
+
+  // `run` has another number for each run.
+  void add(std::uint64_t run, bool control, Duration length);
+  void forget() { runs_.clear(); }
+  // Nothing of what was filled; without fill, the iterations of the latest run.
+  void forget_filled();
+  std::optional<Slowdown> slowdown(double interval = interval_95) const;
+
+ private:
+  template <std::size_t most>
+  struct Lengths {
+    std::array<double, most> values{};
+    std::size_t seen = 0;
+    std::size_t size() const { return seen < most ? seen : most; }
+    void add_first(double value) {  // what comes when it is full is left out
+      if (seen < most) values[seen++] = value;
+    }
+    void add_latest(double value) { values[seen++ % most] = value; }  // the earliest goes
+  };
+  struct Run {
+    std::uint64_t number = 0;
+    Lengths<most_in_run> control;
+    Lengths<most_around> before, after;
+    std::size_t filled() const { return before.size() + after.size(); }
+  };
+
+  void begin_run(std::uint64_t number);
+
+  std::vector<Run> runs_;
+};
+
+}  // namespace weft
