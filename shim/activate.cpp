@@ -7,6 +7,7 @@
 
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/streams.h"
+#include "shim/main_job/waits.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 #include "shim/process.h"
@@ -29,6 +30,9 @@ void turn_off(const char*) {
 }
 void refuse_unloading(bool refuse) {
   thread_state.refuses_unloading = refuse ? 1 : 0;
+}
+void want_quiet_moments(bool wanted) {
+  quiet_moments_wanted.store(wanted, std::memory_order_relaxed);
 }
 void mark_own_thread() {
   ++thread_state.inside_core;
@@ -123,6 +127,7 @@ bool load() noexcept {
   shim.is_dry = is_dry;
   shim.is_idle = is_idle;
   shim.refuse_unloading = refuse_unloading;
+  shim.want_quiet_moments = want_quiet_moments;
   shim.mark_own_thread = mark_own_thread;
   if (const char* reason = unsupported(shim)) {
     say(reason);

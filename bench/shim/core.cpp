@@ -21,6 +21,7 @@ bool rescue(int) {
   return false;
 }
 void context_closing(int) {}
+void quiet_moment(int) {}
 
 }  // namespace
 
@@ -31,6 +32,7 @@ extern "C" __attribute__((visibility("default"))) bool weft_core_start(const wef
   core->communicator_closing = closing;
   core->rescue_memory = rescue;
   core->context_closing = context_closing;
+  core->quiet_moment = quiet_moment;
   return true;
 }
 

@@ -144,9 +144,22 @@ void communicator_opened(const CommunicatorInfo& communicator) {
       entry.device = std::move(device);
     } else {
       entry.device->communicator_opened(communicator);
+      // Nothing of the communicator is pending yet, and making it took its time anyway.
+      const std::unique_lock set_up_lock(core.set_up_mutex, std::try_to_lock);
+      if (set_up_lock.owns_lock()) entry.device->quiet_moment(Hold::any);
     }
     const std::lock_guard map_lock(core.mutex);
     core.device_of[communicator.id] = communicator.device;
+  });
+}
+
+void quiet_moment(int device) {
+  guarded([&] {
+    Core::Entry& entry = the_core->entry(device);
+    const std::unique_lock lock(entry.mutex, std::try_to_lock);
+    const std::unique_lock set_up_lock(the_core->set_up_mutex, std::try_to_lock);
+    if (lock.owns_lock() && set_up_lock.owns_lock() && entry.device && !the_core->failed)
+      entry.device->quiet_moment(Hold::bounded);
   });
 }
 
@@ -237,6 +250,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   services.communicator_closing = &communicator_closing;
   services.rescue_memory = &rescue_memory;
   services.context_closing = &context_closing;
+  services.quiet_moment = &quiet_moment;
   core->context.shim.turn_off = [](const char*) { the_core->failed = true; };
   the_core = core.release();
   return true;

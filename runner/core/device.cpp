@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "runner/clock.h"
 #include "runner/core/pinned.h"
@@ -38,6 +39,14 @@ std::string obstacle() {
   if (integer_variable("CUDA_DEVICE_MAX_CONNECTIONS") == 1)
     return "with CUDA_DEVICE_MAX_CONNECTIONS=1 fill work would wait behind the blocked stream";
   return {};
+}
+
+// What a fill job is called before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
+std::string name_in_path(const std::string& fill) {
+  const std::string path = parse_fill_spec(fill).path;
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.starts_with("fill_")) name.erase(0, 5);
+  return name.substr(0, name.find(".so"));
 }
 
 std::uint32_t queues() {
@@ -138,6 +147,8 @@ void Device::prepare_fill(bool may_fill) {
     const FillSettings settings = fill_settings();
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
     if (is_tried(settings)) return make_fill(settings);
+    waits_for_trial_ = true;
+    if (++core_.waiting_trials == 1) core_.shim.want_quiet_moments(true);
     warn_of_set_up("the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
     set_up_failure_ = error.what();
@@ -169,7 +180,11 @@ bool Device::is_tried(const FillSettings& settings) {
   if (!trial_)
     trial_ = core_.trials.join(settings, trial_subject(settings, core_.options, core_.variables, core_.driver,
                                                        core_.shim.driver_version, core_.shim.build_id));
-  if (!core_.trials.wait(*trial_)) return false;
+  if (!core_.trials.wait(*trial_)) {
+    if (trial_->has_thread() || trial_->has_verdict()) return false;
+    leave_trial();
+    throw SetUpError("the fill job cannot be tried: no memory for it");
+  }
   const std::string fault = trial_->verdict()->fault;
   leave_trial();
   if (!fault.empty()) throw SetUpError(fault);
@@ -179,12 +194,52 @@ bool Device::is_tried(const FillSettings& settings) {
 void Device::leave_trial() {
   if (trial_) core_.trials.leave(trial_);
   trial_ = nullptr;
+  if (!std::exchange(waits_for_trial_, false)) return;
+  if (--core_.waiting_trials == 0) core_.shim.want_quiet_moments(false);
+}
+
+void Device::quiet_moment(Hold hold) {
+  if (!waits_for_trial_ || !trial_->has_verdict()) return;
+  const TrialVerdict verdict = *trial_->verdict();
+  if (hold == Hold::bounded && verdict.preparation > longest_hold) return;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  if (!current.pushed()) return;
+  if (nothing_is_pending()) begin_late(verdict);
+  dispatcher_->resume();
+}
+
+// Of this thread that is so until it goes on; another one of the main job could begin something meanwhile.
+bool Device::nothing_is_pending() {
+  return dispatcher_->pause(answer_limit) && dispatcher_->groups_pending() == 0 && core_.shim.is_idle(ordinal_);
+}
+
+void Device::begin_late(const TrialVerdict& verdict) {
+  const TimePoint began = now();
+  try {
+    if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
+    make_fill(fill_settings());
+    fill_name_ = fill_->job().name();
+    header_.fill_job = fill_name_.c_str();
+    dispatcher_->begin_filling(*filler_);
+    record_memory("reserved");
+    const auto held = std::chrono::duration_cast<milliseconds>(now() - began).count();
+    log(LogLevel::info,
+        label() + ": filling begins, after a late trial; the training stood for " + std::to_string(held) + " ms");
+  } catch (const SetUpError& error) {
+    dispatcher_->no_filling(error.what());
+    warn_of_set_up(std::string(error.what()) + "; observing only");
+  }
+  leave_trial();
 }
 
 std::string Device::why_never_filled() const {
   const auto verdict = trial_->verdict();
   if (!verdict) return "the trial of the fill job was not over before the training was";
   if (!verdict->fault.empty()) return verdict->fault;
+  if (verdict->preparation > longest_hold)
+    return "the trial of the fill job was over too late, and to make it ready would have held the training up for " +
+           std::to_string(std::chrono::duration_cast<seconds>(verdict->preparation).count()) + " s";
   return "no quiet moment came after the trial of the fill job, which took longer than the training waits for it";
 }
 
@@ -251,12 +306,12 @@ void Device::keep_progress() {
 }
 
 void Device::open_trace() {
-  fill_name_ = fill_ ? fill_->job().name() : "";
+  fill_name_ = fill_ ? fill_->job().name() : waits_for_trial_ ? name_in_path(core_.options.fill) : "";
   header_.rank = rank_;
   header_.ranks = ranks_;
   header_.device = ordinal_;
   header_.device_in_name = is_further_device_;
-  header_.mode = fill_ ? "fill" : "observe";
+  header_.mode = fill_ || waits_for_trial_ ? "fill" : "observe";
   header_.fill_job = fill_name_.c_str();
   header_.nccl_version = core_.shim.nccl_version;
   header_.driver_version = core_.shim.driver_version;
@@ -366,7 +421,7 @@ void Device::release_left_over(Duration limit) {
 }
 
 void Device::close_trace(bool stopped) {
-  if (trial_ && stopped) dispatcher_->note_set_up_failure(why_never_filled());
+  if (waits_for_trial_ && stopped) dispatcher_->note_set_up_failure(why_never_filled());
   leave_trial();
   if (!stopped) {
     log(LogLevel::warn, label() + ": the dispatcher does not answer; the trace has no summary");

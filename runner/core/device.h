@@ -48,7 +48,13 @@ struct CoreContext {
   std::map<int, MarkerWords>
       words;      // per device; mapped for ever, as hooks and threads may look; device: 0 without context
   Trials trials;  // of the fill job
+  std::atomic<int> waiting_trials{0};  // devices whose fill job may still become ready
 };
+
+// How long a thread of the main job may be held up by set-up: not at all by a job that takes longer to be made ready
+// than longest_hold, by what its trial has shown; or by any, where a communicator is being opened.
+enum class Hold : std::uint8_t { bounded, any };
+inline constexpr Duration longest_hold = std::chrono::seconds(10);
 
 class Device {
  public:
@@ -61,6 +67,8 @@ class Device {
   // Throws SetUpError when not even observing is possible.
   void open(const CommunicatorInfo& first, bool may_fill);
   void communicator_opened(const CommunicatorInfo& communicator);
+  // Nothing may be pending: makes the fill job ready whose trial was over too late, if so.
+  void quiet_moment(Hold hold);
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
   // Gives the device memory of the fill job back and ends filling. Waits until nothing of ours and no group is in
@@ -87,6 +95,8 @@ class Device {
   // True: the job is sound. False: nobody knows yet. Throws SetUpError where it is not.
   bool is_tried(const FillSettings& settings);
   void leave_trial();
+  void begin_late(const TrialVerdict& verdict);
+  bool nothing_is_pending();
   std::string why_never_filled() const;  // although the job was tried
   void make_fill(const FillSettings& settings);
   void open_trace();
@@ -125,7 +135,8 @@ class Device {
   TraceHeader header_{};
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
   std::string set_up_failure_;          // why there is no filling although it was asked for
-  std::shared_ptr<SharedTrial> trial_;  // whose verdict was not there in time
+  std::shared_ptr<SharedTrial> trial_;  // whose verdict is not used yet
+  bool waits_for_trial_ = false;        // it was not there in time
   void* done_word_ = nullptr;
   std::string progress_path_;             // "": none is kept
   std::unique_ptr<ProgressClaim> claim_;  // on that path

@@ -11,7 +11,8 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& op
       options_(options),
       reporter_(options.label, options.speaks_for_all, parts.trace),
       source_(*parts.shim, *parts.router, parts.words, options.session.device),
-      session_(options.session, reporter_) {}
+      session_(options.session, reporter_),
+      filler_(parts.filler) {}
 
 void Dispatcher::prepare() {
   if (parts_.shim->mark_own_thread != nullptr) parts_.shim->mark_own_thread();
@@ -26,13 +27,14 @@ Worker::Work Dispatcher::step(TimePoint now) {
   look_at_limits(now);
   for (const Event& event : events) session_.observe(event);
   take_inbox(now);
-  if (parts_.filler != nullptr && !context_is_closing()) fill(now);
+  if (filler_ != nullptr && !context_is_closing()) fill(now);
   return {slices_in_flight(), source_.groups_pending()};
 }
 
 // How many streams the main job uses shows only while it runs.
 void Dispatcher::look_at_limits(TimePoint now) {
-  if (source_.lost_more() && session_.fills())
+  lost_events_ = source_.lost_more() || lost_events_;
+  if (lost_events_ && session_.fills())
     session_.end_filling(now, "events of the main job were lost, its state is not known");
   if (const char* what = parts_.shim->full_table(); what != nullptr && !table_was_full_) {
     table_was_full_ = true;
@@ -47,11 +49,16 @@ void Dispatcher::look_at_limits(TimePoint now) {
 void Dispatcher::take_inbox(TimePoint now) {
   const Inbox::Content content = inbox_.take();
   for (const Record& record : content.records) reporter_.push(record);
+  if (content.filler != nullptr) {
+    filler_ = content.filler;
+    session_.begin_filling(now);
+  }
+  if (!content.no_filling_reason.empty()) session_.no_filling(now, content.no_filling_reason);
   if (!content.end_reason.empty()) session_.end_filling(now, content.end_reason);
 }
 
 void Dispatcher::fill(TimePoint now) {
-  Filler& filler = *parts_.filler;
+  Filler& filler = *filler_;
   filler.reap(now, slices_);
   for (const SliceRecord& slice : slices_) session_.finished(slice);
   slices_.clear();
@@ -78,7 +85,7 @@ Worker::Work Dispatcher::fail() noexcept {
 }
 
 std::uint32_t Dispatcher::slices_in_flight() const {
-  return parts_.filler == nullptr ? 0 : parts_.filler->in_flight().slices;
+  return filler_ == nullptr ? 0 : filler_->in_flight().slices;
 }
 
 void Dispatcher::submit(const Record& record) {

@@ -31,7 +31,7 @@ struct DispatcherParts {
   EventRouter* router = nullptr;
   const Driver* driver = nullptr;
   TraceWriter* trace = nullptr;  // nullptr: no trace could be opened
-  Filler* filler = nullptr;      // nullptr: observe only
+  Filler* filler = nullptr;      // nullptr: observe only, as long as none becomes ready
   CUcontext context = nullptr;
   MarkerWords words{};
 };
@@ -42,9 +42,12 @@ class Dispatcher final : public Worker {
 
   // Ends filling for the run, says why once, writes it into the trace. Any thread of the core.
   void stop_filling(const std::string& reason) { inbox_.end_filling(reason); }
+  // A fill job has become ready while the thread runs, or will not. Any thread of the core.
+  void begin_filling(Filler& filler) { inbox_.begin_filling(filler); }
+  void no_filling(const std::string& reason) { inbox_.no_filling(reason); }
   // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
   void submit(const Record& record);
-  // Before start(): filling was asked for and cannot be; goes into trace and summary.
+  // Before start() or after the end: filling was asked for and cannot be; goes into trace and summary.
   void note_set_up_failure(const std::string& text);
   // After the thread has ended, or before it has started.
   TraceSummary summary();
@@ -66,8 +69,10 @@ class Dispatcher final : public Worker {
   EventSource source_;
   Session session_;
   Inbox inbox_;
+  Filler* filler_;
   std::vector<SliceRecord> slices_;
   bool table_was_full_ = false;
+  bool lost_events_ = false;
 };
 
 }  // namespace weft

@@ -14,11 +14,15 @@
 
 namespace weft {
 
+class Filler;
+
 class Inbox {
  public:
   struct Content {
     std::vector<Record> records;
-    std::string end_reason;  // "": filling goes on
+    std::string end_reason;         // "": filling goes on
+    Filler* filler = nullptr;       // that has become ready
+    std::string no_filling_reason;  // "": none
   };
 
   void submit(const Record& record) {
@@ -31,6 +35,16 @@ class Inbox {
     ends_filling_.store(true, std::memory_order_release);
     const std::lock_guard lock(mutex_);
     content_.end_reason = reason;
+    filled_.store(true, std::memory_order_release);
+  }
+  void begin_filling(Filler& filler) {
+    const std::lock_guard lock(mutex_);
+    content_.filler = &filler;
+    filled_.store(true, std::memory_order_release);
+  }
+  void no_filling(const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    content_.no_filling_reason = reason;
     filled_.store(true, std::memory_order_release);
   }
   bool ends_filling() const { return ends_filling_.load(std::memory_order_acquire); }

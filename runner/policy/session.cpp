@@ -53,7 +53,11 @@ std::string pause_for(const LateSlices& late) {
 }  // namespace
 
 Session::Session(const SessionOptions& options, RecordSink& records)
-    : options_(options), records_(records), budget_(options.slowdown_budget), filling_(options.fills) {}
+    : options_(options),
+      records_(records),
+      budget_(options.slowdown_budget),
+      has_job_(options.fills),
+      filling_(options.fills) {}
 
 void Session::observe(const Event& event) {
   accounts_.note(event);
@@ -76,11 +80,11 @@ void Session::take(const Finding& finding) {
 // A bubble that was over before anybody could decide about it is decided about in hindsight: by the same rule, for the
 // time at which it opened.
 void Session::count_unfilled(const Bubble& bubble) {
-  if (!options_.fills || bubble.id == last_filled_) return;
+  if (!has_job_ || bubble.id == last_filled_) return;
   Unfilled reason = Unfilled::other;
   if (filling_ && bubble.id == last_refused_)
     reason = refusal_;
-  else if (filling_)
+  else if (filling_ && next_slice_ > Duration::zero())
     reason = consider(bubble.opened, bubble, {}, next_slice_).refusal.value_or(Unfilled::other);
   accounts_.note(reason);
 }
@@ -89,7 +93,7 @@ void Session::count_unfilled(const Bubble& bubble) {
 // fill.
 void Session::take_iteration(const Iteration& iteration) {
   last_iteration_ = iteration.number;
-  if (!options_.fills || options_.slowdown_budget == Budget::unlimited || !filling_) return;
+  if (!has_job_ || options_.slowdown_budget == Budget::unlimited || !filling_) return;
   const Budget::Change change = budget_.ended(iteration);
   const bool control_over = is_control(iteration.turn) && !is_control(iteration.turn + 1);
   if (change == Budget::Change::none && !control_over) return;
@@ -190,12 +194,19 @@ void Session::end_filling(TimePoint now, std::string_view reason, Audience audie
   record_anomaly(now, reason, true, audience);
 }
 
+// What would have ended filling has ended it also when there was nothing to fill with yet.
+void Session::begin_filling(TimePoint now) {
+  if (!trouble_.empty()) return no_filling(now, trouble_);
+  has_job_ = filling_ = true;
+}
+
 void Session::no_filling(TimePoint now, std::string_view reason) {
   accounts_.filling_stopped(reason);
   record_anomaly(now, reason, true, Audience::trace);
 }
 
 void Session::trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled) {
+  if (trouble_.empty()) trouble_ = text;
   if (filling_) return end_filling(now, text);
   record_anomaly(now, text, false, where_nothing_is_filled);
 }
@@ -211,8 +222,8 @@ void Session::record_anomaly(TimePoint time, std::string_view text, bool stops_f
 Snapshot Session::snapshot() const {
   Snapshot now;
   const TraceSummary& totals = accounts_.totals();
-  if (options_.fills) now.filling = late_.paused() ? Snapshot::Filling::paused : Snapshot::Filling::fills;
-  if (options_.fills && !filling_) now.filling = Snapshot::Filling::ended;
+  if (has_job_) now.filling = late_.paused() ? Snapshot::Filling::paused : Snapshot::Filling::fills;
+  if (has_job_ && !filling_) now.filling = Snapshot::Filling::ended;
   now.share = budget_.present_share();
   now.iterations = totals.iterations;
   now.bubbles = totals.bubbles;
@@ -226,7 +237,7 @@ Snapshot Session::snapshot() const {
 
 TraceSummary Session::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = accounts_.summary(dropped_records);
-  summary.budgeted = options_.fills && options_.slowdown_budget != Budget::unlimited;
+  summary.budgeted = has_job_ && options_.slowdown_budget != Budget::unlimited;
   if (summary.budgeted) summary.slowdown = slowdown_record(budget_.longest());
   return summary;
 }

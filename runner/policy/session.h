@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "detector/detector.h"
@@ -75,7 +76,9 @@ class Session {
 
   // Filling is over for the run; the first reason stays. Does nothing when it is over already.
   void end_filling(TimePoint now, std::string_view reason, Audience audience = Audience::every_rank);
-  // Filling was asked for and could not be set up, before the first event.
+  // A fill job has become ready, later than the session began.
+  void begin_filling(TimePoint now);
+  // Filling was asked for and could not be set up.
   void no_filling(TimePoint now, std::string_view reason);
   // Something is not as it should be: ends filling, or is recorded where there is none.
   void trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled);
@@ -104,8 +107,10 @@ class Session {
   Budget budget_;
   LateSlices late_;
   Accounts accounts_;
+  bool has_job_;  // there is a fill job, whether it runs or not
   bool filling_;
-  Duration next_slice_{};               // that was last asked about
+  std::string trouble_;                 // the first one; "": none
+  Duration next_slice_{};               // that was last asked about; 0: none yet
   std::uint64_t last_filled_ = 0;       // the latest bubble in which a slice was launched
   std::uint64_t last_refused_ = 0;      // the latest bubble that was refused one
   Unfilled refusal_ = Unfilled::other;  // why, the first time

@@ -2,6 +2,7 @@
 #include "shim/main_job/waits.h"
 
 #include "shim/main_job/capture.h"
+#include "shim/main_job/communicators.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -109,6 +110,15 @@ HostWait host_waits_for_device() noexcept {
   if (device < 0) return {};
   const GroupId group = pending_group(device);
   return group == 0 ? HostWait{} : begin_wait(device, 0, group);
+}
+
+constinit std::atomic<bool> quiet_moments_wanted{false};
+
+void offer_quiet_moment() noexcept {
+  const int device = current_device();
+  if (device < 0 || level() != Level::observe) return;
+  CoreCall inside;
+  core()->quiet_moment(device);
 }
 
 void note_wait_over(HostWait wait) noexcept {

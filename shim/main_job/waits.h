@@ -4,6 +4,8 @@
 // job's.
 #pragma once
 
+#include <atomic>
+
 #include "detector/event.h"
 #include "shim/routing/vendor.h"
 
@@ -27,6 +29,14 @@ HostWait host_waits_for_device() noexcept;
 void note_wait_over(HostWait wait) noexcept;
 [[gnu::always_inline]] inline void host_wait_over(HostWait wait) noexcept {
   if (wait.device >= 0) note_wait_over(wait);
+}
+
+// The core wants to hear of moments at which nothing is pending. Off but for the seconds of a late trial.
+[[gnu::visibility("hidden")]] extern std::atomic<bool> quiet_moments_wanted;
+void offer_quiet_moment() noexcept;
+// At the end of a wait of the main job.
+[[gnu::always_inline]] inline void host_goes_on(bool of_main_job) noexcept {
+  if (of_main_job && quiet_moments_wanted.load(std::memory_order_relaxed)) offer_quiet_moment();
 }
 
 }  // namespace weft

@@ -58,6 +58,8 @@ struct ShimServices {
   bool (*is_idle)(int device) = nullptr;
   // From now on the driver refuses to unload code on the calling thread, or no longer; see runner/fill/exit_bracket.h.
   void (*refuse_unloading)(bool refuse) = nullptr;
+  // From now on quiet_moment() is called, or no longer. Any thread.
+  void (*want_quiet_moments)(bool wanted) = nullptr;
   // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and
   // a failed allocation on it is not rescued.
   void (*mark_own_thread)() = nullptr;
@@ -82,6 +84,9 @@ struct CoreServices {
   bool (*rescue_memory)(int device) = nullptr;
   // The main job is about to destroy or reset the context of the device: stop, drop all handles. Main-job thread.
   void (*context_closing)(int device) = nullptr;
+  // The host has waited for the device, or for a part of it: what could not be set up so far may be, if nothing is
+  // pending. Main-job thread, after the wait; only where quiet moments are wanted.
+  void (*quiet_moment)(int device) = nullptr;
 };
 
 }  // namespace weft

@@ -126,6 +126,22 @@ TEST_F(Waits, AHostWaitForAnEvent) {
   EXPECT_EQ(seen[2].kind, EventKind::host_wait_ended);
 }
 
+TEST_F(Waits, QuietMomentsAreOfferedAfterHostWaitsWhereTheyAreWanted) {
+  cuCtxSynchronize();
+  EXPECT_EQ(core()->quiet_moments, 0);
+  core()->shim->want_quiet_moments(true);
+  cuStreamSynchronize(compute);
+  cuStreamSynchronize_ptsz(compute);
+  cuEventSynchronize(arrived);
+  cuCtxSynchronize();
+  cuCtxSynchronize_v2(nullptr);
+  EXPECT_EQ(core()->quiet_moments, 5);
+  EXPECT_FALSE(core()->cancellable);
+  core()->shim->want_quiet_moments(false);
+  cuCtxSynchronize();
+  EXPECT_EQ(core()->quiet_moments, 5);
+}
+
 TEST_F(Waits, NcclsOwnStreamsAreNotDrained) {
   receive();  // the fake NCCL makes a stream of its own
   cuCtxSynchronize();

@@ -95,6 +95,7 @@ struct CoreWithoutMemory : ::testing::Test {
     shim.streams_in_use = [](int) -> std::uint32_t { return 0; };
     shim.is_idle = [](int) { return true; };
     shim.mark_own_thread = [] {};
+    shim.want_quiet_moments = [](bool) {};
     ASSERT_TRUE(weft_core_start(&shim, &core));
     ::testing::internal::CaptureStderr();
   }

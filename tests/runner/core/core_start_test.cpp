@@ -32,6 +32,7 @@ struct CoreStartTest : ::testing::Test {
     shim.streams_in_use = [](int) -> std::uint32_t { return 0; };
     shim.is_idle = [](int) { return true; };
     shim.mark_own_thread = [] {};
+    shim.want_quiet_moments = [](bool) {};
   }
   // When it refuses.
   std::string said() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <thread>
 
 #include "runner/core/trials.h"
 #include "tests/runner/core/simulated_job.h"
@@ -11,6 +12,8 @@ namespace weft {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::copy_job;
+using testing::count_of;
 using testing::record_of;
 using testing::SimulatedJob;
 using testing::Variables;
@@ -50,6 +53,62 @@ TEST(LateTrial, IsNamedInTheSummaryWhereItIsNotOverAtTheEnd) {
   EXPECT_EQ(summary.value("filling_stopped", false), true) << summary;
   EXPECT_EQ(summary.value("reason", ""), "the trial of the fill job was not over before the training was") << summary;
   EXPECT_FALSE(job.turned_off);
+}
+
+// Until the trial is over and its verdict has been used, or is never going to be. False: it was not used.
+bool is_used(SimulatedJob& job, std::chrono::seconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (job.quiet_moments_wanted && std::chrono::steady_clock::now() < deadline) {
+    job.core.quiet_moment(0);
+    std::this_thread::sleep_for(20ms);
+  }
+  return !job.quiet_moments_wanted;
+}
+
+TEST(LateTrial, IsUsedAtAQuietMoment) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096,sleep7")}, {"WEFT_LOG", "error"}});
+  job.open();
+  EXPECT_TRUE(job.quiet_moments_wanted);
+  train(job, 12);
+  job.begin_group();
+  EXPECT_FALSE(is_used(job, 4s)) << "next to a group";
+  job.end_group();
+  job.wait_for_gpu();
+  EXPECT_TRUE(is_used(job, 60s));
+  train(job, 60);
+  job.close();
+  const auto trace = job.trace();
+  const auto summary = record_of(trace, "summary");
+  EXPECT_GT(summary.value("slices", 0), 20) << summary;
+  EXPECT_EQ(summary.value("fill_units_wrong", -1), 0) << summary;
+  EXPECT_EQ(summary.value("filling_stopped", true), false) << summary;
+  EXPECT_EQ(count_of(job.log("weft-dispatch"), "hazard"), 0U);
+}
+
+TEST(LateTrial, IsUsedWhenACommunicatorIsOpened) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096,sleep7")}, {"WEFT_LOG", "error"}});
+  job.open();
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  for (CommunicatorId communicator = 2; job.quiet_moments_wanted && std::chrono::steady_clock::now() < deadline;
+       ++communicator) {
+    job.core.communicator_opened({communicator, 0, 0, 2});
+    job.core.communicator_closing(communicator);
+    std::this_thread::sleep_for(100ms);
+  }
+  EXPECT_FALSE(job.quiet_moments_wanted);
+  train(job, 60);
+  job.close();
+  EXPECT_GT(record_of(job.trace(), "summary").value("slices", 0), 20);
+}
+
+TEST(LateTrial, OfAJobThatTakesLongToMakeReadyHoldsNobodyUp) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096,sleep11")}, {"WEFT_LOG", "error"}});
+  job.open();
+  EXPECT_FALSE(is_used(job, 15s));
+  job.close();
+  EXPECT_EQ(
+      record_of(job.trace(), "summary").value("reason", ""),
+      "the trial of the fill job was over too late, and to make it ready would have held the training up for 11 s");
 }
 
 }  // namespace

@@ -136,6 +136,7 @@ std::string SimulatedJob::open() {
   shim_.is_idle = [](int) { return the_job->is_idle(); };
   shim_.refuse_unloading = [](bool) {};
   shim_.mark_own_thread = [] {};
+  shim_.want_quiet_moments = [](bool wanted) { the_job->quiet_moments_wanted = wanted; };
   shim_.nccl_version = 22809;
   shim_.driver_version = 13000;
   EXPECT_TRUE(start(&shim_, &core));

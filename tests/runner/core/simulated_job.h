@@ -22,7 +22,8 @@ using Variables = std::map<std::string, std::string>;
 
 class SimulatedJob {
  public:
-  // `variables` are set before anything is loaded; WEFT_OUTPUT, SIMGPU_LOG and XDG_RUNTIME_DIR are set to folders of this test.
+  // `variables` are set before anything is loaded; WEFT_OUTPUT, SIMGPU_LOG and XDG_RUNTIME_DIR are set to folders of
+  // this test.
   explicit SimulatedJob(const Variables& variables);
   ~SimulatedJob();
 
@@ -51,6 +52,7 @@ class SimulatedJob {
   static std::atomic<std::uint32_t> streams_in_use;  // as the shim says
   static MarkerWords words();                        // as the core handed them over last
   bool turned_off = false;
+  std::atomic<bool> quiet_moments_wanted{false};
 
   // All records of rank 0's file; `device`: what stands before the end of its name.
   std::vector<nlohmann::json> trace(const std::string& device = "") const;

@@ -58,11 +58,13 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   weft_fill_job* const job = calloc(1, sizeof *job); /* one for each device */
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   unsigned long long bytes = 0;
+  struct timespec slow = {0, 0};
   if (job == NULL) return 1;
   job->host = *host;
   if (sscanf(args, "%d,%llu,%15s", &job->steps, &bytes, job->trick) < 2 || library == NULL)
     return refuse(job, "arguments are <steps>,<bytes>");
   if (strcmp(job->trick, "alone") == 0 && !is_alone()) return refuse(job, "another thread is inside");
+  if (sscanf(job->trick, "sleep%ld", &slow.tv_sec) == 1) nanosleep(&slow, NULL); /* seconds */
   job->bytes = (size_t)bytes;
   find(library, "cuMemcpyHtoDAsync_v2", &job->host_to_device);
   find(library, "cuMemcpyDtoHAsync_v2", &job->device_to_host);

@@ -159,6 +159,28 @@ TEST(Session, TroubleWhereNothingIsFilledIsRecordedAndObservingGoesOn) {
   EXPECT_EQ(device.session.summary(0).bubbles, 20U);
 }
 
+TEST(Session, FillsFromTheMomentOnAtWhichAJobIsReady) {
+  VirtualDevice device;
+  run(device, 30);
+  EXPECT_TRUE(device.launches.empty());
+  device.session.begin_filling(device.time);
+  run(device, 3);
+  EXPECT_GE(device.launches.size(), 3U * 30U);
+  EXPECT_EQ(device.session.snapshot().filling, Snapshot::Filling::fills);
+  EXPECT_FALSE(device.session.summary(0).filling_stopped);
+}
+
+TEST(Session, WhatWouldHaveEndedFillingBeforeAJobWasReadyDoesSoToo) {
+  VirtualDevice device;
+  run(device, 30);
+  device.session.trouble(device.time, "an unknown state", Audience::trace);
+  device.session.begin_filling(device.time);
+  run(device, 3);
+  EXPECT_TRUE(device.launches.empty());
+  EXPECT_TRUE(device.session.summary(0).filling_stopped);
+  EXPECT_STREQ(device.session.summary(0).reason, "an unknown state");
+}
+
 TEST(Session, TroubleEndsFilling) {
   VirtualDevice device(filling());
   run(device, 24);

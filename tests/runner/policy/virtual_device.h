@@ -23,7 +23,7 @@ struct VirtualDevice final : RecordSink {
     std::uint64_t bubble;
   };
 
-  explicit VirtualDevice(SessionOptions options = {}) : session(options, *this) { options_ = options; }
+  explicit VirtualDevice(SessionOptions options = {}) : session(options, *this) {}
 
   void push(const Record& record) noexcept override { records.push_back(record); }
 
@@ -69,7 +69,7 @@ struct VirtualDevice final : RecordSink {
     }
   }
   FillView view() const {
-    FillView view{options_.fills && fill.size() < 2, slice, {}};
+    FillView view{session.fills() && fill.size() < 2, slice, {}};
     view.in_flight.slices = static_cast<std::uint32_t>(fill.size());
     if (fill.empty()) return view;
     view.in_flight.oldest_launched = fill.front().launched;
@@ -143,7 +143,6 @@ struct VirtualDevice final : RecordSink {
     session.finished(done);
   }
 
-  SessionOptions options_;
   GroupId group = 0;
   Ticket reached_ticket = 0;
   std::uint64_t slices_done = 0;

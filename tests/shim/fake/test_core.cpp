@@ -72,6 +72,11 @@ void context_closing(int device) {
   state.words[device] = nullptr;
 }
 
+void quiet_moment(int device) {
+  note_cancellation();
+  if (device == 0) ++state.quiet_moments;
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) bool weft_core_start(const weft::ShimServices* shim,
@@ -83,6 +88,7 @@ extern "C" __attribute__((visibility("default"))) bool weft_core_start(const wef
   core->communicator_closing = closing;
   core->rescue_memory = rescue;
   core->context_closing = context_closing;
+  core->quiet_moment = quiet_moment;
   return true;
 }
 

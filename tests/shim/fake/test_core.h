@@ -13,6 +13,7 @@ struct TestCore {
   int rescues;
   int last_rescued;  // device
   int contexts_closed;
+  int quiet_moments;
   bool rescue_answer;
   bool cancellable;  // a call could be cut short by pthread_cancel
   bool alone;        // an opening waited in vain for TEST_CORE_MEETS of them to be under way
