@@ -146,7 +146,6 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::wait_reached:
       if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
       return;
-    case EventKind::communicator_opened:
     case EventKind::none:
       return;
   }

@@ -3,7 +3,7 @@
 //
 // Written by: hooks on the main job's threads (through the ring, see shim/seam/ring.h), and by the dispatcher thread
 // when it sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring as it
-// is. One list of record types: EventKind. Nothing here may include CUDA, a clock, a thread or a file.
+// is. The kinds are listed in detector/event_kinds.def. Nothing here may include CUDA, a clock, a thread or a file.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,9 @@ using Ticket = std::uint32_t;
 
 enum class EventKind : std::uint8_t {
   none = 0,
-  // From hooks.
-  group_issued,     // the main job launched an NCCL group on `stream`; `ticket` = reached it, `done_ticket` = over
-  wait_issued,      // `stream` will wait, through an event, for `group`; `ticket` is written just before the wait
-  drain_issued,     // the host waits, and `stream` is asked whether it is dry; or was dry and is not any more
-  host_wait_begun,  // the host blocks: for `stream`, or for the whole device when stream is 0; `group` as known
-  host_wait_ended,
-  capture_begun,  // a stream capture was opened / closed in this process: no slice is launched in between
-  capture_ended,
-  communicator_opened,  // `communicator` of `ranks` ranks, this process being `rank`
-  communicator_closed,
-  stream_destroyed,
-  // From the words, by the dispatcher.
-  group_started,  // the stream has drained up to the group: its kernel runs (or waits to)
-  group_done,
-  wait_reached,   // the stream has drained up to the wait
-  drain_reached,  // the stream has run dry: it was asked
+#define EVENT(kind, number) kind = number,
+#include "detector/event_kinds.def"
+#undef EVENT
 };
 
 // The operations of a group, for the detector. A group holds point-to-point operations, collectives, or both.
@@ -63,12 +50,10 @@ struct Event {
   GroupId group;
   Ticket ticket;
   Ticket done_ticket;
-  std::int32_t rank;     // communicator_opened only
-  std::int32_t ranks;    // communicator_opened only
   GroupSummary summary;  // group_issued only
 };
 
 static_assert(std::is_trivially_copyable_v<Event> && std::is_standard_layout_v<Event>);
-static_assert(sizeof(Event) == 96);
+static_assert(sizeof(Event) == 88);
 
 }  // namespace weft

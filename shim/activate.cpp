@@ -1,11 +1,12 @@
 // Loads libweft-core.so into a process that has a communicator, once. Called through main_job/communicators.cpp, one
 // thread at a time, on a thread of the main job outside NCCL; may take long. Whatever is wrong is said in one line on
 // stderr, and every hook is a pass-through from then on.
+#include "shim/activate.h"
+
 #include <dlfcn.h>
 
 #include <cstddef>
 
-#include "shim/main_job/communicators.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"
 #include "shim/markers.h"
@@ -28,8 +29,8 @@ void turn_off(const char*) {
   set_level(Level::pass);
   wait_for_questions();
 }
-void refuse_unloading(bool refuse) {
-  thread_state.refuses_unloading = refuse ? 1 : 0;
+void set_unload_refused(bool refused) {
+  thread_state.unload_refused = refused ? 1 : 0;
 }
 void want_quiet_moments(bool wanted) {
   quiet_moments_wanted.store(wanted, std::memory_order_relaxed);
@@ -126,7 +127,7 @@ bool load() noexcept {
   shim.streams_in_use = streams_in_use;
   shim.is_dry = is_dry;
   shim.is_idle = is_idle;
-  shim.refuse_unloading = refuse_unloading;
+  shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;
   shim.mark_own_thread = mark_own_thread;
   if (const char* reason = unsupported(shim)) {

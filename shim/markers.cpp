@@ -3,7 +3,7 @@
 
 #include "shim/main_job/streams.h"
 #include "shim/notes.h"
-#include "shim/seam/tickets.h"
+#include "shim/tables/tickets.h"
 
 namespace weft {
 namespace {

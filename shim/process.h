@@ -36,14 +36,14 @@ struct OpenGroup;
 
 // At most 64 bytes: it takes from the surplus of static TLS that other libraries need.
 struct ThreadState {
-  OpenGroup* group;                 // what the open NCCL group holds so far
-  TimePoint last_event;             // that this thread has noted
-  std::uint32_t group_depth;        // ncclGroupStart minus ncclGroupEnd
-  std::uint32_t inside_nccl;        // depth of hooked NCCL calls
-  std::uint32_t inside_core;        // depth of calls into the core; never zero on its own threads
-  std::uint32_t refuses_unloading;  // not 0: the exit handlers of a fill job run
-  std::uint32_t settling;           // depth of finding out what stands behind the hooks (routing/real.cpp)
-  std::uint32_t number;             // counts the threads that use a per-thread default stream; 0: not yet counted
+  OpenGroup* group;              // what the open NCCL group holds so far
+  TimePoint last_event;          // that this thread has noted
+  std::uint32_t group_depth;     // ncclGroupStart minus ncclGroupEnd
+  std::uint32_t inside_nccl;     // depth of hooked NCCL calls
+  std::uint32_t inside_core;     // depth of calls into the core; never zero on its own threads
+  std::uint32_t unload_refused;  // not 0: unloading of code is answered without a call
+  std::uint32_t settling;        // depth of finding out what stands behind the hooks (routing/real.cpp)
+  std::uint32_t number;          // counts the threads that use a per-thread default stream; 0: not yet counted
 };
 
 [[gnu::visibility("hidden")]] extern constinit thread_local ThreadState thread_state

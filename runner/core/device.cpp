@@ -56,6 +56,7 @@ std::uint32_t queues() {
 }  // namespace
 
 void Device::open(const CommunicatorInfo& first, bool may_fill) {
+  core_.router.add(ordinal_);
   const RelaxedCaptureMode relaxed(core_.driver);
   choose_rank(first);
   choose_context();

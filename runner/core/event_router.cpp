@@ -5,6 +5,11 @@
 
 namespace weft {
 
+void EventRouter::add(int device) {
+  const std::lock_guard lock(mutex_);
+  inboxes_.try_emplace(device);
+}
+
 void EventRouter::drain(int device, std::vector<Event>& events) {
   const std::lock_guard lock(mutex_);
   std::vector<Event>& inbox = inboxes_[device];

@@ -19,9 +19,10 @@ class EventRouter {
  public:
   explicit EventRouter(EventRing& ring) : ring_(ring) {}
 
-  // Appends what has happened on the device since the last call, in the order of the ring. Captures are the process's
-  // and go to every device known so far. A device may have events before it has a dispatcher (its communicator was
-  // noted first); only so many are kept.
+  // From now on the device gets captures too, which are the process's. Its dispatcher comes later.
+  void add(int device);
+  // Appends what has happened on the device since the last call, in the order of the ring. Only so many events are kept
+  // while no dispatcher takes them.
   void drain(int device, std::vector<Event>& events);
   std::uint64_t lost() const;
 

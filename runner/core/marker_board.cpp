@@ -42,17 +42,11 @@ void MarkerBoard::forget(std::deque<Event>& queue) {
   --outstanding_;
 }
 
-bool MarkerBoard::written(Ticket ticket) const {
-  const Ticket value = words_.host[ticket & (words_.count - 1)].load(std::memory_order_acquire);
-  // Of two tickets of one word the newer one is ahead by less than half of all numbers, also when they wrap around.
-  return static_cast<std::int32_t>(value - ticket) >= 0;
-}
-
 void MarkerBoard::look(TimePoint last, TimePoint now, std::vector<Event>& happened) {
   const TimePoint middle = last + (now - last) / 2;
   for (auto entry = streams_.begin(); entry != streams_.end();) {
     std::deque<Event>& queue = entry->second;
-    while (!queue.empty() && written(queue.front().ticket)) {
+    while (!queue.empty() && is_written(words_.host, words_.count, queue.front().ticket)) {
       Event event = queue.front();
       // A hook may have noted it after this look began: never before the event that announced it.
       event.time = std::max(event.time, middle);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "detector/event.h"
-#include "shim/seam/core_interface.h"
+#include "shim/seam/marker_words.h"
 
 namespace weft {
 
@@ -34,7 +34,6 @@ class MarkerBoard {
  private:
   void remember(const Event& event, Ticket ticket, EventKind kind);
   void forget(std::deque<Event>& queue);
-  bool written(Ticket ticket) const;
 
   MarkerWords words_;
   std::size_t most_;

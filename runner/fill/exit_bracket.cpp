@@ -7,19 +7,19 @@
 namespace weft {
 namespace {
 
-constinit std::atomic<void (*)(bool)> refuse_unloading{nullptr};
+constinit std::atomic<void (*)(bool)> set_unload_refused{nullptr};
 
 void job_begins_to_leave() {
-  refuse_unloading.load()(true);
+  set_unload_refused.load()(true);
 }
 void job_has_left() {
-  refuse_unloading.load()(false);
+  set_unload_refused.load()(false);
 }
 
 }  // namespace
 
 ExitBracket::ExitBracket(const ShimServices& shim) {
-  refuse_unloading.store(shim.refuse_unloading);
+  set_unload_refused.store(shim.set_unload_refused);
   std::atexit(&job_has_left);
 }
 

@@ -1,10 +1,10 @@
 // The hooks of the CUDA driver. Each notes what it sees, calls the real function of the very same ABI with the
 // arguments as they are, and returns its result as it is. Any thread of the main job. No lock, no allocation, no log,
-// no string. Two exceptions to "one real call": what failed for want of memory is tried once more (see with_rescue);
-// and on the thread that runs a fill job's exit handlers, cuModuleUnload and cuLibraryUnload answer as after the
-// driver's end, without a call (see runner/fill/exit_bracket.h).
+// no string. Two exceptions to "one real call": a call that failed for lack of memory is tried once more (with_rescue);
+// and on a thread with unloading refused, cuModuleUnload and cuLibraryUnload answer as after the driver's end, without
+// a call.
+#include "shim/activate.h"
 #include "shim/main_job/capture.h"
-#include "shim/main_job/communicators.h"
 #include "shim/main_job/waits.h"
 #include "shim/markers.h"
 #include "shim/process.h"
@@ -351,12 +351,12 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
 
 CUresult cuModuleUnload(CUmodule module) {
   const auto call = real<Symbol::cuModuleUnload>();
-  return thread_state.refuses_unloading != 0 ? CUDA_ERROR_DEINITIALIZED : call(module);
+  return thread_state.unload_refused != 0 ? CUDA_ERROR_DEINITIALIZED : call(module);
 }
 
 CUresult cuLibraryUnload(CUlibrary library) {
   const auto call = real<Symbol::cuLibraryUnload>();
-  return thread_state.refuses_unloading != 0 ? CUDA_ERROR_DEINITIALIZED : call(library);
+  return thread_state.unload_refused != 0 ? CUDA_ERROR_DEINITIALIZED : call(library);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {

@@ -1,6 +1,7 @@
 // Communicators of the main job; see communicators.h.
 #include "shim/main_job/communicators.h"
 
+#include "shim/activate.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -34,11 +35,6 @@ bool ask_nccl(ncclComm_t communicator, CommunicatorInfo& info) noexcept {
 }
 
 void tell_core(const CommunicatorInfo& info) noexcept {
-  note(EventKind::communicator_opened, info.device, [&](Event& event) {
-    event.communicator = info.id;
-    event.rank = info.rank;
-    event.ranks = info.ranks;
-  });
   CoreCall inside;
   core()->communicator_opened(info);
 }

@@ -55,10 +55,4 @@ void group_unfinished(Communicator& communicator, GroupId group) noexcept;
 // Asks NCCL about groups left unfinished; before the next operation on the communicator.
 void finish_groups(Communicator& communicator, ncclComm_t handle) noexcept;
 
-// nullptr while there is no core.
-const CoreServices* core() noexcept;
-
-// The libweft-core.so next to this library is started; false: it cannot be, which has been said. One thread at a time.
-bool start_core() noexcept;
-
 }  // namespace weft

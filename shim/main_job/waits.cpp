@@ -1,8 +1,8 @@
 // Who waits for a group; see waits.h.
 #include "shim/main_job/waits.h"
 
+#include "shim/activate.h"
 #include "shim/main_job/capture.h"
-#include "shim/main_job/communicators.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"

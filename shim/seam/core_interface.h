@@ -7,25 +7,17 @@
 // Threads: CoreServices are called from hooks on the main job's threads; each says what it may do there.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "detector/event.h"
+#include "shim/seam/marker_words.h"
 
 namespace weft {
 
 // Bounded multi-producer single-consumer ring of events. Producers are hooks: wait-free, a full ring drops and counts.
 // Defined in shim/seam/ring.h; the core only consumes.
 struct EventRing;
-
-// Pinned host memory that main-job streams write tickets into: word[ticket % count] == ticket once the marker ran. It
-// stays mapped for the rest of the process, because hooks and the dispatcher may look at it at any time.
-struct MarkerWords {
-  std::atomic<std::uint32_t>* host = nullptr;  // as the host sees them
-  std::uint64_t device = 0;                    // CUdeviceptr of the same words
-  std::uint32_t count = 0;                     // a power of two
-};
 
 // Finds the real driver function of that exact exported name (e.g. "cuMemAlloc_v2"), never a hook; nullptr: none.
 // Any thread; may be slow. The core builds its typed table of driver functions from it once, at start.
@@ -56,8 +48,9 @@ struct ShimServices {
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.
   bool (*is_idle)(int device) = nullptr;
-  // From now on the driver refuses to unload code on the calling thread, or no longer; see runner/fill/exit_bracket.h.
-  void (*refuse_unloading)(bool refuse) = nullptr;
+  // From now on cuModuleUnload and cuLibraryUnload answer CUDA_ERROR_DEINITIALIZED on the calling thread, without a
+  // call of the driver; or no longer.
+  void (*set_unload_refused)(bool refused) = nullptr;
   // From now on quiet_moment() is called, or no longer. Any thread.
   void (*want_quiet_moments)(bool wanted) = nullptr;
   // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and

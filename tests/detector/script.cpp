@@ -8,21 +8,10 @@
 namespace weft::testing {
 namespace {
 
-const std::map<std::string, EventKind> kKinds{
-    {"group_issued", EventKind::group_issued},
-    {"wait_issued", EventKind::wait_issued},
-    {"drain_issued", EventKind::drain_issued},
-    {"host_wait_begun", EventKind::host_wait_begun},
-    {"host_wait_ended", EventKind::host_wait_ended},
-    {"capture_begun", EventKind::capture_begun},
-    {"capture_ended", EventKind::capture_ended},
-    {"communicator_opened", EventKind::communicator_opened},
-    {"communicator_closed", EventKind::communicator_closed},
-    {"stream_destroyed", EventKind::stream_destroyed},
-    {"group_started", EventKind::group_started},
-    {"group_done", EventKind::group_done},
-    {"wait_reached", EventKind::wait_reached},
-    {"drain_reached", EventKind::drain_reached},
+const std::map<std::string, EventKind> event_kinds{
+#define EVENT(kind, number) {#kind, EventKind::kind},
+#include "detector/event_kinds.def"
+#undef EVENT
 };
 
 bool read_number(const std::string& text, std::uint64_t& value) {
@@ -83,8 +72,8 @@ bool set_field(Event& event, const std::string& key, const std::string& value) {
 }
 
 bool read_event(std::istringstream& words, std::uint64_t time, const std::string& kind, Event& event) {
-  const auto found = kKinds.find(kind);
-  if (found == kKinds.end()) return false;
+  const auto found = event_kinds.find(kind);
+  if (found == event_kinds.end()) return false;
   event = Event{};
   event.time = TimePoint{std::chrono::microseconds(time)};
   event.kind = found->second;

@@ -40,10 +40,7 @@ TEST_F(Groups, TheFirstCommunicatorLoadsTheCore) {
   EXPECT_EQ(core()->last_opened.ranks, 4);
   EXPECT_EQ(core()->shim->nccl_version, 22809);
   EXPECT_EQ(core()->shim->driver_version, 13000);
-  const auto seen = events();
-  ASSERT_EQ(kinds(seen), Kinds{EventKind::communicator_opened});
-  EXPECT_EQ(seen[0].rank, 1);
-  EXPECT_EQ(seen[0].ranks, 4);
+  EXPECT_EQ(events().size(), 0u);
   communicator();
   EXPECT_EQ(core()->opened, 2);
   EXPECT_EQ(core()->last_opened.id, 2u);

@@ -12,12 +12,12 @@ class Process : public ReceivingJob {};
 
 TEST_F(Process, UnloadingIsRefusedToTheExitHandlersOfAFillJobOnly) {
   EXPECT_EQ(cuModuleUnload(nullptr), CUDA_SUCCESS);
-  core()->shim->refuse_unloading(true);
+  core()->shim->set_unload_refused(true);
   EXPECT_EQ(cuModuleUnload(nullptr), CUDA_ERROR_DEINITIALIZED);
   EXPECT_EQ(cuLibraryUnload(nullptr), CUDA_ERROR_DEINITIALIZED);
   std::thread([] { EXPECT_EQ(cuLibraryUnload(nullptr), CUDA_SUCCESS); }).join();
   EXPECT_EQ(fake_unloaded(), 2);
-  core()->shim->refuse_unloading(false);
+  core()->shim->set_unload_refused(false);
   EXPECT_EQ(cuLibraryUnload(nullptr), CUDA_SUCCESS);
   EXPECT_EQ(fake_unloaded(), 3);
 }

@@ -1,5 +1,5 @@
 // Tickets and their words on their own: new words after a reset, and the way round from the last number to the first.
-#include "shim/seam/tickets.h"
+#include "shim/tables/tickets.h"
 
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST_F(Tickets, GoRoundThroughTheLastNumber) {
   for (std::uint32_t i = 0; i < 6 * kCount; ++i) {
     const Ticket ticket = words.reserve();
     ASSERT_NE(ticket, 0u) << "after " << before;
-    EXPECT_TRUE(TicketWords::not_before(ticket, before));
+    EXPECT_TRUE(not_before(ticket, before));
     EXPECT_FALSE(words.reached(ticket));
     run(ticket);
     EXPECT_TRUE(words.reached(ticket));

@@ -40,9 +40,17 @@ TEST_F(EventRouterTest, EachDeviceGetsItsOwnInOrder) {
 }
 
 TEST_F(EventRouterTest, WhatCameBeforeTheFirstDrainOfADeviceIsKept) {
-  push(*ring, event(EventKind::communicator_opened, 1, 7));
+  push(*ring, event(EventKind::communicator_closed, 1, 7));
   EXPECT_EQ(drain(0), std::vector<GroupId>{});
   EXPECT_EQ(drain(1), std::vector<GroupId>{7});
+}
+
+TEST_F(EventRouterTest, ADeviceGetsTheCapturesOfTheTimeBeforeItsDispatcher) {
+  router.add(1);
+  push(*ring, event(EventKind::capture_begun, 0));
+  drain(0);
+  drain(1);
+  EXPECT_EQ(drained.size(), 1U);
 }
 
 TEST_F(EventRouterTest, CapturesGoToAll) {

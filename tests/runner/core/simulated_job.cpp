@@ -134,7 +134,7 @@ std::string SimulatedJob::open() {
   shim_.streams_made = [](int) -> std::uint32_t { return 2; };
   shim_.streams_in_use = [](int) { return streams_in_use.load(); };
   shim_.is_idle = [](int) { return the_job->is_idle(); };
-  shim_.refuse_unloading = [](bool) {};
+  shim_.set_unload_refused = [](bool) {};
   shim_.mark_own_thread = [] {};
   shim_.want_quiet_moments = [](bool wanted) { the_job->quiet_moments_wanted = wanted; };
   shim_.nccl_version = 22809;

@@ -1,28 +1,21 @@
 // TicketWords: the tickets of one device and the words they are written into, without a stream or a driver.
 //
-// Tickets count from 1 and go round; word[ticket % count] holds the last one that was reached. Any thread, in hooks: no
-// lock, nothing that waits. begin() and end() are called by the core at set-up and when a context goes. Tested alone in
-// tests/shim/tickets_test.cpp.
+// The protocol of the words is in seam/marker_words.h. Any thread, in hooks: no lock, nothing that waits. begin() and
+// end() are called by the core at set-up and when a context goes. Tested alone in tests/shim/tickets_test.cpp.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "detector/event.h"
-#include "shim/seam/core_interface.h"
+#include "shim/seam/marker_words.h"
 
 namespace weft {
 
 // Zeroed memory has no words.
 struct TicketWords {
-  // Of reserve(), each lost to another thread that took a ticket meanwhile. A hook does not try for ever: with so many
+  // Of reserve(), each lost to another thread that took a ticket meanwhile. After these a hook gives up: with so many
   // threads at once there is no marker, and the caller counts it as lost.
-  static constexpr int kAttempts = 64;
-
-  // `ticket` is at least as late as `other`.
-  static bool not_before(Ticket ticket, Ticket other) noexcept {
-    return static_cast<std::int32_t>(ticket - other) >= 0;
-  }
+  static constexpr int attempts = 64;
 
   // Takes new words. Tickets go on where they were, so whatever was given out before counts as reached: its words are
   // gone, and so is the context of its streams.
@@ -38,13 +31,13 @@ struct TicketWords {
   void end() noexcept { host.store(nullptr, std::memory_order_release); }
   bool present() const noexcept { return host.load(std::memory_order_acquire) != nullptr; }
 
-  // A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run, or kAttempts
-  // were in vain).
+  // A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run, or all
+  // attempts were in vain).
   Ticket reserve() noexcept {
-    std::atomic<std::uint32_t>* words = host.load(std::memory_order_acquire);
+    MarkerWord* words = host.load(std::memory_order_acquire);
     if (words == nullptr) return 0;
     Ticket newest = last.load(std::memory_order_relaxed);
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int attempt = 0; attempt < attempts; ++attempt) {
       const bool around = newest + 1 == 0;  // ticket 0 is none, but it has its turn at its word
       if (around && !is_free(words, 0)) return 0;
       const Ticket ticket = around ? 1 : newest + 1;
@@ -59,15 +52,14 @@ struct TicketWords {
   // The stream has written the ticket or a later one of the same word, or somebody has settled it. Also true where
   // there is nothing to wait for: without words, and for ticket 0.
   bool reached(Ticket ticket) const noexcept {
-    const std::atomic<std::uint32_t>* words = host.load(std::memory_order_acquire);
-    return words == nullptr || ticket == 0 ||
-           not_before(words[index_of(ticket)].load(std::memory_order_acquire), ticket);
+    const MarkerWord* words = host.load(std::memory_order_acquire);
+    return words == nullptr || ticket == 0 || is_written(words, count.load(std::memory_order_relaxed), ticket);
   }
 
   // Writes the word from the host in the stream's place, for a ticket that was reserved and whose marker will never be
   // enqueued: the word would be taken for ever, and whoever waits for the ticket would wait as long.
   void settle(Ticket ticket) noexcept {
-    std::atomic<std::uint32_t>* words = host.load(std::memory_order_acquire);
+    MarkerWord* words = host.load(std::memory_order_acquire);
     if (words != nullptr && ticket != 0) words[index_of(ticket)].store(ticket, std::memory_order_release);
   }
 
@@ -75,13 +67,16 @@ struct TicketWords {
     return address.load(std::memory_order_relaxed) + index_of(ticket) * sizeof(std::uint32_t);
   }
 
-  std::uint32_t index_of(Ticket ticket) const noexcept { return ticket & (count.load(std::memory_order_relaxed) - 1); }
-  bool is_free(const std::atomic<std::uint32_t>* words, Ticket ticket) const noexcept {
-    const Ticket lap_before = ticket - count.load(std::memory_order_relaxed);
-    return not_before(words[index_of(ticket)].load(std::memory_order_acquire), lap_before);
+  std::uint32_t index_of(Ticket ticket) const noexcept {
+    return word_of(ticket, count.load(std::memory_order_relaxed));
+  }
+  // The ticket of the lap before has been written.
+  bool is_free(const MarkerWord* words, Ticket ticket) const noexcept {
+    const std::uint32_t lap = count.load(std::memory_order_relaxed);
+    return is_written(words, lap, ticket - lap);
   }
 
-  std::atomic<std::atomic<std::uint32_t>*> host;
+  std::atomic<MarkerWord*> host;
   std::atomic<std::uint64_t> address;  // CUdeviceptr of the same words
   std::atomic<std::uint32_t> count;    // a power of two
   std::atomic<Ticket> last;
