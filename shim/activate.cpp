@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"
 #include "shim/markers.h"

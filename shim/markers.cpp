@@ -1,6 +1,7 @@
 // Markers: tickets, their words, and the writes that streams are made to do; see markers.h.
 #include "shim/markers.h"
 
+#include "shim/main_job/devices.h"
 #include "shim/main_job/streams.h"
 #include "shim/notes.h"
 #include "shim/tables/tickets.h"
@@ -12,7 +13,7 @@ struct DeviceWords {
   TicketWords tickets;
   std::atomic<CUcontext> context;
 };
-constinit DeviceWords device_words[kMostDevices]{};
+constinit DeviceWords device_words[most_devices]{};
 
 CUresult write_ticket(CUstream stream, int device, Ticket ticket) noexcept {
   const CUdeviceptr address = device_words[device].tickets.address_of(ticket);
@@ -35,7 +36,7 @@ CUresult write_ticket_in_context(CUstream stream, CUcontext context, int device,
 }  // namespace
 
 void set_marker_words(int device, const MarkerWords& words) noexcept {
-  if (device < 0 || device >= kMostDevices) return;
+  if (device < 0 || device >= most_devices) return;
   DeviceWords& mine = device_words[device];
   mine.tickets.end();
   if (words.host == nullptr || words.count == 0 || (words.count & (words.count - 1)) != 0) return;

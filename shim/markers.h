@@ -9,8 +9,6 @@
 
 namespace weft {
 
-inline constexpr int kMostDevices = 64;
-
 struct Stream;
 
 // The core hands the words over; null words take them back. The calling thread has the device's context current.

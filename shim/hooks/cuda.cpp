@@ -4,38 +4,22 @@
 // and on a thread with unloading refused, cuModuleUnload and cuLibraryUnload answer as after the driver's end, without
 // a call.
 #include "shim/activate.h"
+#include "shim/caller.h"
 #include "shim/main_job/capture.h"
+#include "shim/main_job/contexts.h"
+#include "shim/main_job/devices.h"
+#include "shim/main_job/forget_streams.h"
+#include "shim/main_job/stream_questions.h"
 #include "shim/main_job/waits.h"
-#include "shim/markers.h"
-#include "shim/process.h"
 #include "shim/routing/proc_address.h"
-#include "shim/routing/resolve.h"
 
 namespace weft {
 namespace {
 
-// The call is the main job's own, and there is a core that wants to hear of it.
-[[gnu::always_inline]] inline bool observing() noexcept {
-  return level() == Level::observe && (thread_state.inside_nccl | thread_state.inside_core) == 0 &&
-         !in_nccl(__builtin_return_address(0));
-}
-
-[[gnu::always_inline]] inline bool learning() noexcept {
-  return level() != Level::pass && (thread_state.inside_nccl | thread_state.inside_core) == 0 &&
-         !in_nccl(__builtin_return_address(0));
-}
-
-// And whoever still asked a stream when it was turned off has got the answer.
-bool is_off() noexcept {
-  if (level() != Level::pass) return false;
-  wait_for_questions();
-  return true;
-}
-
 void stream_made(CUstream stream, bool by_main_job) noexcept {
   if (level() == Level::pass) return;
   note_stream_made();
-  if (thread_state.inside_core != 0) return;
+  if (is_wefts_call()) return;
   if (by_main_job) {
     learn_stream(name_of(stream, false));
   } else {
@@ -45,7 +29,7 @@ void stream_made(CUstream stream, bool by_main_job) noexcept {
 
 // A wait that is not the main job's own is NCCL's or ours.
 [[gnu::always_inline]] inline void others_wait(CUstream stream) noexcept {
-  if (level() != Level::pass && thread_state.inside_core == 0) nccl_makes_wait(stream);
+  if (level() != Level::pass && !is_wefts_call()) nccl_makes_wait(stream);
 }
 
 // An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
@@ -53,7 +37,7 @@ void stream_made(CUstream stream, bool by_main_job) noexcept {
 template <class Where, class Call>
 CUresult with_rescue(Where where, Call call) noexcept {
   const CUresult result = call();
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || level() != Level::observe || thread_state.inside_core != 0) return result;
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || level() != Level::observe || is_wefts_call()) return result;
   const int device = where();
   if (device < 0) return result;
   bool released = false;
@@ -62,59 +46,6 @@ CUresult with_rescue(Where where, Call call) noexcept {
     released = core()->rescue_memory(device);
   }
   return released ? call() : result;
-}
-
-// The device's own context goes, by whatever name: its streams' handles are nobody's from now on.
-void device_closing(int device) noexcept {
-  if (is_off() || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
-  const bool prepared = has_marker_words(device);
-  set_marker_words(device, {});
-  forget_streams_of(device);
-  if (!prepared || level() != Level::observe) return;
-  CoreCall inside;
-  core()->context_closing(device);
-}
-
-void context_closing(CUcontext context) noexcept {
-  if (is_off() || thread_state.inside_core != 0) return;
-  for (int device = 0; device < kMostDevices; ++device) {
-    if (has_marker_words(device) && context_of(device) == context) device_closing(device);
-  }
-  forget_streams_of(context);
-}
-
-// A primary context dies with the last of the main job's references; others only look at it and let go.
-constinit std::atomic<std::int32_t> primary_references[kMostDevices]{};
-
-void primary_released(CUdevice device) noexcept {
-  if (is_off() || thread_state.inside_core != 0 || device < 0 || device >= kMostDevices) return;
-  if (primary_references[device].fetch_sub(1, std::memory_order_acq_rel) <= 1) device_closing(device);
-}
-
-template <class Call>
-CUresult capture_begin(CUstream stream, bool per_thread, Call call) noexcept {
-  if (is_off()) return call();
-  capture_begins(stream, per_thread);
-  const CUresult result = call();
-  if (result != CUDA_SUCCESS) capture_ended(stream, per_thread);
-  return result;
-}
-
-bool is_in_capture(CUstream stream, bool per_thread) noexcept {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUstream handle = stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
-  return real<Symbol::cuStreamIsCapturing>()(handle, &status) == CUDA_SUCCESS &&
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-// An end that fails has ended the capture all the same, or has not (another thread's): the stream knows.
-template <class Call>
-CUresult capture_end(CUstream stream, bool per_thread, Call call) noexcept {
-  if (level() == Level::pass) return call();
-  const bool was_open = is_in_capture(stream, per_thread);
-  const CUresult result = call();
-  if (was_open && !is_in_capture(stream, per_thread)) capture_ended(stream, per_thread);
-  return result;
 }
 
 }  // namespace
@@ -265,44 +196,44 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 
 CUresult cuStreamBeginCapture(CUstream stream) {
   const auto call = real<Symbol::cuStreamBeginCapture>();
-  return capture_begin(stream, false, [=] { return call(stream); });
+  return begin_capture(stream, false, [=] { return call(stream); });
 }
 
 CUresult cuStreamBeginCapture_ptsz(CUstream stream) {
   const auto call = real<Symbol::cuStreamBeginCapture_ptsz>();
-  return capture_begin(stream, true, [=] { return call(stream); });
+  return begin_capture(stream, true, [=] { return call(stream); });
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCapture_v2>();
-  return capture_begin(stream, false, [=] { return call(stream, mode); });
+  return begin_capture(stream, false, [=] { return call(stream, mode); });
 }
 
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCapture_v2_ptsz>();
-  return capture_begin(stream, true, [=] { return call(stream, mode); });
+  return begin_capture(stream, true, [=] { return call(stream, mode); });
 }
 
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                      const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCaptureToGraph>();
-  return capture_begin(stream, false, [=] { return call(stream, graph, nodes, edges, count, mode); });
+  return begin_capture(stream, false, [=] { return call(stream, graph, nodes, edges, count, mode); });
 }
 
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                           const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCaptureToGraph_ptsz>();
-  return capture_begin(stream, true, [=] { return call(stream, graph, nodes, edges, count, mode); });
+  return begin_capture(stream, true, [=] { return call(stream, graph, nodes, edges, count, mode); });
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   const auto call = real<Symbol::cuStreamEndCapture>();
-  return capture_end(stream, false, [=] { return call(stream, graph); });
+  return end_capture(stream, false, [=] { return call(stream, graph); });
 }
 
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
   const auto call = real<Symbol::cuStreamEndCapture_ptsz>();
-  return capture_end(stream, true, [=] { return call(stream, graph); });
+  return end_capture(stream, true, [=] { return call(stream, graph); });
 }
 
 CUresult cuCtxDestroy(CUcontext context) {
@@ -319,9 +250,7 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   const CUresult result = real<Symbol::cuDevicePrimaryCtxRetain>()(context, device);
-  if (result == CUDA_SUCCESS && level() != Level::pass && thread_state.inside_core == 0 && device < kMostDevices) {
-    primary_references[device].fetch_add(1, std::memory_order_acq_rel);
-  }
+  if (result == CUDA_SUCCESS) primary_retained(device);
   return result;
 }
 

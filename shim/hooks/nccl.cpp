@@ -1,16 +1,16 @@
 // The hooks of NCCL. Each notes what it sees, calls the real function with the arguments as they are, and returns its
 // result as it is. Any thread of the main job. NCCL calls some of its own exports through the PLT, so a hook can be
 // entered from inside NCCL: the depth tells, and such a call is not noted.
+#include "shim/caller.h"
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/groups.h"
-#include "shim/process.h"
 #include "shim/routing/real.h"
 
 namespace weft {
 namespace {
 
 bool noting() noexcept {
-  return level() != Level::pass && (thread_state.inside_nccl | thread_state.inside_core) == 0;
+  return level() != Level::pass && is_outer_call();
 }
 
 bool accepted(ncclResult_t result) noexcept {

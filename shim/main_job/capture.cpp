@@ -1,6 +1,8 @@
 // Open stream captures; see capture.h.
 #include "shim/main_job/capture.h"
 
+#include "shim/main_job/devices.h"
+#include "shim/main_job/stream_questions.h"
 #include "shim/notes.h"
 #include "shim/process.h"
 #include "shim/routing/real.h"
@@ -22,10 +24,12 @@ void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
 
 }  // namespace
 
-void capture_begins(CUstream stream, bool per_thread) noexcept {
+bool capture_begins(CUstream stream, bool per_thread) noexcept {
+  if (is_off()) return false;
   open_captures.fetch_add(1, std::memory_order_seq_cst);
   wait_for_questions();
   note_capture(EventKind::capture_begun, stream, per_thread);
+  return true;
 }
 
 void capture_ended(CUstream stream, bool per_thread) noexcept {
@@ -44,6 +48,14 @@ bool is_capturing(const Stream& stream) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
   const CUresult result = real<Symbol::cuStreamIsCapturing>()(stream.handle.load(std::memory_order_relaxed), &status);
   return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool is_in_capture(CUstream stream, bool per_thread) noexcept {
+  if (level() == Level::pass) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUstream handle = stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
+  return real<Symbol::cuStreamIsCapturing>()(handle, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 }  // namespace weft

@@ -2,8 +2,7 @@
 #include "shim/main_job/communicators.h"
 
 #include "shim/activate.h"
-#include "shim/main_job/streams.h"
-#include "shim/markers.h"
+#include "shim/main_job/devices.h"
 #include "shim/notes.h"
 #include "shim/process.h"
 #include "shim/routing/real.h"
@@ -12,15 +11,15 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kCommunicators = 1024;
-using Table = HandleTable<Communicator, kCommunicators>;
+constexpr std::uint32_t most_communicators = 1024;
+using Table = HandleTable<Communicator, most_communicators>;
 constinit Table communicators{};
 constinit std::atomic<CommunicatorId> last_communicator{0};
 constinit std::atomic<bool> someone_starts{false};
 
 // Waiting for another thread that starts the core or opens a communicator: long enough for the trial of a fill job.
-constexpr timespec kPause{0, 500'000};
-constexpr int kMostPauses = 120'000;
+constexpr timespec pause_time{0, 500'000};
+constexpr int most_pauses = 120'000;
 
 std::uint64_t key_of(ncclComm_t communicator) noexcept {
   return reinterpret_cast<std::uint64_t>(communicator);
@@ -31,7 +30,7 @@ bool ask_nccl(ncclComm_t communicator, CommunicatorInfo& info) noexcept {
   return real<Symbol::ncclCommCuDevice>()(communicator, &info.device) == ncclSuccess &&
          real<Symbol::ncclCommUserRank>()(communicator, &info.rank) == ncclSuccess &&
          real<Symbol::ncclCommCount>()(communicator, &info.ranks) == ncclSuccess && info.device >= 0 &&
-         info.device < kMostDevices;
+         info.device < most_devices;
 }
 
 void tell_core(const CommunicatorInfo& info) noexcept {
@@ -42,9 +41,9 @@ void tell_core(const CommunicatorInfo& info) noexcept {
 // Threads that make the first communicators at the same time: one starts the core, the others wait for it. They may,
 // because what they have made has no operation yet.
 bool has_core() noexcept {
-  for (int pause = 0; level() == Level::routed && pause < kMostPauses; ++pause) {
+  for (int pause = 0; level() == Level::routed && pause < most_pauses; ++pause) {
     if (someone_starts.exchange(true, std::memory_order_acq_rel)) {
-      nanosleep(&kPause, nullptr);
+      nanosleep(&pause_time, nullptr);
       continue;
     }
     start_core();
@@ -73,30 +72,10 @@ void open(Communicator& entry, ncclComm_t communicator) noexcept {
     return;
   }
   // Another thread of the main job has asked NCCL at the same time: nobody may use it before it is open.
-  for (int pause = 0; pause < kMostPauses && entry.state.load(std::memory_order_acquire) == CommunicatorState::opening;
+  for (int pause = 0; pause < most_pauses && entry.state.load(std::memory_order_acquire) == CommunicatorState::opening;
        ++pause) {
-    nanosleep(&kPause, nullptr);
+    nanosleep(&pause_time, nullptr);
   }
-}
-
-void finish(GroupId group, bool launched) noexcept {
-  const GroupPlace place = place_of(group);
-  if (place.stream == nullptr) return;
-  if (!launched || !mark_end(place)) settle(place.device, place.done);
-}
-
-void finish_all(Communicator& entry, bool launched) noexcept {
-  for (auto& place : entry.unfinished) {
-    const GroupId group = place.exchange(0, std::memory_order_acq_rel);
-    if (group != 0) finish(group, launched);
-  }
-}
-
-bool has_unfinished(const Communicator& entry) noexcept {
-  for (const auto& place : entry.unfinished) {
-    if (place.load(std::memory_order_relaxed) != 0) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -118,7 +97,7 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
   CommunicatorState open_state = CommunicatorState::open;
   if (entry->state.compare_exchange_strong(open_state, CommunicatorState::closed, std::memory_order_acq_rel)) {
     const CommunicatorId id = entry->id.load(std::memory_order_relaxed);
-    finish_all(*entry, false);
+    entry->unfinished.finish_all(false);
     note(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed),
          [id](Event& event) { event.communicator = id; });
     CoreCall inside;
@@ -135,24 +114,15 @@ void communicator_idle(ncclComm_t communicator) noexcept {
   if (entry == nullptr) return note_full("communicators");
   const CommunicatorState current = entry->state.load(std::memory_order_acquire);
   if (current == CommunicatorState::created || current == CommunicatorState::opening) open(*entry, communicator);
-  if (has_unfinished(*entry)) finish_all(*entry, true);
-}
-
-void group_unfinished(Communicator& communicator, GroupId group) noexcept {
-  for (auto& place : communicator.unfinished) {
-    GroupId none = 0;
-    if (place.compare_exchange_strong(none, group, std::memory_order_acq_rel)) return;
-  }
-  note_lost();
-  finish(group, false);
+  entry->unfinished.finish_all(true);
 }
 
 void finish_groups(Communicator& communicator, ncclComm_t handle) noexcept {
-  if (!has_unfinished(communicator)) return;
+  if (!communicator.unfinished.any()) return;
   ncclResult_t progress = ncclInProgress;
   Depth inside(thread_state.inside_nccl);
   const ncclResult_t result = real<Symbol::ncclCommGetAsyncError>()(handle, &progress);
-  if (result == ncclSuccess && progress == ncclSuccess) finish_all(communicator, true);
+  if (result == ncclSuccess && progress == ncclSuccess) communicator.unfinished.finish_all(true);
 }
 
 }  // namespace weft

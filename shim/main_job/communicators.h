@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "detector/event.h"
+#include "shim/main_job/group_log.h"
 #include "shim/routing/vendor.h"
-#include "shim/seam/core_interface.h"
 
 namespace weft {
 
@@ -22,17 +22,12 @@ enum class CommunicatorState : std::uint32_t {
   closed,  // or never recorded, because there is no core
 };
 
-// One would do: a program has to wait until NCCL has launched a group before it calls it again, and before each group
-// we ask. The others are for threads that do not. One more is counted as lost and taken for over at once.
-inline constexpr std::uint32_t kUnfinished = 4;
-
 struct Communicator {
   std::atomic<std::uint64_t> key;
   std::atomic<CommunicatorState> state;
   std::atomic<CommunicatorId> id;
   std::atomic<std::int32_t> device;
-  // Groups that NCCL launches on a thread of its own (ncclInProgress): their done markers are still to be enqueued.
-  std::atomic<GroupId> unfinished[kUnfinished];
+  UnfinishedGroups unfinished;
 };
 
 // The communicator if it is open, else nullptr: it is not recorded (yet).
@@ -48,9 +43,6 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept;
 // NCCL said that it has nothing in progress: a communicator that was not ready is opened, also one that was not there
 // yet when the call that makes it returned.
 void communicator_idle(ncclComm_t communicator) noexcept;
-
-// The group's launch was left to a thread of NCCL.
-void group_unfinished(Communicator& communicator, GroupId group) noexcept;
 
 // Asks NCCL about groups left unfinished; before the next operation on the communicator.
 void finish_groups(Communicator& communicator, ncclComm_t handle) noexcept;

@@ -3,6 +3,8 @@
 
 #include "shim/main_job/capture.h"
 #include "shim/main_job/communicators.h"
+#include "shim/main_job/group_log.h"
+#include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 #include "shim/process.h"
@@ -10,10 +12,9 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kMembers = 64;
-constexpr std::uint32_t kPromises = 64;
-constexpr std::uint32_t kOpenGroups = 64;
-constinit std::atomic<GroupId> last_group{0};
+constexpr std::uint32_t most_members = 64;
+constexpr std::uint32_t most_promises = 64;
+constexpr std::uint32_t most_open_groups = 64;
 
 std::uint64_t bytes_of(ncclDataType_t type) noexcept {
   switch (type) {
@@ -67,13 +68,13 @@ struct OpenGroup {
   std::atomic<std::uint32_t> taken;
   std::uint32_t members;
   std::uint32_t promises;
-  GroupMember member[kMembers];
-  Promise promise[kPromises];
+  GroupMember member[most_members];
+  Promise promise[most_promises];
 };
 
 namespace {
 
-constinit OpenGroup open_groups[kOpenGroups]{};
+constinit OpenGroup open_groups[most_open_groups]{};
 
 OpenGroup* take_group() noexcept {
   if (thread_state.group != nullptr) return thread_state.group;
@@ -98,7 +99,7 @@ GroupMember* member_for(OpenGroup& group, const OperationCall& call) noexcept {
   for (std::uint32_t index = 0; index < group.members; ++index) {
     if (group.member[index].handle == call.communicator) return &group.member[index];
   }
-  if (group.members == kMembers) return nullptr;
+  if (group.members == most_members) return nullptr;
   GroupMember& added = group.member[group.members++];
   added = GroupMember{};
   return &added;
@@ -152,18 +153,13 @@ void announce(GroupMember& member) noexcept {
   }
   member.stream = stream;
   member.done = done;
-  member.group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
-  remember_group(member.group, *stream, done);
-  note_group_stream(*stream);
+  member.group = log_group(*stream, done);
   note_group(member, device, started);
 }
 
 void close(GroupMember& member, ncclResult_t result) noexcept {
   if (member.stream == nullptr) return;
-  if (result == ncclInProgress) {
-    group_unfinished(*member.communicator, member.group);
-    return;
-  }
+  if (result == ncclInProgress) return member.communicator->unfinished.add(member.group);
   // A group that NCCL refused is over at once.
   if (result == ncclSuccess && enqueue_marker(*member.stream, member.done)) return;
   settle(member.stream->device.load(std::memory_order_relaxed), member.done);
@@ -217,7 +213,7 @@ void group_dropped() noexcept {
 void communicator_promised(ncclComm_t communicator, ncclComm_t* place) noexcept {
   OpenGroup* group = take_group();
   if (group == nullptr) return;
-  if (group->promises == kPromises) return note_full("communicators made in one NCCL group");
+  if (group->promises == most_promises) return note_full("communicators made in one NCCL group");
   group->promise[group->promises++] = {communicator, place};
 }
 

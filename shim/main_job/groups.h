@@ -1,4 +1,5 @@
-// One outermost NCCL group per thread: what its operations add up to, and the markers around it.
+// One outermost NCCL group per thread, while it is open: what its operations add up to, and the markers around it. Once
+// it is announced it is in group_log.h.
 //
 // Hooks of NCCL only. A bare operation is a group of one. Records come from a fixed pool. A thread that finds none, and
 // the communicators of one group beyond those that fit, are not seen: note_full() says so once, and the core ends

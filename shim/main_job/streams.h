@@ -1,5 +1,5 @@
-// Streams and events of the main job, as far as the shim has to know them: which group a stream ran last, which group
-// an event stands for, where a marker has been enqueued that has not run yet.
+// Streams of the main job: their names, what the shim knows of each, and which of them may have work that nobody has
+// seen.
 //
 // Any thread, in hooks: tables of fixed size, no lock. A stream that does not fit is not recorded, which is said once
 // (see full_table() in shim/notes.h). Launches are not hooked: that a stream is in use is known from its events, its
@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "detector/event.h"
 #include "shim/routing/vendor.h"
@@ -35,6 +36,7 @@ struct StreamName {
 };
 StreamName name_of(CUstream stream, bool per_thread) noexcept;
 StreamName legacy_stream_of(int device) noexcept;
+bool is_explicit(const Stream& stream) noexcept;
 
 // Known already, or nullptr.
 Stream* find_stream(const StreamName& name) noexcept;
@@ -46,11 +48,15 @@ Stream* learn_stream(const StreamName& name) noexcept;
 void learn_stream_of_nccl(CUstream stream) noexcept;
 void nccl_makes_wait(CUstream stream) noexcept;
 
-// The handle is about to become invalid: one stream's, those of a context, those of a device with its default streams.
-// When these return, nobody uses it any more.
-void forget_stream(CUstream stream) noexcept;
-void forget_streams_of(CUcontext context) noexcept;
-void forget_streams_of(int device) noexcept;
+// The place of a stream that has been forgotten (main_job/forget_streams.h) is free again, and it is in no list here.
+void release_stream(Stream& stream) noexcept;
+void release_all_streams(int device) noexcept;  // after each one: the device's context has gone
+
+// Every place of the table; one whose id is 0 has no stream.
+std::span<Stream> all_streams() noexcept;
+
+// The device of a stream as an API call names it, no_device: unknown.
+int device_of(CUstream stream, bool per_thread) noexcept;
 
 // A stream of the current device was made, by whomever: each takes its turn at the hardware queues.
 void note_stream_made() noexcept;
@@ -64,51 +70,10 @@ std::uint32_t streams_made(int device) noexcept;
 std::uint32_t streams_in_use(int device) noexcept;
 
 // The explicit streams that may have work which nobody has seen, into `found`: all of the device while it has no more
-// than that; of a larger pool those that were seen in use. -1: more than kMostAsked of those.
-inline constexpr int kMostAsked = 32;
-int streams_to_ask(int device, Stream* (&found)[kMostAsked]) noexcept;
-
-// Asks one of them whether all its work is done; false also when it is gone or while a stream captures. Then every
-// explicit stream of the device, and the legacy one; per-thread default streams answer only to their own threads. See
-// ShimServices.
-bool is_dry(int device, StreamId stream) noexcept;
-bool is_idle(int device) noexcept;
-
-// Streams of the main job may be asked on any thread at any time; but a stream that is destroyed must not be, and a
-// question to one that captures ends its capture. Whoever is about to do either first makes it known (forget_stream(),
-// capture_begins()) and then waits here for those who ask already: microseconds, and always with a bound. So does
-// turning off, after which destruction and captures are made known no more.
-void wait_for_questions() noexcept;
-
-// The device of a stream as an API call names it, -1: unknown.
-int device_of(CUstream stream, bool per_thread) noexcept;
-
-// The device of the calling thread's current context, -1: none. Asks the driver only when several devices are in use.
-int current_device() noexcept;
-bool several_devices() noexcept;
-void note_device(int device) noexcept;
-
-// Groups by number: whose stream, and the ticket that is written when it is over. Old ones are forgotten.
-void remember_group(GroupId group, Stream& stream, Ticket done) noexcept;
-struct GroupPlace {
-  Stream* stream;  // nullptr: forgotten
-  StreamId id;
-  int device;
-  Ticket done;
-};
-GroupPlace place_of(GroupId group) noexcept;
-// Enqueues the marker of a group's end, on whatever thread. False: its stream is gone or another thread's own, or a
-// stream captures; then there is none.
-bool mark_end(const GroupPlace& place) noexcept;
-bool is_pending(const GroupPlace& place) noexcept;
-// The stream's last group if it is not over, else 0.
-GroupId pending_group_of(Stream& stream) noexcept;
-// A group of the device that is not over, 0: none.
-GroupId pending_group(int device) noexcept;
-void note_group_stream(Stream& stream) noexcept;
-
-// Which group an event stands for; 0 takes the event out.
-void map_event(CUevent event, GroupId group) noexcept;
-GroupId group_of_event(CUevent event) noexcept;
+// than that; of a larger pool those that were seen in use. -1: more than most_asked of those.
+inline constexpr int most_asked = 32;
+int streams_to_ask(int device, Stream* (&found)[most_asked]) noexcept;
+// The one of them with this id, also where there are more than most_asked; nullptr: none.
+Stream* stream_to_ask(int device, StreamId stream) noexcept;
 
 }  // namespace weft

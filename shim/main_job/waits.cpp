@@ -3,6 +3,9 @@
 
 #include "shim/activate.h"
 #include "shim/main_job/capture.h"
+#include "shim/main_job/devices.h"
+#include "shim/main_job/event_groups.h"
+#include "shim/main_job/group_log.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -40,7 +43,7 @@ void note_host_wait(EventKind kind, const HostWait& wait) noexcept {
 // orders nothing. The default streams are not asked: per-thread ones answer only to their threads. False: too many to
 // ask; whether the device is idle cannot be told.
 bool note_busy_streams(int device) noexcept {
-  Stream* found[kMostAsked];
+  Stream* found[most_asked];
   const int count = streams_to_ask(device, found);
   for (int index = 0; index < count; ++index) {
     Stream& stream = *found[index];

@@ -1,0 +1,35 @@
+// Devices of the process; see devices.h.
+#include "shim/main_job/devices.h"
+
+#include "shim/routing/real.h"
+
+namespace weft {
+namespace {
+
+constexpr int several = -2;
+constinit std::atomic<int> only_device{no_device};
+
+}  // namespace
+
+void note_device(int device) noexcept {
+  int known = no_device;
+  if (!only_device.compare_exchange_strong(known, device, std::memory_order_relaxed) && known != device) {
+    only_device.store(several, std::memory_order_relaxed);
+  }
+}
+
+bool several_devices() noexcept {
+  return only_device.load(std::memory_order_relaxed) == several;
+}
+
+int current_device() noexcept {
+  const int known = only_device.load(std::memory_order_relaxed);
+  return known >= 0 ? known : ask_current_device();
+}
+
+int ask_current_device() noexcept {
+  CUdevice device = 0;
+  return real<Symbol::cuCtxGetDevice>()(&device) == CUDA_SUCCESS && device < most_devices ? device : no_device;
+}
+
+}  // namespace weft

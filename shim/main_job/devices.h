@@ -1,0 +1,21 @@
+// Devices of the process: which one a call is about.
+//
+// Any thread, in hooks: one word, no lock. Most processes use one device, and then nothing has to be asked.
+#pragma once
+
+namespace weft {
+
+inline constexpr int most_devices = 64;
+inline constexpr int no_device = -1;
+
+// A device is in use from now on.
+void note_device(int device) noexcept;
+bool several_devices() noexcept;
+
+// The device of the calling thread's current context, no_device: none. Asks the driver only when several devices are in
+// use.
+int current_device() noexcept;
+// Asks the driver always.
+int ask_current_device() noexcept;
+
+}  // namespace weft

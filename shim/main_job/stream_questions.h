@@ -1,0 +1,46 @@
+// Questions to streams of the main job: has this one any work left? And what keeps a question from doing harm.
+//
+// Streams may be asked on any thread at any time; but a stream that is destroyed must not be, and a question to one
+// that captures ends its capture. Whoever is about to do either first makes it known (forget_stream(),
+// capture_begins()) and then waits here for those who ask already. No lock; nothing here waits for longer than a tenth
+// of a second.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "detector/event.h"
+#include "shim/main_job/capture.h"
+#include "shim/process.h"
+
+namespace weft {
+
+// Asks one stream whether all its work is done; false also when it is gone or while a stream captures. Then every
+// explicit stream of the device, and the legacy one; per-thread default streams answer only to their own threads. See
+// ShimServices.
+bool is_dry(int device, StreamId stream) noexcept;
+bool is_idle(int device) noexcept;
+
+// Until nobody asks any more: microseconds, a tenth of a second at most.
+void wait_for_questions() noexcept;
+
+// The hooks are pass-throughs. Whoever still asked a stream when Weft was turned off has got the answer then, because
+// destruction and captures are made known no more.
+inline bool is_off() noexcept {
+  if (level() != Level::pass) return false;
+  wait_for_questions();
+  return true;
+}
+
+[[gnu::visibility("hidden")]] extern std::atomic<std::uint32_t> questions;  // that are being asked now
+
+// Calls ask() where it does no harm, else false. Where it did none before ask() it does none until the answer.
+template <class Ask>
+bool ask_undisturbed(Ask ask) noexcept {
+  questions.fetch_add(1, std::memory_order_seq_cst);
+  const bool answer = level() == Level::observe && !any_capture() && ask();
+  questions.fetch_sub(1, std::memory_order_release);
+  return answer;
+}
+
+}  // namespace weft
