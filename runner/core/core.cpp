@@ -27,7 +27,7 @@ constexpr Duration longest_stay = std::chrono::seconds(5);  // of a thread in a 
 
 struct Core {
   Core(const ShimServices& shim, const Options& options, std::string fill_probe)
-      : context(shim, options, std::move(fill_probe)), turn_off(shim.turn_off) {}
+      : context(shim, options, std::move(fill_probe)) {}
 
   // A device with the lock that makes its calls come one at a time.
   struct Entry {
@@ -61,8 +61,7 @@ struct Core {
   }
 
   CoreContext context;
-  void (*const turn_off)(const char* reason);  // the shim's
-  std::atomic<bool> failed{false};             // nothing is reserved any more
+  std::atomic<bool> failed{false};  // nothing is reserved any more
   std::mutex set_up_mutex;
   std::mutex mutex;
   std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry is never removed
@@ -95,7 +94,7 @@ void wind_up() noexcept {
     bool all = true;
     for (std::size_t number = 0; Core::Entry* const entry = the_core->nth_entry(number); ++number)
       all = give_back(*entry) && all;
-    if (all) the_core->turn_off("the core failed");
+    if (all) the_core->context.shim.turn_off("the core failed");
   } catch (...) {
     // No memory even for this: at the next call of a service.
   }
@@ -241,9 +240,8 @@ bool start(const ShimServices& shim, CoreServices& services) {
   core->context.option_warnings = std::move(parsed.warnings);
   core->context.driver.load(shim.real_driver_symbol);
   if (!core->context.driver.missing_to_observe.empty()) {
-    log(LogLevel::error,
-        "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + " (it is " +
-            shim.driver_path + "); Weft is off in this process");
+    log(LogLevel::error, "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + " (it is " +
+                             shim.driver_path + "); Weft is off in this process");
     return false;
   }
   services.communicator_opened = &communicator_opened;
@@ -251,7 +249,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   services.rescue_memory = &rescue_memory;
   services.context_closing = &context_closing;
   services.quiet_moment = &quiet_moment;
-  core->context.shim.turn_off = [](const char*) { the_core->failed = true; };
+  core->context.note_failure = [] { the_core->failed = true; };
   the_core = core.release();
   return true;
 }

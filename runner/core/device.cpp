@@ -346,6 +346,7 @@ void Device::start_dispatcher() {
   parts.filler = filler_.get();
   parts.context = context_;
   parts.words = core_.words[ordinal_];
+  parts.note_failure = core_.note_failure;
   DispatcherOptions options;
   options.session.device = ordinal_;
   options.session.poll = core_.options.poll;

@@ -49,6 +49,8 @@ struct CoreContext {
       words;      // per device; mapped for ever, as hooks and threads may look; device: 0 without context
   Trials trials;  // of the fill job
   std::atomic<int> waiting_trials{0};  // devices whose fill job may still become ready
+  // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
+  void (*note_failure)() = nullptr;
 };
 
 // How long a thread of the main job may be held up by set-up: not at all by a job that takes longer to be made ready

@@ -80,7 +80,7 @@ TimePoint Dispatcher::next_look(TimePoint now, bool wanted) const {
 // The core gives back what is reserved, the hooks go quiet, and the main job goes on.
 Worker::Work Dispatcher::fail() noexcept {
   reporter_.error("the dispatcher failed, Weft is off in this process");
-  parts_.shim->turn_off("the dispatcher failed");
+  parts_.note_failure();
   return {slices_in_flight(), source_.groups_pending()};
 }
 

@@ -34,6 +34,7 @@ struct DispatcherParts {
   Filler* filler = nullptr;      // nullptr: observe only, as long as none becomes ready
   CUcontext context = nullptr;
   MarkerWords words{};
+  void (*note_failure)() = nullptr;  // the thread has failed
 };
 
 class Dispatcher final : public Worker {

@@ -16,9 +16,8 @@ void Drains::note(const Event& event) {
   if (event.kind == EventKind::drain_issued) asked_.push_back({event, State::asked});
 }
 
-void Drains::look(TimePoint last, TimePoint now, std::vector<Event>& happened) {
+void Drains::look(TimePoint time, std::vector<Event>& happened) {
   if (!begun_) return;
-  const TimePoint middle = std::max(last + (now - last) / 2, *begun_);
   for (Asked& asked : asked_) {
     if (asked.state == State::runs_again) continue;
     const bool was_dry = asked.state == State::dry;
@@ -26,7 +25,7 @@ void Drains::look(TimePoint last, TimePoint now, std::vector<Event>& happened) {
     asked.state = was_dry ? State::runs_again : State::dry;
     Event event = asked.event;
     event.kind = was_dry ? EventKind::drain_issued : EventKind::drain_reached;
-    event.time = std::max(event.time, middle);
+    event.time = std::max({event.time, time, *begun_});
     happened.push_back(event);
   }
 }

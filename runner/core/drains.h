@@ -21,10 +21,10 @@ class Drains {
   // nothing asked before it counts any more.
   void note(const Event& event);
 
-  // Asks, and appends a drain_reached for each stream that has run dry since the last call. One that was dry and has
-  // work again is launched on by a thread that does not wait: another drain_issued, and it is not asked again before
-  // the next host wait. The writes of a stream before it was dry can be read when this has returned.
-  void look(TimePoint last, TimePoint now, std::vector<Event>& happened);
+  // Asks, and appends a drain_reached of this time for each stream that has run dry since the last call. One that was
+  // dry and has work again is launched on by a thread that does not wait: another drain_issued, and it is not asked
+  // again before the next host wait. The writes of a stream before it was dry can be read when this has returned.
+  void look(TimePoint time, std::vector<Event>& happened);
 
  private:
   enum class State : std::uint8_t { asked, dry, runs_again };

@@ -21,8 +21,10 @@ const std::vector<Event>& EventSource::gather(TimePoint now, bool ask) {
     drains_.note(event);
   }
   // Streams are asked before the words are read: what a dry stream wrote comes before the news that it is dry.
-  if (ask) drains_.look(last_look_, now, answers_);
-  board_.look(last_look_, now, events_);
+  // Between two looks anything may have happened at any time: it is dated in the middle.
+  const TimePoint middle = last_look_ + (now - last_look_) / 2;
+  if (ask) drains_.look(middle, answers_);
+  board_.look(middle, events_);
   last_look_ = now;
   events_.insert(events_.end(), answers_.begin(), answers_.end());
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });

@@ -42,14 +42,13 @@ void MarkerBoard::forget(std::deque<Event>& queue) {
   --outstanding_;
 }
 
-void MarkerBoard::look(TimePoint last, TimePoint now, std::vector<Event>& happened) {
-  const TimePoint middle = last + (now - last) / 2;
+void MarkerBoard::look(TimePoint time, std::vector<Event>& happened) {
   for (auto entry = streams_.begin(); entry != streams_.end();) {
     std::deque<Event>& queue = entry->second;
     while (!queue.empty() && is_written(words_.host, words_.count, queue.front().ticket)) {
       Event event = queue.front();
       // A hook may have noted it after this look began: never before the event that announced it.
-      event.time = std::max(event.time, middle);
+      event.time = std::max(event.time, time);
       happened.push_back(event);
       forget(queue);
     }

@@ -23,9 +23,9 @@ class MarkerBoard {
   // Takes an event of a hook; remembers the markers it announces.
   void note(const Event& event);
 
-  // Appends one event for each marker that has been written since the last call. A marker was written somewhere
-  // between the two looks: its event is stamped with the middle, but never before the event that announced it.
-  void look(TimePoint last, TimePoint now, std::vector<Event>& written);
+  // Appends one event for each marker that has been written since the last call, with this time, but never before the
+  // event that announced it.
+  void look(TimePoint time, std::vector<Event>& written);
 
   std::size_t outstanding() const { return outstanding_; }
   std::size_t groups_pending() const { return groups_pending_; }  // issued, with a marker behind them, and not done

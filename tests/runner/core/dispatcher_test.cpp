@@ -85,7 +85,6 @@ struct DispatcherTest : ::testing::Test {
     ring = std::make_unique<EventRing>();
     shim.ring = ring.get();
     shim.dropped_events = [] { return ring->dropped.load(); };
-    shim.turn_off = [](const char*) {};
     full_table = nullptr;
     streams_in_use = 2;
     shim.full_table = [] { return full_table.load(); };
@@ -98,6 +97,7 @@ struct DispatcherTest : ::testing::Test {
     parts.router = router.get();
     parts.driver = &driver;
     parts.filler = used;
+    parts.note_failure = [] {};
     parts.words = {stage.words.data(), 0, static_cast<std::uint32_t>(stage.words.size())};
     DispatcherOptions options;
     options.label = "test";

@@ -35,7 +35,7 @@ struct DrainsTest : ::testing::Test {
   // The kinds of what is new.
   std::vector<EventKind> look(Drains& drains, Duration last = {}, Duration now = {}) {
     happened.clear();
-    drains.look(TimePoint(last), TimePoint(now), happened);
+    drains.look(TimePoint(last + (now - last) / 2), happened);
     std::vector<EventKind> kinds;
     for (const Event& next : happened) kinds.push_back(next.kind);
     return kinds;

@@ -1,0 +1,41 @@
+// The events of one device, from the ring and from the words.
+#include "runner/core/event_source.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+
+#include "shim/seam/ring.h"
+#include "tests/shim/push.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
+  const auto ring = std::make_unique<EventRing>();
+  EventRouter router(*ring);
+  ShimServices shim;
+  shim.dropped_events = [] { return std::uint64_t{0}; };
+  std::array<MarkerWord, 8> words{};
+  EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
+  Event issued{};
+  issued.time = TimePoint(1us);
+  issued.kind = EventKind::group_issued;
+  issued.stream = 1;
+  issued.group = 1;
+  issued.ticket = 1;
+  issued.done_ticket = 2;
+  ASSERT_TRUE(push(*ring, issued));
+  ASSERT_EQ(source.gather(TimePoint(2us), false).size(), 1U);
+  words[1] = 1;
+  const std::vector<Event>& seen = source.gather(TimePoint(6us), false);
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].kind, EventKind::group_started);
+  EXPECT_EQ(seen[0].time, TimePoint(4us));
+}
+
+}  // namespace
+}  // namespace weft
