@@ -10,10 +10,6 @@
 #define NCCL_API(result, name, ...)                                                                   \
   extern "C" __attribute__((visibility("default"), weak, alias("p" #name))) result name(__VA_ARGS__); \
   extern "C" __attribute__((visibility("default"))) result p##name(__VA_ARGS__)
-#define NOTHING(name, ...)                    \
-  NCCL_API(ncclResult_t, name, __VA_ARGS__) { \
-    return ncclSuccess;                       \
-  }
 
 namespace {
 
@@ -58,19 +54,3 @@ NCCL_API(ncclResult_t, ncclCommInitRank, ncclComm_t* made, int, ncclUniqueId, in
   static char only;
   return *made = reinterpret_cast<ncclComm_t>(&only), ncclSuccess;
 }
-NOTHING(ncclSend, const void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)
-NOTHING(ncclAllReduce, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t)
-NOTHING(ncclReduce, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, int, ncclComm_t, cudaStream_t)
-NOTHING(ncclBroadcast, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)
-NOTHING(ncclBcast, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t)
-NOTHING(ncclReduceScatter, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t)
-NOTHING(ncclAllGather, const void*, void*, size_t, ncclDataType_t, ncclComm_t, cudaStream_t)
-NOTHING(ncclGroupStart)
-NOTHING(ncclGroupEnd)
-NOTHING(ncclCommInitRankConfig, ncclComm_t*, int, ncclUniqueId, int, ncclConfig_t*)
-NOTHING(ncclCommInitAll, ncclComm_t*, int, const int*)
-NOTHING(ncclCommSplit, ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*)
-NOTHING(ncclCommFinalize, ncclComm_t)
-NOTHING(ncclCommDestroy, ncclComm_t)
-NOTHING(ncclCommAbort, ncclComm_t)
-NOTHING(ncclCommGetAsyncError, ncclComm_t, ncclResult_t*)

@@ -312,18 +312,6 @@ CUresult cuModuleUnload(CUmodule) {
 CUresult cuLibraryUnload(CUlibrary) {
   return ++unloaded, CUDA_SUCCESS;
 }
-CUresult cuStreamSynchronize(CUstream) {
-  return CUDA_SUCCESS;
-}
-CUresult cuStreamSynchronize_ptsz(CUstream) {
-  return CUDA_SUCCESS;
-}
-CUresult cuEventSynchronize(CUevent) {
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxSynchronize(void) {
-  return CUDA_SUCCESS;
-}
 CUresult cuCtxSynchronize_v2(CUcontext) {
   return CUDA_SUCCESS;
 }
@@ -367,9 +355,6 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   return *context = handle_of(device), CUDA_SUCCESS;
-}
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
-  return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   end_contexts([device](int other) { return other == device; });

@@ -201,9 +201,6 @@ NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t parent, int, int, ncclComm_t* p
   *place = new ncclComm{parent->device, 0, 1, true, true, {}, nullptr, nullptr};
   return ncclSuccess;
 }
-NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t) {
-  return ncclSuccess;
-}
 NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t c) {
   if (c->own != nullptr) cuStreamDestroy_v2(c->own);
   delete c;
