@@ -20,6 +20,9 @@ void closing(weft::CommunicatorId) {}
 bool rescue(int) {
   return false;
 }
+std::uint64_t taken(int) {
+  return std::uint64_t{1} << 40;
+}
 void context_closing(int) {}
 void quiet_moment(int) {}
 
@@ -31,6 +34,7 @@ extern "C" __attribute__((visibility("default"))) bool weft_core_start(const wef
   core->communicator_opened = opened;
   core->communicator_closing = closing;
   core->rescue_memory = rescue;
+  core->memory_taken = taken;
   core->context_closing = context_closing;
   core->quiet_moment = quiet_moment;
   return true;

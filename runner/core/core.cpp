@@ -181,27 +181,54 @@ void communicator_closing(CommunicatorId communicator) {
   });
 }
 
+// A failing allocation goes back to the main job as it is. Said once on a device; no later one waits.
+void not_rescued(Core::Entry& entry, const char* why) {
+  if (entry.waited_in_vain.exchange(true)) return;
+  log(LogLevel::warn,
+      "an allocation of the training failed while Weft held " + std::to_string(the_core->context.options.memory >> 20) +
+          " MiB of device memory, which could not be given back within 1 s: " + why + "; set a smaller WEFT_MEMORY");
+}
+
 bool rescue_memory(int device) {
+  if (the_core->context.options.mode != Mode::fill) return false;
   return guarded([&] {
     Core::Entry& entry = the_core->entry(device);
     const std::uint32_t before = entry.rescues;
     std::unique_lock lock(entry.mutex, std::try_to_lock);
     const auto patience = [&] { return entry.waited_in_vain ? Duration{0} : rescue_limit; };
     if (!lock.owns_lock() && !wait_at_most(patience(), [&] { return lock.try_lock(); })) {
-      entry.waited_in_vain = true;
+      not_rescued(entry, "another thread prepares or closes the device");
       return false;
     }
     // Two threads may have run out of memory at the same time: what the first has got back is there for both.
     if (entry.rescues != before) return true;
-    if (entry.leftover == nullptr && (!entry.device || !entry.device->holds_memory())) return false;
-    const char* const reason = "the main job needed the memory of the reservation";
-    const bool rescued = (entry.device && entry.device->give_memory_back(reason, patience())) ||
-                         (entry.leftover != nullptr && release_left_over(entry, patience()));
+    const char* const reason = "the main job needed the memory of the reservation (WEFT_MEMORY)";
+    bool rescued = false, held = false;
+    for (Device* const holder : {entry.device.get(), entry.leftover.get()}) {
+      if (holder == nullptr) continue;
+      held = held || holder->holds_memory();
+      rescued = holder->give_memory_back(reason, patience()) || rescued;
+    }
     if (rescued)
       ++entry.rescues;
-    else
-      entry.waited_in_vain = true;
+    else if (held)
+      not_rescued(entry, "the driver waits for work that has not ended");
     return rescued;
+  });
+}
+
+// At the hand of a thread that has just allocated: it is not made to wait for another one that is in the device.
+std::uint64_t memory_taken(int device) {
+  constexpr std::uint64_t soon = std::uint64_t{1} << 20, later = std::uint64_t{1} << 30;
+  if (the_core->context.options.mode != Mode::fill) return later;
+  return guarded([&]() -> std::uint64_t {
+    Core::Entry& entry = the_core->entry(device);
+    const std::unique_lock lock(entry.mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return soon;
+    if (!entry.device || !entry.device->holds_memory()) return later;
+    const std::uint64_t left = entry.device->keep_head_room();
+    if (!entry.device->holds_memory()) ++entry.rescues;  // for a thread whose allocation has failed meanwhile
+    return left;
   });
 }
 
@@ -247,6 +274,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   services.communicator_opened = &communicator_opened;
   services.communicator_closing = &communicator_closing;
   services.rescue_memory = &rescue_memory;
+  services.memory_taken = &memory_taken;
   services.context_closing = &context_closing;
   services.quiet_moment = &quiet_moment;
   core->context.note_failure = [] { the_core->failed = true; };

@@ -27,6 +27,10 @@ constexpr Duration last_groups_limit = milliseconds(100);
 constexpr Duration context_limit = milliseconds(100);
 constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
 
+std::string mebibytes(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
 int integer_variable(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr ? -1 : std::atoi(text);
@@ -174,6 +178,7 @@ FillSettings Device::fill_settings() const {
   settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
   settings.queues = queues();
   settings.streams_made = core_.shim.streams_made(ordinal_);
+  check_head_room();
   return settings;
 }
 
@@ -246,6 +251,7 @@ std::string Device::why_never_filled() const {
 
 void Device::make_fill(const FillSettings& settings) {
   try {
+    check_head_room();
     {
       const ExitBracket bracket(core_.shim);
       fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
@@ -266,6 +272,16 @@ void Device::make_fill(const FillSettings& settings) {
   if (fill_->unit().longest() > core_.options.slice)
     warn_of_set_up("the longest slice of fill job " + fill_->job().name() + " takes " + std::to_string(longest) +
                    " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+}
+
+void Device::check_head_room() const {
+  const Options& options = core_.options;
+  std::size_t free = 0, total = 0;
+  check(core_.driver, core_.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+  if (free >= options.memory && free - options.memory >= options.headroom) return;
+  throw SetUpError("the reservation of " + mebibytes(options.memory) +
+                   " (WEFT_MEMORY) cannot be had: " + mebibytes(free) + " of device memory are free, and " +
+                   mebibytes(options.headroom) + " have to stay free beside it (WEFT_HEADROOM)");
 }
 
 void Device::take_up_progress() {
@@ -389,9 +405,11 @@ void Device::finish() {
   const bool settled = dispatcher_->ended() || (dispatcher_->pause(close_limit) && wait_at_most(last_groups_limit, [&] {
                                                   return dispatcher_->groups_pending() == 0;
                                                 }));
-  const bool quiet = settled && (!fill_ || wait_at_most(close_limit, [&] { return streams_are_idle(); }));
+  const bool quiet = settled && (!fill_ || wait_at_most(close_limit, [&] { return streams_are_idle(); })) &&
+                     (!giving_back_ || fill_->reservation().give_device_back(close_limit));
   const bool stopped = dispatcher_->stop(close_limit);
   if (stopped && quiet && fill_ && current.pushed()) {
+    note_given_back();
     release_fill();
     record_memory("released");
     fill_.reset();
@@ -418,6 +436,7 @@ void Device::release_left_over(Duration limit) {
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
   if (!current.pushed() || !wait_at_most(limit, [&] { return streams_are_idle(); })) return;
+  if (giving_back_ && !fill_->reservation().give_device_back(limit)) return;
   release_fill();
   fill_.reset();
 }
@@ -435,28 +454,45 @@ void Device::close_trace(bool stopped) {
   for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
 }
 
-// Next to a receive that spins for ever, freeing would hang where the main job gets an error. A dispatcher that has
-// failed counts no groups: then the streams are asked.
-bool Device::can_free(Duration limit) {
-  if (dispatcher_->ended()) return wait_at_most(limit, [&] { return streams_are_idle(); });
-  const TimePoint deadline = now() + limit;
-  return dispatcher_->pause(std::max(limit, answer_limit)) &&
-         wait_at_most(deadline - now(), [&] { return dispatcher_->groups_pending() == 0; });
+// A dispatcher that has ended may have left slices behind: then the fill stream is asked.
+bool Device::nothing_in_flight(Duration limit) {
+  if (!dispatcher_->ended()) return dispatcher_->pause(limit);
+  return dispatcher_->drained() ||
+         wait_at_most(limit, [&] { return core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS; });
 }
 
 bool Device::give_memory_back(const char* reason, Duration limit) {
-  if (!holds_memory()) return false;
+  if (!giving_back_ && !holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
-  const bool released = current.pushed() && can_free(limit);
-  dispatcher_->stop_filling(reason);
-  if (released) {
-    save_progress();
-    fill_->reservation().release_device();
-    record_memory("rescued");
+  const TimePoint deadline = now() + std::max(limit, answer_limit);
+  if (!giving_back_) {
+    giving_back_ = current.pushed() && nothing_in_flight(deadline - now());
+    dispatcher_->stop_filling(reason);
+    if (giving_back_) save_progress();
+    dispatcher_->resume();
   }
-  dispatcher_->resume();
-  return released;
+  if (!giving_back_ || !fill_->reservation().give_device_back(std::max(deadline - now(), answer_limit))) return false;
+  note_given_back();
+  return true;
+}
+
+std::uint64_t Device::keep_head_room() {
+  const std::uint64_t wanted = core_.options.headroom;
+  std::size_t free = 0, total = 0;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, context_);
+  if (!current.pushed() || core_.driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return wanted / 4 + 1;
+  if (free >= wanted) return free - wanted + 1;
+  const std::string reason =
+      "less device memory was left to the main job than the " + mebibytes(wanted) + " of WEFT_HEADROOM";
+  give_memory_back(reason.c_str(), Duration{0});
+  return 0;
+}
+
+void Device::note_given_back() {
+  if (giving_back_) record_memory("rescued");
+  giving_back_ = false;
 }
 
 void Device::context_closing() {
@@ -471,7 +507,9 @@ void Device::context_closing() {
   abandon_fill();
 }
 
+// Mapped memory is the process's: it does not go with the context.
 void Device::abandon_fill() noexcept {
+  if (fill_ && dispatcher_->ended() && dispatcher_->drained()) fill_->reservation().give_device_back(context_limit);
   [[maybe_unused]] const PreparedFill* const for_ever = fill_.release();
 }
 

@@ -73,18 +73,24 @@ class Device {
   void quiet_moment(Hold hold);
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
-  // Gives the device memory of the fill job back and ends filling. Waits until nothing of ours and no group is in
-  // flight any more: a group that needs this very thread to go on never ends while it waits. False: nothing was given
-  // back.
+  // Gives the device memory of the fill job back and ends filling. No work of the main job is waited for, because it
+  // may need this very thread to go on: neither a group that NCCL is about to launch nor one that has not ended. Where
+  // the driver waits for such work, the memory comes back after it. True: the memory is back, since the last call or
+  // within `limit`.
   bool give_memory_back(const char* reason, Duration limit);
-  bool holds_memory() const { return fill_ && fill_->reservation().reserved() != 0; }
+  // The main job has allocated. Bytes that it may take before less than the head-room is left; 0: the memory is given
+  // back.
+  std::uint64_t keep_head_room();
+  bool holds_memory() const { return held_memory() != 0; }
+  std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
   // After the last communicator: what could not be freed next to work that had not ended is still there.
   bool holds_fill() const { return fill_ != nullptr; }
   // Frees it, if that work ends within `limit`.
   void release_left_over(Duration limit);
   // The context is about to go.
   void context_closing();
-  // With it goes all that the fill job has there: nothing of it is freed, no function of the job called.
+  // With it goes what the fill job has there: no function of the job is called, and only its device memory is freed,
+  // where no slice is in flight.
   void abandon_fill() noexcept;
 
  private:
@@ -101,6 +107,8 @@ class Device {
   bool nothing_is_pending();
   std::string why_never_filled() const;  // although the job was tried
   void make_fill(const FillSettings& settings);
+  // Throws SetUpError where the reservation would leave less than the head-room.
+  void check_head_room() const;
   void open_trace();
   void start_dispatcher();  // from its end on hooks enqueue markers
   // open() has failed: frees what it has made so far.
@@ -111,8 +119,9 @@ class Device {
   void finish();
   // No stream of the device has work left, ours included.
   bool streams_are_idle() const;
-  // Pauses the dispatcher; true: freeing device memory now waits for nobody.
-  bool can_free(Duration limit);
+  // Pauses the dispatcher; true: no slice is in flight.
+  bool nothing_in_flight(Duration limit);
+  void note_given_back();
   void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read
   void record_memory(const char* event);
   void record_communicator(const CommunicatorInfo& communicator, bool opened);
@@ -143,6 +152,7 @@ class Device {
   std::string progress_path_;             // "": none is kept
   std::unique_ptr<ProgressClaim> claim_;  // on that path
   bool progress_asked_ = false;           // its memory may be gone since
+  bool giving_back_ = false;              // the memory is on its way to the main job, and nobody was told yet
   std::optional<Progress> progress_;      // of the fill job, since nothing of it runs any more
 
   std::unique_ptr<PreparedFill> fill_;

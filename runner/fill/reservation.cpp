@@ -33,11 +33,10 @@ std::optional<std::uint64_t> BumpAllocator::allocate(std::uint64_t bytes) {
 
 Reservation::Reservation(const Driver& driver, std::uint64_t cap, Available available)
     : driver_(driver), available_(available), bump_(cap) {
-  const CUresult result = driver_.cuMemAlloc_v2(&base_, cap);
-  if (result != CUDA_SUCCESS) {
-    base_ = 0;
-    throw SetUpError("the reservation of " + mebibytes(cap) +
-                     " (WEFT_MEMORY) cannot be had: " + driver_.name_of(result));
+  try {
+    block_.emplace(driver, cap);
+  } catch (const SetUpError& error) {
+    throw SetUpError("the reservation of " + mebibytes(cap) + " (WEFT_MEMORY) cannot be had: " + error.what());
   }
 }
 
@@ -46,12 +45,14 @@ Reservation::~Reservation() {
 }
 
 CUdeviceptr Reservation::allocate(std::uint64_t bytes) {
-  const auto offset = base_ == 0 ? std::nullopt : bump_.allocate(bytes);
+  const auto offset = reserved() == 0 ? std::nullopt : bump_.allocate(bytes);
   if (!offset && refused_ == 0) refused_ = bytes;
   // Cleared piece by piece: a job rarely uses the whole cap. Waited for, because the job may use it on any stream.
-  const bool cleared = offset && driver_.cuMemsetD8_v2(base_ + *offset, 0, bytes) == CUDA_SUCCESS &&
-                       driver_.cuCtxSynchronize() == CUDA_SUCCESS;
-  return cleared ? base_ + *offset : 0;
+  if (!offset) return 0;
+  const CUdeviceptr address = block_->address() + *offset;
+  const bool cleared =
+      driver_.cuMemsetD8_v2(address, 0, bytes) == CUDA_SUCCESS && driver_.cuCtxSynchronize() == CUDA_SUCCESS;
+  return cleared ? address : 0;
 }
 
 void* Reservation::allocate_host(std::size_t bytes) {
@@ -86,7 +87,7 @@ void Reservation::save() {
     while (saved_.size() < bump_.used()) {
       const std::uint64_t first = saved_.size(), bytes = std::min(copied_at_once, bump_.used() - first);
       saved_.resize(first + bytes);
-      check(driver_, driver_.cuMemcpyDtoH_v2(saved_.data() + first, base_ + first, bytes), "cuMemcpyDtoH");
+      check(driver_, driver_.cuMemcpyDtoH_v2(saved_.data() + first, block_->address() + first, bytes), "cuMemcpyDtoH");
       check_host_memory();
     }
     for (HostBlock& block : host_) {
@@ -99,7 +100,8 @@ void Reservation::save() {
 }
 
 void Reservation::restore() {
-  if (!saved_.empty()) check(driver_, driver_.cuMemcpyHtoD_v2(base_, saved_.data(), saved_.size()), "cuMemcpyHtoD");
+  if (!saved_.empty())
+    check(driver_, driver_.cuMemcpyHtoD_v2(block_->address(), saved_.data(), saved_.size()), "cuMemcpyHtoD");
   saved_ = {};
   for (HostBlock& block : host_) {
     if (!block.saved.empty()) std::memcpy(block.address, block.saved.data(), block.saved.size());
@@ -107,13 +109,12 @@ void Reservation::restore() {
   }
 }
 
-void Reservation::release_device() noexcept {
-  if (base_ != 0) driver_.cuMemFree_v2(base_);
-  base_ = 0;
+bool Reservation::give_device_back(Duration limit) noexcept {
+  return block_->give_back(limit);
 }
 
 void Reservation::release() noexcept {
-  release_device();
+  if (block_) block_->release();
   for (const HostBlock& block : host_) driver_.cuMemFreeHost(block.address);
   host_.clear();
 }

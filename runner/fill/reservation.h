@@ -1,7 +1,8 @@
-// Memory of the fill job: one device allocation with a hard cap, made at a quiet time, and pinned host memory.
+// Memory of the fill job: one block of device memory with a hard cap, made at a quiet time, and pinned host memory.
 //
 // Created, saved, restored and released on threads of the main job inside the core's services, never in a bubble. The
-// cap cannot be passed because nothing is ever allocated after the constructor: allocate() only hands out parts.
+// device's memory may be given back at any time at which nothing of the job runs. The cap cannot be passed because
+// nothing is ever allocated after the constructor: allocate() only hands out parts.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "runner/core/driver.h"
+#include "runner/fill/device_block.h"
 #include "runner/fill/host_memory.h"
 
 namespace weft {
@@ -45,7 +47,7 @@ class Reservation {
 
   std::uint64_t cap() const { return bump_.capacity(); }
   std::uint64_t used() const { return bump_.used(); }
-  std::uint64_t reserved() const { return base_ == 0 ? 0 : bump_.capacity(); }
+  std::uint64_t reserved() const { return block_ ? block_->held() : 0; }  // on the device
   std::uint64_t refused() const { return refused_; }  // size of the first allocation that did not fit, 0: none
 
   // What the job's memory holds, so that trial runs of its unit can be undone: a copy in host memory, where that does
@@ -53,9 +55,9 @@ class Reservation {
   void save();
   void restore();
 
-  // The device's part only: the job may still look at its pinned memory until it is destroyed.
-  void release_device() noexcept;
-  void release() noexcept;  // gives all memory back, once; nothing uses it any more
+  // The device's part only, see device_block.h: the job may still look at its pinned memory until it is destroyed.
+  bool give_device_back(Duration limit) noexcept;
+  void release() noexcept;  // frees everything, once; nothing uses it any more
 
  private:
   struct HostBlock {
@@ -70,7 +72,7 @@ class Reservation {
   const Driver& driver_;
   const Available available_;
   BumpAllocator bump_;
-  CUdeviceptr base_ = 0;
+  std::optional<DeviceBlock> block_;
   std::uint64_t refused_ = 0;
   std::vector<HostBlock> host_;
   std::vector<std::byte> saved_;

@@ -1,10 +1,11 @@
 // The hooks of the CUDA driver. Each notes what it sees, calls the real function of the very same ABI with the
 // arguments as they are, and returns its result as it is. Any thread of the main job. No lock, no allocation, no log,
-// no string. Two exceptions to "one real call": a call that failed for lack of memory is tried once more (with_rescue);
+// no string. Two exceptions to "one real call": a call that failed for lack of memory is tried once more (rescue.h);
 // and on a thread with unloading refused, cuModuleUnload and cuLibraryUnload answer as after the driver's end, without
 // a call.
 #include "shim/activate.h"
 #include "shim/caller.h"
+#include "shim/hooks/rescue.h"
 #include "shim/main_job/capture.h"
 #include "shim/main_job/contexts.h"
 #include "shim/main_job/devices.h"
@@ -30,22 +31,6 @@ void stream_made(CUstream stream, bool by_main_job) noexcept {
 // A wait that is not the main job's own is NCCL's or ours.
 [[gnu::always_inline]] inline void others_wait(CUstream stream) noexcept {
   if (level() != Level::pass && !is_wefts_call()) nccl_makes_wait(stream);
-}
-
-// An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
-// Also for NCCL's allocations; not for those of our own threads. `where` tells the device that is short of memory.
-template <class Where, class Call>
-CUresult with_rescue(Where where, Call call) noexcept {
-  const CUresult result = call();
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || level() != Level::observe || is_wefts_call()) return result;
-  const int device = where();
-  if (device < 0) return result;
-  bool released = false;
-  {
-    CoreCall inside;
-    released = core()->rescue_memory(device);
-  }
-  return released ? call() : result;
 }
 
 }  // namespace
@@ -165,19 +150,22 @@ CUresult cuCtxSynchronize_v2(CUcontext context) {
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
-  const CUresult result = real<Symbol::cuStreamCreate>()(stream, flags);
+  const auto call = real<Symbol::cuStreamCreate>();
+  const CUresult result = with_rescue(current_device, 0, [=] { return call(stream, flags); });
   if (result == CUDA_SUCCESS) stream_made(*stream, learning());
   return result;
 }
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
-  const CUresult result = real<Symbol::cuStreamCreateWithPriority>()(stream, flags, priority);
+  const auto call = real<Symbol::cuStreamCreateWithPriority>();
+  const CUresult result = with_rescue(current_device, 0, [=] { return call(stream, flags, priority); });
   if (result == CUDA_SUCCESS) stream_made(*stream, learning());
   return result;
 }
 
 CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned int flags, int priority) {
-  const CUresult result = real<Symbol::cuGreenCtxStreamCreate>()(stream, context, flags, priority);
+  const auto call = real<Symbol::cuGreenCtxStreamCreate>();
+  const CUresult result = with_rescue(current_device, 0, [=] { return call(stream, context, flags, priority); });
   if (result == CUDA_SUCCESS) stream_made(*stream, learning());
   return result;
 }
@@ -286,113 +274,6 @@ CUresult cuModuleUnload(CUmodule module) {
 CUresult cuLibraryUnload(CUlibrary library) {
   const auto call = real<Symbol::cuLibraryUnload>();
   return thread_state.unload_refused != 0 ? CUDA_ERROR_DEINITIALIZED : call(library);
-}
-
-CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
-  const auto call = real<Symbol::cuMemAlloc_v2>();
-  return with_rescue(current_device, [=] { return call(pointer, bytes); });
-}
-
-CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height, unsigned int element) {
-  const auto call = real<Symbol::cuMemAllocPitch_v2>();
-  return with_rescue(current_device, [=] { return call(pointer, pitch, width, height, element); });
-}
-
-CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t bytes, unsigned int flags) {
-  const auto call = real<Symbol::cuMemAllocManaged>();
-  return with_rescue(current_device, [=] { return call(pointer, bytes, flags); });
-}
-
-CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
-  const auto call = real<Symbol::cuMemAllocAsync>();
-  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(pointer, bytes, stream); });
-}
-
-CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
-  const auto call = real<Symbol::cuMemAllocAsync_ptsz>();
-  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(pointer, bytes, stream); });
-}
-
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  const auto call = real<Symbol::cuMemAllocFromPoolAsync>();
-  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(pointer, bytes, pool, stream); });
-}
-
-CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  const auto call = real<Symbol::cuMemAllocFromPoolAsync_ptsz>();
-  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(pointer, bytes, pool, stream); });
-}
-
-CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp* properties,
-                     unsigned long long flags) {
-  const auto call = real<Symbol::cuMemCreate>();
-  if (properties == nullptr || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
-    return call(handle, bytes, properties, flags);
-  }
-  return with_rescue([=] { return properties->location.id; }, [=] { return call(handle, bytes, properties, flags); });
-}
-
-// Code and graphs take device memory too.
-
-CUresult cuModuleLoad(CUmodule* module, const char* path) {
-  const auto call = real<Symbol::cuModuleLoad>();
-  return with_rescue(current_device, [=] { return call(module, path); });
-}
-
-CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  const auto call = real<Symbol::cuModuleLoadData>();
-  return with_rescue(current_device, [=] { return call(module, image); });
-}
-
-CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
-                            void** values) {
-  const auto call = real<Symbol::cuModuleLoadDataEx>();
-  return with_rescue(current_device, [=] { return call(module, image, count, options, values); });
-}
-
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  const auto call = real<Symbol::cuModuleLoadFatBinary>();
-  return with_rescue(current_device, [=] { return call(module, image); });
-}
-
-CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values,
-                           unsigned int jit_count, CUlibraryOption* options, void** values, unsigned int count) {
-  const auto call = real<Symbol::cuLibraryLoadData>();
-  return with_rescue(current_device,
-                     [=] { return call(library, code, jit, jit_values, jit_count, options, values, count); });
-}
-
-CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit, void** jit_values,
-                               unsigned int jit_count, CUlibraryOption* options, void** values, unsigned int count) {
-  const auto call = real<Symbol::cuLibraryLoadFromFile>();
-  return with_rescue(current_device,
-                     [=] { return call(library, path, jit, jit_values, jit_count, options, values, count); });
-}
-
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags) {
-  const auto call = real<Symbol::cuGraphInstantiateWithFlags>();
-  return with_rescue(current_device, [=] { return call(made, graph, flags); });
-}
-
-CUresult cuGraphInstantiateWithParams(CUgraphExec* made, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const auto call = real<Symbol::cuGraphInstantiateWithParams>();
-  return with_rescue(current_device, [=] { return call(made, graph, parameters); });
-}
-
-CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* made, CUgraph graph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const auto call = real<Symbol::cuGraphInstantiateWithParams_ptsz>();
-  return with_rescue(current_device, [=] { return call(made, graph, parameters); });
-}
-
-CUresult cuGraphUpload(CUgraphExec graph, CUstream stream) {
-  const auto call = real<Symbol::cuGraphUpload>();
-  return with_rescue([=] { return device_of(stream, false); }, [=] { return call(graph, stream); });
-}
-
-CUresult cuGraphUpload_ptsz(CUgraphExec graph, CUstream stream) {
-  const auto call = real<Symbol::cuGraphUpload_ptsz>();
-  return with_rescue([=] { return device_of(stream, true); }, [=] { return call(graph, stream); });
 }
 
 }  // extern "C"

@@ -75,6 +75,9 @@ struct CoreServices {
   // An allocation of the main job failed for want of memory. Gives the reservation back if that is safe now and returns
   // true when memory was released, so that the caller tries once more. Main-job thread.
   bool (*rescue_memory)(int device) = nullptr;
+  // The main job has taken device memory. Gives the reservation back where less than the head-room is left; waits only
+  // some milliseconds. How many bytes may be taken before it wants to hear of it again. Main-job thread.
+  std::uint64_t (*memory_taken)(int device) = nullptr;
   // The main job is about to destroy or reset the context of the device: stop, drop all handles. Main-job thread.
   void (*context_closing)(int device) = nullptr;
   // The host has waited for the device, or for a part of it: what could not be set up so far may be, if nothing is

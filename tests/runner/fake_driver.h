@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "runner/core/driver.h"
@@ -18,6 +19,7 @@ struct FakeGpu {
   std::atomic<int> launches{0};
   std::atomic<int> allocations{0};
   std::atomic<int> releases{0};
+  std::atomic<bool> unmapping_stalls{false};
   std::atomic<std::uint32_t> last_number{0};  // that the fill stream was told to write
 };
 
@@ -31,16 +33,38 @@ inline Driver fake_driver(FakeGpu& gpu) {
     *name = result == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_UNKNOWN";
     return CUDA_SUCCESS;
   };
-  driver.cuMemAlloc_v2 = [](CUdeviceptr* pointer, std::size_t bytes) {
-    if (fake_gpu->allocation_result != CUDA_SUCCESS) return fake_gpu->allocation_result;
-    ++fake_gpu->allocations;
+  driver.cuCtxGetCurrent = [](CUcontext*) { return CUDA_SUCCESS; };
+  driver.cuCtxGetDevice = [](CUdevice* device) {
+    *device = 0;
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemGetAllocationGranularity = [](std::size_t* unit, const CUmemAllocationProp*,
+                                            CUmemAllocationGranularity_flags) {
+    *unit = 4096;
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemAddressReserve = [](CUdeviceptr* pointer, std::size_t bytes, std::size_t, CUdeviceptr,
+                                  unsigned long long) {
     *pointer = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
     std::memset(reinterpret_cast<void*>(*pointer), 0xab, bytes);
     return CUDA_SUCCESS;
   };
-  driver.cuMemFree_v2 = [](CUdeviceptr pointer) {
-    ++fake_gpu->releases;
+  driver.cuMemAddressFree = [](CUdeviceptr pointer, std::size_t) {
     std::free(reinterpret_cast<void*>(pointer));
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemCreate = [](CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long) {
+    if (fake_gpu->allocation_result == CUDA_SUCCESS) ++fake_gpu->allocations;
+    return fake_gpu->allocation_result;
+  };
+  driver.cuMemRelease = [](CUmemGenericAllocationHandle) { return CUDA_SUCCESS; };
+  driver.cuMemMap = [](CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
+    return CUDA_SUCCESS;
+  };
+  driver.cuMemSetAccess = [](CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) { return CUDA_SUCCESS; };
+  driver.cuMemUnmap = [](CUdeviceptr, std::size_t) {
+    while (fake_gpu->unmapping_stalls) std::this_thread::yield();
+    ++fake_gpu->releases;
     return CUDA_SUCCESS;
   };
   driver.cuMemsetD8_v2 = [](CUdeviceptr pointer, unsigned char value, std::size_t bytes) {

@@ -1,5 +1,5 @@
-// Messages on a stderr that takes nothing, or that the kernel answers with a signal: a pipe that is full and that nobody
-// reads, one without a reader, a file at the limit, the terminal of another job.
+// Messages on a stderr that takes nothing, or that the kernel answers with a signal: a pipe that is full and that
+// nobody reads, one without a reader, a file at the limit, the terminal of another job.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

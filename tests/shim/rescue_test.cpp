@@ -60,6 +60,22 @@ TEST_F(Rescue, TheDeviceOfTheAllocationIsRescued) {
   EXPECT_EQ(core()->last_rescued, 1);
 }
 
+TEST_F(Rescue, TakenMemoryIsLookedAtWhenWhatWasAllowedIsUsedUp) {
+  CUdeviceptr pointer = 0;
+  core()->allowed = 1000;
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  const int looks = core()->looks;
+  EXPECT_GT(looks, 0);
+  EXPECT_EQ(core()->last_looked_at, 0);
+  for (int turn = 0; turn < 9; ++turn) EXPECT_EQ(cuMemAllocAsync(&pointer, 100, compute), CUDA_SUCCESS);
+  EXPECT_EQ(core()->looks, looks);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 100), CUDA_SUCCESS);
+  EXPECT_EQ(core()->looks, looks + 1);
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 5000), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(core()->looks, looks + 1) << "nothing was taken";
+}
+
 TEST_F(Rescue, HostMemoryIsNotRescued) {
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp properties{};

@@ -87,6 +87,8 @@ TEST(RefusedFillJob, AHostFunction) {
 }
 TEST(RefusedFillJob, NoRoomOnTheDevice) {
   expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_MEMORY", "900GiB"}}, "the reservation of 921600 MiB"});
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_HEADROOM", "900GiB"}},
+                  "921600 MiB have to stay free beside it (WEFT_HEADROOM)"});
 }
 TEST(RefusedFillJob, NoMultiprocessorsLeft) {
   expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_RESERVE_SMS", "132"}}, "leaves none of the 132"});

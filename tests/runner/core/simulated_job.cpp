@@ -188,11 +188,25 @@ void SimulatedJob::begin_unseen_group() {
 }
 
 void SimulatedJob::begin_group() {
+  announce_group();
+  launch_announced_group();
+}
+
+void SimulatedJob::launch_announced_group() {
+  launch_group();
+  enqueue_marker(communication_, announced_.front());
+  announced_.pop_front();
+}
+
+void SimulatedJob::use_context() {
+  check(function<decltype(&::cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), "current");
+}
+
+void SimulatedJob::announce_group() {
   ++last_group_;
   const Ticket started = ++last_ticket_, done = ++last_ticket_;
   enqueue_marker(communication_, started);
-  launch_group();
-  enqueue_marker(communication_, done);
+  announced_.push_back(done);
   Event group = event(EventKind::group_issued, 2);
   group.ticket = started;
   group.done_ticket = done;

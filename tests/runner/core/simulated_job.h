@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +36,9 @@ class SimulatedJob {
   // Groups that are issued now stay open until end_group().
   void begin_group();
   void end_group();
+  void announce_group();  // what a hook notes before the real call, which has yet to launch it
+  void launch_announced_group();
+  void use_context();         // on this thread
   void begin_unseen_group();  // as in a replayed graph: nobody says so, no marker tells of its end; end_group() ends it
   void wait_for_gpu();
   // Streams and memory of the driver are gone; the context may be used again.
@@ -76,6 +80,7 @@ class SimulatedJob {
   std::unique_ptr<EventRing> ring_ = std::make_unique<EventRing>();
   ShimServices shim_{};
   Ticket last_ticket_ = 0;
+  std::deque<Ticket> announced_;  // of groups that are yet to be launched, what is written at their end
   GroupId last_group_ = 0;
 };
 

@@ -51,7 +51,9 @@ TEST(Reservation, SaysWhyItCannotBeHad) {
     Reservation reservation(driver, std::uint64_t{1} << 30);
     FAIL() << "no failure";
   } catch (const SetUpError& error) {
-    EXPECT_STREQ(error.what(), "the reservation of 1024 MiB (WEFT_MEMORY) cannot be had: CUDA_ERROR_OUT_OF_MEMORY");
+    EXPECT_STREQ(
+        error.what(),
+        "the reservation of 1024 MiB (WEFT_MEMORY) cannot be had: cuMemCreate failed with CUDA_ERROR_OUT_OF_MEMORY");
   }
 }
 
@@ -118,6 +120,23 @@ TEST(Reservation, IsGivenBackOnce) {
   }
   EXPECT_EQ(gpu.allocations, 2);
   EXPECT_EQ(gpu.releases, 2);
+}
+
+// A driver that waits for running work before it unmaps: the caller does not, and the memory comes back all the same.
+TEST(Reservation, IsGivenBackByAThreadOfItsOwn) {
+  FakeGpu gpu;
+  const Driver driver = testing::fake_driver(gpu);
+  Reservation reservation(driver, 4096);
+  gpu.unmapping_stalls = true;
+  EXPECT_FALSE(reservation.give_device_back(std::chrono::milliseconds(20)));
+  EXPECT_EQ(reservation.reserved(), 4096U);
+  EXPECT_FALSE(reservation.give_device_back(Duration{0}));
+  gpu.unmapping_stalls = false;
+  EXPECT_TRUE(reservation.give_device_back(std::chrono::seconds(60)));
+  EXPECT_EQ(reservation.reserved(), 0U);
+  EXPECT_EQ(reservation.allocate(1), 0U);
+  reservation.release();
+  EXPECT_EQ(gpu.releases, 1);
 }
 
 }  // namespace

@@ -66,6 +66,13 @@ bool rescue(int device) {
   return state.rescue_answer;
 }
 
+std::uint64_t taken(int device) {
+  note_cancellation();
+  ++state.looks;
+  state.last_looked_at = device;
+  return state.allowed;
+}
+
 void context_closing(int device) {
   note_cancellation();
   ++state.contexts_closed;
@@ -87,6 +94,7 @@ extern "C" __attribute__((visibility("default"))) bool weft_core_start(const wef
   core->communicator_opened = opened;
   core->communicator_closing = closing;
   core->rescue_memory = rescue;
+  core->memory_taken = taken;
   core->context_closing = context_closing;
   core->quiet_moment = quiet_moment;
   return true;

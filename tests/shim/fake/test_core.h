@@ -11,7 +11,10 @@ struct TestCore {
   std::atomic<int> opened;  // calls of communicator_opened, ...
   int closed;
   int rescues;
-  int last_rescued;  // device
+  int last_rescued;       // device
+  int looks;              // calls of memory_taken
+  int last_looked_at;     // device
+  std::uint64_t allowed;  // what they answer
   int contexts_closed;
   int quiet_moments;
   bool rescue_answer;
