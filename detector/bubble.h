@@ -56,7 +56,8 @@ struct Iteration {
   TimePoint started{};
   TimePoint ended{};
   std::uint32_t groups = 0;
-  Duration idle{};  // sum of its bubbles
+  Duration idle{};         // sum of its bubbles
+  bool idle_known = true;  // false: its groups had no markers, its times are those at which they were issued
   // The contents of one iteration as a hash: the same when the same rhythm is found again.
   std::uint64_t rhythm = 0;
   // Which iteration since the rhythm was found, from 1: the same on all ranks, give or take one.

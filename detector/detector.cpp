@@ -77,6 +77,7 @@ class Detector::Implementation {
   void group_issued(const Event& event);
   void group_done(GroupId id);
   void finish(Group& group);
+  void pass(const Group& group, bool idle_known);
   void communicator_closed(CommunicatorId communicator);
   void rhythm_found();
   void place(Group& group) const;
@@ -169,6 +170,7 @@ void Detector::Implementation::group_issued(const Event& event) {
   else
     place(group);
   streams_.group_issued(group, event.ticket);
+  if (group.done) pass(group, false);
   streams_.set_patience(std::max<std::uint64_t>(32, 2 * std::uint64_t{rhythm_.period()}));
 }
 
@@ -215,8 +217,14 @@ void Detector::Implementation::finish(Group& group) {
   streams_.group_done(group.id);
   // The bubble that it ends belongs to the iteration that it may end.
   update_bubble();
-  const std::optional<Iteration> ended = iterations_.group_done(group.position, place_of(group), now_);
+  pass(group, true);
+}
+
+// It may end an iteration.
+void Detector::Implementation::pass(const Group& group, bool idle_known) {
+  std::optional<Iteration> ended = iterations_.group_done(group.position, place_of(group), now_);
   if (!ended || ended->number == 0) return;
+  ended->idle_known = idle_known;
   report(FindingKind::iteration_ended);
   findings_.back().iteration = *ended;
 }

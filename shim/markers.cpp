@@ -51,12 +51,16 @@ bool has_marker_words(int device) noexcept {
   return device_words[device].tickets.present();
 }
 
+bool may_mark(int device) noexcept {
+  return device_words[device].tickets.writable();
+}
+
 CUcontext context_of(int device) noexcept {
   return device_words[device].context.load(std::memory_order_relaxed);
 }
 
 Ticket reserve_ticket(int device) noexcept {
-  return device_words[device].tickets.reserve();
+  return may_mark(device) ? device_words[device].tickets.reserve() : 0;
 }
 
 bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept {
@@ -72,7 +76,7 @@ Ticket enqueue_marker(Stream& stream) noexcept {
   const Ticket ticket = reserve_ticket(device);
   if (ticket != 0 && enqueue_marker(stream, ticket)) return ticket;
   if (ticket != 0) settle(device, ticket);
-  if (has_marker_words(device)) note_lost();
+  if (may_mark(device)) note_lost();
   return 0;
 }
 

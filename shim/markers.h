@@ -14,13 +14,16 @@ struct Stream;
 // The core hands the words over; null words take them back. The calling thread has the device's context current.
 void set_marker_words(int device, const MarkerWords& words) noexcept;
 
-// Markers can be enqueued on this device.
+// The core has prepared the device: its groups are noted.
 bool has_marker_words(int device) noexcept;
+
+// Markers may be enqueued there.
+bool may_mark(int device) noexcept;
 
 // The context the words were handed over in: the main job's primary context of the device.
 CUcontext context_of(int device) noexcept;
 
-// A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run).
+// A ticket whose word is free again; 0: none (nothing may be enqueued, or markers as old as a whole lap have not run).
 Ticket reserve_ticket(int device) noexcept;
 
 // Makes the stream write the ticket. False: the driver refused.

@@ -109,6 +109,9 @@ struct TraceHeader {
   bool device_in_name = false;  // of the file: another device of the process may have the same rank
   const char* mode = "";        // "observe" or "fill"
   const char* fill_job = "";    // its name, or ""
+  // Why nothing was enqueued on the training's streams, so that no bubble could be seen; "": they are measured. A
+  // string literal.
+  const char* idle_unknown = "";
   int nccl_version = 0, driver_version = 0;
   std::uint32_t multiprocessors = 0;
   TimePoint started{};
@@ -121,7 +124,7 @@ struct TraceSummary {
   std::uint64_t iterations = 0;
   std::uint64_t bubbles = 0;
   bool forecasts = false;  // any bubble had one
-  Duration idle{};         // sum of the bubbles
+  Duration idle{};         // sum of the bubbles; means nothing where the header has `idle_unknown`
   Duration filled{};       // sum of `alone` over the slices that finished
   Duration iteration_median{};
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;

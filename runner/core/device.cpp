@@ -2,7 +2,6 @@
 #include "runner/core/device.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "runner/clock.h"
@@ -31,30 +30,12 @@ std::string mebibytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-int integer_variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? -1 : std::atoi(text);
-}
-
-// What in the environment of the process forbids running fill work next to a blocked stream; "": nothing.
-std::string obstacle() {
-  if (integer_variable("CUDA_LAUNCH_BLOCKING") == 1)
-    return "CUDA_LAUNCH_BLOCKING=1 makes every launch wait for its end";
-  if (integer_variable("CUDA_DEVICE_MAX_CONNECTIONS") == 1)
-    return "with CUDA_DEVICE_MAX_CONNECTIONS=1 fill work would wait behind the blocked stream";
-  return {};
-}
-
 // What a fill job is called before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
 std::string name_in_path(const std::string& fill) {
   const std::string path = parse_fill_spec(fill).path;
   std::string name = path.substr(path.rfind('/') + 1);
   if (name.starts_with("fill_")) name.erase(0, 5);
   return name.substr(0, name.find(".so"));
-}
-
-std::uint32_t queues() {
-  return hardware_queues(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"));
 }
 
 }  // namespace
@@ -138,7 +119,9 @@ void Device::prepare_words() {
   if (words.device != 0) return;
   constexpr std::size_t bytes = marker_words * sizeof(std::uint32_t);
   if (words.host == nullptr) words = {static_cast<std::atomic<std::uint32_t>*>(map_pages(bytes)), 0, marker_words};
-  words.device = register_pages(core_.driver, words.host, bytes);
+  // Words that no stream can write: the hooks note groups and enqueue nothing.
+  idle_unknown_ = why_unmarked(core_.variables);
+  if (!is_unmarked()) words.device = register_pages(core_.driver, words.host, bytes);
 }
 
 void Device::warn_of_set_up(const std::string& text) const {
@@ -157,14 +140,16 @@ void Device::prepare_fill(bool may_fill) {
     warn_of_set_up("the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
     set_up_failure_ = error.what();
-    warn_of_set_up(set_up_failure_ + "; observing only");
+    warn_of_set_up(set_up_failure_ + (is_unmarked() ? "; nothing is filled" : "; observing only"));
   }
 }
 
 FillSettings Device::fill_settings() const {
   if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
-  if (const std::string reason = obstacle(); !reason.empty()) throw SetUpError(reason);
-  const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues());
+  if (is_unmarked())
+    throw SetUpError(std::string(idle_unknown_) + ": fill work and the training would wait for each other");
+  const std::uint32_t queues = hardware_queues(core_.variables);
+  const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues);
   if (!crowd.empty()) throw SetUpError(crowd);
   if (!core_.driver.missing_to_fill.empty())
     throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front() + " (it is " +
@@ -176,7 +161,7 @@ FillSettings Device::fill_settings() const {
   settings.memory = core_.options.memory;
   settings.unit.slice_cap = core_.options.slice;
   settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
-  settings.queues = queues();
+  settings.queues = queues;
   settings.streams_made = core_.shim.streams_made(ordinal_);
   check_head_room();
   return settings;
@@ -330,6 +315,7 @@ void Device::open_trace() {
   header_.device_in_name = is_further_device_;
   header_.mode = fill_ || waits_for_trial_ ? "fill" : "observe";
   header_.fill_job = fill_name_.c_str();
+  header_.idle_unknown = idle_unknown_;
   header_.nccl_version = core_.shim.nccl_version;
   header_.driver_version = core_.shim.driver_version;
   header_.multiprocessors = multiprocessors_;
@@ -373,7 +359,7 @@ void Device::start_dispatcher() {
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.fills = filler_ != nullptr;
   options.label = label();
-  options.queues = queues();
+  options.queues = hardware_queues(core_.variables);
   options.speaks_for_all = rank_ == 0;
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);

@@ -132,6 +132,7 @@ class Device {
   void release_fill();     // keeps the progress, then frees the job, its stream and its memory
   void say_hello() const;  // the start line, on rank 0
   void warn_of_set_up(const std::string& text) const;
+  bool is_unmarked() const { return *idle_unknown_ != '\0'; }
   std::string label() const { return "rank " + std::to_string(rank_); }
 
   CoreContext& core_;
@@ -144,6 +145,7 @@ class Device {
   std::string directory_;           // of the trace
   std::string directories_;         // of the traces of all ranks, a shell pattern where they differ
   TraceHeader header_{};
+  const char* idle_unknown_ = "";  // why nothing may be enqueued on the main job's streams; "": it may
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
   std::string set_up_failure_;          // why there is no filling although it was asked for
   std::shared_ptr<SharedTrial> trial_;  // whose verdict is not used yet

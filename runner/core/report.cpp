@@ -52,6 +52,17 @@ std::string unfilled_text(const TraceSummary& summary) {
          reasons[static_cast<std::size_t>(most - summary.unfilled.begin())];
 }
 
+bool is_measured(const TraceHeader& header) {
+  return *header.idle_unknown == '\0';
+}
+
+std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
+  const Duration window = summary.window_end - summary.window_begin;
+  if (!is_measured(header)) return std::string("idle time unknown: ") + header.idle_unknown;
+  return formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
+         length(window);
+}
+
 std::string shell_word(const std::string& text) {
   constexpr const char* harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
   if (!text.empty() && text.find_first_not_of(harmless) == std::string::npos) return text;
@@ -80,8 +91,9 @@ std::string with_slash(const std::string& directory) {
 
 std::string start_line(const TraceHeader& header, const std::string& directory) {
   const bool fills = std::strcmp(header.mode, "fill") == 0;
-  const std::string does =
-      fills ? std::string("filling bubbles with ") + header.fill_job : std::string("observing bubbles");
+  std::string does = fills ? std::string("filling bubbles with ") + header.fill_job : std::string("observing bubbles");
+  if (!is_measured(header))
+    does = std::string(header.idle_unknown) + ": bubbles are not measured, idle time is unknown";
   return formatted("%s, %s, %d rank%s; traces in ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
                    header.ranks == 1 ? "" : "s") +
          with_slash(directory);
@@ -98,12 +110,12 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   } else if (summary.forecasts) {
     lines.push_back(rank +
                     "bubbles were forecast, but what repeats was not long enough the same to count as an iteration");
+  } else if (!is_measured(header)) {
+    lines.push_back(rank + "no repeating iteration was found");
   } else {
     lines.push_back(rank + "no repeating iteration was found, so no bubble could be forecast");
   }
-  lines.push_back(
-      rank + formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
-      length(window));
+  lines.push_back(rank + idle_text(header, summary));
   if (summary.slices > 0 || std::strcmp(header.mode, "fill") == 0) {
     lines.push_back(rank +
                     formatted("fill used %.1f %% of the idle time (%.1f points of all time) for %llu units of %s, "

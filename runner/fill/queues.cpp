@@ -9,11 +9,23 @@ namespace {
 constexpr std::uint32_t default_queues = 8;
 constexpr std::uint32_t most_queues = 32;
 
+// As the driver reads numbers; 0: there is none.
+int number_in(const Variables& variables, const char* name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? 0 : std::atoi(found->second.c_str());
+}
+
 }  // namespace
 
-std::uint32_t hardware_queues(const char* variable) {
-  const int value = variable == nullptr ? 0 : std::atoi(variable);
+std::uint32_t hardware_queues(const Variables& variables) {
+  const int value = number_in(variables, "CUDA_DEVICE_MAX_CONNECTIONS");
   return value < 1 || value > static_cast<int>(most_queues) ? default_queues : static_cast<std::uint32_t>(value);
+}
+
+const char* why_unmarked(const Variables& variables) {
+  if (hardware_queues(variables) == 1) return "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
+  if (number_in(variables, "CUDA_LAUNCH_BLOCKING") == 1) return "blocking launches (CUDA_LAUNCH_BLOCKING=1)";
+  return "";
 }
 
 std::string too_many_streams(std::uint32_t in_use, std::uint32_t queues) {

@@ -13,7 +13,9 @@ void Accounts::note(const Event& event) {
     totals_.window_begin = event.time;
     totals_.window_end = event.time;
   }
-  if (event.kind == EventKind::group_done) totals_.window_end = std::max(totals_.window_end, event.time);
+  const bool over_at_once = event.kind == EventKind::group_issued && event.done_ticket == 0;
+  if (event.kind == EventKind::group_done || over_at_once)
+    totals_.window_end = std::max(totals_.window_end, event.time);
 }
 
 void Accounts::note(const Finding& finding) {

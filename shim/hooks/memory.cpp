@@ -2,6 +2,7 @@
 // more when that has been given back. Any thread of the main job, and NCCL's. Arguments and results are passed as they
 // are. Launches take memory too, in rare cases, and are never hooked.
 #include "shim/hooks/rescue.h"
+#include "shim/main_job/streams.h"
 #include "shim/routing/real.h"
 
 namespace weft {

@@ -58,6 +58,15 @@ void note_group(const GroupMember& member, int device, Ticket started) noexcept 
   });
 }
 
+// Where nothing may be enqueued its beginning and end stay unknown; there is nothing to close.
+void note_unmarked_group(GroupMember& member, Stream& stream, int device) noexcept {
+  member.stream = &stream;
+  member.group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
+  note_group_stream(stream);
+  note_group(member, device, 0);
+  member.stream = nullptr;
+}
+
 }  // namespace
 
 struct OpenGroup {
@@ -143,6 +152,7 @@ void announce(GroupMember& member) noexcept {
   finish_groups(*member.communicator, member.handle);
   Stream* stream = learn_stream(stream_of(member));
   if (stream == nullptr || is_capturing(*stream)) return;
+  if (!may_mark(device)) return note_unmarked_group(member, *stream, device);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);
   if (done == 0 || !enqueue_marker(*stream, started)) {

@@ -18,7 +18,7 @@ using MarkerWord = std::atomic<std::uint32_t>;
 // look at it at any time.
 struct MarkerWords {
   MarkerWord* host = nullptr;  // as the host sees them
-  std::uint64_t device = 0;    // CUdeviceptr of the same words
+  std::uint64_t device = 0;    // CUdeviceptr of the same words; 0: nothing may be enqueued
   std::uint32_t count = 0;     // a power of two
 };
 

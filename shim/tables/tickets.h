@@ -30,6 +30,8 @@ struct TicketWords {
   }
   void end() noexcept { host.store(nullptr, std::memory_order_release); }
   bool present() const noexcept { return host.load(std::memory_order_acquire) != nullptr; }
+  // Streams may be made to write them.
+  bool writable() const noexcept { return present() && address.load(std::memory_order_relaxed) != 0; }
 
   // A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run, or all
   // attempts were in vain).

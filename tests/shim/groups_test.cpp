@@ -121,6 +121,36 @@ TEST_F(Groups, ABareReceiveIsAGroupOfOne) {
   EXPECT_TRUE(reached(seen[0].done_ticket));
 }
 
+// One hardware queue: whatever stands behind a receive may hold up all streams.
+TEST_F(Groups, AreNotedAndNothingIsEnqueuedWhereTheCoreForbidsMarkers) {
+  ::setenv("TEST_CORE_FORBIDS_MARKERS", "1", 1);
+  const ncclComm_t c = communicator();
+  const CUstream communication = stream(), compute = stream();
+  const CUevent received = event();
+  events();
+  ASSERT_EQ(ncclRecv(buffer, 10, ncclFloat32, 2, c, communication), ncclSuccess);
+  ASSERT_EQ(cuEventRecord(received, communication), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(compute, received, 0), CUDA_SUCCESS);
+  ncclGroupStart();
+  ncclSend(buffer, 1, ncclInt8, 2, c, communication);
+  ncclGroupEnd();
+  // A block and an event of NCCL's own for each group.
+  EXPECT_EQ(fake_enqueued(communication), 5u) << "receive, event, send";
+  EXPECT_EQ(fake_enqueued(compute), 1u) << "the wait";
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::group_issued, EventKind::group_issued}));
+  for (const weft::Event& group : seen) {
+    EXPECT_EQ(group.ticket, 0u);
+    EXPECT_EQ(group.done_ticket, 0u);
+    EXPECT_NE(group.stream, 0u);
+  }
+  EXPECT_EQ(seen[1].summary.sends, 1);
+  EXPECT_EQ(core()->shim->dropped_events(), 0u);
+  fake_release(communication);
+  ASSERT_EQ(cuStreamSynchronize(compute), CUDA_SUCCESS);
+  EXPECT_TRUE(events().empty()) << "nothing is known to be waited for";
+}
+
 TEST_F(Groups, TheStartedMarkerWaitsForEarlierWork) {
   const ncclComm_t c = communicator();
   const CUstream s = stream();

@@ -291,6 +291,42 @@ TEST(Summary, OfAKilledProcessBeyondTheLimitSaysThatAllIsOfTheFirstPart) {
   EXPECT_TRUE(has_note(summarize_directories({directory.path()}), "and cover only what fitted into WEFT_TRACE_LIMIT"));
 }
 
+// Rank 1 has one hardware queue.
+TEST(Summary, IdleTimeThatWasNotMeasuredIsUnknownAndNotZero) {
+  TemporaryDirectory directory;
+  const std::string unknown = R"({"type": "header", "format": "weft-trace", "version": 1, "rank": 1, "ranks": 2, )"
+                              R"("mode": "observe", "idle_unknown": "one hardware queue", "started": 1000, )"
+                              R"("wall_clock": 100, "host": "node", "process": 8})"
+                              "\n"
+                              R"({"type": "summary", "window_begin": 1000, "window_end": 3000, "iterations": 7, )"
+                              R"("iteration_median": 20, "bubbles": 0, "idle": null})"
+                              "\n";
+  std::ofstream(directory / "rank1.8.jsonl") << unknown;
+  RunSummary run = summarize_directories({directory.path()});
+  EXPECT_EQ(run.total.idle_unknown, "one hardware queue");
+  EXPECT_TRUE(has_note(run, "idle time unknown, bubbles were not measured, on all ranks: one hardware queue"));
+  nlohmann::json json = nlohmann::json::parse(to_json(run));
+  for (const char* key : {"idle", "idle_share", "conversion"}) {
+    EXPECT_TRUE(json["total"][key].is_null()) << key;
+    EXPECT_TRUE(json["ranks"][0][key].is_null()) << key;
+  }
+  EXPECT_EQ(json["total"]["iterations"], 7);
+  const std::string text = to_text(run, "here");
+  EXPECT_NE(text.find("0.000  unknown      unknown "), std::string::npos) << text;
+
+  std::ofstream(directory / "rank0.7.jsonl")
+      << header_of(0, 0, 7, 100)
+      << R"({"type": "summary", "window_begin": 1000, "window_end": 2000, "iterations": 7, "idle": 250})"
+      << "\n";
+  run = summarize_directories({directory.path()});
+  EXPECT_EQ(run.total.idle_unknown, "");
+  EXPECT_DOUBLE_EQ(run.total.idle_share(), 0.25) << "of the rank that was measured";
+  EXPECT_TRUE(has_note(run, "idle time unknown, bubbles were not measured, on rank 1: one hardware queue"));
+  json = nlohmann::json::parse(to_json(run));
+  EXPECT_TRUE(json["ranks"][1]["idle"].is_null());
+  EXPECT_EQ(json["total"]["idle"], 250);
+}
+
 TEST(Sample, OfFewValuesIsAllAndOfManyStandsForThem) {
   Sample<int> few(100);
   EXPECT_EQ(few.median(), 0);

@@ -92,6 +92,7 @@ class Adder : public TraceSink {
     sum.host = process.host;
     sum.mode = values.text("mode");
     sum.fill_job = values.text("fill_job");
+    if (sum.idle_unknown.empty()) sum.idle_unknown = values.text("idle_unknown");
     result_.process = process;
     segment_.line = number;
     segment_.started = values.time("started");

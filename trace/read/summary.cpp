@@ -240,6 +240,21 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.dropped_records > 0) notes.push_back(label + std::to_string(rank.dropped_records) + " records were dropped");
 }
 
+// One note for all ranks that share a reason: as a rule it is the same everywhere.
+void add_unknown_idle_notes(RunSummary& run) {
+  constexpr std::size_t most_names = 8;
+  std::map<std::string, std::vector<std::string>> ranks;
+  for (const RankSummary& rank : run.ranks)
+    if (!rank.idle_unknown.empty()) ranks[rank.idle_unknown].push_back(rank.name);
+  for (const auto& [reason, names] : ranks) {
+    std::string list;
+    for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) list += (i == 0 ? " " : ", ") + names[i];
+    if (names.size() > most_names) list += " and " + std::to_string(names.size() - most_names) + " more";
+    run.notes.push_back("idle time unknown, bubbles were not measured, on " +
+                        (names.size() == run.ranks.size() ? "all ranks" : "rank" + list) + ": " + printable(reason));
+  }
+}
+
 void add_missing_ranks(RunSummary& run) {
   std::int64_t expected = 0;
   std::set<std::int64_t> there;
@@ -260,10 +275,15 @@ void add_up(RunSummary& run) {
   std::vector<Duration> medians;
   std::vector<double> errors;
   std::uint64_t iterations = 0;
+  bool any_measured = false;
   for (const RankSummary& rank : run.ranks) {
     run.total.unsure = run.total.unsure || rank.unsure;
     if (rank.unsure) continue;
-    add_counts(run.total, rank);
+    any_measured = any_measured || rank.idle_unknown.empty();
+    if (run.total.idle_unknown.empty()) run.total.idle_unknown = rank.idle_unknown;
+    RankSummary counts = rank;
+    if (!rank.idle_unknown.empty()) counts.window = counts.idle = {};
+    add_counts(run.total, counts);
     run.total.complete = run.total.complete && rank.complete;
     iterations = std::max(iterations, rank.iterations);
     if (rank.iterations > 0) medians.push_back(rank.iteration_median);
@@ -271,6 +291,7 @@ void add_up(RunSummary& run) {
     run.total.forecasts += rank.forecasts;
     run.longest.insert(run.longest.end(), rank.slots.begin(), rank.slots.end());
   }
+  if (any_measured) run.total.idle_unknown.clear();
   run.total.iterations = iterations;
   run.total.iteration_median = median(medians);
   if (!errors.empty()) run.total.forecast_error = median(errors);
@@ -306,6 +327,7 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
     add_notes(file, run.notes);
   }
   run.notes.insert(run.notes.end(), left_out.begin(), left_out.end());
+  add_unknown_idle_notes(run);
   add_missing_ranks(run);
   add_up(run);
   return run;

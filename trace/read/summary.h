@@ -35,6 +35,7 @@ struct SlowdownSummary {
 struct RankSummary {
   std::int64_t rank = 0, ranks = 0, device = 0, process = 0;
   std::string host, mode, fill_job;
+  std::string idle_unknown;  // why its bubbles were not measured; "": they were. Of the total: of no rank they were
   std::string name;  // printable, for people: the rank, with what tells it from others that call themselves the same
   bool complete = true;
   bool unsure = false;  // something in its trace cannot be true; of the total: a rank is not in it for that
@@ -58,8 +59,8 @@ struct RunSummary {
   // By rank, process and device: a process may drive several under one rank, and processes that no launcher has told
   // their rank may take the same one.
   std::vector<RankSummary> ranks;
-  // Of the ranks that are not unsure. Sums; iterations: the most of any rank; medians of the ranks' medians; the
-  // slowdown of the rank that saw the largest.
+  // Of the ranks that are not unsure; window and idle time of those whose bubbles were measured. Sums; iterations: the
+  // most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the largest.
   RankSummary total;
   std::vector<SlotSummary> longest;  // slots with the most idle time, most first
   std::vector<std::string> notes;    // printable; what a reader should know: missing ranks, cut-off files

@@ -23,12 +23,15 @@ std::string percent_or_dash(bool known, double share) {
 
 // Behind a name that may be longer than a line of formatted().
 std::string row(std::size_t width, const std::string& name, const RankSummary& rank) {
+  const bool measured = rank.idle_unknown.empty();
+  const std::string conversion = percent_or_dash(rank.mode != "observe" || rank.filled > Duration{}, rank.conversion());
   const bool compared = rank.slowdown && rank.slowdown->control != 0;
   return std::string(width - std::min(width, name.size()), ' ') + name +
-         formatted(" %10llu %13.3f %8.2f %12s %7llu %7llu %9llu %15s %11s\n", number(rank.iterations),
-                   milliseconds(rank.iteration_median), 100 * rank.idle_share(),
-                   percent_or_dash(rank.mode != "observe" || rank.filled > Duration{}, rank.conversion()).c_str(),
-                   number(rank.fill_units), number(rank.fill_units_wrong), number(rank.dropped_records),
+         formatted(" %10llu %13.3f %8s %12s %7llu %7llu %9llu %15s %11s\n", number(rank.iterations),
+                   milliseconds(rank.iteration_median),
+                   (measured ? formatted("%.2f", 100 * rank.idle_share()) : "unknown").c_str(),
+                   (measured ? conversion : "unknown").c_str(), number(rank.fill_units), number(rank.fill_units_wrong),
+                   number(rank.dropped_records),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
                    compared ? formatted("%+.2f", 100 * rank.slowdown->estimate).c_str() : "-");
 }
@@ -97,6 +100,7 @@ ordered_json numbers(const RankSummary& rank) {
                       {"window", rank.window.count()},
                       {"bubbles", rank.bubbles},
                       {"idle", rank.idle.count()},
+                      {"idle_unknown", rank.idle_unknown},
                       {"idle_share", rank.idle_share()},
                       {"idle_by_cause", causes_of_idle},
                       {"filled", rank.filled.count()},
@@ -114,6 +118,7 @@ ordered_json numbers(const RankSummary& rank) {
                       {"unsure", rank.unsure},
                       {"filling_stopped", rank.filling_stopped},
                       {"reason", rank.reason}};
+  if (!rank.idle_unknown.empty()) result["idle"] = result["idle_share"] = result["conversion"] = nullptr;
   if (rank.forecast_error) result["forecast_error"] = *rank.forecast_error;
   return result;
 }

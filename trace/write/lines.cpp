@@ -63,7 +63,11 @@ void append(JsonLine& line, const SliceRecord& slice) {
 
 void append(JsonLine& line, const Iteration& iteration) {
   line.number("number", iteration.number).number("started", iteration.started).number("ended", iteration.ended);
-  line.number("groups", iteration.groups).number("idle", iteration.idle);
+  line.number("groups", iteration.groups);
+  if (iteration.idle_known)
+    line.number("idle", iteration.idle);
+  else
+    line.null("idle");
 }
 
 void append(JsonLine& line, const ForecastRecord& forecast) {
@@ -106,6 +110,7 @@ void append_header(std::string& out, const TraceHeader& header, const TraceOrigi
   line.text("type", "header").text("format", "weft-trace").number("version", WEFT_TRACE_VERSION);
   line.text("weft", WEFT_VERSION_STRING).number("rank", header.rank).number("ranks", header.ranks);
   line.number("device", header.device).text("mode", origin.mode).text("fill_job", origin.fill_job);
+  line.text("idle_unknown", header.idle_unknown);
   line.number("nccl_version", header.nccl_version).number("driver_version", header.driver_version);
   line.number("multiprocessors", header.multiprocessors).text("host", origin.host).number("process", origin.process);
   line.number("start_id", origin.start_id);
@@ -132,7 +137,12 @@ void append_summary(std::string& out, const TraceHeader& header, const TraceSumm
   line.text("type", "summary").number("rank", header.rank).number("device", header.device);
   line.number("window_begin", summary.window_begin).number("window_end", summary.window_end);
   line.number("iterations", summary.iterations).number("iteration_median", summary.iteration_median);
-  line.number("bubbles", summary.bubbles).number("idle", summary.idle).number("filled", summary.filled);
+  line.number("bubbles", summary.bubbles);
+  if (*header.idle_unknown == '\0')
+    line.number("idle", summary.idle);
+  else
+    line.null("idle");
+  line.number("filled", summary.filled);
   line.number("slices", summary.slices).number("fill_units", summary.fill_units);
   line.number("fill_units_wrong", summary.fill_units_wrong).open("unfilled");
   for (std::size_t reason = 0; reason < unfilled_reasons; ++reason)

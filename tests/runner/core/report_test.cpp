@@ -41,6 +41,25 @@ TEST(StartLine, SaysWhatIsDoneAndWhereTheTracesGo) {
   EXPECT_EQ(start_line(header, "out/"), "0.1.0, observing bubbles, 1 rank; traces in out/");
 }
 
+TEST(Lines, SayThatIdleTimeIsUnknown) {
+  TraceHeader header;
+  header.ranks = 4;
+  header.mode = "observe";
+  header.idle_unknown = "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
+  EXPECT_EQ(
+      start_line(header, "d"),
+      "0.1.0, one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1): bubbles are not measured, idle time is unknown, "
+      "4 ranks; traces in d/");
+  TraceSummary summary;
+  summary.iterations = 40;
+  summary.iteration_median = 99500us;
+  EXPECT_EQ(end_lines(header, summary, "d"),
+            (Lines{"rank 0: 40 iterations, median 99.50 ms",
+                   "rank 0: idle time unknown: one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)",
+                   "rank 0: 0 records dropped", "traces of all ranks in d/   next: weft summary d"}));
+  EXPECT_EQ(end_lines(header, {}, "d").at(0), "rank 0: no repeating iteration was found");
+}
+
 TEST(EndLines, Filled) {
   EXPECT_EQ(
       end_lines(filling_header(), filling_summary(), "weft-12"),

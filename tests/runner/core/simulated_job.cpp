@@ -173,7 +173,7 @@ Event SimulatedJob::event(EventKind kind, StreamId stream) const {
 }
 
 void SimulatedJob::enqueue_marker(CUstream stream, Ticket ticket) {
-  if (the_words.host == nullptr) return;
+  if (the_words.device == 0) return;
   const CUdeviceptr word = the_words.device + (ticket % the_words.count) * sizeof(std::uint32_t);
   check(function<decltype(&::cuStreamWriteValue32_v2)>("cuStreamWriteValue32_v2")(stream, word, ticket, 0), "marker");
 }
@@ -204,7 +204,8 @@ void SimulatedJob::use_context() {
 
 void SimulatedJob::announce_group() {
   ++last_group_;
-  const Ticket started = ++last_ticket_, done = ++last_ticket_;
+  const bool marked = the_words.device != 0;
+  const Ticket started = marked ? ++last_ticket_ : 0, done = marked ? ++last_ticket_ : 0;
   enqueue_marker(communication_, started);
   announced_.push_back(done);
   Event group = event(EventKind::group_issued, 2);
@@ -229,11 +230,13 @@ void SimulatedJob::microbatch(std::chrono::microseconds wait) {
   check(launch(compute_kernel_, 124, 1, 1, 256, 1, 1, 0, compute_, nullptr, nullptr), "compute");
   begin_group();
   check(function<decltype(&::cuEventRecord)>("cuEventRecord")(done_, communication_), "record");
-  const Ticket reached = ++last_ticket_;
-  enqueue_marker(compute_, reached);
-  Event waiting = event(EventKind::wait_issued, 1);
-  waiting.ticket = reached;
-  push(*ring_, waiting);
+  if (the_words.device != 0) {
+    const Ticket reached = ++last_ticket_;
+    enqueue_marker(compute_, reached);
+    Event waiting = event(EventKind::wait_issued, 1);
+    waiting.ticket = reached;
+    push(*ring_, waiting);
+  }
   check(function<decltype(&::cuStreamWaitEvent)>("cuStreamWaitEvent")(compute_, done_, 0), "wait");
   std::this_thread::sleep_for(std::chrono::milliseconds(1) + wait);
   end_group();

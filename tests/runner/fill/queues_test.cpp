@@ -7,10 +7,19 @@ namespace weft {
 namespace {
 
 TEST(HardwareQueues, AreReadAsTheDriverReadsThem) {
-  EXPECT_EQ(hardware_queues(nullptr), 8U);
-  EXPECT_EQ(hardware_queues("1"), 1U);
-  EXPECT_EQ(hardware_queues("32"), 32U);
-  for (const char* ignored : {"", "0", "33", "-1", "many"}) EXPECT_EQ(hardware_queues(ignored), 8U) << ignored;
+  const auto queues = [](const char* value) { return hardware_queues({{"CUDA_DEVICE_MAX_CONNECTIONS", value}}); };
+  EXPECT_EQ(hardware_queues({}), 8U);
+  EXPECT_EQ(queues("1"), 1U);
+  EXPECT_EQ(queues("32"), 32U);
+  for (const char* ignored : {"", "0", "33", "-1", "many"}) EXPECT_EQ(queues(ignored), 8U) << ignored;
+}
+
+TEST(HardwareQueues, OneOfThemGetsNoMarkers) {
+  EXPECT_STREQ(why_unmarked({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}),
+               "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
+  EXPECT_STREQ(why_unmarked({{"CUDA_LAUNCH_BLOCKING", "1"}}), "blocking launches (CUDA_LAUNCH_BLOCKING=1)");
+  EXPECT_STREQ(why_unmarked({{"CUDA_DEVICE_MAX_CONNECTIONS", "2"}, {"CUDA_LAUNCH_BLOCKING", "0"}}), "");
+  EXPECT_STREQ(why_unmarked({}), "");
 }
 
 TEST(HardwareQueues, TheStreamsOfTheTrainingAndOneOfWeftHaveToFit) {

@@ -46,6 +46,13 @@ TEST(Accounts, TheWindowIsFromTheFirstGroupToTheEndOfTheLast) {
   EXPECT_EQ(summary.window_end, at(9ms));
 }
 
+TEST(Accounts, AGroupWithoutAMarkerIsOverWhenItIsIssued) {
+  Accounts accounts;
+  accounts.note(event(EventKind::group_issued, 3ms));
+  accounts.note(event(EventKind::group_issued, 8ms));
+  EXPECT_EQ(accounts.summary(0).window_end, at(8ms));
+}
+
 TEST(Accounts, TheWindowHoldsABubbleWhoseGroupNeverEnded) {
   Accounts accounts;
   accounts.note(event(EventKind::group_issued, 3ms));
