@@ -66,8 +66,13 @@ void Dispatcher::fill(TimePoint now) {
   while (launching_is_allowed() && !inbox_.ends_filling()) {
     const TimePoint time = weft::now();
     const Decision decision = session_.decide(time, filler.view());
-    if (!decision.launch || context_is_closing() || !filler.launch(time, decision.bubble)) break;
+    if (!decision.launch || context_is_closing()) break;
+    if (filler.unit_has_to_begin()) {
+      filler.begin_unit();  // and decide anew: that took time
+      continue;
+    }
     session_.launched();
+    filler.launch(time, decision.bubble);
   }
   if (!filler.failure().empty())
     session_.end_filling(now, filler.failure(), filler.context_gone() ? Audience::trace : Audience::every_rank);

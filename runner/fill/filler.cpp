@@ -43,22 +43,16 @@ FillView Filler::view() const {
   return {ready, unit_.slices()[next_ % slices].alone, in_flight()};
 }
 
-bool Filler::begin_unit() {
-  if (unit_begun_) return true;
+void Filler::begin_unit() {
   unit_begun_ = job_.begin_unit(unit_number_);
   if (!unit_begun_) failure_ = "the fill job failed in begin_unit: " + job_.failure();
-  return unit_begun_;
 }
 
-bool Filler::launch(TimePoint now, std::uint64_t bubble) {
-  if (!begin_unit()) return false;
+void Filler::launch(TimePoint now, std::uint64_t bubble) {
+  WEFT_DCHECK(unit_begun_ && count_ < most_in_flight && next_ < unit_.slices().size());
   const CUresult launched = driver_.cuGraphLaunch(unit_.slices()[next_].graph, stream_);
-  if (launched != CUDA_SUCCESS) {
-    fail(launched, "launching a slice");
-    return false;
-  }
+  if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice");
   const std::uint32_t number = ++last_number_;
-  WEFT_DCHECK(count_ < most_in_flight && next_ < unit_.slices().size());
   const InFlight before = in_flight();
   Launched& entry = launched_[count_];
   entry = {unit_number_, next_, number, bubble, now, count_ == 0 ? now : before.expected_end};
@@ -67,7 +61,6 @@ bool Filler::launch(TimePoint now, std::uint64_t bubble) {
   const CUresult written =
       driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
-  return true;
 }
 
 void Filler::fail(CUresult result, const char* what) {

@@ -39,8 +39,12 @@ class Filler {
 
   // The next slice, and what is in flight. Ready: it may be launched.
   FillView view() const;
-  // Launches the next slice, and begins its unit before the first one. False: nothing was launched, see failure().
-  bool launch(TimePoint now, std::uint64_t bubble);
+  // The next slice is the first of its unit, which has not begun. begin_unit() may take a millisecond of the job's
+  // time: what was decided before it no longer holds.
+  bool unit_has_to_begin() const { return !unit_begun_; }
+  void begin_unit();  // see failure()
+  // Launches the next slice of a unit that has begun; see failure().
+  void launch(TimePoint now, std::uint64_t bubble);
 
   InFlight in_flight() const;
   // Empty while all is well. After a failure nothing is launched any more.
@@ -58,7 +62,6 @@ class Filler {
   };
 
   SliceRecord finish_first(TimePoint now);
-  bool begin_unit();
   void fail(CUresult result, const char* what);
 
   const Driver& driver_;

@@ -39,13 +39,16 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
     return Change::resumed;
   }
   if (in_flight.slices == 0) {
-    watched_ = {};
+    watched_ = watched_in_bubbles_ = {};
     return Change::none;
   }
-  watched_ += std::clamp(now - since, Duration{}, longest_gap);
+  const Duration passed = std::clamp(now - since, Duration{}, longest_gap);
+  watched_ += passed;
+  if (in_bubble) watched_in_bubbles_ += passed;
   if (state_ == State::late) return watched_ > longest_watch ? Change::stop : Change::none;
-  const Duration slack = in_bubble ? slack_in_bubble : slack_outside;
-  if (watched_ <= slack_factor * in_flight.oldest_alone + slack) return Change::none;
+  // Time that the slice rightly waited behind the main job says nothing about how it gets on in a bubble.
+  const Duration usual = slack_factor * in_flight.oldest_alone;
+  if (watched_in_bubbles_ <= usual + slack_in_bubble && watched_ <= usual + slack_outside) return Change::none;
   if (pauses_ != 0 && now - last_late_ > forgiven_after) pauses_ = 0;
   last_late_ = now;
   if (pauses_ == most_pauses) return Change::stop;
@@ -55,7 +58,7 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
 }
 
 void LateSlices::finished(TimePoint now) {
-  watched_ = {};
+  watched_ = watched_in_bubbles_ = {};
   if (state_ == State::late) {
     state_ = State::resting;
     rest_over_ = now + rest();

@@ -38,6 +38,7 @@ class LateSlices {
   std::uint32_t careful_slices_ = 0;  // that still have to end in time
   TimePoint last_look_{};
   Duration watched_{};
+  Duration watched_in_bubbles_{};
   TimePoint rest_over_{};
   TimePoint last_late_{};
 };

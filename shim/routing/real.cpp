@@ -79,6 +79,15 @@ void* linked(const Description& description, const void* caller) noexcept {
   return nullptr;
 }
 
+}  // namespace
+
+void keep_loaded(const link_map* object) noexcept {
+  if (object == nullptr || object->l_name == nullptr || object->l_name[0] == '\0') return;
+  if (void* handle = open_loaded(object->l_name, RTLD_NODELETE)) dlclose(handle);
+}
+
+namespace {
+
 // The object that the library is: the one of that name, else the one that `found` lies in.
 const link_map* find_home(Library library, const void* found) noexcept {
   // Hooks go to its functions for as long as the process lives, also when everybody who had opened it has closed it.
@@ -90,7 +99,7 @@ const link_map* find_home(Library library, const void* found) noexcept {
   }
   const link_map* object = found == nullptr ? nullptr : object_of(found);
   if (object == nullptr || object == own_object() || !is_whole(object, library)) return nullptr;
-  if (void* handle = open_loaded(object->l_name, RTLD_NODELETE)) dlclose(handle);
+  keep_loaded(object);
   return object;
 }
 

@@ -118,6 +118,9 @@ void* weft_link_target(std::uint32_t number, const void* caller) noexcept {
   const bool off = weft::switched_off();
   void* target = off ? found : weft::answer_for(symbol, found, caller);
   const bool certain = off ? environ != nullptr : weft::home_of(weft::descriptions[symbol].library) != nullptr;
-  if (certain) weft_link_targets[symbol].store(target, std::memory_order_release);
+  if (!certain) return target;
+  // From here on every linked call goes there without asking: also when the program has closed that library.
+  weft::keep_loaded(weft::object_of(found));
+  weft_link_targets[symbol].store(target, std::memory_order_release);
   return target;
 }

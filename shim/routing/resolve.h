@@ -75,6 +75,9 @@ void* real_driver_symbol(const char* name) noexcept;
 // The object that `address` belongs to, and the same as a handle for real_dlsym; nullptr: none, or, for the handle, the
 // main program.
 const link_map* object_of(const void* address) noexcept;
+
+// The object stays loaded for the rest of the process, whoever closes it.
+void keep_loaded(const link_map* object) noexcept;
 void* object_handle(const void* address) noexcept;
 
 // The address is a hook, or an entry of ours that is linked to.

@@ -27,9 +27,13 @@ struct FillerTest : ::testing::Test {
 
   void reap(Duration time) { filler.reap(at(time), finished); }
   bool ready() const { return filler.view().ready; }
+  void launch(Duration time) {
+    if (filler.unit_has_to_begin()) filler.begin_unit();
+    if (filler.failure().empty()) filler.launch(at(time), 9);
+  }
   void run_one(Duration time) {
     ASSERT_TRUE(ready());
-    filler.launch(at(time), 9);
+    launch(time);
     word = gpu.last_number.load();
     reap(time + 1us);
   }
@@ -38,9 +42,9 @@ struct FillerTest : ::testing::Test {
 TEST_F(FillerTest, AtMostTwoAreInFlight) {
   ASSERT_TRUE(ready());
   EXPECT_EQ(filler.view().next_slice, Duration(100us));
-  filler.launch(at(1ms), 9);
+  launch(1ms);
   ASSERT_TRUE(ready());
-  filler.launch(at(1ms), 9);
+  launch(1ms);
   EXPECT_FALSE(ready());
   EXPECT_EQ(filler.in_flight().slices, 2U);
   EXPECT_EQ(filler.in_flight().expected_end, at(1ms + 300us));
@@ -50,8 +54,8 @@ TEST_F(FillerTest, AtMostTwoAreInFlight) {
 }
 
 TEST_F(FillerTest, AFinishedSliceMakesRoomAndMovesTheExpectedEnd) {
-  filler.launch(at(1ms), 9);
-  filler.launch(at(1ms), 9);
+  launch(1ms);
+  launch(1ms);
   word = 1;
   reap(1150us);
   ASSERT_EQ(finished.size(), 1U);
@@ -69,7 +73,7 @@ TEST_F(FillerTest, TheNextUnitWaitsForTheResultsOfThisOne) {
   run_one(1ms);
   run_one(2ms);
   ASSERT_TRUE(ready());
-  filler.launch(at(3ms), 9);
+  launch(3ms);
   EXPECT_FALSE(ready());
   word = gpu.last_number.load();
   reap(4ms);
@@ -85,7 +89,8 @@ TEST_F(FillerTest, TheNextUnitWaitsForTheResultsOfThisOne) {
 
 TEST_F(FillerTest, AJobThatFailsEndsIt) {
   for (int slice = 0; slice < 9; ++slice) run_one(1ms);
-  EXPECT_FALSE(filler.launch(at(2ms), 9));  // begin_unit(3) fails
+  ASSERT_TRUE(filler.unit_has_to_begin());
+  launch(2ms);  // begin_unit(3) fails
   EXPECT_EQ(gpu.launches, 9);
   EXPECT_FALSE(ready());
   EXPECT_EQ(filler.failure(), "the fill job failed in begin_unit: it gave no reason");
@@ -93,7 +98,7 @@ TEST_F(FillerTest, AJobThatFailsEndsIt) {
 
 TEST_F(FillerTest, AnErrorOfALaunchEndsIt) {
   gpu.launch_result = CUDA_ERROR_LAUNCH_FAILED;
-  filler.launch(at(1ms), 9);
+  launch(1ms);
   EXPECT_EQ(filler.failure(), "launching a slice failed with CUDA_ERROR_UNKNOWN");
   EXPECT_FALSE(filler.context_gone());
   EXPECT_FALSE(ready());
@@ -102,7 +107,7 @@ TEST_F(FillerTest, AnErrorOfALaunchEndsIt) {
 
 TEST_F(FillerTest, TheEndOfTheProcessIsNoAnomaly) {
   gpu.launch_result = CUDA_ERROR_DEINITIALIZED;
-  filler.launch(at(1ms), 9);
+  launch(1ms);
   EXPECT_TRUE(filler.context_gone());
 }
 

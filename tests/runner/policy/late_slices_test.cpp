@@ -41,6 +41,18 @@ TEST(LateSlices, OutsideBubblesASliceMayWaitForTheMainJob) {
   EXPECT_EQ(watch(late, start + 1900ms, 200ms, false, 500us), Change::paused);
 }
 
+// It gets multiprocessors only now: that it had to wait for them until now does not count.
+TEST(LateSlices, TimeOutsideBubblesDoesNotCountInThem) {
+  LateSlices late;
+  EXPECT_EQ(watch(late, start, 500ms, false, 500us), Change::none);
+  TimePoint now = start + 500ms;
+  const InFlight slice = one_since(start);
+  for (; now < start + 515ms; now += 50us) ASSERT_EQ(late.look(now, true, slice), Change::none);
+  Change change = Change::none;
+  for (; now < start + 530ms && change == Change::none; now += 50us) change = late.look(now, true, slice);
+  EXPECT_EQ(change, Change::paused);
+}
+
 TEST(LateSlices, AnOversleptLookIsNoLateSlice) {
   LateSlices late;
   EXPECT_EQ(late.look(start, true, one_since(start)), Change::none);
