@@ -112,7 +112,7 @@ int config_verb(const Arguments& arguments) {
     return 0;
   }
   print_table(parsed, all);
-  for (const std::string& warning : parsed.warnings) complain(warning);
+  for (const std::string& warning : parsed.warnings) warn(warning);
   return 0;
 }
 

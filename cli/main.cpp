@@ -60,6 +60,14 @@ int dispatch(const Arguments& arguments) {
 }  // namespace
 
 void complain(const std::string& text) {
+  inform("error: " + text);
+}
+
+void warn(const std::string& text) {
+  inform("warning: " + text);
+}
+
+void inform(const std::string& text) {
   std::fprintf(stderr, "weft: %s\n", text.c_str());
 }
 

@@ -116,7 +116,7 @@ void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
   if (parsed.warnings.empty()) return;
   if (strict) throw UsageError(parsed.warnings.front());
   if (!parsed.options.warned && launcher_rank(variables).value_or(0) == 0)
-    for (const std::string& warning : parsed.warnings) complain(warning);
+    for (const std::string& warning : parsed.warnings) warn(warning);
   variables["WEFT_WARNED"] = "on";
 }
 
@@ -131,13 +131,13 @@ std::string choose_job(const Options& options, const Variables& variables) {
 void say_where(const Options& options, const Variables& variables) {
   if (launcher_rank(variables).value_or(0) != 0) return;
   if (options.mode == Mode::off) {
-    complain("WEFT=off: the command runs as if Weft were not there");
+    inform("WEFT=off: the command runs as if Weft were not there");
     return;
   }
   OutputNames names;
   names.job = options.job;
   names.variables = &variables;
-  complain("traces will be in " + expand_output(options.output, names) + "/");
+  inform("traces will be in " + expand_output(options.output, names) + "/");
 }
 
 void set_variable(const std::string& name, const std::string& value) {

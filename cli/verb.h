@@ -24,6 +24,8 @@ int summary_verb(const Arguments& arguments);
 int version_verb(const Arguments& arguments);
 
 // One line on stderr, "weft: ..." in front.
-void complain(const std::string& text);
+void complain(const std::string& text);  // an error
+void warn(const std::string& text);
+void inform(const std::string& text);
 
 }  // namespace weft::cli

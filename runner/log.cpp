@@ -50,8 +50,14 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::off;
 }
 
-std::string one_line(std::string_view text) {
-  std::string line(text);
+// The word that says how bad it is.
+std::string_view severity(LogLevel level) {
+  return level == LogLevel::warn ? "warning: " : level == LogLevel::error ? "error: " : "";
+}
+
+std::string one_line(std::string_view begin, std::string_view text) {
+  std::string line(begin);
+  line += text;
   for (char& character : line)
     if (character == '\n' || character == '\r') character = ' ';
   return line;
@@ -69,7 +75,7 @@ void set_log_level(LogLevel level) noexcept {
 
 void log(LogLevel level, std::string_view text) noexcept {
   try {
-    logger().log(level_of(level), spdlog::string_view_t(one_line(text)));
+    logger().log(level_of(level), spdlog::string_view_t(one_line(severity(level), text)));
   } catch (...) {
     // A message that cannot be formatted is lost, the process goes on.
   }
@@ -83,14 +89,16 @@ void log_parts(LogLevel level, std::initializer_list<std::string_view> parts) no
   }
   char line[500] = "weft: ";
   std::size_t length = std::string_view(line).size();
-  for (const std::string_view part : parts) length += part.copy(line + length, sizeof line - 1 - length);
+  const auto add = [&](std::string_view part) { length += part.copy(line + length, sizeof line - 1 - length); };
+  add(severity(level));
+  for (const std::string_view part : parts) add(part);
   line[length++] = '\n';
   write_to_stderr(line, length);
 }
 
 void print(std::string_view line) noexcept {
   try {
-    const std::string text = "weft: " + one_line(line) + "\n";
+    const std::string text = one_line("weft: ", line) + "\n";
     write_to_stderr(text.data(), text.size());
   } catch (...) {
     // As for log().

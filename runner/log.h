@@ -1,4 +1,5 @@
-// Messages of the core on stderr, one line each, starting with "weft: ". Never stdout, never a file, never an exit.
+// Messages of the core on stderr, one line each, starting with "weft: ", and then "warning: " or "error: " where they
+// are one. Never stdout, never a file, never an exit.
 //
 // Any thread of the core; also threads of the main job inside the core's services. Before set_log_level() nothing below
 // a warning is shown. Events do not come this way: they go through the trace.

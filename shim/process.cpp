@@ -80,7 +80,7 @@ void say(std::initializer_list<const char*> parts) noexcept {
     const std::size_t bytes = length(part);
     for (std::size_t i = 0; i < bytes && used + 1 < sizeof(line); ++i) line[used++] = part[i];
   };
-  add("weft: ");
+  add("weft: warning: ");
   for (const char* part : parts) add(part);
   line[used++] = '\n';
   write_to_stderr(line, used);

@@ -57,7 +57,7 @@ void start_routing() noexcept;
 
 void set_level(Level level) noexcept;
 
-// One line on stderr, "weft: " in front; by write(2).
+// One line on stderr, "weft: warning: " in front; by write(2).
 void say(std::initializer_list<const char*> parts) noexcept;
 inline void say(const char* text, const char* more = "") noexcept {
   say({text, more});

@@ -48,11 +48,11 @@ exit_codes() {
   expect_code 137
   run "$weft" run -q -- ./missing-command
   expect_code 127
-  expect_err "weft: cannot run './missing-command': No such file or directory"
+  expect_err "weft: error: cannot run './missing-command': No such file or directory"
   touch no-program
   run "$weft" run -q -- ./no-program
   expect_code 126
-  expect_err "weft: cannot run './no-program': Permission denied"
+  expect_err "weft: error: cannot run './no-program': Permission denied"
 }
 
 usage() {
@@ -61,19 +61,19 @@ usage() {
   expect_one_line
   run "$weft" rnu
   expect_code 2
-  expect_err "weft: 'rnu' is not a verb; 'weft --help' lists them"
+  expect_err "weft: error: 'rnu' is not a verb; 'weft --help' lists them"
   run "$weft" run
   expect_code 2
   expect_one_line
   run "$weft" run --flil x -- true
   expect_code 2
-  expect_err "weft: '--flil' is not an option of 'weft run'*"
+  expect_err "weft: error: '--flil' is not an option of 'weft run'*"
   run "$weft" run --fill
   expect_code 2
   expect_one_line
   run "$weft" run --set= -- true
   expect_code 2
-  expect_err "weft: --set '': NAME=VALUE is wanted"
+  expect_err "weft: error: --set '': NAME=VALUE is wanted"
   run "$weft" summary
   expect_code 2
   expect_one_line
@@ -152,14 +152,14 @@ malformed_values() {
   WEFT_SLICE=abc run "$weft" run -q -- echo runs
   expect_code 0
   expect_out runs
-  expect_err "weft: WEFT_SLICE=abc is not a duration*default 300us is used"
+  expect_err "weft: warning: WEFT_SLICE=abc is not a duration*default 300us is used"
   WEFT_SLICE=abc run "$weft" run -q --strict -- echo runs
   expect_code 2
   expect_out ""
-  expect_err "weft: WEFT_SLICE=abc is not a duration*"
+  expect_err "weft: error: WEFT_SLICE=abc is not a duration*"
   WEFT_SLCE=1ms run "$weft" run -q --strict -- echo runs
   expect_code 2
-  expect_err "weft: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
+  expect_err "weft: error: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
 }
 
 # A wrong variable is one line, wherever the command stands: the ranks below are told that it was said.
@@ -196,7 +196,7 @@ preload() {
   run "$weft" run -q -- echo runs
   expect_code 1
   expect_out ""
-  expect_err "weft: libweft.so is not where it belongs*"
+  expect_err "weft: error: libweft.so is not where it belongs*"
 }
 
 # LD_PRELOAD is split at blanks and colons: the library must be loaded all the same, with nothing left for each launch.
@@ -252,21 +252,21 @@ bad_fill_job() {
   run "$weft" run -q --fill no-such-job -- echo runs
   expect_code 1
   expect_out ""
-  expect_err "weft: fill job 'no-such-job': no such file*"
+  expect_err "weft: error: fill job 'no-such-job': no such file*"
   WEFT_FILL=./gone.so run "$weft" run -q -- echo runs
   expect_code 1
-  expect_err "weft: fill job './gone.so': no such file"
+  expect_err "weft: error: fill job './gone.so': no such file"
   run "$weft" run -q --fill "$library" -- echo runs
   expect_code 1
-  expect_err "weft: fill job '$library' does not export weft_fill_job_v1"
+  expect_err "weft: error: fill job '$library' does not export weft_fill_job_v1"
   echo text >text.so
   run "$weft" run -q --fill ./text.so -- echo runs
-  expect_err "weft: fill job './text.so' is not a shared object for this machine"
+  expect_err "weft: error: fill job './text.so' is not a shared object for this machine"
   run "$weft" run -q --fill "$work" -- echo runs
-  expect_err "weft: fill job '$work' is not a file"
+  expect_err "weft: error: fill job '$work' is not a file"
   run "$weft" run -q --mode fill -- echo runs
   expect_code 2
-  expect_err "weft: mode fill needs a fill job*"
+  expect_err "weft: error: mode fill needs a fill job*"
   # Whatever is cut off the file, the answer is one line.
   size=$(stat -c %s "$job")
   for ((length = 0; length < size; length += size / 40 + 1)); do
@@ -280,7 +280,7 @@ bad_fill_job() {
 config() {
   WEFT_SLICE=200us WEFT_SLCE=1 run "$weft" config
   expect_code 0
-  expect_err "weft: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
+  expect_err "weft: warning: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
   [[ $out =~ WEFT_SLICE\ +200us\ +300us\ +environment ]] || fail "the value, the default and the source"
   [[ $out =~ WEFT_MEMORY\ +1GiB\ +1GiB\ +default ]] || fail "a default"
   [[ $out == *"--slice, a duration from 10us to 100ms"* ]] || fail "the flag and what it accepts"
@@ -324,19 +324,19 @@ summary() {
   [[ $out == "first and 1 more: 3 ranks, "* ]] || fail "both directories in the first line"
   run "$weft" summary "$work"
   expect_code 1
-  expect_err "weft: there are no traces (rank*.jsonl) in *"
+  expect_err "weft: error: there are no traces (rank*.jsonl) in *"
   run "$weft" summary missing
   expect_code 1
-  expect_err "weft: missing does not exist: mistyped, or no process with an NCCL communicator ran under Weft (*README*)"
+  expect_err "weft: error: missing does not exist: mistyped, or no process with an NCCL communicator ran under Weft (*README*)"
   touch file
   run "$weft" summary file
   expect_code 1
-  expect_err "weft: file is not a directory"
+  expect_err "weft: error: file is not a directory"
   mkdir foreign
   echo '{"type": "header", "format": "weft-trace", "version": 99}' >foreign/rank0.1.jsonl
   run "$weft" summary foreign
   expect_code 1
-  expect_err "weft: foreign/rank0.1.jsonl:1: has version 99*"
+  expect_err "weft: error: foreign/rank0.1.jsonl:1: has version 99*"
 }
 
 # What a directory of traces may hold besides traces: nothing of it makes the command wait, grow or write to a terminal.
@@ -369,13 +369,13 @@ sys.exit(code if peak < 300_000 else f"{peak} KB")
   echo '{"type": "header", "format": "other"}' >hostile/$'rank\e[2J.jsonl'
   run "$weft" summary hostile
   expect_code 1
-  expect_err 'weft: hostile/rank\\x1b\[2J.jsonl:1: is not a trace of Weft'
+  expect_err 'weft: error: hostile/rank\\x1b\[2J.jsonl:1: is not a trace of Weft'
   run "$weft" summary run/rank3.jsonl
   expect_code 1
-  expect_err "weft: run/rank3.jsonl cannot be read: Too many levels of symbolic links"
+  expect_err "weft: error: run/rank3.jsonl cannot be read: Too many levels of symbolic links"
   run sh -c '"$1" summary run >/dev/full' sh "$weft"
   expect_code 1
-  expect_err "weft: the summary cannot be written: No space left on device"
+  expect_err "weft: error: the summary cannot be written: No space left on device"
 }
 
 shopt -s extglob

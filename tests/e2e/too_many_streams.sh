@@ -27,7 +27,7 @@ CUDA_DEVICE_MAX_CONNECTIONS=8 timeout 60 "${simulated[@]}" "${trainer[@]}" >"$wo
   fail "the training fails without Weft"
 message="rank 0: filling is off .*the training uses [0-9]* streams, .* 8 hardware queues: set CUDA_DEVICE_MAX_CONNECTIONS=32"
 filled 8
-[ "$(grep -c -E "^weft: $message" "$work/err")" -eq 1 ] || fail "not one line with: $message"
+[ "$(grep -c -E "^weft: warning: $message" "$work/err")" -eq 1 ] || fail "not one line with: $message"
 [ "$(grep -c "hardware queues" "$work/err")" -le 2 ] || fail "said more than once, besides the end lines"
 filled 32
 ! grep -q "hardware queues" "$work/err" || fail "32 queues are enough"

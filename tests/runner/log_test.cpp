@@ -83,6 +83,29 @@ TEST(Log, AStderrThatNobodyReadsHoldsNobodyUp) {
   EXPECT_EQ(output.read_all(), "weft: the next result\n");
 }
 
+TEST(Log, WarningsAndErrorsSayThatTheyAre) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  {
+    const StandIn stand_in(ends[1]);
+    set_log_level(LogLevel::info);
+    log(LogLevel::info, "one");
+    log(LogLevel::warn, "two");
+    log(LogLevel::error, "three");
+    log_parts(LogLevel::info, {"fo", "ur"});
+    log_parts(LogLevel::warn, {"fi", "ve"});
+    print("six");
+    set_log_level(LogLevel::warn);
+  }
+  ::close(ends[1]);
+  char buffer[512];
+  const ssize_t size = ::read(ends[0], buffer, sizeof buffer);
+  ::close(ends[0]);
+  ASSERT_GT(size, 0);
+  EXPECT_EQ(std::string(buffer, static_cast<std::size_t>(size)),
+            "weft: one\nweft: warning: two\nweft: error: three\nweft: four\nweft: warning: five\nweft: six\n");
+}
+
 // As a C++ program has it: SIGPIPE ends the process.
 class LogWithoutReader : public ::testing::Test {
  protected:

@@ -188,7 +188,7 @@ TEST(CoreOnSimulator, AnErrorTurnsFillingOffOnceAndTheMainJobGoesOn) {
   train(job, 60);
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(said,
-            "weft: rank 0: filling is off for the rest of this run: launching a slice failed with "
+            "weft: warning: rank 0: filling is off for the rest of this run: launching a slice failed with "
             "CUDA_ERROR_ILLEGAL_ADDRESS\n");
   job.close();
   const auto trace = job.trace();
@@ -281,7 +281,7 @@ TEST(CoreOnSimulator, GivesItsMemoryBackBeforeAnAllocationFails) {
   train(job, 6);
   EXPECT_EQ(
       ::testing::internal::GetCapturedStderr(),
-      "weft: rank 0: filling is off for the rest of this run: less device memory was left to the main job than the "
+      "weft: warning: rank 0: filling is off for the rest of this run: less device memory was left to the main job than the "
       "32 MiB of WEFT_HEADROOM\n");
   job.close();
 }
@@ -336,9 +336,9 @@ TEST(CoreOnSimulator, AfterARescueInVainNoLaterOneWaits) {
   train(job, 60);
   const std::string said = ::testing::internal::GetCapturedStderr();
   for (const std::string line :
-       {"weft: an allocation of the training failed while Weft held 64 MiB of device memory, which could not be given "
+       {"weft: warning: an allocation of the training failed while Weft held 64 MiB of device memory, which could not be given "
         "back within 1 s: the driver waits for work that has not ended; set a smaller WEFT_MEMORY\n",
-        "weft: rank 0: filling is off for the rest of this run: the main job needed the memory of the reservation "
+        "weft: warning: rank 0: filling is off for the rest of this run: the main job needed the memory of the reservation "
         "(WEFT_MEMORY)\n"})
     EXPECT_TRUE(said.find(line) != std::string::npos && said.find(line) == said.rfind(line)) << said;
   EXPECT_TRUE(rescued_soon(job)) << "next to no group";
@@ -402,8 +402,8 @@ TEST(CoreOnSimulator, AFailedCoreStaysOnUntilItHasGivenBackWhatItHolds) {
   ::testing::internal::CaptureStderr();
   for (const CommunicatorId communicator : {2U, 3U}) job.core.communicator_opened({communicator, 1, 0, 2});
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: Weft is off in this process: device 1 has no context\n"
-            "weft: rank 0: filling is off for the rest of this run: Weft has failed\n");
+            "weft: error: Weft is off in this process: device 1 has no context\n"
+            "weft: warning: rank 0: filling is off for the rest of this run: Weft has failed\n");
   EXPECT_FALSE(job.turned_off);
   EXPECT_EQ(before - free_memory(job), 64U << 20);
   job.end_group();
@@ -434,7 +434,7 @@ TEST(CoreOnSimulator, AFailedDispatcherLosesNoMemory) {
   ::testing::internal::CaptureStderr();
   train(job, 60);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: rank 0: the dispatcher failed, Weft is off in this process\n");
+            "weft: error: rank 0: the dispatcher failed, Weft is off in this process\n");
   EXPECT_TRUE(rescued_soon(job));
   EXPECT_TRUE(job.turned_off);
   EXPECT_EQ(free_memory(job), before);
@@ -621,7 +621,7 @@ TEST(CoreOnSimulator, AContextThatGoesDoesNotWaitForAThreadThatIsStuckInTheDrive
   ::testing::internal::CaptureStderr();
   job.core.context_closing(0);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: Weft is off in this process: another thread does not come back from the driver\n");
+            "weft: error: Weft is off in this process: another thread does not come back from the driver\n");
   EXPECT_FALSE(opened) << "it waited";
   job.end_group();
   opening.join();

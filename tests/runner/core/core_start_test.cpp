@@ -43,7 +43,7 @@ struct CoreStartTest : ::testing::Test {
 };
 
 constexpr const char* other_build =
-    "weft: libweft.so and libweft-core.so are of different builds; Weft is off in this process\n";
+    "weft: error: libweft.so and libweft-core.so are of different builds; Weft is off in this process\n";
 
 TEST_F(CoreStartTest, AnotherBuildIsRefused) {
   shim.build_id = "another";
@@ -53,7 +53,7 @@ TEST_F(CoreStartTest, AnotherBuildIsRefused) {
 
 TEST_F(CoreStartTest, ADriverWithoutTheFunctionsIsRefusedInOneLine) {
   const std::string text = said();
-  EXPECT_TRUE(text.starts_with("weft: this CUDA driver lacks cuGetErrorName, ")) << text;
+  EXPECT_TRUE(text.starts_with("weft: error: this CUDA driver lacks cuGetErrorName, ")) << text;
   EXPECT_TRUE(text.ends_with("; Weft is off in this process\n")) << text;
   EXPECT_EQ(text.find('\n'), text.size() - 1);
 }

@@ -138,10 +138,10 @@ TEST_F(DispatcherTest, MoreStreamsThanHardwareQueuesEndFilling) {
   for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
   ASSERT_TRUE(dispatcher->stop(10s));
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(
-      said,
-      "weft: test: filling is off for the rest of this run: the training uses 8 streams, with Weft's more than its 8 "
-      "hardware queues: set CUDA_DEVICE_MAX_CONNECTIONS=32\n");
+  EXPECT_EQ(said,
+            "weft: warning: test: filling is off for the rest of this run: the training uses 8 streams, with Weft's "
+            "more than its 8 "
+            "hardware queues: set CUDA_DEVICE_MAX_CONNECTIONS=32\n");
   EXPECT_TRUE(dispatcher->summary().filling_stopped);
   EXPECT_GE(dispatcher->summary().bubbles, 25U);
   EXPECT_EQ(gpu.launches, 0);
@@ -154,7 +154,7 @@ TEST_F(DispatcherTest, ATableOfTheShimThatIsFullIsSaidOnceAndObservingGoesOn) {
   for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
   ASSERT_TRUE(dispatcher->stop(10s));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: test: more streams than Weft has room for: the rest is not seen\n");
+            "weft: warning: test: more streams than Weft has room for: the rest is not seen\n");
   EXPECT_GE(dispatcher->summary().bubbles, 25U);
 }
 

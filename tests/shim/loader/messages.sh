@@ -23,11 +23,11 @@ expect() {
   fi
 }
 
-expect "no core" 'weft: the core cannot be loaded, not active: .*libweft-core.so.*' "$folder"
-expect "old NCCL" 'weft: NCCL is older than 2.18: not active' "$preload" FAKE_NCCL_VERSION=21705
-expect "old driver" 'weft: the CUDA driver is older than 12.0: not active' "$preload" FAKE_DRIVER_VERSION=11080
+expect "no core" 'weft: warning: the core cannot be loaded, not active: .*libweft-core.so.*' "$folder"
+expect "old NCCL" 'weft: warning: NCCL is older than 2.18: not active' "$preload" FAKE_NCCL_VERSION=21705
+expect "old driver" 'weft: warning: the CUDA driver is older than 12.0: not active' "$preload" FAKE_DRIVER_VERSION=11080
 expect "one address for all functions" \
-  "weft: not active, because this driver's cuGetProcAddress gives other functions than it exports: cuGetProcAddress_v2" \
+  "weft: warning: not active, because this driver's cuGetProcAddress gives other functions than it exports: cuGetProcAddress_v2" \
   "$preload" FAKE_PROC_ADDRESS=one
 
 # A core that refuses says why itself.
