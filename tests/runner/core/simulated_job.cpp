@@ -300,4 +300,12 @@ std::size_t free_memory(SimulatedJob& job) {
   return free;
 }
 
+bool rescued_soon(SimulatedJob& job) {
+  for (int turn = 0; turn < 1000; ++turn) {
+    if (job.core.rescue_memory(0)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 }  // namespace weft::testing

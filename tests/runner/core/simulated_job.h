@@ -94,4 +94,7 @@ std::size_t free_memory(SimulatedJob& job);  // of the current device
 nlohmann::json record_of(const std::vector<nlohmann::json>& records, const std::string& type);
 std::size_t count_of(const std::vector<nlohmann::json>& records, const std::string& type);
 
+// For a rescue that no longer waits: the group has ended, the markers behind it have yet to be seen.
+bool rescued_soon(SimulatedJob& job);
+
 }  // namespace weft::testing
