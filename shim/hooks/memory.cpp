@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constinit std::atomic<std::int64_t> bytes_allowed[kMostDevices]{};
+constinit std::atomic<std::int64_t> bytes_allowed[most_devices]{};
 
 }  // namespace
 

@@ -27,7 +27,7 @@ CUresult with_rescue(Where where, std::size_t bytes, Call call) noexcept {
   const bool asked_for = result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
   if (!asked_for || level() != Level::observe || is_wefts_call()) return result;
   const int device = where();
-  if (device < 0 || device >= kMostDevices) return result;
+  if (device < 0 || device >= most_devices) return result;
   if (result == CUDA_SUCCESS) return note_taken(device, bytes), result;
   bool released = false;
   {

@@ -57,7 +57,7 @@ void finish(GroupId group, bool launched) noexcept {
 
 GroupId log_group(Stream& stream, Ticket done) noexcept {
   const GroupId group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
-  remember(group, stream, done);
+  if (done != 0) remember(group, stream, done);
   note_use(stream);
   if (!group_streams[stream.device.load(std::memory_order_relaxed)].add(stream)) {
     note_full("streams of one device with NCCL groups");

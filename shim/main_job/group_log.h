@@ -14,7 +14,8 @@ namespace weft {
 
 struct Stream;
 
-// The next group of the process, on this stream; `done` is written when it is over.
+// The next group of the process, on this stream; `done` is written when it is over. 0: its end stays unknown, and it is
+// never pending.
 GroupId log_group(Stream& stream, Ticket done) noexcept;
 
 struct GroupPlace {

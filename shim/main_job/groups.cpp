@@ -61,8 +61,7 @@ void note_group(const GroupMember& member, int device, Ticket started) noexcept 
 // Where nothing may be enqueued its beginning and end stay unknown; there is nothing to close.
 void note_unmarked_group(GroupMember& member, Stream& stream, int device) noexcept {
   member.stream = &stream;
-  member.group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
-  note_group_stream(stream);
+  member.group = log_group(stream, 0);
   note_group(member, device, 0);
   member.stream = nullptr;
 }
