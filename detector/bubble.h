@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -14,9 +15,12 @@ namespace weft {
 // The operation that the bubble waited for. Idle time in which the host is the cause, because it issues nothing, is no
 // bubble: without a hook on launches it looks like running.
 enum class Cause : std::uint8_t { unknown, receive, send, collective };
+inline constexpr std::array cause_names{"unknown", "receive", "send",
+                                        "collective"};  // as traces and messages have them
 
 // How the GPU came to be idle: which of the three patterns of docs/how-it-works.md was seen.
 enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait };
+inline constexpr std::array pattern_names{"event_wait", "inline_group", "host_wait"};
 
 // Which bubble of an iteration this is. `ordinal` counts the groups of the rhythm; -1 while no rhythm is known.
 struct Slot {
@@ -40,8 +44,9 @@ struct Forecast {
 struct Bubble {
   std::uint64_t id = 0;  // counts from 1 per device
   TimePoint opened{};
-  TimePoint closed{};  // meaningful once closed
-  GroupId group = 0;   // the group that was waited for
+  TimePoint closed{};   // meaningful once closed
+  GroupId group = 0;    // the group that was waited for
+  StreamId stream = 0;  // the stream that waits; 0: the host does
   Slot slot{};
   Cause cause = Cause::unknown;
   Pattern pattern = Pattern::event_wait;
@@ -82,7 +87,11 @@ struct Finding {
   const char* text = nullptr;  // anomaly: a string literal
 };
 
-const char* name_of(Cause) noexcept;
-const char* name_of(Pattern) noexcept;
+constexpr const char* name_of(Cause cause) noexcept {
+  return cause_names[static_cast<std::size_t>(cause)];
+}
+constexpr const char* name_of(Pattern pattern) noexcept {
+  return pattern_names[static_cast<std::size_t>(pattern)];
+}
 
 }  // namespace weft

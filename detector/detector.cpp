@@ -249,6 +249,7 @@ void Detector::Implementation::open(const Idleness& idleness) {
   bubble.id = bubbles_ + 1;  // of one that is not announced the next one takes the number
   bubble.opened = now_;
   bubble.group = idleness.group;
+  bubble.stream = idleness.stream;
   bubble.pattern = idleness.pattern;
   if (group != nullptr) {
     bubble.slot = group->slot;

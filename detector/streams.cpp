@@ -206,11 +206,11 @@ Streams::State Streams::state(Stream& stream, Idleness& why) const {
       // Once there, it is blocked to the end: between two groups of the other stream nothing changes.
       stream.arrived = stream.arrived || at_group(*group);
       if (!stream.arrived) return State::idle;
-      why = {group->id, Pattern::event_wait};
+      why = {group->id, stream.id, Pattern::event_wait};
       return State::blocked;
     }
     if (!opens_bubbles(stream, *group)) return State::idle;
-    why = {group->id, Pattern::inline_group};
+    why = {group->id, stream.id, Pattern::inline_group};
     return State::blocked;
   }
   if (its_role == Role::compute) return runs_on(stream) ? State::busy : State::idle;
@@ -275,7 +275,7 @@ std::optional<Idleness> Streams::idleness() {
     }
   }
   if (found || host_waits_.empty()) return found;
-  if (const std::optional<GroupId> group = host_waits_for()) return Idleness{*group, Pattern::host_wait};
+  if (const std::optional<GroupId> group = host_waits_for()) return Idleness{*group, 0, Pattern::host_wait};
   return std::nullopt;
 }
 

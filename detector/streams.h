@@ -12,9 +12,10 @@
 
 namespace weft {
 
-// The GPU is idle because of this group, seen in this way.
+// The GPU is idle because this stream waits for this group, seen in this way.
 struct Idleness {
   GroupId group = 0;
+  StreamId stream = 0;  // 0: the host waits
   Pattern pattern = Pattern::event_wait;
 };
 

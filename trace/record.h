@@ -1,20 +1,29 @@
-// The contents of a trace, one fixed-size record per line; the kinds are listed in record_kinds.def.
+// The contents of a trace, one fixed-size record per line; the kinds are listed in record_kinds.def, their keys in
+// record_fields.h. Plain values: a record may be copied by its bytes.
 //
 // Filled in by the dispatcher thread (and at start and end by main-job threads in the core's services), pushed through
-// the trace's ring, formatted by the writer thread. The JSON keys of each kind are listed in docs/trace.md.
+// the trace's ring, formatted by the writer thread; read back by the command. docs/trace.md is the description for
+// readers.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "detector/bubble.h"
+#include "trace/fixed_text.h"
 
 namespace weft {
 
 enum class RecordKind : std::uint8_t {
 #define RECORD(kind, Type) kind,
+#include "trace/record_kinds.def"
+#undef RECORD
+};
+inline constexpr std::array record_kind_names{
+#define RECORD(kind, Type) #kind,
 #include "trace/record_kinds.def"
 #undef RECORD
 };
@@ -31,32 +40,30 @@ struct SliceRecord {
   std::int8_t correct = -1;  // with unit_done: 1 right, 0 wrong, -1 not checked
 };
 
-// How good the forecast of a closed bubble was.
-struct ForecastRecord {
-  std::uint64_t bubble = 0;
-  std::int32_t ordinal = -1;
-  Duration low{}, median{}, high{};
-  Duration real{};
-};
+enum class MemoryEvent : std::uint8_t { reserved, released, rescued };
+inline constexpr std::array memory_event_names{"reserved", "released", "rescued"};
 
 struct MemoryRecord {
   std::uint64_t cap = 0, reserved = 0, used = 0, device_free = 0, device_total = 0;  // bytes
-  const char* event = nullptr;  // string literal: "reserved", "released", "rescued"
+  MemoryEvent event = MemoryEvent::reserved;
 };
 
 // Who says an anomaly on stderr: nobody, as the trace has it; one rank, because all of them see the same; every rank.
 enum class Audience : std::uint8_t { trace, one_rank, every_rank };
 
 struct AnomalyRecord {
-  char text[256] = {};  // why; filling is off from here on when `stops_filling`
+  RecordText text;  // why; filling is off from here on when `stops_filling`
   bool stops_filling = false;
   Audience audience = Audience::trace;
 };
 
+enum class CommunicatorEvent : std::uint8_t { opened, closed };
+inline constexpr std::array communicator_event_names{"opened", "closed"};
+
 struct CommunicatorRecord {
   CommunicatorId communicator = 0;
   std::int32_t rank = 0, ranks = 0;
-  bool opened = true;
+  CommunicatorEvent event = CommunicatorEvent::opened;
 };
 
 // The price of filling for the main job, as far as it is known. Shares: 0.01 is 1 %.
@@ -97,44 +104,57 @@ enum class Unfilled : std::uint8_t {
 #include "trace/unfilled.def"
 #undef REASON
 };
-inline constexpr std::size_t unfilled_reasons = 0
-#define REASON(name, text) +1
+inline constexpr std::array unfilled_names{
+#define REASON(name, text) #name,
 #include "trace/unfilled.def"
 #undef REASON
-    ;
-
-// First line of every file.
-struct TraceHeader {
-  std::int32_t rank = 0, ranks = 0, device = 0;
-  bool device_in_name = false;  // of the file: another device of the process may have the same rank
-  const char* mode = "";        // "observe" or "fill"
-  const char* fill_job = "";    // its name, or ""
-  // Why nothing was enqueued on the training's streams, so that no bubble could be seen; "": they are measured. A
-  // string literal.
-  const char* idle_unknown = "";
-  int nccl_version = 0, driver_version = 0;
-  std::uint32_t multiprocessors = 0;
-  TimePoint started{};
 };
+inline constexpr std::size_t unfilled_reasons = unfilled_names.size();
+
+// First line of every file. The writer fills in what has to do with the process.
+struct TraceHeader {
+  std::int32_t version = 0;  // of the format; by the writer
+  RecordText weft;           // its version; by the writer
+  std::int32_t rank = 0, ranks = 0, device = 0;
+  bool device_in_name = false;  // of the file: another device of the process may have the same rank. Not in the line
+  RecordText mode;              // "observe" or "fill"
+  RecordText fill_job;          // its name, or ""
+  // Why nothing was enqueued on the training's streams, so that no bubble could be seen; "": they are measured.
+  RecordText idle_unknown;
+  std::int32_t nccl_version = 0, driver_version = 0;
+  std::uint32_t multiprocessors = 0;
+  RecordText host;            // by the writer
+  std::int64_t process = 0;   // by the writer
+  std::int64_t start_id = 0;  // by the writer: with `process` and `host` unlike that of every other process
+  TimePoint started{};
+  Duration wall_clock{};  // since 1970, at the time `started`; by the writer
+};
+static_assert(std::is_trivially_copyable_v<TraceHeader>);
+
+inline bool is_measured(const TraceHeader& header) {
+  return header.idle_unknown.empty();
+}
 
 // Last line, when the process got so far. Totals of this rank, of what the trace has no room for as well; the window is
 // from the first group to the last one's end.
 struct TraceSummary {
+  std::int32_t rank = 0, device = 0;  // as in the header; by the writer
   TimePoint window_begin{}, window_end{};
   std::uint64_t iterations = 0;
   std::uint64_t bubbles = 0;
-  bool forecasts = false;  // any bubble had one
-  Duration idle{};         // sum of the bubbles; means nothing where the header has `idle_unknown`
+  bool forecasts = false;  // any bubble had one. Not in the line
+  Duration idle{};         // sum of the bubbles
+  bool idle_known = true;  // false: bubbles were not measured, see the header; by the writer
   Duration filled{};       // sum of `alone` over the slices that finished
   Duration iteration_median{};
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
   std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled
   std::uint64_t dropped_records = 0;                       // lost in any ring, events and trace together
   std::uint64_t records_left_out = 0;                      // behind the limit of the file; the writer counts them
-  bool budgeted = false;                                   // filling had a slowdown budget: `slowdown` means something
-  SlowdownRecord slowdown{};
+  std::optional<SlowdownRecord> slowdown;                  // nothing: filling had no budget
   bool filling_stopped = false;
-  char reason[256] = {};  // why, when filling_stopped
+  RecordText reason;  // why, when filling_stopped
 };
+static_assert(std::is_trivially_copyable_v<TraceSummary>);
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "detector/median.h"
 #include "sim/truth/truth.h"
 #include "trace/read/reader.h"
 #include "trace/read/summary.h"
@@ -39,13 +40,6 @@ TrainerReport read_report(const fs::path& file) {
   return report;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 // The true state of one rank's GPU in the window of its trace.
 struct RankTruth {
   double idle_share = 0;
@@ -54,13 +48,14 @@ struct RankTruth {
 };
 
 std::optional<RankTruth> read_truth(const std::string& directory, const weft::TraceFile& trace) {
-  const Json header = trace.segments.at(0).header, summary = trace.segments.at(0).summary;
-  if (summary.is_null()) return {};
-  const std::string process = "." + std::to_string(header.at("process").get<std::int64_t>()) + ".jsonl";
+  const weft::TraceSegment& segment = trace.segments.at(0);
+  if (!segment.summary) return {};
+  const std::string process = "." + std::to_string(segment.header.process) + ".jsonl";
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (!entry.path().string().ends_with(process)) continue;
     const simgpu::TruthLog log = simgpu::read_truth_log(entry.path().string());
-    const simgpu::Interval window{summary.at("window_begin"), summary.at("window_end")};
+    const simgpu::Interval window{segment.summary->window_begin.time_since_epoch().count(),
+                                  segment.summary->window_end.time_since_epoch().count()};
     const simgpu::Truth truth = simgpu::truth_of(log, window, kShortestBubble);
     return RankTruth{static_cast<double>(length(truth.idle)) / static_cast<double>(window.end - window.begin),
                      1e-9 * static_cast<double>(truth.fill), log.fill_hazards};
@@ -77,17 +72,18 @@ std::vector<weft::TraceFile> read_traces(const std::string& directory) {
 
 Json rank_entry(const weft::RankSummary& rank, const std::vector<weft::TraceFile>& traces,
                 const std::string& truth_directory) {
-  Json entry{{"rank", rank.rank},
+  const weft::TraceSummary& totals = rank.totals;
+  Json entry{{"rank", rank.header.rank},
              {"idle_share", rank.idle_share()},
              {"idle_share_truth", nullptr},
              {"conversion", rank.conversion()},
-             {"fill_units", rank.fill_units},
-             {"fill_units_wrong", rank.fill_units_wrong},
-             {"dropped_records", rank.dropped_records},
-             {"filling_stopped", rank.filling_stopped ? Json(rank.reason) : Json(nullptr)}};
+             {"fill_units", totals.fill_units},
+             {"fill_units_wrong", totals.fill_units_wrong},
+             {"dropped_records", totals.dropped_records},
+             {"filling_stopped", totals.filling_stopped ? Json(std::string_view(totals.reason)) : Json(nullptr)}};
   if (truth_directory.empty()) return entry;
   for (const weft::TraceFile& trace : traces) {
-    if (trace.segments.at(0).header.at("process") != rank.process) continue;
+    if (trace.segments.at(0).header.process != rank.header.process) continue;
     if (const std::optional<RankTruth> truth = read_truth(truth_directory, trace)) {
       entry["idle_share_truth"] = truth->idle_share;
       entry["hazards"] = truth->hazards;
@@ -110,13 +106,13 @@ Json compare(const Arguments& arguments) {
   bool truth_known = !run.ranks.empty();
   std::size_t iterations = 0;
   for (const weft::RankSummary& rank : run.ranks) {
-    const std::string file = "rank" + std::to_string(rank.rank) + ".json";
+    const std::string file = "rank" + std::to_string(rank.header.rank) + ".json";
     const TrainerReport plain = read_report(fs::path(arguments.plain) / file);
     const TrainerReport filled = read_report(fs::path(arguments.filled) / file);
     identical = identical && !plain.losses.empty() && plain.losses == filled.losses;
     iterations = filled.losses.size();
     Json entry = rank_entry(rank, traces, arguments.truth);
-    entry["iteration_time_change"] = median(filled.seconds) / median(plain.seconds) - 1;
+    entry["iteration_time_change"] = weft::median(filled.seconds) / weft::median(plain.seconds) - 1;
     truth_known = truth_known && !entry["idle_share_truth"].is_null();
     if (truth_known) truth += entry["idle_share_truth"].get<double>() / static_cast<double>(run.ranks.size());
     ranks.push_back(std::move(entry));
@@ -127,9 +123,9 @@ Json compare(const Arguments& arguments) {
               {"idle_share_truth", truth_known ? Json(truth) : Json(nullptr)},
               {"conversion", run.total.conversion()},
               {"iteration_time_change", ranks.empty() ? Json(nullptr) : ranks[0]["iteration_time_change"]},
-              {"fill_units", run.total.fill_units},
-              {"fill_units_wrong", run.total.fill_units_wrong},
-              {"dropped_records", run.total.dropped_records},
+              {"fill_units", run.total.totals.fill_units},
+              {"fill_units_wrong", run.total.totals.fill_units_wrong},
+              {"dropped_records", run.total.totals.dropped_records},
               {"trace", arguments.trace},
               {"ranks", ranks}};
 }

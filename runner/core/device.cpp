@@ -54,7 +54,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
     start_dispatcher();
     say_hello();
     communicator_opened(first);
-    if (fill_) record_memory("reserved");
+    if (fill_) record_memory(MemoryEvent::reserved);
   } catch (...) {
     give_up();
     throw;
@@ -210,10 +210,9 @@ void Device::begin_late(const TrialVerdict& verdict) {
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
     make_fill(fill_settings());
-    fill_name_ = fill_->job().name();
-    header_.fill_job = fill_name_.c_str();
+    header_.fill_job = fill_->job().name();
     dispatcher_->begin_filling(*filler_);
-    record_memory("reserved");
+    record_memory(MemoryEvent::reserved);
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began).count();
     log(LogLevel::info,
         label() + ": filling begins, after a late trial; the training stood for " + std::to_string(held) + " ms");
@@ -308,13 +307,12 @@ void Device::keep_progress() {
 }
 
 void Device::open_trace() {
-  fill_name_ = fill_ ? fill_->job().name() : waits_for_trial_ ? name_in_path(core_.options.fill) : "";
   header_.rank = rank_;
   header_.ranks = ranks_;
   header_.device = ordinal_;
   header_.device_in_name = is_further_device_;
   header_.mode = fill_ || waits_for_trial_ ? "fill" : "observe";
-  header_.fill_job = fill_name_.c_str();
+  header_.fill_job = fill_ ? fill_->job().name() : waits_for_trial_ ? name_in_path(core_.options.fill) : "";
   header_.idle_unknown = idle_unknown_;
   header_.nccl_version = core_.shim.nccl_version;
   header_.driver_version = core_.shim.driver_version;
@@ -369,13 +367,13 @@ void Device::start_dispatcher() {
 
 void Device::communicator_opened(const CommunicatorInfo& communicator) {
   communicators_[communicator.id] = communicator;
-  record_communicator(communicator, true);
+  record_communicator(communicator, CommunicatorEvent::opened);
 }
 
 bool Device::communicator_closing(CommunicatorId communicator) {
   const auto found = communicators_.find(communicator);
   if (found == communicators_.end()) return false;
-  record_communicator(found->second, false);
+  record_communicator(found->second, CommunicatorEvent::closed);
   communicators_.erase(found);
   if (!communicators_.empty()) return false;
   finish();
@@ -397,7 +395,7 @@ void Device::finish() {
   if (stopped && quiet && fill_ && current.pushed()) {
     note_given_back();
     release_fill();
-    record_memory("released");
+    record_memory(MemoryEvent::released);
     fill_.reset();
   } else if (!progress_path_.empty()) {
     log(LogLevel::warn, label() + ": the progress of the fill job is not kept yet: work next to it does not end");
@@ -477,7 +475,7 @@ std::uint64_t Device::keep_head_room() {
 }
 
 void Device::note_given_back() {
-  if (giving_back_) record_memory("rescued");
+  if (giving_back_) record_memory(MemoryEvent::rescued);
   giving_back_ = false;
 }
 
@@ -499,7 +497,7 @@ void Device::abandon_fill() noexcept {
   [[maybe_unused]] const PreparedFill* const for_ever = fill_.release();
 }
 
-void Device::record_memory(const char* event) {
+void Device::record_memory(MemoryEvent event) {
   std::size_t free = 0, total = 0;
   core_.driver.cuMemGetInfo_v2(&free, &total);
   const Reservation& reservation = fill_->reservation();
@@ -507,8 +505,8 @@ void Device::record_memory(const char* event) {
   dispatcher_->submit(Record(ordinal_, now(), record));
 }
 
-void Device::record_communicator(const CommunicatorInfo& communicator, bool opened) {
-  const CommunicatorRecord record{communicator.id, communicator.rank, communicator.ranks, opened};
+void Device::record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event) {
+  const CommunicatorRecord record{communicator.id, communicator.rank, communicator.ranks, event};
   dispatcher_->submit(Record(ordinal_, now(), record));
 }
 

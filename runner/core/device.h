@@ -123,8 +123,8 @@ class Device {
   bool nothing_in_flight(Duration limit);
   void note_given_back();
   void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read
-  void record_memory(const char* event);
-  void record_communicator(const CommunicatorInfo& communicator, bool opened);
+  void record_memory(MemoryEvent event);
+  void record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event);
   // The fill job's progress: from its file into the job; out of the job; out of the job and into the file.
   void take_up_progress();
   void save_progress() noexcept;
@@ -140,7 +140,6 @@ class Device {
   CUcontext context_ = nullptr;
   std::int32_t rank_ = 0, ranks_ = 0;
   std::uint32_t multiprocessors_ = 0;
-  std::string fill_name_;
   bool is_further_device_ = false;  // another one of the process was there first
   std::string directory_;           // of the trace
   std::string directories_;         // of the traces of all ranks, a shell pattern where they differ

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 
 #include "trace/formatted.h"
@@ -52,13 +51,9 @@ std::string unfilled_text(const TraceSummary& summary) {
          reasons[static_cast<std::size_t>(most - summary.unfilled.begin())];
 }
 
-bool is_measured(const TraceHeader& header) {
-  return *header.idle_unknown == '\0';
-}
-
 std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
   const Duration window = summary.window_end - summary.window_begin;
-  if (!is_measured(header)) return std::string("idle time unknown: ") + header.idle_unknown;
+  if (!is_measured(header)) return "idle time unknown: " + std::string(header.idle_unknown);
   return formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
          length(window);
 }
@@ -90,8 +85,8 @@ std::string with_slash(const std::string& directory) {
 }  // namespace
 
 std::string start_line(const TraceHeader& header, const std::string& directory) {
-  const bool fills = std::strcmp(header.mode, "fill") == 0;
-  std::string does = fills ? std::string("filling bubbles with ") + header.fill_job : std::string("observing bubbles");
+  std::string does =
+      header.mode == "fill" ? "filling bubbles with " + std::string(header.fill_job) : "observing bubbles";
   if (!is_measured(header))
     does = std::string(header.idle_unknown) + ": bubbles are not measured, idle time is unknown";
   return formatted("%s, %s, %d rank%s; traces in ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
@@ -116,17 +111,17 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
     lines.push_back(rank + "no repeating iteration was found, so no bubble could be forecast");
   }
   lines.push_back(rank + idle_text(header, summary));
-  if (summary.slices > 0 || std::strcmp(header.mode, "fill") == 0) {
+  if (summary.slices > 0 || header.mode == "fill") {
     lines.push_back(rank +
                     formatted("fill used %.1f %% of the idle time (%.1f points of all time) for %llu units of %s, "
                               "%llu of them wrong",
                               percent(summary.filled, summary.idle), percent(summary.filled, window),
-                              number(summary.fill_units), header.fill_job, number(summary.fill_units_wrong)));
+                              number(summary.fill_units), header.fill_job.c_str(), number(summary.fill_units_wrong)));
   }
   const bool any_unfilled = summary.unfilled != decltype(summary.unfilled){};
   if (summary.fill_units == 0 && any_unfilled) lines.push_back(rank + unfilled_text(summary));
-  if (summary.budgeted) lines.push_back(rank + "slowdown " + slowdown_text(summary.slowdown));
-  if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + summary.reason);
+  if (summary.slowdown) lines.push_back(rank + "slowdown " + slowdown_text(*summary.slowdown));
+  if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + std::string(summary.reason));
   lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));
   lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " +
                   shell_pattern(directory));

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
+#include "detector/median.h"
 #include "runner/clock.h"
 
 namespace weft {
@@ -66,11 +68,7 @@ std::vector<nanoseconds> measure(const Driver& driver, std::span<const CUgraphEx
   for (int pass = 0; pass < options.repeats; ++pass)
     time_once(driver, graphs, stream, events, options.patience, samples);
   std::vector<nanoseconds> medians;
-  for (auto& sample : samples) {
-    const auto middle = sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2);
-    std::nth_element(sample.begin(), middle, sample.end());
-    medians.push_back(std::max(*middle, nanoseconds{1}));
-  }
+  for (auto& sample : samples) medians.push_back(std::max(median(std::move(sample)), nanoseconds{1}));
   return medians;
 }
 

@@ -65,7 +65,6 @@ void Session::observe(const Event& event) {
 }
 
 void Session::take(const Finding& finding) {
-  accounts_.note(finding);
   if (finding.kind == FindingKind::bubble_closed) {
     record(finding.time, finding.bubble);
     count_unfilled(finding.bubble);
@@ -122,7 +121,6 @@ SlowdownRecord Session::slowdown_record(const Budget::State& state) const {
 
 void Session::finished(const SliceRecord& slice) {
   late_.finished(slice.finished);
-  accounts_.note(slice);
   record(slice.finished, slice);
 }
 
@@ -190,7 +188,6 @@ TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
 void Session::end_filling(TimePoint now, std::string_view reason, Audience audience) {
   if (!filling_) return;
   filling_ = false;
-  accounts_.filling_stopped(reason);
   record_anomaly(now, reason, true, audience);
 }
 
@@ -201,7 +198,6 @@ void Session::begin_filling(TimePoint now) {
 }
 
 void Session::no_filling(TimePoint now, std::string_view reason) {
-  accounts_.filling_stopped(reason);
   record_anomaly(now, reason, true, Audience::trace);
 }
 
@@ -213,7 +209,7 @@ void Session::trouble(TimePoint now, std::string_view text, Audience where_nothi
 
 void Session::record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience) {
   AnomalyRecord anomaly;
-  text.copy(anomaly.text, sizeof anomaly.text - 1);
+  anomaly.text = text;
   anomaly.stops_filling = stops_filling;
   anomaly.audience = audience;
   record(time, anomaly);
@@ -237,8 +233,7 @@ Snapshot Session::snapshot() const {
 
 TraceSummary Session::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = accounts_.summary(dropped_records);
-  summary.budgeted = has_job_ && options_.slowdown_budget != Budget::unlimited;
-  if (summary.budgeted) summary.slowdown = slowdown_record(budget_.longest());
+  if (has_job_ && options_.slowdown_budget != Budget::unlimited) summary.slowdown = slowdown_record(budget_.longest());
   return summary;
 }
 

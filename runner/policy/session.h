@@ -98,7 +98,9 @@ class Session {
   void record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience);
   template <class What>
   void record(TimePoint time, const What& what) {
-    records_.push(Record(options_.device, time, what));
+    const Record made(options_.device, time, what);
+    accounts_.note(made);
+    records_.push(made);
   }
 
   const SessionOptions options_;

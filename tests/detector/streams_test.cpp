@@ -39,6 +39,7 @@ TEST_F(StreamsTest, AComputeStreamWithAnOwnCollectiveStaysOne) {
   ASSERT_TRUE(streams.idleness().has_value());
   EXPECT_EQ(streams.idleness()->group, 9u);
   EXPECT_EQ(streams.idleness()->pattern, Pattern::inline_group);
+  EXPECT_EQ(streams.idleness()->stream, 1u);
   streams.group_done(9);
   EXPECT_FALSE(streams.idleness().has_value());
 }
@@ -73,6 +74,8 @@ TEST_F(StreamsTest, ASendBeforeTheReceiveThatTheHostWaitsForBelongsToItsBubble) 
   streams.group_started(1);
   ASSERT_TRUE(streams.idleness().has_value());
   EXPECT_EQ(streams.idleness()->group, 2u);
+  EXPECT_EQ(streams.idleness()->pattern, Pattern::host_wait);
+  EXPECT_EQ(streams.idleness()->stream, 0u) << "the host waits";
   streams.group_done(1);
   ASSERT_TRUE(streams.idleness().has_value()) << "between the two groups nothing else runs";
   EXPECT_EQ(streams.idleness()->group, 2u);

@@ -161,7 +161,7 @@ TEST(DamagedTrace, IsLeftOutWithItsNameAndTheOthersAreShown) {
   EXPECT_EQ(notes_of(run),
             folder + "/rank1.jsonl is a FIFO, not a regular file; it is left out\n" + folder +
                 "/rank2.jsonl is a directory, not a regular file; it is left out\n" + folder +
-                "/rank3.jsonl:1: has version 99 of the trace format; this Weft reads up to 1; it is left out\n" +
+                "/rank3.jsonl:1: has version 99 of the trace format; this Weft reads up to 2; it is left out\n" +
                 folder + "/rank4.jsonl holds no header; it is left out\n");
 }
 
@@ -210,9 +210,9 @@ TEST(ImpossibleTrace, IsNamedAndMarkedAndNotInTheTotals) {
                      summary_with());
   EXPECT_TRUE(two.run.ranks.at(1).unsure);
   EXPECT_TRUE(two.run.total.unsure);
-  EXPECT_EQ(two.run.total.iterations, 10u);
-  EXPECT_EQ(two.run.total.fill_units, 3u);
-  EXPECT_EQ(two.run.total.idle, Duration(200000000));
+  EXPECT_EQ(two.run.total.totals.iterations, 10u);
+  EXPECT_EQ(two.run.total.totals.fill_units, 3u);
+  EXPECT_EQ(two.run.total.totals.idle, Duration(200000000));
   EXPECT_EQ(notes_of(two.run), "rank 1: its numbers are unsure and left out of the totals: " +
                                    (two.directory / "rank1.jsonl") + ":2: `closed` is before `opened`\n");
   EXPECT_TRUE(contains(to_text(two.run, "here"), "\n  1?         10 ")) << to_text(two.run, "here");
@@ -237,7 +237,7 @@ TEST_P(ImpossibleLines, MakeTheRankUnsure) {
   const TwoRanks two(GetParam().lines);
   EXPECT_TRUE(two.run.ranks.at(1).unsure);
   EXPECT_FALSE(two.run.ranks.at(0).unsure);
-  EXPECT_EQ(two.run.total.fill_units, 3u);
+  EXPECT_EQ(two.run.total.totals.fill_units, 3u);
   EXPECT_EQ(two.run.total.window, Duration(1000000000));
   const std::string notes = notes_of(two.run);
   EXPECT_TRUE(contains(notes, "rank1.jsonl:" + std::string(GetParam().why))) << notes;
@@ -357,8 +357,7 @@ TEST(HugeTrace, OfManySlotsAndNamesTakesBoundedMemory) {
   }
   const FileTotals totals = add_up_file(directory / "rank0.jsonl");
   EXPECT_LE(totals.rank.slots.size(), 4096u);
-  EXPECT_LE(totals.rank.idle_by_cause.size(), 17u);
-  EXPECT_LE(totals.rank.slots.at(0).cause.size(), most_text_bytes + 3);
+  EXPECT_EQ(totals.rank.idle_by_cause.size(), 1u) << "causes that are not known are one";
   EXPECT_EQ(totals.bubbles_without_slot, 10000 - totals.rank.slots.size());
 }
 
@@ -418,7 +417,7 @@ TEST(MutatedTraces, AreAddedUpOrRefusedAndNeverReachTheTerminal) {
       ASSERT_TRUE(is_harmless(json)) << round;
       ASSERT_TRUE(nlohmann::json::accept(json)) << round;
       ASSERT_GE(run.total.idle_share(), 0.0) << round;
-      ASSERT_LE(run.total.idle, run.total.window * 2 + std::chrono::seconds(1)) << round;
+      ASSERT_LE(run.total.totals.idle, run.total.window * 2 + std::chrono::seconds(1)) << round;
       unsure += run.total.unsure ? 1 : 0;
     } catch (const std::runtime_error& error) {
       ASSERT_TRUE(is_harmless(error.what())) << round;

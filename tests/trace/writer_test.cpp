@@ -18,6 +18,7 @@
 #include "tests/trace/temporary_directory.h"
 #include "trace/read/reader.h"
 #include "trace/write/record_ring.h"
+#include "weft/version.h"
 
 namespace weft {
 namespace {
@@ -36,7 +37,7 @@ void warn(const std::string& message) {
 Record numbered(std::uint64_t number) {
   Record record;
   record.kind = RecordKind::iteration;
-  record.iteration = Iteration{number, {}, {}, 1, {}};
+  record.iteration = Iteration{.number = number, .groups = 1};
   return record;
 }
 
@@ -109,10 +110,13 @@ TEST(TraceWriter, WritesHeaderRecordsAndSummary) {
   EXPECT_EQ(writer->dropped(), 0u);
   const TraceFile file = read_trace(directory / ("a/b c/" + file_name(3, ::getpid())));
   ASSERT_EQ(file.segments.size(), 1u);
-  EXPECT_EQ(file.segments[0].header["rank"], 3);
+  EXPECT_EQ(file.segments[0].header.rank, 3);
+  EXPECT_EQ(file.segments[0].header.weft, WEFT_VERSION_STRING);
+  EXPECT_EQ(file.segments[0].header.version, WEFT_TRACE_VERSION);
   ASSERT_EQ(file.segments[0].records.size(), 10u);
-  EXPECT_EQ(file.segments[0].records[9]["number"], 10);
-  EXPECT_EQ(file.segments[0].summary["iterations"], 10);
+  EXPECT_EQ(file.segments[0].records[9].iteration.number, 10u);
+  EXPECT_EQ(file.segments[0].summary->iterations, 10u);
+  EXPECT_EQ(file.segments[0].summary->rank, 3);
   EXPECT_EQ(file.cut_off.lines, 0u);
 }
 
@@ -125,7 +129,7 @@ TEST(TraceWriter, WallClockBelongsToTheStart) {
   auto writer = TraceWriter::open(directory.path(), header, TraceWriter::unlimited, &warn, error);
   writer->finish({});
   const TraceFile file = read_trace(writer->path());
-  const std::chrono::nanoseconds wall(file.segments.at(0).header["wall_clock"].get<std::int64_t>());
+  const Duration wall = file.segments.at(0).header.wall_clock;
   EXPECT_LT(std::chrono::abs(wall - expected.time_since_epoch()), 5s);
 }
 
@@ -204,7 +208,7 @@ TEST(TraceWriter, WithoutFinishThereIsNoSummaryButAllRecords) {
   writer.reset();
   const TraceFile file = read_trace(path);
   EXPECT_EQ(file.segments.at(0).records.size(), 1u);
-  EXPECT_TRUE(file.segments.at(0).summary.is_null());
+  EXPECT_FALSE(file.segments.at(0).summary);
 }
 
 TEST(TraceWriter, OpeningAgainAddsASegment) {
@@ -213,8 +217,8 @@ TEST(TraceWriter, OpeningAgainAddsASegment) {
   open(directory.path())->finish({});
   const TraceFile file = read_trace(directory / file_name(0, ::getpid()));
   ASSERT_EQ(file.segments.size(), 2u);
-  EXPECT_GT(file.segments[0].header["start_id"], 0);
-  EXPECT_EQ(file.segments[0].header["start_id"], file.segments[1].header["start_id"]);
+  EXPECT_GT(file.segments[0].header.start_id, 0);
+  EXPECT_EQ(file.segments[0].header.start_id, file.segments[1].header.start_id);
 }
 
 // Process ids repeat: in a container the first process is always 1.
@@ -244,7 +248,7 @@ TEST(TraceWriter, ATornLineDoesNotSwallowTheNextHeader) {
 Record memory_record() {
   Record record;
   record.kind = RecordKind::memory;
-  record.memory = {1, 1, 1, 1, 1, "released"};
+  record.memory = {1, 1, 1, 1, 1, MemoryEvent::released};
   return record;
 }
 
@@ -260,15 +264,15 @@ TEST(TraceWriter, BeyondItsLimitOnlyTheEndOfTheRunIsWrittenAndTheRestCounted) {
   const TraceFile file = read_trace(writer->path());
   const TraceSegment& segment = file.segments.at(0);
   std::uint64_t written = 0;
-  for (const auto& record : segment.records) written += record["type"] == "iteration" ? 1U : 0U;
+  for (const auto& record : segment.records) written += record.kind == RecordKind::iteration ? 1U : 0U;
   ASSERT_EQ(segment.records.size(), written + 2);
-  EXPECT_EQ(segment.records[written]["type"], "limit");
-  EXPECT_EQ(segment.records[written]["bytes"], limit);
-  EXPECT_EQ(segment.records[written + 1]["type"], "memory");
+  EXPECT_EQ(segment.records[written].kind, RecordKind::limit);
+  EXPECT_EQ(segment.records[written].limit.bytes, limit);
+  EXPECT_EQ(segment.records[written + 1].kind, RecordKind::memory);
   EXPECT_GT(written, 0u);
-  EXPECT_EQ(segment.summary["iterations"], count);
-  EXPECT_EQ(segment.summary["records_left_out"], count - written);
-  EXPECT_EQ(segment.summary["dropped_records"], 0);
+  EXPECT_EQ(segment.summary->iterations, count);
+  EXPECT_EQ(segment.summary->records_left_out, count - written);
+  EXPECT_EQ(segment.summary->dropped_records, 0u);
   EXPECT_EQ(writer->dropped(), 0u);
   EXPECT_LT(std::filesystem::file_size(writer->path()), limit + 2000);
   EXPECT_EQ(warnings, 1);
@@ -286,8 +290,8 @@ TEST(TraceWriter, TheLimitIsThatOfTheWholeFileAndOneRankSpeaks) {
   writer->finish({});
   const TraceFile file = read_trace(writer->path());
   ASSERT_EQ(file.segments.size(), 2u);
-  EXPECT_EQ(file.segments[0].summary["records_left_out"], 0);
-  EXPECT_EQ(file.segments[1].summary["records_left_out"], 1);
+  EXPECT_EQ(file.segments[0].summary->records_left_out, 0u);
+  EXPECT_EQ(file.segments[1].summary->records_left_out, 1u);
   EXPECT_EQ(warnings, 0);
 }
 
@@ -356,7 +360,7 @@ TEST(TraceWriterDeathTest, WhatWasFlushedSurvivesAKill) {
   const TraceFile file = read_trace(entry->path().string());
   std::filesystem::remove_all(directory);
   EXPECT_EQ(file.segments.at(0).records.size(), 50u);
-  EXPECT_TRUE(file.segments.at(0).summary.is_null());
+  EXPECT_FALSE(file.segments.at(0).summary);
   EXPECT_EQ(file.cut_off.lines, 0u);
 }
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 
-#include "trace/read/line_values.h"
 #include "trace/read/summary.h"
 
 namespace weft {
@@ -35,8 +34,5 @@ struct FileTotals {
 
 // Throws as read_trace().
 FileTotals add_up_file(const std::string& path);
-
-// Adds the counts, lengths and reasons of one part of a run to a sum.
-void add_counts(RankSummary& sum, const RankSummary& part);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // Key by key; see the header.
 #include "trace/read/line_values.h"
 
+#include <charconv>
 #include <cmath>
 
 #include "trace/read/printable.h"
@@ -21,6 +22,7 @@ void Doubts::add(std::uint64_t line, const std::string& why) {
 }
 
 void Doubts::add(const Doubts& others) {
+  if (others.count_ == 0) return;
   if (count_ == 0) first_ = others.first_;
   count_ += others.count_;
   lines_ += others.lines_;
@@ -38,60 +40,113 @@ const nlohmann::json* LineValues::find(const char* key) const {
   return found == line_.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::int64_t LineValues::integer(const char* key, std::int64_t absent) {
+const nlohmann::json* LineValues::object_of(const char* key) const {
   const nlohmann::json* const value = find(key);
-  if (value == nullptr) return absent;
+  return value != nullptr && value->is_object() ? value : nullptr;
+}
+
+std::string_view LineValues::text_of(const char* key) const {
+  const nlohmann::json* const value = find(key);
+  return value != nullptr && value->is_string() ? std::string_view(value->get_ref<const std::string&>()) : "";
+}
+
+bool LineValues::need(const char* key) {
+  if (find(key) != nullptr) return true;
+  doubt(named(key) + " is missing");
+  return false;
+}
+
+std::optional<std::int64_t> LineValues::whole_of(const char* key, std::int64_t least, std::uint64_t most) {
+  const nlohmann::json* const value = find(key);
+  if (value == nullptr) return std::nullopt;
   const bool fits = value->is_number_integer() &&
                     (!value->is_number_unsigned() ||
                      value->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()});
-  if (fits) return value->get<std::int64_t>();
-  doubt(named(key) + " is not an integer of 64 bits");
-  return absent;
+  if (!fits) {
+    doubt(named(key) + " is not an integer of 64 bits");
+    return std::nullopt;
+  }
+  const auto number = value->get<std::int64_t>();
+  if (number >= least && (number < 0 || static_cast<std::uint64_t>(number) <= most)) return number;
+  doubt(named(key) + " cannot be " + std::to_string(number));
+  return std::nullopt;
 }
 
-std::uint64_t LineValues::count(const char* key) {
-  const std::int64_t value = integer(key);
-  if (value >= 0 && static_cast<std::uint64_t>(value) <= highest_count) return static_cast<std::uint64_t>(value);
-  doubt(named(key) + " cannot be " + std::to_string(value));
-  return 0;
+void LineValues::length(const char* key, Duration& value) {
+  if (const auto found = whole_of(key, 0, std::uint64_t{latest_time})) value = Duration(*found);
 }
 
-Duration LineValues::time(const char* key) {
-  const std::int64_t value = integer(key);
-  if (value >= 0 && value <= latest_time) return Duration(value);
-  doubt(named(key) + " cannot be " + std::to_string(value));
-  return {};
+void LineValues::needed_length(const char* key, Duration& value) {
+  if (need(key)) length(key, value);
 }
 
-Duration LineValues::needed_time(const char* key) {
-  if (find(key) == nullptr) doubt(named(key) + " is missing");
-  return time(key);
+void LineValues::length_if(bool& known, const char* key, Duration& value) {
+  const auto found = line_.find(key);
+  known = found == line_.end() ? known : !found->is_null();
+  length(key, value);
 }
 
-Duration LineValues::between(const char* begin, const char* end) {
-  const Duration first = needed_time(begin), last = needed_time(end);
-  if (sound() && last < first) doubt(named(end) + " is before " + named(begin));
-  return sound() ? last - first : Duration{};
+void LineValues::time(const char* key, TimePoint& value) {
+  Duration since_start = value.time_since_epoch();
+  length(key, since_start);
+  value = TimePoint(since_start);
 }
 
-double LineValues::fraction(const char* key, double absent) {
+void LineValues::begin_time(const char* key, TimePoint& value) {
+  const std::uint64_t before = doubts_.count();
+  if (need(key)) time(key, value);
+  begin_key_ = doubts_.count() == before ? key : nullptr;
+  begin_ = value;
+}
+
+void LineValues::end_time(const char* key, TimePoint& value) {
+  const std::uint64_t before = doubts_.count();
+  if (need(key)) time(key, value);
+  if (doubts_.count() == before && begin_key_ != nullptr && value < begin_)
+    doubt(named(key) + " is before " + named(begin_key_));
+}
+
+void LineValues::share(const char* key, double& value) {
   constexpr double largest = 1e6;  // iterations that take a million times as long
-  const nlohmann::json* const value = find(key);
-  if (value == nullptr) return absent;
-  const double number = value->is_number() ? value->get<double>() : std::nan("");
-  if (std::abs(number) <= largest) return number;
-  doubt(named(key) + " is not a share");
-  return absent;
+  const nlohmann::json* const found = find(key);
+  if (found == nullptr) return;
+  const double number = found->is_number() ? found->get<double>() : std::nan("");
+  if (std::abs(number) <= largest)
+    value = number;
+  else
+    doubt(named(key) + " is not a share");
 }
 
-std::string LineValues::text(const char* key) const {
-  const nlohmann::json* const value = find(key);
-  return value != nullptr && value->is_string() ? shortened(value->get_ref<const std::string&>(), most_text_bytes) : "";
+void LineValues::flag(const char* key, bool& value) {
+  const nlohmann::json* const found = find(key);
+  if (found != nullptr && found->is_boolean()) value = found->get<bool>();
 }
 
-bool LineValues::is(const char* key, bool wanted) const {
-  const nlohmann::json* const value = find(key);
-  return value != nullptr && value->is_boolean() && value->get<bool>() == wanted;
+void LineValues::verdict(const char* key, std::int8_t& value) {
+  const nlohmann::json* const found = find(key);
+  if (found != nullptr && found->is_boolean()) value = found->get<bool>() ? 1 : 0;
+}
+
+// Of a text that is too long it shows that something was cut off.
+void LineValues::text(const char* key, RecordText& value) {
+  constexpr std::string_view ellipsis = "...";
+  const std::string_view found = text_of(key);
+  if (found.size() <= RecordText::capacity)
+    value = found;
+  else
+    value = shortened(found, RecordText::capacity - ellipsis.size());
+}
+
+void LineValues::hash(const char* key, std::uint64_t& bits) {
+  if (find(key) == nullptr) return;
+  const std::string_view found = text_of(key);
+  const char* const end = found.data() + found.size();
+  std::uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(found.data(), end, value, 16);
+  if (error == std::errc{} && stop == end)
+    bits = value;
+  else
+    doubt(named(key) + " is not a hash of 64 bits");
 }
 
 }  // namespace weft

@@ -4,7 +4,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
@@ -30,17 +29,20 @@ void check_header(const json& header, const std::string& place) {
 }
 
 // False: the line says nothing that can be used.
-bool take_line(const std::string& path, json line, std::uint64_t number, bool after_header, TraceSink& sink) {
-  const std::string type = type_of(line);
+bool take_line(const std::string& path, const json& values, std::uint64_t number, bool after_header, TraceSink& sink) {
+  const std::string type = type_of(values);
+  TraceLine line{number, {}};
   if (type == "header") {
-    check_header(line, printable(path) + ":" + std::to_string(number) + ":");
-    sink.header(std::move(line), number);
+    check_header(values, printable(path) + ":" + std::to_string(number) + ":");
+    const TraceHeader header = decode_header(values, line);
+    sink.header(header, line);
   } else if (type.empty() || !after_header) {
     return false;
   } else if (type == "summary") {
-    sink.summary(std::move(line), number);
-  } else {
-    sink.record(std::move(line), number);
+    const TraceSummary summary = decode_summary(values, line);
+    sink.summary(summary, line);
+  } else if (const std::optional<Record> record = decode_record(type, values, line)) {
+    sink.record(*record, line);
   }
   return true;
 }
@@ -48,9 +50,9 @@ bool take_line(const std::string& path, json line, std::uint64_t number, bool af
 class Keeper : public TraceSink {
  public:
   explicit Keeper(std::vector<TraceSegment>& segments) : segments_(segments) {}
-  void header(json line, std::uint64_t /*number*/) override { segments_.push_back({std::move(line), {}, nullptr}); }
-  void record(json line, std::uint64_t /*number*/) override { segments_.back().records.push_back(std::move(line)); }
-  void summary(json line, std::uint64_t /*number*/) override { segments_.back().summary = std::move(line); }
+  void header(const TraceHeader& header, const TraceLine& /*line*/) override { segments_.push_back({header, {}, {}}); }
+  void record(const Record& record, const TraceLine& /*line*/) override { segments_.back().records.push_back(record); }
+  void summary(const TraceSummary& summary, const TraceLine& /*line*/) override { segments_.back().summary = summary; }
 
  private:
   std::vector<TraceSegment>& segments_;
@@ -71,8 +73,8 @@ TraceDamage read_trace(const std::string& path, TraceSink& sink) {
       damage.too_long.add(next->number);
       continue;
     }
-    json line = json::parse(next->text, nullptr, false);
-    const bool usable = line.is_object() && take_line(path, std::move(line), next->number, after_header, sink);
+    const json line = json::parse(next->text, nullptr, false);
+    const bool usable = line.is_object() && take_line(path, line, next->number, after_header, sink);
     after_header = after_header || usable;  // the first line that can be used is a header
     if (!usable) damage.unreadable.add(next->number);
   }

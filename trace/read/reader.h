@@ -5,21 +5,23 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "trace/read/decode.h"
+
 namespace weft {
 
-// Takes the lines of a trace in their order, each with its number in the file, from 1. A process that closes all its
-// communicators and opens others writes a second header into the same file. So a file is a row of segments, each with a
-// header, its records, and a summary if the process got so far.
+// Takes the lines of a trace in their order; records of kinds that are not known are passed over. A process that closes
+// all its communicators and opens others writes a second header into the same file. So a file is a row of segments,
+// each with a header, its records, and a summary if the process got so far.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  virtual void header(nlohmann::json line, std::uint64_t number) = 0;  // comes before anything else
-  virtual void record(nlohmann::json line, std::uint64_t number) = 0;
-  virtual void summary(nlohmann::json line, std::uint64_t number) = 0;
+  virtual void header(const TraceHeader& header, const TraceLine& line) = 0;  // comes before anything else
+  virtual void record(const Record& record, const TraceLine& line) = 0;
+  virtual void summary(const TraceSummary& summary, const TraceLine& line) = 0;
 };
 
 // How many lines, and the first of them.
@@ -43,9 +45,9 @@ TraceDamage read_trace(const std::string& path, TraceSink& sink);
 
 // A whole trace in memory, for small ones.
 struct TraceSegment {
-  nlohmann::json header;
-  std::vector<nlohmann::json> records;
-  nlohmann::json summary;  // null: none was written
+  TraceHeader header;
+  std::vector<Record> records;
+  std::optional<TraceSummary> summary;  // nothing: none was written
 };
 struct TraceFile : TraceDamage {
   std::string path;

@@ -13,22 +13,16 @@
 #include <tuple>
 #include <utility>
 
+#include "detector/median.h"
 #include "trace/read/file_totals.h"
 #include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
+#include "trace/totals.h"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class Value>
-Value median(std::vector<Value> values) {
-  if (values.empty()) return Value{};
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // The traces of one process: one for each of its devices.
 struct ProcessTraces {
@@ -112,7 +106,8 @@ std::vector<Run> runs_of(std::map<TraceProcess, ProcessTraces> processes) {
 std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes_of_ranks(
     const std::vector<RankSummary>& ranks) {
   std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes;
-  for (const RankSummary& rank : ranks) processes.emplace(rank.rank, rank.host, rank.process);
+  for (const RankSummary& rank : ranks)
+    processes.emplace(rank.header.rank, std::string(rank.header.host), rank.header.process);
   return processes;
 }
 
@@ -120,11 +115,12 @@ std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes_of_ranks
 bool is_of_earlier_run(const Run& earlier, const Run& newest) {
   std::set<std::int64_t> there;
   for (const ProcessTraces& process : newest)
-    for (const FileTotals& file : process.files) there.insert(file.rank.rank);
-  const std::int64_t ranks = newest.front().files.front().rank.ranks;
+    for (const FileTotals& file : process.files) there.insert(file.rank.header.rank);
+  const std::int64_t ranks = newest.front().files.front().rank.header.ranks;
   return std::ranges::any_of(earlier, [&](const ProcessTraces& process) {
     return std::ranges::any_of(process.files, [&](const FileTotals& file) {
-      return there.contains(file.rank.rank) || file.rank.ranks != ranks || file.rank.rank >= ranks;
+      const TraceHeader& header = file.rank.header;
+      return there.contains(header.rank) || header.ranks != ranks || header.rank >= ranks;
     });
   });
 }
@@ -134,13 +130,13 @@ std::vector<FileTotals> latest_of_each_rank(const Run& run) {
   std::map<std::int64_t, const ProcessTraces*> last;
   for (const ProcessTraces& process : run)
     for (const FileTotals& file : process.files) {
-      const ProcessTraces*& known = last[file.rank.rank];
+      const ProcessTraces*& known = last[file.rank.header.rank];
       if (known == nullptr || known->begin < process.begin) known = &process;
     }
   std::vector<FileTotals> chosen;
   for (const ProcessTraces& process : run)
     for (const FileTotals& file : process.files)
-      if (simultaneous(process, *last.at(file.rank.rank))) chosen.push_back(file);
+      if (simultaneous(process, *last.at(file.rank.header.rank))) chosen.push_back(file);
   return chosen;
 }
 
@@ -155,8 +151,9 @@ std::vector<FileTotals> newest_run(std::map<TraceProcess, ProcessTraces> process
   std::vector<FileTotals> chosen = latest_of_each_rank(run);
   if (const std::size_t older = files - chosen.size(); older > 0)
     notes.push_back("traces of earlier runs that are left out: " + std::to_string(older));
-  std::ranges::stable_sort(
-      chosen, {}, [](const FileTotals& file) { return std::tuple(file.rank.rank, file.process, file.rank.device); });
+  std::ranges::stable_sort(chosen, {}, [](const FileTotals& file) {
+    return std::tuple(file.rank.header.rank, file.process, file.rank.header.device);
+  });
   return chosen;
 }
 
@@ -165,19 +162,20 @@ void give_names(std::vector<FileTotals>& files, std::vector<std::string>& notes)
   std::map<std::int64_t, std::set<TraceProcess>> processes;
   std::map<std::pair<std::int64_t, TraceProcess>, std::size_t> devices;
   for (const FileTotals& file : files) {
-    processes[file.rank.rank].insert(file.process);
-    ++devices[{file.rank.rank, file.process}];
+    const std::int64_t rank = file.rank.header.rank;
+    processes[rank].insert(file.process);
+    ++devices[{rank, file.process}];
   }
   for (FileTotals& file : files) {
-    RankSummary& rank = file.rank;
-    const std::set<TraceProcess>& all = processes[rank.rank];
-    rank.name = std::to_string(rank.rank);
-    if (devices[{rank.rank, file.process}] > 1) rank.name += "/" + std::to_string(rank.device);
+    const TraceHeader& header = file.rank.header;
+    const std::set<TraceProcess>& all = processes[header.rank];
+    std::string& name = file.rank.name;
+    name = std::to_string(header.rank);
+    if (devices[{header.rank, file.process}] > 1) name += "/" + std::to_string(header.device);
     if (all.size() > 1) {
       const bool one_host = all.begin()->host == all.rbegin()->host;
-      rank.name += " (" + (one_host ? "" : printable(rank.host) + ":") + std::to_string(rank.process) + ")";
+      name += " (" + (one_host ? "" : printable(header.host) + ":") + std::to_string(header.process) + ")";
     }
-    for (SlotSummary& slot : rank.slots) slot.name = rank.name;
   }
   for (const auto& [rank, all] : processes)
     if (all.size() > 1)
@@ -190,8 +188,10 @@ void give_names(std::vector<FileTotals>& files, std::vector<std::string>& notes)
 // Why nothing was filled, for a rank that had a fill job.
 void add_unfilled_note(const RankSummary& rank, const std::string& label, std::vector<std::string>& notes) {
   std::string reasons;
-  for (const auto& [reason, bubbles] : rank.unfilled)
-    if (bubbles > 0) reasons += (reasons.empty() ? "" : ", ") + printable(reason) + " " + std::to_string(bubbles);
+  const auto& unfilled = rank.totals.unfilled;
+  for (std::size_t i = 0; i < unfilled.size(); ++i)
+    if (unfilled[i] > 0)
+      reasons += (reasons.empty() ? "" : ", ") + std::string(unfilled_names[i]) + " " + std::to_string(unfilled[i]);
   if (!reasons.empty()) notes.push_back(label + "bubbles without a slice: " + reasons);
 }
 
@@ -235,9 +235,10 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
     notes.push_back(
         label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
   add_damage_notes(file, label, notes);
-  if (rank.filling_stopped) notes.push_back(label + "filling was stopped: " + printable(rank.reason));
-  if (rank.fill_units == 0) add_unfilled_note(rank, label, notes);
-  if (rank.dropped_records > 0) notes.push_back(label + std::to_string(rank.dropped_records) + " records were dropped");
+  if (rank.totals.filling_stopped) notes.push_back(label + "filling was stopped: " + printable(rank.totals.reason));
+  if (rank.totals.fill_units == 0) add_unfilled_note(rank, label, notes);
+  if (rank.totals.dropped_records > 0)
+    notes.push_back(label + std::to_string(rank.totals.dropped_records) + " records were dropped");
 }
 
 // One note for all ranks that share a reason: as a rule it is the same everywhere.
@@ -245,7 +246,7 @@ void add_unknown_idle_notes(RunSummary& run) {
   constexpr std::size_t most_names = 8;
   std::map<std::string, std::vector<std::string>> ranks;
   for (const RankSummary& rank : run.ranks)
-    if (!rank.idle_unknown.empty()) ranks[rank.idle_unknown].push_back(rank.name);
+    if (!is_measured(rank.header)) ranks[std::string(rank.header.idle_unknown)].push_back(rank.name);
   for (const auto& [reason, names] : ranks) {
     std::string list;
     for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) list += (i == 0 ? " " : ", ") + names[i];
@@ -259,8 +260,8 @@ void add_missing_ranks(RunSummary& run) {
   std::int64_t expected = 0;
   std::set<std::int64_t> there;
   for (const RankSummary& rank : run.ranks) {
-    if (!rank.unsure) expected = std::max(expected, rank.ranks);
-    there.insert(rank.rank);
+    if (!rank.unsure) expected = std::max<std::int64_t>(expected, rank.header.ranks);
+    there.insert(rank.header.rank);
   }
   // Where processes share a rank their numbers say nothing of how many there are.
   if (processes_of_ranks(run.ranks).size() > there.size()) return;
@@ -276,38 +277,45 @@ void add_up(RunSummary& run) {
   std::vector<double> errors;
   std::uint64_t iterations = 0;
   bool any_measured = false;
-  for (const RankSummary& rank : run.ranks) {
+  RecordText idle_unknown;
+  for (std::size_t index = 0; index < run.ranks.size(); ++index) {
+    const RankSummary& rank = run.ranks[index];
     run.total.unsure = run.total.unsure || rank.unsure;
     if (rank.unsure) continue;
-    any_measured = any_measured || rank.idle_unknown.empty();
-    if (run.total.idle_unknown.empty()) run.total.idle_unknown = rank.idle_unknown;
-    RankSummary counts = rank;
-    if (!rank.idle_unknown.empty()) counts.window = counts.idle = {};
-    add_counts(run.total, counts);
+    add_up(run.total.totals, rank.totals);
+    if (is_measured(rank.header)) {
+      any_measured = true;
+      add_to(run.total.window, rank.window);
+    } else if (idle_unknown.empty()) {
+      idle_unknown = rank.header.idle_unknown;
+    }
+    for (const auto& [cause, idle] : rank.idle_by_cause) add_to(run.total.idle_by_cause[cause], idle);
     run.total.complete = run.total.complete && rank.complete;
-    iterations = std::max(iterations, rank.iterations);
-    if (rank.iterations > 0) medians.push_back(rank.iteration_median);
+    iterations = std::max(iterations, rank.totals.iterations);
+    if (rank.totals.iterations > 0) medians.push_back(rank.totals.iteration_median);
     if (rank.forecast_error) errors.push_back(*rank.forecast_error);
     run.total.forecasts += rank.forecasts;
-    run.longest.insert(run.longest.end(), rank.slots.begin(), rank.slots.end());
+    for (const SlotTotals& slot : rank.slots) run.longest.push_back({slot, index});
   }
-  if (any_measured) run.total.idle_unknown.clear();
-  run.total.iterations = iterations;
-  run.total.iteration_median = median(medians);
-  if (!errors.empty()) run.total.forecast_error = median(errors);
+  if (!any_measured) run.total.header.idle_unknown = idle_unknown;
+  run.total.totals.idle_known = is_measured(run.total.header);
+  run.total.totals.iterations = iterations;
+  run.total.totals.iteration_median = median(std::move(medians));
+  if (!errors.empty()) run.total.forecast_error = median(std::move(errors));
   std::stable_sort(run.longest.begin(), run.longest.end(),
-                   [](const SlotSummary& left, const SlotSummary& right) { return left.idle > right.idle; });
+                   [](const RankSlot& left, const RankSlot& right) { return left.slot.idle > right.slot.idle; });
   if (run.longest.size() > most_slots) run.longest.resize(most_slots);
 }
 
 }  // namespace
 
 double RankSummary::idle_share() const {
-  return window > Duration{} ? static_cast<double>(idle.count()) / static_cast<double>(window.count()) : 0.0;
+  return window > Duration{} ? static_cast<double>(totals.idle.count()) / static_cast<double>(window.count()) : 0.0;
 }
 
 double RankSummary::conversion() const {
-  return idle > Duration{} ? static_cast<double>(filled.count()) / static_cast<double>(idle.count()) : 0.0;
+  const auto idle = static_cast<double>(totals.idle.count());
+  return idle > 0 ? static_cast<double>(totals.filled.count()) / idle : 0.0;
 }
 
 RunSummary summarize_directories(const std::vector<std::string>& directories) {

@@ -4,9 +4,10 @@
 #include <tuple>
 
 #include "trace/formatted.h"
-#include "trace/read/line_values.h"
 #include "trace/read/printable.h"
 #include "trace/read/summary.h"
+#include "trace/record_fields.h"
+#include "trace/totals.h"
 
 namespace weft {
 namespace {
@@ -23,17 +24,18 @@ std::string percent_or_dash(bool known, double share) {
 
 // Behind a name that may be longer than a line of formatted().
 std::string row(std::size_t width, const std::string& name, const RankSummary& rank) {
-  const bool measured = rank.idle_unknown.empty();
-  const std::string conversion = percent_or_dash(rank.mode != "observe" || rank.filled > Duration{}, rank.conversion());
-  const bool compared = rank.slowdown && rank.slowdown->control != 0;
+  const TraceSummary& totals = rank.totals;
+  const bool measured = is_measured(rank.header);
+  const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
+  const bool compared = totals.slowdown && totals.slowdown->control != 0;
   return std::string(width - std::min(width, name.size()), ' ') + name +
-         formatted(" %10llu %13.3f %8s %12s %7llu %7llu %9llu %15s %11s\n", number(rank.iterations),
-                   milliseconds(rank.iteration_median),
+         formatted(" %10llu %13.3f %8s %12s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
+                   milliseconds(totals.iteration_median),
                    (measured ? formatted("%.2f", 100 * rank.idle_share()) : "unknown").c_str(),
-                   (measured ? conversion : "unknown").c_str(), number(rank.fill_units), number(rank.fill_units_wrong),
-                   number(rank.dropped_records),
+                   (measured ? percent_or_dash(fills, rank.conversion()) : "unknown").c_str(),
+                   number(totals.fill_units), number(totals.fill_units_wrong), number(totals.dropped_records),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
-                   compared ? formatted("%+.2f", 100 * rank.slowdown->estimate).c_str() : "-");
+                   compared ? formatted("%+.2f", 100 * totals.slowdown->estimate).c_str() : "-");
 }
 
 std::string causes(const RankSummary& total) {
@@ -43,99 +45,112 @@ std::string causes(const RankSummary& total) {
   std::string line = "idle by cause:";
   const char* separator = " ";
   for (const auto& [cause, idle] : total.idle_by_cause) {
-    line += separator + printable(cause) + formatted(" %.1f %%", 100 * milliseconds(idle) / milliseconds(all));
+    line += separator + cause + formatted(" %.1f %%", 100 * milliseconds(idle) / milliseconds(all));
     separator = ", ";
   }
   return line + "\n";
 }
 
 std::string slowdown_line(const RankSummary& total) {
-  if (!total.slowdown) return "";
-  const SlowdownSummary& slowdown = *total.slowdown;
+  if (!total.totals.slowdown) return "";
+  const SlowdownRecord& slowdown = *total.totals.slowdown;
   if (slowdown.control == 0) return "slowdown: not known, too few iterations without fill to compare with\n";
   return formatted("slowdown: at most %+.2f %% on any rank (95 %% interval %+.2f to %+.2f %%), budget %.3g %%\n",
                    100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, 100 * slowdown.budget);
 }
 
-std::string peers(const SlotSummary& slot) {
+std::string peers(const Slot& slot) {
   std::string line;
-  if (slot.receive_peer >= 0) line += formatted(" from %lld", static_cast<long long>(slot.receive_peer));
-  if (slot.send_peer >= 0) line += formatted(" to %lld", static_cast<long long>(slot.send_peer));
+  if (slot.receive_peer >= 0) line += formatted(" from %d", slot.receive_peer);
+  if (slot.send_peer >= 0) line += formatted(" to %d", slot.send_peer);
   return line;
 }
 
-std::string slot_name(const SlotSummary& slot) {
+std::string slot_name(const Slot& slot) {
   if (slot.ordinal < 0) return "before the rhythm was known";
-  return formatted("slot %lld", static_cast<long long>(slot.ordinal));
+  return formatted("slot %d", slot.ordinal);
 }
 
-std::string slot_line(const SlotSummary& slot, Duration all) {
-  const double share = all > Duration{} ? milliseconds(slot.idle) / milliseconds(all) : 0;
-  return "  rank " + slot.name + " " + slot_name(slot) + ": " + printable(slot.cause) + peers(slot) +
-         formatted(", %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(slot.bytes),
-                   number(slot.bubbles), slot.bubbles == 1 ? "" : "s", milliseconds(slot.median), 100 * share);
+std::string slot_line(const SlotTotals& totals, const std::string& rank, Duration all) {
+  const double share = all > Duration{} ? milliseconds(totals.idle) / milliseconds(all) : 0;
+  return "  rank " + rank + " " + slot_name(totals.slot) + ": " + name_of(totals.cause) + peers(totals.slot) +
+         formatted(", %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(totals.slot.bytes),
+                   number(totals.bubbles), totals.bubbles == 1 ? "" : "s", milliseconds(totals.median), 100 * share);
 }
 
-ordered_json to_json(const std::optional<SlowdownSummary>& slowdown) {
-  if (!slowdown) return nullptr;
-  ordered_json result{{"estimate", nullptr},
-                      {"low", nullptr},
-                      {"high", nullptr},
-                      {"control", slowdown->control},
-                      {"filled", slowdown->filled},
-                      {"budget", slowdown->budget},
-                      {"share", slowdown->share}};
-  if (slowdown->control == 0) return result;
-  result["estimate"] = slowdown->estimate;
-  result["low"] = slowdown->low;
-  result["high"] = slowdown->high;
-  return result;
+// The totals of a summary line. Where and when they are of is said elsewhere.
+class JsonFields : public IgnoredFields {
+ public:
+  explicit JsonFields(ordered_json& json) : json_(json) {}
+
+  void total(const char* key, std::uint64_t value) { json_[key] = value; }
+  void total(const char* key, Duration value) { json_[key] = value.count(); }
+  void total_if(bool known, const char* key, Duration value) {
+    json_[key] = known ? ordered_json(value.count()) : nullptr;
+  }
+  void length(const char* key, Duration value) { json_[key] = value.count(); }
+  void flag(const char* key, bool value) { json_[key] = value; }
+  void text(const char* key, std::string_view value) { json_[key] = value; }
+  void counts(const char* key, const auto& names, const auto& values) {
+    ordered_json& object = json_[key] = ordered_json::object();
+    for (std::size_t i = 0; i < values.size(); ++i) object[names[i]] = values[i];
+  }
+  void object(const char* key, const std::optional<SlowdownRecord>& slowdown);
+
+ private:
+  ordered_json& json_;
+};
+
+class SlowdownFields : public IgnoredFields {
+ public:
+  explicit SlowdownFields(ordered_json& json) : json_(json) {}
+  void count(const char* key, std::uint64_t value) { json_[key] = value; }
+  void share(const char* key, double value) { json_[key] = value; }
+  void share_if(bool known, const char* key, double value) { json_[key] = known ? ordered_json(value) : nullptr; }
+
+ private:
+  ordered_json& json_;
+};
+
+void JsonFields::object(const char* key, const std::optional<SlowdownRecord>& slowdown) {
+  ordered_json& object = json_[key] = nullptr;
+  if (!slowdown) return;
+  SlowdownFields fields(object);
+  visit_fields(fields, *slowdown);
 }
 
 ordered_json numbers(const RankSummary& rank) {
-  ordered_json causes_of_idle = ordered_json::object();
+  ordered_json causes_of_idle = ordered_json::object(), result;
   for (const auto& [cause, idle] : rank.idle_by_cause) causes_of_idle[cause] = idle.count();
-  ordered_json result{{"iterations", rank.iterations},
-                      {"iteration_median", rank.iteration_median.count()},
-                      {"window", rank.window.count()},
-                      {"bubbles", rank.bubbles},
-                      {"idle", rank.idle.count()},
-                      {"idle_unknown", rank.idle_unknown},
-                      {"idle_share", rank.idle_share()},
-                      {"idle_by_cause", causes_of_idle},
-                      {"filled", rank.filled.count()},
-                      {"conversion", rank.conversion()},
-                      {"slices", rank.slices},
-                      {"fill_units", rank.fill_units},
-                      {"fill_units_wrong", rank.fill_units_wrong},
-                      {"unfilled", rank.unfilled},
-                      {"dropped_records", rank.dropped_records},
-                      {"records_left_out", rank.records_left_out},
-                      {"forecasts", rank.forecasts},
-                      {"forecast_error", nullptr},
-                      {"slowdown", to_json(rank.slowdown)},
-                      {"complete", rank.complete},
-                      {"unsure", rank.unsure},
-                      {"filling_stopped", rank.filling_stopped},
-                      {"reason", rank.reason}};
-  if (!rank.idle_unknown.empty()) result["idle"] = result["idle_share"] = result["conversion"] = nullptr;
-  if (rank.forecast_error) result["forecast_error"] = *rank.forecast_error;
+  const bool measured = is_measured(rank.header);
+  JsonFields fields(result);
+  visit_fields(fields, rank.totals);
+  result["idle_unknown"] = std::string_view(rank.header.idle_unknown);
+  result["window"] = rank.window.count();
+  result["idle_share"] = measured ? ordered_json(rank.idle_share()) : nullptr;
+  result["idle_by_cause"] = causes_of_idle;
+  result["conversion"] = measured ? ordered_json(rank.conversion()) : nullptr;
+  result["forecasts"] = rank.forecasts;
+  result["forecast_error"] = rank.forecast_error ? ordered_json(*rank.forecast_error) : nullptr;
+  result["complete"] = rank.complete;
+  result["unsure"] = rank.unsure;
   return result;
 }
 
-ordered_json to_json(const SlotSummary& slot) {
-  return {{"rank", slot.rank},           {"process", slot.process},
-          {"ordinal", slot.ordinal},     {"cause", slot.cause},
+ordered_json to_json(const SlotTotals& totals, const TraceHeader& header) {
+  const Slot& slot = totals.slot;
+  return {{"rank", header.rank},         {"process", header.process},
+          {"ordinal", slot.ordinal},     {"cause", name_of(totals.cause)},
           {"send_peer", slot.send_peer}, {"receive_peer", slot.receive_peer},
-          {"bytes", slot.bytes},         {"bubbles", slot.bubbles},
-          {"idle", slot.idle.count()},   {"median", slot.median.count()}};
+          {"bytes", slot.bytes},         {"bubbles", totals.bubbles},
+          {"idle", totals.idle.count()}, {"median", totals.median.count()}};
 }
 
 // What the slots are a share of: beyond WEFT_TRACE_LIMIT there are no records of bubbles, but the total goes on.
 Duration idle_of_slots(const RankSummary& rank) {
-  if (rank.records_left_out == 0) return rank.idle;
+  if (rank.totals.records_left_out == 0) return rank.totals.idle;
   Duration idle{};
-  for (const SlotSummary& slot : rank.slots) add_to(idle, slot.idle);
+  for (const SlotTotals& slot : rank.slots) add_to(idle, slot.idle);
   return idle;
 }
 
@@ -144,8 +159,9 @@ std::string size_of(const RunSummary& run) {
   std::set<std::int64_t> ranks;
   std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes;
   for (const RankSummary& rank : run.ranks) {
-    ranks.insert(rank.rank);
-    processes.emplace(rank.rank, rank.host, rank.process);
+    const TraceHeader& header = rank.header;
+    ranks.insert(header.rank);
+    processes.emplace(header.rank, std::string(header.host), header.process);
   }
   std::string line = formatted("%zu ranks", ranks.size());
   if (processes.size() != ranks.size()) line += formatted(", %zu processes (rank (process))", processes.size());
@@ -162,7 +178,7 @@ std::string shown_name(const RankSummary& rank) {
 std::string total_row(const RunSummary& run, std::size_t width) {
   if (std::ranges::all_of(run.ranks, &RankSummary::unsure)) return "";
   RankSummary total = run.total;
-  total.mode = run.ranks.front().mode;
+  total.header.mode = run.ranks.front().header.mode;
   return row(width, "all", total);
 }
 
@@ -172,7 +188,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   std::string result = printable(place) + ": " + size_of(run);
   std::size_t width = 4;
   for (const RankSummary& rank : run.ranks) width = std::max(width, shown_name(rank).size());
-  const RankSummary& first = run.ranks.front();
+  const TraceHeader& first = run.ranks.front().header;
   result += first.fill_job.empty() ? ", mode " + printable(first.mode) : ", filled with " + printable(first.fill_job);
   result +=
       "\n\n" + std::string(width - 4, ' ') +
@@ -183,7 +199,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   Duration all{};
   for (const RankSummary& rank : run.ranks)
     if (!rank.unsure) add_to(all, idle_of_slots(rank));
-  for (const SlotSummary& slot : run.longest) result += slot_line(slot, all);
+  for (const RankSlot& longest : run.longest) result += slot_line(longest.slot, run.ranks[longest.rank].name, all);
   for (const std::string& note : run.notes) result += "note: " + note + "\n";
   return result;
 }
@@ -191,13 +207,18 @@ std::string to_text(const RunSummary& run, const std::string& place) {
 std::string to_json(const RunSummary& run) {
   ordered_json ranks = ordered_json::array(), slots = ordered_json::array();
   for (const RankSummary& rank : run.ranks) {
-    ordered_json entry{{"rank", rank.rank},        {"ranks", rank.ranks},     {"device", rank.device},
-                       {"host", rank.host},        {"process", rank.process}, {"mode", rank.mode},
-                       {"fill_job", rank.fill_job}};
+    const TraceHeader& header = rank.header;
+    ordered_json entry{{"rank", header.rank},
+                       {"ranks", header.ranks},
+                       {"device", header.device},
+                       {"host", std::string_view(header.host)},
+                       {"process", header.process},
+                       {"mode", std::string_view(header.mode)},
+                       {"fill_job", std::string_view(header.fill_job)}};
     entry.update(numbers(rank));
     ranks.push_back(std::move(entry));
   }
-  for (const SlotSummary& slot : run.longest) slots.push_back(to_json(slot));
+  for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest.slot, run.ranks[longest.rank].header));
   const ordered_json result{
       {"ranks", ranks}, {"total", numbers(run.total)}, {"most_idle_slots", slots}, {"notes", run.notes}};
   // ASCII only: then control characters beyond it are escaped, too.

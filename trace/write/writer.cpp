@@ -23,6 +23,7 @@
 #include "trace/write/file.h"
 #include "trace/write/lines.h"
 #include "trace/write/record_ring.h"
+#include "weft/version.h"
 
 namespace weft {
 namespace {
@@ -56,17 +57,17 @@ bool is_written_beyond_the_limit(RecordKind kind) {
   return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown;
 }
 
-TraceOrigin origin_of(const TraceHeader& header) {
-  TraceOrigin origin;
+// With what is the same for all devices of the process.
+TraceHeader completed(TraceHeader header) {
+  header.version = WEFT_TRACE_VERSION;
+  header.weft = WEFT_VERSION_STRING;
   std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) == 0) origin.host = host.data();
-  origin.process = ::getpid();
-  origin.start_id = start_id(origin.process);
+  if (::gethostname(host.data(), host.size() - 1) == 0) header.host = host.data();
+  header.process = ::getpid();
+  header.start_id = start_id(header.process);
   const Duration since_start = clock_time(CLOCK_MONOTONIC) - header.started.time_since_epoch();
-  origin.wall_clock = clock_time(CLOCK_REALTIME) - since_start;
-  origin.mode = header.mode;
-  origin.fill_job = header.fill_job;
-  return origin;
+  header.wall_clock = clock_time(CLOCK_REALTIME) - since_start;
+  return header;
 }
 
 }  // namespace
@@ -75,16 +76,13 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
  public:
   Implementation(TraceFileHandle file, const TraceHeader& header, std::uint64_t limit, Warn warn)
       : file_(std::move(file)),
-        header_(header),
+        header_(completed(header)),
         limit_(limit),
         warn_(warn),
         ring_(ring_size),
         bytes_written_(file_.bytes) {
-    const TraceOrigin origin = origin_of(header);
     if (file_.torn) text_ = "\n";
-    process_ = origin.process;
-    append_header(text_, header, origin);
-    header_.mode = header_.fill_job = "";
+    append_header(text_, header_);
   }
   ~Implementation() { close_trace_file(file_); }
   Implementation(const Implementation&) = delete;
@@ -108,10 +106,9 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   void give_up(const char* reason) noexcept;
 
   TraceFileHandle file_;  // the writer thread's, once that has been started
-  TraceHeader header_;
+  const TraceHeader header_;
   const std::uint64_t limit_;
   const Warn warn_;
-  std::int64_t process_ = 0;
 
   RecordRing ring_;
   std::atomic<bool> closed_{false};
@@ -184,8 +181,11 @@ void TraceWriter::Implementation::write_what_came() noexcept {
 void TraceWriter::Implementation::write_summary(const TraceSummary& summary) noexcept {
   try {
     TraceSummary complete = summary;
+    complete.rank = header_.rank;
+    complete.device = header_.device;
+    complete.idle_known = is_measured(header_);
     complete.records_left_out = left_out_;
-    append_summary(text_, header_, complete);
+    append_summary(text_, complete);
     write_out();
   } catch (...) {
     give_up(std::strerror(ENOMEM));
@@ -244,7 +244,7 @@ void TraceWriter::Implementation::give_up(const char* reason) noexcept {
 void TraceWriter::Implementation::finish(const TraceSummary* summary) {
   closed_.store(true, std::memory_order_relaxed);
   // The thread does not exist in a forked child, and its mutex may have been copied while it was held.
-  if (process_ != ::getpid()) return;
+  if (header_.process != ::getpid()) return;
   std::unique_lock lock(mutex_);
   if (ending_) return;
   if (summary != nullptr) summary_ = *summary;

@@ -11,11 +11,11 @@
 #include <memory>
 #include <string>
 
-#include "trace/record.h"
+#include "trace/record_sink.h"
 
 namespace weft {
 
-class TraceWriter {
+class TraceWriter final : public RecordSink {
  public:
   // Called with one line of text for the log, from any thread of the writer.
   using Warn = void (*)(const std::string& message);
@@ -28,9 +28,9 @@ class TraceWriter {
   // nullptr and says why in `error`, one line.
   static std::unique_ptr<TraceWriter> open(const std::string& directory, const TraceHeader& header, std::uint64_t limit,
                                            Warn warn, std::string& error);
-  ~TraceWriter();
+  ~TraceWriter() override;
 
-  void push(const Record& record) noexcept;
+  void push(const Record& record) noexcept override;
   std::uint64_t dropped() const noexcept;
   const std::string& path() const noexcept;
 

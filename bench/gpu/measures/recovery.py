@@ -23,11 +23,13 @@ SHORTEST = 2_000_000  # ns; bubbles of the case are longer, gaps between its ker
 
 def errors_by_iteration(records):
     """{iteration: [relative errors of its forecasts]}, of bubbles of the case."""
-    iterations = {record["id"]: record["iteration"] for record in records if record["type"] == "bubble"}
     errors = {}
     for record in records:
-        if record["type"] == "forecast" and record["real"] >= SHORTEST and record["bubble"] in iterations:
-            errors.setdefault(iterations[record["bubble"]], []).append(abs(record["median"] - record["real"]) / record["real"])
+        if record["type"] != "bubble" or record["forecast"] is None:
+            continue
+        length = record["closed"] - record["opened"]
+        if length >= SHORTEST:
+            errors.setdefault(record["iteration"], []).append(abs(record["forecast"]["median"] - length) / length)
     return errors
 
 

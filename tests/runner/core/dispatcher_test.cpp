@@ -190,7 +190,7 @@ TEST_F(DispatcherTest, AnErrorTurnsFillingOffAndObservingGoesOn) {
   ASSERT_TRUE(dispatcher->stop(10s));
   const TraceSummary summary = dispatcher->summary();
   EXPECT_TRUE(summary.filling_stopped);
-  EXPECT_STREQ(summary.reason, "launching a slice failed with CUDA_ERROR_UNKNOWN");
+  EXPECT_EQ(summary.reason, "launching a slice failed with CUDA_ERROR_UNKNOWN");
   EXPECT_EQ(summary.slices, 0U);
   EXPECT_GE(summary.bubbles, 20U);
 }
@@ -232,7 +232,7 @@ TEST_F(DispatcherTest, StoppingFillingIsForTheRestOfTheRun) {
   for (int microbatch = 0; microbatch < 8; ++microbatch) stage.microbatch(1ms, 8ms);
   EXPECT_EQ(gpu.launches, before);
   ASSERT_TRUE(dispatcher->stop(10s));
-  EXPECT_STREQ(dispatcher->summary().reason, "the test says so");
+  EXPECT_EQ(dispatcher->summary().reason, "the test says so");
 }
 
 TEST_F(DispatcherTest, LostEventsEndFilling) {

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 namespace weft {
 namespace {
 
@@ -71,7 +69,7 @@ TEST(EndLines, Filled) {
 
 TEST(EndLines, TellWhatFillingCost) {
   TraceSummary summary = filling_summary();
-  summary.budgeted = true;
+  summary.slowdown = SlowdownRecord{};
   EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3),
             "rank 0: slowdown not known, too few iterations without fill to compare with");
   summary.slowdown = {0.0012, -0.0021, 0.0045, 6, 30, 0.01, 1, 40};
@@ -79,7 +77,7 @@ TEST(EndLines, TellWhatFillingCost) {
       end_lines(filling_header(), summary, "d").at(3),
       "rank 0: slowdown +0.12 % (95 % interval -0.21 to +0.45 %, 30 iterations with fill against 6 without; budget "
       "1 %)");
-  summary.slowdown.share = 0.125;
+  summary.slowdown->share = 0.125;
   EXPECT_TRUE(end_lines(filling_header(), summary, "d")
                   .at(3)
                   .ends_with("budget 1 %); at last 12.5 % of the bubbles were "
@@ -108,7 +106,7 @@ TEST(EndLines, Observed) {
 TEST(EndLines, EverythingThatCanBeSaidStaysWithinTwelveLines) {
   TraceSummary summary = filling_summary();
   summary.filling_stopped = true;
-  std::memset(summary.reason, 'x', sizeof summary.reason - 1);
+  summary.reason = std::string(300, 'x');
   summary.dropped_records = 3;
   const Lines lines = end_lines(filling_header(), summary, "weft-12");
   EXPECT_LE(lines.size(), 12u);

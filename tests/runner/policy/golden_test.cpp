@@ -52,7 +52,7 @@ std::string text_of(const Record& record) {
         line, sizeof line, "= slowdown %lld %.9g %.9g %.9g control %u filled %u budget %g share %g iteration %" PRIu64,
         relative(record.time), r.estimate, r.low, r.high, r.control, r.filled, r.budget, r.share, r.iteration);
   } else if (record.kind == RecordKind::anomaly) {
-    std::snprintf(line, sizeof line, "= anomaly %d %s", record.anomaly.stops_filling, record.anomaly.text);
+    std::snprintf(line, sizeof line, "= anomaly %d %s", record.anomaly.stops_filling, record.anomaly.text.c_str());
   }
   return line;
 }

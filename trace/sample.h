@@ -1,13 +1,14 @@
 // Of any number of values so many that stand for all: each has the same chance to be among them.
 //
-// Used by `weft summary` only. The same values in the same order give the same sample.
+// Used by the accounts of a device and by `weft summary`. Pure. The same values in the same order give the same sample,
+// on every machine.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <vector>
+
+#include "detector/median.h"
 
 namespace weft {
 
@@ -20,24 +21,25 @@ class Sample {
     ++seen_;
     if (values_.size() < most_) return values_.push_back(value);
     // One in `seen_` for each place. Not every n-th value: bubbles come in the rhythm of the iterations.
-    const std::uint64_t place = std::uniform_int_distribution<std::uint64_t>(0, seen_ - 1)(random_);
+    const std::uint64_t place = random() % seen_;
     if (place < most_) values_[place] = value;
   }
   std::uint64_t seen() const { return seen_; }
-  // The upper one of two; Value{} when there is none.
-  Value median() const {
-    if (values_.empty()) return Value{};
-    std::vector<Value> values = values_;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-  }
+  Value median() const { return weft::median(values_); }
 
  private:
+  // SplitMix64.
+  std::uint64_t random() {
+    std::uint64_t bits = state_ += 0x9e3779b97f4a7c15;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+    return bits ^ (bits >> 31);
+  }
+
   std::size_t most_;
   std::uint64_t seen_ = 0;
   std::vector<Value> values_;
-  std::minstd_rand random_;
+  std::uint64_t state_ = 0;
 };
 
 }  // namespace weft

@@ -1,0 +1,136 @@
+// The totals that a rank keeps while it runs are those that `weft summary` finds in its trace, with its summary line
+// and without: the same code adds up the same records.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/runner/policy/virtual_device.h"
+#include "tests/trace/temporary_directory.h"
+#include "trace/read/file_totals.h"
+#include "trace/write/lines.h"
+#include "weft/version.h"
+
+namespace weft::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// With bubbles that are filled, some of no length that is usual, and an end of filling.
+VirtualDevice filled_run() {
+  SessionOptions options;
+  options.fills = true;
+  options.slowdown_budget = 0.5;
+  return VirtualDevice(options);
+}
+
+void run(VirtualDevice& device) {
+  for (int microbatch = 0; microbatch < 300; ++microbatch) device.microbatch(1ms, microbatch % 7 == 0 ? 9ms : 6ms);
+  device.session.end_filling(device.time, "the test \"says\" so");
+  for (int microbatch = 0; microbatch < 6; ++microbatch) device.microbatch(1ms, 6ms);
+}
+
+RankSummary offline(const VirtualDevice& device, const TraceSummary* summary) {
+  std::string text;
+  TraceHeader header;
+  header.version = WEFT_TRACE_VERSION;
+  append_header(text, header);
+  for (const Record& record : device.records) append_record(text, record);
+  if (summary != nullptr) append_summary(text, *summary);
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl") << text;
+  const FileTotals totals = add_up_file(directory / "rank0.1.jsonl");
+  EXPECT_FALSE(totals.rank.unsure) << totals.doubts.text("trace");
+  EXPECT_EQ(totals.damage.unreadable.lines, 0U);
+  return totals.rank;
+}
+
+std::string line_of(const TraceSummary& summary) {
+  std::string text;
+  append_summary(text, summary);
+  return text;
+}
+
+TEST(Totals, OfTheRecordsAreThoseOfTheRun) {
+  VirtualDevice device = filled_run();
+  run(device);
+  TraceSummary live = device.session.summary(0);
+  ASSERT_GT(live.iterations, 90U);
+  ASSERT_GT(live.fill_units, 100U);
+  ASSERT_TRUE(live.filling_stopped);
+  ASSERT_TRUE(live.slowdown);
+  const RankSummary rank = offline(device, nullptr);
+  EXPECT_FALSE(rank.complete);
+  // No record tells why a bubble stayed empty, when groups were issued, and the slowdown of the longest rhythm.
+  live.unfilled = {};
+  live.slowdown = rank.totals.slowdown;
+  EXPECT_LE(rank.window, live.window_end - live.window_begin);
+  live.window_begin = rank.totals.window_begin;
+  live.window_end = rank.totals.window_end;
+  EXPECT_EQ(line_of(rank.totals), line_of(live));
+}
+
+TEST(Totals, OfACompleteTraceAreThoseOfTheRun) {
+  VirtualDevice device = filled_run();
+  run(device);
+  TraceSummary live = device.session.summary(3);
+  const RankSummary rank = offline(device, &live);
+  EXPECT_TRUE(rank.complete);
+  EXPECT_EQ(rank.window, live.window_end - live.window_begin);
+  EXPECT_GT(rank.forecasts, 200U);
+  live.window_begin = rank.totals.window_begin;
+  live.window_end = rank.totals.window_end;
+  EXPECT_EQ(line_of(rank.totals), line_of(live));
+}
+
+TEST(Totals, OfTwoPartsAreTheirSumOfEveryCount) {
+  TraceSummary part;
+  part.iterations = 1;
+  part.bubbles = 2;
+  part.idle = 3ns;
+  part.filled = 4ns;
+  part.slices = 5;
+  part.fill_units = 6;
+  part.fill_units_wrong = 7;
+  part.unfilled = {8, 9, 10, 11, 12};
+  part.dropped_records = 13;
+  part.records_left_out = 14;
+  part.filling_stopped = true;
+  part.reason = "first";
+  part.slowdown = SlowdownRecord{.estimate = 0.25, .control = 4};
+  TraceSummary sum;
+  add_up(sum, part);
+  EXPECT_EQ(line_of(sum), line_of(part));
+  part.reason = "second";
+  part.slowdown->estimate = 0.5;
+  add_up(sum, part);
+  EXPECT_EQ(sum.iterations, 2U);
+  EXPECT_EQ(sum.idle, Duration(6ns));
+  EXPECT_EQ(sum.records_left_out, 28U);
+  EXPECT_EQ(sum.unfilled, (std::array<std::uint64_t, unfilled_reasons>{16, 18, 20, 22, 24}));
+  EXPECT_EQ(sum.reason, "first");
+  EXPECT_EQ(sum.slowdown->estimate, 0.5);
+}
+
+TEST(Totals, OfAPartWhoseIdleTimeIsNotKnownHaveTheRestOfIt) {
+  TraceSummary sum, part;
+  sum.idle = 3ns;
+  part.idle = 4ns;
+  part.idle_known = false;
+  part.iterations = 5;
+  add_up(sum, part);
+  EXPECT_EQ(sum.idle, Duration(3ns));
+  EXPECT_EQ(sum.iterations, 5U);
+}
+
+TEST(Totals, StayAtTheLargestNumber) {
+  TraceSummary sum, part;
+  part.idle = Duration::max() - 1ns;
+  part.bubbles = ~std::uint64_t{1};
+  add_up(sum, part);
+  add_up(sum, part);
+  EXPECT_EQ(sum.idle, Duration::max());
+  EXPECT_EQ(sum.bubbles, ~std::uint64_t{0});
+}
+
+}  // namespace
+}  // namespace weft::testing

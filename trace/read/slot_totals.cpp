@@ -1,0 +1,34 @@
+// See slot_totals.h.
+#include "trace/read/slot_totals.h"
+
+#include "trace/totals.h"
+
+namespace weft {
+
+void SlotTable::add(const Bubble& bubble) {
+  const Slot& slot = bubble.slot;
+  const Key key{slot.ordinal, slot.send_peer, slot.receive_peer, slot.bytes, bubble.cause};
+  if (slots_.size() >= most_slots && !slots_.contains(key)) {
+    ++without_slot_;
+    return;
+  }
+  Entry& entry = slots_[key];
+  if (entry.totals.bubbles++ == 0) {
+    entry.totals.slot = slot;
+    entry.totals.cause = bubble.cause;
+  }
+  const Duration length = bubble.closed - bubble.opened;
+  add_to(entry.totals.idle, length);
+  entry.lengths.add(length);
+}
+
+std::vector<SlotTotals> SlotTable::totals() const {
+  std::vector<SlotTotals> all;
+  for (const auto& [key, entry] : slots_) {
+    all.push_back(entry.totals);
+    all.back().median = entry.lengths.median();
+  }
+  return all;
+}
+
+}  // namespace weft

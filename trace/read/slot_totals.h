@@ -1,0 +1,44 @@
+// The bubbles of one trace by their slots: how many, how long, how long each usually is. Memory is bounded.
+//
+// Used by file_totals.cpp, in the weft command only. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "detector/bubble.h"
+#include "trace/sample.h"
+
+namespace weft {
+
+// All bubbles of one slot and cause.
+struct SlotTotals {
+  Slot slot{};  // of the first of them
+  Cause cause = Cause::unknown;
+  std::uint64_t bubbles = 0;
+  Duration idle{}, median{};
+};
+
+class SlotTable {
+ public:
+  void add(const Bubble& bubble);
+  std::vector<SlotTotals> totals() const;
+  std::uint64_t bubbles_without_slot() const { return without_slot_; }
+
+ private:
+  static constexpr std::size_t most_slots = 4096;  // a trace of Weft stays far below
+  static constexpr std::size_t most_values_of_slot = 4096;
+  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::uint64_t, Cause>;
+  struct Entry {
+    SlotTotals totals;
+    Sample<Duration> lengths{most_values_of_slot};
+  };
+
+  std::map<Key, Entry> slots_;
+  std::uint64_t without_slot_ = 0;
+};
+
+}  // namespace weft

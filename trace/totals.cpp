@@ -1,0 +1,99 @@
+// See totals.h.
+#include "trace/totals.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "trace/record_fields.h"
+
+namespace weft {
+namespace {
+
+// Where the fields are that of two summaries become the sum.
+struct Summands : IgnoredFields {
+  void total(const char* /*key*/, std::uint64_t& count) { counted.push_back(&count); }
+  void total(const char* /*key*/, Duration& length) { lengths.push_back(&length); }
+  void total_if(bool& known, const char* /*key*/, Duration& length) {
+    if (!known) length = {};
+    lengths.push_back(&length);
+  }
+  void counts(const char* /*key*/, const auto& /*names*/, auto& array) {
+    for (std::uint64_t& count : array) counted.push_back(&count);
+  }
+  std::vector<std::uint64_t*> counted;
+  std::vector<Duration*> lengths;
+};
+
+// Whether the first says more of what filling cost: it is known, and it is more.
+bool is_worse(const std::optional<SlowdownRecord>& one, const std::optional<SlowdownRecord>& other) {
+  if (!one || !other) return one.has_value();
+  if ((one->control == 0) != (other->control == 0)) return one->control != 0;
+  return one->estimate > other->estimate;
+}
+
+void stop(TraceSummary& summary, const RecordText& reason) {
+  if (summary.filling_stopped) return;
+  summary.filling_stopped = true;
+  summary.reason = reason;
+}
+
+}  // namespace
+
+void add_to(Duration& sum, Duration part) {
+  std::int64_t result = 0;
+  const bool beyond = __builtin_add_overflow(sum.count(), part.count(), &result);
+  sum = beyond ? Duration::max() : Duration(result);
+}
+
+void add_to(std::uint64_t& sum, std::uint64_t part) {
+  if (__builtin_add_overflow(sum, part, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
+}
+
+void Totals::add(const Record& record) {
+  visit_kind(record, [this](const auto& value) { add(value); });
+}
+
+void Totals::widen(TimePoint from, TimePoint to) {
+  summary_.window_begin = has_window_ ? std::min(summary_.window_begin, from) : from;
+  summary_.window_end = has_window_ ? std::max(summary_.window_end, to) : to;
+  has_window_ = true;
+}
+
+void Totals::add(const Bubble& bubble) {
+  add_to(summary_.bubbles, 1);
+  add_to(summary_.idle, bubble.closed - bubble.opened);
+  summary_.forecasts = summary_.forecasts || bubble.forecast.has_value();
+  // A bubble that an abort ended is idle time of a group that never was done.
+  widen(bubble.opened, bubble.closed);
+}
+
+void Totals::add(const SliceRecord& slice) {
+  add_to(summary_.slices, 1);
+  add_to(summary_.filled, slice.alone);
+  if (!slice.unit_done) return;
+  add_to(summary_.fill_units, 1);
+  if (slice.correct == 0) add_to(summary_.fill_units_wrong, 1);
+}
+
+void Totals::add(const Iteration& iteration) {
+  add_to(summary_.iterations, 1);
+  widen(iteration.started, iteration.ended);
+}
+
+void Totals::add(const AnomalyRecord& anomaly) {
+  if (anomaly.stops_filling) stop(summary_, anomaly.text);
+}
+
+void add_up(TraceSummary& sum, const TraceSummary& part) {
+  TraceSummary copy = part;
+  Summands sums, parts;
+  visit_fields(sums, sum);
+  visit_fields(parts, copy);
+  for (std::size_t i = 0; i < sums.counted.size(); ++i) add_to(*sums.counted[i], *parts.counted[i]);
+  for (std::size_t i = 0; i < sums.lengths.size(); ++i) add_to(*sums.lengths[i], *parts.lengths[i]);
+  if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
+  if (part.filling_stopped) stop(sum, part.reason);
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// What the records of a run add up to: the numbers of its summary. The accounts of a device add up its records as they
+// are made; `weft summary` adds up the same records from the trace of a process that left no summary.
+//
+// One thread at a time. Pure. Sums stay at the largest number instead of turning over.
+#pragma once
+
+#include "trace/record.h"
+
+namespace weft {
+
+void add_to(Duration& sum, Duration part);
+void add_to(std::uint64_t& sum, std::uint64_t part);
+
+class Totals {
+ public:
+  // Records of a kind that nothing is counted of are passed over.
+  void add(const Record& record);
+  // The window holds this time as well.
+  void widen(TimePoint from, TimePoint to);
+  bool has_window() const { return has_window_; }
+  void add(Unfilled reason) { add_to(summary_.unfilled[static_cast<std::size_t>(reason)], 1); }
+
+  // Without the median; slowdown and reason as of the latest and of the first record of theirs.
+  const TraceSummary& summary() const { return summary_; }
+
+ private:
+  void add(const Bubble& bubble);
+  void add(const SliceRecord& slice);
+  void add(const Iteration& iteration);
+  void add(const AnomalyRecord& anomaly);
+  void add(const SlowdownRecord& slowdown) { summary_.slowdown = slowdown; }
+  void add(const MemoryRecord&) {}
+  void add(const CommunicatorRecord&) {}
+  void add(const LimitRecord&) {}
+
+  TraceSummary summary_{};
+  bool has_window_ = false;
+};
+
+// Totals of another rank, or of another part of the run: sums, the larger slowdown, the first reason. A length that is
+// not known adds nothing. Window, median and whether idle time is known are the caller's.
+void add_up(TraceSummary& sum, const TraceSummary& part);
+
+}  // namespace weft
