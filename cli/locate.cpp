@@ -60,7 +60,7 @@ std::string preloadable_library() {
   const fs::path directory = library_directory();
   const std::string plain = (directory / library_name).string();
   if (fits_into_preload(plain)) return plain;
-  for (const std::string& place : private_places()) {
+  for (const std::string& place : private_places(environment_variables())) {
     if (!fits_into_preload(place)) continue;
     const fs::path folder =
         fs::path(place) / ("weft-" + std::to_string(::geteuid()) + "-" + hash_of(directory.string()));

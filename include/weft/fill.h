@@ -7,8 +7,9 @@
  * What Weft does with a job, in order, for each device at its first communicator:
  * 1. A process of its own, weft-fill-probe, loads the job and does all that follows up to end_unit() of unit 0, in a
  *    context and a reservation of its own. When a call fails, a kernel crashes, the first unit is wrong, or it takes
- *    more than 30 s, the job is refused: Weft observes only. Once on each device: where its last communicator is closed
- *    and another one opened, a job that was found sound begins at 2.
+ *    more than 30 s, the job is refused: Weft observes only. Once for all ranks of a node with the same job, arguments,
+ *    options and model of GPU. A training waits 5 s for it and goes on beside it. A job that allocates device memory
+ *    of its own is created and destroyed twice in that process.
  * 2. The training process loads it, gets its table and calls init().
  * 3. record_unit() twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both
  *    times.

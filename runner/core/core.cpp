@@ -189,13 +189,22 @@ void not_rescued(Core::Entry& entry, const char* why) {
           " MiB of device memory, which could not be given back within 1 s: " + why + "; set a smaller WEFT_MEMORY");
 }
 
+// The thread that sets the device up, if one does, finds out by itself.
+bool trial_gave_way(Core::Entry& entry) {
+  ++entry.rescues;
+  const std::unique_lock lock(entry.mutex, std::try_to_lock);
+  if (lock.owns_lock() && entry.device) entry.device->trial_gave_way();
+  return true;
+}
+
 bool rescue_memory(int device) {
   if (the_core->context.options.mode != Mode::fill) return false;
   return guarded([&] {
     Core::Entry& entry = the_core->entry(device);
     const std::uint32_t before = entry.rescues;
-    std::unique_lock lock(entry.mutex, std::try_to_lock);
+    if (the_core->context.trials.give_way(device, rescue_limit)) return trial_gave_way(entry);
     const auto patience = [&] { return entry.waited_in_vain ? Duration{0} : rescue_limit; };
+    std::unique_lock lock(entry.mutex, std::try_to_lock);
     if (!lock.owns_lock() && !wait_at_most(patience(), [&] { return lock.try_lock(); })) {
       not_rescued(entry, "another thread prepares or closes the device");
       return false;

@@ -134,7 +134,7 @@ void Device::prepare_fill(bool may_fill) {
   try {
     const FillSettings settings = fill_settings();
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
-    if (is_tried(settings)) return make_fill(settings);
+    if (is_tried(settings)) return make_fill();
     waits_for_trial_ = true;
     if (++core_.waiting_trials == 1) core_.shim.want_quiet_moments(true);
     warn_of_set_up("the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
@@ -169,8 +169,10 @@ FillSettings Device::fill_settings() const {
 
 bool Device::is_tried(const FillSettings& settings) {
   if (!trial_)
-    trial_ = core_.trials.join(settings, trial_subject(settings, core_.options, core_.variables, core_.driver,
-                                                       core_.shim.driver_version, core_.shim.build_id));
+    trial_ = core_.trials.join(settings,
+                               trial_subject(settings, core_.options, core_.variables, core_.driver,
+                                             core_.shim.driver_version, core_.shim.build_id),
+                               core_.variables);
   if (!core_.trials.wait(*trial_)) {
     if (trial_->has_thread() || trial_->has_verdict()) return false;
     leave_trial();
@@ -209,7 +211,7 @@ void Device::begin_late(const TrialVerdict& verdict) {
   const TimePoint began = now();
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
-    make_fill(fill_settings());
+    make_fill();
     header_.fill_job = fill_->job().name();
     dispatcher_->begin_filling(*filler_);
     record_memory(MemoryEvent::reserved);
@@ -217,10 +219,21 @@ void Device::begin_late(const TrialVerdict& verdict) {
     log(LogLevel::info,
         label() + ": filling begins, after a late trial; the training stood for " + std::to_string(held) + " ms");
   } catch (const SetUpError& error) {
-    dispatcher_->no_filling(error.what());
-    warn_of_set_up(std::string(error.what()) + "; observing only");
+    return no_late_filling(error.what());
   }
   leave_trial();
+}
+
+void Device::no_late_filling(const std::string& reason) {
+  dispatcher_->no_filling(reason);
+  warn_of_set_up(reason + "; observing only");
+  leave_trial();
+}
+
+void Device::trial_gave_way() {
+  if (!waits_for_trial_) return;
+  const auto verdict = trial_->verdict();
+  if (verdict && verdict->is_local) no_late_filling(verdict->fault);
 }
 
 std::string Device::why_never_filled() const {
@@ -233,9 +246,9 @@ std::string Device::why_never_filled() const {
   return "no quiet moment came after the trial of the fill job, which took longer than the training waits for it";
 }
 
-void Device::make_fill(const FillSettings& settings) {
+void Device::make_fill() {
+  const FillSettings settings = fill_settings();
   try {
-    check_head_room();
     {
       const ExitBracket bracket(core_.shim);
       fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});

@@ -71,6 +71,8 @@ class Device {
   void communicator_opened(const CommunicatorInfo& communicator);
   // Nothing may be pending: makes the fill job ready whose trial was over too late, if so.
   void quiet_moment(Hold hold);
+  // Its trial may have ended because the main job lacks memory: says that nothing is filled.
+  void trial_gave_way();
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
   // Gives the device memory of the fill job back and ends filling. No work of the main job is waited for, because it
@@ -103,10 +105,11 @@ class Device {
   // True: the job is sound. False: nobody knows yet. Throws SetUpError where it is not.
   bool is_tried(const FillSettings& settings);
   void leave_trial();
+  void no_late_filling(const std::string& reason);
   void begin_late(const TrialVerdict& verdict);
   bool nothing_is_pending();
   std::string why_never_filled() const;  // although the job was tried
-  void make_fill(const FillSettings& settings);
+  void make_fill();                      // with settings of this moment: waiting for the trial took its time
   // Throws SetUpError where the reservation would leave less than the head-room.
   void check_head_room() const;
   void open_trace();

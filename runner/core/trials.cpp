@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "runner/clock.h"
 #include "runner/options/launcher.h"
@@ -44,12 +45,13 @@ std::string gpu_of(const Driver& driver, int ordinal, int driver_version) {
 
 }  // namespace
 
-std::shared_ptr<SharedTrial> Trials::join(const FillSettings& settings, const TrialSubject& subject) {
+std::shared_ptr<SharedTrial> Trials::join(const FillSettings& settings, const TrialSubject& subject,
+                                          const Variables& variables) {
   const std::string key = trial_key(subject);
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[key];
   if (entry.trial == nullptr) {
-    entry.trial = std::make_shared<SharedTrial>(probe_, settings, key, longest_trial);
+    entry.trial = std::make_shared<SharedTrial>(probe_, variables, settings, key, longest_trial);
     entry.trial->start();
   }
   ++entry.users;
@@ -73,11 +75,26 @@ void Trials::leave(const std::shared_ptr<SharedTrial>& trial) {
     const std::lock_guard lock(mutex_);
     const auto found =
         std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.second.trial == trial; });
-    if (found == entries_.end() || --found->second.users > 0 || trial->has_verdict()) return;
+    if (found == entries_.end() || --found->second.users > 0) return;
+    if (const auto verdict = trial->verdict(); verdict && !verdict->is_local) return;
     entries_.erase(found);
   }
   trial->stop();
   wait_at_most(longest_end, [&] { return !trial->has_thread(); });
+}
+
+bool Trials::give_way(int device, Duration limit) {
+  std::vector<std::shared_ptr<SharedTrial>> there;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, entry] : entries_)
+      if (entry.trial != nullptr && entry.trial->runs_on(device)) there.push_back(entry.trial);
+  }
+  for (const auto& trial : there) trial->give_way();
+  const auto gone = [&] {
+    return std::none_of(there.begin(), there.end(), [&](const auto& trial) { return trial->runs_on(device); });
+  };
+  return !there.empty() && wait_at_most(limit, gone);
 }
 
 TrialSubject trial_subject(const FillSettings& settings, const Options& options, const Variables& variables,

@@ -25,11 +25,14 @@ class Trials {
   explicit Trials(std::string probe) : probe_(std::move(probe)), budget_(longest_wait_for_trials) {}
 
   // The trial that this is the subject of, which begins unless it has. To be given back by leave().
-  std::shared_ptr<SharedTrial> join(const FillSettings& settings, const TrialSubject& subject);
+  std::shared_ptr<SharedTrial> join(const FillSettings& settings, const TrialSubject& subject,
+                                    const Variables& variables);
   // True: there is a verdict.
   bool wait(const SharedTrial& trial);
-  // The last one that leaves a trial without verdict ends it.
+  // The last one that leaves a trial without verdict ends it. A verdict that says nothing about the job is forgotten.
   void leave(const std::shared_ptr<SharedTrial>& trial);
+  // The main job lacks memory on the device. True: trials held some there, and within `limit` they have ended.
+  bool give_way(int device, Duration limit);
 
  private:
   struct Entry {

@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "runner/clock.h"
+#include "runner/fill/file_identity.h"
 #include "runner/fill/trial_guardian.h"
-
-extern char** environ;
 
 namespace weft {
 namespace {
@@ -34,28 +33,14 @@ constexpr Duration longest_end = 2s;  // of a probe that was killed
 
 // LD_PRELOAD without libweft.so; others in it may be there for a reason (a sanitizer, another allocator).
 std::string preload_without_weft(std::string_view value) {
-  std::string kept = "LD_PRELOAD=";
+  std::string kept;
   while (!value.empty()) {
     const std::size_t end = std::min(value.find_first_of(": "), value.size());
     const std::string_view entry = value.substr(0, end);
-    if (!entry.empty() && !entry.ends_with("libweft.so")) kept += (kept.back() == '=' ? "" : ":") + std::string(entry);
+    if (!entry.empty() && !entry.ends_with("libweft.so")) kept += (kept.empty() ? "" : ":") + std::string(entry);
     value.remove_prefix(std::min(end + 1, value.size()));
   }
   return kept;
-}
-
-std::vector<std::string> child_environment() {
-  std::vector<std::string> result;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    if (text.starts_with("WEFT=")) continue;
-    if (text.starts_with("LD_PRELOAD="))
-      result.push_back(preload_without_weft(text.substr(std::string_view("LD_PRELOAD=").size())));
-    else
-      result.emplace_back(text);
-  }
-  result.emplace_back("WEFT=off");
-  return result;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -68,8 +53,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 // Everything that the guardian and the probe read, on pages of its own. Where the guardian does not end, it stays.
 class Trial {
  public:
-  Trial(const std::string& probe, const FillSettings& settings, Duration limit)
-      : texts_{probe,
+  Trial(const ProbeProgram& probe, const FillSettings& settings, Duration limit)
+      : texts_{probe.path,
                std::to_string(settings.device),
                std::to_string(settings.memory),
                std::to_string(settings.unit.max_blocks),
@@ -77,7 +62,7 @@ class Trial {
                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count() + 1),
                settings.spec.path,
                settings.spec.arguments},
-        environment_texts_(child_environment()),
+        environment_texts_(probe.environment),
         arguments_(pointers_to(texts_)),
         environment_(pointers_to(environment_texts_)) {
     task_.program = texts_.front().c_str();
@@ -86,19 +71,18 @@ class Trial {
     task_.deadline = (now() + limit).time_since_epoch().count();
     task_.rank = ::getpid();
     task_.transcript = above_the_standard_ones(::memfd_create("weft-trial", MFD_CLOEXEC));
-    task_.nothing = above_the_standard_ones(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    transcript_ = FileIdentity::of(task_.transcript);
     stacks_ = ::mmap(nullptr, 2 * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   }
   ~Trial() {
-    if (task_.transcript >= 0) ::close(task_.transcript);
-    if (task_.nothing >= 0) ::close(task_.nothing);
+    if (transcript_.is_behind(task_.transcript)) ::close(task_.transcript);
     if (stacks_ != MAP_FAILED) ::munmap(stacks_, 2 * stack_bytes);
   }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
   bool start() {
-    if (task_.transcript < 0 || task_.nothing < 0 || stacks_ == MAP_FAILED) return false;
+    if (task_.transcript < 0 || stacks_ == MAP_FAILED) return false;
     std::byte* const stacks = static_cast<std::byte*>(stacks_);
     task_.probe_stack = stacks + stack_bytes;
     // It has the main job's signal handlers and shares its memory: none of them may run there.
@@ -126,6 +110,7 @@ class Trial {
 
   ProbeEnd end() const { return task_.end; }
   std::string transcript() const {
+    if (!transcript_.is_behind(task_.transcript)) return {};
     std::string text(most_transcript, '\0');
     const ssize_t size = ::pread(task_.transcript, text.data(), text.size(), 0);
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
@@ -143,44 +128,61 @@ class Trial {
   std::vector<std::string> texts_, environment_texts_;
   std::vector<char*> arguments_, environment_;
   GuardianTask task_;
+  FileIdentity transcript_;
   void* stacks_ = MAP_FAILED;
   long guardian_ = 0;
 };
 
+// A fault that lies with this process or its GPU.
+TrialVerdict not_tried(const std::string& why) {
+  return {"the fill job cannot be tried: " + why, {}, true};
+}
+
 }  // namespace
+
+ProbeProgram::ProbeProgram(std::string file, const Variables& variables) : path(std::move(file)) {
+  for (const auto& [name, value] : variables)
+    if (name != "WEFT")
+      environment.push_back(name + "=" + (name == "LD_PRELOAD" ? preload_without_weft(value) : value));
+  environment.emplace_back("WEFT=off");
+}
 
 TrialVerdict verdict_of(const std::string& path, const std::string& transcript, bool timed_out, Duration limit) {
   TrialVerdict verdict;
+  bool about_job = timed_out;
   std::string step = "before init";
   std::string_view rest = transcript;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
     if (line == "ok") return verdict;
-    if (line.starts_with("failed ")) return {std::string(line.substr(7)), {}};
-    if (line.starts_with("at ")) step = "in " + std::string(line.substr(3));
+    if (line.starts_with("failed ")) return {std::string(line.substr(7)), {}, !about_job};
+    if (line.starts_with("at ")) {
+      step = "in " + std::string(line.substr(3));
+      about_job = true;
+    }
     if (line.starts_with("prepared ")) verdict.preparation = Duration(std::atoll(line.data() + 9));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   const std::string job = "fill job " + path;
-  if (!timed_out) return {job + " crashed " + step + " (in a trial process)", {}};
+  if (!timed_out) return {job + " crashed " + step + " (in a trial process)", {}, !about_job};
   return {job + " hung " + step + ": its trial took longer than " +
               std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s",
           {}};
 }
 
-std::optional<TrialVerdict> try_fill_job(const std::string& probe, const FillSettings& settings, Duration limit,
+std::optional<TrialVerdict> try_fill_job(const ProbeProgram& probe, const FillSettings& settings, Duration limit,
                                          const std::atomic<bool>& stop) {
   auto trial = std::make_unique<Trial>(probe, settings, limit);
-  if (!trial->start()) return TrialVerdict{"the fill job cannot be tried: no process for it", {}};
+  if (!trial->start()) return not_tried("no process for it");
   const bool gone = trial->wait(now() + limit + longest_end, stop);
   const ProbeEnd end = trial->end();
   const std::string transcript = trial->transcript();
   if (!gone) [[maybe_unused]]
     const Trial* const left = trial.release();
   if (end == ProbeEnd::stopped) return std::nullopt;
-  if (end == ProbeEnd::not_started)
-    return TrialVerdict{"the fill job cannot be tried: " + probe + " does not start", {}};
+  if (end == ProbeEnd::not_started) return not_tried(probe.path + " does not start");
+  if (end == ProbeEnd::none) return not_tried(gone ? "its guardian was killed" : "its guardian does not end");
   return verdict_of(settings.spec.path, transcript, end == ProbeEnd::overdue, limit);
 }
 

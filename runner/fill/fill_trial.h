@@ -9,14 +9,24 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runner/fill/prepared_fill.h"
 #include "runner/fill/trial_verdict.h"
+#include "runner/options/variables.h"
 
 namespace weft {
 
-// Runs `probe` (the program weft-fill-probe) with these settings. Nothing: it was ended because `stop` was set.
-std::optional<TrialVerdict> try_fill_job(const std::string& probe, const FillSettings& settings, Duration limit,
+// The program weft-fill-probe and its environment: that of the main job, without Weft.
+struct ProbeProgram {
+  ProbeProgram(std::string file, const Variables& variables);
+
+  std::string path;
+  std::vector<std::string> environment;
+};
+
+// Runs the probe with these settings. Nothing: it was ended because `stop` was set.
+std::optional<TrialVerdict> try_fill_job(const ProbeProgram& probe, const FillSettings& settings, Duration limit,
                                          const std::atomic<bool>& stop);
 
 // From what the probe has written to its descriptor 3. Pure.
@@ -24,6 +34,7 @@ std::optional<TrialVerdict> try_fill_job(const std::string& probe, const FillSet
 //   prepared <nanoseconds> so long it took to make the job ready
 //   failed <text>          the job is not sound; last line
 //   ok                     the job is sound; last line
+// What it says before the first step, or ends before, is no word about the job: the verdict is local.
 TrialVerdict verdict_of(const std::string& path, const std::string& transcript, bool timed_out, Duration limit);
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 // Device memory that a fill job takes past its reservation, as the device's free memory tells it in the trial. Pure.
 //
 // The device may be shared: others allocate and free while the job is tried. So only what was missing after the job was
-// made ready AND came back when it was destroyed counts. A job that leaves its own memory to the end of the process is
-// therefore not found out.
+// made ready AND came back when it was destroyed counts, and only where a second try shows the same. A job that leaves
+// its own memory to the end of the process is therefore not found out.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,12 @@ inline std::uint64_t own_memory(const FreeMemory& free, std::uint64_t reservatio
   const auto excess = [](std::uint64_t whole, std::uint64_t part) { return whole > part ? whole - part : 0; };
   const std::uint64_t came = excess(excess(free.before, free.ready), reservation);
   return std::min(came, excess(free.destroyed, free.ready));
+}
+
+// Two tries in a row: others that take and give back as much at just these moments do so hardly twice.
+inline bool is_of_the_job(std::uint64_t first, std::uint64_t second) {
+  constexpr std::uint64_t granule = std::uint64_t{2} << 20;  // of the device's memory
+  return std::min(first, second) > most_own_memory && std::max(first, second) - std::min(first, second) <= granule;
 }
 
 }  // namespace weft

@@ -4,8 +4,10 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <exception>
 
 #include "runner/clock.h"
+#include "runner/options/private_folder.h"
 
 namespace weft {
 namespace {
@@ -16,12 +18,15 @@ constexpr Duration patience_with_others = std::chrono::seconds(15);
 
 }  // namespace
 
-SharedTrial::SharedTrial(std::string probe, FillSettings settings, std::string key, Duration limit)
-    : probe_(std::move(probe)),
+SharedTrial::SharedTrial(const std::string& probe, const Variables& variables, FillSettings settings, std::string key,
+                         Duration limit)
+    : probe_(probe, variables),
+      places_(private_places(variables)),
       settings_(std::move(settings)),
       key_(std::move(key)),
       limit_(limit),
-      started_(now().time_since_epoch().count()) {}
+      started_(now().time_since_epoch().count()),
+      no_memory_{"the fill job cannot be tried: no memory for it", {}, true} {}
 
 void SharedTrial::start() {
   // A signal for the main job must never land on this thread.
@@ -44,26 +49,42 @@ void SharedTrial::start() {
     return;
   }
   has_thread_.store(false);
-  conclude({"the fill job cannot be tried: no thread for it", {}});
+  conclude({"the fill job cannot be tried: no thread for it", {}, true});
 }
 
 void* SharedTrial::thread_main(void* self) {
   const std::unique_ptr<std::shared_ptr<SharedTrial>> owned(static_cast<std::shared_ptr<SharedTrial>*>(self));
   SharedTrial& trial = **owned;
-  pthread_setname_np(pthread_self(), "weft-trial");
   try {
+    pthread_setname_np(pthread_self(), "weft-trial");
+    // Makes the thread's place for exceptions now: where there is no memory for it later, the loader ends the process.
+    [[maybe_unused]] const volatile int none = std::uncaught_exceptions();
     trial.run();
   } catch (...) {
-    // No memory: as if it had not come to an end.
+    // Only memory can run out here.
+    trial.runs_.store(false);
+    trial.conclude(std::move(trial.no_memory_));
   }
   trial.has_thread_.store(false, std::memory_order_release);
   return nullptr;
 }
 
 void SharedTrial::run() {
-  file_ = TrialFile::open(key_);
-  const auto verdict = file_ ? run_with_others(*file_) : try_fill_job(probe_, settings_, limit_, stop_);
+  file_ = TrialFile::open(places_, key_);
+  const auto verdict = file_ ? run_with_others(*file_) : run_here();
   if (verdict) conclude(*verdict);
+}
+
+std::optional<TrialVerdict> SharedTrial::run_here() {
+  runs_.store(true);
+  auto verdict = try_fill_job(probe_, settings_, limit_, stop_);
+  runs_.store(false);
+  return verdict;
+}
+
+void SharedTrial::give_way() {
+  conclude({"memory of the GPU ran short during the trial of the fill job", {}, true});
+  stop();
 }
 
 std::optional<TrialVerdict> SharedTrial::run_with_others(const TrialFile& file) {
@@ -79,13 +100,13 @@ std::optional<TrialVerdict> SharedTrial::run_with_others(const TrialFile& file) 
     if (mine) {
       note.started = now();
       file.write(note);
-      note.verdict = try_fill_job(probe_, settings_, limit_, stop_);
-      if (note.verdict) file.write(note);
+      note.verdict = run_here();
+      if (note.verdict && !note.verdict->is_local) file.write(note);
       file.end_trial();
       return note.verdict;
     }
     if (now() - std::max(asked, note.started) > limit_ + patience_with_others)
-      return TrialVerdict{"the fill job cannot be tried: the rank that tries it does not answer", {}};
+      return TrialVerdict{"the fill job cannot be tried: the rank that tries it does not answer", {}, true};
     sleep_until(now() + look_every);
   }
   return std::nullopt;
@@ -96,8 +117,9 @@ std::optional<TrialVerdict> SharedTrial::verdict() const {
   return verdict_;
 }
 
-void SharedTrial::conclude(TrialVerdict verdict) {
+void SharedTrial::conclude(TrialVerdict verdict) noexcept {
   const std::lock_guard lock(mutex_);
+  if (verdict_) return;
   verdict_ = std::move(verdict);
   has_verdict_.store(true, std::memory_order_release);
 }

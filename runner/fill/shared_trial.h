@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runner/fill/fill_trial.h"
 #include "runner/fill/trial_file.h"
@@ -19,7 +20,9 @@ namespace weft {
 
 class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
  public:
-  SharedTrial(std::string probe, FillSettings settings, std::string key, Duration limit);
+  // Looks at the variables on this thread: the main job may change its environment at any time.
+  SharedTrial(const std::string& probe, const Variables& variables, FillSettings settings, std::string key,
+              Duration limit);
 
   void start();  // the thread; where none can be had there is a verdict at once
   std::optional<TrialVerdict> verdict() const;
@@ -28,6 +31,10 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   TimePoint started() const { return TimePoint(Duration(started_.load(std::memory_order_relaxed))); }
   // Nobody wants it any more: what runs of it here is ended, another rank may begin anew.
   void stop() { stop_.store(true); }
+  // Its processes hold memory of this device.
+  bool runs_on(int device) const { return runs_.load() && settings_.device == device; }
+  // The main job needs that memory: the trial ends here, with a verdict that says so.
+  void give_way();
   bool has_thread() const { return has_thread_.load(std::memory_order_acquire); }
 
  private:
@@ -35,17 +42,21 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   void run();
   // In turns with other ranks, until one of them has a verdict. Nothing: it was stopped.
   std::optional<TrialVerdict> run_with_others(const TrialFile& file);
-  void conclude(TrialVerdict verdict);
+  std::optional<TrialVerdict> run_here();
+  // The first verdict stays.
+  void conclude(TrialVerdict verdict) noexcept;
 
-  const std::string probe_;
+  const ProbeProgram probe_;
+  const std::vector<std::string> places_;  // for the file
   const FillSettings settings_;
   const std::string key_;
   const Duration limit_;
   std::unique_ptr<TrialFile> file_;  // open while the process lives: the verdict counts for ranks that come later
   std::atomic<std::int64_t> started_;
-  std::atomic<bool> stop_{false}, has_verdict_{false}, has_thread_{false};
+  std::atomic<bool> stop_{false}, runs_{false}, has_verdict_{false}, has_thread_{false};
   mutable std::mutex mutex_;
   std::optional<TrialVerdict> verdict_;  // guarded by mutex_
+  TrialVerdict no_memory_;               // made at the start, for the thread when there is none
 };
 
 }  // namespace weft

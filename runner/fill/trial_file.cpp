@@ -60,8 +60,8 @@ void remove_left_ones(int folder, const std::string& but) {
 
 }  // namespace
 
-std::unique_ptr<TrialFile> TrialFile::open(const std::string& key) {
-  for (const std::string& place : private_places()) {
+std::unique_ptr<TrialFile> TrialFile::open(const std::vector<std::string>& places, const std::string& key) {
+  for (const std::string& place : places) {
     const int folder = open_private_folder(place + "/weft-" + std::to_string(::geteuid()) + "-trials");
     if (folder < 0) continue;
     std::unique_ptr<TrialFile> file = open_in(folder, key);
@@ -77,7 +77,7 @@ std::unique_ptr<TrialFile> TrialFile::open_in(int folder, const std::string& key
     struct stat status {};
     if (descriptor < 0) return nullptr;
     std::unique_ptr<TrialFile> file;
-    if (is_own_file(descriptor, status)) file.reset(new TrialFile(descriptor, status.st_dev, status.st_ino));
+    if (is_own_file(descriptor, status)) file.reset(new TrialFile(descriptor, {status.st_dev, status.st_ino}));
     if (!file) {
       ::close(descriptor);
       return nullptr;
@@ -95,11 +95,6 @@ std::unique_ptr<TrialFile> TrialFile::open_in(int folder, const std::string& key
 
 TrialFile::~TrialFile() {
   if (is_ours()) ::close(descriptor_);
-}
-
-bool TrialFile::is_ours() const {
-  struct stat status {};
-  return is_own_file(descriptor_, status) && status.st_dev == device_ && status.st_ino == number_;
 }
 
 TrialNote TrialFile::read() const {

@@ -6,19 +6,19 @@
 // says so goes with it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "runner/fill/file_identity.h"
 #include "runner/fill/trial_verdict.h"
 
 namespace weft {
 
 class TrialFile {
  public:
-  // Nothing: no private place can be written to.
-  static std::unique_ptr<TrialFile> open(const std::string& key);
+  // In the first of the places (private_places()) that works. Nothing: none does.
+  static std::unique_ptr<TrialFile> open(const std::vector<std::string>& places, const std::string& key);
   ~TrialFile();
   TrialFile(const TrialFile&) = delete;
   TrialFile& operator=(const TrialFile&) = delete;
@@ -30,14 +30,12 @@ class TrialFile {
   void end_trial() const;
 
  private:
-  TrialFile(int descriptor, dev_t device, ino_t number) : descriptor_(descriptor), device_(device), number_(number) {}
+  TrialFile(int descriptor, FileIdentity identity) : descriptor_(descriptor), identity_(identity) {}
   static std::unique_ptr<TrialFile> open_in(int folder, const std::string& key);
-  // The main job may have closed the descriptor and opened a file of its own.
-  bool is_ours() const;
+  bool is_ours() const { return identity_.is_behind(descriptor_); }
 
   const int descriptor_;
-  const dev_t device_;
-  const ino_t number_;
+  const FileIdentity identity_;
 };
 
 }  // namespace weft

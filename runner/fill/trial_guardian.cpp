@@ -94,9 +94,12 @@ void close_from(long first) {
 int become_probe(GuardianTask* task) {
   call(__NR_setsid);
   call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  for (int descriptor = 0; descriptor < transcript_descriptor; ++descriptor) call(__NR_dup2, task->nothing, descriptor);
   call(__NR_dup2, task->transcript, transcript_descriptor);
   close_from(transcript_descriptor + 1);
+  static constexpr char nothing[] = "/dev/null";
+  const long sink = call(__NR_open, address(nothing), O_RDWR);
+  for (int descriptor = 0; descriptor < transcript_descriptor; ++descriptor) call(__NR_dup2, sink, descriptor);
+  if (sink > transcript_descriptor) call(__NR_close, sink);
   const unsigned long none = 0;
   call(__NR_rt_sigprocmask, SIG_SETMASK, address(&none), 0, sizeof none);
   call(__NR_execve, address(task->program), address(task->arguments), address(task->environment));
@@ -104,13 +107,14 @@ int become_probe(GuardianTask* task) {
   return 127;
 }
 
-// Until a child has ended, the thread or process that has started the guardian has, or some time has passed.
-void wait_a_little() {
+// Until a child has ended, the thread that has started the guardian has, or some time has passed. The signal, or less
+// than 0.
+long wait_a_little() {
   const unsigned long awaited = 1UL << (SIGCHLD - 1) | 1UL << (SIGTERM - 1);
   timespec limit;
   limit.tv_sec = 0;
   limit.tv_nsec = look_every;
-  call(__NR_rt_sigtimedwait, address(&awaited), 0, address(&limit), sizeof awaited);
+  return call(__NR_rt_sigtimedwait, address(&awaited), 0, address(&limit), sizeof awaited);
 }
 
 // It stays unreaped, so that its number names its group of processes.
@@ -130,7 +134,8 @@ ProbeEnd watch(const GuardianTask& task, long probe, long parent) {
     if (has_ended(probe)) return ProbeEnd::ended;
     if (task.stop.load() || !rank_lives(task, parent)) return ProbeEnd::stopped;
     if (monotonic_now() >= task.deadline) return ProbeEnd::overdue;
-    wait_a_little();
+    // The thread waits for the guardian: it goes first only with its process, or when that becomes another program.
+    if (wait_a_little() == SIGTERM) return ProbeEnd::stopped;
   }
 }
 
@@ -175,7 +180,7 @@ int guard(GuardianTask* task) {
   call(__NR_setsid);  // who kills the ranks as a group leaves it the time to clear up
   call(__NR_prctl, PR_SET_NAME, address("weft-guardian"));
   call(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1);
-  call(__NR_prctl, PR_SET_PDEATHSIG, SIGTERM);  // blocked, as all are: it ends a wait_a_little()
+  call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);  // until the exec of the probe nothing else would reach it
   const long parent = call(__NR_getppid);
   if (!rank_lives(*task, parent)) return 0;
   const long probe = clone_onto(task->probe_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &become_probe, task, nullptr);
@@ -183,6 +188,7 @@ int guard(GuardianTask* task) {
     task->end.store(ProbeEnd::not_started);
     return 0;
   }
+  call(__NR_prctl, PR_SET_PDEATHSIG, SIGTERM);  // blocked, as all are: it ends a wait_a_little()
   const ProbeEnd end = watch(*task, probe, parent);
   ProbeEnd none = ProbeEnd::none;
   task->end.compare_exchange_strong(none, end);  // one that was not started has said so

@@ -23,7 +23,7 @@ enum class ProbeEnd : std::uint32_t {
   none,         // it runs, or the guardian was ended from outside
   ended,        // by itself
   overdue,      // ended by the guardian after the deadline
-  stopped,      // ended by the guardian when it was asked to, or because the training process is gone
+  stopped,      // ended by the guardian when it was asked to, or because the training process or its thread is gone
   not_started,  // exec failed
 };
 
@@ -33,7 +33,6 @@ struct GuardianTask {
   char* const* arguments = nullptr;
   char* const* environment = nullptr;
   int transcript = -1;               // becomes descriptor 3 of the probe
-  int nothing = -1;                  // /dev/null: becomes 0, 1 and 2
   std::int64_t deadline = 0;         // nanoseconds of CLOCK_MONOTONIC
   pid_t rank = 0;                    // the training process
   std::byte* probe_stack = nullptr;  // its end, for the moments before the exec

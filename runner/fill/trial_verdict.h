@@ -16,6 +16,7 @@ namespace weft {
 struct TrialVerdict {
   std::string fault;       // one line; "": the job is sound
   Duration preparation{};  // how long it took to make the job ready
+  bool is_local = false;   // it says nothing about the job: other ranks, and this one later, try anew
 };
 
 // All that a verdict is about. Ranks whose subjects are the same share one trial.

@@ -6,15 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 namespace weft {
 
-std::vector<std::string> private_places() {
+std::vector<std::string> private_places(const Variables& variables) {
   std::vector<std::string> places;
   for (const char* name : {"XDG_RUNTIME_DIR", "TMPDIR"}) {
-    const char* const value = std::getenv(name);
-    if (value != nullptr && value[0] == '/') places.emplace_back(value);
+    const auto found = variables.find(name);
+    if (found != variables.end() && found->second.starts_with('/')) places.push_back(found->second);
   }
   places.emplace_back("/tmp");
   return places;

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "runner/options/variables.h"
+
 namespace weft {
 
 // Where such folders may be: $XDG_RUNTIME_DIR, $TMPDIR, /tmp, as far as they are there. The first one that works
 // counts.
-std::vector<std::string> private_places();
+std::vector<std::string> private_places(const Variables& variables);
 
 // A descriptor of the folder, which is made when it is not there; -1: it cannot be made, or is not this user's alone.
 int open_private_folder(const std::string& path);

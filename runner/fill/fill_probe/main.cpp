@@ -47,7 +47,8 @@ std::uint64_t free_memory(const weft::Driver& driver) {
   return free;
 }
 
-void make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings) {
+// Bytes of device memory that the job has allocated itself.
+std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings) {
   weft::FreeMemory free;
   free.before = free_memory(driver);
   const weft::TimePoint began = weft::now();
@@ -59,8 +60,12 @@ void make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings
   say("at destroy");
   fill.destroy_job();
   free.destroyed = free_memory(driver);
-  const std::uint64_t own = weft::own_memory(free, settings.memory);
-  if (own > weft::most_own_memory)
+  return weft::own_memory(free, settings.memory);
+}
+
+void look_for_own_memory(const weft::Driver& driver, const weft::FillSettings& settings) {
+  const std::uint64_t own = make_ready_and_destroy(driver, settings);
+  if (own > weft::most_own_memory && weft::is_of_the_job(own, make_ready_and_destroy(driver, settings)))
     throw weft::SetUpError("it allocates " + std::to_string(own >> 20) +
                            " MiB of device memory itself, which WEFT_MEMORY does not cap and the training cannot get "
                            "back: all of it has to come from host->allocate");
@@ -80,7 +85,7 @@ void try_job(const weft::FillSettings& settings) {
   check(driver, driver.cuDeviceGet(&device, settings.device), "cuDeviceGet");
   check(driver, driver.cuDevicePrimaryCtxRetain(&context, device), "creating a context");
   check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  make_ready_and_destroy(driver, settings);
+  look_for_own_memory(driver, settings);
 }
 
 std::uint64_t number(const char* text) {

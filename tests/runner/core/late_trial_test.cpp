@@ -1,6 +1,7 @@
 // A trial that takes longer than a training may wait for it: the training goes on after some seconds, once, and its
 // summary says what became of the fill job.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <thread>
@@ -99,6 +100,52 @@ TEST(LateTrial, IsUsedWhenACommunicatorIsOpened) {
   train(job, 60);
   job.close();
   EXPECT_GT(record_of(job.trace(), "summary").value("slices", 0), 20);
+}
+
+// The trial holds a context and WEFT_MEMORY on the GPU of the training.
+TEST(LateTrial, GivesItsMemoryToTheTraining) {
+  SimulatedJob job(Variables{{"WEFT_FILL", hanging_job()}});
+  job.open();
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | __WALL), 0) << "the trial still runs";
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(job.core.rescue_memory(0));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | __WALL), -1) << "and is gone before the allocation is tried again";
+  EXPECT_FALSE(job.core.rescue_memory(0)) << "there is nothing more to give";
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find(
+                "memory of the GPU ran short during the trial of the fill job; observing only\n"),
+            std::string::npos);
+  EXPECT_FALSE(job.quiet_moments_wanted);
+  train(job, 18);
+  job.close();
+  EXPECT_EQ(record_of(job.trace(), "summary").value("reason", ""),
+            "memory of the GPU ran short during the trial of the fill job");
+}
+
+// Also while the thread that sets the device up still waits for it.
+TEST(LateTrial, GivesItsMemoryToAnotherThread) {
+  SimulatedJob job(Variables{{"WEFT_FILL", hanging_job()}});
+  std::thread other([&] {
+    while (!job.is_started) std::this_thread::sleep_for(10ms);
+    while (!job.core.rescue_memory(0)) std::this_thread::sleep_for(10ms);
+  });
+  const std::string said = job.open();
+  other.join();
+  EXPECT_NE(said.find("ran short during the trial of the fill job; observing only\n"), std::string::npos) << said;
+  job.close();
+}
+
+TEST(LateTrial, ThatTookItsTimeFindsTheStreamsOfTheTrainingAsTheyAre) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096,sleep2")}});
+  std::thread other([&] {
+    std::this_thread::sleep_for(1s);
+    SimulatedJob::streams_in_use = 1000;
+  });
+  const std::string said = job.open();
+  other.join();
+  EXPECT_NE(said.find("1000 streams"), std::string::npos) << said;
+  EXPECT_NE(said.find("; observing only\n"), std::string::npos) << said;
+  job.close();
+  SimulatedJob::streams_in_use = 0;
 }
 
 TEST(LateTrial, OfAJobThatTakesLongToMakeReadyHoldsNobodyUp) {

@@ -140,6 +140,7 @@ std::string SimulatedJob::open() {
   shim_.nccl_version = 22809;
   shim_.driver_version = 13000;
   EXPECT_TRUE(start(&shim_, &core));
+  is_started = true;
   if (core.communicator_opened != nullptr) core.communicator_opened({1, 0, 0, 2});
   return ::testing::internal::GetCapturedStderr();
 }

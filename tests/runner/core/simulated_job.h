@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -47,6 +48,7 @@ class SimulatedJob {
   std::string close();  // communicator 1; what was written to stderr
 
   CoreServices core{};
+  std::atomic<bool> is_started{false};  // `core` can be used by any thread
   // Real functions, by exact name; those in `replaced` go to the core instead of the driver's.
   template <class Function>
   Function function(const char* name) {

@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -21,7 +26,7 @@ std::string fault_of(const std::string& path, const std::string& transcript, boo
 
 std::string fault_of_trial(const std::string& probe, const FillSettings& settings, Duration limit) {
   const std::atomic<bool> stop{false};
-  const auto verdict = try_fill_job(probe, settings, limit, stop);
+  const auto verdict = try_fill_job({probe, environment_variables()}, settings, limit, stop);
   return verdict ? verdict->fault : "stopped";
 }
 
@@ -33,6 +38,16 @@ TEST(Verdict, IsReadFromTheLines) {
   EXPECT_EQ(fault_of("j.so", "at init\nat record_unit\n", true, 30s),
             "fill job j.so hung in record_unit: its trial took longer than 30 s");
   EXPECT_EQ(fault_of("j.so", "at init\nfai", false, 30s), "fill job j.so crashed in init (in a trial process)");
+}
+
+// A context that cannot be made, or a loader that lacks memory, is the fault of one rank or GPU.
+TEST(Verdict, IsLocalWhereTheJobWasNotReached) {
+  EXPECT_TRUE(verdict_of("j.so", "failed fill job j.so: creating a context failed\n", false, 30s).is_local);
+  EXPECT_TRUE(verdict_of("j.so", "", false, 30s).is_local);
+  EXPECT_FALSE(verdict_of("j.so", "at init\n", false, 30s).is_local);
+  EXPECT_FALSE(verdict_of("j.so", "at init\nfailed fill job j.so: no\n", false, 30s).is_local);
+  EXPECT_FALSE(verdict_of("j.so", "", true, 30s).is_local);
+  EXPECT_FALSE(verdict_of("j.so", "at init\nok\n", false, 30s).is_local);
 }
 
 TEST(Verdict, SaysHowLongTheJobTookToBeReady) {
@@ -90,6 +105,38 @@ TEST(Trial, WhatItPrintsGoesNowhere) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
+// The main job may change its environment while the trial begins.
+TEST(Trial, HasTheEnvironmentThatWasReadBefore) {
+  const ProbeProgram probe{script("[ \"$COLOUR\" = red ] && echo ok >&3"),
+                           {{"COLOUR", "red"}, {"PATH", "/bin:/usr/bin"}}};
+  ::setenv("COLOUR", "blue", 1);
+  const std::atomic<bool> stop{false};
+  EXPECT_EQ(try_fill_job(probe, settings(), 20s, stop)->fault, "");
+  ::unsetenv("COLOUR");
+}
+
+// Where the main job has closed all descriptors meanwhile, and has files of its own there.
+TEST(Trial, ClosesNoFileOfTheMainJob) {
+  std::vector<int> closed;
+  const std::string path = script("touch \"$0.runs\"; while [ -e \"$0.runs\" ]; do sleep 0.01; done; echo ok >&3");
+  std::string said;
+  std::thread trial([&] { said = fault_of_trial(path, settings(), 60s); });
+  while (!std::filesystem::exists(path + ".runs")) std::this_thread::sleep_for(5ms);
+  for (int descriptor = 4; descriptor < 64; ++descriptor) {
+    char target[64] = {};
+    const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+    if (::readlink(link.c_str(), target, sizeof target - 1) < 0 || std::strstr(target, "weft-trial") == nullptr)
+      continue;
+    ::close(descriptor);
+    EXPECT_EQ(::dup2(0, descriptor), descriptor);
+    closed.push_back(descriptor);
+  }
+  std::filesystem::remove(path + ".runs");
+  trial.join();
+  EXPECT_EQ(closed.size(), 1U);
+  for (const int descriptor : closed) EXPECT_EQ(::close(descriptor), 0) << "was closed by the trial";
+}
+
 TEST(Trial, AMissingProbeIsSaid) {
   EXPECT_EQ(fault_of_trial("/nowhere/probe", settings(), 20s),
             "the fill job cannot be tried: /nowhere/probe does not start");
@@ -97,7 +144,7 @@ TEST(Trial, AMissingProbeIsSaid) {
 
 TEST(Trial, EndsWhenItIsStopped) {
   const std::atomic<bool> stop{true};
-  EXPECT_EQ(try_fill_job(script("exec sleep 600"), settings(), 600s, stop), std::nullopt);
+  EXPECT_EQ(try_fill_job({script("exec sleep 600"), environment_variables()}, settings(), 600s, stop), std::nullopt);
 }
 
 volatile std::sig_atomic_t children_heard = 0;

@@ -25,5 +25,14 @@ TEST(OwnMemory, OthersOnTheDeviceMayAllocateOrFree) {
   EXPECT_EQ(own_memory({1000, 800, 700}, 200), 0U) << "allocated at the end";
 }
 
+TEST(OwnMemory, IsTheJobsWhereASecondTryShowsTheSame) {
+  constexpr std::uint64_t mebibyte = 1 << 20;
+  EXPECT_TRUE(is_of_the_job(128 * mebibyte, 128 * mebibyte));
+  EXPECT_TRUE(is_of_the_job(128 * mebibyte, 130 * mebibyte));
+  EXPECT_FALSE(is_of_the_job(128 * mebibyte, 0)) << "another process, once";
+  EXPECT_FALSE(is_of_the_job(128 * mebibyte, 192 * mebibyte)) << "another process, by chance twice";
+  EXPECT_FALSE(is_of_the_job(64 * mebibyte, 64 * mebibyte)) << "the workspace of a library";
+}
+
 }  // namespace
 }  // namespace weft

@@ -64,7 +64,7 @@ class SharedTrialTest : public ::testing::Test {
                                             Duration limit = 20s) {
     FillSettings settings;
     settings.spec = {"job.so", ""};
-    auto trial = std::make_shared<SharedTrial>(program, settings, key, limit);
+    auto trial = std::make_shared<SharedTrial>(program, environment_variables(), settings, key, limit);
     trial->start();
     return trial;
   }
@@ -76,7 +76,7 @@ class SharedTrialTest : public ::testing::Test {
 };
 
 TEST_F(SharedTrialTest, RanksShareOneTrial) {
-  const std::string program = probe("sleep 0.3; echo 'failed fill job job.so: of no use' >&3");
+  const std::string program = probe("sleep 0.3; echo at init >&3; echo 'failed fill job job.so: of no use' >&3");
   std::vector<pid_t> ranks;
   for (int count = 0; count < 4; ++count)
     ranks.push_back(rank([&] { return fault(*begin(program)) == "fill job job.so: of no use" ? 0 : 1; }));
@@ -94,6 +94,27 @@ TEST_F(SharedTrialTest, ARankThatComesLaterTakesTheVerdict) {
   });
   EXPECT_EQ(exit_code(later), 0);
   EXPECT_EQ(trials(), 1);
+}
+
+// A GPU without room, a limit of this process: the next rank may well be able to try.
+TEST_F(SharedTrialTest, AFaultOfOneRankIsNotShared) {
+  const std::string program =
+      probe("[ $(wc -l <\"$F/trials\") -gt 1 ] && { echo ok >&3; exit; }; echo 'failed no room' >&3");
+  const auto trial = begin(program);
+  EXPECT_EQ(fault(*trial), "no room");
+  EXPECT_EQ(exit_code(rank([&] { return fault(*begin(program)).empty() ? 0 : 1; })), 0);
+  EXPECT_EQ(trials(), 2);
+}
+
+TEST_F(SharedTrialTest, GivesWayToAMainJobThatLacksMemory) {
+  const auto trial = begin(probe("exec sleep 600"), "key", 600s);
+  ASSERT_TRUE(wait_at_most(patience, [&] { return trials() == 1; }));
+  EXPECT_TRUE(trial->runs_on(0));
+  EXPECT_FALSE(trial->runs_on(1));
+  trial->give_way();
+  EXPECT_TRUE(wait_at_most(patience, [&] { return !trial->runs_on(0); }));
+  EXPECT_EQ(fault(*trial), "memory of the GPU ran short during the trial of the fill job");
+  EXPECT_TRUE(trial->verdict()->is_local);
 }
 
 TEST_F(SharedTrialTest, ALaterJobTriesAnew) {

@@ -70,7 +70,7 @@ class TrialGuardian : public ::testing::Test {
 
 std::string fault_of_trial(const std::string& probe, const FillSettings& settings, Duration limit) {
   const std::atomic<bool> stop{false};
-  const auto verdict = try_fill_job(probe, settings, limit, stop);
+  const auto verdict = try_fill_job({probe, environment_variables()}, settings, limit, stop);
   return verdict ? verdict->fault : "stopped";
 }
 
@@ -139,6 +139,24 @@ TEST_F(TrialGuardian, GoesWithTheGroupOfProcesses) {
     }
     return is_gone(tried);
   }));
+}
+
+// An exec ends the thread that waits for the guardian, which has the memory and the descriptors of the old program.
+TEST_F(TrialGuardian, GoesWhenTheTrainingProcessBecomesAnotherProgram) {
+  const std::string program = probe(hang);
+  const pid_t rank = ::fork();
+  if (rank == 0) {
+    std::thread([&] { fault_of_trial(program, settings(), 600s); }).detach();
+    if (process("probe") > 0) ::execlp("sleep", "sleep", "600", nullptr);
+    ::_exit(1);
+  }
+  const pid_t tried = process("probe");
+  EXPECT_TRUE(becomes_true([&] { return is_gone(tried); }));
+  EXPECT_FALSE(is_gone(rank));
+  ::kill(rank, SIGKILL);
+  EXPECT_EQ(::waitpid(rank, nullptr, 0), rank);
+  while (::waitpid(-1, nullptr, __WALL) > 0) {
+  }
 }
 
 TEST_F(TrialGuardian, LeavesNothingThatTheJobHasStarted) {
