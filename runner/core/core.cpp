@@ -34,7 +34,8 @@ struct Core {
     std::mutex mutex;
     std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
     std::unique_ptr<Device> leftover;         // an earlier one that could not free its memory
-    std::atomic<bool> waited_in_vain{false};  // a rescue; no later one waits
+    std::atomic<bool> waited_in_vain{false};  // for the driver; no later rescue waits
+    std::atomic<bool> said_in_vain{false};    // that an allocation could not be rescued
     std::atomic<std::uint32_t> rescues{0};    // times that memory was given back to the main job
   };
 
@@ -181,9 +182,9 @@ void communicator_closing(CommunicatorId communicator) {
   });
 }
 
-// A failing allocation goes back to the main job as it is. Said once on a device; no later one waits.
+// A failing allocation goes back to the main job as it is. Said once on a device.
 void not_rescued(Core::Entry& entry, const char* why) {
-  if (entry.waited_in_vain.exchange(true)) return;
+  if (entry.said_in_vain.exchange(true)) return;
   log(LogLevel::warn,
       "an allocation of the training failed while Weft held " + std::to_string(the_core->context.options.memory >> 20) +
           " MiB of device memory, which could not be given back within 1 s: " + why + "; set a smaller WEFT_MEMORY");
@@ -218,10 +219,12 @@ bool rescue_memory(int device) {
       held = held || holder->holds_memory();
       rescued = holder->give_memory_back(reason, patience()) || rescued;
     }
-    if (rescued)
+    if (rescued) {
       ++entry.rescues;
-    else if (held)
+    } else if (held) {
+      entry.waited_in_vain = true;
       not_rescued(entry, "the driver waits for work that has not ended");
+    }
     return rescued;
   });
 }

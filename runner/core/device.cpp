@@ -24,7 +24,10 @@ constexpr std::size_t done_word_bytes = 4096;
 constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
 constexpr Duration context_limit = milliseconds(100);
-constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
+// Each look makes an allocation of the main job wait for some milliseconds while the memory cannot be given back.
+constexpr std::uint64_t looked_at_next = std::uint64_t{64} << 20;
+constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried, each of which may hold a host wait up
+constexpr Duration answer_limit = milliseconds(10);            // of a dispatcher that has nothing in flight
 
 std::string mebibytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
@@ -194,11 +197,12 @@ void Device::leave_trial() {
 void Device::quiet_moment(Hold hold) {
   if (!waits_for_trial_ || !trial_->has_verdict()) return;
   const TrialVerdict verdict = *trial_->verdict();
-  if (hold == Hold::bounded && verdict.preparation > longest_hold) return;
+  if (hold == Hold::bounded && (verdict.preparation > longest_hold || now() < next_quiet_moment_)) return;
+  next_quiet_moment_ = now() + between_quiet_moments;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
   if (!current.pushed()) return;
-  if (nothing_is_pending()) begin_late(verdict);
+  if (!verdict.fault.empty() || nothing_is_pending()) begin_late(verdict);
   dispatcher_->resume();
 }
 
@@ -484,7 +488,7 @@ std::uint64_t Device::keep_head_room() {
   const std::string reason =
       "less device memory was left to the main job than the " + mebibytes(wanted) + " of WEFT_HEADROOM";
   give_memory_back(reason.c_str(), Duration{0});
-  return 0;
+  return holds_memory() ? looked_at_next : 0;
 }
 
 void Device::note_given_back() {

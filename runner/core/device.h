@@ -151,6 +151,7 @@ class Device {
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
   std::string set_up_failure_;          // why there is no filling although it was asked for
   std::shared_ptr<SharedTrial> trial_;  // whose verdict is not used yet
+  TimePoint next_quiet_moment_{};       // none is tried before
   bool waits_for_trial_ = false;        // it was not there in time
   void* done_word_ = nullptr;
   std::string progress_path_;             // "": none is kept

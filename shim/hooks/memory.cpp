@@ -13,7 +13,6 @@ constinit std::atomic<std::int64_t> bytes_allowed[most_devices]{};
 }  // namespace
 
 void note_taken(int device, std::size_t bytes) noexcept {
-  if (bytes == 0) return;
   const auto taken = static_cast<std::int64_t>(bytes);
   if (bytes_allowed[device].fetch_sub(taken, std::memory_order_relaxed) > taken) return;
   CoreCall inside;
@@ -141,21 +140,22 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   return with_rescue(current_device, unknown_bytes, [=] { return call(limit, value); });
 }
 
-// Code and graphs take device memory too.
+// Code and graphs take device memory too. The first three may load code; NCCL asks for a function before each launch,
+// so they are not counted.
 
 CUresult cuFuncLoad(CUfunction function) {
   const auto call = real<Symbol::cuFuncLoad>();
-  return with_rescue(current_device, unknown_bytes, [=] { return call(function); });
+  return with_rescue(current_device, 0, [=] { return call(function); });
 }
 
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   const auto call = real<Symbol::cuKernelGetFunction>();
-  return with_rescue(current_device, unknown_bytes, [=] { return call(function, kernel); });
+  return with_rescue(current_device, 0, [=] { return call(function, kernel); });
 }
 
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const auto call = real<Symbol::cuModuleGetFunction>();
-  return with_rescue(current_device, unknown_bytes, [=] { return call(function, module, name); });
+  return with_rescue(current_device, 0, [=] { return call(function, module, name); });
 }
 
 CUresult cuModuleLoad(CUmodule* module, const char* path) {
