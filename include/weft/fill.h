@@ -46,33 +46,33 @@ extern "C" {
 
 #define WEFT_FILL_ABI_VERSION 1u
 
-typedef struct weft_fill_job weft_fill_job;      /* the job's own state, opaque to Weft */
-typedef struct weft_fill_host weft_fill_host;    /* what Weft offers to the job */
-typedef void* weft_stream;                       /* a CUstream / cudaStream_t */
+typedef struct weft_fill_job weft_fill_job;   /* the job's own state, opaque to Weft */
+typedef struct weft_fill_host weft_fill_host; /* what Weft offers to the job */
+typedef void* weft_stream;                    /* a CUstream / cudaStream_t */
 
 struct weft_fill_host {
-  size_t struct_size;      /* sizeof(weft_fill_host) of the Weft that calls; fields past it do not exist */
-  uint32_t abi_version;    /* WEFT_FILL_ABI_VERSION of the Weft that calls */
-  int32_t device;          /* CUDA device ordinal; its primary context is current in every call */
-  uint32_t max_blocks;     /* a kernel of the unit may have at most so many thread blocks (SMs minus those kept free) */
-  uint32_t reserved;       /* 0 */
-  uint64_t memory_cap;     /* bytes of the reservation */
-  void* context;           /* to be passed back to the functions below */
+  size_t struct_size;   /* sizeof(weft_fill_host) of the Weft that calls; fields past it do not exist */
+  uint32_t abi_version; /* WEFT_FILL_ABI_VERSION of the Weft that calls */
+  int32_t device;       /* CUDA device ordinal; its primary context is current in every call */
+  uint32_t max_blocks;  /* a kernel of the unit may have at most so many thread blocks (SMs minus those kept free) */
+  uint32_t reserved;    /* 0 */
+  uint64_t memory_cap;  /* bytes of the reservation */
+  void* context;        /* to be passed back to the functions below */
   /* Device memory out of the reservation, 256-byte aligned, zeroed; 0 when it does not fit (never more than the cap).
    * To be called in init() only. */
   uint64_t (*allocate)(void* context, uint64_t bytes);
   /* Pinned host memory that the device can read and write at the same address; NULL when there is none.
    * To be called in init() only. */
   void* (*allocate_host)(void* context, uint64_t bytes);
-  void (*log)(void* context, const char* message);   /* one line into Weft's log at level info */
-  void (*fail)(void* context, const char* message);  /* why the call that is about to return non-zero failed */
+  void (*log)(void* context, const char* message);  /* one line into Weft's log at level info */
+  void (*fail)(void* context, const char* message); /* why the call that is about to return non-zero failed */
 };
 
 typedef struct weft_fill_functions {
-  size_t struct_size;    /* sizeof(weft_fill_functions) of the header that the job was built with */
-  uint32_t abi_version;  /* WEFT_FILL_ABI_VERSION of that header */
-  uint32_t reserved;     /* 0 */
-  const char* name;      /* one word, for traces */
+  size_t struct_size;   /* sizeof(weft_fill_functions) of the header that the job was built with */
+  uint32_t abi_version; /* WEFT_FILL_ABI_VERSION of that header */
+  uint32_t reserved;    /* 0 */
+  const char* name;     /* one word, for traces */
   /* Allocates everything the job will ever need. args: the text after the first ':' of WEFT_FILL, "" when there is
    * none. */
   int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
@@ -88,7 +88,8 @@ typedef struct weft_fill_functions {
    * starts from its beginning in each run. The numbers of units begin at 0 in each run in any case.
    * save: returns the size needed and writes at most `capacity` bytes to `buffer` (NULL: only the size); 0: nothing to
    * keep. Called at the end of the run, before destroy(), or when the reservation is about to be given back. Nothing of
-   * the job runs then; a unit that has begun and not ended never will: it does not count.
+   * the job runs then; a unit that has begun and not ended never will: it does not count. Receives of the training may
+   * be running: nothing in it may wait for the device or use the default stream.
    * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). */
   uint64_t (*save)(weft_fill_job* job, void* buffer, uint64_t capacity);
   int (*restore)(weft_fill_job* job, const void* buffer, uint64_t bytes);

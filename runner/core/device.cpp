@@ -33,7 +33,7 @@ std::string mebibytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-// What a fill job is called before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
+// The name of a fill job before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
 std::string name_in_path(const std::string& fill) {
   const std::string path = parse_fill_spec(fill).path;
   std::string name = path.substr(path.rfind('/') + 1);
@@ -128,7 +128,7 @@ void Device::prepare_words() {
 }
 
 void Device::warn_of_set_up(const std::string& text) const {
-  // What is wrong on rank 0 is as a rule wrong everywhere: the other ranks leave it to their traces.
+  // A fault on rank 0 is as a rule a fault everywhere: the other ranks leave it to their traces.
   log(rank_ == 0 ? LogLevel::warn : LogLevel::info, text);
 }
 
@@ -462,7 +462,14 @@ bool Device::nothing_in_flight(Duration limit) {
          wait_at_most(limit, [&] { return core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS; });
 }
 
-bool Device::give_memory_back(const char* reason, Duration limit) {
+// As of a moment after this was asked; not so where the dispatcher does not answer.
+bool Device::no_group_is_pending() {
+  const bool answered = dispatcher_->pause(answer_limit);
+  dispatcher_->resume();
+  return answered && dispatcher_->groups_pending() == 0;
+}
+
+bool Device::give_memory_back(const char* reason, Duration limit, Beside beside) {
   if (!giving_back_ && !holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, context_);
@@ -470,10 +477,11 @@ bool Device::give_memory_back(const char* reason, Duration limit) {
   if (!giving_back_) {
     giving_back_ = current.pushed() && nothing_in_flight(deadline - now());
     dispatcher_->stop_filling(reason);
-    if (giving_back_) save_progress();
     dispatcher_->resume();
   }
-  if (!giving_back_ || !fill_->reservation().give_device_back(std::max(deadline - now(), answer_limit))) return false;
+  if (!giving_back_ || (beside == Beside::no_group && !no_group_is_pending())) return false;
+  save_progress();
+  if (!fill_->reservation().give_device_back(std::max(deadline - now(), answer_limit))) return false;
   note_given_back();
   return true;
 }
@@ -487,7 +495,8 @@ std::uint64_t Device::keep_head_room() {
   if (free >= wanted) return free - wanted + 1;
   const std::string reason =
       "less device memory was left to the main job than the " + mebibytes(wanted) + " of WEFT_HEADROOM";
-  give_memory_back(reason.c_str(), Duration{0});
+  // No allocation has failed yet: what might wait for a receive in the driver is left to one that does.
+  give_memory_back(reason.c_str(), Duration{0}, Beside::no_group);
   return holds_memory() ? looked_at_next : 0;
 }
 

@@ -32,7 +32,7 @@ namespace weft {
 // and short for a job that is about to get an out-of-memory error.
 inline constexpr Duration rescue_limit = std::chrono::seconds(1);
 
-// What all devices of the process share. Made once, never destroyed.
+// Shared by all devices of the process. Made once, never destroyed.
 struct CoreContext {
   CoreContext(const ShimServices& services, const Options& parsed, std::string fill_probe)
       : shim(services), options(parsed), router(*shim.ring), trials(std::move(fill_probe)) {}
@@ -79,9 +79,10 @@ class Device {
   // may need this very thread to go on: neither a group that NCCL is about to launch nor one that has not ended. Where
   // the driver waits for such work, the memory comes back after it. True: the memory is back, since the last call or
   // within `limit`.
-  bool give_memory_back(const char* reason, Duration limit);
-  // The main job has allocated. Bytes that it may take before less than the head-room is left; 0: the memory is given
-  // back.
+  enum class Beside : std::uint8_t { anything, no_group };  // `no_group`: only where none is pending
+  bool give_memory_back(const char* reason, Duration limit, Beside beside = Beside::anything);
+  // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back. Next to
+  // a pending group filling ends, and the memory stays until a later call, or until an allocation fails.
   std::uint64_t keep_head_room();
   bool holds_memory() const { return held_memory() != 0; }
   std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
@@ -123,6 +124,7 @@ class Device {
   // No stream of the device has work left, ours included.
   bool streams_are_idle() const;
   // Pauses the dispatcher; true: no slice is in flight.
+  bool no_group_is_pending();
   bool nothing_in_flight(Duration limit);
   void note_given_back();
   void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read

@@ -25,7 +25,7 @@ struct DispatcherOptions {
   bool speaks_for_all = true;  // see Reporter
 };
 
-// What a dispatcher works with; everything outlives its thread.
+// The parts of a dispatcher; everything outlives its thread.
 struct DispatcherParts {
   const ShimServices* shim = nullptr;
   EventRouter* router = nullptr;

@@ -19,7 +19,7 @@ class EventSource {
 
   // Nothing before `time` is looked at.
   void begin(TimePoint time) { last_look_ = time; }
-  // What has happened since the last call; valid until the next one. `ask`: streams may be asked.
+  // The events since the last call; valid until the next one. `ask`: streams may be asked.
   const std::vector<Event>& gather(TimePoint now, bool ask);
 
   bool markers_outstanding() const { return board_.outstanding() != 0; }

@@ -1,4 +1,4 @@
-// What threads of the main job want the dispatcher to record, and the reason for which one of them ends filling.
+// Records that threads of the main job hand to the dispatcher, and the reason for which one of them ends filling.
 //
 // Written by threads of the main job inside the core's services, read by the dispatcher thread, which looks at one
 // flag per step and takes the lock only when there is something.
@@ -49,7 +49,7 @@ class Inbox {
   }
   bool ends_filling() const { return ends_filling_.load(std::memory_order_acquire); }
 
-  // What came since the last call.
+  // Everything since the last call.
   Content take() {
     if (!filled_.exchange(false, std::memory_order_acq_rel)) return {};
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// What a device says on stderr: which rank speaks, and each thing once. Also the sink through which its records reach
-// the trace, so that an anomaly is said where it is recorded.
+// The words of a device on stderr: which rank speaks, and each thing once. Also the sink through which its records
+// reach the trace, so that an anomaly is said where it is recorded.
 //
 // The dispatcher thread while it runs; threads of the main job inside the core's services before and after that.
 #pragma once

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// What all waiting for trials in one process may come to.
+// All waiting for trials in one process together.
 inline constexpr Duration longest_wait_for_trials = std::chrono::seconds(5);
 // After this a trial is ended; nobody waits for it that long.
 inline constexpr Duration longest_trial = std::chrono::seconds(30);
@@ -45,7 +45,7 @@ class Trials {
   WaitBudget budget_;                     // guarded by mutex_
 };
 
-// What a verdict about this job on this device is about. Throws SetUpError.
+// The subject of a verdict about this job on this device. Throws SetUpError.
 TrialSubject trial_subject(const FillSettings& settings, const Options& options, const Variables& variables,
                            const Driver& driver, int driver_version, const char* build_id);
 

@@ -51,7 +51,7 @@ class Worker {
   virtual TimePoint next_look(TimePoint now, bool wanted) const = 0;
   virtual Work fail() noexcept = 0;
 
-  // What the step has to know. Each may change at any time.
+  // For the step. Each may change at any time.
   bool launching_is_allowed() const;
   bool context_is_closing() const { return context_closing_.load(std::memory_order_acquire); }
 

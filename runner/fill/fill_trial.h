@@ -34,7 +34,7 @@ std::optional<TrialVerdict> try_fill_job(const ProbeProgram& probe, const FillSe
 //   prepared <nanoseconds> so long it took to make the job ready
 //   failed <text>          the job is not sound; last line
 //   ok                     the job is sound; last line
-// What it says before the first step, or ends before, is no word about the job: the verdict is local.
+// Its words and its end before the first step say nothing about the job: such a verdict is local.
 TrialVerdict verdict_of(const std::string& path, const std::string& transcript, bool timed_out, Duration limit);
 
 }  // namespace weft

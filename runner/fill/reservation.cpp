@@ -70,7 +70,7 @@ std::uint64_t Reservation::bytes_to_save() const {
   return bytes;
 }
 
-// What is copied so far lies in saved_.
+// saved_ has the part that is copied so far.
 void Reservation::check_host_memory() const {
   const auto available = available_();
   if (!available || copy_is_small(bytes_to_save(), saved_.size(), *available)) return;

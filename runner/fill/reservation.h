@@ -50,8 +50,8 @@ class Reservation {
   std::uint64_t reserved() const { return block_ ? block_->held() : 0; }  // on the device
   std::uint64_t refused() const { return refused_; }  // size of the first allocation that did not fit, 0: none
 
-  // What the job's memory holds, so that trial runs of its unit can be undone: a copy in host memory, where that does
-  // not take too much of it from the main job. Both throw SetUpError.
+  // The content of the job's memory, so that trial runs of its unit can be undone: a copy in host memory, where that
+  // does not take too much of it from the main job. Both throw SetUpError.
   void save();
   void restore();
 

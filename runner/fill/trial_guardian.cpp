@@ -139,7 +139,7 @@ ProbeEnd watch(const GuardianTask& task, long probe, long parent) {
   }
 }
 
-// What the probe has left behind in other sessions is the guardian's by now.
+// Processes that the probe has left behind in other sessions are the guardian's by now.
 void kill_children() {
   static constexpr char path[] = "/proc/thread-self/children";
   const long file = call(__NR_open, address(path), O_RDONLY | O_CLOEXEC);

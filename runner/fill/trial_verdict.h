@@ -32,18 +32,18 @@ struct TrialSubject {
 // A name for it, of letters and digits.
 std::string trial_key(const TrialSubject& subject);
 
-// What stands in the shared file.
+// The content of the shared file.
 struct TrialNote {
   TimePoint started{};  // on the node's monotonic clock; 0: no trial has begun
   std::optional<TrialVerdict> verdict;
 };
 inline constexpr std::size_t longest_note = 2048;
 std::string text_of(const TrialNote& note);
-// What is damaged, cut short or of another version counts as not written.
+// A text that is damaged, cut short or of another version counts as not written.
 TrialNote parse_note(std::string_view text);
 
-// What one process may wait for trials, over all of its devices and communicators. Nobody waits for a trial that is
-// older than that, so the waits of ranks that open their communicators one after the other do not add up.
+// The time that one process may wait for trials, over all of its devices and communicators. Nobody waits for a trial
+// that is older than that, so the waits of ranks that open their communicators one after the other do not add up.
 class WaitBudget {
  public:
   explicit WaitBudget(Duration total) : total_(total), left_(total) {}

@@ -191,7 +191,7 @@ void Session::end_filling(TimePoint now, std::string_view reason, Audience audie
   record_anomaly(now, reason, true, audience);
 }
 
-// What would have ended filling has ended it also when there was nothing to fill with yet.
+// A reason that would have ended filling has ended it also when there was nothing to fill with yet.
 void Session::begin_filling(TimePoint now) {
   if (!trouble_.empty()) return no_filling(now, trouble_);
   has_job_ = filling_ = true;

@@ -40,7 +40,7 @@ struct FillView {
   InFlight in_flight{};
 };
 
-// What else decides when to look again.
+// Everything else that decides when to look again.
 struct Pending {
   bool wanted = false;       // somebody waits for an answer of the thread
   std::uint32_t slices = 0;  // in flight

@@ -69,7 +69,7 @@ bool reaches_us(std::uint16_t symbol, const void* answer) noexcept {
   return answer == nullptr || is_ours(answer) || asked_from_front[symbol].load(std::memory_order_relaxed);
 }
 
-// What dlsym and cuGetProcAddress answer to a program when another library's dlsym is asked before ours.
+// The answers of dlsym and cuGetProcAddress to a program when another library's dlsym is asked before ours.
 Unseen unseen_by_lookup(const link_map* interposer) noexcept {
   const auto ask = reinterpret_cast<void* (*)(void*, const char*)>(defined_in(interposer, "dlsym"));
   const link_map* home = home_of(Library::cuda);

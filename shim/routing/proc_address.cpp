@@ -1,4 +1,4 @@
-// What cuGetProcAddress gives for the hooked functions; see proc_address.h.
+// The answers of cuGetProcAddress for the hooked functions; see proc_address.h.
 #include "shim/routing/proc_address.h"
 
 #include <cudaTypedefs.h>

@@ -29,7 +29,7 @@ const char* answered_otherwise(void* get, bool (*accepted)(std::uint16_t symbol,
 // The name of a hooked function for which the driver gives an address that leads past the hook; nullptr: none.
 Unseen unroutable_function() noexcept;
 
-// What a caller of cuGetProcAddress gets instead of this address of the driver.
+// The answer to a caller of cuGetProcAddress in place of this address of the driver.
 inline void* route_answer(void* address, const void* caller) noexcept {
   if (__builtin_expect(!aliases_learned.load(std::memory_order_acquire), 0)) learn_aliases();
   void* answer = route_address(address);

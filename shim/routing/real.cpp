@@ -66,8 +66,8 @@ void* open_loaded(const char* name, int flags = 0) noexcept {
   return name == nullptr || name[0] == '\0' ? nullptr : dlopen(name, RTLD_LAZY | RTLD_NOLOAD | flags);
 }
 
-// What a reference of that name is bound to where we are not there. An object that is not in the global scope is found
-// by the library's name, or in the scope of the object that calls.
+// The function that a reference of that name is bound to where we are not there. An object that is not in the global
+// scope is found by the library's name, or in the scope of the object that calls.
 void* linked(const Description& description, const void* caller) noexcept {
   if (void* found = libc_dlsym(RTLD_NEXT, description.name)) return found;
   for (void* handle : {open_loaded(so_names[index_of(description.library)]), object_handle(caller)}) {
@@ -107,7 +107,7 @@ struct Choice {
   void* addresses[kSymbols];
 };
 
-// What a program gets for the driver's functions by dlsym, and, where another interposer stands in for
+// A program's answers for the driver's functions by dlsym, and, where another interposer stands in for
 // cuGetProcAddress, by that: CUDA's runtime asks nothing else.
 void choose_driver(const link_map* home, Choice& choice) noexcept {
   void* handle = another_dlsym() ? open_loaded(home->l_name) : nullptr;
@@ -124,8 +124,8 @@ void choose_driver(const link_map* home, Choice& choice) noexcept {
   if (get != nullptr && (!complete || object_of(get) != home)) prefer_entry_points(choice.addresses);
 }
 
-// What references of the program are bound to; of an NCCL outside the global scope its own, unless dlsym is answered by
-// another interposer.
+// The functions that references of the program are bound to; of an NCCL outside the global scope its own, unless dlsym
+// is answered by another interposer.
 void choose_nccl(const link_map* home, Choice& choice) noexcept {
   void* handle = another_dlsym() ? open_loaded(home->l_name) : nullptr;
   for (std::uint16_t symbol = 0; symbol < kSymbols; ++symbol) {

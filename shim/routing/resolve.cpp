@@ -30,8 +30,8 @@ namespace {
 
 constexpr WeftPick pass{nullptr, 0};
 
-// What dlsym(RTLD_DEFAULT) finds for this caller: the global scope is ours as well, the rest is its own. Where nothing
-// is found the real one is to say so itself, for dlerror().
+// The finding of dlsym(RTLD_DEFAULT) for this caller: the global scope is ours as well, the rest is its own. Where
+// nothing is found the real one is to say so itself, for dlerror().
 void* find_default(const char* name, const void* caller) noexcept {
   if (void* found = real_dlsym(RTLD_DEFAULT, name)) return found;
   void* handle = object_handle(caller);
@@ -51,7 +51,7 @@ bool is_global(const link_map* home) noexcept {
   return false;
 }
 
-// What dlsym(RTLD_NEXT) finds for this caller, where that can be told: from an object in front of us the next one
+// The finding of dlsym(RTLD_NEXT) for this caller, where that is known: from an object in front of us the next one
 // behind us, from one behind us the driver itself. Another interposer is on its own.
 void* find_next(std::uint16_t symbol, const char* name, const void* caller) noexcept {
   const link_map* own = own_object();

@@ -26,7 +26,7 @@ bool is_whole(const link_map* object, Library library) noexcept;
 // A hook where `found` is what the hook calls, else `found`.
 void* routed(std::uint16_t symbol, void* found) noexcept;
 
-// What the caller of cuGetProcAddress is to get for this address of the driver: a hook, or the address itself.
+// The answer to the caller of cuGetProcAddress for this address of the driver: a hook, or the address itself.
 void* route_address(void* address) noexcept;
 
 // That hook is the symbol's own.
@@ -35,7 +35,8 @@ bool is_routed(Symbol symbol, void* address) noexcept;
 // The driver gives this address for the symbol, besides the one it exports. Does nothing when the address is an export.
 void learn_alias(Symbol symbol, void* address) noexcept;
 
-// What a reference to the symbol from the object that `caller` lies in would be bound to without us; nullptr: nothing.
+// The function that a reference to the symbol from the object that `caller` lies in would be bound to without us;
+// nullptr: nothing.
 void* link_target(std::uint16_t symbol, const void* caller) noexcept;
 
 // A function that says that the library has no such function.

@@ -35,7 +35,8 @@ struct ShimServices {
   std::uint64_t (*dropped_events)() = nullptr;
   // After this call every hook is a plain pass-through again, for ever. `reason`: for the log, a string literal.
   void (*turn_off)(const char* reason) = nullptr;
-  // What did not fit into a table of the shim and is not seen, a string literal; nullptr: everything fits.
+  // The kind of thing that did not fit into a table of the shim and is not seen, a string literal; nullptr: everything
+  // fits.
   const char* (*full_table)() = nullptr;
   // Streams of the device that were made so far, by anybody in the process through CUDA's API; and those that the main
   // job was seen to use and has not destroyed. Any thread.
@@ -59,7 +60,7 @@ struct ShimServices {
   void (*mark_own_thread)() = nullptr;
 };
 
-// What the shim knows of a communicator when it has been opened.
+// A communicator as the shim knows it when it has been opened.
 struct CommunicatorInfo {
   CommunicatorId id;
   int device;

@@ -38,7 +38,7 @@ struct Task {
   int chunk;
 };
 
-// What a rank does in one iteration.
+// The work of a rank in one iteration.
 class Program {
  public:
   Program(const PipelineOptions& options, int rank) : o_(options), rank_(rank) {

@@ -102,6 +102,30 @@ TEST(CoreOnSimulator, GivesItsMemoryBackBeforeAnAllocationFails) {
   job.close();
 }
 
+// No allocation has failed: freeing next to a receive, which a driver may make wait, is not worth it yet.
+TEST(CoreOnSimulator, TheHeadRoomWaitsForPendingGroups) {
+  SimulatedJob job(
+      Variables{{"WEFT_FILL", copy_job("12,4096")}, {"SIMGPU_MEMORY", "128MiB"}, {"WEFT_HEADROOM", "32MiB"}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  CUdeviceptr memory = 0;
+  const auto allocate = job.function<decltype(&::cuMemAlloc_v2)>("cuMemAlloc_v2");
+  ASSERT_EQ(allocate(&memory, 36U << 20), CUDA_SUCCESS);
+  job.begin_group();
+  for (int turn = 0; turn < 20; ++turn) {
+    EXPECT_GT(job.core.memory_taken(0), 0U);
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(before - free_memory(job), 100U << 20) << "freed next to a group";
+  job.end_group();
+  for (int turn = 0; turn < 1000 && before - free_memory(job) > 36U << 20; ++turn) {
+    job.core.memory_taken(0);
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(before - free_memory(job), 36U << 20);
+  job.close();
+}
+
 // Unlike a plain allocation, mapped memory does not go with its context.
 TEST(CoreOnSimulator, TheReservationGoesWithTheContext) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
