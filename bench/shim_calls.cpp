@@ -19,7 +19,7 @@
 
 namespace {
 
-constexpr int kMarked = 4000;  // events of one benchmark have to fit into the ring
+constexpr int marked = 4000;  // events of one benchmark have to fit into the ring
 
 void* driver() {
   return dlopen("libcuda.so.1", RTLD_NOW);
@@ -144,7 +144,7 @@ void receive_marked(benchmark::State& state, bool through_hook) {
   const auto call = CALLS(ncclRecv);
   const auto receive = [&] { return call(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[0]); };
   warm_up();
-  for (int i = 0; i < kMarked; ++i) receive();
+  for (int i = 0; i < marked; ++i) receive();
   settle({mine.transfers[0]});
   for (auto _ : state) benchmark::DoNotOptimize(receive());
   settle({mine.transfers[0]});
@@ -170,7 +170,7 @@ void stream_wait_marked(benchmark::State& state, bool through_hook) {
   };
   warm_up();
   receive_both();
-  for (int i = 0; i < kMarked; ++i) wait();
+  for (int i = 0; i < marked; ++i) wait();
   settle({mine.transfers[0], mine.transfers[1], waiting});
   receive_both();
   for (auto _ : state) benchmark::DoNotOptimize(wait());
@@ -254,12 +254,12 @@ int main(int count, char** arguments) {
   if (!driver_folder.empty()) load_driver_of(driver_folder);
   check_launches_are_untouched();
   register_pair("dlsym", look_up);
-  register_pair("cuEventRecord", event_record, driver_folder.empty() ? 0 : kMarked);
+  register_pair("cuEventRecord", event_record, driver_folder.empty() ? 0 : marked);
   register_pair("cuStreamWaitEvent", stream_wait);
   register_pair("cuStreamSynchronize", stream_synchronize);
   register_pair("ncclGroupStart+ncclGroupEnd", group);
-  register_pair("ncclRecv, two markers", receive_marked, kMarked);
-  register_pair("cuStreamWaitEvent, one marker", stream_wait_marked, kMarked);
+  register_pair("ncclRecv, two markers", receive_marked, marked);
+  register_pair("cuStreamWaitEvent, one marker", stream_wait_marked, marked);
   register_pair("bin_true", run_true);
   benchmark::Initialize(&count, arguments);
   if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;

@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr int kBatch = 4096;
+constexpr int batch = 4096;
 
 void check(CUresult result) {
   if (result != CUDA_SUCCESS) std::abort();
@@ -61,14 +61,14 @@ void enqueue(benchmark::State& state, Call call) {
   BlockedStream blocked;
   for (int warm = 0; warm < 2; ++warm) {  // fills the pools
     blocked.block();
-    for (int count = 0; count < kBatch; ++count) call(blocked);
+    for (int count = 0; count < batch; ++count) call(blocked);
     blocked.release();
   }
   blocked.block();
   int count = 0;
   for (auto _ : state) {
     call(blocked);
-    if (++count < kBatch) continue;
+    if (++count < batch) continue;
     state.PauseTiming();
     blocked.release();
     blocked.block();

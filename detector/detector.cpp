@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kRememberedBubbles = 4096;
+constexpr std::size_t remembered_bubbles = 4096;
 
 Cause cause_of(const GroupSummary& summary) {
   if (summary.receives > 0) return Cause::receive;
@@ -102,7 +102,7 @@ class Detector::Implementation {
   Iterations iterations_;
   Slots slots_;
   std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
-  RingQueue<Remembered> remembered_{kRememberedBubbles};
+  RingQueue<Remembered> remembered_{remembered_bubbles};
   std::optional<Bubble> open_;
   bool announced_ = false;
   std::uint64_t bubbles_ = 0;

@@ -33,10 +33,10 @@ struct Group {
 
 class GroupTable {
  public:
-  GroupTable() : groups_(kSize) {}
+  GroupTable() : groups_(table_size) {}
 
   Group* find(GroupId id) {
-    Group& group = groups_[id & (kSize - 1)];
+    Group& group = groups_[id & (table_size - 1)];
     return id != 0 && group.id == id ? &group : nullptr;
   }
   const Group* find(GroupId id) const { return const_cast<GroupTable*>(this)->find(id); }
@@ -48,7 +48,7 @@ class GroupTable {
 
   Group& insert(const Group& group) {
     WEFT_DCHECK(group.id != 0);
-    Group& place = groups_[group.id & (kSize - 1)];
+    Group& place = groups_[group.id & (table_size - 1)];
     if (place.id != 0 && !place.done) ++forgotten_;
     place = group;
     return place;
@@ -63,7 +63,7 @@ class GroupTable {
   std::uint64_t forgotten() const { return forgotten_; }
 
  private:
-  static constexpr std::size_t kSize = 4096;
+  static constexpr std::size_t table_size = 4096;
   std::vector<Group> groups_;
   std::uint64_t forgotten_ = 0;
 };

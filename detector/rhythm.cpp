@@ -7,11 +7,11 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
-constexpr std::size_t kFirstHistory = 1024;
-constexpr std::uint64_t kShortestUnanchoredRun = 24;
-constexpr std::uint64_t kLongRun = 1024;
-constexpr std::uint64_t kRefusal = 4096;
+constexpr std::uint64_t base = 0x9e3779b97f4a7c15;
+constexpr std::size_t first_history = 1024;
+constexpr std::uint64_t shortest_unanchored_run = 24;
+constexpr std::uint64_t long_run = 1024;
+constexpr std::uint64_t refusal = 4096;
 
 std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 31;
@@ -26,9 +26,9 @@ std::uint64_t mix(std::uint64_t x) {
 Rhythm::Rhythm(std::size_t longest_period)
     : longest_period_(longest_period),
       longest_history_(std::bit_ceil(2 * longest_period + 2)),
-      history_(std::min(kFirstHistory, longest_history_)) {
-  for (std::size_t w = 0; w < kWindows.size(); ++w)
-    for (std::size_t i = 0; i < kWindows[w]; ++i) windows_[w].power *= kBase;
+      history_(std::min(first_history, longest_history_)) {
+  for (std::size_t w = 0; w < windows.size(); ++w)
+    for (std::size_t i = 0; i < windows[w]; ++i) windows_[w].power *= base;
   rebuild_windows();
 }
 
@@ -109,19 +109,19 @@ void Rhythm::rebuild_windows() {
 }
 
 void Rhythm::roll_windows(std::uint64_t position) {
-  for (std::size_t w = 0; w < kWindows.size() && kWindows[w] < history_.size(); ++w) {
+  for (std::size_t w = 0; w < windows.size() && windows[w] < history_.size(); ++w) {
     Window& window = windows_[w];
-    window.hash = window.hash * kBase + signature(position);
-    if (position >= hashed_from_ + kWindows[w]) window.hash -= window.power * signature(position - kWindows[w]);
+    window.hash = window.hash * base + signature(position);
+    if (position >= hashed_from_ + windows[w]) window.hash -= window.power * signature(position - windows[w]);
   }
 }
 
 bool Rhythm::window_is_full(std::size_t window) const {
-  return kWindows[window] < history_.size() && size_ - hashed_from_ >= kWindows[window];
+  return windows[window] < history_.size() && size_ - hashed_from_ >= windows[window];
 }
 
 void Rhythm::remember_windows() {
-  for (std::size_t w = 0; w < kWindows.size() && window_is_full(w); ++w) {
+  for (std::size_t w = 0; w < windows.size() && window_is_full(w); ++w) {
     const std::uint64_t hash = mix(windows_[w].hash);
     windows_[w].seen[hash & (history_.size() - 1)] = {static_cast<std::uint32_t>(hash >> 32),
                                                       static_cast<std::uint32_t>(size_)};
@@ -131,7 +131,7 @@ void Rhythm::remember_windows() {
 // For each window: the distance to the latest earlier place where it was seen; 0: none.
 Rhythm::Distances Rhythm::look_up_windows() const {
   Distances distances{};
-  for (std::size_t w = 0; w < kWindows.size() && window_is_full(w); ++w) {
+  for (std::size_t w = 0; w < windows.size() && window_is_full(w); ++w) {
     const std::uint64_t hash = mix(windows_[w].hash);
     const Seen& seen = windows_[w].seen[hash & (history_.size() - 1)];
     if (seen.end != 0 && seen.tag == static_cast<std::uint32_t>(hash >> 32))
@@ -162,7 +162,7 @@ bool Rhythm::may_lock(Run& run) const {
   }
   // A run that extends beyond iterations that a collective marked is longer than one: training and evaluation in turn.
   const std::uint64_t unmarked = size_ - std::max(run.begin, marked_until_);
-  if (!run.anchored && unmarked < std::max(3 * period, kShortestUnanchoredRun)) return false;
+  if (!run.anchored && unmarked < std::max(3 * period, shortest_unanchored_run)) return false;
   return std::none_of(broken_.begin(), broken_.end(), [&](const Broken& b) {
     return b.content == run.content && b.period == run.period && length <= b.length && size_ < b.until;
   });
@@ -171,7 +171,7 @@ bool Rhythm::may_lock(Run& run) const {
 bool Rhythm::sure() const {
   const std::uint64_t length = size_ - run_.begin;
   if (!locked_ || run_.anchored) return locked_;
-  return length >= kLongRun && length >= 4 * std::uint64_t{run_.period};
+  return length >= long_run && length >= 4 * std::uint64_t{run_.period};
 }
 
 bool Rhythm::holds_single_collective(std::uint32_t period) const {
@@ -203,13 +203,13 @@ void Rhythm::run_ended() {
     place = broken_.begin() + static_cast<std::ptrdiff_t>(next_broken_++ % broken_.size());
     *place = {};
   }
-  *place = {content, std::max(length, place->length), size_ + kRefusal, period};
+  *place = {content, std::max(length, place->length), size_ + refusal, period};
 }
 
 std::uint64_t Rhythm::hash_of_period(std::uint32_t period) const {
   std::uint64_t sum = period;
   // Pairs of neighbours, so that the order counts but not the beginning.
-  for (std::uint64_t i = size_ - period; i < size_; ++i) sum += mix(signature(i) * kBase + mix(signature(i - 1)));
+  for (std::uint64_t i = size_ - period; i < size_; ++i) sum += mix(signature(i) * base + mix(signature(i - 1)));
   return sum | 1;
 }
 

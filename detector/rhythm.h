@@ -40,8 +40,8 @@ class Rhythm {
 
  private:
   // Windows of these many signatures are remembered; a longer one that was seen before says more than a shorter one.
-  static constexpr std::array<std::size_t, 6> kWindows{2, 8, 32, 128, 512, 2048};
-  using Distances = std::array<std::uint64_t, kWindows.size()>;
+  static constexpr std::array<std::size_t, 6> windows{2, 8, 32, 128, 512, 2048};
+  using Distances = std::array<std::uint64_t, windows.size()>;
   struct Seen {
     std::uint32_t tag = 0;
     std::uint32_t end = 0;  // position after the window's last signature, its low bits; 0: empty
@@ -93,7 +93,7 @@ class Rhythm {
   Run run_{};                       // the one that is followed
   std::uint32_t lost_period_ = 0;
   bool locked_ = false;
-  std::array<Window, kWindows.size()> windows_;
+  std::array<Window, windows.size()> windows_;
   std::array<Broken, 16> broken_{};
   std::size_t next_broken_ = 0;
 };

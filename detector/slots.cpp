@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kFewestSamples = 2;
-constexpr std::size_t kMostSamples = 64;
+constexpr std::size_t fewest_samples = 2;
+constexpr std::size_t most_samples = 64;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void Slots::add(std::uint32_t number, std::int32_t ordinal, Duration length) {
   }
   Lengths& lengths = table->lengths[place - 1];
   if (lengths.seen++ < warm_up_) return;
-  if (lengths.latest.size() < std::min(history_, kMostSamples))
+  if (lengths.latest.size() < std::min(history_, most_samples))
     lengths.latest.push_back(length);
   else
     lengths.latest[(lengths.seen - warm_up_ - 1) % lengths.latest.size()] = length;
@@ -60,8 +60,8 @@ std::optional<Forecast> Slots::forecast(std::uint32_t number, std::int32_t ordin
   if (place == 0) return std::nullopt;
   const std::vector<Duration>& latest = table->lengths[place - 1].latest;
   const std::size_t n = latest.size();
-  if (n < kFewestSamples) return std::nullopt;
-  std::array<Duration, kMostSamples> sorted;
+  if (n < fewest_samples) return std::nullopt;
+  std::array<Duration, most_samples> sorted;
   std::copy(latest.begin(), latest.end(), sorted.begin());
   std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n));
   // With few samples the quantiles are the extremes; the median is the lower one of two.

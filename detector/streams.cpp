@@ -21,7 +21,7 @@ const Streams::Stream* Streams::find(StreamId id) const {
 Streams::Stream* Streams::find_or_add(StreamId id) {
   Stream* stream = find(id);
   if (stream == nullptr) {
-    if (id == 0 || streams_.size() == kMostStreams) {
+    if (id == 0 || streams_.size() == most_streams) {
       ++lost_;
       return nullptr;
     }
@@ -58,7 +58,7 @@ void Streams::drain_issued(StreamId id) {
 }
 
 void Streams::host_wait_begun(StreamId stream, GroupId group) {
-  if (host_waits_.size() < kMostHostWaits) {
+  if (host_waits_.size() < most_host_waits) {
     host_waits_.push_back({stream, group});
   } else {
     ++lost_;

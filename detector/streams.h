@@ -77,8 +77,8 @@ class Streams {
     GroupId arrived = 0;  // the group that explains it, when its stream had got to it
   };
 
-  static constexpr std::size_t kMostHostWaits = 64;  // at a time: threads of the main job that wait on one device
-  static constexpr std::size_t kMostStreams = 8192;  // at a time: as many as the shim can tell apart
+  static constexpr std::size_t most_host_waits = 64;  // at a time: threads of the main job that wait on one device
+  static constexpr std::size_t most_streams = 8192;   // at a time: as many as the shim can tell apart
 
   std::vector<Stream>::iterator place_of(StreamId id);
   Stream* find(StreamId id);

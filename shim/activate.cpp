@@ -19,8 +19,8 @@
 namespace weft {
 namespace {
 
-constexpr int kOldestNccl = 21800;
-constexpr int kOldestDriver = 12000;
+constexpr int oldest_nccl = 21800;
+constexpr int oldest_driver = 12000;
 
 constinit CoreServices services{};
 constinit std::atomic<const CoreServices*> started_core{nullptr};
@@ -75,10 +75,10 @@ bool sees_everything() noexcept {
 
 const char* unsupported(ShimServices& shim) noexcept {
   Depth inside(thread_state.inside_nccl);
-  if (real<Symbol::ncclGetVersion>()(&shim.nccl_version) != ncclSuccess || shim.nccl_version < kOldestNccl) {
+  if (real<Symbol::ncclGetVersion>()(&shim.nccl_version) != ncclSuccess || shim.nccl_version < oldest_nccl) {
     return "NCCL is older than 2.18: not active";
   }
-  if (real<Symbol::cuDriverGetVersion>()(&shim.driver_version) != CUDA_SUCCESS || shim.driver_version < kOldestDriver) {
+  if (real<Symbol::cuDriverGetVersion>()(&shim.driver_version) != CUDA_SUCCESS || shim.driver_version < oldest_driver) {
     return "the CUDA driver is older than 12.0: not active";
   }
   return nullptr;
@@ -86,16 +86,16 @@ const char* unsupported(ShimServices& shim) noexcept {
 
 // "<folder of libweft.so>/libweft-core.so"
 bool core_path(char* path, std::size_t bytes) noexcept {
-  constexpr char kName[] = "libweft-core.so";
+  constexpr char core_name[] = "libweft-core.so";
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&start_core), &info) == 0 || info.dli_fname == nullptr) return false;
   std::size_t folder = 0;
   for (std::size_t index = 0; info.dli_fname[index] != '\0'; ++index) {
     if (info.dli_fname[index] == '/') folder = index + 1;
   }
-  if (folder + sizeof(kName) > bytes) return false;
+  if (folder + sizeof(core_name) > bytes) return false;
   for (std::size_t index = 0; index < folder; ++index) path[index] = info.dli_fname[index];
-  for (std::size_t index = 0; index < sizeof(kName); ++index) path[folder + index] = kName[index];
+  for (std::size_t index = 0; index < sizeof(core_name); ++index) path[folder + index] = core_name[index];
   return true;
 }
 

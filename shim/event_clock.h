@@ -27,16 +27,16 @@ struct MachineTime {
 
 template <class Source>
 struct EventClock {
-  // All in nanoseconds. The rate is measured over kLeastSpan to kMostSpan (longer would overflow). A reading is
+  // All in nanoseconds. The rate is measured over least_span to most_span (longer would overflow). A reading is
   // extrapolated for at most 1/20 of that span, so 100 ns of error at either end become 10 ns, less than the time
-  // between two events of one thread. It is never extrapolated for longer than kMostWindow, because the kernel may
+  // between two events of one thread. It is never extrapolated for longer than most_window, because the kernel may
   // change the speed of its clock.
-  static constexpr std::int64_t kLeastSpan = 20'000'000;
-  static constexpr std::int64_t kMostSpan = 4'000'000'000;
-  static constexpr std::int64_t kSpanOfWindow = 20;
-  static constexpr std::int64_t kMostWindow = 10'000'000;
-  static constexpr std::uint64_t kQuickTicks = 2000;  // between two looks at the counter, when nothing came in between
-  static constexpr unsigned kFraction = 32;           // binary digits of the rate behind the point
+  static constexpr std::int64_t least_span = 20'000'000;
+  static constexpr std::int64_t most_span = 4'000'000'000;
+  static constexpr std::int64_t span_of_window = 20;
+  static constexpr std::int64_t most_window = 10'000'000;
+  static constexpr std::uint64_t quick_ticks = 2000;  // between two looks at the counter, when nothing came in between
+  static constexpr unsigned fraction = 32;            // binary digits of the rate behind the point
 
   [[gnu::always_inline]] TimePoint now() noexcept {
     // Each load before the next one: the turn that is read last tells whether the others belong together.
@@ -47,7 +47,7 @@ struct EventClock {
     const std::uint64_t limit = window.load(std::memory_order_acquire);
     const std::uint64_t passed = Source::ticks() - from;
     if (passed >= limit || (before & 1) != 0 || turn.load(std::memory_order_relaxed) != before) return ask();
-    return TimePoint(Duration(then + static_cast<std::int64_t>((passed * speed) >> kFraction)));
+    return TimePoint(Duration(then + static_cast<std::int64_t>((passed * speed) >> fraction)));
   }
 
   // The time of an event of the thread that has noted one at `last`, and keeps it there: never an earlier one, also
@@ -66,7 +66,7 @@ struct EventClock {
     const TimePoint now = Source::time();
     const std::uint64_t passed = Source::ticks() - begin;
     std::uint32_t mine = turn.load(std::memory_order_relaxed) & ~1u;
-    if (passed < kQuickTicks && turn.compare_exchange_strong(mine, mine + 1, std::memory_order_acq_rel)) {
+    if (passed < quick_ticks && turn.compare_exchange_strong(mine, mine + 1, std::memory_order_acq_rel)) {
       keep(begin + passed / 2, now.time_since_epoch().count());
       turn.store(mine + 2, std::memory_order_release);
     }
@@ -81,19 +81,19 @@ struct EventClock {
 
   void measure_rate(std::uint64_t counter, std::int64_t clock) noexcept {
     const std::int64_t span = clock - first_time;
-    if (first_ticks == 0 || span >= kMostSpan) return begin_again(counter, clock);
-    if (span < kLeastSpan) return;
+    if (first_ticks == 0 || span >= most_span) return begin_again(counter, clock);
+    if (span < least_span) return;
     const std::uint64_t known = rate.load(std::memory_order_relaxed);
     const std::uint64_t passed = counter > first_ticks ? counter - first_ticks : 1;
-    const std::uint64_t measured = (static_cast<std::uint64_t>(span) << kFraction) / passed;
+    const std::uint64_t measured = (static_cast<std::uint64_t>(span) << fraction) / passed;
     const std::uint64_t change = measured > known ? measured - known : known - measured;
     const bool steady = known == 0 || change <= known / 1000;
     // A counter that was set, as when a virtual machine moves, is measured anew.
     if (!steady) begin_again(counter, clock);
     const auto reach =
-        static_cast<std::uint64_t>(span / kSpanOfWindow < kMostWindow ? span / kSpanOfWindow : kMostWindow);
+        static_cast<std::uint64_t>(span / span_of_window < most_window ? span / span_of_window : most_window);
     rate.store(steady ? measured : 0, std::memory_order_relaxed);
-    window.store(steady ? (reach << kFraction) / measured : 0, std::memory_order_relaxed);
+    window.store(steady ? (reach << fraction) / measured : 0, std::memory_order_relaxed);
   }
 
   void begin_again(std::uint64_t counter, std::int64_t clock) noexcept {

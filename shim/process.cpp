@@ -16,9 +16,9 @@ namespace {
 
 constinit ProcessPage zero_page{};
 constinit std::atomic<std::uint32_t> known_switch{0};
-constexpr std::uint32_t kOn = 1;
-constexpr std::uint32_t kOff = 2;
-constexpr std::size_t kPageBytes = 4096;
+constexpr std::uint32_t known_on = 1;
+constexpr std::uint32_t known_off = 2;
+constexpr std::size_t page_bytes = 4096;
 
 // Not strcasecmp: this may run before the interceptors of a sanitizer are ready.
 bool is_off(const char* value) noexcept {
@@ -38,33 +38,33 @@ constinit thread_local ThreadState thread_state{};
 
 bool switched_off() noexcept {
   const std::uint32_t known = known_switch.load(std::memory_order_relaxed);
-  if (known != 0) return known == kOff;
+  if (known != 0) return known == known_off;
   if (environ == nullptr) return true;  // too early to know: asked again at the next lookup
-  std::uint32_t found = kOn;
+  std::uint32_t found = known_on;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const char* text = *entry;
     if (text[0] == 'W' && text[1] == 'E' && text[2] == 'F' && text[3] == 'T' && text[4] == '=') {
-      found = is_off(text + 5) ? kOff : kOn;
+      found = is_off(text + 5) ? known_off : known_on;
       break;
     }
   }
   known_switch.store(found, std::memory_order_relaxed);
-  return found == kOff;
+  return found == known_off;
 }
 
 void start_routing() noexcept {
   if (__atomic_load_n(&process_page, __ATOMIC_ACQUIRE) != &zero_page || switched_off()) return;
-  void* memory = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
-  if (madvise(memory, kPageBytes, MADV_WIPEONFORK) != 0) {
-    munmap(memory, kPageBytes);  // a kernel before 4.14: a child could not be told apart, so stay a pass-through
+  if (madvise(memory, page_bytes, MADV_WIPEONFORK) != 0) {
+    munmap(memory, page_bytes);  // a kernel before 4.14: a child could not be told apart, so stay a pass-through
     return;
   }
   auto* page = static_cast<ProcessPage*>(memory);
   page->level.store(static_cast<std::uint32_t>(Level::routed), std::memory_order_relaxed);
   ProcessPage* expected = &zero_page;
   if (!__atomic_compare_exchange_n(&process_page, &expected, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    munmap(memory, kPageBytes);
+    munmap(memory, page_bytes);
   }
 }
 

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // Gaps between dependent kernels are no bubbles; a launch takes some microseconds.
-constexpr std::int64_t kShortestBubble = 10'000;
+constexpr std::int64_t shortest_bubble = 10'000;
 
 struct TrainerReport {
   std::vector<std::string> losses;  // as printed: nine digits tell all floats apart
@@ -56,7 +56,7 @@ std::optional<RankTruth> read_truth(const std::string& directory, const weft::Tr
     const simgpu::TruthLog log = simgpu::read_truth_log(entry.path().string());
     const simgpu::Interval window{segment.summary->window_begin.time_since_epoch().count(),
                                   segment.summary->window_end.time_since_epoch().count()};
-    const simgpu::Truth truth = simgpu::truth_of(log, window, kShortestBubble);
+    const simgpu::Truth truth = simgpu::truth_of(log, window, shortest_bubble);
     return RankTruth{static_cast<double>(length(truth.idle)) / static_cast<double>(window.end - window.begin),
                      1e-9 * static_cast<double>(truth.fill), log.fill_hazards};
   }

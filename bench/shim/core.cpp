@@ -5,16 +5,16 @@
 
 namespace {
 
-constexpr std::uint32_t kWords = 1 << 20;
+constexpr std::uint32_t word_count = 1 << 20;
 const weft::ShimServices* services = nullptr;
 
 void opened(const weft::CommunicatorInfo& communicator) {
   const auto allocate = reinterpret_cast<decltype(&cuMemHostAlloc)>(services->real_driver_symbol("cuMemHostAlloc"));
   void* memory = nullptr;
-  if (allocate(&memory, kWords * sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) return;
+  if (allocate(&memory, word_count * sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) return;
   auto* words = static_cast<std::atomic<std::uint32_t>*>(memory);
-  for (std::uint32_t index = 0; index < kWords; ++index) words[index].store(0);
-  services->set_marker_words(communicator.device, {words, reinterpret_cast<std::uint64_t>(words), kWords});
+  for (std::uint32_t index = 0; index < word_count; ++index) words[index].store(0);
+  services->set_marker_words(communicator.device, {words, reinterpret_cast<std::uint64_t>(words), word_count});
 }
 void closing(weft::CommunicatorId) {}
 bool rescue(int) {

@@ -103,20 +103,20 @@ void destroy(weft_fill_job* job) {
   delete job;
 }
 
-constexpr weft_fill_functions kFunctions{sizeof(weft_fill_functions),
-                                         WEFT_FILL_ABI_VERSION,
-                                         0,
-                                         "matmul",
-                                         init,
-                                         record_unit,
-                                         begin_unit,
-                                         end_unit,
-                                         save,
-                                         restore,
-                                         destroy};
+constexpr weft_fill_functions functions{sizeof(weft_fill_functions),
+                                        WEFT_FILL_ABI_VERSION,
+                                        0,
+                                        "matmul",
+                                        init,
+                                        record_unit,
+                                        begin_unit,
+                                        end_unit,
+                                        save,
+                                        restore,
+                                        destroy};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
-  return &kFunctions;
+  return &functions;
 }

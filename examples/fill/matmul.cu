@@ -44,20 +44,20 @@ __global__ void fill_check(const unsigned* seed, const float* c, const double* w
 
 namespace fill {
 
-constexpr int kThreads = 32;
+constexpr int threads_per_block = 32;
 
 void launch_generate(const unsigned* seed, float* a, float* b, int size, int blocks, cudaStream_t stream) {
-  fill_generate<<<blocks, kThreads, 0, stream>>>(seed, a, b, size);
+  fill_generate<<<blocks, threads_per_block, 0, stream>>>(seed, a, b, size);
 }
 
 void launch_product(const float* a, const float* b, float* c, int size, int blocks, cudaStream_t stream) {
-  fill_product<<<blocks, kThreads, 0, stream>>>(a, b, c, size);
+  fill_product<<<blocks, threads_per_block, 0, stream>>>(a, b, c, size);
 }
 
 void launch_check(const unsigned* seed, const float* c, double* weighted, unsigned* right_rows, int size, int blocks,
                   cudaStream_t stream) {
-  fill_weigh<<<blocks, kThreads, 0, stream>>>(seed, weighted, right_rows, size);
-  fill_check<<<blocks, kThreads, 0, stream>>>(seed, c, weighted, right_rows, size);
+  fill_weigh<<<blocks, threads_per_block, 0, stream>>>(seed, weighted, right_rows, size);
+  fill_check<<<blocks, threads_per_block, 0, stream>>>(seed, c, weighted, right_rows, size);
 }
 
 }  // namespace fill

@@ -11,7 +11,7 @@ struct weft_fill_job {
 
 namespace {
 
-constexpr int kCount = 1 << 20, kSteps = 16, kThreads = 256;
+constexpr int number_count = 1 << 20, steps = 16, threads_per_block = 256;
 
 __global__ void add_one(float* numbers, int count) {
   const int stride = static_cast<int>(gridDim.x * blockDim.x);
@@ -22,7 +22,8 @@ weft_fill_job job;  // enough for one device
 
 int init(const weft_fill_host* host, const char*, weft_fill_job** out) {
   job.host = *host;
-  job.numbers = reinterpret_cast<float*>(static_cast<uintptr_t>(host->allocate(host->context, kCount * sizeof(float))));
+  job.numbers =
+      reinterpret_cast<float*>(static_cast<uintptr_t>(host->allocate(host->context, number_count * sizeof(float))));
   if (job.numbers == nullptr) return host->fail(host->context, "4 MiB do not fit into WEFT_MEMORY"), 1;
   host->log(host->context, "ready");  // shown with WEFT_LOG=info
   *out = &job;
@@ -31,8 +32,9 @@ int init(const weft_fill_host* host, const char*, weft_fill_job** out) {
 
 // Short kernels make short slices. Never more blocks than max_blocks: the rest of the GPU stays free for NCCL.
 int record_unit(weft_fill_job* self, weft_stream stream) {
-  for (int step = 0; step < kSteps; ++step)
-    add_one<<<self->host.max_blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(self->numbers, kCount);
+  for (int step = 0; step < steps; ++step)
+    add_one<<<self->host.max_blocks, threads_per_block, 0, static_cast<cudaStream_t>(stream)>>>(self->numbers,
+                                                                                                number_count);
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? 0 : (self->host.fail(self->host.context, cudaGetErrorString(error)), 1);
 }

@@ -138,7 +138,7 @@ int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
       float sum = 0;
       for (int edge = job->first_of[v]; edge < job->first_of[v + 1]; ++edge)
         sum += rank[static_cast<std::size_t>(job->source_of[static_cast<std::size_t>(edge)])] * share;
-      next[v] = (v == start ? 1.0F - fill::kDamping : 0.0F) + fill::kDamping * sum;
+      next[v] = (v == start ? 1.0F - fill::damping : 0.0F) + fill::damping * sum;
     }
     std::swap(rank, next);
   }
@@ -153,20 +153,20 @@ void destroy(weft_fill_job* job) {
   delete job;
 }
 
-constexpr weft_fill_functions kFunctions{sizeof(weft_fill_functions),
-                                         WEFT_FILL_ABI_VERSION,
-                                         0,
-                                         "pagerank",
-                                         init,
-                                         record_unit,
-                                         begin_unit,
-                                         end_unit,
-                                         nullptr,
-                                         nullptr,
-                                         destroy};
+constexpr weft_fill_functions functions{sizeof(weft_fill_functions),
+                                        WEFT_FILL_ABI_VERSION,
+                                        0,
+                                        "pagerank",
+                                        init,
+                                        record_unit,
+                                        begin_unit,
+                                        end_unit,
+                                        nullptr,
+                                        nullptr,
+                                        destroy};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
-  return &kFunctions;
+  return &functions;
 }

@@ -8,7 +8,7 @@ extern "C" __global__ void fill_pagerank(const int* first, const int* sources, c
     float sum = 0;
     for (int edge = first[v]; edge < first[v + 1]; ++edge)
       sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
-    rank_out[v] = (1.0F - fill::kDamping) * teleport[v] + fill::kDamping * sum;
+    rank_out[v] = (1.0F - fill::damping) * teleport[v] + fill::damping * sum;
   }
 }
 

@@ -10,6 +10,6 @@ namespace fill {
 void launch_pagerank(const int* first, const int* sources, const float* inverse_degree, const float* teleport,
                      const float* rank_in, float* rank_out, int vertices, int blocks, cudaStream_t stream);
 
-inline constexpr float kDamping = 0.85F;
+inline constexpr float damping = 0.85F;
 
 }  // namespace fill

@@ -4,7 +4,7 @@
 
 namespace {
 
-constexpr float kDamping = 0.85F;
+constexpr float damping = 0.85F;
 
 void generate(const simgpu_launch&, const unsigned* seed, float* a, float* b, int size) {
   for (int i = 0; i < size * size; ++i) {
@@ -54,7 +54,7 @@ void pagerank(const simgpu_launch&, const int* first, const int* sources, const 
     float sum = 0;
     for (int edge = first[v]; edge < first[v + 1]; ++edge)
       sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
-    rank_out[v] = (1.0F - kDamping) * teleport[v] + kDamping * sum;
+    rank_out[v] = (1.0F - damping) * teleport[v] + damping * sum;
   }
 }
 simgpu_cost pagerank_cost(const simgpu_launch&, const int* first, const int*, const float*, const float*, const float*,
@@ -63,16 +63,16 @@ simgpu_cost pagerank_cost(const simgpu_launch&, const int* first, const int*, co
   return {2.0 * edges + 3.0 * vertices, 12.0 * edges + 12.0 * vertices};
 }
 
-constexpr simgpu_kernel kKernels[] = {
+constexpr simgpu_kernel kernel_table[] = {
     simgpu::kernel<generate, generate_cost>("fill_generate"), simgpu::kernel<product, product_cost>("fill_product"),
     simgpu::kernel<weigh, weigh_cost>("fill_weigh"),          simgpu::kernel<check, check_cost>("fill_check"),
     simgpu::kernel<pagerank, pagerank_cost>("fill_pagerank"),
 };
 
-constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), 5, kKernels};
+constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 5, kernel_table};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) {
-  return &kList;
+  return &list;
 }

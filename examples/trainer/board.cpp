@@ -20,8 +20,8 @@
 namespace trainer {
 namespace {
 
-constexpr int kMostRanks = 256;
-constexpr std::size_t kBytes = 4096;  // a page: what a GPU can be given
+constexpr int most_ranks = 256;
+constexpr std::size_t bytes = 4096;  // a page: what a GPU can be given
 
 std::string name_of_memory() {
   return "/trainer-board-" + std::to_string(std::hash<std::string>{}(rendezvous_file()));
@@ -31,26 +31,26 @@ std::string name_of_memory() {
 
 // All zero at first. The GPU writes counts, too: eight plain bytes each.
 struct Board::Shared {
-  std::atomic<std::uint64_t> counts[kMostRanks];
+  std::atomic<std::uint64_t> counts[most_ranks];
   std::atomic<std::int32_t> arrived;
   std::atomic<double> forward, backward;
 };
 
 Board::Board(const Place& place) : place_(place) {
-  static_assert(sizeof(Shared) <= kBytes);
+  static_assert(sizeof(Shared) <= bytes);
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
-  if (place.ranks > kMostRanks) throw std::runtime_error("too many ranks for --peers sleep");
+  if (place.ranks > most_ranks) throw std::runtime_error("too many ranks for --peers sleep");
   const std::string name = name_of_memory();
   if (place.rank == 0) shm_unlink(name.c_str());
   const int file = shm_open(name.c_str(), O_RDWR | (place.rank == 0 ? O_CREAT | O_EXCL : 0), 0600);
   if (file < 0)
     throw std::runtime_error("no shared memory with the other ranks (" + std::string(std::strerror(errno)) +
                              "): --peers sleep wants all of them on this machine");
-  if (place.rank == 0 && ftruncate(file, kBytes) != 0) {
+  if (place.rank == 0 && ftruncate(file, bytes) != 0) {
     close(file);
     throw std::runtime_error("no shared memory: " + std::string(std::strerror(errno)));
   }
-  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (memory == MAP_FAILED) throw std::runtime_error("no shared memory: " + std::string(std::strerror(errno)));
   shared_ = static_cast<Shared*>(memory);
@@ -58,7 +58,7 @@ Board::Board(const Place& place) : place_(place) {
 
 Board::~Board() {
   if (registered_) cudaHostUnregister(shared_);
-  munmap(shared_, kBytes);
+  munmap(shared_, bytes);
 }
 
 void Board::meet() {
@@ -81,7 +81,7 @@ void Board::set_count(std::uint64_t count) {
 }
 
 unsigned long long* Board::device_count() {
-  if (!registered_) CHECK(cudaHostRegister(shared_, kBytes, cudaHostRegisterMapped));
+  if (!registered_) CHECK(cudaHostRegister(shared_, bytes, cudaHostRegisterMapped));
   registered_ = true;
   void* device = nullptr;
   CHECK(cudaHostGetDevicePointer(&device, shared_, 0));

@@ -33,7 +33,7 @@ Lane lane_of(Direction direction, bool sender) {
 }  // namespace
 
 Communication::Communication(const Place& place, WaitKind wait, bool lanes, int exchanges, cudaStream_t compute)
-    : wait_(wait), compute_(compute), finished_(static_cast<std::size_t>(exchanges)), connections_(kLanes) {
+    : wait_(wait), compute_(compute), finished_(static_cast<std::size_t>(exchanges)), connections_(lane_count) {
   // One id for all ranks, and two per rank for its edges to the next rank: activations and gradients.
   const std::size_t count = 1 + (lanes ? 2 * static_cast<std::size_t>(place.ranks) : 0);
   const std::vector<std::byte> ids =

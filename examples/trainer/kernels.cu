@@ -8,17 +8,17 @@
 
 namespace {
 
-constexpr int kTile = 8;         // of matrix products: kTile x kTile outputs per block
-constexpr int kThreads = 64;     // of everything that works element by element
-constexpr int kRowThreads = 4;   // where a thread has a whole row to do: few per block spread the rows over the SMs
-constexpr int kReduction = 256;  // threads of a sum over one array
-constexpr int kPartials = trainer::kernels::kPartialSums;
+constexpr int tile_size = 8;           // of matrix products: tile_size x tile_size outputs per block
+constexpr int threads_per_block = 64;  // of everything that works element by element
+constexpr int row_threads = 4;  // where a thread has a whole row to do: few per block spread the rows over the SMs
+constexpr int reduction = 256;  // threads of a sum over one array
+constexpr int partials = trainer::kernels::partial_sums;
 
 __host__ int blocks_for(int count) {
-  return (count + kThreads - 1) / kThreads;
+  return (count + threads_per_block - 1) / threads_per_block;
 }
 __host__ int row_blocks_for(int count) {
-  return (count + kRowThreads - 1) / kRowThreads;
+  return (count + row_threads - 1) / row_threads;
 }
 
 }  // namespace
@@ -27,17 +27,17 @@ extern "C" {
 
 __global__ void trainer_multiply(const float* a, const float* b, const float* bias, float* c, int m, int n, int k,
                                  int transpose_a, int transpose_b, int accumulate) {
-  __shared__ float tile_a[kTile][kTile + 1];
-  __shared__ float tile_b[kTile][kTile + 1];
+  __shared__ float tile_a[tile_size][tile_size + 1];
+  __shared__ float tile_b[tile_size][tile_size + 1];
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
-  const int row = static_cast<int>(blockIdx.y) * kTile + y, column = static_cast<int>(blockIdx.x) * kTile + x;
+  const int row = static_cast<int>(blockIdx.y) * tile_size + y, column = static_cast<int>(blockIdx.x) * tile_size + x;
   float sum = 0;
-  for (int start = 0; start < k; start += kTile) {
+  for (int start = 0; start < k; start += tile_size) {
     const int ka = start + x, kb = start + y;
     tile_a[y][x] = row < m && ka < k ? (transpose_a ? a[ka * m + row] : a[row * k + ka]) : 0.0F;
     tile_b[y][x] = column < n && kb < k ? (transpose_b ? b[column * k + kb] : b[kb * n + column]) : 0.0F;
     __syncthreads();
-    for (int i = 0; i < kTile; ++i) sum += tile_a[y][i] * tile_b[i][x];
+    for (int i = 0; i < tile_size; ++i) sum += tile_a[y][i] * tile_b[i][x];
     __syncthreads();
   }
   if (row >= m || column >= n) return;
@@ -242,14 +242,14 @@ __global__ void trainer_cross_entropy(float* logits, const int* targets, float* 
 
 // out[block] = sum over every gridDim.x-th run of blockDim.x elements; with one block: the sum of everything.
 __global__ void trainer_sum(const float* in, float* out, float scale, int count, int squared, int accumulate) {
-  __shared__ float partial[kReduction];
+  __shared__ float partial[reduction];
   const int thread = static_cast<int>(threadIdx.x);
   const int stride = static_cast<int>(gridDim.x * blockDim.x);
   float sum = 0;
-  for (int i = static_cast<int>(blockIdx.x) * kReduction + thread; i < count; i += stride)
+  for (int i = static_cast<int>(blockIdx.x) * reduction + thread; i < count; i += stride)
     sum += squared ? in[i] * in[i] : in[i];
   partial[thread] = sum;
-  for (int width = kReduction / 2; width > 0; width /= 2) {
+  for (int width = reduction / 2; width > 0; width /= 2) {
     __syncthreads();
     if (thread < width) partial[thread] += partial[thread + width];
   }
@@ -300,39 +300,40 @@ void load() {
 }
 
 void multiply(const Product& p, cudaStream_t stream) {
-  const dim3 blocks(static_cast<unsigned>((p.n + kTile - 1) / kTile), static_cast<unsigned>((p.m + kTile - 1) / kTile));
-  trainer_multiply<<<blocks, dim3(kTile, kTile), 0, stream>>>(p.a, p.b, p.bias, p.c, p.m, p.n, p.k, p.transpose_a,
-                                                              p.transpose_b, p.accumulate);
+  const dim3 blocks(static_cast<unsigned>((p.n + tile_size - 1) / tile_size),
+                    static_cast<unsigned>((p.m + tile_size - 1) / tile_size));
+  trainer_multiply<<<blocks, dim3(tile_size, tile_size), 0, stream>>>(p.a, p.b, p.bias, p.c, p.m, p.n, p.k,
+                                                                      p.transpose_a, p.transpose_b, p.accumulate);
   check_launch();
 }
 
 void add_column_sums(const float* in, float* out, int rows, int columns, cudaStream_t stream) {
-  trainer_add_column_sums<<<row_blocks_for(columns), kRowThreads, 0, stream>>>(in, out, rows, columns);
+  trainer_add_column_sums<<<row_blocks_for(columns), row_threads, 0, stream>>>(in, out, rows, columns);
   check_launch();
 }
 
 void add(const float* a, const float* b, float* out, int count, cudaStream_t stream) {
-  trainer_add<<<blocks_for(count), kThreads, 0, stream>>>(a, b, out, count);
+  trainer_add<<<blocks_for(count), threads_per_block, 0, stream>>>(a, b, out, count);
   check_launch();
 }
 
 void embed(const int* tokens, const float* table, const float* positions, float* out, int count, int sequence,
            int hidden, cudaStream_t stream) {
-  trainer_embed<<<blocks_for(count * hidden), kThreads, 0, stream>>>(tokens, table, positions, out, count, sequence,
-                                                                     hidden);
+  trainer_embed<<<blocks_for(count * hidden), threads_per_block, 0, stream>>>(tokens, table, positions, out, count,
+                                                                              sequence, hidden);
   check_launch();
 }
 
 void embed_backward(const int* tokens, const float* gradient, float* table, float* positions, int count, int sequence,
                     int hidden, int vocabulary, cudaStream_t stream) {
-  trainer_embed_backward<<<blocks_for((vocabulary + sequence) * hidden), kThreads, 0, stream>>>(
+  trainer_embed_backward<<<blocks_for((vocabulary + sequence) * hidden), threads_per_block, 0, stream>>>(
       tokens, gradient, table, positions, count, sequence, hidden, vocabulary);
   check_launch();
 }
 
 void normalize(const float* in, const float* gamma, const float* beta, float* out, float* mean, float* deviation,
                int rows, int columns, cudaStream_t stream) {
-  trainer_normalize<<<row_blocks_for(rows), kRowThreads, 0, stream>>>(in, gamma, beta, out, mean, deviation, rows,
+  trainer_normalize<<<row_blocks_for(rows), row_threads, 0, stream>>>(in, gamma, beta, out, mean, deviation, rows,
                                                                       columns);
   check_launch();
 }
@@ -340,30 +341,30 @@ void normalize(const float* in, const float* gamma, const float* beta, float* ou
 void normalize_backward(const float* gradient, const float* in, const float* gamma, const float* mean,
                         const float* deviation, const float* residual, float* in_gradient, int rows, int columns,
                         cudaStream_t stream) {
-  trainer_normalize_backward<<<row_blocks_for(rows), kRowThreads, 0, stream>>>(gradient, in, gamma, mean, deviation,
+  trainer_normalize_backward<<<row_blocks_for(rows), row_threads, 0, stream>>>(gradient, in, gamma, mean, deviation,
                                                                                residual, in_gradient, rows, columns);
   check_launch();
 }
 
 void normalize_parameters(const float* gradient, const float* in, const float* mean, const float* deviation,
                           float* gamma, float* beta, int rows, int columns, cudaStream_t stream) {
-  trainer_normalize_parameters<<<row_blocks_for(columns), kRowThreads, 0, stream>>>(gradient, in, mean, deviation,
+  trainer_normalize_parameters<<<row_blocks_for(columns), row_threads, 0, stream>>>(gradient, in, mean, deviation,
                                                                                     gamma, beta, rows, columns);
   check_launch();
 }
 
 void gelu(const float* in, float* out, int count, cudaStream_t stream) {
-  trainer_gelu<<<blocks_for(count), kThreads, 0, stream>>>(in, out, count);
+  trainer_gelu<<<blocks_for(count), threads_per_block, 0, stream>>>(in, out, count);
   check_launch();
 }
 
 void gelu_backward(const float* in, const float* gradient, float* in_gradient, int count, cudaStream_t stream) {
-  trainer_gelu_backward<<<blocks_for(count), kThreads, 0, stream>>>(in, gradient, in_gradient, count);
+  trainer_gelu_backward<<<blocks_for(count), threads_per_block, 0, stream>>>(in, gradient, in_gradient, count);
   check_launch();
 }
 
 void attend(const float* qkv, float* weights, float* out, const Attention& s, cudaStream_t stream) {
-  trainer_attend<<<row_blocks_for(s.batch * s.heads * s.sequence), kRowThreads, 0, stream>>>(
+  trainer_attend<<<row_blocks_for(s.batch * s.heads * s.sequence), row_threads, 0, stream>>>(
       qkv, weights, out, s.batch, s.heads, s.sequence, s.hidden);
   check_launch();
 }
@@ -371,36 +372,36 @@ void attend(const float* qkv, float* weights, float* out, const Attention& s, cu
 void attend_backward(const float* qkv, const float* weights, const float* gradient, float* scores, float* qkv_gradient,
                      const Attention& s, cudaStream_t stream) {
   const int blocks = row_blocks_for(s.batch * s.heads * s.sequence);
-  trainer_attend_scores<<<blocks, kRowThreads, 0, stream>>>(qkv, weights, gradient, scores, s.batch, s.heads,
+  trainer_attend_scores<<<blocks, row_threads, 0, stream>>>(qkv, weights, gradient, scores, s.batch, s.heads,
                                                             s.sequence, s.hidden);
   check_launch();
-  trainer_attend_inputs<<<blocks, kRowThreads, 0, stream>>>(qkv, weights, gradient, scores, qkv_gradient, s.batch,
+  trainer_attend_inputs<<<blocks, row_threads, 0, stream>>>(qkv, weights, gradient, scores, qkv_gradient, s.batch,
                                                             s.heads, s.sequence, s.hidden);
   check_launch();
 }
 
 void cross_entropy(float* logits, const int* targets, float* loss, float scale, int rows, int columns,
                    cudaStream_t stream) {
-  trainer_cross_entropy<<<row_blocks_for(rows), kRowThreads, 0, stream>>>(logits, targets, loss, scale, rows, columns);
+  trainer_cross_entropy<<<row_blocks_for(rows), row_threads, 0, stream>>>(logits, targets, loss, scale, rows, columns);
   check_launch();
 }
 
 void add_sum(const float* in, float* out, float scale, int count, cudaStream_t stream) {
-  trainer_sum<<<1, kReduction, 0, stream>>>(in, out, scale, count, 0, 1);
+  trainer_sum<<<1, reduction, 0, stream>>>(in, out, scale, count, 0, 1);
   check_launch();
 }
 
 void square_sum(const float* in, float* scratch, float* out, int count, cudaStream_t stream) {
-  trainer_sum<<<kPartials, kReduction, 0, stream>>>(in, scratch, 1.0F, count, 1, 0);
+  trainer_sum<<<partials, reduction, 0, stream>>>(in, scratch, 1.0F, count, 1, 0);
   check_launch();
-  trainer_sum<<<1, kReduction, 0, stream>>>(scratch, out, 1.0F, kPartials, 0, 0);
+  trainer_sum<<<1, reduction, 0, stream>>>(scratch, out, 1.0F, partials, 0, 0);
   check_launch();
 }
 
 void adam(float* parameters, const float* gradients, float* first, float* second, const float* square_sum,
           const Adam& settings, int count, cudaStream_t stream) {
-  trainer_adam<<<blocks_for(count), kThreads, 0, stream>>>(parameters, gradients, first, second, square_sum, settings,
-                                                           count);
+  trainer_adam<<<blocks_for(count), threads_per_block, 0, stream>>>(parameters, gradients, first, second, square_sum,
+                                                                    settings, count);
   check_launch();
 }
 

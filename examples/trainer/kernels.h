@@ -74,8 +74,8 @@ void cross_entropy(float* logits, const int* targets, float* loss, float scale, 
                    cudaStream_t stream);
 // out += scale * sum of in
 void add_sum(const float* in, float* out, float scale, int count, cudaStream_t stream);
-// out = sum of the squares of in; scratch: kPartialSums floats
-inline constexpr int kPartialSums = 128;
+// out = sum of the squares of in; scratch: partial_sums floats
+inline constexpr int partial_sums = 128;
 void square_sum(const float* in, float* scratch, float* out, int count, cudaStream_t stream);
 
 // square_sum: device pointer to the squared norm of the whole model's gradient

@@ -17,36 +17,37 @@ namespace wmma = nvcuda::wmma;
 using trainer::kernels::BatchedProduct;
 using trainer::kernels::Slab;
 
-constexpr int kTile = 128;     // of the result: kTile x kTile per block
-constexpr int kDepth = 32;     // of a and b that are in shared memory at a time
-constexpr int kPad = 8;        // elements at the end of a row, against bank conflicts
-constexpr int kThreads = 256;  // 8 warps: 2 rows of 4, each with 64 x 32 results
-constexpr int kWarpRows = 64;
-constexpr int kWarpColumns = 32;
-constexpr int kFragment = 16;
-constexpr int kDown = kWarpRows / kFragment;
-constexpr int kAcross = kWarpColumns / kFragment;
-// A tile of an operand is kTile x kDepth or, transposed in memory, kDepth x kTile.
-constexpr int kOperand = kTile * (kDepth + kPad) > kDepth*(kTile + kPad) ? kTile*(kDepth + kPad)
-                                                                         : kDepth*(kTile + kPad);
-constexpr int kLoads = kTile * kDepth / 4 / kThreads;  // float4 per thread, operand and step
+constexpr int tile_size = 128;          // of the result: tile_size x tile_size per block
+constexpr int tile_depth = 32;          // of a and b that are in shared memory at a time
+constexpr int row_padding = 8;          // elements at the end of a row, against bank conflicts
+constexpr int threads_per_block = 256;  // 8 warps: 2 rows of 4, each with 64 x 32 results
+constexpr int warp_rows = 64;
+constexpr int warp_columns = 32;
+constexpr int fragment_size = 16;
+constexpr int fragments_down = warp_rows / fragment_size;
+constexpr int fragments_across = warp_columns / fragment_size;
+// A tile of an operand is tile_size x tile_depth or, transposed in memory, tile_depth x tile_size.
+constexpr int operand_size = tile_size * (tile_depth + row_padding) > tile_depth*(tile_size + row_padding)
+                            ? tile_size*(tile_depth + row_padding)
+                            : tile_depth*(tile_size + row_padding);
+constexpr int loads_per_thread = tile_size * tile_depth / 4 / threads_per_block;  // float4 per thread, operand and step
 
 __device__ const float* at(const float* base, const Slab& slab, int batch, int head) {
   return base + slab.per_batch * batch + slab.per_head * head;
 }
 
-// Part of an operand on its way from device memory to shared memory: kRows x kColumns as it lies in memory.
-template <int kRows, int kColumns>
+// Part of an operand on its way from device memory to shared memory: row_count x column_count as it lies in memory.
+template <int row_count, int column_count>
 struct Piece {
-  float4 values[kLoads];
+  float4 values[loads_per_thread];
 
   // Elements outside rows x columns are 0.
   __device__ void load(const float* from, int stride, int first_row, int first_column, int rows, int columns) {
     const bool aligned = stride % 4 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
 #pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      const int place = static_cast<int>(threadIdx.x) + i * kThreads;
-      const int row = first_row + place / (kColumns / 4), column = first_column + place % (kColumns / 4) * 4;
+    for (int i = 0; i < loads_per_thread; ++i) {
+      const int place = static_cast<int>(threadIdx.x) + i * threads_per_block;
+      const int row = first_row + place / (column_count / 4), column = first_column + place % (column_count / 4) * 4;
       const float* source = from + static_cast<long long>(row) * stride + column;
       if (aligned && row < rows && column + 3 < columns) {
         values[i] = *reinterpret_cast<const float4*>(source);
@@ -61,9 +62,10 @@ struct Piece {
 
   __device__ void store(__nv_bfloat16* to) const {
 #pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      const int place = static_cast<int>(threadIdx.x) + i * kThreads;
-      __nv_bfloat16* target = to + place / (kColumns / 4) * (kColumns + kPad) + place % (kColumns / 4) * 4;
+    for (int i = 0; i < loads_per_thread; ++i) {
+      const int place = static_cast<int>(threadIdx.x) + i * threads_per_block;
+      __nv_bfloat16* target =
+          to + place / (column_count / 4) * (column_count + row_padding) + place % (column_count / 4) * 4;
       target[0] = __float2bfloat16(values[i].x);
       target[1] = __float2bfloat16(values[i].y);
       target[2] = __float2bfloat16(values[i].z);
@@ -72,67 +74,70 @@ struct Piece {
   }
 };
 
-// a or b: how it lies in memory and shared memory, and the fragments that tensor cores take. kAcrossDepth: a row in
+// a or b: how it lies in memory and shared memory, and the fragments that tensor cores take. across_depth: a row in
 // memory runs along k.
-template <bool kAcrossDepth>
+template <bool across_depth>
 struct Operand {
-  static constexpr int kRows = kAcrossDepth ? kTile : kDepth;
-  static constexpr int kColumns = kAcrossDepth ? kDepth : kTile;
-  using Loader = Piece<kRows, kColumns>;
+  static constexpr int row_count = across_depth ? tile_size : tile_depth;
+  static constexpr int column_count = across_depth ? tile_depth : tile_size;
+  using Loader = Piece<row_count, column_count>;
 
   // `first`: of the block's tile along m or n; `size`: m or n.
   __device__ static void load(Loader& loader, const float* from, int stride, int first, int size, int depth,
                               int depth_size) {
-    if (kAcrossDepth)
+    if (across_depth)
       loader.load(from, stride, first, depth, size, depth_size);
     else
       loader.load(from, stride, depth, first, depth_size, size);
   }
   // `along`: in the tile, along m or n.
   __device__ static const __nv_bfloat16* fragment(const __nv_bfloat16* tile, int along, int depth) {
-    return kAcrossDepth ? tile + along * (kDepth + kPad) + depth : tile + depth * (kTile + kPad) + along;
+    return across_depth ? tile + along * (tile_depth + row_padding) + depth
+                        : tile + depth * (tile_size + row_padding) + along;
   }
-  static constexpr int kStride = kAcrossDepth ? kDepth + kPad : kTile + kPad;
+  static constexpr int row_stride = across_depth ? tile_depth + row_padding : tile_size + row_padding;
 };
 
-using Sums = wmma::fragment<wmma::accumulator, kFragment, kFragment, kFragment, float>;
+using Sums = wmma::fragment<wmma::accumulator, fragment_size, fragment_size, fragment_size, float>;
 
-// One step: kDepth products of a and b out of shared memory.
-template <bool kTransposeA, bool kTransposeB>
+// One step: tile_depth products of a and b out of shared memory.
+template <bool transposed_a, bool transposed_b>
 __device__ void multiply_add(const __nv_bfloat16* a, const __nv_bfloat16* b, int row, int column,
-                             Sums (&sums)[kDown][kAcross]) {
-  using A = Operand<!kTransposeA>;
-  using B = Operand<kTransposeB>;
-  using LayoutA = typename std::conditional<kTransposeA, wmma::col_major, wmma::row_major>::type;
-  using LayoutB = typename std::conditional<kTransposeB, wmma::col_major, wmma::row_major>::type;
+                             Sums (&sums)[fragments_down][fragments_across]) {
+  using A = Operand<!transposed_a>;
+  using B = Operand<transposed_b>;
+  using LayoutA = typename std::conditional<transposed_a, wmma::col_major, wmma::row_major>::type;
+  using LayoutB = typename std::conditional<transposed_b, wmma::col_major, wmma::row_major>::type;
 #pragma unroll
-  for (int depth = 0; depth < kDepth; depth += kFragment) {
-    wmma::fragment<wmma::matrix_b, kFragment, kFragment, kFragment, __nv_bfloat16, LayoutB> right[kAcross];
+  for (int depth = 0; depth < tile_depth; depth += fragment_size) {
+    wmma::fragment<wmma::matrix_b, fragment_size, fragment_size, fragment_size, __nv_bfloat16, LayoutB>
+        right[fragments_across];
 #pragma unroll
-    for (int j = 0; j < kAcross; ++j)
-      wmma::load_matrix_sync(right[j], B::fragment(b, column + j * kFragment, depth), B::kStride);
+    for (int j = 0; j < fragments_across; ++j)
+      wmma::load_matrix_sync(right[j], B::fragment(b, column + j * fragment_size, depth), B::row_stride);
 #pragma unroll
-    for (int i = 0; i < kDown; ++i) {
-      wmma::fragment<wmma::matrix_a, kFragment, kFragment, kFragment, __nv_bfloat16, LayoutA> left;
-      wmma::load_matrix_sync(left, A::fragment(a, row + i * kFragment, depth), A::kStride);
+    for (int i = 0; i < fragments_down; ++i) {
+      wmma::fragment<wmma::matrix_a, fragment_size, fragment_size, fragment_size, __nv_bfloat16, LayoutA> left;
+      wmma::load_matrix_sync(left, A::fragment(a, row + i * fragment_size, depth), A::row_stride);
 #pragma unroll
-      for (int j = 0; j < kAcross; ++j) wmma::mma_sync(sums[i][j], left, right[j], sums[i][j]);
+      for (int j = 0; j < fragments_across; ++j) wmma::mma_sync(sums[i][j], left, right[j], sums[i][j]);
     }
   }
 }
 
 // Results of one warp, through a patch of shared memory that only this warp uses.
-__device__ void write_results(const BatchedProduct& p, float* c, int row, int column, Sums (&sums)[kDown][kAcross],
-                              float* patch) {
+__device__ void write_results(const BatchedProduct& p, float* c, int row, int column,
+                              Sums (&sums)[fragments_down][fragments_across], float* patch) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-  for (int i = 0; i < kDown; ++i) {
+  for (int i = 0; i < fragments_down; ++i) {
 #pragma unroll
-    for (int j = 0; j < kAcross; ++j) {
-      wmma::store_matrix_sync(patch, sums[i][j], kFragment, wmma::mem_row_major);
+    for (int j = 0; j < fragments_across; ++j) {
+      wmma::store_matrix_sync(patch, sums[i][j], fragment_size, wmma::mem_row_major);
       __syncwarp();
-      for (int element = lane; element < kFragment * kFragment; element += 32) {
-        const int y = row + i * kFragment + element / kFragment, x = column + j * kFragment + element % kFragment;
+      for (int element = lane; element < fragment_size * fragment_size; element += 32) {
+        const int y = row + i * fragment_size + element / fragment_size,
+                  x = column + j * fragment_size + element % fragment_size;
         if (y >= p.m || x >= p.n) continue;
         float* out = c + static_cast<long long>(y) * p.c_slab.stride + x;
         float value = p.scale * patch[element];
@@ -144,47 +149,48 @@ __device__ void write_results(const BatchedProduct& p, float* c, int row, int co
   }
 }
 
-template <bool kTransposeA, bool kTransposeB>
+template <bool transposed_a, bool transposed_b>
 __device__ void multiply_tile(const BatchedProduct& p) {
-  using A = Operand<!kTransposeA>;
-  using B = Operand<kTransposeB>;
-  __shared__ __align__(32) __nv_bfloat16 shared[4 * kOperand];  // two tiles of a, two of b
+  using A = Operand<!transposed_a>;
+  using B = Operand<transposed_b>;
+  __shared__ __align__(32) __nv_bfloat16 shared[4 * operand_size];  // two tiles of a, two of b
   const int batch = static_cast<int>(blockIdx.z) / p.heads, head = static_cast<int>(blockIdx.z) % p.heads;
   const float* a = at(p.a, p.a_slab, batch, head);
   const float* b = at(p.b, p.b_slab, batch, head);
   float* c = p.c + p.c_slab.per_batch * batch + p.c_slab.per_head * head;
-  const int first_row = static_cast<int>(blockIdx.y) * kTile, first_column = static_cast<int>(blockIdx.x) * kTile;
+  const int first_row = static_cast<int>(blockIdx.y) * tile_size,
+            first_column = static_cast<int>(blockIdx.x) * tile_size;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = warp / 4 * kWarpRows, column = warp % 4 * kWarpColumns;
+  const int row = warp / 4 * warp_rows, column = warp % 4 * warp_columns;
 
-  Sums sums[kDown][kAcross];
+  Sums sums[fragments_down][fragments_across];
 #pragma unroll
-  for (int i = 0; i < kDown; ++i)
+  for (int i = 0; i < fragments_down; ++i)
 #pragma unroll
-    for (int j = 0; j < kAcross; ++j) wmma::fill_fragment(sums[i][j], 0.0F);
+    for (int j = 0; j < fragments_across; ++j) wmma::fill_fragment(sums[i][j], 0.0F);
 
   typename A::Loader next_a;
   typename B::Loader next_b;
   A::load(next_a, a, p.a_slab.stride, first_row, p.m, 0, p.k);
   B::load(next_b, b, p.b_slab.stride, first_column, p.n, 0, p.k);
   next_a.store(shared);
-  next_b.store(shared + 2 * kOperand);
+  next_b.store(shared + 2 * operand_size);
   __syncthreads();
-  for (int depth = 0, now = 0; depth < p.k; depth += kDepth, now = 1 - now) {
-    const bool more = depth + kDepth < p.k;
+  for (int depth = 0, now = 0; depth < p.k; depth += tile_depth, now = 1 - now) {
+    const bool more = depth + tile_depth < p.k;
     if (more) {  // on their way while the tensor cores work
-      A::load(next_a, a, p.a_slab.stride, first_row, p.m, depth + kDepth, p.k);
-      B::load(next_b, b, p.b_slab.stride, first_column, p.n, depth + kDepth, p.k);
+      A::load(next_a, a, p.a_slab.stride, first_row, p.m, depth + tile_depth, p.k);
+      B::load(next_b, b, p.b_slab.stride, first_column, p.n, depth + tile_depth, p.k);
     }
-    multiply_add<kTransposeA, kTransposeB>(shared + now * kOperand, shared + (2 + now) * kOperand, row, column, sums);
+    multiply_add<transposed_a, transposed_b>(shared + now * operand_size, shared + (2 + now) * operand_size, row, column, sums);
     if (more) {
-      next_a.store(shared + (1 - now) * kOperand);
-      next_b.store(shared + (3 - now) * kOperand);
+      next_a.store(shared + (1 - now) * operand_size);
+      next_b.store(shared + (3 - now) * operand_size);
     }
     __syncthreads();
   }
   write_results(p, c, first_row + row, first_column + column, sums,
-                reinterpret_cast<float*>(shared) + warp * kFragment * kFragment);
+                reinterpret_cast<float*>(shared) + warp * fragment_size * fragment_size);
 }
 
 __device__ float warp_sum(float value) {
@@ -201,13 +207,13 @@ __device__ float warp_largest(float value) {
 
 extern "C" {
 
-__global__ void __launch_bounds__(kThreads, 2) trainer_product(BatchedProduct p) {
+__global__ void __launch_bounds__(threads_per_block, 2) trainer_product(BatchedProduct p) {
   multiply_tile<false, false>(p);
 }
-__global__ void __launch_bounds__(kThreads, 2) trainer_product_ta(BatchedProduct p) {
+__global__ void __launch_bounds__(threads_per_block, 2) trainer_product_ta(BatchedProduct p) {
   multiply_tile<true, false>(p);
 }
-__global__ void __launch_bounds__(kThreads, 2) trainer_product_tb(BatchedProduct p) {
+__global__ void __launch_bounds__(threads_per_block, 2) trainer_product_tb(BatchedProduct p) {
   multiply_tile<false, true>(p);
 }
 
@@ -257,14 +263,15 @@ void load_bf16() {
 }
 
 void multiply_bf16(const BatchedProduct& p, bool transpose_a, bool transpose_b, cudaStream_t stream) {
-  const dim3 blocks(static_cast<unsigned>((p.n + kTile - 1) / kTile), static_cast<unsigned>((p.m + kTile - 1) / kTile),
+  const dim3 blocks(static_cast<unsigned>((p.n + tile_size - 1) / tile_size),
+                    static_cast<unsigned>((p.m + tile_size - 1) / tile_size),
                     static_cast<unsigned>(p.batches * p.heads));
   if (transpose_a)
-    trainer_product_ta<<<blocks, kThreads, 0, stream>>>(p);
+    trainer_product_ta<<<blocks, threads_per_block, 0, stream>>>(p);
   else if (transpose_b)
-    trainer_product_tb<<<blocks, kThreads, 0, stream>>>(p);
+    trainer_product_tb<<<blocks, threads_per_block, 0, stream>>>(p);
   else
-    trainer_product<<<blocks, kThreads, 0, stream>>>(p);
+    trainer_product<<<blocks, threads_per_block, 0, stream>>>(p);
   check_launch();
 }
 
@@ -281,10 +288,10 @@ void multiply_bf16(const Product& p, cudaStream_t stream) {
 
 namespace {
 
-constexpr int kRowThreads = 128;  // four rows per block
+constexpr int row_threads = 128;  // four rows per block
 
 unsigned row_blocks(int rows) {
-  return static_cast<unsigned>((rows + kRowThreads / 32 - 1) / (kRowThreads / 32));
+  return static_cast<unsigned>((rows + row_threads / 32 - 1) / (row_threads / 32));
 }
 
 // Shapes of the operands of attention, for one product over all batches and heads.
@@ -324,7 +331,7 @@ void attend_bf16(const float* qkv, float* weights, float* out, const Attention& 
       layout.product(q, layout.qkv, k, layout.qkv, weights, layout.square, s.sequence, layout.width);
   scores.scale = layout.scale;
   multiply_bf16(scores, false, true, stream);
-  trainer_softmax<<<row_blocks(rows), kRowThreads, 0, stream>>>(weights, rows, s.sequence);
+  trainer_softmax<<<row_blocks(rows), row_threads, 0, stream>>>(weights, rows, s.sequence);
   check_launch();
   multiply_bf16(layout.product(weights, layout.square, v, layout.qkv, out, layout.out, layout.width, s.sequence), false,
                 false, stream);
@@ -341,7 +348,7 @@ void attend_backward_bf16(const float* qkv, const float* weights, const float* g
   };
   multiply_bf16(layout.product(gradient, layout.out, v, layout.qkv, scores, layout.square, s.sequence, layout.width),
                 false, true, stream);
-  trainer_softmax_backward<<<row_blocks(rows), kRowThreads, 0, stream>>>(weights, scores, layout.scale, rows,
+  trainer_softmax_backward<<<row_blocks(rows), row_threads, 0, stream>>>(weights, scores, layout.scale, rows,
                                                                          s.sequence);
   check_launch();
   multiply_bf16(to_qkv(scores, k, layout.qkv, dq), false, false, stream);

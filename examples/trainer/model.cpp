@@ -156,7 +156,7 @@ Model::Model(const Options& options, const Shape& shape, int rank, int ranks, cu
   second_moment_ = DeviceArray<float>(count);
   scratch_ = DeviceArray<float>(static_cast<std::size_t>(scratch_floats(shape)));
   totals_ = DeviceArray<float>(2);
-  partials_ = DeviceArray<float>(kernels::kPartialSums);
+  partials_ = DeviceArray<float>(kernels::partial_sums);
   characters_ = DeviceArray<int>(static_cast<std::size_t>(microbatches_ * tokens));
   targets_ = DeviceArray<int>(static_cast<std::size_t>(microbatches_ * tokens));
   row_loss_ = DeviceArray<float>(static_cast<std::size_t>(tokens));

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 struct Names {
   const char *rank, *ranks, *local_rank;
 };
-constexpr std::array kLaunchers{
+constexpr std::array launchers{
     Names{"RANK", "WORLD_SIZE", "LOCAL_RANK"},
     Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
@@ -80,7 +80,7 @@ std::string rendezvous_file() {
 }
 
 Place place_of_this_process() {
-  for (const Names& names : kLaunchers) {
+  for (const Names& names : launchers) {
     if (std::getenv(names.rank) == nullptr) continue;
     const int rank = number(names.rank, 0);
     return {rank, number(names.ranks, 1), number(names.local_rank, rank)};

@@ -25,7 +25,7 @@ struct Transfer {
 // Which communicator and stream an exchange uses. The interleaved schedule has one per directed edge, because its
 // receives are posted ahead and must not hold up the sends.
 enum class Lane { shared, forward_in, forward_out, backward_in, backward_out };
-inline constexpr int kLanes = 5;
+inline constexpr int lane_count = 5;
 
 struct Instruction {
   enum class Kind { forward, backward, exchange, wait } kind;

@@ -22,14 +22,14 @@ simgpu_cost cost_of(double flops, double elements) {
 
 // ---- matrix product -------------------------------------------------------------------------------------------------
 
-constexpr int kRows = 4, kColumns = 8;  // outputs that are kept in registers
+constexpr int row_count = 4, column_count = 8;  // outputs that are kept in registers
 
-// out[kRows][kColumns] of a (row-major, k columns) times b (row-major, n columns), added up in the order of k.
-void multiply_tile(const float* a, int k, const float* b, int n, float out[kRows][kColumns]) {
-  float sum[kRows][kColumns] = {};
+// out[row_count][column_count] of a (row-major, k columns) times b (row-major, n columns), added up in the order of k.
+void multiply_tile(const float* a, int k, const float* b, int n, float out[row_count][column_count]) {
+  float sum[row_count][column_count] = {};
   for (int i = 0; i < k; ++i)
-    for (int row = 0; row < kRows; ++row)
-      for (int column = 0; column < kColumns; ++column) sum[row][column] += a[row * k + i] * b[i * n + column];
+    for (int row = 0; row < row_count; ++row)
+      for (int column = 0; column < column_count; ++column) sum[row][column] += a[row * k + i] * b[i * n + column];
   std::memcpy(out, sum, sizeof sum);
 }
 
@@ -47,15 +47,16 @@ const float* row_major(const float* in, int rows, int columns, bool transposed, 
 void multiply(const Launch&, const float* a, const float* b, const float* bias, float* c, int m, int n, int k,
               int transpose_a, int transpose_b, int accumulate) {
   thread_local std::vector<float> copy_a, copy_b;
-  const int padded_m = (m + kRows - 1) / kRows * kRows, padded_n = (n + kColumns - 1) / kColumns * kColumns;
+  const int padded_m = (m + row_count - 1) / row_count * row_count,
+            padded_n = (n + column_count - 1) / column_count * column_count;
   const float* rows = row_major(a, m, k, transpose_a != 0, copy_a, padded_m, k);
   const float* columns = row_major(b, k, n, transpose_b != 0, copy_b, k, padded_n);
-  float tile[kRows][kColumns];
-  for (int row = 0; row < m; row += kRows) {
-    for (int column = 0; column < n; column += kColumns) {
+  float tile[row_count][column_count];
+  for (int row = 0; row < m; row += row_count) {
+    for (int column = 0; column < n; column += column_count) {
       multiply_tile(rows + row * k, k, columns + column, padded_n, tile);
-      for (int i = 0; i < std::min(kRows, m - row); ++i) {
-        for (int j = 0; j < std::min(kColumns, n - column); ++j) {
+      for (int i = 0; i < std::min(row_count, m - row); ++i) {
+        for (int j = 0; j < std::min(column_count, n - column); ++j) {
           float* out = c + (row + i) * n + column + j;
           const float sum = tile[i][j] + (bias != nullptr ? bias[column + j] : 0.0F);
           *out = accumulate != 0 ? *out + sum : sum;
@@ -352,7 +353,7 @@ simgpu_cost publish_cost(const Launch&, unsigned long long*, unsigned long long)
   return cost_of(1, 2);
 }
 
-constexpr simgpu_kernel kKernels[] = {
+constexpr simgpu_kernel kernel_table[] = {
     simgpu::kernel<multiply, multiply_cost>("trainer_multiply", 40, 576),
     simgpu::kernel<add_column_sums, add_column_sums_cost>("trainer_add_column_sums"),
     simgpu::kernel<add, add_cost>("trainer_add"),
@@ -372,10 +373,11 @@ constexpr simgpu_kernel kKernels[] = {
     simgpu::kernel<publish, publish_cost>("trainer_publish"),
 };
 
-constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), static_cast<uint32_t>(std::size(kKernels)), kKernels};
+constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), static_cast<uint32_t>(std::size(kernel_table)),
+                                  kernel_table};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) {
-  return &kList;
+  return &list;
 }

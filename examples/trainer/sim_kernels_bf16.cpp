@@ -106,20 +106,21 @@ simgpu_cost softmax_backward_cost(const Launch&, const float*, float*, float, in
   return {5.0 * rows * sequence, 12.0 * rows * sequence};
 }
 
-constexpr uint32_t kRegisters = 128, kShared = 40960;
+constexpr uint32_t registers = 128, shared = 40960;
 
-constexpr simgpu_kernel kKernels[] = {
-    simgpu::kernel<multiply<false, false>, multiply_cost>("trainer_product", kRegisters, kShared),
-    simgpu::kernel<multiply<true, false>, multiply_cost>("trainer_product_ta", kRegisters, kShared),
-    simgpu::kernel<multiply<false, true>, multiply_cost>("trainer_product_tb", kRegisters, kShared),
+constexpr simgpu_kernel kernel_table[] = {
+    simgpu::kernel<multiply<false, false>, multiply_cost>("trainer_product", registers, shared),
+    simgpu::kernel<multiply<true, false>, multiply_cost>("trainer_product_ta", registers, shared),
+    simgpu::kernel<multiply<false, true>, multiply_cost>("trainer_product_tb", registers, shared),
     simgpu::kernel<softmax, softmax_cost>("trainer_softmax"),
     simgpu::kernel<softmax_backward, softmax_backward_cost>("trainer_softmax_backward"),
 };
 
-constexpr simgpu_kernel_list kList{sizeof(simgpu_kernel_list), static_cast<uint32_t>(std::size(kKernels)), kKernels};
+constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), static_cast<uint32_t>(std::size(kernel_table)),
+                                  kernel_table};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const simgpu_kernel_list* simgpu_kernel_table(void) {
-  return &kList;
+  return &list;
 }

@@ -10,9 +10,9 @@
 namespace trainer {
 namespace {
 
-constexpr std::chrono::microseconds kLook{50};
+constexpr std::chrono::microseconds look{50};
 // Gradients are much smaller than activations.
-constexpr float kActivation = 1.0F, kGradient = 1e-4F;
+constexpr float sent_activation = 1.0F, sent_gradient = 1e-4F;
 
 DeviceArray<float> made_up(int count, float size, unsigned seed) {
   std::mt19937 random(seed);
@@ -35,8 +35,8 @@ Sleeper::Sleeper(const Options& options, const Place& place, std::vector<Instruc
       stream_(stream),
       communication_(place, WaitKind::event, options.schedule == ScheduleKind::interleaved,
                      static_cast<int>(program_.size()), stream),
-      forward_(made_up(activation, kActivation, options.seed)),
-      backward_(made_up(activation, kGradient, options.seed + 1)),
+      forward_(made_up(activation, sent_activation, options.seed)),
+      backward_(made_up(activation, sent_gradient, options.seed + 1)),
       received_(static_cast<std::size_t>(activation)),
       totals_(2),
       host_totals_(2) {
@@ -50,7 +50,7 @@ void Sleeper::learn_times(Board& board) {
   const Clock::time_point give_up = Clock::now() + std::chrono::minutes(2);
   while ((times_ = board.times()).backward <= 0) {
     if (Clock::now() > give_up) throw std::runtime_error("the computing stage has not started in two minutes");
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(look);
   }
 }
 
@@ -152,7 +152,7 @@ void Sleeper::wait_until(const std::function<bool()>& done) {
   for (;;) {
     post_what_can_be();
     if (done()) return;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(look);
   }
 }
 

@@ -62,7 +62,7 @@ class Sleeper {
   PinnedArray<float> host_totals_;
   Board* board_ = nullptr;
   Board::Times times_{};
-  std::deque<Pending> pending_[kLanes];
+  std::deque<Pending> pending_[lane_count];
   std::vector<bool> posted_;  // by number of the exchange, in this iteration
   int iteration_ = 0;
   std::uint64_t computed_ = 0;  // in this iteration

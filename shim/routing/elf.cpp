@@ -44,8 +44,8 @@ int match(const SymbolTables& tables, std::uint32_t index, const char* name) noe
   const unsigned type = ELF64_ST_TYPE(symbol.st_info);
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0 || (type != STT_FUNC && type != STT_NOTYPE)) return 0;
   if (!same(tables.strings + symbol.st_name, name)) return 0;
-  constexpr ElfW(Half) kHidden = 0x8000;
-  return tables.versions != nullptr && (tables.versions[index] & kHidden) != 0 ? 1 : 2;
+  constexpr ElfW(Half) hidden = 0x8000;
+  return tables.versions != nullptr && (tables.versions[index] & hidden) != 0 ? 1 : 2;
 }
 
 struct Search {

@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 // By symbol: an object in front of us was given the hook.
-constinit std::atomic<bool> asked_from_front[kSymbols]{};
+constinit std::atomic<bool> asked_from_front[symbol_count]{};
 // The first function that is reached both through an interposer, as the hook does, and past it; no_symbol: none.
 constinit std::atomic<std::uint16_t> two_ways{no_symbol};
 constinit std::atomic<const char*> two_ways_through{nullptr};
@@ -76,7 +76,7 @@ Unseen unseen_by_lookup(const link_map* interposer) noexcept {
   void* handle = ask == nullptr || home == nullptr ? nullptr : dlopen(home->l_name, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return {};
   Unseen result{};
-  for (std::uint16_t symbol = 0; symbol < kSymbols && result.function == nullptr; ++symbol) {
+  for (std::uint16_t symbol = 0; symbol < symbol_count && result.function == nullptr; ++symbol) {
     const Description& description = descriptions[symbol];
     if (description.library != Library::cuda || description.hook == nullptr || !description.required) continue;
     if (!reaches_us(symbol, ask(handle, description.name))) result = {description.name, name_of(interposer)};
@@ -128,7 +128,7 @@ void* answer_for(std::uint16_t symbol, void* found, const void* caller) noexcept
 
 void note_given(const void* hook, const void* caller) noexcept {
   if (!is_in_front(caller)) return;
-  for (std::uint16_t symbol = 0; symbol < kSymbols; ++symbol) {
+  for (std::uint16_t symbol = 0; symbol < symbol_count; ++symbol) {
     if (descriptions[symbol].hook == hook) asked_from_front[symbol].store(true, std::memory_order_relaxed);
   }
 }
@@ -142,7 +142,7 @@ Unseen find_unseen() noexcept {
     const Unseen unseen = unseen_by_lookup(asked_first);
     if (unseen.function != nullptr) return unseen;
   }
-  for (std::uint16_t symbol = 0; symbol < kSymbols && !is_first(); ++symbol) {
+  for (std::uint16_t symbol = 0; symbol < symbol_count && !is_first(); ++symbol) {
     const Description& description = descriptions[symbol];
     if (description.hook == nullptr || !description.required) continue;
     const link_map* definer = definer_in_front(description.name);

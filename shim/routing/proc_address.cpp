@@ -138,7 +138,7 @@ struct Given {
 
 }  // namespace
 
-void prefer_entry_points(void* (&addresses)[kSymbols]) noexcept {
+void prefer_entry_points(void* (&addresses)[symbol_count]) noexcept {
   const Source source(addresses[index_of(Symbol::cuGetProcAddress_v2)],
                       addresses[index_of(Symbol::cuDriverGetVersion)]);
   Given given[hooks.size()];

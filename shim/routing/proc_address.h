@@ -21,7 +21,7 @@ void learn_aliases() noexcept;
 // Puts what addresses[cuGetProcAddress_v2] gives for the hooks in place of their addresses. A function that has an
 // exported name is the one of that name; one that is given for several functions stands for the first of the same
 // arguments, or for none.
-void prefer_entry_points(void* (&addresses)[kSymbols]) noexcept;
+void prefer_entry_points(void* (&addresses)[symbol_count]) noexcept;
 
 // The name of a required function for which `get`, a cuGetProcAddress_v2, has an answer that is not `accepted`.
 const char* answered_otherwise(void* get, bool (*accepted)(std::uint16_t symbol, void* answer)) noexcept;

@@ -22,7 +22,7 @@ void* (*weft_real_dlsym)(void*, const char*) = nullptr;
 
 namespace weft {
 
-constinit std::atomic<void*> real_addresses[kSymbols]{};
+constinit std::atomic<void*> real_addresses[symbol_count]{};
 constinit LoadedRange library_ranges[2]{};
 
 namespace {
@@ -104,7 +104,7 @@ const link_map* find_home(Library library, const void* found) noexcept {
 }
 
 struct Choice {
-  void* addresses[kSymbols];
+  void* addresses[symbol_count];
 };
 
 // A program's answers for the driver's functions by dlsym, and, where another interposer stands in for
@@ -112,7 +112,7 @@ struct Choice {
 void choose_driver(const link_map* home, Choice& choice) noexcept {
   void* handle = another_dlsym() ? open_loaded(home->l_name) : nullptr;
   bool complete = true;
-  for (std::uint16_t symbol = 0; symbol < kSymbols; ++symbol) {
+  for (std::uint16_t symbol = 0; symbol < symbol_count; ++symbol) {
     if (descriptions[symbol].library != Library::cuda) continue;
     void* found = handle == nullptr ? nullptr : real_dlsym(handle, descriptions[symbol].name);
     if (found == nullptr || is_ours(found)) found = defined_in(home, descriptions[symbol].name);
@@ -128,7 +128,7 @@ void choose_driver(const link_map* home, Choice& choice) noexcept {
 // is answered by another interposer.
 void choose_nccl(const link_map* home, Choice& choice) noexcept {
   void* handle = another_dlsym() ? open_loaded(home->l_name) : nullptr;
-  for (std::uint16_t symbol = 0; symbol < kSymbols; ++symbol) {
+  for (std::uint16_t symbol = 0; symbol < symbol_count; ++symbol) {
     if (descriptions[symbol].library != Library::nccl) continue;
     void* found = libc_dlsym(RTLD_NEXT, descriptions[symbol].name);
     if (found == nullptr && handle != nullptr) found = real_dlsym(handle, descriptions[symbol].name);
@@ -216,7 +216,7 @@ void settle(Library library, const void* found) noexcept {
   library_ranges[index_of(library)].begin.store(range.begin, std::memory_order_relaxed);
   Choice choice{};
   library == Library::cuda ? choose_driver(home, choice) : choose_nccl(home, choice);
-  for (std::uint16_t symbol = 0; symbol < kSymbols; ++symbol) {
+  for (std::uint16_t symbol = 0; symbol < symbol_count; ++symbol) {
     if (descriptions[symbol].library == library) publish(symbol, choice.addresses[symbol]);
   }
   homes[index_of(library)].store(home, std::memory_order_release);
@@ -279,7 +279,7 @@ void* object_handle(const void* address) noexcept {
 
 void* route_address(void* address) noexcept {
   const std::uint16_t symbol = hooks_by_address.find(address);
-  return symbol == AddressTable::kNobody ? address : descriptions[symbol].hook;
+  return symbol == AddressTable::nobody ? address : descriptions[symbol].hook;
 }
 
 bool is_routed(Symbol symbol, void* address) noexcept {

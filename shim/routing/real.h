@@ -24,7 +24,7 @@ enum class Symbol : std::uint16_t {
 #undef CALL
   count
 };
-inline constexpr std::size_t kSymbols = static_cast<std::size_t>(Symbol::count);
+inline constexpr std::size_t symbol_count = static_cast<std::size_t>(Symbol::count);
 
 template <Symbol symbol>
 struct SymbolType;
@@ -39,7 +39,7 @@ struct SymbolType;
 #undef CALL
 
 // Zero until known. Written with the same value by whoever looks it up.
-[[gnu::visibility("hidden")]] extern std::atomic<void*> real_addresses[kSymbols];
+[[gnu::visibility("hidden")]] extern std::atomic<void*> real_addresses[symbol_count];
 
 // Finds the address, or a function that answers with an error. `caller`: a return address in the calling object.
 void* find_real(Symbol symbol, const void* caller) noexcept;

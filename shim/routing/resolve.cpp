@@ -21,7 +21,7 @@ struct WeftPick {
 __attribute__((visibility("hidden"))) WeftPick weft_pick(void* handle, const char* name, const void* caller) noexcept;
 __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) noexcept;
 
-__attribute__((visibility("hidden"))) std::atomic<void*> weft_link_targets[weft::kSymbols]{};
+__attribute__((visibility("hidden"))) std::atomic<void*> weft_link_targets[weft::symbol_count]{};
 __attribute__((visibility("hidden"))) void* weft_link_target(std::uint32_t symbol, const void* caller) noexcept;
 }
 

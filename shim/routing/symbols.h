@@ -14,7 +14,7 @@ struct Description {
   bool required;
 };
 
-[[gnu::visibility("hidden")]] extern const Description descriptions[kSymbols];
+[[gnu::visibility("hidden")]] extern const Description descriptions[symbol_count];
 
 inline constexpr std::uint16_t no_symbol = 0xffff;
 

@@ -14,18 +14,18 @@
 namespace weft {
 
 struct EventRing {
-  static constexpr std::uint64_t kSlots = 16384;  // a power of two
-  static constexpr int kAttempts = 128;
+  static constexpr std::uint64_t slot_count = 16384;  // a power of two
+  static constexpr int attempts = 128;
 
   // Any thread. False: dropped, and counted. fill(Event&) writes the event where it will be read from, all of it: what
   // is there is an old one. An event that is made elsewhere and copied costs a third more.
   template <class Fill>
   bool push(Fill fill) noexcept {
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int attempt = 0; attempt < attempts; ++attempt) {
       std::uint64_t position = tail.load(std::memory_order_acquire);
-      Slot& slot = slots[position % kSlots];
+      Slot& slot = slots[position % slot_count];
       // The turn of a slot: 2 * lap when it is free for that lap, one more when it has been filled in it.
-      const std::uint64_t free_turn = 2 * (position / kSlots);
+      const std::uint64_t free_turn = 2 * (position / slot_count);
       const std::uint64_t turn = slot.turn.load(std::memory_order_acquire);
       if (turn < free_turn) break;     // full: not emptied since the last lap
       if (turn > free_turn) continue;  // another producer was faster
@@ -40,8 +40,8 @@ struct EventRing {
 
   // The consumer only. False: nothing there.
   bool pop(Event& event) noexcept {
-    Slot& slot = slots[head % kSlots];
-    const std::uint64_t lap = head / kSlots;
+    Slot& slot = slots[head % slot_count];
+    const std::uint64_t lap = head / slot_count;
     if (slot.turn.load(std::memory_order_acquire) != 2 * lap + 1) return false;
     event = slot.event;
     slot.turn.store(2 * (lap + 1), std::memory_order_release);
@@ -57,7 +57,7 @@ struct EventRing {
   alignas(64) std::atomic<std::uint64_t> tail;
   alignas(64) std::atomic<std::uint64_t> dropped;
   alignas(64) std::uint64_t head;
-  alignas(64) Slot slots[kSlots];
+  alignas(64) Slot slots[slot_count];
 };
 
 }  // namespace weft

@@ -13,15 +13,15 @@ namespace weft {
 // Entry has std::atomic<std::uint64_t> key; 0 is a slot that was never used.
 template <class Entry, std::uint32_t slots>
 struct HandleTable {
-  static constexpr std::uint64_t kReleased = ~std::uint64_t{0};
+  static constexpr std::uint64_t released = ~std::uint64_t{0};
   // An entry is never farther than this from its first slot, so that a look-up of what is not there stays short also
   // when many entries have come and gone. A table is full for a key when that neighbourhood is.
-  static constexpr std::uint32_t kMostProbes = slots < 64 ? slots : 64;
+  static constexpr std::uint32_t most_probes = slots < 64 ? slots : 64;
 
   Entry* find(std::uint64_t key) noexcept {
     if (key == 0) return nullptr;
     std::uint32_t slot = first_slot(key);
-    for (std::uint32_t probe = 0; probe < kMostProbes; ++probe, slot = (slot + 1) % slots) {
+    for (std::uint32_t probe = 0; probe < most_probes; ++probe, slot = (slot + 1) % slots) {
       const std::uint64_t there = entries[slot].key.load(std::memory_order_acquire);
       if (there == key) return &entries[slot];
       if (there == 0) return nullptr;
@@ -33,9 +33,9 @@ struct HandleTable {
   Entry* claim(std::uint64_t key) noexcept {
     if (Entry* known = find(key)) return known;
     std::uint32_t slot = first_slot(key);
-    for (std::uint32_t probe = 0; probe < kMostProbes; ++probe, slot = (slot + 1) % slots) {
+    for (std::uint32_t probe = 0; probe < most_probes; ++probe, slot = (slot + 1) % slots) {
       std::uint64_t there = entries[slot].key.load(std::memory_order_acquire);
-      if (there != 0 && there != kReleased && there != key) continue;
+      if (there != 0 && there != released && there != key) continue;
       if (there == key || entries[slot].key.compare_exchange_strong(there, key, std::memory_order_acq_rel) ||
           there == key) {
         return &entries[slot];
@@ -45,7 +45,7 @@ struct HandleTable {
   }
 
   // The caller has made the entry's other fields empty.
-  static void release(Entry& entry) noexcept { entry.key.store(kReleased, std::memory_order_release); }
+  static void release(Entry& entry) noexcept { entry.key.store(released, std::memory_order_release); }
 
   static std::uint32_t first_slot(std::uint64_t key) noexcept {
     return static_cast<std::uint32_t>((key * 0x9e3779b97f4a7c15u) >> 32) % slots;

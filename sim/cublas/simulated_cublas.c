@@ -5,7 +5,7 @@
 // graphs run. Called on PyTorch's threads; must not know anything of CUDA.
 #include <stddef.h>
 
-enum { kSuccess = 0 };  // CUBLAS_STATUS_SUCCESS
+enum { success = 0 };  // CUBLAS_STATUS_SUCCESS
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -14,14 +14,14 @@ static int handle;
 EXPORTED int cublasCreate_v2(void** result);
 EXPORTED int cublasCreate_v2(void** result) {
   *result = &handle;
-  return kSuccess;
+  return success;
 }
 
 // The C calling convention lets a function ignore the arguments that its caller passes.
 #define SUCCEEDS(name)      \
   EXPORTED int name(void);  \
   EXPORTED int name(void) { \
-    return kSuccess;        \
+    return success;         \
   }
 
 SUCCEEDS(cublasDestroy_v2)
@@ -38,7 +38,7 @@ EXPORTED int cublasGetMathMode(void* context, int* mode);
 EXPORTED int cublasGetMathMode(void* context, int* mode) {
   (void)context;
   *mode = 0;
-  return kSuccess;
+  return success;
 }
 
 EXPORTED int cublasLtMatmulAlgoGetHeuristic(void* context, void* operation, void* a, void* b, void* c, void* d,
@@ -47,5 +47,5 @@ EXPORTED int cublasLtMatmulAlgoGetHeuristic(void* context, void* operation, void
                                             void* preference, int wanted, void* results, int* found) {
   (void)context, (void)operation, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)wanted, (void)results;
   *found = 1;  // the algorithm itself is opaque to the caller
-  return kSuccess;
+  return success;
 }

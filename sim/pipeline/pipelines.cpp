@@ -11,16 +11,16 @@ namespace weft::testing {
 namespace {
 
 using Time = std::int64_t;
-constexpr Time kUnknown = -1;
+constexpr Time unknown = -1;
 
 enum class Direction { forward, backward };
 enum StreamNumber : StreamId {
-  kCompute = 1,
-  kShared = 2,
-  kForwardIn = 3,
-  kForwardOut = 4,
-  kBackwardIn = 5,
-  kBackwardOut = 6
+  compute_stream = 1,
+  shared = 2,
+  forward_in = 3,
+  forward_out = 4,
+  backward_in = 5,
+  backward_out = 6
 };
 
 struct Step {
@@ -28,7 +28,7 @@ struct Step {
   Direction direction = Direction::forward;
   bool send = false, receive = false;  // exchange
   Direction receive_direction = Direction::forward;
-  StreamId stream = kShared;
+  StreamId stream = shared;
   int exchange = -1;  // exchange, wait: number in the iteration
 };
 
@@ -66,8 +66,8 @@ class Program {
     if (!send && !receive) return -1;
     Step s{Step::Kind::exchange, send ? out->direction : Direction::forward, send, receive};
     if (receive) s.receive_direction = in->direction;
-    if (lanes && send) s.stream = out->direction == Direction::forward ? kForwardOut : kBackwardOut;
-    if (lanes && receive) s.stream = in->direction == Direction::forward ? kForwardIn : kBackwardIn;
+    if (lanes && send) s.stream = out->direction == Direction::forward ? forward_out : backward_out;
+    if (lanes && receive) s.stream = in->direction == Direction::forward ? forward_in : backward_in;
     s.exchange = exchanges++;
     steps.push_back(s);
     return s.exchange;
@@ -154,7 +154,7 @@ struct Operation {
 struct TrueGroup {
   GroupId id = 0;
   StreamId stream = 0;
-  Time issued = kUnknown, started = kUnknown, ended = kUnknown;
+  Time issued = unknown, started = unknown, ended = unknown;
   std::vector<Operation> operations;
   int collective = -1;
   GroupSummary summary{};
@@ -167,7 +167,7 @@ struct Item {
   Time length = 0;              // compute
   TrueGroup* group = nullptr;   // group, wait
   const Item* after = nullptr;  // a group that sends starts after this item of the compute stream
-  Time started = kUnknown, ended = kUnknown;
+  Time started = unknown, ended = unknown;
 };
 
 struct HostWaiting {
@@ -228,7 +228,7 @@ class World {
   const std::vector<Rank>& ranks() const { return ranks_; }
 
  private:
-  StreamId on(StreamId stream) const { return o_.wait == Wait::in_stream ? StreamId{kCompute} : stream; }
+  StreamId on(StreamId stream) const { return o_.wait == Wait::in_stream ? StreamId{compute_stream} : stream; }
 
   Item* push(Rank& r, StreamId stream, Item item) {
     auto& items = r.streams[stream].items;
@@ -250,7 +250,7 @@ class World {
     g->summary.send_peer = g->summary.receive_peer = -1;
     Item item{Item::Kind::group, r.host};
     item.group = g;
-    if (after_compute && stream != kCompute) item.after = last(r, kCompute);
+    if (after_compute && stream != compute_stream) item.after = last(r, compute_stream);
     push(r, stream, item);
     return g;
   }
@@ -262,7 +262,7 @@ class World {
     Channel& c = channels_[key];
     auto& times = send ? c.send_started : c.receive_started;
     g->operations.push_back({&c, times.size(), send});
-    times.push_back(kUnknown);
+    times.push_back(unknown);
     (send ? g->summary.sends : g->summary.receives) = 1;
     (send ? g->summary.sent_bytes : g->summary.received_bytes) = 4096;
     (send ? g->summary.send_peer : g->summary.receive_peer) = peer;
@@ -271,38 +271,38 @@ class World {
   }
 
   void all_reduce(Rank& r, std::uint64_t bytes) {
-    const StreamId stream = on(kShared);
+    const StreamId stream = on(shared);
     TrueGroup* g = new_group(r, stream, true);
     const auto number = static_cast<std::size_t>(
         std::count_if(r.groups.begin(), r.groups.end(), [](const auto& other) { return other->collective >= 0; }));
     g->collective = static_cast<int>(number);
-    if (collectives_.size() <= number) collectives_.resize(number + 1, std::vector<Time>(ranks_.size(), kUnknown));
+    if (collectives_.size() <= number) collectives_.resize(number + 1, std::vector<Time>(ranks_.size(), unknown));
     g->summary.collectives = 1;
     g->summary.collective_bytes = bytes;
     g->summary.signature = 77 + bytes;
     r.host += o_.host_call.count();
-    if (stream != kCompute) wait_for(r, g);
+    if (stream != compute_stream) wait_for(r, g);
   }
 
   void wait_for(Rank& r, TrueGroup* g) {
     Item item{Item::Kind::wait, r.host};
     item.group = g;
-    push(r, kCompute, item);
+    push(r, compute_stream, item);
     r.host += o_.host_call.count();
   }
 
   void synchronise(Rank& r, StreamId stream) {
-    r.syncing = push(r, kCompute, {Item::Kind::drain, r.host});
-    r.host_waits.push_back({stream, r.host, kUnknown, r.syncing, r.groups.size(), r.iteration + 1});
+    r.syncing = push(r, compute_stream, {Item::Kind::drain, r.host});
+    r.host_waits.push_back({stream, r.host, unknown, r.syncing, r.groups.size(), r.iteration + 1});
   }
 
   bool host_step(Rank& r) {
     if (r.syncing != nullptr) {
-      if (r.syncing->ended == kUnknown) return false;
+      if (r.syncing->ended == unknown) return false;
       Time end = std::max(r.host, r.syncing->ended);
       if (r.host_waits.back().stream == 0)
         for (const auto& g : r.groups) {
-          if (g->ended == kUnknown) return false;
+          if (g->ended == unknown) return false;
           end = std::max(end, g->ended);
         }
       r.host = r.host_waits.back().ended = end;
@@ -319,7 +319,7 @@ class World {
             static_cast<double>((s.direction == Direction::forward ? o_.forward : o_.backward).count());
         item.length =
             static_cast<Time>(length * (1 + o_.jitter * std::uniform_real_distribution<double>(0, 1)(r.random)));
-        push(r, kCompute, item);
+        push(r, compute_stream, item);
         break;
       }
       case Step::Kind::exchange: {
@@ -339,7 +339,7 @@ class World {
         all_reduce(r, 8);
         break;
       case Step::Kind::end:
-        synchronise(r, kCompute);
+        synchronise(r, compute_stream);
         r.exchanges.clear();
         r.step = 0;
         ++r.iteration;
@@ -351,11 +351,11 @@ class World {
   bool stream_step(Queue& queue) {
     if (queue.next == queue.items.size()) return false;
     Item& item = *queue.items[queue.next];
-    if (item.started == kUnknown) {
+    if (item.started == unknown) {
       Time start = item.issued;
       if (queue.next > 0) start = std::max(start, queue.items[queue.next - 1]->ended);
       if (item.after != nullptr) {
-        if (item.after->ended == kUnknown) return false;
+        if (item.after->ended == unknown) return false;
         start = std::max(start, item.after->ended);
       }
       item.started = start;
@@ -363,7 +363,7 @@ class World {
       return true;
     }
     item.ended = end_of(item);
-    if (item.ended == kUnknown) return false;
+    if (item.ended == unknown) return false;
     ++queue.next;
     return true;
   }
@@ -374,7 +374,7 @@ class World {
       (op.send ? op.channel->send_started : op.channel->receive_started)[op.number] = time;
     if (g.collective < 0) return;
     std::vector<Time>& starts = collectives_[static_cast<std::size_t>(g.collective)];
-    *std::find(starts.begin(), starts.end(), kUnknown) = time;
+    *std::find(starts.begin(), starts.end(), unknown) = time;
   }
 
   Time end_of(const Item& item) const {
@@ -384,11 +384,11 @@ class World {
       case Item::Kind::drain:
         return item.started;
       case Item::Kind::wait:
-        return item.group->ended == kUnknown ? kUnknown : std::max(item.started, item.group->ended);
+        return item.group->ended == unknown ? unknown : std::max(item.started, item.group->ended);
       case Item::Kind::group:
         return item.group->ended = end_of(*item.group);
     }
-    return kUnknown;
+    return unknown;
   }
 
   Time end_of(const TrueGroup& g) const {
@@ -396,15 +396,15 @@ class World {
     Time end = g.started;
     if (g.collective >= 0)
       for (const Time start : collectives_[static_cast<std::size_t>(g.collective)]) {
-        if (start == kUnknown) return kUnknown;
+        if (start == unknown) return unknown;
         end = std::max(end, start + latency);
       }
     for (const Operation& op : g.operations) {
       const auto at = [&](const std::vector<Time>& times) {
-        return op.number < times.size() ? times[op.number] : kUnknown;
+        return op.number < times.size() ? times[op.number] : unknown;
       };
       const Time sent = at(op.channel->send_started), received = at(op.channel->receive_started);
-      if (sent == kUnknown || (received == kUnknown && !(o_.eager && op.send))) return kUnknown;
+      if (sent == unknown || (received == unknown && !(o_.eager && op.send))) return unknown;
       if (o_.eager)
         end = std::max(end, op.send ? sent + latency : std::max(received, sent + latency));
       else
@@ -481,24 +481,24 @@ Timeline World::timeline(const Rank& r) const {
     w.add(g->started, EventKind::group_started, g->stream, g->id);
     w.add(g->ended, EventKind::group_done, g->stream, g->id);
     if (g->iteration == 2) ++t.groups_per_iteration;
-    if (g->stream == kCompute) bubble(g->started, g->ended, *g, g->iteration);
+    if (g->stream == compute_stream) bubble(g->started, g->ended, *g, g->iteration);
     if (static_cast<std::size_t>(g->iteration) > t.iteration_ends.size()) t.iteration_ends.emplace_back();
     t.iteration_ends.back() = at(g->ended);
   }
-  for (const auto& item : r.streams.at(kCompute).items) {
+  for (const auto& item : r.streams.at(compute_stream).items) {
     if (item->kind != Item::Kind::wait) continue;
     if (item->group->ended <= item->issued) continue;  // the shim notes no wait for a group that is over
-    Event& issued = w.add(item->issued, EventKind::wait_issued, kCompute, item->group->id);
+    Event& issued = w.add(item->issued, EventKind::wait_issued, compute_stream, item->group->id);
     issued.ticket = ++w.ticket;
-    w.add(item->started, EventKind::wait_reached, kCompute, item->group->id).ticket = w.ticket;
+    w.add(item->started, EventKind::wait_reached, compute_stream, item->group->id).ticket = w.ticket;
     bubble(item->started, item->group->ended, *item->group, item->group->iteration);
   }
   for (const HostWaiting& wait : r.host_waits) {
     if (!any_pending(r, wait.groups, wait.begun)) continue;
     const TrueGroup& latest = *r.groups[wait.groups - 1];
     const GroupId named = wait.stream == 0 || latest.stream == wait.stream ? latest.id : 0;
-    w.add(wait.begun, EventKind::drain_issued, kCompute, 0);
-    if (wait.drain->started < wait.ended) w.add(wait.drain->started, EventKind::drain_reached, kCompute, 0);
+    w.add(wait.begun, EventKind::drain_issued, compute_stream, 0);
+    if (wait.drain->started < wait.ended) w.add(wait.drain->started, EventKind::drain_reached, compute_stream, 0);
     w.add(wait.begun, EventKind::host_wait_begun, wait.stream, named);
     w.add(wait.ended, EventKind::host_wait_ended, wait.stream, named);
     if (wait.stream != 0) continue;

@@ -158,26 +158,26 @@ Timeline polled(Timeline timeline, Duration poll) {
 }
 
 TEST_P(Pipelines, PollingShiftsBubblesByOnePollAtMost) {
-  constexpr Duration kPoll = std::chrono::microseconds(50);
+  constexpr Duration poll_period = std::chrono::microseconds(50);
   PipelineOptions o = options();
   o.jitter = 0.1;
   const std::vector<Timeline> ranks = simulate(o);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     SCOPED_TRACE("rank " + std::to_string(rank));
-    const Seen seen = observe(polled(ranks[rank], kPoll));
-    const TimePoint from = ranks[rank].iteration_ends.at(0) + kPoll;
+    const Seen seen = observe(polled(ranks[rank], poll_period));
+    const TimePoint from = ranks[rank].iteration_ends.at(0) + poll_period;
     std::vector<Bubble> found;
     for (const Bubble& b : seen.bubbles)
-      if (b.opened >= from && b.closed - b.opened > 4 * kPoll) found.push_back(b);
+      if (b.opened >= from && b.closed - b.opened > 4 * poll_period) found.push_back(b);
     std::size_t next = 0;
     for (const TrueBubble& b : ranks[rank].bubbles) {
-      if (b.opened < from || b.closed - b.opened <= 6 * kPoll) continue;
+      if (b.opened < from || b.closed - b.opened <= 6 * poll_period) continue;
       while (next < found.size() && found[next].group != b.group) ++next;
       ASSERT_LT(next, found.size()) << text(b.opened, b.closed, b.group);
       EXPECT_GE(found[next].opened, b.opened);
-      EXPECT_LT(found[next].opened, b.opened + kPoll);
+      EXPECT_LT(found[next].opened, b.opened + poll_period);
       EXPECT_GE(found[next].closed, b.closed);
-      EXPECT_LT(found[next].closed, b.closed + kPoll);
+      EXPECT_LT(found[next].closed, b.closed + poll_period);
       ++next;
     }
   }

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kSum = 1000000;  // the collective at the end of an iteration
+constexpr std::uint64_t all_reduce_signature = 1000000;  // the collective at the end of an iteration
 
 std::vector<std::uint64_t> one_f_one_b(int warm_up, int steady, bool sum) {
   std::vector<std::uint64_t> groups;
@@ -18,7 +18,7 @@ std::vector<std::uint64_t> one_f_one_b(int warm_up, int steady, bool sum) {
   for (int i = 0; i < steady; ++i) groups.insert(groups.end(), {3, 4});
   groups.back() = 5;
   for (int i = 0; i < warm_up; ++i) groups.insert(groups.end(), {6, 5});
-  if (sum) groups.push_back(kSum);
+  if (sum) groups.push_back(all_reduce_signature);
   return groups;
 }
 
@@ -32,7 +32,7 @@ class Feed {
  public:
   explicit Feed(std::size_t longest = 65536) : rhythm(longest) {}
   void operator()(std::uint64_t signature) {
-    const Rhythm::Change change = rhythm.observe(signature, signature >= kSum);
+    const Rhythm::Change change = rhythm.observe(signature, signature >= all_reduce_signature);
     if (change == Rhythm::Change::lost) ++result.lost;
     if (change != Rhythm::Change::found) return;
     result.found.push_back(rhythm.period());
@@ -57,7 +57,7 @@ TEST(Rhythm, IsKnownAfterTwoRepeatsWhenACollectiveMarksTheIteration) {
 
 TEST(Rhythm, StartUpGroupsDelayNothing) {
   Feed feed;
-  for (std::uint64_t i = 0; i < 37; ++i) feed(kSum + 100 + i);
+  for (std::uint64_t i = 0; i < 37; ++i) feed(all_reduce_signature + 100 + i);
   const auto iteration = one_f_one_b(2, 6, true);
   feed(iteration, 2);
   EXPECT_EQ(feed.rhythm.period(), iteration.size());
@@ -105,7 +105,7 @@ TEST(Rhythm, OtherNumberOfMicrobatches) {
 TEST(Rhythm, EvaluationPhasesAgainAndAgain) {
   Feed feed;
   const auto training = one_f_one_b(3, 16, true);
-  const std::vector<std::uint64_t> evaluation{21, 22, 21, 22, 21, 22, kSum + 1};
+  const std::vector<std::uint64_t> evaluation{21, 22, 21, 22, 21, 22, all_reduce_signature + 1};
   for (int i = 0; i < 10; ++i) {
     feed(training, 20);
     EXPECT_EQ(feed.rhythm.period(), training.size());
@@ -118,7 +118,7 @@ TEST(Rhythm, EvaluationPhasesAgainAndAgain) {
 TEST(Rhythm, RegularEvaluationIsNotPartOfAnIteration) {
   Feed feed;
   const auto training = one_f_one_b(3, 8, true);
-  const std::vector<std::uint64_t> evaluation{21, 22, 21, 22, 21, 22, kSum};
+  const std::vector<std::uint64_t> evaluation{21, 22, 21, 22, 21, 22, all_reduce_signature};
   for (int i = 0; i < 20; ++i) {
     feed(training, 8);
     EXPECT_EQ(feed.rhythm.period(), training.size()) << i;
@@ -133,7 +133,7 @@ TEST(Rhythm, LongPeriodsUpToTheLimit) {
     std::minstd_rand random(static_cast<unsigned>(period));
     std::vector<std::uint64_t> iteration;
     while (iteration.size() < period) iteration.push_back(1 + random() % 4);
-    iteration.back() = kSum;
+    iteration.back() = all_reduce_signature;
     feed(iteration, 3);
     EXPECT_EQ(feed.rhythm.period(), period);
   }

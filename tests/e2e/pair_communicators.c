@@ -11,7 +11,7 @@
 #include "cuda.h"
 #include "nccl.h"
 
-enum { kRanks = 4 };
+enum { ranks = 4 };
 
 static void check(int result, const char* what) {
   if (result == 0) return;
@@ -38,17 +38,17 @@ static void rank_main(int rank, struct Pair* pairs) {
   pairs[rank].made = 1;
   while (rank > 0 && !pairs[rank - 1].made) usleep(1000);
   if (rank > 0) CHECK(ncclCommInitRank(&left, 2, pairs[rank - 1].id, 1));
-  if (rank < kRanks - 1) CHECK(ncclCommInitRank(&right, 2, pairs[rank].id, 0));
+  if (rank < ranks - 1) CHECK(ncclCommInitRank(&right, 2, pairs[rank].id, 0));
   if (left != NULL) CHECK(ncclCommDestroy(left));
   if (right != NULL) CHECK(ncclCommDestroy(right));
   exit(0);
 }
 
 int main(void) {
-  struct Pair* pairs = mmap(NULL, kRanks * sizeof *pairs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  struct Pair* pairs = mmap(NULL, ranks * sizeof *pairs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (pairs == MAP_FAILED) return 2;
   const time_t began = time(NULL);
-  for (int rank = 0; rank < kRanks; ++rank)
+  for (int rank = 0; rank < ranks; ++rank)
     if (fork() == 0) rank_main(rank, pairs);
   int result = 0;
   for (int status = 0; wait(&status) > 0;)

@@ -14,7 +14,7 @@
 #include "cuda.h"
 #include "nccl.h"
 
-enum { kBytes = 1024, kQueues = 8, kLarge = 64 << 20 };
+enum { bytes = 1024, queues = 8, large_size = 64 << 20 };
 
 static void check(int result, const char* what) {
   if (result == 0) return;
@@ -37,16 +37,16 @@ struct Link {
 };
 
 static void send_to_peer(const struct Link* link) {
-  CHECK(ncclSend(link->buffer, kBytes, ncclInt8, link->peer, link->communicator, link->stream));
+  CHECK(ncclSend(link->buffer, bytes, ncclInt8, link->peer, link->communicator, link->stream));
 }
 static void receive(const struct Link* link) {
-  CHECK(ncclRecv(link->buffer, kBytes, ncclInt8, link->peer, link->communicator, link->stream));
+  CHECK(ncclRecv(link->buffer, bytes, ncclInt8, link->peer, link->communicator, link->stream));
 }
 
 static struct Link connect_ranks(const ncclUniqueId* id, int rank) {
   struct Link link = {NULL, make_stream(CU_STREAM_NON_BLOCKING), NULL, 1 - rank};
   CUdeviceptr buffer = 0;
-  CHECK(cuMemAlloc(&buffer, kBytes));
+  CHECK(cuMemAlloc(&buffer, bytes));
   memcpy(&link.buffer, &buffer, sizeof buffer);
   CHECK(ncclCommInitRank(&link.communicator, 2, *id, rank));
   return link;
@@ -56,15 +56,15 @@ static void waits(const struct Link* in, const struct Link* out, const char* way
   const bool blocking = strcmp(way, "blocking") == 0;
   // The streams so far are in some queues; this one is in the same as the one that is made a round later.
   const CUstream waiting = blocking ? NULL : make_stream(CU_STREAM_NON_BLOCKING);
-  for (int other = 1; other < kQueues; ++other) make_stream(CU_STREAM_NON_BLOCKING);
+  for (int other = 1; other < queues; ++other) make_stream(CU_STREAM_NON_BLOCKING);
   const CUstream dry = make_stream(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
   CUdeviceptr large = 0;
-  CHECK(cuMemAlloc(&large, 2 * (size_t)kLarge));
+  CHECK(cuMemAlloc(&large, 2 * (size_t)large_size));
   CUevent arrived = NULL;
   CHECK(cuEventCreate(&arrived, CU_EVENT_DISABLE_TIMING));
   receive(in);
   CHECK(cuEventRecord(arrived, in->stream));
-  if (strcmp(way, "busy") == 0) CHECK(cuMemcpyDtoDAsync(large, large + kLarge, kLarge, dry));
+  if (strcmp(way, "busy") == 0) CHECK(cuMemcpyDtoDAsync(large, large + large_size, large_size, dry));
   CHECK(cuStreamWaitEvent(waiting, arrived, 0));
   CHECK(cuStreamSynchronize(dry));
   send_to_peer(out);

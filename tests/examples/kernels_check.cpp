@@ -153,15 +153,15 @@ double speed(int size) {
   cudaEvent_t begin = nullptr, end = nullptr;
   CHECK(cudaEventCreate(&begin));
   CHECK(cudaEventCreate(&end));
-  constexpr int kTimes = 10;
+  constexpr int times = 10;
   trainer::kernels::multiply_bf16(product, nullptr);
   CHECK(cudaEventRecord(begin));
-  for (int i = 0; i < kTimes; ++i) trainer::kernels::multiply_bf16(product, nullptr);
+  for (int i = 0; i < times; ++i) trainer::kernels::multiply_bf16(product, nullptr);
   CHECK(cudaEventRecord(end));
   CHECK(cudaEventSynchronize(end));
   float milliseconds = 0;
   CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-  return 2.0 * kTimes * std::pow(size, 3) / (1e-3 * static_cast<double>(milliseconds));
+  return 2.0 * times * std::pow(size, 3) / (1e-3 * static_cast<double>(milliseconds));
 }
 
 }  // namespace

@@ -8,44 +8,46 @@
 
 namespace {
 
-constexpr int kSize = 20;
-constexpr unsigned kUnit = 7;
+constexpr int matrix_size = 20;
+constexpr unsigned unit_number = 7;
 
 std::vector<float> product_of(unsigned unit) {
-  std::vector<float> c(kSize * kSize, 0.0F);
-  for (int row = 0; row < kSize; ++row)
-    for (int column = 0; column < kSize; ++column)
-      for (int k = 0; k < kSize; ++k)
-        c[static_cast<std::size_t>(row * kSize + column)] +=
-            fill::value_of_a(unit, static_cast<unsigned>(row * kSize + k)) *
-            fill::value_of_b(unit, static_cast<unsigned>(k * kSize + column));
+  std::vector<float> c(matrix_size * matrix_size, 0.0F);
+  for (int row = 0; row < matrix_size; ++row)
+    for (int column = 0; column < matrix_size; ++column)
+      for (int k = 0; k < matrix_size; ++k)
+        c[static_cast<std::size_t>(row * matrix_size + column)] +=
+            fill::value_of_a(unit, static_cast<unsigned>(row * matrix_size + k)) *
+            fill::value_of_b(unit, static_cast<unsigned>(k * matrix_size + column));
   return c;
 }
 
 int right_rows(const std::vector<float>& c) {
   std::vector<double> weighted;
-  for (int row = 0; row < kSize; ++row) weighted.push_back(fill::weighted_row_of_b(kUnit, row, kSize));
+  for (int row = 0; row < matrix_size; ++row)
+    weighted.push_back(fill::weighted_row_of_b(unit_number, row, matrix_size));
   int right = 0;
-  for (int row = 0; row < kSize; ++row) right += fill::row_is_right(kUnit, c.data(), weighted.data(), row, kSize);
+  for (int row = 0; row < matrix_size; ++row)
+    right += fill::row_is_right(unit_number, c.data(), weighted.data(), row, matrix_size);
   return right;
 }
 
 TEST(MatmulCheck, AProductIsRight) {
-  EXPECT_EQ(right_rows(product_of(kUnit)), kSize);
+  EXPECT_EQ(right_rows(product_of(unit_number)), matrix_size);
 }
 
 TEST(MatmulCheck, EachWrongEntryIsFound) {
-  const std::vector<float> c = product_of(kUnit);
+  const std::vector<float> c = product_of(unit_number);
   for (std::size_t index = 0; index < c.size(); ++index) {
     std::vector<float> wrong = c;
     wrong[index] += 1;
-    EXPECT_EQ(right_rows(wrong), kSize - 1) << index;
+    EXPECT_EQ(right_rows(wrong), matrix_size - 1) << index;
   }
 }
 
 TEST(MatmulCheck, AnotherUnitsProductIsWrong) {
-  EXPECT_LT(right_rows(product_of(kUnit + 1)), kSize / 2);
-  EXPECT_LT(right_rows(std::vector<float>(kSize * kSize, 0.0F)), kSize / 2);
+  EXPECT_LT(right_rows(product_of(unit_number + 1)), matrix_size / 2);
+  EXPECT_LT(right_rows(std::vector<float>(matrix_size * matrix_size, 0.0F)), matrix_size / 2);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace trainer {
 namespace {
 
-constexpr Direction kForward = Direction::forward, kBackward = Direction::backward;
+constexpr Direction forward_pass = Direction::forward, backward_pass = Direction::backward;
 
 TEST(Timetable, CountsWhatARankComputes) {
   EXPECT_EQ(Timetable({ScheduleKind::gpipe, 3, 5, 1}).computed(1), 10);
@@ -17,20 +17,20 @@ TEST(Timetable, CountsWhatARankComputes) {
 TEST(Timetable, KnowsGpipe) {
   const Timetable timetable({ScheduleKind::gpipe, 3, 4, 1});
   // The middle rank takes microbatch 2 when it has done two; its predecessor has done three then.
-  EXPECT_EQ(timetable.other_end_computed(0, {kForward, 2, 0, 1}, true), 2);
-  EXPECT_EQ(timetable.other_end_computed(1, {kForward, 2, 0, 0}, false), 3);
+  EXPECT_EQ(timetable.other_end_computed(0, {forward_pass, 2, 0, 1}, true), 2);
+  EXPECT_EQ(timetable.other_end_computed(1, {forward_pass, 2, 0, 0}, false), 3);
   // The last rank sends the gradient of microbatch 0 after four forwards and one backward.
-  EXPECT_EQ(timetable.other_end_computed(1, {kBackward, 0, 0, 2}, false), 5);
-  EXPECT_EQ(timetable.other_end_computed(2, {kBackward, 0, 0, 1}, true), 4);
+  EXPECT_EQ(timetable.other_end_computed(1, {backward_pass, 0, 0, 2}, false), 5);
+  EXPECT_EQ(timetable.other_end_computed(2, {backward_pass, 0, 0, 1}, true), 4);
 }
 
 TEST(Timetable, KnowsTheSteadyStateOfOneForwardOneBackward) {
   const Timetable timetable({ScheduleKind::one_f_one_b, 2, 4, 1});
   // Rank 0: forward 0, then forward 1, send it and get gradient 0, backward 0, ...
-  EXPECT_EQ(timetable.other_end_computed(1, {kForward, 0, 0, 0}, false), 1);
-  EXPECT_EQ(timetable.other_end_computed(1, {kForward, 1, 0, 0}, false), 2);
-  EXPECT_EQ(timetable.other_end_computed(1, {kBackward, 0, 0, 0}, true), 2);
-  EXPECT_EQ(timetable.other_end_computed(1, {kBackward, 1, 0, 0}, true), 4);
+  EXPECT_EQ(timetable.other_end_computed(1, {forward_pass, 0, 0, 0}, false), 1);
+  EXPECT_EQ(timetable.other_end_computed(1, {forward_pass, 1, 0, 0}, false), 2);
+  EXPECT_EQ(timetable.other_end_computed(1, {backward_pass, 0, 0, 0}, true), 2);
+  EXPECT_EQ(timetable.other_end_computed(1, {backward_pass, 1, 0, 0}, true), 4);
 }
 
 TEST(Timetable, FindsTheOtherEndOfEveryTransfer) {

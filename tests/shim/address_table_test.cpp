@@ -22,7 +22,7 @@ TEST_F(Addresses, AnExportAndItsAliasesAreOneSymbol) {
   EXPECT_EQ(table->find(at(0x7f0000001000)), 7);
   EXPECT_EQ(table->find(at(0x7f0000002000)), 7);
   EXPECT_EQ(table->find(at(0x7f0000002010)), 7);
-  EXPECT_EQ(table->find(at(0x7f0000002001)), AddressTable::kNobody);
+  EXPECT_EQ(table->find(at(0x7f0000002001)), AddressTable::nobody);
 }
 
 TEST_F(Addresses, TheFirstSymbolIsOneToo) {
@@ -33,9 +33,9 @@ TEST_F(Addresses, TheFirstSymbolIsOneToo) {
 TEST_F(Addresses, AnAliasOfTwoSymbolsIsNobodysForEver) {
   table->enter_alias(at(0x1000), 3);
   table->enter_alias(at(0x1000), 4);
-  EXPECT_EQ(table->find(at(0x1000)), AddressTable::kNobody);
+  EXPECT_EQ(table->find(at(0x1000)), AddressTable::nobody);
   table->enter_alias(at(0x1000), 3);
-  EXPECT_EQ(table->find(at(0x1000)), AddressTable::kNobody);
+  EXPECT_EQ(table->find(at(0x1000)), AddressTable::nobody);
 }
 
 TEST_F(Addresses, AnExportStaysTheExports) {
@@ -48,17 +48,17 @@ TEST_F(Addresses, AnExportStaysTheExports) {
 TEST_F(Addresses, WhatCannotBeAnAddressOfTheProgramIsNotKept) {
   table->enter_export(nullptr, 1);
   table->enter_export(at(0xffff800000001000), 1);
-  EXPECT_EQ(table->find(nullptr), AddressTable::kNobody);
-  EXPECT_EQ(table->find(at(0xffff800000001000)), AddressTable::kNobody);
+  EXPECT_EQ(table->find(nullptr), AddressTable::nobody);
+  EXPECT_EQ(table->find(at(0xffff800000001000)), AddressTable::nobody);
 }
 
 TEST_F(Addresses, AFullTableKeepsWhatItHas) {
-  for (std::uint64_t i = 0; i < AddressTable::kSlots; ++i) {
+  for (std::uint64_t i = 0; i < AddressTable::slot_count; ++i) {
     table->enter_alias(at(0x10000 + 16 * i), static_cast<std::uint16_t>(i));
   }
   table->enter_alias(at(0x100000), 9);
-  EXPECT_EQ(table->find(at(0x100000)), AddressTable::kNobody);
-  for (std::uint64_t i = 0; i < AddressTable::kSlots; ++i) EXPECT_EQ(table->find(at(0x10000 + 16 * i)), i);
+  EXPECT_EQ(table->find(at(0x100000)), AddressTable::nobody);
+  for (std::uint64_t i = 0; i < AddressTable::slot_count; ++i) EXPECT_EQ(table->find(at(0x10000 + 16 * i)), i);
 }
 
 }  // namespace

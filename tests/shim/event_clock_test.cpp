@@ -159,7 +159,7 @@ TEST_F(EventClockTest, NeverGoesBackOnOneThreadWhenTheClockIsSlowedDown) {
 
 // What a thread is told lies between two looks at the machine's own clock, or as near as the rate is good.
 TEST(EventClockOnThisMachine, AgreesWithTheClockOnAllThreads) {
-  constexpr Duration kRateError = std::chrono::microseconds(1);
+  constexpr Duration rate_error = std::chrono::microseconds(1);
   const auto clock = std::make_unique<EventClock<MachineTime>>();
   clock->trusted = kernel_trusts_counter();
   const TimePoint end = MachineTime::time() + std::chrono::milliseconds(100);
@@ -171,8 +171,8 @@ TEST(EventClockOnThisMachine, AgreesWithTheClockOnAllThreads) {
         before = MachineTime::time();
         const TimePoint told = clock->now();
         const TimePoint after = MachineTime::time();
-        ASSERT_GE(told, before - kRateError);
-        ASSERT_LE(told, after + kRateError);
+        ASSERT_GE(told, before - rate_error);
+        ASSERT_LE(told, after + rate_error);
       }
     });
   }

@@ -40,7 +40,7 @@ TEST(HandleTable, LooksNoFartherThanTheNeighbourhoodOfAKey) {
   using Table = HandleTable<Entry, 1024>;
   const auto table = std::make_unique<Table>();
   std::vector<std::uint64_t> neighbours;
-  for (std::uint64_t key = 1; neighbours.size() <= Table::kMostProbes; ++key) {
+  for (std::uint64_t key = 1; neighbours.size() <= Table::most_probes; ++key) {
     if (Table::first_slot(key) == 1000) neighbours.push_back(key);
   }
   const std::uint64_t last = neighbours.back();

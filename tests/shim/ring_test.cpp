@@ -23,7 +23,7 @@ TEST(EventRing, GivesBackInOrder) {
   const auto ring = std::make_unique<EventRing>();
   Event event{};
   EXPECT_FALSE(ring->pop(event));
-  for (GroupId lap = 0; lap < 5 * EventRing::kSlots; lap += 2) {
+  for (GroupId lap = 0; lap < 5 * EventRing::slot_count; lap += 2) {
     EXPECT_TRUE(push(*ring, numbered(lap)));
     EXPECT_TRUE(push(*ring, numbered(lap + 1)));
     ASSERT_TRUE(ring->pop(event));
@@ -37,7 +37,7 @@ TEST(EventRing, GivesBackInOrder) {
 
 TEST(EventRing, DropsAndCountsWhenFull) {
   const auto ring = std::make_unique<EventRing>();
-  for (GroupId group = 0; group < EventRing::kSlots; ++group) ASSERT_TRUE(push(*ring, numbered(group)));
+  for (GroupId group = 0; group < EventRing::slot_count; ++group) ASSERT_TRUE(push(*ring, numbered(group)));
   EXPECT_FALSE(push(*ring, numbered(99)));
   EXPECT_FALSE(push(*ring, numbered(99)));
   EXPECT_EQ(ring->dropped.load(), 2u);
@@ -45,7 +45,7 @@ TEST(EventRing, DropsAndCountsWhenFull) {
   ASSERT_TRUE(ring->pop(event));
   EXPECT_EQ(event.group, 0u);
   EXPECT_TRUE(push(*ring, numbered(7)));
-  for (GroupId group = 1; group < EventRing::kSlots; ++group) {
+  for (GroupId group = 1; group < EventRing::slot_count; ++group) {
     ASSERT_TRUE(ring->pop(event));
     ASSERT_EQ(event.group, group);
   }
@@ -55,18 +55,18 @@ TEST(EventRing, DropsAndCountsWhenFull) {
 }
 
 TEST(EventRing, ManyProducersLoseNothingUncounted) {
-  constexpr StreamId kProducers = 8;
-  constexpr GroupId kEach = 20000;
+  constexpr StreamId producer_count = 8;
+  constexpr GroupId each = 20000;
   const auto ring = std::make_unique<EventRing>();
-  std::atomic<StreamId> running{kProducers};
+  std::atomic<StreamId> running{producer_count};
   std::vector<std::thread> producers;
-  for (StreamId producer = 0; producer < kProducers; ++producer) {
+  for (StreamId producer = 0; producer < producer_count; ++producer) {
     producers.emplace_back([&, producer] {
-      for (GroupId group = 1; group <= kEach; ++group) push(*ring, numbered(group, producer));
+      for (GroupId group = 1; group <= each; ++group) push(*ring, numbered(group, producer));
       running.fetch_sub(1);
     });
   }
-  std::vector<GroupId> last(kProducers, 0);
+  std::vector<GroupId> last(producer_count, 0);
   std::uint64_t taken = 0;
   Event event{};
   for (bool more = true; more;) {
@@ -79,7 +79,7 @@ TEST(EventRing, ManyProducersLoseNothingUncounted) {
     std::this_thread::yield();
   }
   for (std::thread& producer : producers) producer.join();
-  EXPECT_EQ(taken + ring->dropped.load(), kProducers * kEach);
+  EXPECT_EQ(taken + ring->dropped.load(), producer_count * each);
 }
 
 }  // namespace

@@ -11,15 +11,15 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kCount = 8;
+constexpr std::uint32_t word_count = 8;
 
 struct Tickets : ::testing::Test {
-  std::array<std::atomic<std::uint32_t>, kCount> memory{};
+  std::array<std::atomic<std::uint32_t>, word_count> memory{};
   TicketWords words{};
 
-  void SetUp() override { words.begin({memory.data(), 0x1000, kCount}); }
+  void SetUp() override { words.begin({memory.data(), 0x1000, word_count}); }
   // A stream gets to the marker.
-  void run(Ticket ticket) { memory[ticket % kCount] = ticket; }
+  void run(Ticket ticket) { memory[ticket % word_count] = ticket; }
   // `many` tickets, each reached at once; the last one.
   Ticket take(std::uint32_t many) {
     Ticket ticket = 0;
@@ -47,24 +47,24 @@ TEST_F(Tickets, CountFromOneAndAreReachedOneByOne) {
 }
 
 TEST_F(Tickets, NoneIsGivenOutOverOneThatHasNotRun) {
-  for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_NE(words.reserve(), 0u);
+  for (std::uint32_t i = 0; i < word_count; ++i) ASSERT_NE(words.reserve(), 0u);
   EXPECT_EQ(words.reserve(), 0u);
   run(1);
-  EXPECT_EQ(words.reserve(), kCount + 1);
+  EXPECT_EQ(words.reserve(), word_count + 1);
   EXPECT_EQ(words.reserve(), 0u);
 }
 
 TEST_F(Tickets, NewWordsTakeTicketsAtOnceAndKnowTheOldOnesAsReached) {
   Ticket pending = 0;
   for (int i = 0; i < 5; ++i) pending = words.reserve();
-  ASSERT_EQ(take(3 * kCount), 0u);  // stuck behind those five
+  ASSERT_EQ(take(3 * word_count), 0u);  // stuck behind those five
   words.end();
   EXPECT_EQ(words.reserve(), 0u);
   EXPECT_TRUE(words.reached(pending));
-  std::array<std::atomic<std::uint32_t>, kCount> fresh{};
-  words.begin({fresh.data(), 0x2000, kCount});
+  std::array<std::atomic<std::uint32_t>, word_count> fresh{};
+  words.begin({fresh.data(), 0x2000, word_count});
   EXPECT_TRUE(words.reached(pending));
-  for (std::uint32_t i = 0; i < kCount; ++i) {
+  for (std::uint32_t i = 0; i < word_count; ++i) {
     const Ticket ticket = words.reserve();
     ASSERT_NE(ticket, 0u) << i;
     EXPECT_FALSE(words.reached(ticket));
@@ -76,7 +76,7 @@ TEST_F(Tickets, NewWordsAfterManyTickets) {
   for (const Ticket newest : {Ticket{1}, Ticket{0x7ffffffe}, Ticket{0x80000003}, Ticket{0xffffffff}}) {
     words.last = newest;
     for (auto& word : memory) word = 0;
-    words.begin({memory.data(), 0x1000, kCount});
+    words.begin({memory.data(), 0x1000, word_count});
     EXPECT_TRUE(words.reached(newest));
     const Ticket next = words.reserve();
     EXPECT_NE(next, 0u) << newest;
@@ -85,10 +85,10 @@ TEST_F(Tickets, NewWordsAfterManyTickets) {
 }
 
 TEST_F(Tickets, GoRoundThroughTheLastNumber) {
-  words.last = Ticket{0} - 3 * kCount;
-  words.begin({memory.data(), 0x1000, kCount});
+  words.last = Ticket{0} - 3 * word_count;
+  words.begin({memory.data(), 0x1000, word_count});
   Ticket before = words.last;
-  for (std::uint32_t i = 0; i < 6 * kCount; ++i) {
+  for (std::uint32_t i = 0; i < 6 * word_count; ++i) {
     const Ticket ticket = words.reserve();
     ASSERT_NE(ticket, 0u) << "after " << before;
     EXPECT_TRUE(not_before(ticket, before));
@@ -101,11 +101,11 @@ TEST_F(Tickets, GoRoundThroughTheLastNumber) {
 }
 
 TEST_F(Tickets, TheWordOfTheSkippedNumberIsNotTakenFromAMarkerThatHasNotRun) {
-  words.last = Ticket{0} - kCount - 1;
-  words.begin({memory.data(), 0x1000, kCount});
+  words.last = Ticket{0} - word_count - 1;
+  words.begin({memory.data(), 0x1000, word_count});
   const Ticket slow = words.reserve();
-  ASSERT_EQ(slow % kCount, 0u);
-  EXPECT_EQ(take(kCount - 1), Ticket{0} - 1);
+  ASSERT_EQ(slow % word_count, 0u);
+  EXPECT_EQ(take(word_count - 1), Ticket{0} - 1);
   EXPECT_EQ(words.reserve(), 0u);
   EXPECT_FALSE(words.reached(slow));
   run(slow);
@@ -115,7 +115,7 @@ TEST_F(Tickets, TheWordOfTheSkippedNumberIsNotTakenFromAMarkerThatHasNotRun) {
 
 TEST_F(Tickets, ThreadsNeverGetTheSameOneAlsoOnTheWayRound) {
   words.last = Ticket{0} - 500;
-  words.begin({memory.data(), 0x1000, kCount});
+  words.begin({memory.data(), 0x1000, word_count});
   std::vector<std::vector<Ticket>> taken(4);
   std::vector<std::thread> threads;
   for (auto& mine : taken) {

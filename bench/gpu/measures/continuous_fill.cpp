@@ -13,7 +13,7 @@
 namespace measures {
 namespace {
 
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds patience{20};
 
 // Weft's table of driver functions is filled through a plain function pointer.
 void* open_driver = nullptr;
@@ -38,7 +38,7 @@ weft::FillSettings settings_of(const ContinuousFill& fill, const weft::Driver& d
   settings.unit.max_blocks = weft::blocks_left(static_cast<std::uint32_t>(multiprocessors),
                                                static_cast<std::uint64_t>(fill.free_multiprocessors));
   // Nothing decides between slices here: one graph per unit.
-  settings.unit.slice_cap = kPatience;
+  settings.unit.slice_cap = patience;
   settings.unit.timing.repeats = 1;
   return settings;
 }
@@ -47,7 +47,7 @@ void run_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::uint64_
   if (!fill.job().begin_unit(number)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
   for (const weft::Slice& slice : fill.unit().slices())
     check(driver, driver.cuGraphLaunch(slice.graph, fill.stream()), "launching a unit");
-  weft::wait_for(driver, fill.stream(), kPatience);
+  weft::wait_for(driver, fill.stream(), patience);
   std::int8_t correct = -1;
   if (!fill.job().end_unit(number, correct)) throw weft::SetUpError("end_unit failed: " + fill.job().failure());
   std::fprintf(report, "%" PRId64 " %d\n", now(), static_cast<int>(correct));

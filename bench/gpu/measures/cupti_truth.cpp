@@ -26,10 +26,10 @@ namespace {
 
 using measures::TruthLog;
 
-constexpr std::size_t kBufferBytes = 4U << 20U;
-constexpr std::size_t kBufferAlignment = 8;
+constexpr std::size_t buffer_bytes = 4U << 20U;
+constexpr std::size_t buffer_alignment = 8;
 // Weft's threads have their names before their first launch, and live as long as a communicator.
-constexpr std::chrono::milliseconds kBetweenLooks{5};
+constexpr std::chrono::milliseconds between_looks{5};
 
 #define CUPTI_FUNCTIONS(FUNCTION)                  \
   FUNCTION(cuptiSetThreadIdType)                   \
@@ -137,8 +137,8 @@ void take(const CUpti_Activity* record) {
 }
 
 void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
-  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
-  *size = *buffer == nullptr ? 0 : kBufferBytes;
+  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(buffer_alignment, buffer_bytes));
+  *size = *buffer == nullptr ? 0 : buffer_bytes;
   *most_records = 0;
 }
 
@@ -184,7 +184,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   } else if (!start(all.cupti)) {
     complain("CUPTI refuses (a profiler in the same process?), so no log");
   } else {
-    all.weft_threads.start(kBetweenLooks);
+    all.weft_threads.start(between_looks);
     std::atexit(&write_log);
   }
   return 1;

@@ -13,7 +13,7 @@
 namespace probe {
 namespace {
 
-constexpr double kSettle = 20;  // milliseconds until a thread is surely inside its call
+constexpr double settle = 20;  // milliseconds until a thread is surely inside its call
 
 struct Call {
   const char* key;
@@ -97,7 +97,7 @@ std::string measure(const Options& options, Report& report) {
         company.run(stop);
       });
     }
-    sleep_milliseconds(kSettle);
+    sleep_milliseconds(settle);
     fact += std::string("; ") + company.key + ":";
     for (const Call& call : dispatcher.calls()) {
       const Summary summary = dispatcher.time(call, count);

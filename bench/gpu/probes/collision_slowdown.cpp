@@ -11,10 +11,10 @@
 namespace probe {
 namespace {
 
-constexpr int kMainKernels = 10;
-constexpr double kMainMicroseconds = 200;  // of each
-constexpr unsigned kBlocksPerMultiprocessor = 4;
-constexpr int kReserved = 8;  // multiprocessors that fill leaves free
+constexpr int main_kernels = 10;
+constexpr double main_microseconds = 200;  // of each
+constexpr unsigned blocks_per_multiprocessor = 4;
+constexpr int reserved = 8;  // multiprocessors that fill leaves free
 
 void require_length(const Work& work, double wanted) {
   if (work.microseconds() > 1.5 * wanted) {
@@ -30,7 +30,7 @@ const char* name_of(Work::Kind kind) {
 class MainJob {
  public:
   explicit MainJob(Work::Kind kind)
-      : work_(kind, static_cast<unsigned>(gpu().multiprocessors) * kBlocksPerMultiprocessor, kMainMicroseconds,
+      : work_(kind, static_cast<unsigned>(gpu().multiprocessors) * blocks_per_multiprocessor, main_microseconds,
               stream_) {}
 
   // Its time from where it goes on, microseconds; with a slice of which so many microseconds are over by then.
@@ -40,7 +40,7 @@ class MainJob {
     if (slice != nullptr) slice->launch(fill_stream_);
     check(driver().cuStreamWaitEvent(stream_, begun_, 0));
     predecessor_.launch(stream_, over);
-    for (int index = 0; index < kMainKernels; ++index) work_.launch(stream_);
+    for (int index = 0; index < main_kernels; ++index) work_.launch(stream_);
     last_.launch(stream_, 0);
     hold_.release();
     check(driver().cuStreamSynchronize(stream_));
@@ -59,11 +59,11 @@ class MainJob {
 
 std::string measure(const Options& options, Report& report) {
   use_gpu();
-  if (gpu().multiprocessors <= kReserved) throw Skipped("too few multiprocessors");
+  if (gpu().multiprocessors <= reserved) throw Skipped("too few multiprocessors");
   const int repeats = options.quick ? 1 : 5;
   const std::vector<double> lengths =
       options.quick ? std::vector<double>{100, 300, 1000} : std::vector<double>{50, 100, 200, 300, 500, 1000};
-  const auto fill_blocks = static_cast<unsigned>(gpu().multiprocessors - kReserved) * kBlocksPerMultiprocessor;
+  const auto fill_blocks = static_cast<unsigned>(gpu().multiprocessors - reserved) * blocks_per_multiprocessor;
   report.add("slice_us", lengths);
   std::string fact = "Delay of the main job per collision with half a slice on average";
   for (const Work::Kind main_kind : {Work::Kind::compute, Work::Kind::memory}) {

@@ -14,7 +14,7 @@
 namespace probe {
 namespace {
 
-constexpr double kCopiedBytes = 64;
+constexpr double copied_bytes = 64;
 
 struct Sample {
   double error;    // at most so far off, nanoseconds: the clocks were compared while the kernel was resident
@@ -77,14 +77,14 @@ std::string measure(const Options& options, Report& report) {
   const double error = median(errors);
   if (error > std::abs(latency) / 2) latency = std::nan("");  // the clocks could not be compared well enough
   const double gap = chain(stream, 0, [] {});
-  constexpr int kKernels = 20;
-  const double kernels = chain(stream, kKernels, [&] { launch(Kernel::compute, {}, stream, memory, uint64_t{0}); });
-  const double shortest = (kernels - (kKernels + 1) * gap) / kKernels;
+  constexpr int kernel_count = 20;
+  const double kernels = chain(stream, kernel_count, [&] { launch(Kernel::compute, {}, stream, memory, uint64_t{0}); });
+  const double shortest = (kernels - (kernel_count + 1) * gap) / kernel_count;
   const auto copy = [&](bool up) {
     return chain(stream, 1,
                  [&] {
-                   check(up ? driver().cuMemcpyHtoDAsync(memory, host, static_cast<std::size_t>(kCopiedBytes), stream)
-                            : driver().cuMemcpyDtoHAsync(host, memory, static_cast<std::size_t>(kCopiedBytes), stream));
+                   check(up ? driver().cuMemcpyHtoDAsync(memory, host, static_cast<std::size_t>(copied_bytes), stream)
+                            : driver().cuMemcpyDtoHAsync(host, memory, static_cast<std::size_t>(copied_bytes), stream));
                  }) -
            2 * gap;
   };
@@ -101,7 +101,7 @@ std::string measure(const Options& options, Report& report) {
   return format(
       "An empty kernel takes %.2f us and the next one starts %.2f us later; a copy of %.0f bytes takes %.2f us to the "
       "device, %.2f us from it; %s (clocks compared to %.2f us)",
-      shortest / 1e3, gap / 1e3, kCopiedBytes, up / 1e3, down / 1e3, start.c_str(), error / 1e3);
+      shortest / 1e3, gap / 1e3, copied_bytes, up / 1e3, down / 1e3, start.c_str(), error / 1e3);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace probe {
 namespace {
 
-constexpr double kFillMicroseconds = 20'000, kPredecessorMicroseconds = 2000;
-constexpr unsigned kWaves = 20, kBlocksPerMultiprocessor = 8;
+constexpr double fill_microseconds = 20'000, predecessor_microseconds = 2000;
+constexpr unsigned waves = 20, blocks_per_multiprocessor = 8;
 
 struct Place {
   CUstream stream;
@@ -25,8 +25,8 @@ class Experiment {
  public:
   Experiment()
       : fill_stream_(make_stream()),
-        fill_(Work::Kind::compute, static_cast<unsigned>(gpu().multiprocessors) * kBlocksPerMultiprocessor * kWaves,
-              kFillMicroseconds, fill_stream_) {}
+        fill_(Work::Kind::compute, static_cast<unsigned>(gpu().multiprocessors) * blocks_per_multiprocessor * waves,
+              fill_microseconds, fill_stream_) {}
 
   // Share of the fill's time after which the kernel started; 0: at once, 1: when the fill was over.
   // NaN: the launch was refused, see refused().
@@ -39,7 +39,7 @@ class Experiment {
     after_.launch(fill_stream_, 0);
     try {
       check(driver().cuStreamWaitEvent(place.stream, begun_, 0));
-      predecessor_.launch(place.stream, kPredecessorMicroseconds, shape);
+      predecessor_.launch(place.stream, predecessor_microseconds, shape);
       victim_.launch(place.stream, 0, shape);
     } catch (const std::runtime_error& error) {
       hold_.release();

@@ -14,10 +14,10 @@
 namespace probe {
 namespace {
 
-constexpr double kPatience = 60;    // milliseconds in which a fill of kSlice must have run, on hardware
-constexpr double kSlice = 300;      // microseconds
-constexpr double kTimeForAll = 16;  // seconds
-constexpr int kReserved = 8;        // multiprocessors that the fill leaves free
+constexpr double patience = 60;      // milliseconds in which a fill of slice must have run, on hardware
+constexpr double slice = 300;        // microseconds
+constexpr double time_for_all = 16;  // seconds
+constexpr int reserved = 8;          // multiprocessors that the fill leaves free
 
 struct Outcome {
   bool ran;
@@ -40,9 +40,9 @@ Outcome fill_while_blocked(const Streams& streams, bool on_event) {
   next.launch(streams.compute, 0);
   spin.wait_until_resident();
   const int64_t begin = now();
-  fill.launch_resident(streams.fill, kSlice, static_cast<unsigned>(gpu().multiprocessors - kReserved));
+  fill.launch_resident(streams.fill, slice, static_cast<unsigned>(gpu().multiprocessors - reserved));
   check(driver().cuEventRecord(filled, streams.fill));
-  const bool ran = wait_for([&] { return is_done(filled); }, kPatience * slack());
+  const bool ran = wait_for([&] { return is_done(filled); }, patience * slack());
   const double microseconds = static_cast<double>(now() - begin) / 1e3;
   if (spin.timed_out()) throw std::runtime_error("the receive ended before it was released");
   spin.release();
@@ -52,7 +52,7 @@ Outcome fill_while_blocked(const Streams& streams, bool on_event) {
 
 std::string measure_part(bool main_above_fill) {
   use_gpu();
-  if (gpu().multiprocessors <= kReserved) throw Skipped("too few multiprocessors");
+  if (gpu().multiprocessors <= reserved) throw Skipped("too few multiprocessors");
   const int main_priority = main_above_fill ? gpu().highest_priority : gpu().lowest_priority;
   Streams streams;
   streams.receive = make_stream(main_priority);
@@ -86,7 +86,7 @@ void ask(const std::string& queues, const std::string& priority, double seconds,
 
 std::string measure(const Options& options, Report& report) {
   if (!options.part.empty()) return measure_part(options.part.front() == "above");
-  const TimeForParts time(kTimeForAll);
+  const TimeForParts time(time_for_all);
   gpu();
   Found found;
   for (const char* queues : {"1", "8", "32"}) {

@@ -10,8 +10,8 @@
 namespace probe {
 namespace {
 
-constexpr unsigned kReserved = 8;  // multiprocessors that fill leaves free, at least
-constexpr double kFillMicroseconds = 2000, kPredecessorMicroseconds = 200;
+constexpr unsigned reserved = 8;  // multiprocessors that fill leaves free, at least
+constexpr double fill_microseconds = 2000, predecessor_microseconds = 200;
 
 struct GreenStream {
   CUstream stream = nullptr;
@@ -22,7 +22,7 @@ void require(CUresult result, const char* call) {
   if (result != CUDA_SUCCESS) throw Skipped(std::string(call) + ": " + name_of(result));
 }
 
-// A stream that may use all but kReserved multiprocessors.
+// A stream that may use all but reserved multiprocessors.
 GreenStream make_green_stream() {
   const Driver& d = driver();
   if (d.cuDevSmResourceSplitByCount == nullptr || d.cuGreenCtxStreamCreate == nullptr ||
@@ -32,7 +32,7 @@ GreenStream make_green_stream() {
   CUdevResource all{}, part{}, rest{};
   require(d.cuDeviceGetDevResource(gpu().device, &all, CU_DEV_RESOURCE_TYPE_SM), "cuDeviceGetDevResource");
   unsigned groups = 1;
-  require(d.cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, kReserved), "cuDevSmResourceSplitByCount");
+  require(d.cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, reserved), "cuDevSmResourceSplitByCount");
   CUdevResourceDesc description = nullptr;
   require(d.cuDevResourceGenerateDesc(&description, &rest, 1), "cuDevResourceGenerateDesc");
   CUgreenCtx context = nullptr;
@@ -48,7 +48,7 @@ GreenStream make_green_stream() {
 int spread(CUstream stream, unsigned blocks) {
   const auto most = static_cast<uint32_t>(gpu().multiprocessors);
   const CUdeviceptr counts = make_device_memory(most * sizeof(uint32_t));
-  launch(Kernel::where, {blocks, kComputeThreads}, stream, counts, most, uint64_t{100'000});
+  launch(Kernel::where, {blocks, compute_threads}, stream, counts, most, uint64_t{100'000});
   std::vector<uint32_t> seen(most);
   check(driver().cuMemcpyDtoHAsync(seen.data(), counts, most * sizeof(uint32_t), stream));
   check(driver().cuStreamSynchronize(stream));
@@ -69,8 +69,8 @@ double start_next_to(CUstream fill_stream, unsigned fill_blocks, int count) {
     hold.launch(stream);
     check(driver().cuEventRecord(begun, stream));
     check(driver().cuStreamWaitEvent(fill_stream, begun, 0));
-    fill.launch_resident(fill_stream, kFillMicroseconds, fill_blocks);
-    predecessor.launch(stream, kPredecessorMicroseconds);
+    fill.launch_resident(fill_stream, fill_microseconds, fill_blocks);
+    predecessor.launch(stream, predecessor_microseconds);
     spin.launch_released(stream, 4, cluster);
     hold.release();
     check(driver().cuStreamSynchronize(stream));

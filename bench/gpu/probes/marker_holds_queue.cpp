@@ -17,12 +17,12 @@
 namespace probe {
 namespace {
 
-constexpr double kPatience = 60;    // milliseconds in which a kernel must have run that can, on hardware
-constexpr double kTimeForAll = 16;  // seconds
-constexpr int kTimes = 3;
+constexpr double patience = 60;      // milliseconds in which a kernel must have run that can, on hardware
+constexpr double time_for_all = 16;  // seconds
+constexpr int times = 3;
 
 enum class Behind { nothing, write, write_without_barrier, event, timed_event, kernel };
-constexpr const char* kNames[] = {"nothing", "write", "write_without_barrier", "event", "timed_event", "kernel"};
+constexpr const char* names[] = {"nothing", "write", "write_without_barrier", "event", "timed_event", "kernel"};
 
 struct Places {
   CUstream first = make_stream(), second = make_stream();
@@ -69,7 +69,7 @@ Outcome launch_after(Behind marker, Places& places) {
   places.running.wait_until_resident();
   const int64_t begin = now();
   places.other.launch(places.second, 0);
-  const bool ran = wait_for([&] { return Spin::read(*places.stamp) != 0; }, kPatience * slack());
+  const bool ran = wait_for([&] { return Spin::read(*places.stamp) != 0; }, patience * slack());
   const double microseconds = static_cast<double>(now() - begin) / 1e3;
   if (places.running.timed_out()) throw std::runtime_error("the running kernel ended before it was released");
   places.running.release();
@@ -80,7 +80,7 @@ Outcome launch_after(Behind marker, Places& places) {
 // It runs each time, or the queue is held up.
 Outcome worst_of_several(Behind marker, Places& places) {
   Outcome worst = launch_after(marker, places);
-  for (int time = 1; time < kTimes && worst.ran; ++time) {
+  for (int time = 1; time < times && worst.ran; ++time) {
     const Outcome next = launch_after(marker, places);
     if (!next.ran || next.microseconds > worst.microseconds) worst = next;
   }
@@ -92,7 +92,7 @@ std::string measure_part() {
   Places places;
   places.other.sets_when_done(places.stamp);
   std::vector<double> numbers;
-  for (std::size_t index = 0; index < std::size(kNames); ++index) {
+  for (std::size_t index = 0; index < std::size(names); ++index) {
     const Outcome outcome = worst_of_several(static_cast<Behind>(index), places);
     numbers.push_back(outcome.ran ? 1 : 0);
     numbers.push_back(outcome.microseconds);
@@ -104,13 +104,13 @@ std::string measure_part() {
 std::string ask(const std::string& queues, double seconds, Report& report) {
   const std::vector<double> numbers = numbers_of_part({queues}, {{"CUDA_DEVICE_MAX_CONNECTIONS", queues}}, seconds);
   std::string held, free;
-  for (std::size_t index = 0; index < std::size(kNames); ++index) {
-    const std::string key = "queues_" + queues + "_behind_" + kNames[index];
+  for (std::size_t index = 0; index < std::size(names); ++index) {
+    const std::string key = "queues_" + queues + "_behind_" + names[index];
     const bool ran = numbers.at(2 * index) != 0;
     report.add(key + "_other_stream_ran", ran);
     report.add(key + "_us", ran ? numbers.at(2 * index + 1) : std::nan(""));
     std::string& list = ran ? free : held;
-    list += (list.empty() ? " " : ", ") + std::string(kNames[index]);
+    list += (list.empty() ? " " : ", ") + std::string(names[index]);
   }
   return "with " + queues + " held up by" + (held.empty() ? " none" : held) + ", not by" +
          (free.empty() ? " any" : free);
@@ -118,7 +118,7 @@ std::string ask(const std::string& queues, double seconds, Report& report) {
 
 std::string measure(const Options& options, Report& report) {
   if (!options.part.empty()) return measure_part();
-  const TimeForParts time(kTimeForAll);
+  const TimeForParts time(time_for_all);
   gpu();
   std::string fact;
   for (const char* queues : {"1", "8", "32"}) {

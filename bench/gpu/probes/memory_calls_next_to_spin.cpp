@@ -15,14 +15,14 @@
 namespace probe {
 namespace {
 
-constexpr double kPatience = 80;  // milliseconds after which a call counts as stalled, on hardware
-constexpr std::size_t kBytes = std::size_t{8} << 20;
+constexpr double patience = 80;  // milliseconds after which a call counts as stalled, on hardware
+constexpr std::size_t bytes = std::size_t{8} << 20;
 
 // What the calls work on; made and used up by the calls' preparations.
 struct Things {
   CUstream stream = make_stream(), other = make_stream();
   CUevent event = make_event();
-  CUdeviceptr memory = 0, from = make_device_memory(kBytes), to = make_device_memory(kBytes);
+  CUdeviceptr memory = 0, from = make_device_memory(bytes), to = make_device_memory(bytes);
   void* host = nullptr;
   CUmodule module = nullptr;
   CUlibrary library = nullptr;
@@ -55,7 +55,7 @@ void reserve_range(Things& things) {
   things.access = {things.property.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   std::size_t unit = 0;
   check(driver().cuMemGetAllocationGranularity(&unit, &things.property, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
-  things.range_bytes = (kBytes + unit - 1) / unit * unit;
+  things.range_bytes = (bytes + unit - 1) / unit * unit;
   check(driver().cuMemAddressReserve(&things.range, things.range_bytes, 0, 0, 0));
 }
 
@@ -71,7 +71,7 @@ CUresult warm_pool(Things& things) {
   check(driver().cuDeviceGetDefaultMemPool(&pool, gpu().device));
   cuuint64_t threshold = ~cuuint64_t{0};
   check(driver().cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
-  check(driver().cuMemAllocAsync(&things.memory, kBytes, things.stream));
+  check(driver().cuMemAllocAsync(&things.memory, bytes, things.stream));
   check(driver().cuMemFreeAsync(things.memory, things.stream));
   return driver().cuStreamSynchronize(things.stream);
 }
@@ -80,17 +80,17 @@ CUresult warm_pool(Things& things) {
 std::vector<Question> memory_questions(Things& t) {
   const Driver& d = driver();
   return {
-      {"cuMemAlloc", nothing, [&] { return d.cuMemAlloc(&t.memory, kBytes); }},
+      {"cuMemAlloc", nothing, [&] { return d.cuMemAlloc(&t.memory, bytes); }},
       {"cuMemFree", nothing, [&] { return d.cuMemFree(t.memory); }},
-      {"cuMemAllocAsync (pool grows)", nothing, [&] { return d.cuMemAllocAsync(&t.memory, kBytes, t.other); }},
+      {"cuMemAllocAsync (pool grows)", nothing, [&] { return d.cuMemAllocAsync(&t.memory, bytes, t.other); }},
       {"cuMemFreeAsync", nothing, [&] { return d.cuMemFreeAsync(t.memory, t.other); }},
       {"cuMemAllocAsync (from the pool)", [&] { return warm_pool(t); },
-       [&] { return d.cuMemAllocAsync(&t.memory, kBytes, t.stream); }},
-      {"cuMemHostAlloc", nothing, [&] { return d.cuMemHostAlloc(&t.host, kBytes, 0); }},
+       [&] { return d.cuMemAllocAsync(&t.memory, bytes, t.stream); }},
+      {"cuMemHostAlloc", nothing, [&] { return d.cuMemHostAlloc(&t.host, bytes, 0); }},
       {"cuMemFreeHost", nothing, [&] { return d.cuMemFreeHost(t.host); }},
       {"cuMemHostRegister",
-       [&] { return (t.host = std::aligned_alloc(4096, kBytes)) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY; },
-       [&] { return d.cuMemHostRegister(t.host, kBytes, 0); }},
+       [&] { return (t.host = std::aligned_alloc(4096, bytes)) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY; },
+       [&] { return d.cuMemHostRegister(t.host, bytes, 0); }},
       {"cuMemHostUnregister", nothing, [&] { return d.cuMemHostUnregister(t.host); }},
       {"cuMemAddressReserve", nothing, [&] { return reserve_range(t), CUDA_SUCCESS; }},
       {"cuMemCreate", nothing, [&] { return d.cuMemCreate(&t.physical, t.range_bytes, &t.property, 0); }},
@@ -104,9 +104,9 @@ std::vector<Question> memory_questions(Things& t) {
          std::size_t free = 0, total = 0;
          return d.cuMemGetInfo(&free, &total);
        }},
-      {"cuMemsetD8", nothing, [&] { return d.cuMemsetD8(t.to, 0, kBytes); }},
-      {"cuMemsetD8Async", nothing, [&] { return d.cuMemsetD8Async(t.to, 0, kBytes, t.other); }},
-      {"cuMemcpyDtoDAsync", nothing, [&] { return d.cuMemcpyDtoDAsync(t.to, t.from, kBytes, t.other); }},
+      {"cuMemsetD8", nothing, [&] { return d.cuMemsetD8(t.to, 0, bytes); }},
+      {"cuMemsetD8Async", nothing, [&] { return d.cuMemsetD8Async(t.to, 0, bytes, t.other); }},
+      {"cuMemcpyDtoDAsync", nothing, [&] { return d.cuMemcpyDtoDAsync(t.to, t.from, bytes, t.other); }},
       {"cuMemcpyHtoD (pageable)", nothing,
        [&] {
          const uint32_t value = 1;
@@ -208,10 +208,10 @@ void ask(const Question& question, Spin& spin, CUstream receive, CUstream beside
   spin.launch(receive, 2);
   spin.wait_until_resident();
   Watched call(question.call);
-  const bool stalled = !call.returns_within(kPatience * slack());
+  const bool stalled = !call.returns_within(patience * slack());
   if (stalled) {
     Watched other([&] { return bystander.launch(beside, 0), driver().cuStreamQuery(receive); });
-    if (!other.returns_within(kPatience * slack())) outcomes.stalls_others.emplace_back(question.name);
+    if (!other.returns_within(patience * slack())) outcomes.stalls_others.emplace_back(question.name);
     spin.release();
     other.join();
   }

@@ -12,7 +12,7 @@
 namespace probe {
 namespace {
 
-constexpr std::size_t kMessage = std::size_t{4} << 20;
+constexpr std::size_t message_bytes = std::size_t{4} << 20;
 
 struct Shape {
   double threads, registers, shared, cluster, blocks;
@@ -58,8 +58,8 @@ std::string measure_rank(Rank rank) {
   rank.connect();
   const int peer = 1 - rank.number();
   const Shape receive =
-      capture(rank, [&] { rank.number() == 0 ? rank.receive(kMessage, peer) : rank.send(kMessage, peer); });
-  const Shape collective = capture(rank, [&] { rank.all_reduce(kMessage); });
+      capture(rank, [&] { rank.number() == 0 ? rank.receive(message_bytes, peer) : rank.send(message_bytes, peer); });
+  const Shape collective = capture(rank, [&] { rank.all_reduce(message_bytes); });
   if (rank.number() != 0) Rank::stay();
   return join({receive.threads, receive.registers, receive.shared, receive.blocks, receive.cluster, collective.blocks,
                collective.cluster});
@@ -79,12 +79,12 @@ std::string measure(const Options& options, Report& report) {
       "registers per thread and %.0f bytes of dynamic shared memory; that of an all-reduce has %.0f blocks in clusters "
       "of "
       "%.0f",
-      kMessage >> 20, numbers[3], numbers[0], numbers[4], numbers[1], numbers[2], numbers[5], numbers[6]);
+      message_bytes >> 20, numbers[3], numbers[0], numbers[4], numbers[1], numbers[2], numbers[5], numbers[6]);
 }
 
 }  // namespace
 }  // namespace probe
 
 int main(int argc, char** argv) {
-  return probe::run_probe(argc, argv, "nccl_kernel_shape", probe::measure, probe::kLongestProbeWithRanks);
+  return probe::run_probe(argc, argv, "nccl_kernel_shape", probe::measure, probe::longest_probe_with_ranks);
 }

@@ -11,19 +11,19 @@
 namespace probe {
 namespace {
 
-constexpr int kRounds = 50;
-constexpr std::size_t kSmall = 8, kPiece = 64 << 10;
-constexpr std::size_t kMostAhead = std::size_t{64} << 20;
-constexpr double kPatience = 300;  // milliseconds after which a send counts as blocked
+constexpr int round_count = 50;
+constexpr std::size_t small = 8, piece = 64 << 10;
+constexpr std::size_t most_ahead = std::size_t{64} << 20;
+constexpr double patience = 300;  // milliseconds after which a send counts as blocked
 
 double message_nanoseconds(const Rank& rank) {
   const int peer = 1 - rank.number();
   std::vector<double> times;
-  for (int index = 0; index < kRounds; ++index) {
+  for (int index = 0; index < round_count; ++index) {
     const int64_t begin = now();
-    if (rank.number() == 0) rank.send(kSmall, peer);
-    rank.receive(kSmall, peer);
-    if (rank.number() == 1) rank.send(kSmall, peer);
+    if (rank.number() == 0) rank.send(small, peer);
+    rank.receive(small, peer);
+    if (rank.number() == 1) rank.send(small, peer);
     if (rank.number() == 0) check(driver().cuStreamSynchronize(rank.stream()));
     times.push_back(static_cast<double>(now() - begin) / 2);
   }
@@ -34,10 +34,10 @@ double message_nanoseconds(const Rank& rank) {
 // Bytes that were sent when a send did not end for the first time.
 double bytes_ahead(const Rank& rank) {
   const CUevent sent = make_event();
-  for (std::size_t bytes = 0; bytes < kMostAhead; bytes += kPiece) {
-    rank.send(kPiece, 1);
+  for (std::size_t bytes = 0; bytes < most_ahead; bytes += piece) {
+    rank.send(piece, 1);
     check(driver().cuEventRecord(sent, rank.stream()));
-    if (!wait_for([&] { return is_done(sent); }, kPatience)) return static_cast<double>(bytes);
+    if (!wait_for([&] { return is_done(sent); }, patience)) return static_cast<double>(bytes);
   }
   return std::nan("");
 }
@@ -62,7 +62,7 @@ std::string measure(const Options& options, Report& report) {
   // A time that includes the other rank's turn is not the latency of a link.
   report.add(mps.runs() ? "nccl_latency" : "message_and_time_slice_ns", numbers.at(0));
   report.add("nccl_fifo", numbers.at(1));
-  return format("A message of %zu bytes takes %.1f us %s; a sender over sockets may be %.0f KiB ahead", kSmall,
+  return format("A message of %zu bytes takes %.1f us %s; a sender over sockets may be %.0f KiB ahead", small,
                 numbers[0] / 1e3, mps.runs() ? "with MPS" : "with the ranks taking turns on the GPU (no MPS)",
                 numbers[1] / 1024);
 }
@@ -71,5 +71,5 @@ std::string measure(const Options& options, Report& report) {
 }  // namespace probe
 
 int main(int argc, char** argv) {
-  return probe::run_probe(argc, argv, "nccl_links", probe::measure, probe::kLongestProbeWithRanks);
+  return probe::run_probe(argc, argv, "nccl_links", probe::measure, probe::longest_probe_with_ranks);
 }

@@ -20,14 +20,14 @@ namespace {
 #define NAME_libc(name)
 #define HOOK(library, name, presence, ...) NAME_##library(name)
 #define CALL(library, name, presence) NAME_##library(name)
-constexpr const char* kExactNames[] = {
+constexpr const char* exact_names[] = {
 #include "shim/hooks.def"
 };
 #undef HOOK
 #undef CALL
 
-constexpr const char* kVersionSuffixes[] = {"", "_v2", "_v3", "_v4", "_v5"};
-constexpr const char* kStreamSuffixes[] = {"", "_ptsz", "_ptds"};
+constexpr const char* version_suffixes[] = {"", "_v2", "_v3", "_v4", "_v5"};
+constexpr const char* stream_suffixes[] = {"", "_ptsz", "_ptds"};
 
 std::string base_of(std::string name) {
   for (const char* suffix : {"_ptsz", "_ptds", "_v2", "_v3", "_v4", "_v5"}) {
@@ -58,8 +58,8 @@ std::set<void*> addresses_of(const std::string& base, int newest) {
 
 std::set<void*> exports_of(const std::string& base) {
   std::set<void*> found;
-  for (const char* version : kVersionSuffixes) {
-    for (const char* stream : kStreamSuffixes) found.insert(exported(base + version + stream));
+  for (const char* version : version_suffixes) {
+    for (const char* stream : stream_suffixes) found.insert(exported(base + version + stream));
   }
   return found;
 }
@@ -72,7 +72,7 @@ std::string measure(const Options&, Report& report) {
   std::map<std::string, std::set<void*>> given;
   std::vector<std::string> missing, never_given, foreign;
   int same = 0;
-  for (const char* name : kExactNames) {
+  for (const char* name : exact_names) {
     const std::string base = base_of(name);
     if (!given.contains(base)) given[base] = addresses_of(base, newest);
     void* address = exported(name);
@@ -96,7 +96,7 @@ std::string measure(const Options&, Report& report) {
   return format(
       "Of %zu functions, cuGetProcAddress gives the very address that dlsym gives for %d, another for %zu; %zu are not "
       "exported by this driver; %zu names have addresses that no exported name has",
-      std::size(kExactNames), same, never_given.size(), missing.size(), foreign.size());
+      std::size(exact_names), same, never_given.size(), missing.size(), foreign.size());
 }
 
 }  // namespace

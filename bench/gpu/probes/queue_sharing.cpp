@@ -20,9 +20,9 @@ namespace {
 // By stream of the job: a number that streams have in common which share a queue. The extra stream comes last.
 using Classes = std::vector<double>;
 
-constexpr double kPatience = 15;          // milliseconds in which a kernel must have run that can, on hardware
-constexpr double kTimeForMeasuring = 12;  // seconds, after which no further configuration is begun
-constexpr double kTimeForAll = 16;        // seconds, for all parts together
+constexpr double patience = 15;            // milliseconds in which a kernel must have run that can, on hardware
+constexpr double time_for_measuring = 12;  // seconds, after which no further configuration is begun
+constexpr double time_for_all = 16;        // seconds, for all parts together
 
 enum class Extra { middle, last };  // created between the job's streams, as Weft's is, or after them
 
@@ -59,7 +59,7 @@ Classes find_classes(const Job& job) {
       stamps[index].launch(job.streams[index], 0);
       check(driver().cuEventRecord(done[index], job.streams[index]));
     }
-    sleep_milliseconds(kPatience * slack());
+    sleep_milliseconds(patience * slack());
     for (std::size_t index = 0; index < job.streams.size(); ++index) {
       if (!is_done(done[index])) classes[index] = static_cast<double>(blocked);
     }
@@ -87,7 +87,7 @@ bool dead_locks(const Job& job, const Trap& trap) {
   receive.wait_until_resident();
   send.launch(job.streams.at(trap.sending), 0);
   check(driver().cuEventRecord(sent, job.streams.at(trap.sending)));
-  const bool stuck = !wait_for([&] { return is_done(sent); }, 10 * kPatience * slack());
+  const bool stuck = !wait_for([&] { return is_done(sent); }, 10 * patience * slack());
   __atomic_store_n(word, 1, __ATOMIC_RELEASE);
   check(driver().cuCtxSynchronize());
   return stuck;
@@ -190,7 +190,7 @@ class Configuration {
 
 std::string measure(const Options& options, Report& report) {
   if (!options.part.empty()) return measure_part(options.part);
-  const TimeForParts to_begin(kTimeForMeasuring), time(kTimeForAll);
+  const TimeForParts to_begin(time_for_measuring), time(time_for_all);
   gpu();
   const std::vector<std::pair<int, int>> quick = {{8, 12}, {8, 7}},
                                          full = {{8, 12}, {8, 8}, {8, 16}, {8, 32}, {32, 16}, {8, 7}};

@@ -14,25 +14,25 @@
 namespace probe {
 namespace {
 
-constexpr int kRounds = 20;
-constexpr std::size_t kMessage = 64 << 10;
-constexpr double kWorkMicroseconds = 5000;
-constexpr unsigned kBlocksPerMultiprocessor = 4;
+constexpr int round_count = 20;
+constexpr std::size_t message_bytes = 64 << 10;
+constexpr double work_microseconds = 5000;
+constexpr unsigned blocks_per_multiprocessor = 4;
 
 // Rank 0 sends a message round the ring and waits for it each time; the others pass it on.
 std::vector<double> rounds(const Rank& rank) {
   const int next = (rank.number() + 1) % rank.count(), previous = (rank.number() + rank.count() - 1) % rank.count();
   std::vector<double> times;
-  for (int index = 0; index < kRounds; ++index) {
+  for (int index = 0; index < round_count; ++index) {
     const int64_t begin = now();
     if (rank.number() == 0) {
-      rank.send(kMessage, next);
-      rank.receive(kMessage, previous);
+      rank.send(message_bytes, next);
+      rank.receive(message_bytes, previous);
       check(driver().cuStreamSynchronize(rank.stream()));
       times.push_back(static_cast<double>(now() - begin) / 1e3);
     } else {
-      rank.receive(kMessage, previous);
-      rank.send(kMessage, next);
+      rank.receive(message_bytes, previous);
+      rank.send(message_bytes, next);
     }
   }
   check(driver().cuStreamSynchronize(rank.stream()));
@@ -50,20 +50,20 @@ std::string measure_rank(Rank rank) {
   // Before the ranks meet: nobody else uses the GPU much.
   const CUstream working = make_stream();
   double alone = std::nan(""), beside = std::nan("");
-  const Work work(Work::Kind::compute, static_cast<unsigned>(gpu().multiprocessors) * kBlocksPerMultiprocessor,
-                  rank.number() == 0 ? kWorkMicroseconds : 0, working);
+  const Work work(Work::Kind::compute, static_cast<unsigned>(gpu().multiprocessors) * blocks_per_multiprocessor,
+                  rank.number() == 0 ? work_microseconds : 0, working);
   if (rank.number() == 0) alone = time_of(work, working);
   rank.connect();
   rounds(rank);  // connections are made on first use
   const std::vector<double> times = rounds(rank);
   // Rank 1's receive spins until rank 0 has worked.
   if (rank.number() == 1) {
-    rank.receive(kMessage, 0);
+    rank.receive(message_bytes, 0);
     check(driver().cuStreamSynchronize(rank.stream()));
   } else if (rank.number() == 0) {
     sleep_milliseconds(50);
     beside = time_of(work, working);
-    rank.send(kMessage, 1);
+    rank.send(message_bytes, 1);
     check(driver().cuStreamSynchronize(rank.stream()));
   }
   if (rank.number() != 0) Rank::stay();
@@ -111,5 +111,5 @@ std::string measure(const Options& options, Report& report) {
 }  // namespace probe
 
 int main(int argc, char** argv) {
-  return probe::run_probe(argc, argv, "ranks_on_one_gpu", probe::measure, probe::kLongestProbeWithRanks);
+  return probe::run_probe(argc, argv, "ranks_on_one_gpu", probe::measure, probe::longest_probe_with_ranks);
 }

@@ -11,7 +11,7 @@
 namespace probe {
 namespace {
 
-constexpr double kFillMicroseconds = 2000, kPredecessorMicroseconds = 200;
+constexpr double fill_microseconds = 2000, predecessor_microseconds = 200;
 
 struct Delay {
   double start;      // of the kernel, after its predecessor
@@ -31,9 +31,9 @@ class Experiment {
   Delay once(unsigned fill_blocks, unsigned blocks, unsigned cluster) {
     hold_.launch(fill_stream_);
     check(driver().cuEventRecord(begun_, fill_stream_));
-    if (fill_blocks > 0) fill_.launch_resident(fill_stream_, kFillMicroseconds, fill_blocks);
+    if (fill_blocks > 0) fill_.launch_resident(fill_stream_, fill_microseconds, fill_blocks);
     check(driver().cuStreamWaitEvent(stream_, begun_, 0));
-    predecessor_.launch(stream_, kPredecessorMicroseconds);
+    predecessor_.launch(stream_, predecessor_microseconds);
     spin_.launch_released(stream_, blocks, cluster);
     hold_.release();
     check(driver().cuStreamSynchronize(stream_));

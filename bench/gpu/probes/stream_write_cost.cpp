@@ -14,8 +14,8 @@ namespace probe {
 namespace {
 
 enum class Marker { none, write, write_without_barrier, write_to_device, two_writes, event, timed_event };
-constexpr const char* kNames[] = {"none",  "write",      "write_without_barrier", "write_to_device", "two_writes",
-                                  "event", "timed_event"};
+constexpr const char* names[] = {"none",  "write",      "write_without_barrier", "write_to_device", "two_writes",
+                                 "event", "timed_event"};
 
 struct Places {
   CUstream stream = make_stream();
@@ -127,8 +127,8 @@ std::string measure(const Options& options, Report& report) {
   use_gpu();
   const Places places;
   const int count = options.quick ? 50 : 200;
-  Costs costs[std::size(kNames)]{};
-  for (std::size_t index = 0; index < std::size(kNames); ++index) {
+  Costs costs[std::size(names)]{};
+  for (std::size_t index = 0; index < std::size(names); ++index) {
     measure_costs(static_cast<Marker>(index), places, count);  // the first time is not like the others
     std::vector<double> gaps, calls;
     for (int repeat = 0; repeat < 5; ++repeat) {
@@ -137,8 +137,8 @@ std::string measure(const Options& options, Report& report) {
       calls.push_back(once.call);
     }
     costs[index] = {median(gaps), median(calls)};
-    report.add(std::string("gap_") + kNames[index] + "_us", costs[index].gap);
-    if (index > 0) report.add(std::string("call_") + kNames[index] + "_ns", costs[index].call);
+    report.add(std::string("gap_") + names[index] + "_us", costs[index].gap);
+    if (index > 0) report.add(std::string("call_") + names[index] + "_ns", costs[index].call);
   }
   // What the simulator calls so, in its unit. Never less than nothing: the gaps are medians.
   const auto added = [&](Marker marker) {

@@ -13,8 +13,8 @@
 namespace probe {
 namespace {
 
-constexpr double kLaterWork = 300'000;  // microseconds
-constexpr double kSettle = 60;          // milliseconds until a thread is surely inside its call
+constexpr double later_work = 300'000;  // microseconds
+constexpr double settle = 60;           // milliseconds until a thread is surely inside its call
 
 struct Case {
   const char* key;
@@ -47,10 +47,10 @@ class Experiment {
       waited = result == CUDA_SUCCESS && is_done(later_done_);
     });
     wait_for([&] { return entering.load(); }, 1000);
-    sleep_milliseconds(kSettle);
-    later_.launch(which.later, kLaterWork);
+    sleep_milliseconds(settle);
+    later_.launch(which.later, later_work);
     check(driver().cuEventRecord(later_done_, which.later));
-    sleep_milliseconds(kSettle);
+    sleep_milliseconds(settle);
     const bool for_earlier = returned == 0;
     const int64_t released = now();
     spin_.release();
@@ -95,7 +95,7 @@ std::string measure(const Options&, Report& report) {
     list += (list.empty() ? "" : ", ") + std::string(each.text);
   }
   ask_at_risk(nullptr);
-  report.add("later_work_ms", kLaterWork / 1e3);
+  report.add("later_work_ms", later_work / 1e3);
   return "A synchronise waits for work submitted after it was entered: " + (waits.empty() ? "none" : waits) +
          "; does not: " + (does_not.empty() ? "none" : does_not);
 }

@@ -11,7 +11,7 @@
 namespace probe {
 namespace {
 
-constexpr uint32_t kValue = 7;
+constexpr uint32_t written_value = 7;
 
 struct Places {
   CUstream stream = make_stream();
@@ -28,18 +28,18 @@ struct Kind {
 };
 
 CUresult write(const Places& places, unsigned flags) {
-  return driver().cuStreamWriteValue32(places.stream, places.address, kValue, flags);
+  return driver().cuStreamWriteValue32(places.stream, places.address, written_value, flags);
 }
 
 CUresult write_batch(const Places& places) {
   CUstreamBatchMemOpParams operation{};
   operation.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
   operation.writeValue.address = places.address;
-  operation.writeValue.value = kValue;
+  operation.writeValue.value = written_value;
   return driver().cuStreamBatchMemOp(places.stream, 1, &operation, 0);
 }
 
-const Kind kKinds[] = {
+const Kind kinds[] = {
     {"write", false, [](const Places& places) { return write(places, CU_STREAM_WRITE_VALUE_DEFAULT); }},
     {"write_without_barrier", false,
      [](const Places& places) { return write(places, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER); }},
@@ -68,7 +68,8 @@ bool works_in(CUgraphExec executable, const Kind& kind, const Places& places) {
     __atomic_store_n(places.word, 0, __ATOMIC_RELEASE);
     check(driver().cuGraphLaunch(executable, places.stream));
     check(driver().cuStreamSynchronize(places.stream));
-    if (kind.is_event ? !is_done(places.event) : __atomic_load_n(places.word, __ATOMIC_ACQUIRE) != kValue) return false;
+    if (kind.is_event ? !is_done(places.event) : __atomic_load_n(places.word, __ATOMIC_ACQUIRE) != written_value)
+      return false;
   }
   return true;
 }
@@ -100,7 +101,7 @@ std::string measure(const Options&, Report& report) {
   use_gpu();
   Places places;
   std::string works, does_not;
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : kinds) {
     std::string& list = try_kind(kind, places, report) ? works : does_not;
     list += (list.empty() ? "" : ", ") + std::string(kind.key);
   }

@@ -7,7 +7,8 @@ the dot in a step's name; each measure is a kind of its own.
 
 SECONDS = {"quick": 8 * 60 - 30, "full": 25 * 60 - 60}  # for all steps; the rest is for what is before and after them
 
-# A probe's limit is longer than its own watchdog (kLongestProbe, kLongestProbeWithRanks), which says more than a stop from outside.
+# A probe's limit is longer than its own watchdog (longest_probe, longest_probe_with_ranks), which says more than a stop
+# from outside.
 # kind: (sure in quick, sure in full, one step at most in quick, in full), seconds
 TABLE = {
     "probe": (95, 150, 30, 30),

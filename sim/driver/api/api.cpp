@@ -43,7 +43,7 @@ class ThreadStreams {
     for (Entry& entry : entries_) {
       if (entry.context == &context && entry.id == context.id) return entry.stream;
     }
-    Entry& entry = entries_[next_++ % kEntries];
+    Entry& entry = entries_[next_++ % entries];
     entry = {&context, context.id, engine().create_stream(context, StreamKind::per_thread, 0, 0)};
     return entry.stream;
   }
@@ -54,8 +54,8 @@ class ThreadStreams {
     uint64_t id = 0;
     Stream* stream = nullptr;
   };
-  static constexpr unsigned kEntries = 16;
-  Entry entries_[kEntries] = {};
+  static constexpr unsigned entries = 16;
+  Entry entries_[entries] = {};
   unsigned next_ = 0;
 };
 

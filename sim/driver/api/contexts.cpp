@@ -10,7 +10,7 @@ using namespace simgpu;
 
 namespace {
 
-constexpr unsigned kFlagMask = CU_CTX_FLAGS_MASK;
+constexpr unsigned flag_mask = CU_CTX_FLAGS_MASK;
 
 // Serialises retaining, releasing and resetting of primary contexts.
 std::mutex& primary_mutex() {
@@ -21,7 +21,7 @@ std::mutex& primary_mutex() {
 CUresult create(CUcontext* pctx, unsigned flags, CUdevice dev, unsigned api_version) {
   Device* device = nullptr;
   if (const CUresult result = find_device(dev, device); result != CUDA_SUCCESS) return result;
-  if (pctx == nullptr || (flags & ~kFlagMask) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (pctx == nullptr || (flags & ~flag_mask) != 0) return CUDA_ERROR_INVALID_VALUE;
   Context* context = engine().create_context(*device, flags, false);
   if (context == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   context->api_version = api_version;
@@ -94,7 +94,7 @@ SIMGPU_API cuDevicePrimaryCtxReset(CUdevice dev) {
 SIMGPU_API cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags) {
   Device* device = nullptr;
   if (const CUresult result = find_device(dev, device); result != CUDA_SUCCESS) return result;
-  if ((flags & ~kFlagMask) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & ~flag_mask) != 0) return CUDA_ERROR_INVALID_VALUE;
   const std::scoped_lock guard(primary_mutex());
   device->primary_flags = flags;
   if (device->primary != nullptr) device->primary->flags = flags;
@@ -207,7 +207,7 @@ SIMGPU_API cuCtxGetFlags(unsigned int* flags) {
 SIMGPU_API cuCtxSetFlags(unsigned int flags) {
   Context* context = nullptr;
   if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
-  if ((flags & ~kFlagMask) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & ~flag_mask) != 0) return CUDA_ERROR_INVALID_VALUE;
   context->flags = flags;
   return CUDA_SUCCESS;
 }
@@ -287,6 +287,6 @@ SIMGPU_API cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority
   Context* context = nullptr;
   if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
   if (leastPriority != nullptr) *leastPriority = 0;
-  if (greatestPriority != nullptr) *greatestPriority = kGreatestPriority;
+  if (greatestPriority != nullptr) *greatestPriority = greatest_priority;
   return CUDA_SUCCESS;
 }

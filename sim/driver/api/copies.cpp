@@ -137,45 +137,45 @@ CUdeviceptr address(const void* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-constexpr Return kDone = Return::when_done;
-constexpr Return kSubmitted = Return::when_submitted;
+constexpr Return when_done = Return::when_done;
+constexpr Return submitted = Return::when_submitted;
 
 }  // namespace
 
 SIMGPU_PAIR(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount),
-            copy_linear(Side::unified, Side::unified, dst, src, ByteCount, nullptr, meaning, kDone))
+            copy_linear(Side::unified, Side::unified, dst, src, ByteCount, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount),
-            copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, nullptr, meaning, kDone))
+            copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemcpyDtoH_v2, _ptds, (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount),
-            copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, nullptr, meaning, kDone))
+            copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount),
-            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, meaning, kDone))
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemcpyPeer, _ptds, (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount),
-            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, meaning, kDone))
-SIMGPU_PAIR(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* pCopy), copy_2d(pCopy, nullptr, meaning, kDone))
-SIMGPU_PAIR(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* pCopy), copy_2d(pCopy, nullptr, meaning, kDone))
-SIMGPU_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* pCopy), copy_3d(pCopy, nullptr, meaning, kDone))
-SIMGPU_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* pCopy), copy_3d_peer(pCopy, nullptr, meaning, kDone))
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, nullptr, meaning, when_done))
+SIMGPU_PAIR(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* pCopy), copy_2d(pCopy, nullptr, meaning, when_done))
+SIMGPU_PAIR(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* pCopy), copy_2d(pCopy, nullptr, meaning, when_done))
+SIMGPU_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* pCopy), copy_3d(pCopy, nullptr, meaning, when_done))
+SIMGPU_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* pCopy), copy_3d_peer(pCopy, nullptr, meaning, when_done))
 
 SIMGPU_PAIR(cuMemcpyAsync, _ptsz, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
-            copy_linear(Side::unified, Side::unified, dst, src, ByteCount, hStream, meaning, kSubmitted))
+            copy_linear(Side::unified, Side::unified, dst, src, ByteCount, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpyHtoDAsync_v2, _ptsz,
             (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream),
-            copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, hStream, meaning, kSubmitted))
+            copy_linear(Side::device, Side::host, dstDevice, address(srcHost), ByteCount, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpyDtoHAsync_v2, _ptsz, (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
-            copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, hStream, meaning, kSubmitted))
+            copy_linear(Side::host, Side::device, address(dstHost), srcDevice, ByteCount, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpyDtoDAsync_v2, _ptsz,
             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
-            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, meaning, kSubmitted))
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpyPeerAsync, _ptsz,
             (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount, CUstream hStream),
-            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, meaning, kSubmitted))
+            copy_linear(Side::device, Side::device, dstDevice, srcDevice, ByteCount, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream),
-            copy_2d(pCopy, hStream, meaning, kSubmitted))
+            copy_2d(pCopy, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* pCopy, CUstream hStream),
-            copy_3d(pCopy, hStream, meaning, kSubmitted))
+            copy_3d(pCopy, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream),
-            copy_3d_peer(pCopy, hStream, meaning, kSubmitted))
+            copy_3d_peer(pCopy, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemcpyBatchAsync, _ptsz,
             (CUdeviceptr * dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*, size_t*, size_t,
              size_t* failIdx, CUstream hStream),

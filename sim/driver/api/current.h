@@ -11,7 +11,7 @@ class ContextStack {
  public:
   CUcontext top() const { return depth_ == 0 ? nullptr : entries_[depth_ - 1]; }
   bool push(CUcontext context) {
-    if (depth_ == kMost) return false;
+    if (depth_ == most_contexts) return false;
     entries_[depth_++] = context;
     return true;
   }
@@ -27,8 +27,8 @@ class ContextStack {
   }
 
  private:
-  static constexpr std::size_t kMost = 64;
-  CUcontext entries_[kMost] = {};
+  static constexpr std::size_t most_contexts = 64;
+  CUcontext entries_[most_contexts] = {};
   std::size_t depth_ = 0;
 };
 

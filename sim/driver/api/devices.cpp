@@ -11,10 +11,10 @@ using namespace simgpu;
 
 namespace {
 
-constexpr char kName[] = "Simulated GPU (not hardware)";
+constexpr char device_name[] = "Simulated GPU (not hardware)";
 
 // Sorted by attribute; those that are not here are 0: not supported, or not there.
-constexpr std::pair<int, int> kAttributes[] = {
+constexpr std::pair<int, int> attributes[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
@@ -74,7 +74,7 @@ CUuuid uuid_of(const Device& device) {
   return uuid;
 }
 
-constexpr int kPciBus = 0xf0;  // no such slot in machines that have been seen
+constexpr int pci_bus = 0xf0;  // no such slot in machines that have been seen
 
 }  // namespace
 
@@ -108,7 +108,7 @@ SIMGPU_API cuDeviceGetName(char* name, int len, CUdevice dev) {
   Device* device = nullptr;
   if (const CUresult result = find_device(dev, device); result != CUDA_SUCCESS) return result;
   if (name == nullptr || len <= 0) return CUDA_ERROR_INVALID_VALUE;
-  std::snprintf(name, static_cast<std::size_t>(len), "%s", kName);
+  std::snprintf(name, static_cast<std::size_t>(len), "%s", device_name);
   return CUDA_SUCCESS;
 }
 
@@ -141,12 +141,12 @@ SIMGPU_API cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev
     return CUDA_SUCCESS;
   }
   if (attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) {
-    *pi = kPciBus + device->ordinal;
+    *pi = pci_bus + device->ordinal;
     return CUDA_SUCCESS;
   }
-  const auto* found = std::find_if(std::begin(kAttributes), std::end(kAttributes),
+  const auto* found = std::find_if(std::begin(attributes), std::end(attributes),
                                    [&](const auto& entry) { return entry.first == static_cast<int>(attrib); });
-  *pi = found == std::end(kAttributes) ? 0 : found->second;
+  *pi = found == std::end(attributes) ? 0 : found->second;
   return CUDA_SUCCESS;
 }
 
@@ -164,7 +164,7 @@ SIMGPU_API cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev) {
   if (const CUresult result = find_device(dev, device); result != CUDA_SUCCESS) return result;
   if (pciBusId == nullptr || len <= 0) return CUDA_ERROR_INVALID_VALUE;
   std::snprintf(pciBusId, static_cast<std::size_t>(len), "0000:%02X:00.0",
-                static_cast<unsigned>(kPciBus + device->ordinal));
+                static_cast<unsigned>(pci_bus + device->ordinal));
   return CUDA_SUCCESS;
 }
 
@@ -174,7 +174,7 @@ SIMGPU_API cuDeviceGetByPCIBusId(CUdevice* dev, const char* pciBusId) {
   unsigned domain = 0;
   unsigned bus = 0;
   if (std::sscanf(pciBusId, "%x:%x", &domain, &bus) != 2) return CUDA_ERROR_INVALID_VALUE;
-  const int ordinal = static_cast<int>(bus) - kPciBus;
+  const int ordinal = static_cast<int>(bus) - pci_bus;
   Device* device = nullptr;
   if (const CUresult result = find_device(ordinal, device); result != CUDA_SUCCESS) return result;
   *dev = ordinal;

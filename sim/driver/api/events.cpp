@@ -7,7 +7,7 @@ using namespace simgpu;
 
 namespace {
 
-constexpr unsigned kCreateFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+constexpr unsigned create_flags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
 CUresult record(CUevent event_handle, CUstream stream_handle, DefaultStream meaning, unsigned flags) {
   Stream* stream = nullptr;
@@ -38,7 +38,7 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
 SIMGPU_API cuEventCreate(CUevent* phEvent, unsigned int Flags) {
   Context* context = nullptr;
   if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
-  if (phEvent == nullptr || (Flags & ~kCreateFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (phEvent == nullptr || (Flags & ~create_flags) != 0) return CUDA_ERROR_INVALID_VALUE;
   if ((Flags & CU_EVENT_INTERPROCESS) != 0) {
     return (Flags & CU_EVENT_DISABLE_TIMING) == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
   }

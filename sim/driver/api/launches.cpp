@@ -9,21 +9,21 @@
 namespace simgpu {
 namespace {
 
-constexpr unsigned kMostThreads = 1024;
-constexpr unsigned kMostBlockDepth = 64;
-constexpr unsigned kMostGridX = 2147483647;
-constexpr unsigned kMostGrid = 65535;
-constexpr unsigned kMostClusterBlocks = 16;
+constexpr unsigned most_threads = 1024;
+constexpr unsigned most_block_depth = 64;
+constexpr unsigned most_grid_x = 2147483647;
+constexpr unsigned most_grid = 65535;
+constexpr unsigned most_cluster_blocks = 16;
 
 CUresult check_shape(const LaunchRequest& request, const LaunchableFunction& function) {
   const auto [x, y, z] = request.block;
   const bool empty =
       std::any_of(request.grid, request.grid + 3, [](unsigned n) { return n == 0; }) || x == 0 || y == 0 || z == 0;
-  if (empty || request.grid[0] > kMostGridX || request.grid[1] > kMostGrid || request.grid[2] > kMostGrid) {
+  if (empty || request.grid[0] > most_grid_x || request.grid[1] > most_grid || request.grid[2] > most_grid) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (x > kMostThreads || y > kMostThreads || z > kMostBlockDepth) return CUDA_ERROR_INVALID_VALUE;
-  if (uint64_t{x} * y * z > std::min(kMostThreads, function.max_threads_per_block)) return CUDA_ERROR_INVALID_VALUE;
+  if (x > most_threads || y > most_threads || z > most_block_depth) return CUDA_ERROR_INVALID_VALUE;
+  if (uint64_t{x} * y * z > std::min(most_threads, function.max_threads_per_block)) return CUDA_ERROR_INVALID_VALUE;
   if (request.shared_bytes > function.max_dynamic_shared_bytes) return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }
@@ -35,7 +35,7 @@ CUresult apply_attributes(const LaunchRequest& request, KernelLaunch& launch) {
     switch (attribute.id) {
       case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         launch.has_priority = true;
-        launch.priority = std::clamp(attribute.value.priority, kGreatestPriority, 0);
+        launch.priority = std::clamp(attribute.value.priority, greatest_priority, 0);
         break;
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
         launch.cooperative = launch.cooperative || attribute.value.cooperative != 0;
@@ -44,7 +44,7 @@ CUresult apply_attributes(const LaunchRequest& request, KernelLaunch& launch) {
         const auto& cluster = attribute.value.clusterDim;
         if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
         const uint64_t blocks = uint64_t{cluster.x} * cluster.y * cluster.z;
-        if (blocks > kMostClusterBlocks || request.grid[0] % cluster.x != 0 || request.grid[1] % cluster.y != 0 ||
+        if (blocks > most_cluster_blocks || request.grid[0] % cluster.x != 0 || request.grid[1] % cluster.y != 0 ||
             request.grid[2] % cluster.z != 0) {
           return CUDA_ERROR_INVALID_CLUSTER_SIZE;
         }

@@ -10,14 +10,14 @@ using namespace simgpu;
 
 namespace {
 
-constexpr unsigned kMostOperations = 256;
-constexpr unsigned kComparisonMask = 3;
+constexpr unsigned most_operations = 256;
+constexpr unsigned comparison_mask = 3;
 
 CUresult check(const MemoryOperation& operation, unsigned flags) {
   if (operation.kind == MemoryOperation::Kind::barrier) return CUDA_SUCCESS;
   const unsigned known = operation.kind == MemoryOperation::Kind::write
                              ? unsigned{CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}
-                             : kComparisonMask;  // a flush of remote writes is not supported, as the device says
+                             : comparison_mask;  // a flush of remote writes is not supported, as the device says
   if ((flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
   const auto address = reinterpret_cast<std::uintptr_t>(operation.address);
   if (address % operation.bytes != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -27,7 +27,7 @@ CUresult check(const MemoryOperation& operation, unsigned flags) {
 
 MemoryOperation make(MemoryOperation::Kind kind, uint8_t bytes, CUdeviceptr address, uint64_t value, unsigned flags) {
   const bool waits = kind == MemoryOperation::Kind::wait;
-  return {kind, bytes, waits ? static_cast<uint8_t>(flags & kComparisonMask) : uint8_t{0},
+  return {kind, bytes, waits ? static_cast<uint8_t>(flags & comparison_mask) : uint8_t{0},
           reinterpret_cast<void*>(address), value};
 }
 
@@ -71,7 +71,7 @@ CUresult submit_batch(CUstream handle, DefaultStream meaning, unsigned count, co
                       unsigned flags) {
   Stream* stream = nullptr;
   if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
-  if (count == 0 || count >= kMostOperations || all == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (count == 0 || count >= most_operations || all == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   std::vector<MemoryOperation> operations(count);
   for (unsigned index = 0; index < count; ++index) {
     unsigned operation_flags = 0;
@@ -83,32 +83,32 @@ CUresult submit_batch(CUstream handle, DefaultStream meaning, unsigned count, co
                          MemoryBatch{std::make_shared<const std::vector<MemoryOperation>>(std::move(operations))});
 }
 
-constexpr auto kWrite = MemoryOperation::Kind::write;
-constexpr auto kWait = MemoryOperation::Kind::wait;
+constexpr auto write_kind = MemoryOperation::Kind::write;
+constexpr auto wait_kind = MemoryOperation::Kind::wait;
 
 }  // namespace
 
 SIMGPU_PAIR(cuStreamWriteValue32_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
-            submit_one(stream, meaning, kWrite, 4, addr, value, flags))
+            submit_one(stream, meaning, write_kind, 4, addr, value, flags))
 SIMGPU_PAIR(cuStreamWriteValue64_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
-            submit_one(stream, meaning, kWrite, 8, addr, value, flags))
+            submit_one(stream, meaning, write_kind, 8, addr, value, flags))
 SIMGPU_PAIR(cuStreamWaitValue32_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
-            submit_one(stream, meaning, kWait, 4, addr, value, flags))
+            submit_one(stream, meaning, wait_kind, 4, addr, value, flags))
 SIMGPU_PAIR(cuStreamWaitValue64_v2, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
-            submit_one(stream, meaning, kWait, 8, addr, value, flags))
+            submit_one(stream, meaning, wait_kind, 8, addr, value, flags))
 SIMGPU_PAIR(cuStreamBatchMemOp_v2, _ptsz,
             (CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray, unsigned int flags),
             submit_batch(stream, meaning, count, paramArray, flags))
 
 // The first ABI: the same operations.
 SIMGPU_PAIR(cuStreamWriteValue32, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
-            submit_one(stream, meaning, kWrite, 4, addr, value, flags))
+            submit_one(stream, meaning, write_kind, 4, addr, value, flags))
 SIMGPU_PAIR(cuStreamWriteValue64, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
-            submit_one(stream, meaning, kWrite, 8, addr, value, flags))
+            submit_one(stream, meaning, write_kind, 8, addr, value, flags))
 SIMGPU_PAIR(cuStreamWaitValue32, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags),
-            submit_one(stream, meaning, kWait, 4, addr, value, flags))
+            submit_one(stream, meaning, wait_kind, 4, addr, value, flags))
 SIMGPU_PAIR(cuStreamWaitValue64, _ptsz, (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags),
-            submit_one(stream, meaning, kWait, 8, addr, value, flags))
+            submit_one(stream, meaning, wait_kind, 8, addr, value, flags))
 SIMGPU_PAIR(cuStreamBatchMemOp, _ptsz,
             (CUstream stream, unsigned int count, CUstreamBatchMemOpParams* paramArray, unsigned int flags),
             submit_batch(stream, meaning, count, paramArray, flags))

@@ -32,40 +32,40 @@ CUresult set(CUdeviceptr destination, std::size_t pitch, uint32_t value, uint32_
   return waits ? engine().synchronize(*stream) : CUDA_SUCCESS;
 }
 
-constexpr Return kDone = Return::when_done;
-constexpr Return kSubmitted = Return::when_submitted;
+constexpr Return when_done = Return::when_done;
+constexpr Return submitted = Return::when_submitted;
 
 }  // namespace
 
 SIMGPU_PAIR(cuMemsetD8_v2, _ptds, (CUdeviceptr dstDevice, unsigned char uc, size_t N),
-            set(dstDevice, 0, uc, 1, N, 1, nullptr, meaning, kDone))
+            set(dstDevice, 0, uc, 1, N, 1, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemsetD2D8_v2, _ptds,
             (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height),
-            set(dstDevice, dstPitch, uc, 1, Width, Height, nullptr, meaning, kDone))
+            set(dstDevice, dstPitch, uc, 1, Width, Height, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemsetD8Async, _ptsz, (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream),
-            set(dstDevice, 0, uc, 1, N, 1, hStream, meaning, kSubmitted))
+            set(dstDevice, 0, uc, 1, N, 1, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemsetD2D8Async, _ptsz,
             (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream),
-            set(dstDevice, dstPitch, uc, 1, Width, Height, hStream, meaning, kSubmitted))
+            set(dstDevice, dstPitch, uc, 1, Width, Height, hStream, meaning, submitted))
 
 SIMGPU_PAIR(cuMemsetD16_v2, _ptds, (CUdeviceptr dstDevice, unsigned short us, size_t N),
-            set(dstDevice, 0, us, 2, N, 1, nullptr, meaning, kDone))
+            set(dstDevice, 0, us, 2, N, 1, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemsetD2D16_v2, _ptds,
             (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height),
-            set(dstDevice, dstPitch, us, 2, Width, Height, nullptr, meaning, kDone))
+            set(dstDevice, dstPitch, us, 2, Width, Height, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemsetD16Async, _ptsz, (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream),
-            set(dstDevice, 0, us, 2, N, 1, hStream, meaning, kSubmitted))
+            set(dstDevice, 0, us, 2, N, 1, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemsetD2D16Async, _ptsz,
             (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream),
-            set(dstDevice, dstPitch, us, 2, Width, Height, hStream, meaning, kSubmitted))
+            set(dstDevice, dstPitch, us, 2, Width, Height, hStream, meaning, submitted))
 
 SIMGPU_PAIR(cuMemsetD32_v2, _ptds, (CUdeviceptr dstDevice, unsigned int ui, size_t N),
-            set(dstDevice, 0, ui, 4, N, 1, nullptr, meaning, kDone))
+            set(dstDevice, 0, ui, 4, N, 1, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemsetD2D32_v2, _ptds,
             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height),
-            set(dstDevice, dstPitch, ui, 4, Width, Height, nullptr, meaning, kDone))
+            set(dstDevice, dstPitch, ui, 4, Width, Height, nullptr, meaning, when_done))
 SIMGPU_PAIR(cuMemsetD32Async, _ptsz, (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream),
-            set(dstDevice, 0, ui, 4, N, 1, hStream, meaning, kSubmitted))
+            set(dstDevice, 0, ui, 4, N, 1, hStream, meaning, submitted))
 SIMGPU_PAIR(cuMemsetD2D32Async, _ptsz,
             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream),
-            set(dstDevice, dstPitch, ui, 4, Width, Height, hStream, meaning, kSubmitted))
+            set(dstDevice, dstPitch, ui, 4, Width, Height, hStream, meaning, submitted))

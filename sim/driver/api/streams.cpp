@@ -133,7 +133,7 @@ CUresult set_attribute(CUstream handle, DefaultStream meaning, CUstreamAttrID at
   const std::scoped_lock guard(engine().lock());
   switch (attribute) {
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      if (value->priority > 0 || value->priority < kGreatestPriority) return CUDA_ERROR_INVALID_VALUE;
+      if (value->priority > 0 || value->priority < greatest_priority) return CUDA_ERROR_INVALID_VALUE;
       stream->priority = value->priority;
       return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:

@@ -27,7 +27,7 @@ class ArrivalClock {
   Time now() {
     const uint64_t passed = Source::ticks() - read_.ticks;
     if (passed >= window_) return read();
-    last_ = std::max(last_, read_.time + Duration(static_cast<int64_t>((passed * rate_) >> kFraction)));
+    last_ = std::max(last_, read_.time + Duration(static_cast<int64_t>((passed * rate_) >> fraction)));
     return last_;
   }
 
@@ -36,14 +36,14 @@ class ArrivalClock {
     uint64_t ticks = 0;
     Time time{};
   };
-  static constexpr unsigned kFraction = 32;  // binary digits of rate_ behind the point
+  static constexpr unsigned fraction = 32;  // binary digits of rate_ behind the point
   // Carried forward for so long at most: a rate that is wrong by a part in 10^4 is off by 10 ns then.
-  static constexpr uint64_t kWindow = 100'000;
+  static constexpr uint64_t window = 100'000;
   // A rate from readings so far apart is that good, even when each is wrong by a microsecond. Farther apart than the
   // second it does not fit into 64 bits.
-  static constexpr int64_t kLeastSpan = 20'000'000;
-  static constexpr int64_t kMostSpan = 4'000'000'000;
-  static constexpr uint64_t kQuickTicks = 2000;  // between two looks at the counter, when nothing came in between
+  static constexpr int64_t least_span = 20'000'000;
+  static constexpr int64_t most_span = 4'000'000'000;
+  static constexpr uint64_t quick_ticks = 2000;  // between two looks at the counter, when nothing came in between
 
   // Both at the same moment; false when something came in between, such as another thread on this processor.
   static bool read_both(Reading& reading) {
@@ -51,7 +51,7 @@ class ArrivalClock {
     reading.time = Source::time();
     const uint64_t passed = Source::ticks() - before;
     reading.ticks = before + passed / 2;
-    return passed < kQuickTicks;
+    return passed < quick_ticks;
   }
 
   Time read() {
@@ -63,17 +63,17 @@ class ArrivalClock {
     measure_rate(reading);
     if (rate_ == 0) return last_;
     read_ = reading;
-    window_ = (kWindow << kFraction) / rate_;
+    window_ = (window << fraction) / rate_;
     return last_;
   }
 
   void measure_rate(const Reading& reading) {
     const int64_t span = (reading.time - anchor_.time).count();
-    if (anchor_.ticks == 0 || span >= kMostSpan) {
+    if (anchor_.ticks == 0 || span >= most_span) {
       anchor_ = reading;
-    } else if (span >= kLeastSpan) {
+    } else if (span >= least_span) {
       const uint64_t ticks = std::max<uint64_t>(reading.ticks - anchor_.ticks, 1);
-      const uint64_t rate = (static_cast<uint64_t>(span) << kFraction) / ticks;
+      const uint64_t rate = (static_cast<uint64_t>(span) << fraction) / ticks;
       // A counter that was set, as when a virtual machine moves, is measured anew.
       const bool steady = rate_ == 0 || std::max(rate, rate_) - std::min(rate, rate_) <= rate_ / 1000;
       rate_ = steady ? rate : 0;

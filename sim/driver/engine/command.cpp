@@ -7,7 +7,7 @@
 namespace simgpu {
 namespace {
 
-constexpr std::size_t kParameterAlignment = 16;
+constexpr std::size_t parameter_alignment = 16;
 
 // How a parameter of that size is aligned in a parameter buffer: as its size allows, 8 at most for structures.
 std::size_t natural_alignment(std::size_t size) {
@@ -34,14 +34,14 @@ bool KernelLaunch::allocate() {
   if (kernel == nullptr || kernel->parameter_count == 0) return false;
   std::size_t size = 0;
   for (uint32_t index = 0; index < kernel->parameter_count; ++index) {
-    size += round_to(kernel->parameter_sizes[index], kParameterAlignment);
+    size += round_to(kernel->parameter_sizes[index], parameter_alignment);
   }
   storage_.resize(size);
   pointers_.resize(kernel->parameter_count);
   std::size_t offset = 0;
   for (uint32_t index = 0; index < kernel->parameter_count; ++index) {
     pointers_[index] = storage_.data() + offset;
-    offset += round_to(kernel->parameter_sizes[index], kParameterAlignment);
+    offset += round_to(kernel->parameter_sizes[index], parameter_alignment);
   }
   shape.parameter_count = kernel->parameter_count;
   shape.parameters = pointers_.data();

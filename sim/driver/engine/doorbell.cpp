@@ -15,14 +15,14 @@ namespace simgpu {
 static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
 Doorbell::Doorbell() {
-  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t page_bytes = 4096;
   fd_ = memfd_create("simgpu-doorbell", MFD_CLOEXEC);
   void* page = MAP_FAILED;
-  if (fd_ >= 0 && ftruncate(fd_, kPage) == 0) {
-    page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (fd_ >= 0 && ftruncate(fd_, page_bytes) == 0) {
+    page = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   }
   // Without memfd the engine still works; only other processes cannot ring.
-  if (page == MAP_FAILED) page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) page = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) throw std::bad_alloc();
   word_ = new (page) std::atomic<uint32_t>(0);
 }

@@ -14,8 +14,8 @@
 namespace simgpu {
 namespace {
 
-constexpr Duration kFlushPeriod = std::chrono::milliseconds(100);
-constexpr Duration kLongStall = std::chrono::seconds(1);
+constexpr Duration flush_period = std::chrono::milliseconds(100);
+constexpr Duration long_stall = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void Engine::run() {
 Time Engine::next_wake() const {
   Time wake = std::min(scheduler_->next_event(), flush_at_);
   for (const Stall* stall : stalls_) {
-    if (!stall->reported) wake = std::min(wake, stall->since + kLongStall);
+    if (!stall->reported) wake = std::min(wake, stall->since + long_stall);
   }
   return wake;
 }
@@ -75,7 +75,7 @@ void Engine::leave(Guard& guard) {
   }
   if (flush_at_ == Time::max()) {
     for (const auto& device : devices_) {
-      if (device->model->log.has_pending()) flush_at_ = now() + kFlushPeriod;
+      if (device->model->log.has_pending()) flush_at_ = now() + flush_period;
     }
   }
   const bool wake = next_wake() < sleep_until_;
@@ -294,7 +294,7 @@ void Engine::wait_for_idle_device(Device& device, const char* call, Drain drain)
 
 void Engine::report_stalls(Time present) {
   for (Stall* stall : stalls_) {
-    if (stall->reported || present - stall->since < kLongStall) continue;
+    if (stall->reported || present - stall->since < long_stall) continue;
     stall->reported = true;
     const auto& kernels = stall->device->model->kernels;
     const auto spinning =

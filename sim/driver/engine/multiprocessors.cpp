@@ -7,7 +7,7 @@
 namespace simgpu {
 namespace {
 
-constexpr uint32_t kWarp = 32;
+constexpr uint32_t warp_size = 32;
 
 uint32_t round_to(uint32_t value, uint32_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -16,8 +16,8 @@ uint32_t round_to(uint32_t value, uint32_t multiple) {
 }  // namespace
 
 BlockNeeds BlockNeeds::of(uint32_t threads, uint32_t registers_per_thread, uint32_t shared_bytes) {
-  const uint32_t warps = std::max(1U, (threads + kWarp - 1) / kWarp);
-  return {warps * kWarp, warps * round_to(registers_per_thread * kWarp, constants::register_granularity),
+  const uint32_t warps = std::max(1U, (threads + warp_size - 1) / warp_size);
+  return {warps * warp_size, warps * round_to(registers_per_thread * warp_size, constants::register_granularity),
           round_to(shared_bytes + static_cast<uint32_t>(constants::reserved_shared_per_block),
                    static_cast<uint32_t>(constants::shared_granularity))};
 }

@@ -71,7 +71,7 @@ Stream* Engine::create_stream(Context& context, StreamKind kind, unsigned flags,
   stream->context = &context;
   stream->kind = kind;
   stream->flags = flags;
-  stream->priority = std::clamp(priority, kGreatestPriority, 0);
+  stream->priority = std::clamp(priority, greatest_priority, 0);
   const std::scoped_lock guard(lock_);
   stream->id = next_stream_++;
   stream->queue = &context.queues[context.next_queue++ % context.queues.size()];

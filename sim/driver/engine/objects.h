@@ -16,7 +16,7 @@
 
 namespace simgpu {
 
-inline constexpr int kGreatestPriority = 1 - int{constants::stream_priorities};  // the lowest is 0, the default
+inline constexpr int greatest_priority = 1 - int{constants::stream_priorities};  // the lowest is 0, the default
 
 struct Context;
 struct Stream;

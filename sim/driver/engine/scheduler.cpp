@@ -36,7 +36,7 @@ Scheduler::Scheduler(const Settings& settings, std::vector<std::unique_ptr<Devic
       devices_(devices),
       lock_(lock),
       settle_(std::move(settle)),
-      poll_period_(kShortestPoll),
+      poll_period_(shortest_poll),
       random_(settings.seed) {}
 
 void Scheduler::add_timer(Time at, TimerKind kind, Device* device, void* object, uint32_t index) {
@@ -235,8 +235,8 @@ void Scheduler::finish_item(StreamItem* item, Time at) {
 
 StreamItem* Scheduler::take_item() {
   if (free_items_ == nullptr) {
-    item_blocks_.push_back(std::make_unique<StreamItem[]>(kItemBlock));
-    for (std::size_t index = kItemBlock; index-- > 0;) {
+    item_blocks_.push_back(std::make_unique<StreamItem[]>(item_block));
+    for (std::size_t index = item_block; index-- > 0;) {
       StreamItem* spare = &item_blocks_.back()[index];
       spare->next_in_queue = free_items_;
       free_items_ = spare;

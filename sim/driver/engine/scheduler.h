@@ -17,7 +17,7 @@
 
 namespace simgpu {
 
-inline constexpr Duration kShortestPoll{constants::shortest_value_wait_poll};
+inline constexpr Duration shortest_poll{constants::shortest_value_wait_poll};
 
 class Scheduler {
  public:
@@ -146,7 +146,7 @@ class Scheduler {
   std::vector<GraphRun*> runs_;
   // Commands come from blocks of so many, which are kept: one allocation for many, and neighbours in a stream are
   // neighbours in memory.
-  static constexpr std::size_t kItemBlock = 256;
+  static constexpr std::size_t item_block = 256;
   std::vector<std::unique_ptr<StreamItem[]>> item_blocks_;
   StreamItem* free_items_ = nullptr;
   EventRecord* free_records_ = nullptr;

@@ -8,9 +8,9 @@
 namespace simgpu {
 namespace {
 
-constexpr Duration kLongestPoll{constants::longest_value_wait_poll};
+constexpr Duration longest_poll{constants::longest_value_wait_poll};
 // Smaller copies are made by the engine's own thread.
-constexpr std::size_t kInlineCopyBytes = 64 * 1024;
+constexpr std::size_t inline_copy_bytes = 64 * 1024;
 
 template <class... Functions>
 struct Overloaded : Functions... {
@@ -73,11 +73,11 @@ bool Scheduler::satisfied(const Owner& owner, const Command& command) {
     return true;
   }
   if (holds) {
-    poll_period_ = kShortestPoll;
+    poll_period_ = shortest_poll;
   } else if (!polling_) {
     // The word may be written by anybody, without a call: it is looked at from time to time, less and less often.
     polling_ = true;
-    poll_period_ = std::min(poll_period_ + poll_period_ / 4, kLongestPoll);
+    poll_period_ = std::min(poll_period_ + poll_period_ / 4, longest_poll);
     add_timer(std::max(clock_, now()) + poll_period_, TimerKind::poll_memory, nullptr, nullptr);
   }
   return holds;
@@ -184,7 +184,7 @@ void Scheduler::start_transfer(CopyEngine& copies) {
   transfer->start = clock_;
   const double seconds = static_cast<double>(transfer->box->bytes()) / settings_.host_bandwidth;
   const Time end = clock_ + settings_.copy_latency + scaled(seconds);
-  if (transfer->box->bytes() <= kInlineCopyBytes) {
+  if (transfer->box->bytes() <= inline_copy_bytes) {
     transfer->box->execute();
   } else {
     transfer->effect_pending = true;

@@ -17,9 +17,9 @@
 namespace simgpu {
 namespace {
 
-constexpr Duration kShortestBlock{constants::shortest_block};
+constexpr Duration shortest_block_time{constants::shortest_block};
 // A spinning kernel is woken by the doorbell; this is only in case somebody forgot to ring.
-constexpr Duration kStepPeriod = std::chrono::milliseconds(1);
+constexpr Duration step_period = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -81,7 +81,7 @@ void Scheduler::begin_kernel(const Owner& owner, const KernelCommand& command) {
     seconds = std::max(cost.flops / settings_.flops, cost.bytes / settings_.bandwidth) * share;
     kernel->shares_throughput = true;
   }
-  kernel->block_time = std::max(scaled(seconds), kShortestBlock);
+  kernel->block_time = std::max(scaled(seconds), shortest_block_time);
   enqueue_blocks(std::move(kernel));
 }
 
@@ -99,7 +99,7 @@ void Scheduler::begin_block_copy(const Owner& owner, std::shared_ptr<const CopyB
   kernel->blocks = std::clamp<uint64_t>(bytes / constants::copy_block_bytes, 1, settings_.multiprocessors);
   kernel->priority = priority_of(owner, nullptr);
   const double share = static_cast<double>(settings_.multiprocessors) / static_cast<double>(kernel->blocks);
-  kernel->block_time = std::max(scaled(moved / settings_.bandwidth * share), kShortestBlock);
+  kernel->block_time = std::max(scaled(moved / settings_.bandwidth * share), shortest_block_time);
   enqueue_blocks(std::move(kernel));
 }
 
@@ -279,7 +279,7 @@ void Scheduler::step_spinning(std::unique_lock<std::mutex>& guard, bool rung) {
     if (due == spinning_.end()) return;
     RunningKernel* kernel = *due;
     kernel->stepping = true;
-    kernel->next_step = present + kStepPeriod;
+    kernel->next_step = present + step_period;
     int64_t finish = 0;
     guard.unlock();
     const int over =

@@ -30,7 +30,7 @@ inline void remember_as_root([[maybe_unused]] const void* begin, [[maybe_unused]
 template <class T>
 class Slab {
  public:
-  static constexpr std::size_t kCapacity = std::size_t{1} << 20;
+  static constexpr std::size_t capacity = std::size_t{1} << 20;
 
   // Null when all slots are taken.
   template <class... Arguments>
@@ -45,7 +45,7 @@ class Slab {
   // The object of a handle, or null when the handle was never given out or is retired.
   T* find(const void* handle) const {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(handle) - base_.load(std::memory_order_acquire);
-    if (offset >= kCapacity * sizeof(Slot) || offset % sizeof(Slot) != 0 || handle == nullptr) return nullptr;
+    if (offset >= capacity * sizeof(Slot) || offset % sizeof(Slot) != 0 || handle == nullptr) return nullptr;
     auto* slot = static_cast<Slot*>(const_cast<void*>(handle));
     if (!slot->alive.load(std::memory_order_acquire)) return nullptr;
     return std::launder(reinterpret_cast<T*>(slot->storage));
@@ -64,8 +64,8 @@ class Slab {
 
  private:
   // A power of two, so that the check of a handle needs no division.
-  static constexpr std::size_t kSlotSize = std::bit_ceil(sizeof(T) + sizeof(std::atomic<bool>));
-  struct alignas(kSlotSize > 4096 ? 4096 : kSlotSize) Slot {
+  static constexpr std::size_t slot_size = std::bit_ceil(sizeof(T) + sizeof(std::atomic<bool>));
+  struct alignas(slot_size > 4096 ? 4096 : slot_size) Slot {
     alignas(T) std::byte storage[sizeof(T)];
     std::atomic<bool> alive;
   };
@@ -75,15 +75,15 @@ class Slab {
 
   Slot* take() {
     const std::scoped_lock guard(mutex_);
-    if (base_.load(std::memory_order_relaxed) == kNoBase) {
-      void* range = mmap(nullptr, kCapacity * sizeof(Slot), PROT_READ | PROT_WRITE,
+    if (base_.load(std::memory_order_relaxed) == no_base) {
+      void* range = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (range == MAP_FAILED) return nullptr;
       free_ = new std::deque<Slot*>;
       base_.store(reinterpret_cast<std::uintptr_t>(range), std::memory_order_release);
     }
     // First in, first out: a handle that is used after its destruction is caught rather than mistaken for a new object.
-    if (used_ == kCapacity || free_->size() > kQuarantine) {
+    if (used_ == capacity || free_->size() > quarantine) {
       if (free_->empty()) return nullptr;
       Slot* slot = free_->front();
       free_->pop_front();
@@ -95,9 +95,9 @@ class Slab {
     return slot;
   }
 
-  static constexpr std::size_t kQuarantine = 16;
-  static constexpr std::uintptr_t kNoBase = ~std::uintptr_t{0} - (std::uintptr_t{1} << 60);
-  std::atomic<std::uintptr_t> base_{kNoBase};
+  static constexpr std::size_t quarantine = 16;
+  static constexpr std::uintptr_t no_base = ~std::uintptr_t{0} - (std::uintptr_t{1} << 60);
+  std::atomic<std::uintptr_t> base_{no_base};
   std::mutex mutex_;
   std::deque<Slot*>* free_ = nullptr;
   std::size_t used_ = 0;

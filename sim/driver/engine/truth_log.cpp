@@ -16,7 +16,7 @@
 namespace simgpu {
 namespace {
 
-constexpr std::size_t kThreadNameSize = 16;
+constexpr std::size_t thread_name_size = 16;
 
 struct ThreadNames {
   std::mutex mutex;
@@ -29,7 +29,7 @@ ThreadNames& thread_names() {
 }
 
 struct CachedName {
-  char name[kThreadNameSize] = {};
+  char name[thread_name_size] = {};
   uint32_t number = 0;
   Time read_at{};
 };
@@ -131,7 +131,7 @@ Record& Record::add(std::string_view name, bool value) {
 uint32_t current_thread(Time now) {
   CachedName& cached = cached_name;
   if (cached.number != 0 && now - cached.read_at < std::chrono::milliseconds(1)) return cached.number;
-  char name[kThreadNameSize] = {};
+  char name[thread_name_size] = {};
   prctl(PR_GET_NAME, name);
   if (cached.number == 0 || std::memcmp(name, cached.name, sizeof(name)) != 0) {
     std::memcpy(cached.name, name, sizeof(name));

@@ -19,8 +19,8 @@ extern const std::size_t entry_point_count;
 
 // Code at addresses that nothing exports, one piece for each entry and each flag of cuGetProcAddress: jumps to the
 // entry's function. See SIMGPU_PROC_ADDRESS.
-inline constexpr std::size_t kThunkBytes = 16;
-inline constexpr std::size_t kThunksPerEntry = 3;
+inline constexpr std::size_t thunk_bytes = 16;
+inline constexpr std::size_t thunks_per_entry = 3;
 extern "C" const unsigned char simgpu_thunks[];
 
 }  // namespace simgpu

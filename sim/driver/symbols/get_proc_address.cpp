@@ -37,8 +37,8 @@ Lookup look_up(std::string_view name, int version, bool per_thread) {
 void* address_of(const EntryPoint* entry, cuuint64_t flags) {
   if (entry == nullptr) return nullptr;
   if (!gives_thunks()) return reinterpret_cast<void*>(entry->address);
-  const auto index = kThunksPerEntry * static_cast<std::size_t>(entry - entry_points) + flags;
-  return const_cast<unsigned char*>(simgpu_thunks + kThunkBytes * index);
+  const auto index = thunks_per_entry * static_cast<std::size_t>(entry - entry_points) + flags;
+  return const_cast<unsigned char*>(simgpu_thunks + thunk_bytes * index);
 }
 
 CUresult get_proc_address(const char* symbol, void** pfn, int version, cuuint64_t flags,

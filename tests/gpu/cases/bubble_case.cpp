@@ -27,8 +27,8 @@
 namespace {
 
 using Json = nlohmann::ordered_json;
-using bubble_case::kWords;
 using bubble_case::Stamp;
+using bubble_case::word_count;
 
 enum class Wait { event, early, in_stream, host, two_streams };
 
@@ -81,12 +81,12 @@ class MainJob {
         stamps_per_stream_(options.lengths.size() + 1) {
     for (std::size_t s = 0; s < streams_; ++s) {
       CHECK(cudaStreamCreateWithFlags(&compute_[s], cudaStreamNonBlocking));
-      data_[s] = device_array<std::uint32_t>(kWords);
+      data_[s] = device_array<std::uint32_t>(word_count);
     }
     CHECK(cudaStreamCreateWithFlags(&communication_, cudaStreamNonBlocking));
     for (cudaEvent_t* event : {&ready_[0], &ready_[1], &done_})
       CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    received_ = device_array<std::uint32_t>(kWords);
+    received_ = device_array<std::uint32_t>(word_count);
     const std::size_t stamps = static_cast<std::size_t>(options.iterations) * streams_ * stamps_per_stream_;
     stamps_ = device_array<Stamp>(stamps);
     host_stamps_.resize(stamps);
@@ -165,7 +165,7 @@ class MainJob {
   void receive(int iteration, std::size_t number, cudaStream_t stream) {
     stand_in_next_receive(static_cast<std::int64_t>(1e6 * length_of(iteration, number)));
     // Of its own size each, so that the receives of one iteration are told apart.
-    CHECK(ncclRecv(received_, static_cast<std::size_t>(kWords) - number, ncclUint32, 1, communicator_, stream));
+    CHECK(ncclRecv(received_, static_cast<std::size_t>(word_count) - number, ncclUint32, 1, communicator_, stream));
   }
 
   void work_and_receive(int iteration, std::size_t number) {
@@ -201,7 +201,7 @@ class MainJob {
   void abort_a_receive() {
     stand_in_next_receive(8'000'000'000);
     const std::int64_t start = host_clock();
-    CHECK(ncclRecv(received_, kWords, ncclUint32, 1, communicator_, communication_));
+    CHECK(ncclRecv(received_, word_count, ncclUint32, 1, communicator_, communication_));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     CHECK(ncclCommAbort(communicator_));
     communicator_ = nullptr;
@@ -212,9 +212,10 @@ class MainJob {
   void finish() {
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaMemcpy(host_stamps_.data(), stamps_, host_stamps_.size() * sizeof(Stamp), cudaMemcpyDeviceToHost));
-    result_.resize(streams_ * kWords);
+    result_.resize(streams_ * word_count);
     for (std::size_t s = 0; s < streams_; ++s)
-      CHECK(cudaMemcpy(result_.data() + s * kWords, data_[s], kWords * sizeof(std::uint32_t), cudaMemcpyDeviceToHost));
+      CHECK(cudaMemcpy(result_.data() + s * word_count, data_[s], word_count * sizeof(std::uint32_t),
+                       cudaMemcpyDeviceToHost));
     if (communicator_ != nullptr) CHECK(ncclCommDestroy(communicator_));
   }
 

@@ -4,7 +4,7 @@
 
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int threads_per_block = 128;
 
 __device__ unsigned long long gpu_clock() {
   unsigned long long now;
@@ -38,7 +38,7 @@ __global__ void bubble_case_clock(std::int64_t* to) {
 namespace bubble_case {
 
 cudaError_t work(const Work& work, cudaStream_t stream) {
-  bubble_case_work<<<kWords / kThreads, kThreads, 0, stream>>>(work);
+  bubble_case_work<<<word_count / threads_per_block, threads_per_block, 0, stream>>>(work);
   return cudaGetLastError();
 }
 

@@ -9,7 +9,7 @@
 
 namespace bubble_case {
 
-constexpr int kWords = 16384;  // of the data that each stream works on, and of what is received
+constexpr int word_count = 16384;  // of the data that each stream works on, and of what is received
 
 // When a kernel ran: nanoseconds of the GPU's clock. All zero before it has run.
 struct Stamp {
@@ -19,8 +19,8 @@ struct Stamp {
 };
 
 struct Work {
-  std::uint32_t* data;            // kWords, changed
-  const std::uint32_t* received;  // kWords, read
+  std::uint32_t* data;            // word_count, changed
+  const std::uint32_t* received;  // word_count, read
   Stamp* stamp;                   // device memory
   std::int64_t length;            // each block takes so many nanoseconds
 };

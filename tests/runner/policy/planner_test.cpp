@@ -13,12 +13,12 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr TimePoint kOpened{std::chrono::seconds(1)};
+constexpr TimePoint bubble_opened{std::chrono::seconds(1)};
 
 Bubble bubble_of(Duration low, Duration median, Duration high) {
   Bubble bubble;
   bubble.id = 1;
-  bubble.opened = kOpened;
+  bubble.opened = bubble_opened;
   bubble.forecast = Forecast{low, median, high, 8};
   return bubble;
 }
@@ -29,85 +29,85 @@ Bubble bubble_of(Duration length) {
 
 TEST(Planner, OnlyInAnOpenBubbleWithAForecast) {
   const PlannerOptions options;
-  EXPECT_FALSE(plan(options, kOpened, std::nullopt, {}, microseconds(100)).launch);
+  EXPECT_FALSE(plan(options, bubble_opened, std::nullopt, {}, microseconds(100)).launch);
   Bubble bubble = bubble_of(microseconds(10000));
-  EXPECT_TRUE(plan(options, kOpened, bubble, {}, microseconds(100)).launch);
+  EXPECT_TRUE(plan(options, bubble_opened, bubble, {}, microseconds(100)).launch);
   bubble.forecast.reset();
-  EXPECT_FALSE(plan(options, kOpened, bubble, {}, microseconds(100)).launch);
+  EXPECT_FALSE(plan(options, bubble_opened, bubble, {}, microseconds(100)).launch);
 }
 
 TEST(Planner, ShortBubblesAreLeftAlone) {
   const PlannerOptions options;
-  EXPECT_FALSE(plan(options, kOpened, bubble_of(microseconds(999)), {}, microseconds(10)).launch);
-  EXPECT_TRUE(plan(options, kOpened, bubble_of(microseconds(1000)), {}, microseconds(10)).launch);
-  EXPECT_FALSE(
-      plan(options, kOpened, bubble_of(microseconds(999), microseconds(5000), microseconds(9000)), {}, microseconds(10))
-          .launch);
+  EXPECT_FALSE(plan(options, bubble_opened, bubble_of(microseconds(999)), {}, microseconds(10)).launch);
+  EXPECT_TRUE(plan(options, bubble_opened, bubble_of(microseconds(1000)), {}, microseconds(10)).launch);
+  EXPECT_FALSE(plan(options, bubble_opened, bubble_of(microseconds(999), microseconds(5000), microseconds(9000)), {},
+                    microseconds(10))
+                   .launch);
 }
 
 TEST(Planner, TheLastSliceEndsTheGuardBeforeTheForecastEnd) {
   const PlannerOptions options;
   const Bubble bubble = bubble_of(microseconds(2000));
-  EXPECT_TRUE(plan(options, kOpened + microseconds(1500), bubble, {}, microseconds(200)).launch);
-  EXPECT_FALSE(plan(options, kOpened + microseconds(1501), bubble, {}, microseconds(200)).launch);
-  EXPECT_FALSE(plan(options, kOpened + microseconds(2500), bubble, {}, microseconds(1)).launch);
+  EXPECT_TRUE(plan(options, bubble_opened + microseconds(1500), bubble, {}, microseconds(200)).launch);
+  EXPECT_FALSE(plan(options, bubble_opened + microseconds(1501), bubble, {}, microseconds(200)).launch);
+  EXPECT_FALSE(plan(options, bubble_opened + microseconds(2500), bubble, {}, microseconds(1)).launch);
 }
 
 TEST(Planner, WhatIsInFlightComesFirst) {
   const PlannerOptions options;
   const Bubble bubble = bubble_of(microseconds(2000));
-  const TimePoint now = kOpened + microseconds(1200);
-  EXPECT_TRUE(plan(options, now, bubble, {1, kOpened + microseconds(1500)}, microseconds(200)).launch);
-  EXPECT_FALSE(plan(options, now, bubble, {1, kOpened + microseconds(1501)}, microseconds(200)).launch);
+  const TimePoint now = bubble_opened + microseconds(1200);
+  EXPECT_TRUE(plan(options, now, bubble, {1, bubble_opened + microseconds(1500)}, microseconds(200)).launch);
+  EXPECT_FALSE(plan(options, now, bubble, {1, bubble_opened + microseconds(1501)}, microseconds(200)).launch);
   // An expected end that has passed is no room gained.
-  EXPECT_FALSE(plan(options, kOpened + microseconds(1501), bubble, {1, kOpened}, microseconds(200)).launch);
+  EXPECT_FALSE(plan(options, bubble_opened + microseconds(1501), bubble, {1, bubble_opened}, microseconds(200)).launch);
 }
 
 TEST(Planner, AtMostTwoInFlightAndThenAsksAgain) {
   const PlannerOptions options;
   const Bubble bubble = bubble_of(microseconds(100000));
-  const InFlight two{2, kOpened + microseconds(1400)};
-  const Decision decision = plan(options, kOpened + microseconds(1000), bubble, two, microseconds(200));
+  const InFlight two{2, bubble_opened + microseconds(1400)};
+  const Decision decision = plan(options, bubble_opened + microseconds(1000), bubble, two, microseconds(200));
   EXPECT_FALSE(decision.launch);
   ASSERT_TRUE(decision.again.has_value());
-  EXPECT_EQ(*decision.again, kOpened + microseconds(1200));
+  EXPECT_EQ(*decision.again, bubble_opened + microseconds(1200));
   // Late: at once, not in the past.
-  EXPECT_EQ(plan(options, kOpened + microseconds(1500), bubble, two, microseconds(200)).again,
-            kOpened + microseconds(1500));
-  EXPECT_FALSE(plan(options, kOpened + microseconds(99900), bubble, two, microseconds(200)).again.has_value());
+  EXPECT_EQ(plan(options, bubble_opened + microseconds(1500), bubble, two, microseconds(200)).again,
+            bubble_opened + microseconds(1500));
+  EXPECT_FALSE(plan(options, bubble_opened + microseconds(99900), bubble, two, microseconds(200)).again.has_value());
 }
 
 // The first may use half of the guard above the low quantile, one that waits behind it may not: it runs in any case.
 TEST(Planner, TheSecondOneNeedsTheLowQuantileToCoverIt) {
   const PlannerOptions options;
   const Bubble bubble = bubble_of(microseconds(2000), microseconds(2100), microseconds(2200));
-  const TimePoint now = kOpened + microseconds(1500);
+  const TimePoint now = bubble_opened + microseconds(1500);
   EXPECT_TRUE(plan(options, now, bubble, {}, microseconds(300)).launch);
-  EXPECT_TRUE(plan(options, kOpened, bubble, {1, kOpened + microseconds(1400)}, microseconds(300)).launch);
-  const Decision decision = plan(options, now, bubble, {1, kOpened + microseconds(1500)}, microseconds(300));
+  EXPECT_TRUE(plan(options, bubble_opened, bubble, {1, bubble_opened + microseconds(1400)}, microseconds(300)).launch);
+  const Decision decision = plan(options, now, bubble, {1, bubble_opened + microseconds(1500)}, microseconds(300));
   EXPECT_FALSE(decision.launch);
   // It is looked at again when it would be the first.
-  EXPECT_EQ(decision.again, kOpened + microseconds(1500));
+  EXPECT_EQ(decision.again, bubble_opened + microseconds(1500));
 }
 
 TEST(Planner, WithOneInFlightTheNextIsAskedForWhenItEnds) {
   PlannerOptions options;
   options.most_in_flight = 1;
-  const Decision decision =
-      plan(options, kOpened, bubble_of(microseconds(9000)), {1, kOpened + microseconds(250)}, microseconds(250));
+  const Decision decision = plan(options, bubble_opened, bubble_of(microseconds(9000)),
+                                 {1, bubble_opened + microseconds(250)}, microseconds(250));
   EXPECT_FALSE(decision.launch);
-  EXPECT_EQ(decision.again, kOpened + microseconds(250));
+  EXPECT_EQ(decision.again, bubble_opened + microseconds(250));
 }
 
 TEST(Planner, ALongSliceNeedsRoomTwice) {
   const PlannerOptions options;
-  EXPECT_FALSE(plan(options, kOpened, bubble_of(microseconds(1299)), {}, microseconds(500)).launch);
-  EXPECT_TRUE(plan(options, kOpened, bubble_of(microseconds(1300)), {}, microseconds(500)).launch);
+  EXPECT_FALSE(plan(options, bubble_opened, bubble_of(microseconds(1299)), {}, microseconds(500)).launch);
+  EXPECT_TRUE(plan(options, bubble_opened, bubble_of(microseconds(1300)), {}, microseconds(500)).launch);
 }
 
 TEST(Planner, ASmallSpreadCostsNothingALargeOneIsNotRisked) {
   const PlannerOptions options;
-  const TimePoint late = kOpened + microseconds(9600);
+  const TimePoint late = bubble_opened + microseconds(9600);
   // Up to half the guard above the low quantile, never above the median.
   EXPECT_TRUE(plan(options, late, bubble_of(microseconds(9950), microseconds(10000), microseconds(10050)), {},
                    microseconds(100))
@@ -145,15 +145,15 @@ Outcome play(double mean, double spread, unsigned seed) {
       const Bubble bubble = bubble_of(sorted[1], sorted[7], sorted[14]);
       ++played;
       idle += real;
-      TimePoint end = kOpened;  // of what was launched
-      for (TimePoint now = kOpened; now < kOpened + real; now += microseconds(50)) {
+      TimePoint end = bubble_opened;  // of what was launched
+      for (TimePoint now = bubble_opened; now < bubble_opened + real; now += microseconds(50)) {
         InFlight in_flight{0, end};
         if (end > now) in_flight.slices = end > now + slice ? 2 : 1;
         if (!plan(options, now, bubble, in_flight, slice).launch) continue;
         end = std::max(now, end) + slice;
         filled += slice;
       }
-      const Duration over = end - (kOpened + real);
+      const Duration over = end - (bubble_opened + real);
       outcome.worst = std::max(outcome.worst, over);
       if (real >= bubble.forecast->low) outcome.worst_of_covered = std::max(outcome.worst_of_covered, over);
       collided += over > Duration{} ? 1 : 0;

@@ -13,8 +13,8 @@
 
 namespace {
 
-constexpr std::uint32_t kWords = 256;
-std::atomic<std::uint32_t> words[2][kWords];
+constexpr std::uint32_t word_count = 256;
+std::atomic<std::uint32_t> words[2][word_count];
 TestCore state{};
 std::mutex state_mutex;
 
@@ -50,8 +50,8 @@ void opened(const weft::CommunicatorInfo& communicator) {
   for (auto& word : words[device]) word = 0;
   state.words[device] = words[device];
   const bool writable = std::getenv("TEST_CORE_FORBIDS_MARKERS") == nullptr;
-  state.shim->set_marker_words(communicator.device,
-                               {words[device], writable ? reinterpret_cast<std::uint64_t>(words[device]) : 0, kWords});
+  state.shim->set_marker_words(
+      communicator.device, {words[device], writable ? reinterpret_cast<std::uint64_t>(words[device]) : 0, word_count});
 }
 
 void closing(weft::CommunicatorId communicator) {
@@ -91,7 +91,7 @@ extern "C" __attribute__((visibility("default"))) bool weft_core_start(const wef
                                                                        weft::CoreServices* core) {
   if (std::getenv("TEST_CORE_REFUSES") != nullptr || std::strcmp(shim->build_id, WEFT_BUILD_ID) != 0) return false;
   state.shim = shim;
-  state.word_count = kWords;
+  state.word_count = word_count;
   core->communicator_opened = opened;
   core->communicator_closing = closing;
   core->rescue_memory = rescue;

@@ -185,15 +185,15 @@ void old_glibc_name() {
 }
 
 void first_lookups() {
-  constexpr int kThreads = 64;
+  constexpr int threads_per_block = 64;
   std::atomic<int> ready{0};
   std::atomic<int> wrong{0};
   void* handle = driver();
   std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
+  for (int thread = 0; thread < threads_per_block; ++thread) {
     threads.emplace_back([&, thread] {
       ready.fetch_add(1);
-      while (ready.load() != kThreads) std::this_thread::yield();
+      while (ready.load() != threads_per_block) std::this_thread::yield();
       const auto gpa = reinterpret_cast<Gpa>(dlsym(handle, "cuGetProcAddress_v2"));
       void* found = nullptr;
       gpa(thread % 2 == 0 ? "cuEventRecord" : "cuStreamSynchronize", &found, 12000, 0, nullptr);

@@ -20,8 +20,8 @@
 namespace probe {
 namespace {
 
-constexpr int kSkippedCode = 77;
-constexpr double kLeastForPart = 0.1, kMostForPart = 8;  // seconds
+constexpr int skipped_code = 77;
+constexpr double least_for_part = 0.1, most_for_part = 8;  // seconds
 
 std::mutex running_mutex;
 std::vector<int> running;
@@ -114,7 +114,7 @@ Child::Result Child::wait(double seconds) {
 }
 
 std::vector<double> numbers_of(const Child::Result& result, const std::string& what, double seconds) {
-  if (result.code == kSkippedCode) throw Skipped(result.output);
+  if (result.code == skipped_code) throw Skipped(result.output);
   if (result.too_slow)
     throw TooSlow(format("%s: too slow: no answer within %.3g s ", what.c_str(), seconds) + result.output);
   if (result.code != 0) {
@@ -144,7 +144,7 @@ bool TimeForParts::over() const {
 }
 
 double TimeForParts::for_next() const {
-  return std::clamp(static_cast<double>(end_ - now()) / 1e9, kLeastForPart, kMostForPart);
+  return std::clamp(static_cast<double>(end_ - now()) / 1e9, least_for_part, most_for_part);
 }
 
 std::string join(const std::vector<double>& numbers) {

@@ -13,11 +13,11 @@ extern "C" const unsigned char probe_kernel_image[];  // kernels_image.S
 namespace probe {
 namespace {
 
-constexpr const char* kKernelNames[] = {"probe_spin",    "probe_busy",   "probe_resident",
+constexpr const char* kernel_names[] = {"probe_spin",    "probe_busy",   "probe_resident",
                                         "probe_compute", "probe_stream", "probe_where"};
-static_assert(std::size(kKernelNames) == static_cast<std::size_t>(Kernel::count));
+static_assert(std::size(kernel_names) == static_cast<std::size_t>(Kernel::count));
 // What NCCL's kernels ask for on compute capability 9.0.
-constexpr unsigned kSharedOfNccl = 82 * 1024;
+constexpr unsigned shared_of_nccl = 82 * 1024;
 
 std::mutex name_mutex;
 DeviceName name_found;
@@ -42,7 +42,7 @@ int attribute_of(CUdevice device, CUdevice_attribute which) {
 void load_kernels(Gpu& found) {
   check(driver().cuModuleLoadData(&found.module, probe_kernel_image));
   for (std::size_t index = 0; index < found.functions.size(); ++index) {
-    check(driver().cuModuleGetFunction(&found.functions[index], found.module, kKernelNames[index]));
+    check(driver().cuModuleGetFunction(&found.functions[index], found.module, kernel_names[index]));
     check(driver().cuFuncLoad(found.functions[index]));
   }
   check(driver().cuFuncSetAttribute(found.functions[static_cast<std::size_t>(Kernel::spin)],
@@ -58,7 +58,7 @@ Gpu open_gpu() {
   found.multiprocessors = attribute_of(found.device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   found.major = attribute_of(found.device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   const int most = attribute_of(found.device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-  found.shared_of_spin = std::min(kSharedOfNccl, static_cast<unsigned>(most));
+  found.shared_of_spin = std::min(shared_of_nccl, static_cast<unsigned>(most));
   check(driver().cuCtxGetStreamPriorityRange(&found.lowest_priority, &found.highest_priority));
   load_kernels(found);
   return found;

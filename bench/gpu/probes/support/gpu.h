@@ -71,7 +71,7 @@ void launch(Kernel kernel, const Shape& shape, CUstream stream, Arguments... arg
 }
 
 // Blocks of this shape that run at once on the idle device.
-inline constexpr unsigned kComputeThreads = 256;
+inline constexpr unsigned compute_threads = 256;
 
 // Waits, without stalling in CUDA, until the condition holds; false: not within the time.
 bool wait_for(const std::function<bool()>& condition, double milliseconds);

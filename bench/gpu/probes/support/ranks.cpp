@@ -25,11 +25,11 @@ Nccl open_nccl() {
 }
 
 // Sockets of the loopback device are all that connects ranks which claim to be on different hosts.
-const Environment kSockets = {{"NCCL_NET", "Socket"},    {"NCCL_SOCKET_IFNAME", "lo"}, {"NCCL_IB_DISABLE", "1"},
-                              {"NCCL_P2P_DISABLE", "1"}, {"NCCL_SHM_DISABLE", "1"},    {"NCCL_RAS_ENABLE", "0"},
-                              {"NCCL_MAX_CTAS", "2"}};
+const Environment sockets = {{"NCCL_NET", "Socket"},    {"NCCL_SOCKET_IFNAME", "lo"}, {"NCCL_IB_DISABLE", "1"},
+                             {"NCCL_P2P_DISABLE", "1"}, {"NCCL_SHM_DISABLE", "1"},    {"NCCL_RAS_ENABLE", "0"},
+                             {"NCCL_MAX_CTAS", "2"}};
 
-constexpr double kPatience = 18;  // seconds for the ranks of one experiment
+constexpr double patience = 18;  // seconds for the ranks of one experiment
 
 std::string hexadecimal(const ncclUniqueId& id) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -64,7 +64,7 @@ void check(ncclResult_t result, const char* file, int line) {
 }
 
 Ranks::Ranks(int count, const std::string& task, const Environment& environment) {
-  for (const auto& [name, value] : kSockets) setenv(name.c_str(), value.c_str(), 1);
+  for (const auto& [name, value] : sockets) setenv(name.c_str(), value.c_str(), 1);
   ncclUniqueId id{};
   check(nccl().ncclGetUniqueId(&id));
   for (int number = 0; number < count; ++number) {
@@ -80,21 +80,21 @@ Ranks::~Ranks() {
 }
 
 std::vector<double> Ranks::numbers_of_first() {
-  const Child::Result result = children_.front().wait(kPatience);
+  const Child::Result result = children_.front().wait(patience);
   children_.erase(children_.begin());
   for (std::size_t number = 1; result.too_slow && !children_.empty(); ++number) {
     const Child::Result other = children_.front().wait(0);
     children_.erase(children_.begin());
-    if (!other.too_slow) numbers_of(other, "rank " + std::to_string(number), kPatience);
+    if (!other.too_slow) numbers_of(other, "rank " + std::to_string(number), patience);
   }
-  return numbers_of(result, "rank 0", kPatience);
+  return numbers_of(result, "rank 0", patience);
 }
 
 Rank::Rank(const std::vector<std::string>& part)
     : number_(std::stoi(part.at(1))), count_(std::stoi(part.at(2))), id_(part.at(3)), task_(part.at(4)) {
   use_gpu();
   stream_ = make_stream();
-  buffer_ = make_device_memory(kBufferBytes);
+  buffer_ = make_device_memory(buffer_bytes);
 }
 
 void Rank::connect() {

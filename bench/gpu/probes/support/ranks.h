@@ -51,7 +51,7 @@ class Ranks {
 
 // For probes with ranks. Starting them may take long: a context each, and an NCCL of 200 MB from a cold disk. Only
 // three experiments and the daemon's start and end fit into that.
-inline constexpr std::chrono::milliseconds kLongestProbeWithRanks{70'000};
+inline constexpr std::chrono::milliseconds longest_probe_with_ranks{70'000};
 
 // In a rank's process.
 class Rank {
@@ -71,7 +71,7 @@ class Rank {
   // return.
   [[noreturn]] static void stay();
 
-  static constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
+  static constexpr std::size_t buffer_bytes = std::size_t{8} << 20;
 
  private:
   int number_, count_;

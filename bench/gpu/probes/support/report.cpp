@@ -20,7 +20,7 @@
 namespace probe {
 namespace {
 
-constexpr int kSkippedCode = 77, kHungCode = 3;
+constexpr int skipped_code = 77, hung_code = 3;
 
 std::atomic<const char*> question_at_risk{nullptr};
 
@@ -36,7 +36,7 @@ void start_watchdog(const char* name, const Report& report, bool is_part, std::c
     const char* question = question_at_risk.load();
     if (question == nullptr || is_part) {
       std::fprintf(stderr, "%s: hangs%s%s\n", name, question != nullptr ? " in " : "", question ? question : "");
-      _exit(kHungCode);
+      _exit(hung_code);
     }
     print(report.line(name, std::string("stalls in ") + question));
     _exit(0);
@@ -152,7 +152,7 @@ int run_probe(int argc, char** argv, const char* name, const Measure& measure, s
     print(is_part ? fact : report.line(name, fact));
   } catch (const Skipped& skipped) {
     print(is_part ? skipped.what() : "{\"probe\":" + quoted(name) + ",\"skipped\":" + quoted(skipped.what()) + "}");
-    code = kSkippedCode;
+    code = skipped_code;
   } catch (const std::exception& error) {
     if (is_part)
       print(error.what());  // for the process that started it

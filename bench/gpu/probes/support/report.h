@@ -56,9 +56,9 @@ std::string number(double value);
 // here, 1 failed. `measure` fills the report and returns the fact. A part prints what `measure` returns, and nothing
 // else.
 using Measure = std::function<std::string(const Options&, Report&)>;
-inline constexpr std::chrono::milliseconds kLongestProbe{19'000};
+inline constexpr std::chrono::milliseconds longest_probe{19'000};
 int run_probe(int argc, char** argv, const char* name, const Measure& measure,
-              std::chrono::milliseconds limit = kLongestProbe);
+              std::chrono::milliseconds limit = longest_probe);
 
 // From here on a hang is an answer ("stalls in <question>", exit code 0) and not a failure of the probe; null ends
 // that. The text must live for ever.

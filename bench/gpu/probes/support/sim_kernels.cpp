@@ -48,7 +48,7 @@ int busy(const simgpu_launch* launch, int64_t started, int64_t now, int64_t* fin
   return 1;
 }
 
-constexpr double kFloatsPerRound = 8, kBytesPerWord = 16;
+constexpr double floats_per_round = 8, bytes_per_word = 16;
 
 double threads_of(const simgpu_launch& launch) {
   return static_cast<double>(launch.grid[0]) * launch.block[0];
@@ -56,12 +56,12 @@ double threads_of(const simgpu_launch& launch) {
 
 void compute(const simgpu_launch&, float*, uint64_t) {}
 simgpu_cost compute_cost(const simgpu_launch& launch, float*, uint64_t iterations) {
-  return {threads_of(launch) * static_cast<double>(iterations) * kFloatsPerRound * 2, 0};
+  return {threads_of(launch) * static_cast<double>(iterations) * floats_per_round * 2, 0};
 }
 
 void stream(const simgpu_launch&, const float*, float*, uint64_t, uint64_t) {}
 simgpu_cost stream_cost(const simgpu_launch&, const float*, float*, uint64_t words, uint64_t repeats) {
-  return {0, static_cast<double>(words) * static_cast<double>(repeats) * kBytesPerWord};
+  return {0, static_cast<double>(words) * static_cast<double>(repeats) * bytes_per_word};
 }
 
 template <auto shape, auto cost>
@@ -71,14 +71,14 @@ constexpr simgpu_kernel without_effect(const char* name) {
   return kernel;
 }
 
-constexpr uint32_t kSpinSizes[] = {8, 8, 8, 8};
-constexpr uint32_t kBusySizes[] = {8, 8, 8, 8};
-constexpr uint32_t kSpinRegisters = 96, kResidentRegisters = 48;
+constexpr uint32_t spin_sizes[] = {8, 8, 8, 8};
+constexpr uint32_t busy_sizes[] = {8, 8, 8, 8};
+constexpr uint32_t spin_registers = 96, resident_registers = 48;
 
 const simgpu_kernel kernels[] = {
-    {sizeof(simgpu_kernel), "probe_spin", 4, kSpinSizes, nullptr, nullptr, spin, kSpinRegisters, 4},
-    {sizeof(simgpu_kernel), "probe_busy", 4, kBusySizes, nullptr, nullptr, busy, 0, 0},
-    {sizeof(simgpu_kernel), "probe_resident", 4, kBusySizes, nullptr, nullptr, busy, kResidentRegisters, 4},
+    {sizeof(simgpu_kernel), "probe_spin", 4, spin_sizes, nullptr, nullptr, spin, spin_registers, 4},
+    {sizeof(simgpu_kernel), "probe_busy", 4, busy_sizes, nullptr, nullptr, busy, 0, 0},
+    {sizeof(simgpu_kernel), "probe_resident", 4, busy_sizes, nullptr, nullptr, busy, resident_registers, 4},
     without_effect<compute, compute_cost>("probe_compute"),
     without_effect<stream, stream_cost>("probe_stream"),
 };

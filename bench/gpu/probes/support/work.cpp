@@ -8,9 +8,9 @@
 namespace probe {
 namespace {
 
-constexpr std::size_t kStreamedBytes = std::size_t{64} << 20;
-constexpr unsigned kResidentThreads = 1024, kSpinThreads = 640;
-constexpr double kShortestMeasured = 200;  // microseconds
+constexpr std::size_t streamed_bytes = std::size_t{64} << 20;
+constexpr unsigned resident_threads = 1024, spin_threads = 640;
+constexpr double shortest_measured = 200;  // microseconds
 
 Counters* make_counters() {
   return reinterpret_cast<Counters*>(make_device_memory(sizeof(Counters)));
@@ -49,7 +49,7 @@ void Spin::launch_released(CUstream stream, unsigned blocks, unsigned cluster) {
 void Spin::start(CUstream stream, unsigned blocks, unsigned cluster, double limit_milliseconds, bool released) {
   __atomic_store_n(own_release_, released ? 1 : 0, __ATOMIC_RELEASE);
   *words_ = {};
-  const Shape shape{blocks, kSpinThreads, cluster, gpu().shared_of_spin, {}};
+  const Shape shape{blocks, spin_threads, cluster, gpu().shared_of_spin, {}};
   probe::launch(Kernel::spin, shape, stream, words_, counters_, release_,
                 static_cast<uint64_t>(limit_milliseconds * 1e6));
 }
@@ -75,19 +75,19 @@ void Busy::launch(CUstream stream, double microseconds, const Shape& shape) {
 }
 
 void Busy::launch_resident(CUstream stream, double microseconds, unsigned blocks) {
-  probe::launch(Kernel::resident, Shape{blocks, kResidentThreads, 1, 0, {}}, stream, words_, counters_, done_,
+  probe::launch(Kernel::resident, Shape{blocks, resident_threads, 1, 0, {}}, stream, words_, counters_, done_,
                 static_cast<uint64_t>(microseconds * 1e3));
 }
 
 Work::Work(Kind kind, unsigned blocks, double microseconds, CUstream stream)
     : kind_(kind),
       blocks_(blocks),
-      memory_(make_device_memory(kind == Kind::memory ? kStreamedBytes : 4096)),
+      memory_(make_device_memory(kind == Kind::memory ? streamed_bytes : 4096)),
       from_(make_event(CU_EVENT_DEFAULT)),
       to_(make_event(CU_EVENT_DEFAULT)) {
   uint64_t rounds = 1;
   double took = measure(rounds, stream);
-  while (took < std::min(kShortestMeasured, microseconds) && rounds < (uint64_t{1} << 40)) {
+  while (took < std::min(shortest_measured, microseconds) && rounds < (uint64_t{1} << 40)) {
     rounds *= 4;
     took = measure(rounds, stream);
   }
@@ -100,12 +100,12 @@ void Work::launch(CUstream stream, std::optional<int> priority) const {
 }
 
 void Work::launch_rounds(CUstream stream, uint64_t rounds, std::optional<int> priority) const {
-  const Shape shape{blocks_, kComputeThreads, 1, 0, priority};
+  const Shape shape{blocks_, compute_threads, 1, 0, priority};
   if (kind_ == Kind::compute) {
     probe::launch(Kernel::compute, shape, stream, memory_, rounds);
   } else {
     // One round is 64 KiB, so that short slices are possible; more than there is wraps around.
-    const uint64_t words = std::min<uint64_t>(rounds * 4096, kStreamedBytes / 16);
+    const uint64_t words = std::min<uint64_t>(rounds * 4096, streamed_bytes / 16);
     const uint64_t repeats = std::max<uint64_t>(1, rounds * 4096 / words);
     probe::launch(Kernel::stream, shape, stream, memory_, memory_, words, repeats);
   }

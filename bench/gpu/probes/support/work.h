@@ -68,7 +68,7 @@ class Busy {
   uint32_t* done_ = nullptr;
 };
 
-// Work that competes for the device, `blocks` of kComputeThreads threads. Takes about `microseconds` on the idle
+// Work that competes for the device, `blocks` of compute_threads threads. Takes about `microseconds` on the idle
 // device; how many rounds that needs is measured at construction.
 class Work {
  public:

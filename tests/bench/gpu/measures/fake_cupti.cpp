@@ -17,22 +17,22 @@ CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 std::uint64_t(CUPTIAPI* clock_of_user)() = nullptr;
 
 // A training lasts longer than that.
-constexpr std::chrono::milliseconds kLifeOfDispatcher{500};
+constexpr std::chrono::milliseconds life_of_dispatcher{500};
 std::thread dispatcher;
 std::atomic<pid_t> dispatcher_number{0};
 
 void live_as_dispatcher() {
   ::pthread_setname_np(::pthread_self(), "weft-dispatch");
   dispatcher_number = ::gettid();
-  std::this_thread::sleep_for(kLifeOfDispatcher);
+  std::this_thread::sleep_for(life_of_dispatcher);
 }
 
 // The record at an offset, each in a slot of its own.
-constexpr std::size_t kSlot = 512;
-static_assert(sizeof(CUpti_ActivityKernel10) <= kSlot && sizeof(CUpti_ActivityAPI) <= kSlot);
+constexpr std::size_t slot_bytes = 512;
+static_assert(sizeof(CUpti_ActivityKernel10) <= slot_bytes && sizeof(CUpti_ActivityAPI) <= slot_bytes);
 template <class Record>
 Record& record_at(std::uint8_t* buffer, std::size_t slot, CUpti_ActivityKind kind) {
-  auto& record = *reinterpret_cast<Record*>(buffer + slot * kSlot);
+  auto& record = *reinterpret_cast<Record*>(buffer + slot * slot_bytes);
   std::memset(&record, 0, sizeof record);
   record.kind = kind;
   return record;
@@ -55,14 +55,14 @@ void deliver() {
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, most = 0;
   request(&buffer, &size, &most);
-  if (buffer == nullptr || size < 3 * kSlot) return;
+  if (buffer == nullptr || size < 3 * slot_bytes) return;
   // The kernel comes before the call that says who launched it.
   put_kernel(buffer, 0, "_Z7productPf", 7, 1000);
   auto& call = record_at<CUpti_ActivityAPI>(buffer, 1, CUPTI_ACTIVITY_KIND_DRIVER);
   call.threadId = static_cast<std::uint32_t>(dispatcher_number.load());
   call.correlationId = 7;
   put_kernel(buffer, 2, "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE", 8, clock_of_user());
-  complete(nullptr, 0, buffer, size, 3 * kSlot);
+  complete(nullptr, 0, buffer, size, 3 * slot_bytes);
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ __attribute__((visibility("default"))) CUptiResult cuptiActivityEnable(CUpti_Act
 }
 __attribute__((visibility("default"))) CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid,
                                                                               CUpti_Activity** record) {
-  auto* next = *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + kSlot;
+  auto* next = *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + slot_bytes;
   if (next >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;

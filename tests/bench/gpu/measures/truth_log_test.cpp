@@ -49,10 +49,10 @@ class TruthLogTest : public testing::Test {
   TruthLog log_;
 };
 
-constexpr char kReceive[] = "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE";
+constexpr char receive[] = "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE";
 
 TEST_F(TruthLogTest, FillIsToldByItsThreadEvenWhenThatIsKnownLater) {
-  kernel(kReceive, 1, 100, 900);
+  kernel(receive, 1, 100, 900);
   kernel("_Z4gemmPf", 2, 50, 200);
   kernel("_Z7productPf", 3, 300, 600);
   log_.call(3, "weft-dispatch");
@@ -95,7 +95,7 @@ TEST_F(TruthLogTest, AFolderThatIsNotThereIsReported) {
 }
 
 TEST(KernelNames, MangledNamesLoseTheirParameters) {
-  EXPECT_EQ(measures::plain_kernel_name(kReceive), "ncclDevKernel_SendRecv");
+  EXPECT_EQ(measures::plain_kernel_name(receive), "ncclDevKernel_SendRecv");
   EXPECT_EQ(measures::plain_kernel_name("plain_c_name"), "plain_c_name");
 }
 

@@ -196,7 +196,7 @@ class Steps(TemporaryFolder):
     def test_a_probe_ends_itself_before_its_step_is_stopped(self):
         probes = SOURCE / "bench/gpu/probes"
         longest = {name: int(number.replace("'", "")) / 1000 for path in probes.glob("support/*.h")
-                   for name, number in re.findall(r"milliseconds (kLongest\w+)\{([0-9']+)\}", path.read_text())}
+                   for name, number in re.findall(r"milliseconds (longest\w+)\{([0-9']+)\}", path.read_text())}
         (self.folder / "bin/probes").mkdir(parents=True)
         sources = {path.stem: path.read_text() for path in probes.glob("*.cpp")}
         for name in sources:
@@ -206,7 +206,8 @@ class Steps(TemporaryFolder):
                                                  devices=1, torch=False, training={}))
             self.assertEqual(len(made), len(sources))
             for step in made:
-                own = "kLongestProbeWithRanks" if "kLongestProbeWithRanks" in sources[step.name.split(".")[1]] else "kLongestProbe"
+                source = sources[step.name.split(".")[1]]
+                own = "longest_probe_with_ranks" if "longest_probe_with_ranks" in source else "longest_probe"
                 self.assertGreaterEqual(step.limit, longest[own] + 5, step.name)
 
     def test_quick_steps_are_some_of_the_full_ones_and_fit_their_time_each(self):

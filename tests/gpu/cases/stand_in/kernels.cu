@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr int kSpinsBetweenLooks = 10000;  // at the abort word, as in NCCL: it is behind the bus
+constexpr int spins_between_looks = 10000;  // at the abort word, as in NCCL: it is behind the bus
 
 __device__ long long gpu_clock() {
   long long now;
@@ -19,9 +19,9 @@ __device__ long long gpu_clock() {
 extern "C" __global__ void __launch_bounds__(640, 1) stand_in_receive(stand_in::Receive r) {
   extern __shared__ std::uint32_t unused[];
   const volatile std::uint32_t* state = r.state;
-  std::uint32_t held[stand_in::kHeldWords];
+  std::uint32_t held[stand_in::held_words];
 #pragma unroll
-  for (int i = 0; i < stand_in::kHeldWords; ++i) held[i] = state[i];
+  for (int i = 0; i < stand_in::held_words; ++i) held[i] = state[i];
   if (threadIdx.x == 0) {
     const long long start = gpu_clock();
     if (blockIdx.x == 0 && r.record != nullptr) {
@@ -29,12 +29,12 @@ extern "C" __global__ void __launch_bounds__(640, 1) stand_in_receive(stand_in::
       __threadfence_system();
     }
     for (int spins = 1; gpu_clock() - start < r.length; ++spins)
-      if (spins % kSpinsBetweenLooks == 0 && *r.abort != 0) break;
+      if (spins % spins_between_looks == 0 && *r.abort != 0) break;
   }
   __syncthreads();
   std::uint32_t damage = 0;
 #pragma unroll
-  for (int i = 0; i < stand_in::kHeldWords; ++i) damage |= held[i];
+  for (int i = 0; i < stand_in::held_words; ++i) damage |= held[i];
   if (damage != 0) unused[threadIdx.x] = damage;  // never; but the compiler cannot know, and keeps the words
   const std::uint32_t first = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
   for (int m = 0; m < r.messages; ++m)
@@ -52,7 +52,7 @@ cudaError_t prepare() {
   cudaFuncAttributes attributes{};
   const cudaError_t result = cudaFuncGetAttributes(&attributes, stand_in_receive);
   if (result != cudaSuccess) return result;
-  return cudaFuncSetAttribute(stand_in_receive, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  return cudaFuncSetAttribute(stand_in_receive, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
 }
 
 cudaError_t launch(const Receive& receive, cudaStream_t stream) {
@@ -63,13 +63,13 @@ cudaError_t launch(const Receive& receive, cudaStream_t stream) {
   if (result != cudaSuccess) return result;
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = kBlocks;
+  cluster.val.clusterDim.x = blocks;
   cluster.val.clusterDim.y = 1;
   cluster.val.clusterDim.z = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(kBlocks);
-  config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = kSharedBytes;
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads_per_block);
+  config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   config.attrs = &cluster;
   config.numAttrs = capability >= 9 ? 1 : 0;

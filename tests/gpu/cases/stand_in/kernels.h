@@ -10,11 +10,11 @@
 
 namespace stand_in {
 
-constexpr int kMostMessages = 8;  // receives in one group
-constexpr int kBlocks = 4;        // one cluster, where the GPU has clusters
-constexpr int kThreads = 640;
-constexpr int kSharedBytes = 82 * 1024;
-constexpr int kHeldWords = 84;  // words of `state`: about 96 registers per thread with them
+constexpr int most_messages = 8;  // receives in one group
+constexpr int blocks = 4;         // one cluster, where the GPU has clusters
+constexpr int threads_per_block = 640;
+constexpr int shared_bytes = 82 * 1024;
+constexpr int held_words = 84;  // words of `state`: about 96 registers per thread with them
 
 struct Message {
   std::uint32_t* to;
@@ -26,10 +26,10 @@ struct Receive {
   std::int64_t length;                  // it spins so many nanoseconds
   const volatile std::uint32_t* abort;  // host memory; not 0: stop now
   stand_in_record* record;              // host memory; null: nobody wants to know
-  std::uint32_t* state;                 // kHeldWords of device memory, all 0
+  std::uint32_t* state;                 // held_words of device memory, all 0
   std::uint32_t number;                 // of the receive; decides what arrives
   std::int32_t messages;
-  Message message[kMostMessages];
+  Message message[most_messages];
 };
 
 #if defined(__CUDACC__)

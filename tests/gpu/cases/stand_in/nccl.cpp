@@ -16,8 +16,8 @@ struct ncclComm {
 
 namespace {
 
-constexpr std::size_t kMostRecords = 1 << 16;
-constexpr std::int64_t kCollectiveLength = 5'000;  // ns
+constexpr std::size_t most_records = 1 << 16;
+constexpr std::int64_t collective_length = 5'000;  // ns
 
 struct Memory {
   stand_in_record* records = nullptr;  // pinned
@@ -62,12 +62,12 @@ std::size_t bytes_of(ncclDataType_t type) {
 
 ncclResult_t launch_group() {
   stand_in::Receive receive{};
-  receive.length = group.collective ? kCollectiveLength : 0;
+  receive.length = group.collective ? collective_length : 0;
   receive.abort = group.communicator->abort;
   receive.state = memory.state;
   if (!group.messages.empty()) {
     const std::size_t number = receives.load();
-    if (number == kMostRecords || group.messages.size() > stand_in::kMostMessages) return ncclInvalidUsage;
+    if (number == most_records || group.messages.size() > stand_in::most_messages) return ncclInvalidUsage;
     receive.length = receive_length.load();
     receive.record = memory.records + number;
     receive.number = static_cast<std::uint32_t>(number);
@@ -113,14 +113,14 @@ cudaError_t prepare_memory() {
   if (memory.records != nullptr) return cudaSuccess;
   void* host = nullptr;
   void* device = nullptr;
-  cudaError_t result = cudaMallocHost(&host, kMostRecords * sizeof(stand_in_record));
-  if (result == cudaSuccess) result = cudaMalloc(&device, stand_in::kHeldWords * sizeof(std::uint32_t));
-  if (result == cudaSuccess) result = cudaMemset(device, 0, stand_in::kHeldWords * sizeof(std::uint32_t));
+  cudaError_t result = cudaMallocHost(&host, most_records * sizeof(stand_in_record));
+  if (result == cudaSuccess) result = cudaMalloc(&device, stand_in::held_words * sizeof(std::uint32_t));
+  if (result == cudaSuccess) result = cudaMemset(device, 0, stand_in::held_words * sizeof(std::uint32_t));
   if (result == cudaSuccess) result = stand_in::prepare();
   if (result != cudaSuccess) return result;
   memory.records = static_cast<stand_in_record*>(host);
   memory.state = static_cast<std::uint32_t*>(device);
-  for (std::size_t i = 0; i < kMostRecords; ++i) memory.records[i] = {};
+  for (std::size_t i = 0; i < most_records; ++i) memory.records[i] = {};
   return cudaSuccess;
 }
 

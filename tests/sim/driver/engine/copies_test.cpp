@@ -7,7 +7,7 @@
 namespace simtest {
 namespace {
 
-constexpr std::size_t kLarge = std::size_t{4} << 20;
+constexpr std::size_t large_size = std::size_t{4} << 20;
 
 void* pinned(std::size_t bytes) {
   void* memory = nullptr;
@@ -24,14 +24,14 @@ CUdeviceptr device(std::size_t bytes) {
 TEST(Copies, ThereAndBack) {
   isolated({}, [] {
     make_context();
-    std::vector<int> source(kLarge / sizeof(int));
+    std::vector<int> source(large_size / sizeof(int));
     std::iota(source.begin(), source.end(), 1);
     std::vector<int> target(source.size());
-    const CUdeviceptr a = device(kLarge);
-    const CUdeviceptr b = device(kLarge);
-    CHECK_CUDA(cuMemcpyHtoD(a, source.data(), kLarge));
-    CHECK_CUDA(cuMemcpyDtoD(b, a, kLarge));
-    CHECK_CUDA(cuMemcpyDtoH(target.data(), b, kLarge));
+    const CUdeviceptr a = device(large_size);
+    const CUdeviceptr b = device(large_size);
+    CHECK_CUDA(cuMemcpyHtoD(a, source.data(), large_size));
+    CHECK_CUDA(cuMemcpyDtoD(b, a, large_size));
+    CHECK_CUDA(cuMemcpyDtoH(target.data(), b, large_size));
     EXPECT_EQ(source, target);
     CHECK_CUDA(cuMemcpy(a + 4, b, 4));
     CHECK_CUDA(cuMemcpyDtoH(target.data(), a, 8));
@@ -60,12 +60,12 @@ TEST(Copies, BothDirectionsOverlapEachOtherAndKernels) {
     const CUstream a = stream();
     const CUstream b = stream();
     const CUstream c = stream();
-    void* host = pinned(kLarge);
-    void* other = pinned(kLarge);
-    const CUdeviceptr memory = device(2 * kLarge);
-    CHECK_CUDA(cuMemcpyHtoDAsync(memory, host, kLarge, a));
-    CHECK_CUDA(cuMemcpyHtoDAsync(memory, host, kLarge, b));
-    CHECK_CUDA(cuMemcpyDtoHAsync(other, memory + kLarge, kLarge, c));
+    void* host = pinned(large_size);
+    void* other = pinned(large_size);
+    const CUdeviceptr memory = device(2 * large_size);
+    CHECK_CUDA(cuMemcpyHtoDAsync(memory, host, large_size, a));
+    CHECK_CUDA(cuMemcpyHtoDAsync(memory, host, large_size, b));
+    CHECK_CUDA(cuMemcpyDtoHAsync(other, memory + large_size, large_size, c));
     CHECK_CUDA(cuCtxSynchronize());
     const auto is = [](const char* kind) {
       return [kind](const Json& record) { return record["type"] == "copy" && record["kind"] == kind; };
@@ -79,7 +79,7 @@ TEST(Copies, BothDirectionsOverlapEachOtherAndKernels) {
     ASSERT_EQ(up.size(), 2U);
     EXPECT_EQ(up[1]["start"], up[0]["end"]);  // one engine per direction
     EXPECT_LT(down["start"], up[0]["end"]);   // which do not wait for each other
-    EXPECT_EQ(down["bytes"], kLarge);
+    EXPECT_EQ(down["bytes"], large_size);
     EXPECT_GE(down["end"].get<int64_t>() - down["start"].get<int64_t>(), 20'000'000);
   });
 }

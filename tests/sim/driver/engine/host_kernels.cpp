@@ -57,7 +57,7 @@ int spin_step(const simgpu_launch* launch, int64_t, int64_t now, int64_t* finish
   *finish = wanted != 0 ? wanted : now;
   return 1;
 }
-constexpr uint32_t kSpinSizes[] = {sizeof(void*)};
+constexpr uint32_t spin_sizes[] = {sizeof(void*)};
 
 const simgpu_kernel kernels[] = {
     without_effect<work, work_cost>("work"),
@@ -65,7 +65,7 @@ const simgpu_kernel kernels[] = {
     without_effect<move, move_cost>("move"),
     simgpu::kernel<add, add_cost>("add"),
     simgpu::kernel<late, late_cost>("late"),
-    {sizeof(simgpu_kernel), "ncclDevKernel_Spin", 1, kSpinSizes, nullptr, nullptr, spin_step, 96, 0},
+    {sizeof(simgpu_kernel), "ncclDevKernel_Spin", 1, spin_sizes, nullptr, nullptr, spin_step, 96, 0},
 };
 const simgpu_kernel_list list{sizeof(simgpu_kernel_list), sizeof(kernels) / sizeof(kernels[0]), kernels};
 

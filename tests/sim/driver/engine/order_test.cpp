@@ -4,8 +4,8 @@
 namespace simtest {
 namespace {
 
-constexpr int64_t kLatency = 3000;
-constexpr int64_t kGap = 1000;
+constexpr int64_t latency = 3000;
+constexpr int64_t gap = 1000;
 
 TEST(Order, KernelsOfAStreamFollowEachOther) {
   isolated({}, [] {
@@ -16,9 +16,9 @@ TEST(Order, KernelsOfAStreamFollowEachOther) {
     CHECK_CUDA(cuStreamSynchronize(s));
     const Json first = kernel("work", 0);
     const Json second = kernel("work", 1);
-    EXPECT_EQ(first["start"], first["launched"].get<int64_t>() + kLatency);
+    EXPECT_EQ(first["start"], first["launched"].get<int64_t>() + latency);
     EXPECT_EQ(first["end"].get<int64_t>() - first["start"].get<int64_t>(), 500'000);
-    EXPECT_EQ(second["start"], first["end"].get<int64_t>() + kGap);
+    EXPECT_EQ(second["start"], first["end"].get<int64_t>() + gap);
     EXPECT_EQ(second["end"].get<int64_t>() - second["start"].get<int64_t>(), 200'000);
     EXPECT_FALSE(first["spin"]);
     EXPECT_EQ(first["effect"], "none");
@@ -39,8 +39,8 @@ TEST(Order, MarkersCostTheirStreamWhatTheSettingsSay) {
     CHECK_CUDA(cuEventRecord(event, s));
     work(s, 1, 500);
     CHECK_CUDA(cuStreamSynchronize(s));
-    EXPECT_EQ(kernel("work", 1)["start"], kernel("work", 0)["end"].get<int64_t>() + 40'000 + kGap);
-    EXPECT_EQ(kernel("work", 2)["start"], kernel("work", 1)["end"].get<int64_t>() + 7'000 + kGap);
+    EXPECT_EQ(kernel("work", 1)["start"], kernel("work", 0)["end"].get<int64_t>() + 40'000 + gap);
+    EXPECT_EQ(kernel("work", 2)["start"], kernel("work", 1)["end"].get<int64_t>() + 7'000 + gap);
   });
 }
 
@@ -76,7 +76,7 @@ TEST(Order, EventsOrderStreams) {
     const Json first = kernel("work", 0);
     const Json second = kernel("work", 1);
     EXPECT_EQ(second["end"].get<int64_t>() - second["start"].get<int64_t>(), 100'000);
-    EXPECT_EQ(second["start"], first["end"].get<int64_t>() + kGap);
+    EXPECT_EQ(second["start"], first["end"].get<int64_t>() + gap);
   });
 }
 
