@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "shim/hooks/rescue.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"
@@ -130,6 +131,8 @@ bool load() noexcept {
   shim.is_idle = is_idle;
   shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;
+  shim.memory_reserved = memory_reserved;
+  shim.memory_given_back = memory_given_back;
   shim.mark_own_thread = mark_own_thread;
   if (const char* reason = unsupported(shim)) {
     say(reason);

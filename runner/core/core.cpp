@@ -5,16 +5,16 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <map>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 
 #include "runner/clock.h"
-#include "runner/core/device.h"
+#include "runner/core/device_table.h"
+#include "runner/core/rescue.h"
 #include "runner/log.h"
 #include "shim/seam/core_interface.h"
 
@@ -29,73 +29,20 @@ struct Core {
   Core(const ShimServices& shim, const Options& options, std::string fill_probe)
       : context(shim, options, std::move(fill_probe)) {}
 
-  // A device with the lock that makes its calls come one at a time.
-  struct Entry {
-    std::mutex mutex;
-    std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
-    std::unique_ptr<Device> leftover;         // an earlier one that could not free its memory
-    std::atomic<bool> waited_in_vain{false};  // for the driver; no later rescue waits
-    std::atomic<bool> said_in_vain{false};    // that an allocation could not be rescued
-    std::atomic<std::uint32_t> rescues{0};    // times that memory was given back to the main job
-  };
-
-  Entry& entry(int ordinal) {
-    const std::lock_guard lock(mutex);
-    std::unique_ptr<Entry>& found = entries[ordinal];
-    if (!found) found = std::make_unique<Entry>();
-    return *found;
-  }
-  Entry* entry_of(CommunicatorId communicator) {
-    const std::lock_guard lock(mutex);
-    const auto found = device_of.find(communicator);
-    return found == device_of.end() ? nullptr : entries[found->second].get();
-  }
-  void forget(CommunicatorId communicator) {
-    const std::lock_guard lock(mutex);
-    device_of.erase(communicator);
-  }
-
-  Entry* nth_entry(std::size_t number) {
-    const std::lock_guard lock(mutex);
-    if (number >= entries.size()) return nullptr;
-    return std::next(entries.begin(), static_cast<std::ptrdiff_t>(number))->second.get();
-  }
-
   CoreContext context;
+  DeviceTable devices;
   std::atomic<bool> failed{false};  // nothing is reserved any more
+  // The functions of a fill job are called by one thread at a time, also where the process has several devices.
   std::mutex set_up_mutex;
-  std::mutex mutex;
-  std::map<int, std::unique_ptr<Entry>> entries;  // guarded by mutex; an entry is never removed
-  std::map<CommunicatorId, int> device_of;        // guarded by mutex
 };
 
 Core* the_core = nullptr;  // set before the shim can call a service
-
-// True: nothing is left.
-bool release_left_over(Core::Entry& entry, Duration limit) {
-  if (entry.leftover == nullptr) return true;
-  entry.leftover->release_left_over(limit);
-  if (entry.leftover->holds_fill()) return false;
-  entry.leftover = nullptr;
-  return true;
-}
-
-// True: nothing is reserved on the device any more.
-bool give_back(Core::Entry& entry) {
-  const std::unique_lock lock(entry.mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
-  if (entry.device) entry.device->give_memory_back("Weft has failed", Duration{0});
-  return release_left_over(entry, Duration{0}) && (!entry.device || !entry.device->holds_memory());
-}
 
 // The core, or a thread of it, has failed. The hooks become pass-throughs when all memory has been given back, because
 // nothing could do that later; until then the services go on.
 void wind_up() noexcept {
   try {
-    bool all = true;
-    for (std::size_t number = 0; Core::Entry* const entry = the_core->nth_entry(number); ++number)
-      all = give_back(*entry) && all;
-    if (all) the_core->context.shim.turn_off("the core failed");
+    if (the_core->devices.give_all_back()) the_core->context.shim.turn_off("the core failed");
   } catch (...) {
     // No memory even for this: at the next call of a service.
   }
@@ -122,25 +69,15 @@ auto guarded(Call call) noexcept -> decltype(call()) {
   return decltype(call())();
 }
 
-// Nobody but the entry knows a device, and whoever looks at it has the entry's lock; so it goes, unless it has memory
-// that cannot be freed yet.
-void finish_with(Core::Entry& entry) {
-  if (entry.device->holds_fill())
-    entry.leftover = std::move(entry.device);
-  else
-    entry.device.reset();
-}
-
 void communicator_opened(const CommunicatorInfo& communicator) {
   guarded([&] {
     Core& core = *the_core;
-    Core::Entry& entry = core.entry(communicator.device);
+    DeviceEntry& entry = core.devices.entry(communicator.device);
     const std::lock_guard lock(entry.mutex);
     if (!entry.device) {
-      // The functions of a fill job are called by one thread at a time, also where the process has several devices.
       const std::lock_guard set_up_lock(core.set_up_mutex);
       auto device = std::make_unique<Device>(core.context, communicator.device);
-      device->open(communicator, !core.failed && release_left_over(entry, left_over_limit));
+      device->open(communicator, !core.failed && entry.release_left_over(left_over_limit));
       entry.device = std::move(device);
     } else {
       entry.device->communicator_opened(communicator);
@@ -148,14 +85,13 @@ void communicator_opened(const CommunicatorInfo& communicator) {
       const std::unique_lock set_up_lock(core.set_up_mutex, std::try_to_lock);
       if (set_up_lock.owns_lock()) entry.device->quiet_moment(Hold::any);
     }
-    const std::lock_guard map_lock(core.mutex);
-    core.device_of[communicator.id] = communicator.device;
+    core.devices.note(communicator.id, communicator.device);
   });
 }
 
 void quiet_moment(int device) {
   guarded([&] {
-    Core::Entry& entry = the_core->entry(device);
+    DeviceEntry& entry = the_core->devices.entry(device);
     const std::unique_lock lock(entry.mutex, std::try_to_lock);
     const std::unique_lock set_up_lock(the_core->set_up_mutex, std::try_to_lock);
     if (lock.owns_lock() && set_up_lock.owns_lock() && entry.device && !the_core->failed)
@@ -164,7 +100,7 @@ void quiet_moment(int device) {
 }
 
 // A thread that holds it may be stuck in the driver until the main job has done what it is about to do.
-std::unique_lock<std::mutex> locked(Core::Entry& entry) {
+std::unique_lock<std::mutex> locked(DeviceEntry& entry) {
   std::unique_lock lock(entry.mutex, std::try_to_lock);
   const Duration limit = the_core->failed ? Duration{0} : longest_stay;
   if (!lock.owns_lock() && !wait_at_most(limit, [&] { return lock.try_lock(); }))
@@ -174,84 +110,29 @@ std::unique_lock<std::mutex> locked(Core::Entry& entry) {
 
 void communicator_closing(CommunicatorId communicator) {
   guarded([&] {
-    Core::Entry* const entry = the_core->entry_of(communicator);
+    DeviceEntry* const entry = the_core->devices.entry_of(communicator);
     if (entry == nullptr) return;
     const auto lock = locked(*entry);
-    if (entry->device && entry->device->communicator_closing(communicator)) finish_with(*entry);
-    the_core->forget(communicator);
+    if (entry->device && entry->device->communicator_closing(communicator)) entry->finish();
+    the_core->devices.forget(communicator);
   });
-}
-
-// A failing allocation goes back to the main job as it is. Said once on a device.
-void not_rescued(Core::Entry& entry, const char* why) {
-  if (entry.said_in_vain.exchange(true)) return;
-  log(LogLevel::warn,
-      "an allocation of the training failed while Weft held " + std::to_string(the_core->context.options.memory >> 20) +
-          " MiB of device memory, which could not be given back within 1 s: " + why + "; set a smaller WEFT_MEMORY");
-}
-
-// The thread that sets the device up, if one does, finds out by itself.
-bool trial_gave_way(Core::Entry& entry) {
-  ++entry.rescues;
-  const std::unique_lock lock(entry.mutex, std::try_to_lock);
-  if (lock.owns_lock() && entry.device) entry.device->trial_gave_way();
-  return true;
 }
 
 bool rescue_memory(int device) {
   if (the_core->context.options.mode != Mode::fill) return false;
-  return guarded([&] {
-    Core::Entry& entry = the_core->entry(device);
-    const std::uint32_t before = entry.rescues;
-    if (the_core->context.trials.give_way(device, rescue_limit)) return trial_gave_way(entry);
-    const auto patience = [&] { return entry.waited_in_vain ? Duration{0} : rescue_limit; };
-    std::unique_lock lock(entry.mutex, std::try_to_lock);
-    if (!lock.owns_lock() && !wait_at_most(patience(), [&] { return lock.try_lock(); })) {
-      not_rescued(entry, "another thread prepares or closes the device");
-      return false;
-    }
-    // Two threads may have run out of memory at the same time: what the first has got back is there for both.
-    if (entry.rescues != before) return true;
-    const char* const reason = "the main job needed the memory of the reservation (WEFT_MEMORY)";
-    bool rescued = false, held = false;
-    for (Device* const holder : {entry.device.get(), entry.leftover.get()}) {
-      if (holder == nullptr) continue;
-      held = held || holder->holds_memory();
-      rescued = holder->give_memory_back(reason, patience()) || rescued;
-    }
-    if (rescued) {
-      ++entry.rescues;
-    } else if (held) {
-      entry.waited_in_vain = true;
-      not_rescued(entry, "the driver waits for work that has not ended");
-    }
-    return rescued;
-  });
+  return guarded([&] { return rescue_memory(the_core->context, the_core->devices.entry(device), device); });
 }
 
-// At the hand of a thread that has just allocated: it is not made to wait for another one that is in the device.
 std::uint64_t memory_taken(int device) {
-  constexpr std::uint64_t soon = std::uint64_t{1} << 20, later = std::uint64_t{1} << 30;
-  if (the_core->context.options.mode != Mode::fill) return later;
-  return guarded([&]() -> std::uint64_t {
-    Core::Entry& entry = the_core->entry(device);
-    const std::unique_lock lock(entry.mutex, std::try_to_lock);
-    if (!lock.owns_lock()) return soon;
-    if (!entry.device || !entry.device->holds_memory()) return later;
-    const std::uint64_t left = entry.device->keep_head_room();
-    if (!entry.device->holds_memory()) ++entry.rescues;  // for a thread whose allocation has failed meanwhile
-    return left;
-  });
+  if (the_core->context.options.mode != Mode::fill) return std::numeric_limits<std::int64_t>::max();
+  return guarded([&] { return allow_memory(the_core->context, the_core->devices.entry(device)); });
 }
 
 void context_closing(int device) {
   guarded([&] {
-    Core::Entry& entry = the_core->entry(device);
+    DeviceEntry& entry = the_core->devices.entry(device);
     const auto lock = locked(entry);
-    if (entry.device) entry.device->context_closing();
-    if (entry.leftover) entry.leftover->abandon_fill();
-    entry.device.reset();
-    entry.leftover.reset();
+    entry.abandon();
   });
 }
 
@@ -275,7 +156,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   set_log_level(parsed.options.log);
   if (parsed.options.mode == Mode::off) return false;
   auto core = std::make_unique<Core>(shim, parsed.options, directory_of_this_library() + "/weft-fill-probe");
-  core->context.variables = variables;
+  core->context.environments = {variables, first_environment_variables()};
   core->context.option_warnings = std::move(parsed.warnings);
   core->context.driver.load(shim.real_driver_symbol);
   if (!core->context.driver.missing_to_observe.empty()) {

@@ -5,13 +5,16 @@
 #include <utility>
 
 #include "runner/clock.h"
+#include "runner/core/fill_settings.h"
 #include "runner/core/pinned.h"
 #include "runner/core/report.h"
 #include "runner/core/scopes.h"
 #include "runner/fill/exit_bracket.h"
+#include "runner/fill/queues.h"
 #include "runner/log.h"
 #include "runner/options/launcher.h"
 #include "runner/options/output_path.h"
+#include "runner/options/quantity.h"
 
 namespace weft {
 namespace {
@@ -19,7 +22,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint32_t marker_words = 65536;
 constexpr std::size_t done_word_bytes = 4096;
 constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
@@ -29,29 +31,14 @@ constexpr std::uint64_t looked_at_next = std::uint64_t{64} << 20;
 constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried, each of which may hold a host wait up
 constexpr Duration answer_limit = milliseconds(10);            // of a dispatcher that has nothing in flight
 
-std::string mebibytes(std::uint64_t bytes) {
-  return std::to_string(bytes >> 20) + " MiB";
-}
-
-// The name of a fill job before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
-std::string name_in_path(const std::string& fill) {
-  const std::string path = parse_fill_spec(fill).path;
-  std::string name = path.substr(path.rfind('/') + 1);
-  if (name.starts_with("fill_")) name.erase(0, 5);
-  return name.substr(0, name.find(".so"));
-}
-
 }  // namespace
 
 void Device::open(const CommunicatorInfo& first, bool may_fill) {
   core_.router.add(ordinal_);
   const RelaxedCaptureMode relaxed(core_.driver);
-  choose_rank(first);
-  choose_context();
-  const CurrentContext current(core_.driver, context_);
-  if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal_) + " cannot be used");
+  setup_ = set_up_device(core_, ordinal_, first);
+  const CurrentContext current(core_.driver, setup_.context);
   try {
-    prepare_words();
     prepare_fill(may_fill);
     open_trace();
     start_dispatcher();
@@ -74,7 +61,7 @@ void Device::give_up() noexcept {
 // To have ended is the last that a thread says: it looks at nothing after that. One that does not end keeps what it
 // works with.
 void Device::let_go() noexcept {
-  leave_trial();
+  trial_.leave();
   if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
     trace_.reset();
@@ -86,123 +73,34 @@ void Device::let_go() noexcept {
                                                fill_.release()};
 }
 
-// The context the main job uses: the current one if it is of this device, else the device's primary one.
-void Device::choose_context() {
-  const Driver& driver = core_.driver;
-  CUdevice device{}, current_device{};
-  check(driver, driver.cuDeviceGet(&device, ordinal_), "cuDeviceGet");
-  int count = 0;
-  check(driver, driver.cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
-        "cuDeviceGetAttribute");
-  multiprocessors_ = static_cast<std::uint32_t>(count);
-  if (driver.cuCtxGetCurrent(&context_) == CUDA_SUCCESS && context_ != nullptr &&
-      driver.cuCtxGetDevice(&current_device) == CUDA_SUCCESS && current_device == device)
-    return;
-  unsigned flags = 0;
-  int active = 0;
-  check(driver, driver.cuDevicePrimaryCtxGetState(device, &flags, &active), "cuDevicePrimaryCtxGetState");
-  if (active == 0) throw SetUpError("device " + std::to_string(ordinal_) + " has no context");
-  // The main job holds it; our own hold would change when its context goes away.
-  check(driver, driver.cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
-  check(driver, driver.cuDevicePrimaryCtxRelease_v2(device), "cuDevicePrimaryCtxRelease");
-}
-
-void Device::choose_rank(const CommunicatorInfo& first) {
-  const JobPlace place = place_in_job(core_.variables, {first.rank, first.ranks});
-  rank_ = place.rank;
-  ranks_ = place.ranks;
-  // A process with one device, as most are, has it in no name. Whichever device comes first counts as the one.
-  int none = -1;
-  is_further_device_ = !core_.first_device.compare_exchange_strong(none, ordinal_) && none != ordinal_;
-}
-
-void Device::prepare_words() {
-  const std::lock_guard lock(core_.words_mutex);
-  MarkerWords& words = core_.words[ordinal_];
-  if (words.device != 0) return;
-  constexpr std::size_t bytes = marker_words * sizeof(std::uint32_t);
-  if (words.host == nullptr) words = {static_cast<std::atomic<std::uint32_t>*>(map_pages(bytes)), 0, marker_words};
-  // Words that no stream can write: the hooks note groups and enqueue nothing.
-  idle_unknown_ = why_unmarked(core_.variables);
-  if (!is_unmarked()) words.device = register_pages(core_.driver, words.host, bytes);
-}
-
 void Device::warn_of_set_up(const std::string& text) const {
   // A fault on rank 0 is as a rule a fault everywhere: the other ranks leave it to their traces.
-  log(rank_ == 0 ? LogLevel::warn : LogLevel::info, text);
+  log(setup_.rank == 0 ? LogLevel::warn : LogLevel::info, text);
 }
 
 void Device::prepare_fill(bool may_fill) {
   if (core_.options.mode != Mode::fill) return;
   try {
-    const FillSettings settings = fill_settings();
+    const FillSettings settings = fill_settings(core_, setup_);
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
-    if (is_tried(settings)) return make_fill();
-    waits_for_trial_ = true;
-    if (++core_.waiting_trials == 1) core_.shim.want_quiet_moments(true);
+    if (trial_.is_passed(settings)) return make_fill();
+    trial_.await();
     warn_of_set_up("the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
     set_up_failure_ = error.what();
-    warn_of_set_up(set_up_failure_ + (is_unmarked() ? "; nothing is filled" : "; observing only"));
+    warn_of_set_up(set_up_failure_ + (setup_.is_unmarked() ? "; nothing is filled" : "; observing only"));
   }
-}
-
-FillSettings Device::fill_settings() const {
-  if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
-  if (is_unmarked())
-    throw SetUpError(std::string(idle_unknown_) + ": fill work and the training would wait for each other");
-  const std::uint32_t queues = hardware_queues(core_.variables);
-  const std::string crowd = too_many_streams(core_.shim.streams_in_use(ordinal_), queues);
-  if (!crowd.empty()) throw SetUpError(crowd);
-  if (!core_.driver.missing_to_fill.empty())
-    throw SetUpError(std::string("this CUDA driver lacks ") + core_.driver.missing_to_fill.front() + " (it is " +
-                     core_.shim.driver_path + ")");
-  FillSettings settings;
-  settings.spec = parse_fill_spec(core_.options.fill);
-  check_fill_file(settings.spec);
-  settings.device = ordinal_;
-  settings.memory = core_.options.memory;
-  settings.unit.slice_cap = core_.options.slice;
-  settings.unit.max_blocks = blocks_left(multiprocessors_, core_.options.reserve_sms);
-  settings.queues = queues;
-  settings.streams_made = core_.shim.streams_made(ordinal_);
-  check_head_room();
-  return settings;
-}
-
-bool Device::is_tried(const FillSettings& settings) {
-  if (!trial_)
-    trial_ = core_.trials.join(settings,
-                               trial_subject(settings, core_.options, core_.variables, core_.driver,
-                                             core_.shim.driver_version, core_.shim.build_id),
-                               core_.variables);
-  if (!core_.trials.wait(*trial_)) {
-    if (trial_->has_thread() || trial_->has_verdict()) return false;
-    leave_trial();
-    throw SetUpError("the fill job cannot be tried: no memory for it");
-  }
-  const std::string fault = trial_->verdict()->fault;
-  leave_trial();
-  if (!fault.empty()) throw SetUpError(fault);
-  return true;
-}
-
-void Device::leave_trial() {
-  if (trial_) core_.trials.leave(trial_);
-  trial_ = nullptr;
-  if (!std::exchange(waits_for_trial_, false)) return;
-  if (--core_.waiting_trials == 0) core_.shim.want_quiet_moments(false);
 }
 
 void Device::quiet_moment(Hold hold) {
-  if (!waits_for_trial_ || !trial_->has_verdict()) return;
-  const TrialVerdict verdict = *trial_->verdict();
-  if (hold == Hold::bounded && (verdict.preparation > longest_hold || now() < next_quiet_moment_)) return;
+  const auto verdict = trial_.verdict();
+  if (!verdict) return;
+  if (hold == Hold::bounded && (verdict->preparation > longest_hold || now() < next_quiet_moment_)) return;
   next_quiet_moment_ = now() + between_quiet_moments;
   const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, context_);
+  const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) return;
-  if (!verdict.fault.empty() || nothing_is_pending()) begin_late(verdict);
+  if (!verdict->fault.empty() || nothing_is_pending()) begin_late(*verdict);
   dispatcher_->resume();
 }
 
@@ -225,48 +123,35 @@ void Device::begin_late(const TrialVerdict& verdict) {
   } catch (const SetUpError& error) {
     return no_late_filling(error.what());
   }
-  leave_trial();
+  trial_.leave();
 }
 
 void Device::no_late_filling(const std::string& reason) {
   dispatcher_->no_filling(reason);
   warn_of_set_up(reason + "; observing only");
-  leave_trial();
+  trial_.leave();
 }
 
 void Device::trial_gave_way() {
-  if (!waits_for_trial_) return;
-  const auto verdict = trial_->verdict();
+  const auto verdict = trial_.verdict();
   if (verdict && verdict->is_local) no_late_filling(verdict->fault);
 }
 
-std::string Device::why_never_filled() const {
-  const auto verdict = trial_->verdict();
-  if (!verdict) return "the trial of the fill job was not over before the training was";
-  if (!verdict->fault.empty()) return verdict->fault;
-  if (verdict->preparation > longest_hold)
-    return "the trial of the fill job was over too late, and to make it ready would have held the training up for " +
-           std::to_string(std::chrono::duration_cast<seconds>(verdict->preparation).count()) + " s";
-  return "no quiet moment came after the trial of the fill job, which took longer than the training waits for it";
-}
-
 void Device::make_fill() {
-  const FillSettings settings = fill_settings();
+  const FillSettings settings = fill_settings(core_, setup_);
   try {
     {
       const ExitBracket bracket(core_.shim);
       fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
     }
+    core_.shim.memory_reserved(ordinal_);
     fill_->complete_lap(core_.shim.streams_made(ordinal_) - settings.streams_made);
     take_up_progress();
-    done_word_ = map_pages(done_word_bytes);
-    const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
-                        register_pages(core_.driver, done_word_, done_word_bytes)};
-    filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
+    make_filler();
   } catch (...) {
     filler_.reset();
     fill_.reset();
-    claim_.reset();
+    progress_.let_go();
     throw;
   }
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
@@ -275,68 +160,41 @@ void Device::make_fill() {
                    " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
 }
 
-void Device::check_head_room() const {
-  const Options& options = core_.options;
-  std::size_t free = 0, total = 0;
-  check(core_.driver, core_.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
-  if (free >= options.memory && free - options.memory >= options.headroom) return;
-  throw SetUpError("the reservation of " + mebibytes(options.memory) +
-                   " (WEFT_MEMORY) cannot be had: " + mebibytes(free) + " of device memory are free, and " +
-                   mebibytes(options.headroom) + " have to stay free beside it (WEFT_HEADROOM)");
+void Device::make_filler() {
+  done_word_ = map_pages(done_word_bytes);
+  const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
+                      register_pages(core_.driver, done_word_, done_word_bytes)};
+  filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
 }
 
 void Device::take_up_progress() {
   if (core_.options.checkpoint.empty()) return;
-  OutputNames names = output_names(core_.options, core_.variables);
-  names.rank = rank_;
-  const std::optional<int> device = is_further_device_ ? std::optional(ordinal_) : std::nullopt;
-  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), rank_, device);
-  claim_ = std::make_unique<ProgressClaim>(path);
-  if (!claim_->granted()) {
+  OutputNames names = output_names(core_.options, core_.environments.now);
+  names.rank = setup_.rank;
+  const std::optional<int> device = setup_.is_further_device ? std::optional(ordinal_) : std::nullopt;
+  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), setup_.rank, device);
+  if (!progress_.take_up(path, fill_->job()))
     log(LogLevel::warn,
         label() + ": the progress of the fill job begins anew and is not kept: another process of this rank has " +
             path + " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
-    return;
-  }
-  if (const auto progress = read_progress(path, fill_->job().name())) fill_->job().restore(*progress);
-  if (fill_->job().keeps_progress())
-    progress_path_ = path;  // from here on it may be replaced
-  else
+  else if (!progress_.is_kept())
     warn_of_set_up("fill job " + fill_->job().name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
 }
 
-// Asks the job, once, when nothing of it is in flight and its memory is still there.
-void Device::save_progress() noexcept {
-  if (progress_path_.empty() || progress_asked_) return;
-  progress_asked_ = true;
-  try {
-    progress_ = fill_->job().save();
-  } catch (const std::exception& error) {
-    log_parts(LogLevel::warn, {"the progress of the fill job is lost: ", error.what()});
-  }
-}
-
-void Device::keep_progress() {
-  save_progress();
-  if (!progress_) return;
-  const std::string fault = write_progress(progress_path_, fill_->job().name(), *progress_, close_limit);
-  if (!fault.empty()) log(LogLevel::warn, label() + ": " + fault);
-}
-
 void Device::open_trace() {
-  header_.rank = rank_;
-  header_.ranks = ranks_;
+  header_.rank = setup_.rank;
+  header_.ranks = setup_.ranks;
   header_.device = ordinal_;
-  header_.device_in_name = is_further_device_;
-  header_.mode = fill_ || waits_for_trial_ ? "fill" : "observe";
-  header_.fill_job = fill_ ? fill_->job().name() : waits_for_trial_ ? name_in_path(core_.options.fill) : "";
-  header_.idle_unknown = idle_unknown_;
+  header_.device_in_name = setup_.is_further_device;
+  header_.mode = fill_ || trial_.is_awaited() ? "fill" : "observe";
+  header_.fill_job = fill_ ? fill_->job().name() : trial_.is_awaited() ? name_in_path(core_.options.fill) : "";
+  header_.idle_unknown = setup_.idle_unknown;
   header_.nccl_version = core_.shim.nccl_version;
   header_.driver_version = core_.shim.driver_version;
-  header_.multiprocessors = multiprocessors_;
+  header_.multiprocessors = setup_.multiprocessors;
   header_.started = now();
-  OutputNames names = output_names(core_.options, core_.variables);
-  names.rank = rank_;
+  OutputNames names = output_names(core_.options, core_.environments.now);
+  names.rank = setup_.rank;
   directory_ = expand_output(core_.options.output, names);
   names.of_all_ranks = true;
   directories_ = expand_output(core_.options.output, names);
@@ -348,7 +206,7 @@ void Device::open_trace() {
 }
 
 void Device::say_hello() const {
-  if (rank_ != 0) return;
+  if (setup_.rank != 0) return;
   if (!core_.options.warned)
     for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
   if (core_.options.summary) print(start_line(header_, directory_));
@@ -361,8 +219,8 @@ void Device::start_dispatcher() {
   parts.driver = &core_.driver;
   parts.trace = trace_.get();
   parts.filler = filler_.get();
-  parts.context = context_;
-  parts.words = core_.words[ordinal_];
+  parts.context = setup_.context;
+  parts.words = setup_.words;
   parts.note_failure = core_.note_failure;
   DispatcherOptions options;
   options.session.device = ordinal_;
@@ -374,8 +232,8 @@ void Device::start_dispatcher() {
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.fills = filler_ != nullptr;
   options.label = label();
-  options.queues = hardware_queues(core_.variables);
-  options.speaks_for_all = rank_ == 0;
+  options.queues = hardware_queues(core_.environments.now);
+  options.speaks_for_all = setup_.rank == 0;
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
@@ -402,7 +260,7 @@ bool Device::communicator_closing(CommunicatorId communicator) {
 // perhaps only the abort ends that comes after this. Else the memory stays until it is needed or asked for anew.
 void Device::finish() {
   const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, context_);
+  const CurrentContext current(core_.driver, setup_.context);
   const bool settled = dispatcher_->ended() || (dispatcher_->pause(close_limit) && wait_at_most(last_groups_limit, [&] {
                                                   return dispatcher_->groups_pending() == 0;
                                                 }));
@@ -414,15 +272,16 @@ void Device::finish() {
     release_fill();
     record_memory(MemoryEvent::released);
     fill_.reset();
-  } else if (!progress_path_.empty()) {
+  } else if (progress_.is_kept()) {
     log(LogLevel::warn, label() + ": the progress of the fill job is not kept yet: work next to it does not end");
   }
   close_trace(stopped);
 }
 
 void Device::release_fill() {
-  keep_progress();
-  claim_.reset();
+  const std::string fault = progress_.keep(fill_->job(), close_limit);
+  if (!fault.empty()) log(LogLevel::warn, label() + ": " + fault);
+  progress_.let_go();
   fill_->release();
   give_pages_back(core_.driver, done_word_, done_word_bytes);
 }
@@ -435,7 +294,7 @@ bool Device::streams_are_idle() const {
 void Device::release_left_over(Duration limit) {
   if (!fill_ || !dispatcher_->ended()) return;
   const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, context_);
+  const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || !wait_at_most(limit, [&] { return streams_are_idle(); })) return;
   if (giving_back_ && !fill_->reservation().give_device_back(limit)) return;
   release_fill();
@@ -443,15 +302,15 @@ void Device::release_left_over(Duration limit) {
 }
 
 void Device::close_trace(bool stopped) {
-  if (waits_for_trial_ && stopped) dispatcher_->note_set_up_failure(why_never_filled());
-  leave_trial();
+  if (trial_.is_awaited() && stopped) dispatcher_->note_set_up_failure(trial_.why_never_filled());
+  trial_.leave();
   if (!stopped) {
     log(LogLevel::warn, label() + ": the dispatcher does not answer; the trace has no summary");
     return;
   }
   const TraceSummary summary = dispatcher_->summary();
   if (trace_) trace_->finish(summary);
-  if (rank_ != 0 || !core_.options.summary) return;
+  if (setup_.rank != 0 || !core_.options.summary) return;
   for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
 }
 
@@ -472,7 +331,7 @@ bool Device::no_group_is_pending() {
 bool Device::give_memory_back(const char* reason, Duration limit, Beside beside) {
   if (!giving_back_ && !holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, context_);
+  const CurrentContext current(core_.driver, setup_.context);
   const TimePoint deadline = now() + std::max(limit, answer_limit);
   if (!giving_back_) {
     giving_back_ = current.pushed() && nothing_in_flight(deadline - now());
@@ -480,7 +339,7 @@ bool Device::give_memory_back(const char* reason, Duration limit, Beside beside)
     dispatcher_->resume();
   }
   if (!giving_back_ || (beside == Beside::no_group && !no_group_is_pending())) return false;
-  save_progress();
+  progress_.save(fill_->job());
   if (!fill_->reservation().give_device_back(std::max(deadline - now(), answer_limit))) return false;
   note_given_back();
   return true;
@@ -490,7 +349,7 @@ std::uint64_t Device::keep_head_room() {
   const std::uint64_t wanted = core_.options.headroom;
   std::size_t free = 0, total = 0;
   const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, context_);
+  const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || core_.driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return wanted / 4 + 1;
   if (free >= wanted) return free - wanted + 1;
   const std::string reason =
@@ -512,7 +371,7 @@ void Device::context_closing() {
     const std::lock_guard lock(core_.words_mutex);
     core_.words[ordinal_].device = 0;
   }
-  claim_.reset();
+  progress_.let_go();
   close_trace(stopped);
   abandon_fill();
 }

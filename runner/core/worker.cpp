@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 
-#include <csignal>
 #include <exception>
 
 #include "runner/clock.h"
+#include "runner/own_thread.h"
 
 namespace weft {
 namespace {
@@ -17,36 +17,24 @@ constexpr Duration longest_drain = std::chrono::milliseconds(500);  // of slices
 }  // namespace
 
 bool Worker::start() {
-  // A signal for the main job must never land on this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  const int result = pthread_create(&thread, &attributes, &Worker::thread_main, this);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  started_.store(result == 0);
-  return result == 0;
+  const bool started = start_own_thread([this] { live(); });
+  started_.store(started);
+  return started;
 }
 
-void* Worker::thread_main(void* self) {
-  auto& worker = *static_cast<Worker*>(self);
+void Worker::live() noexcept {
   try {
     pthread_setname_np(pthread_self(), "weft-dispatch");
     prctl(PR_SET_TIMERSLACK, 1UL);
     // Makes the thread's place for exceptions now: where there is no memory for it later, the loader ends the process.
     [[maybe_unused]] const volatile int none = std::uncaught_exceptions();
-    worker.prepare();
-    worker.run();
+    prepare();
+    run();
   } catch (...) {
     // Only memory can run out here.
-    worker.drained_.store(worker.fail().slices == 0, std::memory_order_release);
+    drained_.store(fail().slices == 0, std::memory_order_release);
   }
-  worker.ended_.store(true, std::memory_order_release);
-  return nullptr;
+  ended_.store(true, std::memory_order_release);
 }
 
 void Worker::run() {

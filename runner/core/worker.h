@@ -56,7 +56,7 @@ class Worker {
   bool context_is_closing() const { return context_closing_.load(std::memory_order_acquire); }
 
  private:
-  static void* thread_main(void* self);
+  void live() noexcept;
   void run();
   void answer(const Work& work, std::uint64_t pause_wanted);
   bool is_over(TimePoint now);

@@ -8,15 +8,14 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "runner/core/driver.h"
+#include "runner/own_thread.h"
 #include "trace/write/file.h"
 
 namespace weft {
@@ -82,20 +81,6 @@ void write(Writing& writing) noexcept {
   writing.changed.notify_all();
 }
 
-// Its thread takes no signal: a file-size limit sends one, and the main job must not get it.
-void start_writing(const std::shared_ptr<Writing>& writing) {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([writing] { write(*writing); }).detach();
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
 }  // namespace
 
 std::string progress_path(const std::string& directory, int rank, std::optional<int> device) {
@@ -137,7 +122,9 @@ std::string write_progress(const std::string& path, const std::string& job, cons
   writing->path = path;
   writing->content = first_line(job, progress.size());
   writing->content.append(reinterpret_cast<const char*>(progress.data()), progress.size());
-  start_writing(writing);
+  // Of a thread that takes no signal: a file-size limit sends one, and the main job must not get it.
+  if (!start_own_thread([writing] { write(*writing); }))
+    return "the progress of the fill job cannot be written to " + path + ": no thread for it";
   std::unique_lock lock(writing->mutex);
   const bool ended = writing->changed.wait_for(lock, limit, [&] { return writing->ended; });
   const std::string reason = ended ? writing->fault : "the disk does not answer";

@@ -4,8 +4,9 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <csignal>
-#include <thread>
+
+#include "runner/clock.h"
+#include "runner/own_thread.h"
 
 namespace weft {
 
@@ -82,18 +83,13 @@ bool DeviceBlock::give_back(Duration limit) noexcept {
 }
 
 bool DeviceBlock::start_unmapping() noexcept {
-  sigset_t all, before;
-  sigfillset(&all);
-  // The thread inherits the mask; no signal of the main job is ever handled on it.
-  if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
   try {
     unmapping_ = std::make_shared<Unmapping>(*this);
-    std::thread([unmapping = unmapping_] { unmapping->run(); }).detach();
-    mapped_ = false;
   } catch (...) {
-    unmapping_ = nullptr;  // no thread, or no host memory for it
+    return false;  // no host memory for it
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  mapped_ = !start_own_thread([unmapping = unmapping_] { unmapping->run(); });
+  if (mapped_) unmapping_ = nullptr;
   return !mapped_;
 }
 

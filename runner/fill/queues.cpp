@@ -22,9 +22,12 @@ std::uint32_t hardware_queues(const Variables& variables) {
   return value < 1 || value > static_cast<int>(most_queues) ? default_queues : static_cast<std::uint32_t>(value);
 }
 
-const char* why_unmarked(const Variables& variables) {
-  if (hardware_queues(variables) == 1) return "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
-  if (number_in(variables, "CUDA_LAUNCH_BLOCKING") == 1) return "blocking launches (CUDA_LAUNCH_BLOCKING=1)";
+const char* why_unmarked(const Environments& environments) {
+  if (hardware_queues(environments.now) == 1) return "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
+  if (hardware_queues(environments.first) == 1)
+    return "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)";
+  for (const Variables* variables : {&environments.now, &environments.first})
+    if (number_in(*variables, "CUDA_LAUNCH_BLOCKING") == 1) return "blocking launches (CUDA_LAUNCH_BLOCKING=1)";
   return "";
 }
 

@@ -16,16 +16,17 @@
 
 namespace weft {
 
-// CUDA_DEVICE_MAX_CONNECTIONS as the driver takes it. The driver reads it when CUDA starts: a change after that, and
-// before the first communicator, at which Weft reads it, is not known of.
+// CUDA_DEVICE_MAX_CONNECTIONS as the driver takes it. The driver reads it when CUDA starts, Weft at the first
+// communicator: a change between the two is not known of.
 std::uint32_t hardware_queues(const Variables& variables);
 
 // Why nothing of Weft may be enqueued on the streams of the main job, and so no bubble be measured; a string literal,
 // "" where it may. With one queue whatever waits behind a running kernel may hold up all streams, and a program that
 // asks for one queue wants its kernels to run side by side in the order of their launches. Nothing public says whether
 // a stream-ordered write or an event holds the queue: bench/gpu/probes/marker_holds_queue.cpp asks. With blocking
-// launches the host waits in every call, and idle time has none of the patterns that bubbles are known by.
-const char* why_unmarked(const Variables& variables);
+// launches the host waits in every call, and idle time has none of the patterns that bubbles are known by. A process may
+// have changed a variable since it began, before CUDA read it or after: either value counts.
+const char* why_unmarked(const Environments& environments);
 
 // Why there can be no filling next to so many streams of the main job; "": they fit.
 std::string too_many_streams(std::uint32_t in_use, std::uint32_t queues);

@@ -8,16 +8,13 @@
 #include <string>
 
 #include "detector/dcheck.h"
+#include "runner/options/quantity.h"
 
 namespace weft {
 namespace {
 
 // Of a copy, between two looks at how much host memory there is.
 constexpr std::uint64_t copied_at_once = std::uint64_t{64} << 20;
-
-std::string mebibytes(std::uint64_t bytes) {
-  return std::to_string(bytes >> 20) + " MiB";
-}
 
 }  // namespace
 

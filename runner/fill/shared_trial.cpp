@@ -3,11 +3,11 @@
 
 #include <pthread.h>
 
-#include <csignal>
 #include <exception>
 
 #include "runner/clock.h"
 #include "runner/options/private_folder.h"
+#include "runner/own_thread.h"
 
 namespace weft {
 namespace {
@@ -29,44 +29,24 @@ SharedTrial::SharedTrial(const std::string& probe, const Variables& variables, F
       no_memory_{"the fill job cannot be tried: no memory for it", {}, true} {}
 
 void SharedTrial::start() {
-  // A signal for the main job must never land on this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  pthread_t thread{};
-  auto self = std::make_unique<std::shared_ptr<SharedTrial>>(shared_from_this());
   has_thread_.store(true);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool running = pthread_attr_init(&attributes) == 0;
-  if (running) {
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    running = pthread_create(&thread, &attributes, &SharedTrial::thread_main, self.get()) == 0;
-    pthread_attr_destroy(&attributes);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (running) {
-    [[maybe_unused]] const auto* const of_the_thread = self.release();
-    return;
-  }
+  if (start_own_thread([self = shared_from_this()] { self->live(); })) return;
   has_thread_.store(false);
   conclude({"the fill job cannot be tried: no thread for it", {}, true});
 }
 
-void* SharedTrial::thread_main(void* self) {
-  const std::unique_ptr<std::shared_ptr<SharedTrial>> owned(static_cast<std::shared_ptr<SharedTrial>*>(self));
-  SharedTrial& trial = **owned;
+void SharedTrial::live() noexcept {
   try {
     pthread_setname_np(pthread_self(), "weft-trial");
     // Makes the thread's place for exceptions now: where there is no memory for it later, the loader ends the process.
     [[maybe_unused]] const volatile int none = std::uncaught_exceptions();
-    trial.run();
+    run();
   } catch (...) {
     // Only memory can run out here.
-    trial.runs_.store(false);
-    trial.conclude(std::move(trial.no_memory_));
+    runs_.store(false);
+    conclude(std::move(no_memory_));
   }
-  trial.has_thread_.store(false, std::memory_order_release);
-  return nullptr;
+  has_thread_.store(false, std::memory_order_release);
 }
 
 void SharedTrial::run() {

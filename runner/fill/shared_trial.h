@@ -38,7 +38,7 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   bool has_thread() const { return has_thread_.load(std::memory_order_acquire); }
 
  private:
-  static void* thread_main(void* self);
+  void live() noexcept;  // on the thread
   void run();
   // In turns with other ranks, until one of them has a verdict. Nothing: it was stopped.
   std::optional<TrialVerdict> run_with_others(const TrialFile& file);

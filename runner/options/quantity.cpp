@@ -88,4 +88,8 @@ std::optional<std::uint32_t> parse_count(std::string_view text) {
   return value;
 }
 
+std::string mebibytes(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
 }  // namespace weft

@@ -20,4 +20,6 @@ std::optional<Duration> parse_duration(std::string_view text);    // ns, us, ms,
 std::optional<double> parse_share(std::string_view text);         // 0.01 for "1 %" and for "1"
 std::optional<std::uint32_t> parse_count(std::string_view text);
 
+std::string mebibytes(std::uint64_t bytes);  // "64 MiB", rounded down
+
 }  // namespace weft

@@ -10,6 +10,15 @@
 namespace weft {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
-Variables environment_variables();  // all of this process
+Variables environment_variables();  // all of this process, as they are now
+
+// As the process was given them. Nothing where that cannot be read; a program that writes its title over them, as some
+// do, leaves some or none.
+Variables first_environment_variables();
+
+// The process may have changed a variable before or after somebody read it.
+struct Environments {
+  Variables now, first;
+};
 
 }  // namespace weft

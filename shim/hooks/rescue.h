@@ -3,7 +3,9 @@
 // Any thread of the main job, and NCCL's. No lock, no allocation, no log; the core waits for a bounded time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "shim/activate.h"
 #include "shim/caller.h"
@@ -19,11 +21,20 @@ inline constexpr std::size_t unknown_bytes = std::size_t{16} << 20;
 // looks too often rather than too late.
 void note_taken(int device, std::size_t bytes) noexcept;
 
+// Times that the core has given device memory back. Memory that came back between an allocation's failure and the
+// rescue, at the hand of another thread, is not there for the core to give any more.
+extern constinit std::atomic<std::uint32_t> times_given_back;
+
+// As the core's services have them, see core_interface.h.
+void memory_reserved(int device);
+void memory_given_back();
+
 // An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
 // Also for NCCL's allocations; not for those of our own threads. `where` tells the device that is short of memory.
 // `bytes`: that the call takes; 0: nothing, or next to nothing, and then a call that succeeds costs nothing.
 template <class Where, class Call>
 CUresult with_rescue(Where where, std::size_t bytes, Call call) noexcept {
+  const std::uint32_t before = times_given_back.load(std::memory_order_acquire);
   const CUresult result = call();
   const bool asked_for = result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
   if (!asked_for || level() != Level::observe || is_wefts_call()) return result;
@@ -36,7 +47,7 @@ CUresult with_rescue(Where where, std::size_t bytes, Call call) noexcept {
     CoreCall inside;
     released = core()->rescue_memory(device);
   }
-  return released ? call() : result;
+  return released || times_given_back.load(std::memory_order_acquire) != before ? call() : result;
 }
 
 }  // namespace weft

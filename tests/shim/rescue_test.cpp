@@ -25,6 +25,16 @@ TEST_F(Rescue, OutOfMemoryIsPassedOnWhenNothingWasReleased) {
   EXPECT_EQ(fake_allocations(), 4);
 }
 
+TEST_F(Rescue, OutOfMemoryIsTriedAgainWhenAnotherThreadsRescueWasFaster) {
+  CUdeviceptr pointer = 0;
+  core()->given_back_by_another_thread = true;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  core()->given_back_by_another_thread = false;
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY) << "what came back before the call was there for it";
+}
+
 TEST_F(Rescue, CodeAndGraphsThatDoNotFitAreTriedAgainToo) {
   core()->rescue_answer = true;
   CUlibrary library = nullptr;
@@ -74,6 +84,20 @@ TEST_F(Rescue, TakenMemoryIsLookedAtWhenWhatWasAllowedIsUsedUp) {
   fake_fail_allocations(1);
   EXPECT_EQ(cuMemAlloc_v2(&pointer, 5000), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(core()->looks, looks + 1) << "nothing was taken";
+}
+
+// An allowance that was given before knows nothing of a reservation that was made after it.
+TEST_F(Rescue, TakenMemoryIsLookedAtAfterTheCoreHasReservedSome) {
+  CUdeviceptr pointer = 0;
+  core()->allowed = std::uint64_t{1} << 30;
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  const int looks = core()->looks;
+  core()->shim->memory_reserved(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(core()->looks, looks) << "on another device";
+  core()->shim->memory_reserved(0);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(core()->looks, looks + 1);
 }
 
 TEST_F(Rescue, HostMemoryIsNotRescued) {

@@ -96,6 +96,8 @@ struct CoreWithoutMemory : ::testing::Test {
     shim.is_idle = [](int) { return true; };
     shim.mark_own_thread = [] {};
     shim.want_quiet_moments = [](bool) {};
+    shim.memory_reserved = [](int) {};
+    shim.memory_given_back = [] {};
     ASSERT_TRUE(weft_core_start(&shim, &core));
     ::testing::internal::CaptureStderr();
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "runner/core/device.h"
+#include "runner/core/rescue.h"
 #include "tests/runner/core/simulated_job.h"
 
 namespace weft {
@@ -189,19 +189,25 @@ TEST(CoreOnSimulator, AfterARescueInVainNoLaterOneWaits) {
   EXPECT_EQ(record_of(job.trace(), "summary").value("slices", -1), 0);
 }
 
+// The hook tries an allocation again when the rescue says so, and when memory was given back since the call.
 TEST(CoreOnSimulator, TwoThreadsThatRunOutOfMemoryAtTheSameTimeBothTryAgain) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
   job.open();
+  EXPECT_EQ(SimulatedJob::times_reserved, 1);
   job.begin_group();  // so that the first one is still at it when the second one comes
-  std::array<bool, 2> rescued{};
+  std::array<bool, 2> again{};
   std::array<std::thread, 2> threads;
   for (std::size_t index = 0; index < threads.size(); ++index)
-    threads[index] = std::thread([&, index] { rescued[index] = job.core.rescue_memory(0); });
+    threads[index] = std::thread([&, index] {
+      const int before = SimulatedJob::times_given_back;
+      again[index] = job.core.rescue_memory(0) || SimulatedJob::times_given_back != before;
+    });
   std::this_thread::sleep_for(100ms);
   job.end_group();
   for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(rescued[0]);
-  EXPECT_TRUE(rescued[1]);
+  EXPECT_TRUE(again[0]);
+  EXPECT_TRUE(again[1]);
+  EXPECT_EQ(SimulatedJob::times_given_back, 1);
   job.close();
 }
 

@@ -33,6 +33,8 @@ struct CoreStartTest : ::testing::Test {
     shim.is_idle = [](int) { return true; };
     shim.mark_own_thread = [] {};
     shim.want_quiet_moments = [](bool) {};
+    shim.memory_reserved = [](int) {};
+    shim.memory_given_back = [] {};
   }
   // When it refuses.
   std::string said() {

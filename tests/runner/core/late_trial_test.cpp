@@ -75,7 +75,9 @@ TEST(LateTrial, IsUsedAtAQuietMoment) {
   EXPECT_FALSE(is_used(job, 4s)) << "next to a group";
   job.end_group();
   job.wait_for_gpu();
+  EXPECT_EQ(SimulatedJob::times_reserved, 0);
   EXPECT_TRUE(is_used(job, 60s));
+  EXPECT_EQ(SimulatedJob::times_reserved, 1) << "what was allowed to be taken before does not count any more";
   train(job, 60);
   job.close();
   const auto trace = job.trace();

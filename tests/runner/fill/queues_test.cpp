@@ -15,11 +15,21 @@ TEST(HardwareQueues, AreReadAsTheDriverReadsThem) {
 }
 
 TEST(HardwareQueues, OneOfThemGetsNoMarkers) {
-  EXPECT_STREQ(why_unmarked({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}),
-               "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
-  EXPECT_STREQ(why_unmarked({{"CUDA_LAUNCH_BLOCKING", "1"}}), "blocking launches (CUDA_LAUNCH_BLOCKING=1)");
-  EXPECT_STREQ(why_unmarked({{"CUDA_DEVICE_MAX_CONNECTIONS", "2"}, {"CUDA_LAUNCH_BLOCKING", "0"}}), "");
-  EXPECT_STREQ(why_unmarked({}), "");
+  const auto why = [](const Variables& variables) { return why_unmarked({variables, variables}); };
+  EXPECT_STREQ(why({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}), "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
+  EXPECT_STREQ(why({{"CUDA_LAUNCH_BLOCKING", "1"}}), "blocking launches (CUDA_LAUNCH_BLOCKING=1)");
+  EXPECT_STREQ(why({{"CUDA_DEVICE_MAX_CONNECTIONS", "2"}, {"CUDA_LAUNCH_BLOCKING", "0"}}), "");
+  EXPECT_STREQ(why({}), "");
+}
+
+// Nobody knows which of the two the driver has read.
+TEST(HardwareQueues, AVariableThatTheProcessHasChangedCountsWithBothValues) {
+  const Variables one{{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}, many{{"CUDA_DEVICE_MAX_CONNECTIONS", "32"}};
+  EXPECT_STREQ(why_unmarked({one, many}), "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
+  EXPECT_STREQ(why_unmarked({many, one}),
+               "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)");
+  EXPECT_STREQ(why_unmarked({many, {}}), "");
+  EXPECT_STREQ(why_unmarked({{}, {{"CUDA_LAUNCH_BLOCKING", "1"}}}), "blocking launches (CUDA_LAUNCH_BLOCKING=1)");
 }
 
 TEST(HardwareQueues, TheStreamsOfTheTrainingAndOneOfWeftHaveToFit) {

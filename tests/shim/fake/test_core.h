@@ -18,6 +18,7 @@ struct TestCore {
   int contexts_closed;
   int quiet_moments;
   bool rescue_answer;
+  bool given_back_by_another_thread;  // during the rescue, which finds nothing more to give
   bool cancellable;  // a call could be cut short by pthread_cancel
   bool alone;        // an opening waited in vain for TEST_CORE_MEETS of them to be under way
   weft::CommunicatorInfo last_opened;

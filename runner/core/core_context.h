@@ -1,0 +1,41 @@
+// All that the devices of the process share. Made once when the core starts, never destroyed.
+//
+// Read by threads of the main job inside the core's services; each member says who may change it.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runner/core/driver.h"
+#include "runner/core/event_router.h"
+#include "runner/core/trials.h"
+#include "runner/options/options.h"
+#include "runner/options/variables.h"
+#include "shim/seam/core_interface.h"
+
+namespace weft {
+
+struct CoreContext {
+  CoreContext(const ShimServices& services, const Options& parsed, std::string fill_probe)
+      : shim(services), options(parsed), router(*shim.ring), trials(std::move(fill_probe)) {}
+
+  ShimServices shim;
+  Options options;
+  Driver driver;
+  EventRouter router;
+  Environments environments;                 // as they were when the core started
+  std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
+  std::atomic<int> first_device{-1};         // that a communicator was opened on
+  std::mutex words_mutex;
+  // Per device, guarded by words_mutex; mapped for ever, as hooks and threads may look; device 0: without context.
+  std::map<int, MarkerWords> words;
+  Trials trials;                       // of the fill job
+  std::atomic<int> waiting_trials{0};  // devices whose fill job may still become ready
+  // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
+  void (*note_failure)() = nullptr;
+};
+
+}  // namespace weft

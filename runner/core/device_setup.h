@@ -1,0 +1,30 @@
+// A device as the process and the job have it, found out when its first communicator is opened: a value that does not
+// change until the last one is closed.
+//
+// On a thread of the main job inside the core's services, at a quiet time.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "runner/core/core_context.h"
+
+namespace weft {
+
+struct DeviceSetup {
+  int ordinal = 0;
+  CUcontext context = nullptr;  // the one that the main job uses
+  std::int32_t rank = 0, ranks = 0;
+  std::uint32_t multiprocessors = 0;
+  bool is_further_device = false;  // another one of the process was there first
+  const char* idle_unknown = "";   // why nothing may be enqueued on the main job's streams; "": it may
+  MarkerWords words{};             // that markers are written into
+
+  bool is_unmarked() const { return *idle_unknown != '\0'; }
+};
+
+// Throws SetUpError when not even observing is possible.
+DeviceSetup set_up_device(CoreContext& core, int ordinal, const CommunicatorInfo& first);
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+// The devices of the process, and the lock that makes the calls of each come one at a time.
+//
+// Threads of the main job inside the core's services. Whoever looks at a device has its entry's lock.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "runner/core/device.h"
+
+namespace weft {
+
+struct DeviceEntry {
+  std::mutex mutex;
+  std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
+  std::unique_ptr<Device> leftover;         // an earlier one that could not free its memory
+  std::atomic<bool> waited_in_vain{false};  // for the driver; no later rescue waits
+  std::atomic<bool> said_in_vain{false};    // that an allocation could not be rescued
+
+  // With the lock. True: nothing is left of an earlier device.
+  bool release_left_over(Duration limit);
+  // With the lock, after the device's last communicator: it goes, unless it has memory that cannot be freed yet.
+  void finish();
+  // With the lock: the context is about to go, and everything with it.
+  void abandon();
+  // Without the lock, for which nobody is waited. True: nothing is reserved on the device any more.
+  bool give_back();
+};
+
+class DeviceTable {
+ public:
+  DeviceEntry& entry(int ordinal);
+  DeviceEntry* entry_of(CommunicatorId communicator);  // nullptr: not known
+  void note(CommunicatorId communicator, int ordinal);
+  void forget(CommunicatorId communicator);
+  // Of each device. True: nothing is reserved any more.
+  bool give_all_back();
+
+ private:
+  DeviceEntry* nth(std::size_t number);
+
+  std::mutex mutex_;
+  std::map<int, std::unique_ptr<DeviceEntry>> entries_;  // guarded by mutex_; an entry is never removed
+  std::map<CommunicatorId, int> device_of_;              // guarded by mutex_
+};
+
+}  // namespace weft

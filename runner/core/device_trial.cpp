@@ -1,0 +1,51 @@
+// See the header.
+#include "runner/core/device_trial.h"
+
+#include <utility>
+
+namespace weft {
+
+bool DeviceTrial::is_passed(const FillSettings& settings) {
+  if (!trial_)
+    trial_ = core_.trials.join(settings,
+                               trial_subject(settings, core_.options, core_.environments.now, core_.driver,
+                                             core_.shim.driver_version, core_.shim.build_id),
+                               core_.environments.now);
+  if (!core_.trials.wait(*trial_)) {
+    if (trial_->has_thread() || trial_->has_verdict()) return false;
+    leave();
+    throw SetUpError("the fill job cannot be tried: no memory for it");
+  }
+  const std::string fault = trial_->verdict()->fault;
+  leave();
+  if (!fault.empty()) throw SetUpError(fault);
+  return true;
+}
+
+void DeviceTrial::await() {
+  awaited_ = true;
+  if (++core_.waiting_trials == 1) core_.shim.want_quiet_moments(true);
+}
+
+std::optional<TrialVerdict> DeviceTrial::verdict() const {
+  return awaited_ ? trial_->verdict() : std::nullopt;
+}
+
+void DeviceTrial::leave() {
+  if (trial_) core_.trials.leave(trial_);
+  trial_ = nullptr;
+  if (!std::exchange(awaited_, false)) return;
+  if (--core_.waiting_trials == 0) core_.shim.want_quiet_moments(false);
+}
+
+std::string DeviceTrial::why_never_filled() const {
+  const auto verdict = trial_->verdict();
+  if (!verdict) return "the trial of the fill job was not over before the training was";
+  if (!verdict->fault.empty()) return verdict->fault;
+  if (verdict->preparation > longest_hold)
+    return "the trial of the fill job was over too late, and to make it ready would have held the training up for " +
+           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(verdict->preparation).count()) + " s";
+  return "no quiet moment came after the trial of the fill job, which took longer than the training waits for it";
+}
+
+}  // namespace weft

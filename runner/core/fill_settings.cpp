@@ -1,0 +1,53 @@
+// See the header.
+#include "runner/core/fill_settings.h"
+
+#include "runner/fill/queues.h"
+#include "runner/options/quantity.h"
+
+namespace weft {
+namespace {
+
+// The reservation must leave the head-room to the main job.
+void check_head_room(const CoreContext& core) {
+  const Options& options = core.options;
+  std::size_t free = 0, total = 0;
+  check(core.driver, core.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+  if (free >= options.memory && free - options.memory >= options.headroom) return;
+  throw SetUpError("the reservation of " + mebibytes(options.memory) +
+                   " (WEFT_MEMORY) cannot be had: " + mebibytes(free) + " of device memory are free, and " +
+                   mebibytes(options.headroom) + " have to stay free beside it (WEFT_HEADROOM)");
+}
+
+}  // namespace
+
+FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
+  if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
+  if (setup.is_unmarked())
+    throw SetUpError(std::string(setup.idle_unknown) + ": fill work and the training would wait for each other");
+  const std::uint32_t queues = hardware_queues(core.environments.now);
+  const std::string crowd = too_many_streams(core.shim.streams_in_use(setup.ordinal), queues);
+  if (!crowd.empty()) throw SetUpError(crowd);
+  if (!core.driver.missing_to_fill.empty())
+    throw SetUpError(std::string("this CUDA driver lacks ") + core.driver.missing_to_fill.front() + " (it is " +
+                     core.shim.driver_path + ")");
+  FillSettings settings;
+  settings.spec = parse_fill_spec(core.options.fill);
+  check_fill_file(settings.spec);
+  settings.device = setup.ordinal;
+  settings.memory = core.options.memory;
+  settings.unit.slice_cap = core.options.slice;
+  settings.unit.max_blocks = blocks_left(setup.multiprocessors, core.options.reserve_sms);
+  settings.queues = queues;
+  settings.streams_made = core.shim.streams_made(setup.ordinal);
+  check_head_room(core);
+  return settings;
+}
+
+std::string name_in_path(const std::string& fill) {
+  const std::string path = parse_fill_spec(fill).path;
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.starts_with("fill_")) name.erase(0, 5);
+  return name.substr(0, name.find(".so"));
+}
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+// The settings of a device's fill job, from the options and from the state of the device at this moment.
+//
+// On a thread of the main job inside the core's services, with the device's context current.
+#pragma once
+
+#include "runner/core/device_setup.h"
+#include "runner/fill/prepared_fill.h"
+
+namespace weft {
+
+// Throws SetUpError where the device or its environment is against filling.
+FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup);
+
+// The name of a fill job before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
+std::string name_in_path(const std::string& fill);
+
+}  // namespace weft

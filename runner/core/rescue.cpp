@@ -1,0 +1,71 @@
+// See the header.
+#include "runner/core/rescue.h"
+
+#include "runner/clock.h"
+#include "runner/log.h"
+#include "runner/options/quantity.h"
+
+namespace weft {
+namespace {
+
+// A failing allocation goes back to the main job as it is. Said once on a device.
+void not_rescued(const CoreContext& context, DeviceEntry& entry, const char* why) {
+  if (entry.said_in_vain.exchange(true)) return;
+  log(LogLevel::warn, "an allocation of the training failed while Weft held " + mebibytes(context.options.memory) +
+                          " of device memory, which could not be given back within 1 s: " + why +
+                          "; set a smaller WEFT_MEMORY");
+}
+
+// The thread that sets the device up, if one does, finds out by itself.
+void trial_gave_way(DeviceEntry& entry) {
+  const std::unique_lock lock(entry.mutex, std::try_to_lock);
+  if (lock.owns_lock() && entry.device) entry.device->trial_gave_way();
+}
+
+// With the entry's lock. True: memory has come back.
+bool give_back(CoreContext& context, DeviceEntry& entry, Duration patience) {
+  const char* const reason = "the main job needed the memory of the reservation (WEFT_MEMORY)";
+  bool rescued = false, held = false;
+  for (Device* const holder : {entry.device.get(), entry.leftover.get()}) {
+    if (holder == nullptr) continue;
+    held = held || holder->holds_memory();
+    rescued = holder->give_memory_back(reason, patience) || rescued;
+  }
+  if (held && !rescued) {
+    entry.waited_in_vain = true;
+    not_rescued(context, entry, "the driver waits for work that has not ended");
+  }
+  return rescued;
+}
+
+}  // namespace
+
+bool rescue_memory(CoreContext& context, DeviceEntry& entry, int ordinal) {
+  if (context.trials.give_way(ordinal, rescue_limit)) {
+    context.shim.memory_given_back();
+    trial_gave_way(entry);
+    return true;
+  }
+  const auto patience = [&] { return entry.waited_in_vain ? Duration{0} : rescue_limit; };
+  std::unique_lock lock(entry.mutex, std::try_to_lock);
+  if (!lock.owns_lock() && !wait_at_most(patience(), [&] { return lock.try_lock(); })) {
+    not_rescued(context, entry, "another thread prepares or closes the device");
+    return false;
+  }
+  if (!give_back(context, entry, patience())) return false;
+  context.shim.memory_given_back();
+  return true;
+}
+
+// The thread is not made to wait for another one that is in the device.
+std::uint64_t allow_memory(CoreContext& context, DeviceEntry& entry) {
+  constexpr std::uint64_t soon = std::uint64_t{1} << 20, later = std::uint64_t{1} << 30;
+  const std::unique_lock lock(entry.mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return soon;
+  if (!entry.device || !entry.device->holds_memory()) return later;
+  const std::uint64_t left = entry.device->keep_head_room();
+  if (!entry.device->holds_memory()) context.shim.memory_given_back();  // an allocation may have failed meanwhile
+  return left;
+}
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// See the header.
+#include "runner/fill/progress.h"
+
+#include "runner/log.h"
+
+namespace weft {
+
+bool JobProgress::take_up(const std::string& path, FillJob& job) {
+  claim_ = std::make_unique<ProgressClaim>(path);
+  if (!claim_->granted()) return false;
+  if (const auto progress = read_progress(path, job.name())) job.restore(*progress);
+  if (job.keeps_progress()) path_ = path;  // from here on it may be replaced
+  return true;
+}
+
+void JobProgress::save(FillJob& job) noexcept {
+  if (!is_kept() || asked_) return;
+  asked_ = true;
+  try {
+    progress_ = job.save();
+  } catch (const std::exception& error) {
+    log_parts(LogLevel::warn, {"the progress of the fill job is lost: ", error.what()});
+  }
+}
+
+std::string JobProgress::keep(FillJob& job, Duration limit) {
+  save(job);
+  return progress_ ? write_progress(path_, job.name(), *progress_, limit) : "";
+}
+
+}  // namespace weft

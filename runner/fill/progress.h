@@ -1,0 +1,37 @@
+// The progress of one device's fill job, from its file into the job when that has been made ready, and back at the end.
+//
+// Threads of the main job inside the core's services, while nothing of the job is in flight. The job is asked for its
+// progress once, at the latest before its memory goes; the file is written later.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "detector/time.h"
+#include "runner/fill/checkpoint.h"
+#include "runner/fill/fill_job.h"
+
+namespace weft {
+
+class JobProgress {
+ public:
+  // False: another process has the file; the job begins anew, and its progress is not kept. Throws SetUpError when what
+  // stands in the file is damaged or another job's.
+  bool take_up(const std::string& path, FillJob& job);
+  // The job has progress, and this is where it will be kept.
+  bool is_kept() const { return !path_.empty(); }
+  void save(FillJob& job) noexcept;
+  // "" or one line that says why it could not be done in `limit`.
+  std::string keep(FillJob& job, Duration limit);
+  // The file may be another process's from here on.
+  void let_go() { claim_.reset(); }
+
+ private:
+  std::string path_;                      // "": none is kept
+  std::unique_ptr<ProgressClaim> claim_;  // on that path
+  bool asked_ = false;                    // the job, whose memory may be gone since
+  std::optional<Progress> progress_;      // since nothing of the job runs any more
+};
+
+}  // namespace weft
