@@ -48,10 +48,10 @@ void Filler::begin_unit() {
   if (!unit_begun_) failure_ = "the fill job failed in begin_unit: " + job_.failure();
 }
 
-void Filler::launch(TimePoint now, std::uint64_t bubble) {
+bool Filler::launch(TimePoint now, std::uint64_t bubble) {
   WEFT_DCHECK(unit_begun_ && count_ < most_in_flight && next_ < unit_.slices().size());
   const CUresult launched = driver_.cuGraphLaunch(unit_.slices()[next_].graph, stream_);
-  if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice");
+  if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice"), false;
   const std::uint32_t number = ++last_number_;
   const InFlight before = in_flight();
   Launched& entry = launched_[count_];
@@ -61,6 +61,7 @@ void Filler::launch(TimePoint now, std::uint64_t bubble) {
   const CUresult written =
       driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
+  return true;
 }
 
 void Filler::fail(CUresult result, const char* what) {

@@ -43,8 +43,8 @@ class Filler {
   // time: what was decided before it no longer holds.
   bool unit_has_to_begin() const { return !unit_begun_; }
   void begin_unit();  // see failure()
-  // Launches the next slice of a unit that has begun; see failure().
-  void launch(TimePoint now, std::uint64_t bubble);
+  // Launches the next slice of a unit that has begun. False: it is not in flight, see failure().
+  bool launch(TimePoint now, std::uint64_t bubble);
 
   InFlight in_flight() const;
   // Empty while all is well. After a failure nothing is launched any more.

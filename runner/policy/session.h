@@ -84,7 +84,6 @@ class Session {
   void trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled);
 
   bool fills() const { return filling_; }
-  const std::optional<Bubble> open_bubble() const { return detector_.open_bubble(); }
   Snapshot snapshot() const;
   TraceSummary summary(std::uint64_t dropped_records) const;
 

@@ -119,5 +119,21 @@ TEST(CoreOnSimulator, AnErrorTurnsFillingOffOnceAndTheMainJobGoesOn) {
   EXPECT_GE(summary.value("bubbles", 0), 50) << summary;
 }
 
+TEST(CoreOnSimulator, ABubbleWhoseLaunchFailedIsCountedAsUnfilled) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "off"}});
+  real_graph_launch = job.function<decltype(&::cuGraphLaunch)>("cuGraphLaunch");
+  launches_left = 1 << 30;
+  SimulatedJob::replaced["cuGraphLaunch"] = reinterpret_cast<void*>(&failing_graph_launch);
+  job.open();
+  launches_left = 0;
+  train(job, 60);
+  job.close();
+  const auto summary = record_of(job.trace(), "summary");
+  EXPECT_EQ(summary.value("filling_stopped", false), true) << summary;
+  std::uint64_t unfilled = 0;
+  for (const auto& [reason, bubbles] : summary.at("unfilled").items()) unfilled += bubbles.get<std::uint64_t>();
+  EXPECT_EQ(unfilled, summary.value("bubbles", std::uint64_t{0})) << summary;
+}
+
 }  // namespace
 }  // namespace weft

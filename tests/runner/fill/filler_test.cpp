@@ -103,6 +103,7 @@ TEST_F(FillerTest, AnErrorOfALaunchEndsIt) {
   EXPECT_FALSE(filler.context_gone());
   EXPECT_FALSE(ready());
   EXPECT_EQ(filler.in_flight().slices, 0U);
+  EXPECT_FALSE(filler.launch(at(1ms), 9));
 }
 
 TEST_F(FillerTest, TheEndOfTheProcessIsNoAnomaly) {

@@ -1,0 +1,18 @@
+// Which traces of one or several directories make the newest run: the processes that ran at the same time as the one
+// that was started last, and those of its other ranks.
+//
+// Used by the summary, never inside the training process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/read/file_totals.h"
+
+namespace weft {
+
+// Sorted by rank, process and device; each with the name by which people tell it from the others. `notes`, empty at
+// first: what is left out, and ranks that several processes took. Throws std::runtime_error where nothing can be used.
+std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes);
+
+}  // namespace weft
