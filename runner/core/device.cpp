@@ -6,10 +6,8 @@
 
 #include "runner/clock.h"
 #include "runner/core/fill_settings.h"
-#include "runner/core/pinned.h"
 #include "runner/core/report.h"
 #include "runner/core/scopes.h"
-#include "runner/fill/exit_bracket.h"
 #include "runner/fill/queues.h"
 #include "runner/log.h"
 #include "runner/options/launcher.h"
@@ -22,7 +20,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t done_word_bytes = 4096;
 constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
 constexpr Duration context_limit = milliseconds(100);
@@ -37,6 +34,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
   core_.router.add(ordinal_);
   const RelaxedCaptureMode relaxed(core_.driver);
   setup_ = set_up_device(core_, ordinal_, first);
+  reporter_ = std::make_unique<Reporter>(setup_.rank);
   const CurrentContext current(core_.driver, setup_.context);
   try {
     prepare_fill(may_fill);
@@ -44,7 +42,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
     start_dispatcher();
     say_hello();
     communicator_opened(first);
-    if (fill_) record_memory(MemoryEvent::reserved);
+    if (fill_.exists()) record(fill_.memory(MemoryEvent::reserved));
   } catch (...) {
     give_up();
     throw;
@@ -62,20 +60,9 @@ void Device::give_up() noexcept {
 // works with.
 void Device::let_go() noexcept {
   trial_.leave();
-  if (!dispatcher_ || !dispatcher_->has_thread()) {
-    dispatcher_.reset();
-    trace_.reset();
-    filler_.reset();
-    fill_.reset();
-    return;
-  }
-  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), filler_.release(),
-                                               fill_.release()};
-}
-
-void Device::warn_of_set_up(const std::string& text) const {
-  // A fault on rank 0 is as a rule a fault everywhere: the other ranks leave it to their traces.
-  log(setup_.rank == 0 ? LogLevel::warn : LogLevel::info, text);
+  if (!dispatcher_ || !dispatcher_->has_thread()) return;
+  fill_.leave();
+  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), reporter_.release()};
 }
 
 void Device::prepare_fill(bool may_fill) {
@@ -83,12 +70,14 @@ void Device::prepare_fill(bool may_fill) {
   try {
     const FillSettings settings = fill_settings(core_, setup_);
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
-    if (trial_.is_passed(settings)) return make_fill();
+    if (trial_.is_passed(settings)) return fill_.make(setup_, *reporter_);
     trial_.await();
-    warn_of_set_up("the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
+    reporter_->warn(Audience::one_rank,
+                    "the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
     set_up_failure_ = error.what();
-    warn_of_set_up(set_up_failure_ + (setup_.is_unmarked() ? "; nothing is filled" : "; observing only"));
+    reporter_->warn(Audience::one_rank,
+                    set_up_failure_ + (setup_.is_unmarked() ? "; nothing is filled" : "; observing only"));
   }
 }
 
@@ -113,13 +102,12 @@ void Device::begin_late(const TrialVerdict& verdict) {
   const TimePoint began = now();
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
-    make_fill();
-    header_.fill_job = fill_->job().name();
-    dispatcher_->begin_filling(*filler_);
-    record_memory(MemoryEvent::reserved);
+    fill_.make(setup_, *reporter_);
+    header_.fill_job = fill_.name();
+    dispatcher_->begin_filling(*fill_.filler());
+    record(fill_.memory(MemoryEvent::reserved));
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began).count();
-    log(LogLevel::info,
-        label() + ": filling begins, after a late trial; the training stood for " + std::to_string(held) + " ms");
+    reporter_->info("filling begins, after a late trial; the training stood for " + std::to_string(held) + " ms");
   } catch (const SetUpError& error) {
     return no_late_filling(error.what());
   }
@@ -128,7 +116,7 @@ void Device::begin_late(const TrialVerdict& verdict) {
 
 void Device::no_late_filling(const std::string& reason) {
   dispatcher_->no_filling(reason);
-  warn_of_set_up(reason + "; observing only");
+  reporter_->warn(Audience::one_rank, reason + "; observing only");
   trial_.leave();
 }
 
@@ -137,57 +125,13 @@ void Device::trial_gave_way() {
   if (verdict && verdict->is_local) no_late_filling(verdict->fault);
 }
 
-void Device::make_fill() {
-  const FillSettings settings = fill_settings(core_, setup_);
-  try {
-    {
-      const ExitBracket bracket(core_.shim);
-      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
-    }
-    core_.shim.memory_reserved(ordinal_);
-    fill_->complete_lap(core_.shim.streams_made(ordinal_) - settings.streams_made);
-    take_up_progress();
-    make_filler();
-  } catch (...) {
-    filler_.reset();
-    fill_.reset();
-    progress_.let_go();
-    throw;
-  }
-  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
-  if (fill_->unit().longest() > core_.options.slice)
-    warn_of_set_up("the longest slice of fill job " + fill_->job().name() + " takes " + std::to_string(longest) +
-                   " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
-}
-
-void Device::make_filler() {
-  done_word_ = map_pages(done_word_bytes);
-  const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
-                      register_pages(core_.driver, done_word_, done_word_bytes)};
-  filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
-}
-
-void Device::take_up_progress() {
-  if (core_.options.checkpoint.empty()) return;
-  OutputNames names = output_names(core_.options, core_.environments.now);
-  names.rank = setup_.rank;
-  const std::optional<int> device = setup_.is_further_device ? std::optional(ordinal_) : std::nullopt;
-  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), setup_.rank, device);
-  if (!progress_.take_up(path, fill_->job()))
-    log(LogLevel::warn,
-        label() + ": the progress of the fill job begins anew and is not kept: another process of this rank has " +
-            path + " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
-  else if (!progress_.is_kept())
-    warn_of_set_up("fill job " + fill_->job().name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
-}
-
 void Device::open_trace() {
   header_.rank = setup_.rank;
   header_.ranks = setup_.ranks;
   header_.device = ordinal_;
   header_.device_in_name = setup_.is_further_device;
-  header_.mode = fill_ || trial_.is_awaited() ? "fill" : "observe";
-  header_.fill_job = fill_ ? fill_->job().name() : trial_.is_awaited() ? name_in_path(core_.options.fill) : "";
+  header_.mode = fill_.exists() || trial_.is_awaited() ? "fill" : "observe";
+  header_.fill_job = fill_.exists() ? fill_.name() : trial_.is_awaited() ? name_in_path(core_.options.fill) : "";
   header_.idle_unknown = setup_.idle_unknown;
   header_.nccl_version = core_.shim.nccl_version;
   header_.driver_version = core_.shim.driver_version;
@@ -200,13 +144,13 @@ void Device::open_trace() {
   directories_ = expand_output(core_.options.output, names);
   std::string error;
   trace_ = TraceWriter::open(
-      directory_, header_, core_.options.trace_limit.bytes, [](const std::string& text) { log(LogLevel::warn, text); },
+      directory_, header_, core_.options.trace_limit.bytes, [reporter = *reporter_](Audience audience, const std::string& text) { reporter.warn(audience, text); },
       error);
-  if (!trace_) warn_of_set_up(error + "; there will be no trace");
+  if (!trace_) reporter_->warn(Audience::one_rank, error + "; there will be no trace");
 }
 
 void Device::say_hello() const {
-  if (setup_.rank != 0) return;
+  if (!reporter_->speaks_for_all()) return;
   if (!core_.options.warned)
     for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
   if (core_.options.summary) print(start_line(header_, directory_));
@@ -217,8 +161,9 @@ void Device::start_dispatcher() {
   parts.shim = &core_.shim;
   parts.router = &core_.router;
   parts.driver = &core_.driver;
+  parts.reporter = reporter_.get();
   parts.trace = trace_.get();
-  parts.filler = filler_.get();
+  parts.filler = fill_.filler();
   parts.context = setup_.context;
   parts.words = setup_.words;
   parts.note_failure = core_.note_failure;
@@ -230,10 +175,8 @@ void Device::start_dispatcher() {
   options.session.planner.floor = core_.options.floor;
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
-  options.session.fills = filler_ != nullptr;
-  options.label = label();
+  options.session.fills = fill_.exists();
   options.queues = hardware_queues(core_.environments.now);
-  options.speaks_for_all = setup_.rank == 0;
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
@@ -264,61 +207,49 @@ void Device::finish() {
   const bool settled = dispatcher_->ended() || (dispatcher_->pause(close_limit) && wait_at_most(last_groups_limit, [&] {
                                                   return dispatcher_->groups_pending() == 0;
                                                 }));
-  const bool quiet = settled && (!fill_ || wait_at_most(close_limit, [&] { return streams_are_idle(); })) &&
-                     (!giving_back_ || fill_->reservation().give_device_back(close_limit));
+  const bool quiet = settled && (!fill_.exists() || wait_at_most(close_limit, [&] { return streams_are_idle(); })) &&
+                     (!fill_.is_giving_back() || fill_.give_device_back(close_limit));
   const bool stopped = dispatcher_->stop(close_limit);
-  if (stopped && quiet && fill_ && current.pushed()) {
+  if (stopped && quiet && fill_.exists() && current.pushed()) {
     note_given_back();
-    release_fill();
-    record_memory(MemoryEvent::released);
-    fill_.reset();
-  } else if (progress_.is_kept()) {
-    log(LogLevel::warn, label() + ": the progress of the fill job is not kept yet: work next to it does not end");
+    record(fill_.release(*reporter_, close_limit));
+  } else if (fill_.progress_is_kept()) {
+    reporter_->warn(Audience::every_rank, "the progress of the fill job is not kept yet: work next to it does not end");
   }
   close_trace(stopped);
 }
 
-void Device::release_fill() {
-  const std::string fault = progress_.keep(fill_->job(), close_limit);
-  if (!fault.empty()) log(LogLevel::warn, label() + ": " + fault);
-  progress_.let_go();
-  fill_->release();
-  give_pages_back(core_.driver, done_word_, done_word_bytes);
-}
-
 // Of the main job and of the fill job. With the context current.
 bool Device::streams_are_idle() const {
-  return core_.shim.is_idle(ordinal_) && core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS;
+  return core_.shim.is_idle(ordinal_) && fill_.stream_is_idle();
 }
 
 void Device::release_left_over(Duration limit) {
-  if (!fill_ || !dispatcher_->ended()) return;
+  if (!fill_.exists() || !dispatcher_->ended()) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || !wait_at_most(limit, [&] { return streams_are_idle(); })) return;
-  if (giving_back_ && !fill_->reservation().give_device_back(limit)) return;
-  release_fill();
-  fill_.reset();
+  if (fill_.is_giving_back() && !fill_.give_device_back(limit)) return;
+  fill_.release(*reporter_, close_limit);
 }
 
 void Device::close_trace(bool stopped) {
   if (trial_.is_awaited() && stopped) dispatcher_->note_set_up_failure(trial_.why_never_filled());
   trial_.leave();
   if (!stopped) {
-    log(LogLevel::warn, label() + ": the dispatcher does not answer; the trace has no summary");
+    reporter_->warn(Audience::every_rank, "the dispatcher does not answer; the trace has no summary");
     return;
   }
   const TraceSummary summary = dispatcher_->summary();
   if (trace_) trace_->finish(summary);
-  if (setup_.rank != 0 || !core_.options.summary) return;
+  if (!reporter_->speaks_for_all() || !core_.options.summary) return;
   for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
 }
 
 // A dispatcher that has ended may have left slices behind: then the fill stream is asked.
 bool Device::nothing_in_flight(Duration limit) {
   if (!dispatcher_->ended()) return dispatcher_->pause(limit);
-  return dispatcher_->drained() ||
-         wait_at_most(limit, [&] { return core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS; });
+  return dispatcher_->drained() || wait_at_most(limit, [&] { return fill_.stream_is_idle(); });
 }
 
 // As of a moment after this was asked; not so where the dispatcher does not answer.
@@ -329,18 +260,17 @@ bool Device::no_group_is_pending() {
 }
 
 bool Device::give_memory_back(const char* reason, Duration limit, Beside beside) {
-  if (!giving_back_ && !holds_memory()) return false;
+  if (!fill_.is_giving_back() && !holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   const TimePoint deadline = now() + std::max(limit, answer_limit);
-  if (!giving_back_) {
-    giving_back_ = current.pushed() && nothing_in_flight(deadline - now());
+  if (!fill_.is_giving_back()) {
+    if (current.pushed() && nothing_in_flight(deadline - now())) fill_.begin_giving_back();
     dispatcher_->stop_filling(reason);
     dispatcher_->resume();
   }
-  if (!giving_back_ || (beside == Beside::no_group && !no_group_is_pending())) return false;
-  progress_.save(fill_->job());
-  if (!fill_->reservation().give_device_back(std::max(deadline - now(), answer_limit))) return false;
+  if (!fill_.is_giving_back() || (beside == Beside::no_group && !no_group_is_pending())) return false;
+  if (!fill_.give_device_back(std::max(deadline - now(), answer_limit))) return false;
   note_given_back();
   return true;
 }
@@ -353,15 +283,15 @@ std::uint64_t Device::keep_head_room() {
   if (!current.pushed() || core_.driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return wanted / 4 + 1;
   if (free >= wanted) return free - wanted + 1;
   const std::string reason =
-      "less device memory was left to the main job than the " + mebibytes(wanted) + " of WEFT_HEADROOM";
+      "less device memory was left to the training than the " + mebibytes(wanted) + " of WEFT_HEADROOM";
   // No allocation has failed yet: what might wait for a receive in the driver is left to one that does.
   give_memory_back(reason.c_str(), Duration{0}, Beside::no_group);
   return holds_memory() ? looked_at_next : 0;
 }
 
 void Device::note_given_back() {
-  if (giving_back_) record_memory(MemoryEvent::rescued);
-  giving_back_ = false;
+  if (fill_.is_giving_back()) record(fill_.memory(MemoryEvent::rescued));
+  fill_.end_giving_back();
 }
 
 void Device::context_closing() {
@@ -371,23 +301,17 @@ void Device::context_closing() {
     const std::lock_guard lock(core_.words_mutex);
     core_.words[ordinal_].device = 0;
   }
-  progress_.let_go();
+  fill_.let_progress_go();
   close_trace(stopped);
   abandon_fill();
 }
 
-// Mapped memory is the process's: it does not go with the context.
 void Device::abandon_fill() noexcept {
-  if (fill_ && dispatcher_->ended() && dispatcher_->drained()) fill_->reservation().give_device_back(context_limit);
-  [[maybe_unused]] const PreparedFill* const for_ever = fill_.release();
+  fill_.abandon(dispatcher_->ended() && dispatcher_->drained(), context_limit);
 }
 
-void Device::record_memory(MemoryEvent event) {
-  std::size_t free = 0, total = 0;
-  core_.driver.cuMemGetInfo_v2(&free, &total);
-  const Reservation& reservation = fill_->reservation();
-  const MemoryRecord record{reservation.cap(), reservation.reserved(), reservation.used(), free, total, event};
-  dispatcher_->submit(Record(ordinal_, now(), record));
+void Device::record(const MemoryRecord& memory) {
+  dispatcher_->submit(Record(ordinal_, now(), memory));
 }
 
 void Device::record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event) {

@@ -12,12 +12,10 @@
 #include <string>
 
 #include "runner/core/core_context.h"
+#include "runner/core/device_fill.h"
 #include "runner/core/device_setup.h"
 #include "runner/core/device_trial.h"
 #include "runner/core/dispatcher.h"
-#include "runner/fill/filler.h"
-#include "runner/fill/prepared_fill.h"
-#include "runner/fill/progress.h"
 #include "trace/write/writer.h"
 
 namespace weft {
@@ -28,7 +26,7 @@ enum class Hold : std::uint8_t { bounded, any };
 
 class Device {
  public:
-  Device(CoreContext& core, int ordinal) : core_(core), ordinal_(ordinal), trial_(core) {}
+  Device(CoreContext& core, int ordinal) : core_(core), ordinal_(ordinal), trial_(core), fill_(core) {}
   ~Device() { let_go(); }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -52,24 +50,19 @@ class Device {
   // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back. Next to
   // a pending group filling ends, and the memory stays until a later call, or until an allocation fails.
   std::uint64_t keep_head_room();
-  bool holds_memory() const { return held_memory() != 0; }
-  std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
+  bool holds_memory() const { return fill_.held_memory() != 0; }
   // After the last communicator: what could not be freed next to work that had not ended is still there.
-  bool holds_fill() const { return fill_ != nullptr; }
+  bool holds_fill() const { return fill_.exists(); }
   // Frees it, if that work ends within `limit`.
   void release_left_over(Duration limit);
   // The context is about to go.
   void context_closing();
-  // With it goes what the fill job has there: no function of the job is called, and only its device memory is freed,
-  // where no slice is in flight.
+  // See DeviceFill::abandon().
   void abandon_fill() noexcept;
 
  private:
   // Has the fill job tried, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
   void prepare_fill(bool may_fill);
-  void make_fill();  // with settings of this moment: waiting for the trial took its time
-  void make_filler();
-  void take_up_progress();
   void begin_late(const TrialVerdict& verdict);
   void no_late_filling(const std::string& reason);
   bool nothing_is_pending();
@@ -81,7 +74,6 @@ class Device {
   void let_go() noexcept;
   // After the last communicator: ends the thread, frees what can be freed without waiting for long, writes the summary.
   void finish();
-  void release_fill();  // keeps the progress, then frees the job, its stream and its memory
   // No stream of the device has work left, ours included.
   bool streams_are_idle() const;
   bool no_group_is_pending();
@@ -89,15 +81,14 @@ class Device {
   bool nothing_in_flight(Duration limit);
   void note_given_back();
   void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read
-  void record_memory(MemoryEvent event);
+  void record(const MemoryRecord& memory);
   void record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event);
   void say_hello() const;  // the start line, on rank 0
-  void warn_of_set_up(const std::string& text) const;
-  std::string label() const { return "rank " + std::to_string(setup_.rank); }
 
   CoreContext& core_;
   const int ordinal_;
   DeviceSetup setup_;
+  std::unique_ptr<Reporter> reporter_;
   std::map<CommunicatorId, CommunicatorInfo> communicators_;
   std::string directory_;    // of the trace
   std::string directories_;  // of the traces of all ranks, a shell pattern where they differ
@@ -105,12 +96,8 @@ class Device {
   std::string set_up_failure_;  // why there is no filling although it was asked for
   DeviceTrial trial_;
   TimePoint next_quiet_moment_{};  // none is tried before
-  void* done_word_ = nullptr;
-  JobProgress progress_;
-  bool giving_back_ = false;  // the memory is on its way to the main job, and nobody was told yet
-
-  std::unique_ptr<PreparedFill> fill_;
-  std::unique_ptr<Filler> filler_;
+  // The thread works with reporter, fill and trace.
+  DeviceFill fill_;
   std::unique_ptr<TraceWriter> trace_;
   std::unique_ptr<Dispatcher> dispatcher_;
 };

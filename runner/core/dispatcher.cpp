@@ -9,9 +9,9 @@ namespace weft {
 Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& options)
     : parts_(parts),
       options_(options),
-      reporter_(options.label, options.speaks_for_all, parts.trace),
+      records_(*parts.reporter, parts.trace),
       source_(*parts.shim, *parts.router, parts.words, options.session.device),
-      session_(options.session, reporter_),
+      session_(options.session, records_),
       filler_(parts.filler) {}
 
 void Dispatcher::prepare() {
@@ -35,7 +35,7 @@ Worker::Work Dispatcher::step(TimePoint now) {
 void Dispatcher::look_at_limits(TimePoint now) {
   lost_events_ = source_.lost_more() || lost_events_;
   if (lost_events_ && session_.fills())
-    session_.end_filling(now, "events of the main job were lost, its state is not known");
+    session_.end_filling(now, "events of the training were lost, its state is not known");
   if (const char* what = parts_.shim->full_table(); what != nullptr && !table_was_full_) {
     table_was_full_ = true;
     session_.trouble(now, std::string("more ") + what + " than Weft has room for: the rest is not seen",
@@ -48,7 +48,7 @@ void Dispatcher::look_at_limits(TimePoint now) {
 
 void Dispatcher::take_inbox(TimePoint now) {
   const Inbox::Content content = inbox_.take();
-  for (const Record& record : content.records) reporter_.push(record);
+  for (const Record& record : content.records) records_.push(record);
   if (content.filler != nullptr) {
     filler_ = content.filler;
     session_.begin_filling(now);
@@ -83,7 +83,7 @@ TimePoint Dispatcher::next_look(TimePoint now, bool wanted) const {
 
 // The core gives back what is reserved, the hooks go quiet, and the main job goes on.
 Worker::Work Dispatcher::fail() noexcept {
-  reporter_.error("the dispatcher failed, Weft is off in this process");
+  parts_.reporter->error("the dispatcher failed, Weft is off in this process");
   parts_.note_failure();
   return {slices_in_flight(), source_.groups_pending()};
 }
@@ -93,7 +93,7 @@ std::uint32_t Dispatcher::slices_in_flight() const {
 }
 
 void Dispatcher::submit(const Record& record) {
-  if (ended()) return reporter_.push(record);
+  if (ended()) return records_.push(record);
   inbox_.submit(record);
 }
 
@@ -103,7 +103,7 @@ void Dispatcher::note_set_up_failure(const std::string& text) {
 
 TraceSummary Dispatcher::summary() {
   take_inbox(now());  // what came after the thread's last step
-  return session_.summary(reporter_.dropped() + source_.lost());
+  return session_.summary(records_.dropped() + source_.lost());
 }
 
 }  // namespace weft

@@ -20,9 +20,7 @@ namespace weft {
 
 struct DispatcherOptions {
   SessionOptions session;
-  std::string label;           // "rank 3", for messages
-  std::uint32_t queues = 8;    // hardware queues of the device
-  bool speaks_for_all = true;  // see Reporter
+  std::uint32_t queues = 8;  // hardware queues of the device
 };
 
 // The parts of a dispatcher; everything outlives its thread.
@@ -30,6 +28,7 @@ struct DispatcherParts {
   const ShimServices* shim = nullptr;
   EventRouter* router = nullptr;
   const Driver* driver = nullptr;
+  const Reporter* reporter = nullptr;
   TraceWriter* trace = nullptr;  // nullptr: no trace could be opened
   Filler* filler = nullptr;      // nullptr: observe only, as long as none becomes ready
   CUcontext context = nullptr;
@@ -66,7 +65,7 @@ class Dispatcher final : public Worker {
 
   const DispatcherParts parts_;
   const DispatcherOptions options_;
-  Reporter reporter_;
+  ReportedTrace records_;
   EventSource source_;
   Session session_;
   Inbox inbox_;

@@ -1,7 +1,8 @@
-// The words of a device on stderr: which rank speaks, and each thing once. Also the sink through which its records
-// reach the trace, so that an anomaly is said where it is recorded.
+// The words of a device on stderr, each with its rank: which rank speaks, and how loud. Also the way of the records
+// into the trace, on which an anomaly is said where it is recorded.
 //
-// The dispatcher thread while it runs; threads of the main job inside the core's services before and after that.
+// The dispatcher thread while it runs; threads of the main job inside the core's services before, meanwhile and after
+// that. A Reporter holds nothing that changes.
 #pragma once
 
 #include <string>
@@ -13,30 +14,47 @@
 
 namespace weft {
 
-class Reporter final : public RecordSink {
+class Reporter {
  public:
-  // `label`: "rank 3". `speaks_for_all`: says what is the same on every rank. `trace`: nullptr, or outlives this.
-  Reporter(std::string label, bool speaks_for_all, TraceWriter* trace)
-      : label_(std::move(label)), speaks_for_all_(speaks_for_all), trace_(trace) {}
+  explicit Reporter(int rank) : label_("rank " + std::to_string(rank)), speaks_for_all_(rank == 0) {}
 
-  void push(const Record& record) noexcept override {
-    if (trace_ != nullptr) trace_->push(record);
-    if (record.kind == RecordKind::anomaly) say(record.anomaly);
+  // This rank says what is the same on every rank.
+  bool speaks_for_all() const { return speaks_for_all_; }
+
+  void warn(Audience audience, std::string_view text) const {
+    if (audience != Audience::trace) log(level_for(audience), label_ + ": " + std::string(text));
   }
-  // Cannot fail for want of memory.
+  void info(std::string_view text) const { log(LogLevel::info, label_ + ": " + std::string(text)); }
+  // These two need no memory.
   void error(std::string_view text) const noexcept { log_parts(LogLevel::error, {label_, ": ", text}); }
-
-  std::uint64_t dropped() const { return trace_ == nullptr ? 0 : trace_->dropped(); }
+  void say(const AnomalyRecord& anomaly) const noexcept {
+    if (anomaly.audience == Audience::trace) return;
+    const char* const ends = anomaly.stops_filling ? "filling is off for the rest of this run: " : "";
+    log_parts(level_for(anomaly.audience), {label_, ": ", ends, anomaly.text});
+  }
 
  private:
-  void say(const AnomalyRecord& anomaly) const noexcept {
-    if (anomaly.audience == Audience::trace || (anomaly.audience == Audience::one_rank && !speaks_for_all_)) return;
-    const char* const ends = anomaly.stops_filling ? "filling is off for the rest of this run: " : "";
-    log_parts(LogLevel::warn, {label_, ": ", ends, anomaly.text});
+  LogLevel level_for(Audience audience) const noexcept {
+    return audience == Audience::every_rank || speaks_for_all_ ? LogLevel::warn : LogLevel::info;
   }
 
   const std::string label_;
   const bool speaks_for_all_;
+};
+
+class ReportedTrace final : public RecordSink {
+ public:
+  // Both outlive this; `trace` may be nullptr.
+  ReportedTrace(const Reporter& reporter, TraceWriter* trace) : reporter_(reporter), trace_(trace) {}
+
+  void push(const Record& record) noexcept override {
+    if (trace_ != nullptr) trace_->push(record);
+    if (record.kind == RecordKind::anomaly) reporter_.say(record.anomaly);
+  }
+  std::uint64_t dropped() const { return trace_ == nullptr ? 0 : trace_->dropped(); }
+
+ private:
+  const Reporter& reporter_;
   TraceWriter* const trace_;
 };
 

@@ -24,7 +24,7 @@ void trial_gave_way(DeviceEntry& entry) {
 
 // With the entry's lock. True: memory has come back.
 bool give_back(CoreContext& context, DeviceEntry& entry, Duration patience) {
-  const char* const reason = "the main job needed the memory of the reservation (WEFT_MEMORY)";
+  const char* const reason = "the training needed the memory of the reservation (WEFT_MEMORY)";
   bool rescued = false, held = false;
   for (Device* const holder : {entry.device.get(), entry.leftover.get()}) {
     if (holder == nullptr) continue;

@@ -4,16 +4,16 @@
 #include <string>
 
 namespace weft {
-PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, const Progress& progress)
+PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, const OnStep& on_step)
     : queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver) {
   try {
     stream_ = lap_.make(settings.queues, settings.streams_made);
-    progress("init");
+    on_step("init");
     job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
-    progress("the work of init");
+    on_step("the work of init");
     check(driver, driver.cuCtxSynchronize(), "the work of the fill job's init");
     reservation_.save();
-    progress("record_unit");
+    on_step("record_unit");
     unit_ = std::make_unique<Unit>(driver, *job_, stream_, settings.unit);
     reservation_.restore();
   } catch (...) {

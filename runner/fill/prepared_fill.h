@@ -30,11 +30,11 @@ struct FillSettings {
 class PreparedFill {
  public:
   // Called before each step with its name, so that a crash can be told by it.
-  using Progress = std::function<void(const char* step)>;
+  using OnStep = std::function<void(const char* step)>;
 
   // Throws SetUpError. When this returns, the job's memory holds what init() put there, however often its unit has run
   // in between.
-  PreparedFill(const Driver& driver, const FillSettings& settings, const Progress& progress);
+  PreparedFill(const Driver& driver, const FillSettings& settings, const OnStep& on_step);
   ~PreparedFill();
   PreparedFill(const PreparedFill&) = delete;
   PreparedFill& operator=(const PreparedFill&) = delete;

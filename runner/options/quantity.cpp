@@ -13,30 +13,32 @@
 namespace weft {
 namespace {
 
-struct Unit {
+struct Suffix {
   std::string_view name;
   std::uint64_t factor;
 };
 constexpr std::uint64_t kibi = 1024;
-constexpr std::array byte_units{Unit{"", 1},
-                                Unit{"b", 1},
-                                Unit{"kib", kibi},
-                                Unit{"mib", kibi* kibi},
-                                Unit{"gib", kibi* kibi* kibi},
-                                Unit{"tib", kibi* kibi* kibi* kibi},
-                                Unit{"kb", 1'000},
-                                Unit{"mb", 1'000'000},
-                                Unit{"gb", 1'000'000'000},
-                                Unit{"tb", 1'000'000'000'000}};
-constexpr std::array time_units{Unit{"ns", 1}, Unit{"us", 1'000}, Unit{"ms", 1'000'000}, Unit{"s", 1'000'000'000}};
+constexpr std::array byte_suffixes{Suffix{"", 1},
+                                   Suffix{"b", 1},
+                                   Suffix{"kib", kibi},
+                                   Suffix{"mib", kibi* kibi},
+                                   Suffix{"gib", kibi* kibi* kibi},
+                                   Suffix{"tib", kibi* kibi* kibi* kibi},
+                                   Suffix{"kb", 1'000},
+                                   Suffix{"mb", 1'000'000},
+                                   Suffix{"gb", 1'000'000'000},
+                                   Suffix{"tb", 1'000'000'000'000}};
+constexpr std::array time_suffixes{Suffix{"ns", 1}, Suffix{"us", 1'000}, Suffix{"ms", 1'000'000},
+                                   Suffix{"s", 1'000'000'000}};
 
 // A number and its unit, in the smallest unit; not negative.
-std::optional<std::uint64_t> parse_quantity(std::string_view text, std::span<const Unit> units) {
+std::optional<std::uint64_t> parse_quantity(std::string_view text, std::span<const Suffix> suffixes) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const std::string name = lower(text.substr(digits));
-  const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == name; });
-  if (digits == 0 || (unit == units.end() && text != "0")) return std::nullopt;
-  const std::uint64_t factor = unit == units.end() ? 1 : unit->factor;
+  const auto suffix =
+      std::find_if(suffixes.begin(), suffixes.end(), [&](const Suffix& known) { return known.name == name; });
+  if (digits == 0 || (suffix == suffixes.end() && text != "0")) return std::nullopt;
+  const std::uint64_t factor = suffix == suffixes.end() ? 1 : suffix->factor;
   const char* const end = text.data() + digits;
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (text.substr(0, digits).find('.') == std::string_view::npos) {
@@ -62,11 +64,11 @@ std::string lower(std::string_view text) {
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  return parse_quantity(text, byte_units);
+  return parse_quantity(text, byte_suffixes);
 }
 
 std::optional<Duration> parse_duration(std::string_view text) {
-  const auto quantity = parse_quantity(text, time_units);
+  const auto quantity = parse_quantity(text, time_suffixes);
   if (!quantity) return std::nullopt;
   return Duration(static_cast<std::int64_t>(*quantity));
 }

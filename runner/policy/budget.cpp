@@ -22,11 +22,11 @@ bool Budget::may_fill(const Bubble& bubble) const {
   if (budget_ == unlimited) return true;
   // A bubble of no reported iteration is not measured either.
   if (bubble.iteration == 0 || is_control(bubble.turn)) return false;
-  const Account* const account = find(bubble.rhythm);
-  if (account == nullptr || (!account->has_control && account->unmeasured >= most_unmeasured)) return false;
+  const KnownRhythm* const known = find(bubble.rhythm);
+  if (known == nullptr || (!known->has_control && known->unmeasured >= most_unmeasured)) return false;
   // Multiples of the golden ratio spread evenly, whatever the number of bubbles in an iteration.
   const std::uint64_t spread = bubble.id * 0x9e3779b97f4a7c15U >> (64 - lowest_level);
-  return spread < (std::uint64_t{1} << lowest_level) >> account->level;
+  return spread < (std::uint64_t{1} << lowest_level) >> known->level;
 }
 
 void Budget::launched(std::uint64_t iteration) {
@@ -35,100 +35,102 @@ void Budget::launched(std::uint64_t iteration) {
   last_filled_ = iteration;
 }
 
-const Budget::Account* Budget::find(std::uint64_t rhythm) const {
-  for (const Account& account : accounts_)
-    if (account.latest != 0 && account.rhythm == rhythm) return &account;
+const Budget::KnownRhythm* Budget::find(std::uint64_t rhythm) const {
+  for (const KnownRhythm& known : rhythms_)
+    if (known.latest != 0 && known.rhythm == rhythm) return &known;
   return nullptr;
 }
 
-// The account of the iteration's rhythm. A new one begins at the level of the one before, as it is not known to be
+// The entry of the iteration's rhythm. A new one begins at the level of the one before, as it is not known to be
 // cheaper, but is not barred before it was measured.
-Budget::Account& Budget::take_up(const Iteration& iteration) {
-  const Account* account = find(iteration.rhythm);
-  if (account == nullptr) {
-    const auto oldest = std::min_element(accounts_.begin(), accounts_.end(),
-                                         [](const Account& a, const Account& b) { return a.latest < b.latest; });
-    const std::uint32_t level = std::min(accounts_[present_].level, lowest_level);
+Budget::KnownRhythm& Budget::take_up(const Iteration& iteration) {
+  const KnownRhythm* known = find(iteration.rhythm);
+  if (known == nullptr) {
+    const auto oldest =
+        std::min_element(rhythms_.begin(), rhythms_.end(),
+                         [](const KnownRhythm& a, const KnownRhythm& b) { return a.latest < b.latest; });
+    const std::uint32_t level = std::min(rhythms_[present_].level, lowest_level);
     *oldest = {};
     oldest->rhythm = iteration.rhythm;
     oldest->level = level;
-    account = oldest;
+    known = oldest;
   }
-  present_ = static_cast<std::size_t>(account - accounts_.data());
-  accounts_[present_].latest = iteration.number;
-  return accounts_[present_];
+  present_ = static_cast<std::size_t>(known - rhythms_.data());
+  rhythms_[present_].latest = iteration.number;
+  return rhythms_[present_];
 }
 
 Budget::Change Budget::ended(const Iteration& iteration) {
   const Duration length = iteration.ended - iteration.started;
   if (budget_ == unlimited || length <= Duration{}) return Change::none;
-  Account& account = take_up(iteration);
+  KnownRhythm& known = take_up(iteration);
   // The first bubble of the next iteration may have been filled already when this one is said to be over.
   const bool filled = iteration.number == last_filled_ || iteration.number == last_filled_before_;
-  if (filled && !account.has_control) ++account.unmeasured;
+  if (filled && !known.has_control) ++known.unmeasured;
   const Part part = part_of(iteration.turn);
-  if (!part.comparable || account.level == barred) return Change::none;
-  ++account.compared;
-  account.has_control = account.has_control || part.control;
+  if (!part.comparable || known.level == barred) return Change::none;
+  ++known.compared;
+  known.has_control = known.has_control || part.control;
   // A run is known by the number of its first iteration.
   const std::uint64_t run = iteration.number - iteration.turn + part.run;
-  if (filled != part.control) account.ratios.add(run, part.control, length);
-  return iteration.turn % decide_every == 0 ? decide(account) : Change::none;
+  if (filled != part.control) known.ratios.add(run, part.control, length);
+  return iteration.turn % decide_every == 0 ? decide(known) : Change::none;
 }
 
 // Looks are many, and those between two runs share these: so it takes an interval of 99.9 % beyond the budget, or an
 // estimate beyond it from a whole window.
-Budget::Change Budget::decide(Account& account) {
-  const std::optional<Slowdown> slowdown = account.ratios.slowdown();
+Budget::Change Budget::decide(KnownRhythm& known) {
+  const std::optional<Slowdown> slowdown = known.ratios.slowdown();
   if (!slowdown || slowdown->filled < fewest_filled || slowdown->control < fewest_control ||
       slowdown->runs < fewest_runs)
     return Change::none;
-  const std::optional<Slowdown> sure = account.ratios.slowdown(Ratios::interval_99_9);
-  if (sure && sure->low > budget_) return fill_less(account, *slowdown);
+  const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
+  if (sure && sure->low > budget_) return fill_less(known, *slowdown);
   const bool whole = slowdown->control >= Ratios::window;
   if (whole && slowdown->estimate > budget_) {
-    if (account.level != lowest_level || account.too_much) return fill_less(account, *slowdown);
+    if (known.level != lowest_level || known.too_much) return fill_less(known, *slowdown);
     // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.
-    account.too_much = true;
-    account.before = slowdown;
-    account.ratios.forget();
+    known.too_much = true;
+    known.before = slowdown;
+    known.ratios.forget();
     return Change::none;
   }
-  if (whole) account.too_much = false;
+  if (whole) known.too_much = false;
   // Up again when there is room for twice as much. Fill does not make iterations shorter: where it seems to, something
   // else is being measured.
   const bool cheap = (sure && sure->high <= budget_ / 2) || (whole && slowdown->estimate <= budget_ / 2);
-  if (account.level == 0 || !cheap || slowdown->high < 0) return Change::none;
-  change_level(account, *slowdown, account.level - 1);
+  if (known.level == 0 || !cheap || slowdown->high < 0) return Change::none;
+  change_level(known, *slowdown, known.level - 1);
   return Change::more;
 }
 
 // As many levels down as keep the budget when half the fill costs half as much; nothing at all below the lowest.
-Budget::Change Budget::fill_less(Account& account, const Slowdown& reason) {
-  std::uint32_t level = account.level + 1;
+Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
+  std::uint32_t level = known.level + 1;
   for (double cost = reason.estimate / 2; cost > budget_ && level < lowest_level; cost /= 2) ++level;
-  change_level(account, reason, level);
-  const bool all_barred = std::all_of(accounts_.begin(), accounts_.end(),
-                                      [](const Account& each) { return each.latest == 0 || each.level == barred; });
+  change_level(known, reason, level);
+  const bool all_barred = std::all_of(rhythms_.begin(), rhythms_.end(),
+                                      [](const KnownRhythm& each) { return each.latest == 0 || each.level == barred; });
   return all_barred ? Change::stop : Change::less;
 }
 
-void Budget::change_level(Account& account, const Slowdown& reason, std::uint32_t level) {
-  WEFT_DCHECK(level <= barred && level != account.level);
-  account.level = level;
-  account.before = reason;
-  account.too_much = false;
-  account.ratios.forget_filled();
+void Budget::change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level) {
+  WEFT_DCHECK(level <= barred && level != known.level);
+  known.level = level;
+  known.before = reason;
+  known.too_much = false;
+  known.ratios.forget_filled();
 }
 
-Budget::State Budget::state_of(const Account& account) {
-  const std::optional<Slowdown> now = account.ratios.slowdown();
-  return {now ? now : account.before, share_of(account)};
+Budget::State Budget::state_of(const KnownRhythm& known) {
+  const std::optional<Slowdown> now = known.ratios.slowdown();
+  return {now ? now : known.before, share_of(known)};
 }
 
 Budget::State Budget::longest() const {
-  return state_of(*std::max_element(accounts_.begin(), accounts_.end(),
-                                    [](const Account& a, const Account& b) { return a.compared < b.compared; }));
+  return state_of(*std::max_element(rhythms_.begin(), rhythms_.end(), [](const KnownRhythm& a, const KnownRhythm& b) {
+    return a.compared < b.compared;
+  }));
 }
 
 }  // namespace weft

@@ -44,8 +44,8 @@ class Budget {
     std::optional<Slowdown> slowdown;  // at its level, or, while too little is known of that, what led to it
     double share = 1;                  // of its bubbles that may be filled
   };
-  State present() const { return state_of(accounts_[present_]); }  // the rhythm of the latest iteration
-  double present_share() const { return share_of(accounts_[present_]); }
+  State present() const { return state_of(rhythms_[present_]); }  // the rhythm of the latest iteration
+  double present_share() const { return share_of(rhythms_[present_]); }
   State longest() const;  // the one with the most iterations compared
 
  private:
@@ -53,9 +53,9 @@ class Budget {
   static constexpr std::uint32_t barred = lowest_level + 1;
 
   // The state of one rhythm. Only iterations of one rhythm are compared.
-  struct Account {
+  struct KnownRhythm {
     std::uint64_t rhythm = 0;
-    std::uint64_t latest = 0;  // iteration, its number; 0: this account is free
+    std::uint64_t latest = 0;  // iteration, its number; 0: this entry is free
     std::uint64_t compared = 0;
     Ratios ratios;
     bool has_control = false;
@@ -65,16 +65,16 @@ class Budget {
     bool too_much = false;  // a whole window at the lowest level said so
   };
 
-  static State state_of(const Account& account);
-  static double share_of(const Account& account) { return account.level == barred ? 0 : 1.0 / (1U << account.level); }
-  const Account* find(std::uint64_t rhythm) const;
-  Account& take_up(const Iteration& iteration);
-  Change decide(Account& account);
-  Change fill_less(Account& account, const Slowdown& reason);
-  static void change_level(Account& account, const Slowdown& reason, std::uint32_t level);
+  static State state_of(const KnownRhythm& known);
+  static double share_of(const KnownRhythm& known) { return known.level == barred ? 0 : 1.0 / (1U << known.level); }
+  const KnownRhythm* find(std::uint64_t rhythm) const;
+  KnownRhythm& take_up(const Iteration& iteration);
+  Change decide(KnownRhythm& known);
+  Change fill_less(KnownRhythm& known, const Slowdown& reason);
+  static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
 
   double budget_;
-  std::array<Account, most_rhythms> accounts_{};
+  std::array<KnownRhythm, most_rhythms> rhythms_{};
   std::size_t present_ = 0;
   std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before
   std::uint64_t last_filled_before_ = 0;

@@ -16,7 +16,7 @@ using test::Failure;
 
 constexpr std::uint64_t records = 400;  // more than fit into the text that is there from the start
 
-void warn(const std::string&) {}
+void warn(Audience, const std::string&) {}
 
 // False: the memory lasted to the end.
 bool run_out(long allocation, Failure failure) {

@@ -27,9 +27,11 @@ using namespace std::chrono_literals;
 using test::TemporaryDirectory;
 
 std::atomic<int> warnings{0};
+Audience last_audience{};
 std::string last_warning;  // written once per test, read after the writer has finished
 
-void warn(const std::string& message) {
+void warn(Audience audience, const std::string& message) {
+  last_audience = audience;
   last_warning = message;
   ++warnings;
 }
@@ -276,11 +278,12 @@ TEST(TraceWriter, BeyondItsLimitOnlyTheEndOfTheRunIsWrittenAndTheRestCounted) {
   EXPECT_EQ(writer->dropped(), 0u);
   EXPECT_LT(std::filesystem::file_size(writer->path()), limit + 2000);
   EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(last_audience, Audience::one_rank);
   EXPECT_TRUE(last_warning.starts_with("the trace " + writer->path() + " has reached WEFT_TRACE_LIMIT"))
       << last_warning;
 }
 
-TEST(TraceWriter, TheLimitIsThatOfTheWholeFileAndOneRankSpeaks) {
+TEST(TraceWriter, TheLimitIsThatOfTheWholeFileAndOneRankIsToSpeak) {
   TemporaryDirectory directory;
   constexpr std::uint64_t limit = 20000;
   open(directory.path(), 1, limit)->finish({});
@@ -292,7 +295,8 @@ TEST(TraceWriter, TheLimitIsThatOfTheWholeFileAndOneRankSpeaks) {
   ASSERT_EQ(file.segments.size(), 2u);
   EXPECT_EQ(file.segments[0].summary->records_left_out, 0u);
   EXPECT_EQ(file.segments[1].summary->records_left_out, 1u);
-  EXPECT_EQ(warnings, 0);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(last_audience, Audience::one_rank);
 }
 
 TEST(TraceWriter, ADirectoryThatCannotBeMadeIsOneLine) {

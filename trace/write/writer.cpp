@@ -78,7 +78,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
       : file_(std::move(file)),
         header_(completed(header)),
         limit_(limit),
-        warn_(warn),
+        warn_(std::move(warn)),
         ring_(ring_size),
         bytes_written_(file_.bytes) {
     if (file_.torn) text_ = "\n";
@@ -213,10 +213,10 @@ void TraceWriter::Implementation::drain() {
 // Ranks write about as much: one of them speaks for all, the records are in each trace.
 void TraceWriter::Implementation::say_limit(const Record& first_left_out) {
   append_record(text_, Record(first_left_out.device, first_left_out.time, LimitRecord{limit_}));
-  if (header_.rank == 0 && warn_ != nullptr)
-    warn_("the trace " + file_.path +
-          " has reached WEFT_TRACE_LIMIT: from here on it gets only summary, anomalies, memory " +
-          "and slowdown, and so do those of the other ranks");
+  if (warn_ != nullptr)
+    warn_(Audience::one_rank, "the trace " + file_.path +
+                                  " has reached WEFT_TRACE_LIMIT: from here on it gets only summary, anomalies, " +
+                                  "memory and slowdown, and so do those of the other ranks");
 }
 
 void TraceWriter::Implementation::write_out() {
@@ -235,7 +235,7 @@ void TraceWriter::Implementation::give_up(const char* reason) noexcept {
   text_.clear();
   records_in_text_ = 0;
   try {
-    if (warn_ != nullptr) warn_("the trace " + file_.path + " ends early: " + reason);
+    if (warn_ != nullptr) warn_(Audience::every_rank, "the trace " + file_.path + " ends early: " + reason);
   } catch (...) {
     // The line is lost as well; the counter tells of it.
   }
@@ -265,7 +265,7 @@ std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, con
   const std::string stem = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + device;
   TraceFileHandle file = open_trace_file(directory, stem, error);
   if (file.descriptor < 0) return nullptr;
-  auto implementation = std::make_shared<Implementation>(std::move(file), header, limit, warn);
+  auto implementation = std::make_shared<Implementation>(std::move(file), header, limit, std::move(warn));
   if (!implementation->start()) {
     error = "the thread that writes the trace cannot be started";
     return nullptr;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -17,8 +18,9 @@ namespace weft {
 
 class TraceWriter final : public RecordSink {
  public:
-  // Called with one line of text for the log, from any thread of the writer.
-  using Warn = void (*)(const std::string& message);
+  // Called with one line of text for the log, and with who has to say it, on the writer's thread. May outlive the
+  // writer, as that thread may.
+  using Warn = std::function<void(Audience audience, const std::string& message)>;
 
   static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 

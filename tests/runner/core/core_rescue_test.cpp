@@ -96,9 +96,8 @@ TEST(CoreOnSimulator, GivesItsMemoryBackBeforeAnAllocationFails) {
   EXPECT_EQ(before - free_memory(job), 36U << 20);
   train(job, 6);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: warning: rank 0: filling is off for the rest of this run: less device memory was left to the main "
-            "job than the "
-            "32 MiB of WEFT_HEADROOM\n");
+            "weft: warning: rank 0: filling is off for the rest of this run: less device memory was left to the "
+            "training than the 32 MiB of WEFT_HEADROOM\n");
   job.close();
 }
 
@@ -179,7 +178,7 @@ TEST(CoreOnSimulator, AfterARescueInVainNoLaterOneWaits) {
        {"weft: warning: an allocation of the training failed while Weft held 64 MiB of device memory, which could not "
         "be given "
         "back within 1 s: the driver waits for work that has not ended; set a smaller WEFT_MEMORY\n",
-        "weft: warning: rank 0: filling is off for the rest of this run: the main job needed the memory of the "
+        "weft: warning: rank 0: filling is off for the rest of this run: the training needed the memory of the "
         "reservation "
         "(WEFT_MEMORY)\n"})
     EXPECT_TRUE(said.find(line) != std::string::npos && said.find(line) == said.rfind(line)) << said;

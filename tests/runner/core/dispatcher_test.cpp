@@ -71,6 +71,7 @@ struct DispatcherTest : ::testing::Test {
   Stage stage;
   ShimServices shim;
   std::unique_ptr<EventRouter> router;
+  const Reporter reporter{0};
   Reservation reservation{driver, 1 << 20};
   std::unique_ptr<FillJob> job =
       FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_sound.so", ""}, reservation, {0, 100});
@@ -96,11 +97,11 @@ struct DispatcherTest : ::testing::Test {
     parts.shim = &shim;
     parts.router = router.get();
     parts.driver = &driver;
+    parts.reporter = &reporter;
     parts.filler = used;
     parts.note_failure = [] {};
     parts.words = {stage.words.data(), 0, static_cast<std::uint32_t>(stage.words.size())};
     DispatcherOptions options;
-    options.label = "test";
     options.session.fills = used != nullptr;
     dispatcher = std::make_unique<Dispatcher>(parts, options);
     ASSERT_TRUE(dispatcher->start());
@@ -139,7 +140,7 @@ TEST_F(DispatcherTest, MoreStreamsThanHardwareQueuesEndFilling) {
   ASSERT_TRUE(dispatcher->stop(10s));
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(said,
-            "weft: warning: test: filling is off for the rest of this run: the training uses 8 streams, with Weft's "
+            "weft: warning: rank 0: filling is off for the rest of this run: the training uses 8 streams, with Weft's "
             "more than its 8 "
             "hardware queues: set CUDA_DEVICE_MAX_CONNECTIONS=32\n");
   EXPECT_TRUE(dispatcher->summary().filling_stopped);
@@ -154,7 +155,7 @@ TEST_F(DispatcherTest, ATableOfTheShimThatIsFullIsSaidOnceAndObservingGoesOn) {
   for (int microbatch = 0; microbatch < 30; ++microbatch) stage.microbatch(2ms, 4ms);
   ASSERT_TRUE(dispatcher->stop(10s));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: warning: test: more streams than Weft has room for: the rest is not seen\n");
+            "weft: warning: rank 0: more streams than Weft has room for: the rest is not seen\n");
   EXPECT_GE(dispatcher->summary().bubbles, 25U);
 }
 

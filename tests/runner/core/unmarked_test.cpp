@@ -32,7 +32,7 @@ TEST(Unmarked, OneHardwareQueueIsObservedWithoutEnqueueingAnything) {
   real_create = job.function<decltype(real_create)>("cuStreamCreateWithPriority");
   SimulatedJob::replaced["cuStreamCreateWithPriority"] = reinterpret_cast<void*>(&count_stream);
   const std::string said = job.open();
-  EXPECT_NE(said.find("weft: warning: " + one_queue +
+  EXPECT_NE(said.find("weft: warning: rank 0: " + one_queue +
                       ": fill work and the training would wait for each other; nothing is "
                       "filled\n"),
             std::string::npos)

@@ -1,0 +1,94 @@
+// See the header.
+#include "runner/core/device_fill.h"
+
+#include "runner/core/fill_settings.h"
+#include "runner/core/pinned.h"
+#include "runner/fill/exit_bracket.h"
+#include "runner/options/launcher.h"
+#include "runner/options/output_path.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t done_word_bytes = 4096;
+
+}  // namespace
+
+void DeviceFill::make(const DeviceSetup& setup, const Reporter& reporter) {
+  const FillSettings settings = fill_settings(core_, setup);
+  try {
+    {
+      const ExitBracket bracket(core_.shim);
+      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+    }
+    core_.shim.memory_reserved(setup.ordinal);
+    fill_->complete_lap(core_.shim.streams_made(setup.ordinal) - settings.streams_made);
+    take_up_progress(setup, reporter);
+    make_filler();
+  } catch (...) {
+    filler_.reset();
+    fill_.reset();
+    progress_.let_go();
+    core_.shim.memory_given_back();  // an allocation of the training may have failed next to it
+    throw;
+  }
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
+  if (fill_->unit().longest() > core_.options.slice)
+    reporter.warn(Audience::one_rank, "the longest slice of fill job " + name() + " takes " + std::to_string(longest) +
+                                          " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+}
+
+void DeviceFill::make_filler() {
+  done_word_ = map_pages(done_word_bytes);
+  const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
+                      register_pages(core_.driver, done_word_, done_word_bytes)};
+  filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
+}
+
+void DeviceFill::take_up_progress(const DeviceSetup& setup, const Reporter& reporter) {
+  if (core_.options.checkpoint.empty()) return;
+  OutputNames names = output_names(core_.options, core_.environments.now);
+  names.rank = setup.rank;
+  const std::optional<int> device = setup.is_further_device ? std::optional(setup.ordinal) : std::nullopt;
+  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), setup.rank, device);
+  if (!progress_.take_up(path, fill_->job()))
+    reporter.warn(Audience::every_rank,
+                  "the progress of the fill job begins anew and is not kept: another process of this rank has " + path +
+                      " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
+  else if (!progress_.is_kept())
+    reporter.warn(Audience::one_rank, "fill job " + name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
+}
+
+MemoryRecord DeviceFill::memory(MemoryEvent event) const {
+  std::size_t free = 0, total = 0;
+  core_.driver.cuMemGetInfo_v2(&free, &total);
+  const Reservation& reservation = fill_->reservation();
+  return {reservation.cap(), reservation.reserved(), reservation.used(), free, total, event};
+}
+
+bool DeviceFill::give_device_back(Duration limit) {
+  progress_.save(fill_->job());
+  return fill_->reservation().give_device_back(limit);
+}
+
+MemoryRecord DeviceFill::release(const Reporter& reporter, Duration limit) {
+  const std::string fault = progress_.keep(fill_->job(), limit);
+  if (!fault.empty()) reporter.warn(Audience::every_rank, fault);
+  progress_.let_go();
+  fill_->release();
+  give_pages_back(core_.driver, done_word_, done_word_bytes);
+  const MemoryRecord released = memory(MemoryEvent::released);
+  fill_.reset();
+  return released;
+}
+
+void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
+  if (fill_ && nothing_in_flight) fill_->reservation().give_device_back(limit);
+  leave();
+}
+
+void DeviceFill::leave() noexcept {
+  [[maybe_unused]] const void* const left[] = {filler_.release(), fill_.release()};
+}
+
+}  // namespace weft

@@ -1,0 +1,65 @@
+// The fill job of one device from when it is made ready: reservation, filler and progress, and the way back.
+//
+// Threads of the main job inside the core's services, one at a time per device, with the device's context current
+// where it is not said otherwise. The dispatcher thread uses the filler, and nothing else of this, in between.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runner/core/core_context.h"
+#include "runner/core/device_setup.h"
+#include "runner/core/reporter.h"
+#include "runner/fill/filler.h"
+#include "runner/fill/prepared_fill.h"
+#include "runner/fill/progress.h"
+
+namespace weft {
+
+class DeviceFill {
+ public:
+  explicit DeviceFill(CoreContext& core) : core_(core) {}
+  DeviceFill(const DeviceFill&) = delete;
+  DeviceFill& operator=(const DeviceFill&) = delete;
+
+  // With settings of this moment: waiting for the trial took its time. Throws SetUpError.
+  void make(const DeviceSetup& setup, const Reporter& reporter);
+  // It is there until it has been released, also without its device memory.
+  bool exists() const { return fill_ != nullptr; }
+  Filler* filler() const { return filler_.get(); }  // nullptr: there is no fill job
+  const std::string& name() const { return fill_->job().name(); }
+  std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
+  MemoryRecord memory(MemoryEvent event) const;
+  bool stream_is_idle() const { return core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS; }
+  bool progress_is_kept() const { return progress_.is_kept(); }
+
+  // Nothing of it is in flight, and nothing will be launched any more: its device memory is on its way back, and until
+  // end_giving_back() nobody was told that it has come back.
+  void begin_giving_back() { giving_back_ = true; }
+  bool is_giving_back() const { return giving_back_; }
+  // Takes up the progress first, which may lie in that memory. True: the memory is back.
+  bool give_device_back(Duration limit);
+  void end_giving_back() { giving_back_ = false; }
+
+  // Nothing of it is in flight: keeps the progress, then frees the job, its stream and its memory. The record of that.
+  MemoryRecord release(const Reporter& reporter, Duration limit);
+  // The context goes, and with it what the job has there. No function of the job is called; the device memory, which is
+  // the process's, is freed where no slice is in flight.
+  void abandon(bool nothing_in_flight, Duration limit) noexcept;
+  void let_progress_go() { progress_.let_go(); }
+  // A thread that does not end works with it: it stays.
+  void leave() noexcept;
+
+ private:
+  void take_up_progress(const DeviceSetup& setup, const Reporter& reporter);
+  void make_filler();
+
+  CoreContext& core_;
+  void* done_word_ = nullptr;
+  JobProgress progress_;
+  bool giving_back_ = false;
+  std::unique_ptr<PreparedFill> fill_;
+  std::unique_ptr<Filler> filler_;  // works with fill_
+};
+
+}  // namespace weft
