@@ -1,6 +1,6 @@
 // WEFT_DCHECK(condition): an invariant of the code around it, checked where Weft is built for development or tests.
 //
-// Used in detector/, runner/ and trace/, on any thread. A broken invariant is thrown, never an abort: in the training
+// Used in detector/ and runner/, on any thread. A broken invariant is thrown, never an abort: in the training
 // process it ends as any other failure of the core does, Weft turns itself off and the job goes on; a test fails. So it
 // does not belong into a noexcept function, nor into the shim, which has no exceptions. The condition has no side
 // effects: without checks it is compiled but not evaluated.

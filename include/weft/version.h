@@ -5,7 +5,9 @@
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 1
 #define WEFT_VERSION_PATCH 0
-#define WEFT_VERSION_STRING "0.1.0"
+#define WEFT_VERSION_STRING WEFT_VERSION_TEXT(WEFT_VERSION_MAJOR, WEFT_VERSION_MINOR, WEFT_VERSION_PATCH)
+#define WEFT_VERSION_TEXT(major, minor, patch) WEFT_VERSION_JOINED(major, minor, patch)
+#define WEFT_VERSION_JOINED(major, minor, patch) #major "." #minor "." #patch
 #define WEFT_TRACE_VERSION 2
 
 #endif

@@ -20,7 +20,7 @@ namespace weft {
 
 struct CoreContext {
   CoreContext(const ShimServices& services, const Options& parsed, std::string fill_probe)
-      : shim(services), options(parsed), router(*shim.ring), trials(std::move(fill_probe)) {}
+      : shim(services), options(parsed), router(*shim.ring), trials(std::move(fill_probe), services.memory_given_back) {}
 
   ShimServices shim;
   Options options;

@@ -42,7 +42,6 @@ bool give_back(CoreContext& context, DeviceEntry& entry, Duration patience) {
 
 bool rescue_memory(CoreContext& context, DeviceEntry& entry, int ordinal) {
   if (context.trials.give_way(ordinal, rescue_limit)) {
-    context.shim.memory_given_back();
     trial_gave_way(entry);
     return true;
   }

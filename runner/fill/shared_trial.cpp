@@ -19,12 +19,13 @@ constexpr Duration patience_with_others = std::chrono::seconds(15);
 }  // namespace
 
 SharedTrial::SharedTrial(const std::string& probe, const Variables& variables, FillSettings settings, std::string key,
-                         Duration limit)
+                         Duration limit, CameBack came_back)
     : probe_(probe, variables),
       places_(private_places(variables)),
       settings_(std::move(settings)),
       key_(std::move(key)),
       limit_(limit),
+      came_back_(came_back),
       started_(now().time_since_epoch().count()),
       no_memory_{"the fill job cannot be tried: no memory for it", {}, true} {}
 
@@ -58,6 +59,7 @@ void SharedTrial::run() {
 std::optional<TrialVerdict> SharedTrial::run_here() {
   runs_.store(true);
   auto verdict = try_fill_job(probe_, settings_, limit_, stop_);
+  came_back_();
   runs_.store(false);
   return verdict;
 }

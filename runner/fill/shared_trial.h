@@ -20,9 +20,11 @@ namespace weft {
 
 class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
  public:
-  // Looks at the variables on this thread: the main job may change its environment at any time.
+  // `came_back`: called when a trial that ran in this process has given its device memory back, before runs_on() says
+  // so, on its thread. Looks at the variables on this thread: the main job may change its environment at any time.
+  using CameBack = void (*)();
   SharedTrial(const std::string& probe, const Variables& variables, FillSettings settings, std::string key,
-              Duration limit);
+              Duration limit, CameBack came_back);
 
   void start();  // the thread; where none can be had there is a verdict at once
   std::optional<TrialVerdict> verdict() const;
@@ -51,6 +53,7 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   const FillSettings settings_;
   const std::string key_;
   const Duration limit_;
+  const CameBack came_back_;
   std::unique_ptr<TrialFile> file_;  // open while the process lives: the verdict counts for ranks that come later
   std::atomic<std::int64_t> started_;
   std::atomic<bool> stop_{false}, runs_{false}, has_verdict_{false}, has_thread_{false};

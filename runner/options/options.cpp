@@ -14,13 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr std::array table{
-#define OPTION(field, type, standing, variable, fallback, least, most, help) \
-  OptionInfo{#field, #type, Standing::standing, variable, fallback, least, most, help},
-#include "runner/options/options.def"
-#undef OPTION
-};
-
 // The words of each type that has a fixed set of them.
 template <class Value>
 using Words = std::span<const std::pair<std::string_view, Value>>;
@@ -49,6 +42,58 @@ std::string one_of(Words<Value> words) {
   for (const auto& [word, meaning] : words) list += (list.ends_with("of ") ? "" : ", ") + std::string(word);
   return list;
 }
+
+std::string ranged(const char* kind, const OptionInfo& option, const char* also = "") {
+  return std::string(kind) + " from " + option.least + " to " + option.most + also;
+}
+
+// How the values of each type are described.
+template <class Value>
+std::string accepted(const OptionInfo& option);
+template <>
+std::string accepted<std::string>(const OptionInfo&) {
+  return "a text";
+}
+template <>
+std::string accepted<std::uint64_t>(const OptionInfo& option) {
+  return ranged("a size", option);
+}
+template <>
+std::string accepted<ByteLimit>(const OptionInfo& option) {
+  return ranged("a size", option, ", or off");
+}
+template <>
+std::string accepted<Duration>(const OptionInfo& option) {
+  return ranged("a duration", option);
+}
+template <>
+std::string accepted<double>(const OptionInfo& option) {
+  return ranged("a percentage", option, ", or off");
+}
+template <>
+std::string accepted<std::uint32_t>(const OptionInfo& option) {
+  return ranged("a number", option);
+}
+template <>
+std::string accepted<bool>(const OptionInfo&) {
+  return one_of<bool>(flag_words);
+}
+template <>
+std::string accepted<Mode>(const OptionInfo&) {
+  return one_of<Mode>(mode_words);
+}
+template <>
+std::string accepted<LogLevel>(const OptionInfo&) {
+  return one_of<LogLevel>(level_words);
+}
+
+constexpr std::array table{
+#define OPTION(field, type, standing, variable, fallback, least, most, help) \
+  OptionInfo{                                                                \
+      #field, #type, Standing::standing, variable, fallback, least, most, help, &accepted<decltype(Options::field)>},
+#include "runner/options/options.def"
+#undef OPTION
+};
 
 template <class Value>
 bool take(const std::optional<Value>& parsed, Value& value) {
@@ -175,17 +220,7 @@ std::span<const OptionInfo> option_table() {
 }
 
 std::string accepted_values(const OptionInfo& option) {
-  const std::string_view type = option.type;
-  const std::string range = std::string(" from ") + option.least + " to " + option.most;
-  if (type == "Mode") return one_of<Mode>(mode_words);
-  if (type == "Text") return "a text";
-  if (type == "Bytes") return "a size" + range;
-  if (type == "Limit") return "a size" + range + ", or off";
-  if (type == "Duration") return "a duration" + range;
-  if (type == "Percent") return "a percentage" + range + ", or off";
-  if (type == "Count") return "a number" + range;
-  if (type == "Flag") return one_of<bool>(flag_words);
-  return one_of<LogLevel>(level_words);
+  return option.accepted(option);
 }
 
 const char* name_of(Standing standing) noexcept {

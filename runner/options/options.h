@@ -64,6 +64,7 @@ struct OptionInfo {
   const char* least;  // and `most`: "" for types without an order
   const char* most;
   const char* help;
+  std::string (*accepted)(const OptionInfo&);  // see accepted_values()
 };
 std::span<const OptionInfo> option_table();
 // As in "a duration from 10us to 100ms".

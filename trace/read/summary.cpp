@@ -19,15 +19,6 @@
 namespace weft {
 namespace {
 
-// Which processes there are of each rank.
-std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes_of_ranks(
-    const std::vector<RankSummary>& ranks) {
-  std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes;
-  for (const RankSummary& rank : ranks)
-    processes.emplace(rank.header.rank, std::string(rank.header.host), rank.header.process);
-  return processes;
-}
-
 // Why nothing was filled, for a rank that had a fill job.
 void add_unfilled_note(const RankSummary& rank, const std::string& label, std::vector<std::string>& notes) {
   std::string reasons;
@@ -107,7 +98,7 @@ void add_missing_ranks(RunSummary& run) {
     there.insert(rank.header.rank);
   }
   // Where processes share a rank their numbers say nothing of how many there are.
-  if (processes_of_ranks(run.ranks).size() > there.size()) return;
+  if (processes_of(run).size() > there.size()) return;
   const auto missing = expected - static_cast<std::int64_t>(there.size());
   if (missing > 0)
     run.notes.push_back("the job has " + std::to_string(expected) + " ranks; " + std::to_string(missing) +
@@ -159,6 +150,13 @@ double RankSummary::idle_share() const {
 double RankSummary::conversion() const {
   const auto idle = static_cast<double>(totals.idle.count());
   return idle > 0 ? static_cast<double>(totals.filled.count()) / idle : 0.0;
+}
+
+std::set<RankProcess> processes_of(const RunSummary& run) {
+  std::set<RankProcess> processes;
+  for (const RankSummary& rank : run.ranks)
+    processes.emplace(rank.header.rank, std::string(rank.header.host), rank.header.process);
+  return processes;
 }
 
 RunSummary summarize_directories(const std::vector<std::string>& directories) {

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "trace/read/reader.h"
@@ -52,6 +54,10 @@ struct RunSummary {
   std::vector<RankSlot> longest;   // slots with the most idle time, most first
   std::vector<std::string> notes;  // printable; what a reader should know: missing ranks, cut-off files
 };
+
+// Processes of a rank: rank, host, process. As a rule a rank has one.
+using RankProcess = std::tuple<std::int64_t, std::string, std::int64_t>;
+std::set<RankProcess> processes_of(const RunSummary& run);
 
 // All "rank*.jsonl" of the directories that belong to the newest run there: the processes that ran at the same time as
 // the one that was started last. A file that cannot be used is left out with a note; where nothing is left

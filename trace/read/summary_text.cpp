@@ -157,12 +157,8 @@ Duration idle_of_slots(const RankSummary& rank) {
 // How many ranks, and what else there is to tell apart.
 std::string size_of(const RunSummary& run) {
   std::set<std::int64_t> ranks;
-  std::set<std::tuple<std::int64_t, std::string, std::int64_t>> processes;
-  for (const RankSummary& rank : run.ranks) {
-    const TraceHeader& header = rank.header;
-    ranks.insert(header.rank);
-    processes.emplace(header.rank, std::string(header.host), header.process);
-  }
+  for (const RankSummary& rank : run.ranks) ranks.insert(rank.header.rank);
+  const std::set<RankProcess> processes = processes_of(run);
   std::string line = formatted("%zu ranks", ranks.size());
   if (processes.size() != ranks.size()) line += formatted(", %zu processes (rank (process))", processes.size());
   if (run.ranks.size() != processes.size()) line += formatted(", %zu devices (rank/device)", run.ranks.size());

@@ -64,7 +64,7 @@ class SharedTrialTest : public ::testing::Test {
                                             Duration limit = 20s) {
     FillSettings settings;
     settings.spec = {"job.so", ""};
-    auto trial = std::make_shared<SharedTrial>(program, environment_variables(), settings, key, limit);
+    auto trial = std::make_shared<SharedTrial>(program, environment_variables(), settings, key, limit, [] {});
     trial->start();
     return trial;
   }
