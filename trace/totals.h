@@ -1,4 +1,4 @@
-// What the records of a run add up to: the numbers of its summary. The accounts of a device add up its records as they
+// Sums over the records of a run: the numbers of its summary. The accounts of a device add up its records as they
 // are made; `weft summary` adds up the same records from the trace of a process that left no summary.
 //
 // One thread at a time. Pure. Sums stay at the largest number instead of turning over.

@@ -91,7 +91,7 @@ def kill_session(leader: subprocess.Popen) -> None:
 
 
 def read_log(log: pathlib.Path) -> dict:
-    """What rank 0 of a training script printed."""
+    """The results that rank 0 of a training script printed."""
     result = {"losses": [], "milliseconds": [], "parameters": None, "title": ""}
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
         iteration = ITERATION.search(line)
@@ -155,8 +155,8 @@ def compare(plain: dict, weft: dict, summary: dict | None) -> dict:
 
 
 def problems_of(result: dict, expect: str) -> list[str]:
-    """What is not as it must be. Receives inside replayed graphs are not seen, so a training that is one graph is only
-    "active"; one without NCCL leaves Weft asleep: "nothing"."""
+    """The conditions that do not hold. Receives inside replayed graphs are not seen, so a training that is one graph is
+    only "active"; one without NCCL leaves Weft asleep: "nothing"."""
     held_up = any(HELD_UP.search(reason) for reason in result["stopped"])
     others = [reason for reason in result["stopped"] if not HELD_UP.search(reason)]
     conditions = [(result["losses_identical"] is not False, "losses differ with Weft"),

@@ -99,7 +99,7 @@ class Iterations:
         self._trainer.finish(torch.stack(losses).double().mean() if losses else None)
 
     def _on_side_stream(self, tokens: torch.Tensor, targets: torch.Tensor) -> None:
-        """What is captured later must have run on another stream than the default one, or autograd mixes the two."""
+        """Work captured later must have run on another stream than the default one, or autograd mixes the two."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):

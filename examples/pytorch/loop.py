@@ -1,4 +1,4 @@
-"""What all training scripts do in an iteration beside their schedule: gradients, optimiser, report, profile.
+"""The work of an iteration that all training scripts share: gradients, optimiser, report, profile.
 
 Used by every training script of this folder, on its main thread. compare.py reads the lines of rank 0: the losses
 with all their bits, and at the end a checksum of all parameters. Two runs that print the same have trained the same.

@@ -27,7 +27,7 @@ class Exchange:
         self._dtype = model.DTYPES[sizes.dtype]
 
     def swap(self, to_previous=None, from_previous=False, to_next=None, from_next=False) -> tuple:
-        """What came from the previous and from the next stage. At the ends of the pipeline there is nothing on one side."""
+        """Tensors received from the previous and the next stage. At the ends of the pipeline one side has none."""
         operations, received = [], []
         sides = ((self._rank.number - 1, to_previous, from_previous), (self._rank.number + 1, to_next, from_next))
         for peer, tensor, wanted in sides:

@@ -58,7 +58,7 @@ def stage_numbers(rank: ranks.Rank, per_rank: int, v_shaped: bool) -> list[int]:
 
 
 def shapes(number: int, count: int, sizes: model.Sizes, alphabet: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """What a stage takes and gives for one microbatch. Told, so that the stages need not tell each other at run time."""
+    """A stage's input and output for one microbatch. Told, so that the stages need not tell each other at run time."""
     activation = torch.empty(sizes.batch, sizes.sequence, sizes.hidden, dtype=model.DTYPES[sizes.dtype], device="meta")
     tokens = torch.empty(sizes.batch, sizes.sequence, dtype=torch.int64, device="meta")
     scores = activation.new_empty(sizes.batch, sizes.sequence, alphabet)

@@ -4,7 +4,7 @@
  * gives it a memory reservation with a hard cap, captures ONE unit of its work as a CUDA graph, cuts that into short
  * slices and launches those in pipeline bubbles. examples/fill has a small one and how to build and try it.
  *
- * What Weft does with a job, in order, for each device at its first communicator:
+ * Weft's steps with a job, in order, for each device at its first communicator:
  * 1. A process of its own, weft-fill-probe, loads the job and does all that follows up to end_unit() of unit 0, in a
  *    context and a reservation of its own. When a call fails, a kernel crashes, the first unit is wrong, or it takes
  *    more than 30 s, the job is refused: Weft observes only. Once for all ranks of a node with the same job, arguments,

@@ -198,7 +198,7 @@ bool Device::communicator_closing(CommunicatorId communicator) {
   return true;
 }
 
-// The last communicator is going: nothing more will come. What the main job still has on the device is waited for a
+// The last communicator is going: nothing more will come. Work of the main job still on the device is waited for a
 // little, because freeing memory waits for all of it: also for a receive in a graph, of which no group tells and which
 // perhaps only the abort ends that comes after this. Else the memory stays until it is needed or asked for anew.
 void Device::finish() {

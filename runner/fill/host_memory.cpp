@@ -1,4 +1,4 @@
-// What /proc and /sys say of host memory; see the header.
+// Host memory according to /proc and /sys; see the header.
 #include "runner/fill/host_memory.h"
 
 #include <algorithm>

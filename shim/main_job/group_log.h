@@ -1,8 +1,7 @@
 // Groups that were announced: each by its number, the last one of each stream, and those whose end is still to be
 // marked.
 //
-// Any thread, in hooks: tables of fixed size, no lock. Old groups are forgotten. What a group does, while it is open,
-// is in groups.h.
+// Any thread, in hooks: tables of fixed size, no lock. Old groups are forgotten. Groups still open are in groups.h.
 #pragma once
 
 #include <atomic>

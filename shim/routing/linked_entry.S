@@ -1,5 +1,5 @@
-// What libweft.so exports for the hooks: one entry each, under the exact name, for programs that are linked to the driver
-// or to NCCL. An entry jumps to where the call has to go, which resolve.cpp decides at the first one.
+// The exports of libweft.so for the hooks: one entry each, under the exact name, for programs that are linked to the
+// driver or to NCCL. An entry jumps to where the call has to go, which resolve.cpp decides at the first one.
 //
 // The names stand under a version of their own that is not the default one. A linked reference, which has no version, is
 // bound to it all the same, because it is the library's first; dlsym, whoever calls it, does not find it. Any thread.

@@ -78,8 +78,8 @@ constexpr bool means(const Hook& hook, cuuint64_t flags) {
   return per_thread ? hook.entry.per_thread || !hook.has_twin : !hook.entry.per_thread;
 }
 
-// Somebody's cuGetProcAddress_v2. What comes after the toolkit this was built with may mean another function by the
-// same name.
+// Somebody's cuGetProcAddress_v2. Versions after that of the toolkit this was built with may mean another
+// function by the same name.
 struct Source {
   decltype(&::cuGetProcAddress_v2) get;
   int newest;
@@ -123,8 +123,8 @@ bool is_known(const Hook& hook) noexcept {
   return real_addresses[index_of(hook.symbol)].load(std::memory_order_acquire) != nullptr;
 }
 
-// The hook for a function that is given for both of these; nullptr: their arguments differ. What is given for both ABIs
-// of cuGetProcAddress is called as the longer one, whose last argument goes through as it is.
+// The hook for a function that is given for both of these; nullptr: their arguments differ. One that is given for both
+// ABIs of cuGetProcAddress is called as the longer one, whose last argument goes through as it is.
 const Hook* common_hook(const Hook& earlier, const Hook& later) noexcept {
   if (std::string_view(earlier.entry.base) != later.entry.base) return nullptr;
   if (std::string_view(earlier.entry.base) == "cuGetProcAddress") return &later;

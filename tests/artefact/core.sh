@@ -24,7 +24,7 @@ exports=$(nm -D --defined-only "$core" | awk '{ print $3 }')
 [ "$exports" = weft_core_start ] || fail "the core exports: $exports"
 readelf -d "$core" | grep -q NODELETE || fail "the core can be unloaded"
 
-# What a guest in a training process must not be able to do. (abort comes with the C++ runtime.)
+# A guest in a training process must not be able to call these. (abort comes with the C++ runtime.)
 for name in exit _exit quick_exit sigaction signal setenv putenv unsetenv system fork puts printf atexit pthread_atfork; do
   nm -D -u "$core" | sed 's/@.*//' | grep -qw "U $name" && fail "the core imports $name"
 done

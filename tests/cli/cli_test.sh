@@ -339,7 +339,7 @@ summary() {
   expect_err "weft: error: foreign/rank0.1.jsonl:1: has version 99*"
 }
 
-# What a directory of traces may hold besides traces: nothing of it makes the command wait, grow or write to a terminal.
+# Other things in a directory of traces: none of them makes the command wait, grow or write to a terminal.
 damaged_traces() {
   mkdir run
   cp "$source/tests/trace/run/rank0.100.jsonl" run

@@ -222,7 +222,7 @@ TEST(PipelinesWithoutCollective, TheIterationIsFoundAfterThreeRepeats) {
       }
 }
 
-// What another run did, behind it; returns the number that its groups are behind.
+// Puts another run behind the first; returns the number that its groups are behind.
 GroupId append(Timeline& run, const Timeline& next) {
   const Duration later = run.events.back().time.time_since_epoch();
   GroupId groups = 0;
@@ -313,7 +313,7 @@ TEST(PipelinesNumbers, OfOneIterationDifferByOneAtMostBetweenRanks) {
       }
 }
 
-// What takes up after a break is counted from there, so that what ranks counted differently before does not add up.
+// Turns are counted anew after each break, so that ranks' earlier differences do not add up.
 TEST(PipelinesNumbers, TurnsDifferByOneAtMostBetweenRanksAfterEachBreak) {
   for (const int microbatches : {8, 32, 64}) {
     SCOPED_TRACE("m" + std::to_string(microbatches));

@@ -63,7 +63,7 @@ TEST_P(RandomEvents, BubblesOpenAndCloseInTurn) {
   EXPECT_GT(detector.dropped(), 0u);
 }
 
-// What is not followed any more may be running, so that filling has to end.
+// Work that is not followed any more may be running, so that filling has to end.
 TEST(Losses, AreAnAnomalyThatIsSaidOnce) {
   Detector detector;
   Event event{};

@@ -45,7 +45,7 @@ TEST_F(StreamsTest, AComputeStreamWithAnOwnCollectiveStaysOne) {
 }
 
 // A program with everything on stream 1 issues a whole iteration and then waits on the host: so few groups per wait
-// look like a communication stream's. What runs between two receives is work all the same.
+// look like a communication stream's. Kernels between two receives are work all the same.
 TEST_F(StreamsTest, WorkBetweenTheReceivesThatOneHostWaitCoversIsNoBubble) {
   for (GroupId id = 1; id <= 30; id += 3) {
     for (GroupId group = id; group < id + 3; ++group) issue(group, 1);

@@ -54,7 +54,7 @@ else
       [ $first -ne 0 ] || first=$number
       if grep -q 'needed the memory' "$work/err"; then rescued=$((rescued + 1)); fi
     else
-      # What is allocated before the first communicator is the training's own affair.
+      # Memory allocated before the first communicator is the training's own affair.
       [ $first -eq 0 ] || fail "alloc@$number: the training fails under Weft, although Weft has memory to give"
       SIMGPU_FAULTS=alloc@$number plain least && fail "alloc@$number: the training fails under Weft only"
     fi

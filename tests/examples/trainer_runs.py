@@ -65,7 +65,7 @@ def check_sleep(root, build, schedule, wait, stage):
     assert all(other == norms[0] for other in norms), "ranks do not agree on the norm"
     assert all(norm > 0 for norm in norms[0]) and len(set(norms[0])) == len(norms[0]), "the stage does not learn"
     assert norms == [report["gradient_norms"] for report in second], "the numbers depend on the time that peers sleep"
-    # What peers sleep cannot be done faster: one of them computes all microbatches.
+    # The peers' sleep bounds an iteration from below: one of them computes all microbatches.
     assert min(second[0]["iteration_seconds"]) >= 4 * sum(told) / 1e3
 
 

@@ -1,4 +1,4 @@
-// What the interposers of this folder share: how they reach the real dlsym, and the line that they leave behind.
+// Shared by the interposers of this folder: how they reach the real dlsym, and the line that they leave behind.
 //
 // They behave as libraries do that share a process with Weft: vGPU memory limits, profilers, replaced drivers. They are
 // loaded into a training beside libweft.so, in front of it or behind it; matrix.sh compares what comes out.

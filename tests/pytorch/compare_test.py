@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What examples/pytorch/compare.py reads, compares and ends. Needs neither PyTorch nor Weft.
+"""examples/pytorch/compare.py: what it reads, compares and ends. Needs neither PyTorch nor Weft.
 
 Called by CTest: compare_test.py EXAMPLES.
 """
@@ -14,7 +14,7 @@ import unittest
 sys.path.insert(0, sys.argv.pop(1))
 import compare  # noqa: E402
 
-# What Weft is to have done in a run that it fills, as `weft summary --json` says it.
+# A run that Weft fills as it should, as `weft summary --json` says it.
 GOOD = {"idle_share": 0.3, "conversion": 0.8, "bubbles": 7, "fill_units": 3, "fill_units_wrong": 0, "dropped_records": 0}
 HELD_UP = {"filling_stopped": True, "reason": "a slice of 300 us did not end within 23000 us"}
 

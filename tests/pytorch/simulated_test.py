@@ -30,7 +30,7 @@ def command(source: pathlib.Path, build: pathlib.Path, output: str, ranks: str, 
 
 
 def true_idle_share(build: pathlib.Path, output: str, rank: dict) -> float:
-    """What the simulator's log says of the window that a rank's trace covers."""
+    """The idle share in the simulator's log, over the window of a rank's trace."""
     folder = pathlib.Path(output)
     trace, = (folder / "trace").glob(f"rank{rank['rank']}.*.jsonl")
     window = json.loads(trace.read_text(encoding="utf-8").splitlines()[-1])

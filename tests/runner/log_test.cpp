@@ -48,7 +48,7 @@ class FullStderr {
     stand_in_.reset();
     for (const int descriptor : ends_) ::close(descriptor);
   }
-  // What the reader gets when it reads on.
+  // The text that the reader gets when it reads on.
   std::string read_all() const {
     std::string text;
     char buffer[4096];

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""The Markdown files as a reader meets them: documents_test.py SOURCE
+"""The Markdown files and the comments of the sources as a reader meets them: documents_test.py SOURCE
 Lines of prose end at column 120, and every link leads to a file and a heading. Tables, code blocks and the output of
 programs (docs/results, docs/options.md, between "begin" and "end" comments) may have longer lines.
 
 Tools that wrap lines have run commands together and broken them in two. They leave fences alone, so code stands in
-fences, and no line ends inside `inline code`. A comment behind a command names no second command."""
+fences, and no line ends inside `inline code`. A comment behind a command names no second command.
+
+In a comment or docstring of the sources, a sentence that begins with the word "What" is a question."""
+import ast
 import os
 import pathlib
 import re
@@ -15,13 +18,27 @@ LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 OTHER_PLACE = re.compile(r"[a-z]+:")
 # The project's way to write: subject first, and the words of the field.
 DIALECT = re.compile(r"((?:^|[.:;] |\| )What [^?|]*?(?:\. |\||$)|\bfor ever\b|\bcan(?:not)? be had\b|\bfor want of\b|\b(?:is|are) told\b|\bnobody's\b)")
+# In a comment the word has its capital only where a sentence begins.
+NO_QUESTION = re.compile(r"\bWhat [^?]*?(?:\.\s|$)")
+SLASHES = re.compile(r"(?:^\s*\*|(?:^|\s)(?://+|/\*+)) (.*)")
+HASH = re.compile(r"(?:^|\s)#+ (.*)")
+LINE = re.compile(r"(.*)")
 
 
-def documents(source):
-    for path in sorted(source.rglob("*.md")):
+def files(source, pattern):
+    for path in sorted(source.rglob(pattern)):
         folder = path.relative_to(source).parts[0]
         if not folder.startswith(".") and not folder.startswith("build"):
             yield path
+
+
+def comment_mark(path):
+    """The pattern of a comment in a file of this name; None: it is no source file."""
+    if path.suffix in (".cpp", ".h", ".c", ".cu", ".cuh", ".S", ".def"):
+        return SLASHES
+    if path.suffix in (".py", ".sh", ".cmake", ".events") or path.name == "CMakeLists.txt":
+        return HASH
+    return HASH if path.parent.name == "scripts" and not path.suffix and path.is_file() else None
 
 
 def is_written_by_a_program(name):
@@ -108,9 +125,43 @@ def faults_of_lines(source, name, text):
             yield f"{name}:{number}: write it plainly: {found[0].strip()}"
 
 
+def docstring_lines(text):
+    """Numbers of the lines of all docstrings of a Python file."""
+    numbers = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if ast.get_docstring(node) is not None:
+                numbers.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return numbers
+
+
+def comments(path, text):
+    """(number of the first line, text) of each comment: lines of comment with nothing between them."""
+    docstrings = docstring_lines(text) if path.suffix == ".py" else ()
+    first, comment = 1, []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        found = (LINE if number in docstrings else comment_mark(path)).search(line)
+        if comment and (not found or line[:found.start()].strip()):
+            yield first, "\n".join(comment)
+            comment = []
+        if found:
+            first = first if comment else number
+            comment.append(found[1])
+
+
+def faults_of_comments(path, name):
+    for first, comment in comments(path, path.read_text(encoding="utf-8")):
+        for found in NO_QUESTION.finditer(comment):
+            number = first + comment.count("\n", 0, found.start())
+            yield f"{name}:{number}: write it plainly: {found[0].splitlines()[0].rstrip()}"
+
+
 def faults(source):
+    for path in files(source, "*"):
+        if comment_mark(path):
+            yield from faults_of_comments(path, path.relative_to(source).as_posix())
     count = 0
-    for path in documents(source):
+    for path in files(source, "*.md"):
         count += 1
         name = path.relative_to(source).as_posix()
         text = path.read_text(encoding="utf-8")

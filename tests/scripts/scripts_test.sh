@@ -70,7 +70,7 @@ missing_values() {
   expect 2 "scripts/on-simulated-gpu: --build needs a value"
 }
 
-# What the tools were called with, since the last question.
+# The calls of the tools since $CALLS was emptied.
 expect_call() {
   grep -qF -- "$1" "$CALLS" || { cat "$CALLS"; fail "expected call: $1"; }
 }

@@ -157,7 +157,7 @@ TEST_F(EventClockTest, NeverGoesBackOnOneThreadWhenTheClockIsSlowedDown) {
   EXPECT_GT(steps_back, 0);  // or there was nothing to see
 }
 
-// What a thread is told lies between two looks at the machine's own clock, or as near as the rate is good.
+// The time that a thread is told lies between two looks at the machine's own clock, or as near as the rate is good.
 TEST(EventClockOnThisMachine, AgreesWithTheClockOnAllThreads) {
   constexpr Duration rate_error = std::chrono::microseconds(1);
   const auto clock = std::make_unique<EventClock<MachineTime>>();

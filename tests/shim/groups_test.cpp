@@ -1,4 +1,4 @@
-// What the shim notes about communicators and groups.
+// The shim's notes about communicators and groups.
 #include <cstdlib>
 #include <thread>
 

@@ -1,4 +1,4 @@
-// What the behaviour tests share: a main job with a communicator, streams and events, under the preloaded shim with the
+// Shared by the behaviour tests: a main job with a communicator, streams and events, under the preloaded shim with the
 // test core. Each test runs in a process of its own (ctest does so), since a core is loaded once.
 #pragma once
 

@@ -22,7 +22,7 @@ TEST_F(Streams, ManyShortLivedStreamsAreAllKnown) {
   EXPECT_EQ(events().size(), 5000u);
 }
 
-// What only launches are put on is seen by nobody: it may be busy, so it is asked as well.
+// A stream that gets only launches is never seen in use: it may be busy, so it is asked as well.
 TEST_F(Streams, StreamsThatNothingWasSeenOnAreDrainedWhileThereAreFew) {
   for (int i = 0; i < 30; ++i) stream();
   receive();
@@ -50,7 +50,7 @@ TEST_F(Streams, OfAPoolOfStreamsOnlyThoseInUseAreDrained) {
   EXPECT_EQ(core()->shim->dropped_events(), 0u);
 }
 
-// A marker for each would take long. What is not asked may be busy, so such a wait is none.
+// A marker for each would take long. A stream that is not asked may be busy, so such a wait is none.
 TEST_F(Streams, AHostWaitNextToVeryManyStreamsInUseIsNotNoted) {
   const CUevent mark = event();
   for (int i = 0; i < 40; ++i) cuEventRecord(mark, stream());

@@ -341,7 +341,7 @@ TEST(TraceWriterDeathTest, AFileSizeLimitDoesNotSignalTheMainJob) {
     auto writer = open(directory.path());
     for (std::uint64_t i = 1; i <= 1000; ++i) writer->push(numbered(i));
     writer->finish({});
-    // What was flushed before the limit was met is in the file: fewer than a hundred, as no record is under 41 bytes.
+    // Records flushed before the limit was met are in the file: fewer than a hundred, as no record is under 41 bytes.
     return writer->dropped() >= 900 && writer->dropped() <= 1000 && warnings == 1 ? 0 : 3;
   };
   EXPECT_EXIT(std::exit(limited()), testing::ExitedWithCode(0), "");

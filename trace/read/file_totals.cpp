@@ -40,8 +40,8 @@ struct Segment {
   Longest bubble, iteration;
 };
 
-// What no single line shows to be impossible. A hundredth and 100 ms are left for rounding, and for a slice that ends
-// after its bubble.
+// Doubts totals that no single line shows to be impossible. A hundredth and 100 ms are left for rounding, and for a
+// slice that ends after its bubble.
 void doubt_totals(const Segment& segment, const TraceSummary& totals, Duration window, Doubts& doubts) {
   const Duration slack = window / 100 + std::chrono::milliseconds(100);
   const Duration most = window + slack;

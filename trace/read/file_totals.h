@@ -1,4 +1,4 @@
-// What one trace adds up to, while its lines go by: memory does not grow with the trace.
+// The totals of one trace, while its lines go by: memory does not grow with the trace.
 //
 // Used by `weft summary` and by tests, never inside the training process. Of a file with segments of several processes
 // (older versions of Weft appended to what they found) only those of the last one count.

@@ -29,7 +29,7 @@ const char* kind_of(mode_t mode) {
 }  // namespace
 
 LineReader::LineReader(const std::string& path) {
-  // To open a FIFO would wait for its writer. What was opened is asked what it is: the name may change its meaning.
+  // To open a FIFO would wait for its writer. The opened file is asked what it is: the name may change its meaning.
   file_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (file_ < 0) cannot_be_read(path, errno);
   struct stat status {};

@@ -29,7 +29,7 @@ struct RankSummary {
   std::string name;   // printable, for people: the rank, with what tells it from others that call themselves the same
   bool complete = true;
   bool unsure = false;  // something in its trace cannot be true; of the total: a rank is not in it for that
-  // What follows comes from the bubble records.
+  // The rest comes from the bubble records.
   std::map<std::string, Duration> idle_by_cause;
   std::optional<double> forecast_error;  // median of abs(forecast - real) / real
   std::uint64_t forecasts = 0;

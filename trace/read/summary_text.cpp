@@ -146,7 +146,7 @@ ordered_json to_json(const SlotTotals& totals, const TraceHeader& header) {
           {"idle", totals.idle.count()}, {"median", totals.median.count()}};
 }
 
-// What the slots are a share of: beyond WEFT_TRACE_LIMIT there are no records of bubbles, but the total goes on.
+// The slots are shares of this: beyond WEFT_TRACE_LIMIT there are no records of bubbles, but the total goes on.
 Duration idle_of_slots(const RankSummary& rank) {
   if (rank.totals.records_left_out == 0) return rank.totals.idle;
   Duration idle{};

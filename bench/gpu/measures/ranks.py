@@ -22,7 +22,7 @@ from proof import processes  # noqa: E402
 # 34 MB; one socket would be the slowest link of all.
 SHARED_GPU = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "NCCL_P2P_DISABLE": "1",
               "NCCL_SHM_DISABLE": "1", "NCCL_MAX_CTAS": "2", "NCCL_SOCKET_NTHREADS": "4", "NCCL_NSOCKS_PERTHREAD": "2"}
-# What makes a process observed, filled, logged or a baseline.
+# Variables that make a process observed, filled, logged or a baseline.
 MEASURING = ("BASELINE_FILL", "CUDA_INJECTION64_PATH", "CUPTI_TRUTH_LOG", "SIMGPU_LOG")
 
 

@@ -41,7 +41,7 @@ def skip(reason):
 
 
 class Measuring:
-    """What a measure knows about the place, and the time it has."""
+    """A measure: its options, the place, and the time it has."""
 
     def __init__(self, name, description):
         parser = argparse.ArgumentParser(description=description)
@@ -204,7 +204,7 @@ def facts_of_text():
 
 
 class Run:
-    """What one training run left behind."""
+    """The results of one training run."""
 
     def __init__(self, folder, mode, stage):
         self.folder, self.mode, self.trace, self.truth = folder, mode, folder / "trace", folder / "truth"
@@ -219,7 +219,7 @@ class Run:
             return f"no report of a rank: {error}"
         if self.stage is not None:
             reports = [reports[self.stage]]
-        # What the training computed: losses, and norms of the gradient where the trainer reports them.
+        # The training's numbers: losses, and norms of the gradient where the trainer reports them.
         self.numbers = [[repr(number) for key in ("losses", "gradient_norms") for number in report.get(key, [])] for report in reports]
         self.seconds = reports[0]["iteration_seconds"][WARM_UP:]
         self.stage_time = reports[0].get("stage_milliseconds")
@@ -246,7 +246,7 @@ class Run:
         return filled / idle if idle else None
 
     def slice_lengths(self):
-        """What each slice takes alone (ns), all ranks."""
+        """The time of each slice alone (ns), all ranks."""
         return [record["alone"] for file in sorted(self.trace.glob("**/rank*.jsonl")) for record in truth.read_lines(file)
                 if record["type"] == "slice"]
 

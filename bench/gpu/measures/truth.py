@@ -1,7 +1,7 @@
 """The ground truth of one process: when its GPU was idle, and when fill ran, from the log of the simulated GPU or of cupti_truth.
 
-Used by accuracy.py. What counts as idle is decided by simgpu-truth alone; this module reads single kernels for the latencies, by
-the same rules (sim/truth/truth.h). Times: nanoseconds of CLOCK_MONOTONIC, as in Weft's traces.
+Used by accuracy.py. Only simgpu-truth decides when the GPU counts as idle; this module reads single kernels for the
+latencies, by the same rules (sim/truth/truth.h). Times: nanoseconds of CLOCK_MONOTONIC, as in Weft's traces.
 """
 
 import bisect

@@ -59,7 +59,7 @@ class Dispatcher {
   Busy stamp_;
 };
 
-// What the other thread does while the dispatcher's calls are timed.
+// The other thread's work while the dispatcher's calls are timed.
 struct Company {
   const char* key;
   std::function<void(const std::atomic<bool>& stop)> run;

@@ -2,7 +2,7 @@
 // may make none of those during a bubble, and must know which of the main job's calls end one.
 //
 // Run by scripts/gpu-proof. Each call is made on a thread of its own; the main thread releases the kernel in any case.
-// What a call needs is made before the kernel starts.
+// The things that a call needs are made before the kernel starts.
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>
@@ -18,7 +18,7 @@ namespace {
 constexpr double patience = 80;  // milliseconds after which a call counts as stalled, on hardware
 constexpr std::size_t bytes = std::size_t{8} << 20;
 
-// What the calls work on; made and used up by the calls' preparations.
+// The calls work on these; made and used up by the calls' preparations.
 struct Things {
   CUstream stream = make_stream(), other = make_stream();
   CUevent event = make_event();

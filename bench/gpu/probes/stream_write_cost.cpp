@@ -1,4 +1,4 @@
-// What a marker costs: how much later the next kernel of the stream starts, how long the call takes, and how soon the
+// The cost of a marker: how much later the next kernel of the stream starts, how long the call takes, and how soon the
 // host sees it, for stream-ordered writes with and without barrier, a pair of them in one call, and events.
 //
 // Run by scripts/gpu-proof; main thread only.
@@ -140,7 +140,7 @@ std::string measure(const Options& options, Report& report) {
     report.add(std::string("gap_") + names[index] + "_us", costs[index].gap);
     if (index > 0) report.add(std::string("call_") + names[index] + "_ns", costs[index].call);
   }
-  // What the simulator calls so, in its unit. Never less than nothing: the gaps are medians.
+  // Named as in the simulator, in its unit. Never less than nothing: the gaps are medians.
   const auto added = [&](Marker marker) {
     return std::max(0.0, costs[static_cast<std::size_t>(marker)].gap - costs[0].gap) * 1e3;
   };

@@ -1,1 +1,1 @@
-"""What scripts/gpu-proof and scripts/gpu-bundle do; see README.md. Python 3.9, standard library only."""
+"""The work of scripts/gpu-proof and scripts/gpu-bundle; see README.md. Python 3.9, standard library only."""

@@ -20,7 +20,7 @@ def opened(name):
 
 
 def number(function, *arguments):
-    """What a function like cuDriverGetVersion(int*) writes, None when it fails."""
+    """The number that a function like cuDriverGetVersion(int*) writes, None when it fails."""
     value = ctypes.c_int()
     return value.value if function(ctypes.byref(value), *arguments) == 0 else None
 

@@ -1,4 +1,4 @@
-"""What the simulated GPU assumes about behaviour, beside what the probes found: the part of its model that is no number.
+"""The simulated GPU's behaviour, as assumed and as the probes found it: the part of its model that is no number.
 
 Called by page.py; pure. Each row reads the `values` of one probe; tests/bench/gpu/probes/check_on_simulator.py holds the simulator to the
 same answers. A list stands for itself, "none" for an empty one; what a probe did not answer is None.

@@ -35,7 +35,7 @@ def kind_of(name):
 
 
 def limit(kind, mode):
-    """What one step of a kind may take."""
+    """Seconds that one step of a kind may take."""
     return TABLE[kind][2 if mode == "quick" else 3]
 
 

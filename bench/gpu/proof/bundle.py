@@ -81,7 +81,7 @@ def copy_stripped(source, target):
 
 
 def check_file(path, name, carried):
-    """What a copied file needs; raises when the target may not have it."""
+    """The glibc that a copied file needs; raises when it needs a library that the target may not have."""
     strangers = [library for library in needed_libraries(path) if library not in FROM_THE_SYSTEM | carried]
     if strangers:
         raise BundleError(f"{name} needs {', '.join(strangers)}: link it with weft_self_contained")

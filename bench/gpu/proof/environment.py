@@ -41,7 +41,7 @@ print(json.dumps(facts))
 
 
 def _ask(command, limit, environment=None):
-    """What a command prints, "" when it fails."""
+    """The output of a command, "" when it fails."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                               universal_newlines=True, timeout=limit, env=environment, check=False)
@@ -85,8 +85,8 @@ def of_steps(environment, torch):
 
 
 def of_training(environment):
-    """What steps that train and fill get on top: with several communicators the default of 8 hardware queues is too few for all
-    streams, and Weft would not fill. What the caller has set stays."""
+    """Added for steps that train and fill: with several communicators the default of 8 hardware queues is too few for
+    all streams, and Weft would not fill. A value that the caller has set stays."""
     return {HARDWARE_QUEUES: environment.get(HARDWARE_QUEUES, MOST_HARDWARE_QUEUES)}
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: the results file and the page, written anew after each step, and one archive of its logs.
+"""The files of a run: the results and the page, written anew after each step, and one archive of its logs.
 
 Called by main.py. Whoever is stopped at any moment leaves whole files: each is put in its place by a rename.
 """

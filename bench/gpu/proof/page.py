@@ -66,7 +66,7 @@ def _hardware_queues(steps):
 
 
 def _mps(verdict):
-    """What the first step found that wanted MPS."""
+    """The verdict of the first step that wanted MPS."""
     if verdict is None:
         return "not tried"
     return "its clients work: 16 hardware queues for those that compute, 4 for sleeping peers" if verdict["usable"] else f"not used: {verdict['reason']}"
@@ -168,7 +168,7 @@ def _sanitizers(words):
 
 
 def _goals(result):
-    """What Weft must show on hardware; each judged by the worst schedule."""
+    """Weft's goals on hardware, each judged by the worst schedule."""
     measures = result["measures"]
     training, accuracy = _at(measures, "training", "values") or {}, _at(measures, "accuracy", "values") or {}
     schedules = list((training.get("schedules") or {}).values())
@@ -235,7 +235,7 @@ def _yes(value):
 
 
 def _pytorch_row(name, output):
-    """What a comparison found; a problem is what made its step fail."""
+    """The findings of a comparison; a problem is what made its step fail."""
     problems, profiled = output.get("problems"), output.get("profiled_kernels") or {}
     remarks = (problems or []) + [f"filling stopped: {reason}" for reason in output.get("stopped", [])]
     return (name, _yes(output.get("losses_identical")), ABSENT if problems is None else _yes(not problems), _or_absent(output.get("bubbles")),

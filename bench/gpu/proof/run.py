@@ -30,8 +30,8 @@ class Step:
 
 
 def last_object(text):
-    """The last line that is a JSON object, or the whole text when that is one (pretty-printed); else None. What is no
-    number in JSON (NaN, Infinity) becomes null."""
+    """The last line that is a JSON object, or the whole text when that is one (pretty-printed); else None. NaN and
+    Infinity, which are no numbers in JSON, become null."""
     for candidate in [text] + list(reversed(text.splitlines())):
         if candidate.lstrip().startswith("{"):
             try:
@@ -111,7 +111,7 @@ class _Run:
         self.stopped = ""
 
     def time_for(self, step, all_that_is_left):
-        """What is left, less what other kinds that wait are sure of."""
+        """The time left, less what other kinds that wait are sure of."""
         left = self._deadline - self._clock()
         others = {other.kind for other in self.waiting if not other.skip} - {step.kind}
         return left if all_that_is_left else left - sum(self._sure.get(kind, 0.0) for kind in others)
@@ -134,8 +134,9 @@ class _Run:
 
 
 def run_all(steps, seconds, environment, logs, say=lambda line: None, clock=time.monotonic, sure=None, after_each=lambda entries: None):
-    """Runs the steps until the deadline, `seconds` from now; returns one entry per step, in order. `sure`: {kind: seconds} that others
-    leave to it. What finds no time beside that is tried again at the end. `after_each` is given the entries so far."""
+    """Runs the steps until the deadline, `seconds` from now; returns one entry per step, in order. `sure`:
+    {kind: seconds} that others leave to it. A step that finds no time beside that is tried again at the end.
+    `after_each` is given the entries so far."""
     the_run = _Run(steps, seconds, sure or {}, clock)
     for last_chance in (False, True):
         for step in list(the_run.waiting):

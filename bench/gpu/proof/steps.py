@@ -107,8 +107,8 @@ def measure_steps(place):
             for name in ("accuracy", "training", "frontier", "recovery")]
 
 
-# What compare.py holds Weft to. Receives inside replayed graphs are not seen, so where a graph is the whole step there may be nothing to
-# fill; where it is a pass, NCCL is outside.
+# compare.py holds Weft to these. Receives inside replayed graphs are not seen, so where a graph is the whole step there
+# may be nothing to fill; where it is a pass, NCCL is outside.
 FILLED, ACTIVE = ("--expect", "filled"), ("--expect", "active")
 # (name, script, arguments of the script, arguments of compare.py, part of --quick)
 PYTORCH = (("1f1b", "pipeline.py", ("--schedule", "1f1b"), FILLED, True),
@@ -123,7 +123,8 @@ PYTORCH = (("1f1b", "pipeline.py", ("--schedule", "1f1b"), FILLED, True),
 
 
 def pytorch_place(place):
-    """What depends on the GPU: (before the command, parameters of the fill job, sizes of the training, why there is no answer)."""
+    """These depend on the GPU: (before the command, parameters of the fill job, sizes of the training, why there is no
+    answer)."""
     if place.simulated:
         return (simulator.pytorch_prefix(place.simulator), "", ("--device", "cuda", "--iterations", "8"),
                 simulator.missing_for_pytorch(place.simulator))

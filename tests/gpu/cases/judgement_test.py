@@ -15,7 +15,7 @@ import run_case  # noqa: E402
 import run_ranks  # noqa: E402
 
 TOO_LONG = "a slice of 300 us did not end within 23000 us"
-# What one stage that computes leaves behind when all is well.
+# The values of one stage that computes, when all is well.
 GOOD = {"traces": 1, "identical": True, "learns": True, "bubbles": 10, "units": 5, "units_wrong": 0, "dropped_records": 0, "stopped": [],
         "hazards": 0}
 

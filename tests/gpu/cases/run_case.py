@@ -19,7 +19,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench/gpu"))
 from proof import simulator  # noqa: E402
 
-# What bubble_case is told, and the pattern by which Weft is to see its bubbles.
+# The arguments of bubble_case, and the pattern by which Weft is to see its bubbles.
 VARIANTS = {
     "event": (["--wait", "event"], "event_wait"),
     "early": (["--wait", "early"], "event_wait"),

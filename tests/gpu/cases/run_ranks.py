@@ -173,7 +173,7 @@ def what_does_not_hold(values, traces, bed):
 
 
 def notes_of(values, bed):
-    """What a reader of the values has to know."""
+    """A reader of the values has to know these."""
     return [bed.text()] + [f"filling stopped: {reason}" for reason in values["stopped"]]
 
 

@@ -1,4 +1,4 @@
-// What the kernels of this folder do on the simulated GPU: a host-kernel library (sim/include/simgpu/kernels.h).
+// The kernels of this folder on the simulated GPU: a host-kernel library (sim/include/simgpu/kernels.h).
 //
 // All are kernels with a `step`, because only those are told the simulated GPU's time: it is what they write down.
 // Called on the engine's thread, which must not wait. The simulated GPU therefore takes the case's compute for spinning

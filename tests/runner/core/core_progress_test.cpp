@@ -19,7 +19,7 @@ using testing::copy_job;
 using testing::SimulatedJob;
 using testing::Variables;
 
-// What the copy job's progress says: units done in all runs.
+// Units done in all runs, as the copy job's progress says.
 std::uint64_t units_kept(const std::string& directory) {
   const auto progress = read_progress(progress_path(directory, 0, std::nullopt), "copy");
   std::uint64_t units = 0;

@@ -29,7 +29,7 @@ class SimulatedJob {
   explicit SimulatedJob(const Variables& variables);
   ~SimulatedJob();
 
-  // Loads the core and opens communicator 1 on device 0, as rank 0 of 2. What was written to stderr meanwhile.
+  // Loads the core and opens communicator 1 on device 0, as rank 0 of 2. Returns the stderr of that time.
   std::string open();
   // Loss-free training step: compute, then a receive that ends `wait` after compute has got to it. The third microbatch
   // of an iteration is an all-reduce.

@@ -32,7 +32,7 @@ struct Training : testing::MainJob {
       });
     }
   }
-  // What fill really cost since the last call.
+  // The real cost of fill since the last call.
   double truth() {
     const double share_longer = longer / without;
     longer = without = 0;

@@ -334,7 +334,7 @@ TEST(Budget, TrainingAndEvaluationInTurnAreComparedEachWithItself) {
   EXPECT_NEAR(job.budget.longest().slowdown->estimate, 0.0075, 0.0001);
 }
 
-// What is new is not known to be any cheaper than what went on before.
+// A new rhythm is not known to be any cheaper than the one before.
 TEST(Budget, AnotherRhythmBeginsAtTheLevelOfTheOneBefore) {
   MainJob job;
   job.run(500, [](double share) { return 100 + 3 * share; });

@@ -188,8 +188,7 @@ TEST(Session, TroubleEndsFilling) {
   EXPECT_FALSE(device.session.fills());
 }
 
-// Each bubble that fill was launched in makes the main job wait for longer than the budget allows.
-// What an offline tool needs to draw a lane per stream and to repeat the decisions of the budget.
+// An offline tool needs this to draw a lane per stream and to repeat the decisions of the budget.
 TEST(Session, RecordsSayWhichStreamWaitedInWhichTurnOfWhichRhythm) {
   VirtualDevice device(filling(0.01));
   run(device, 30);
@@ -210,6 +209,7 @@ TEST(Session, RecordsSayWhichStreamWaitedInWhichTurnOfWhichRhythm) {
   EXPECT_GT(bubbles_of_it, 10U);
 }
 
+// Each bubble that fill was launched in makes the main job wait for longer than the budget allows.
 TEST(Session, ABudgetThatCannotBeKeptEndsFilling) {
   VirtualDevice device(filling(0.01));
   for (int microbatch = 0; microbatch < 6000 && device.session.fills(); ++microbatch) {

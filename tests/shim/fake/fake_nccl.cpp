@@ -33,7 +33,7 @@ thread_local std::vector<Queued> queued;
 thread_local bool late = false;
 ncclResult_t refusal = ncclSuccess;
 
-// What NCCL does around a launch: an event dance with streams of its own, through symbols that hooks stand in front of.
+// NCCL's event dance around a launch, with streams of its own, through symbols that hooks stand in front of.
 void dance(ncclComm_t communicator, CUstream stream) {
   if (communicator->own == nullptr) {
     cuStreamCreate(&communicator->own, CU_STREAM_NON_BLOCKING);

@@ -13,7 +13,7 @@ void fake_nccl_proceed(ncclComm_t communicator);
 void fake_nccl_refuse(ncclResult_t result);
 // Questions to communicators that were not ready: NCCL warns of each, and remembers it as the last error.
 int fake_nccl_early_questions();
-// What a thread of NCCL's own does, outside of every call of the main job: it waits for a stream.
+// A thread of NCCL's own waits for a stream, outside of every call of the main job.
 CUresult fake_nccl_thread_waits(CUstream stream);
 // Likewise, it makes streams, one by each call there is.
 void fake_nccl_thread_makes_streams();

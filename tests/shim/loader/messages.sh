@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the shim says when it cannot work: one line on stderr, nothing on stdout, and the main job goes on. Arguments: the
-# probe, the folder with libweft.so and the test core, the folder with the fake driver and NCCL.
+# The shim's message when it cannot work: one line on stderr, nothing on stdout, and the main job goes on. Arguments:
+# the probe, the folder with libweft.so and the test core, the folder with the fake driver and NCCL.
 set -u
 probe=$1
 preload=$2

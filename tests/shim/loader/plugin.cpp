@@ -11,7 +11,7 @@ extern "C" __attribute__((visibility("default"))) int plugin_communicate() {
   return ncclCommDestroy(made) == ncclSuccess ? 0 : 3;
 }
 
-// What this object's own scope says. Not a tail call: the loader takes the caller from the return address.
+// The answer of this object's own scope. Not a tail call: the loader takes the caller from the return address.
 extern "C" __attribute__((visibility("default"))) void* plugin_default(const char* name) {
   void* volatile found = dlsym(RTLD_DEFAULT, name);
   return found;

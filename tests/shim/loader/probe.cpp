@@ -93,8 +93,8 @@ void by_default_absent() {
   EXPECT(dlsym(RTLD_NEXT, "getppid") != nullptr);
 }
 
-// What another interposer finds that gets at libc's own dlsym: programs that look a name up in the whole process must
-// not take our entries for the driver.
+// Another interposer may get at libc's own dlsym: programs that look a name up in the whole process must not take our
+// entries for the driver.
 void by_libc() {
   using Look = void* (*)(void*, const char*);
   const auto look = reinterpret_cast<Look>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
@@ -151,7 +151,7 @@ void second_copy() {
   EXPECT(core_loaded());
 }
 
-// What hooks call has to stay where it is.
+// A library that hooks call has to stay where it is.
 void closed_plugin() {
   for (int time = 0; time < 2; ++time) {
     void* handle = plugin(RTLD_LOCAL);

@@ -1,4 +1,4 @@
-// What the routing programs ask for: every hooked or called name, and some that no hook stands for.
+// The names that the routing programs ask for: every hooked or called name, and some that no hook stands for.
 #pragma once
 
 #include <string>

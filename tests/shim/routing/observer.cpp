@@ -46,7 +46,7 @@ const char* const hooks[] = {
 #undef CALL
 };
 
-// What has to be answered where the driver answers `address`.
+// The right answer where the driver answers `address`.
 void* expected(void* address) {
   Dl_info info;
   void* object = nullptr;

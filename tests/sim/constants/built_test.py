@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What hardware has measured reaches the simulator when it is built, and nothing else does.
+"""Numbers measured on hardware reach the simulator when it is built, and nothing else does.
 
 Run by CTest: built_test.py GENERATOR COMPILER CUDA_HEADERS. Builds built/ with the real sim/CMakeLists.txt and list of constants,
 and with results files of its own under docs/results; asks the simulator's own code what it starts with.
@@ -53,7 +53,7 @@ class Built(unittest.TestCase):
         return self.cmake("--build", self.source / "build")
 
     def settings(self):
-        """What the simulator starts with, and where the head of its log says that it is from."""
+        """The simulator's settings at its start, and their origin as the head of its log says it."""
         built = self.build()
         self.assertEqual(built.returncode, 0, built.stdout)
         with tempfile.TemporaryDirectory() as log:

@@ -1,4 +1,4 @@
-// What the tests of the simulated driver's memory, modules and graphs share: a process on one simulated device with its
+// Shared by the tests of the simulated driver's memory, modules and graphs: a process on one simulated device with its
 // primary context current, and a few kernels with host functions. Each test is a process of its own under CTest.
 #pragma once
 

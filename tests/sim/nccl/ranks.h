@@ -42,7 +42,7 @@ struct Registration {
   Registration(const char* name, Scenario scenario);
 };
 
-// What became of a run.
+// The result of a run.
 struct Outcome {
   bool finished = false;          // no deadline passed and every rank ended as it should
   std::vector<std::string> logs;  // by rank: what the simulated GPU wrote, one JSON object per line

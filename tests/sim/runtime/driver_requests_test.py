@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the simulated libcudart asks of a driver is part of what the toolkit's asks: same names, versions and flags.
+"""The simulated libcudart asks a driver for nothing that the toolkit's does not: same names, versions and flags.
 
 Both are loaded on a driver that only records. Arguments:
 <toolkit's libcudart.so.13> <simulated libcudart.so.13> <folder of the recording libcuda.so.1>

@@ -31,7 +31,7 @@ class Child {
     std::string output;
     bool too_slow;
   };
-  // What it wrote to stdout. Killed after so many seconds, with its group.
+  // Its exit code and its stdout. Killed after so many seconds, with its group.
   Result wait(double seconds);
 
  private:
@@ -41,13 +41,13 @@ class Child {
   int output_ = -1;
 };
 
-// What a part printed within so many seconds: numbers, separated by blanks. Throws Skipped or std::runtime_error where
-// the part did, TooSlow where it was stopped.
+// The numbers, separated by blanks, that a part printed within so many seconds. Throws Skipped or std::runtime_error
+// where the part did, TooSlow where it was stopped.
 std::vector<double> numbers_of(const Child::Result& result, const std::string& what, double seconds);
 // Starts one part and waits for it.
 std::vector<double> numbers_of_part(const std::vector<std::string>& part, const Environment& environment,
                                     double seconds);
-// What is left for the next of several parts: of all their time, and no more than one of them may take.
+// Time left for the next of several parts: of all their time, and no more than one of them may take.
 class TimeForParts {
  public:
   explicit TimeForParts(double seconds);

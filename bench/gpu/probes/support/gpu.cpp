@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kernel_names[] = {"probe_spin",    "probe_busy",   "probe_resident",
                                         "probe_compute", "probe_stream", "probe_where"};
 static_assert(std::size(kernel_names) == static_cast<std::size_t>(Kernel::count));
-// What NCCL's kernels ask for on compute capability 9.0.
+// NCCL's kernels ask for this much on compute capability 9.0.
 constexpr unsigned shared_of_nccl = 82 * 1024;
 
 std::mutex name_mutex;

@@ -1,7 +1,7 @@
 // The first GPU: its context, its kernels (kernels.cu), streams, events and pinned memory.
 //
-// Called by the probes on any thread, after use_gpu() there. What is made here is
-// never given back: a probe is one question, and its process ends with it.
+// Called by the probes on any thread, after use_gpu() there. Nothing made here is ever given back: a probe is one
+// question, and its process ends with it.
 #pragma once
 
 #include <array>
@@ -40,9 +40,9 @@ struct DeviceName {
   std::string text;
   bool simulated;
 };
-// What gpu() found; empty before that. No call of CUDA.
+// The name of the device that gpu() found; empty before that. No call of CUDA.
 DeviceName device_name();
-// What the image of kernels.cu is, for probes that load it again.
+// The image of kernels.cu, for probes that load it again.
 const void* kernel_image();
 
 int attribute(CUdevice_attribute attribute);

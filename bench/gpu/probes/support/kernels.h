@@ -1,6 +1,5 @@
-// What the probes' kernels (kernels.cu, and sim_kernels.cpp on the simulated GPU) share with the probes: words that the
-// device writes, and counters in device memory that must be zero before a launch and are so after it. Included by
-// device code.
+// Shared by the probes and their kernels (kernels.cu, and sim_kernels.cpp on the simulated GPU): words that the device
+// writes, and counters in device memory that must be zero before a launch and are so after it. Included by device code.
 //
 // All times are nanoseconds of the device's clock (%globaltimer); the simulated GPU uses CLOCK_MONOTONIC.
 #pragma once

@@ -41,8 +41,8 @@ class Ranks {
   ~Ranks();  // kills those that still run
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  // What rank 0 printed. To be asked once. Where it was too slow since another rank had failed, that rank's reason is
-  // thrown.
+  // The numbers that rank 0 printed. To be asked once. Where it was too slow since another rank had failed, that rank's
+  // reason is thrown.
   std::vector<double> numbers_of_first();
 
  private:

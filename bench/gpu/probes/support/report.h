@@ -44,7 +44,7 @@ class Report {
 };
 
 // Asks one of several questions; when it fails the reason is added as <key>_error, and the others still count. False
-// then. What cannot be asked here (Skipped) goes on to the caller.
+// then. Skipped (the question cannot be asked here) goes on to the caller.
 bool answered(Report& report, const std::string& key, const std::function<void()>& ask);
 
 // Text as a JSON string; a number with what a reader can use of it; a sentence's printf.

@@ -50,7 +50,7 @@ void put_kernel(std::uint8_t* buffer, std::size_t slot, const char* name, std::u
   kernel.end = start + 100;
 }
 
-// What a program under CUPTI would have recorded.
+// Delivers the records of a program under CUPTI.
 void deliver() {
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, most = 0;

@@ -1,4 +1,4 @@
-// What cupti_truth writes is read by the same code as the simulator's log, and means the same.
+// The log of cupti_truth is read by the same code as the simulator's log, and means the same.
 #include "truth_log.h"
 
 #include <gtest/gtest.h>

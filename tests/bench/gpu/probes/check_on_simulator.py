@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[4] / "bench/gpu"
 from proof import behaviours, simulator  # noqa: E402
 
 ON_SIMULATED_GPU, BUILD, PROGRAM = sys.argv[1:]
-# What this build's simulator was made with (sim/constants.def).
+# The constants of this build's simulator (sim/constants.def).
 CONSTANTS = {name: float(value) for name, value in re.findall(
     r" (\w+) = ([0-9.e+]+);", pathlib.Path(BUILD, "sim", "include", "simgpu", "constants.h").read_text(encoding="utf-8"))}
 GAP = CONSTANTS["dependency_gap"] * float(os.environ.get("SIMGPU_TIME_SCALE", 1))

@@ -87,7 +87,7 @@ class Budget(TemporaryFolder):
 
 
 class Stopped(unittest.TestCase):
-    """What the page counts as a hang: a run that went on no more."""
+    """A hang on the page: a run that went on no more."""
 
     def hangs(self, reason):
         return page._hung({"steps": [{"reason": reason}], "measures": {}})

@@ -1,5 +1,6 @@
-"""A short scripts/gpu-proof on the simulated GPU, from its command line to its two files: a probe and a measure of the training,
-then cases with the programs of a bundle. Run by CTest (label sim). What is checked is what must hold on a machine of any speed.
+"""A short scripts/gpu-proof on the simulated GPU, from its command line to its two files: a probe and a measure of the
+training, then cases with the programs of a bundle. Run by CTest (label sim). The checks must hold on a machine of any
+speed.
 """
 
 import json

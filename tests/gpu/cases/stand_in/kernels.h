@@ -37,7 +37,7 @@ struct Receive {
 #else
 #define STAND_IN_BOTH
 #endif
-// What arrives in word `index` of a message.
+// The value that arrives in word `index` of a message.
 STAND_IN_BOTH inline std::uint32_t arriving(std::uint32_t number, std::int32_t message, std::uint32_t index) {
   std::uint32_t x = number * 2654435761U + static_cast<std::uint32_t>(message) * 40503U + index;
   x = (x ^ (x >> 16)) * 73244475U;

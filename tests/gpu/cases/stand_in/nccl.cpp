@@ -27,7 +27,7 @@ Memory memory;
 std::atomic<std::size_t> receives{0};
 std::atomic<std::int64_t> receive_length{0};
 
-// What a group holds so far.
+// The contents of a group so far.
 struct Group {
   int depth = 0;
   ncclComm_t communicator = nullptr;

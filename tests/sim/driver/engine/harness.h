@@ -1,4 +1,4 @@
-// What the tests of the simulated driver share: a process per test with its own environment, a context, kernels, and
+// Shared by the tests of the simulated driver: a process per test with its own environment, a context, kernels, and
 // the ground-truth log, in which all times are exact.
 #pragma once
 

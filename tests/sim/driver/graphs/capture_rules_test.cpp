@@ -1,4 +1,4 @@
-// What a capture forbids, to whom, and with which error: the documented ways to make it invalid.
+// Calls that a capture forbids, to whom, and with which error: the documented ways to make it invalid.
 #include "graph_test.h"
 
 namespace {

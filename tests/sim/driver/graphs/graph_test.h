@@ -1,4 +1,4 @@
-// What the graph tests share: an array of integers in device memory and short ways to make nodes that change it.
+// Shared by the graph tests: an array of integers in device memory and short ways to make nodes that change it.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What all probes share: one line of JSON, exit codes, the watchdog, children that end with their probe.
+"""The harness that all probes share: one line of JSON, exit codes, the watchdog, children that end with their probe.
 
 Called by CTest: harness_test.py <harness program>. No GPU is used.
 """
