@@ -110,8 +110,8 @@ Variables with_request(const Request& request, Variables variables) {
   return variables;
 }
 
-// Says what is wrong, once in a job: not on the other ranks when the command stands behind a launcher, and what runs
-// below is told (WEFT_WARNED) that it was said.
+// Says what is wrong, once in a job: not on the other ranks when the command stands behind a launcher, and
+// WEFT_WARNED tells what runs below that it was said.
 void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
   if (parsed.warnings.empty()) return;
   if (strict) throw UsageError(parsed.warnings.front());

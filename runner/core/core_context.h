@@ -20,7 +20,10 @@ namespace weft {
 
 struct CoreContext {
   CoreContext(const ShimServices& services, const Options& parsed, std::string fill_probe)
-      : shim(services), options(parsed), router(*shim.ring), trials(std::move(fill_probe), services.memory_given_back) {}
+      : shim(services),
+        options(parsed),
+        router(*shim.ring),
+        trials(std::move(fill_probe), services.memory_given_back) {}
 
   ShimServices shim;
   Options options;
@@ -30,7 +33,7 @@ struct CoreContext {
   std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
   std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
-  // Per device, guarded by words_mutex; mapped for ever, as hooks and threads may look; device 0: without context.
+  // Per device, guarded by words_mutex; never unmapped, as hooks and threads may look; device 0: without context.
   std::map<int, MarkerWords> words;
   Trials trials;                       // of the fill job
   std::atomic<int> waiting_trials{0};  // devices whose fill job may still become ready

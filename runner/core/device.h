@@ -70,7 +70,7 @@ class Device {
   void start_dispatcher();  // from its end on hooks enqueue markers
   // open() has failed: frees what it has made so far.
   void give_up() noexcept;
-  // Frees what is still there, or leaves it for ever where the thread works with it.
+  // Frees what is still there, or leaves it where the thread still works with it.
   void let_go() noexcept;
   // After the last communicator: ends the thread, frees what can be freed without waiting for long, writes the summary.
   void finish();

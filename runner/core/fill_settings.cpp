@@ -14,7 +14,7 @@ void check_head_room(const CoreContext& core) {
   check(core.driver, core.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
   if (free >= options.memory && free - options.memory >= options.headroom) return;
   throw SetUpError("the reservation of " + mebibytes(options.memory) +
-                   " (WEFT_MEMORY) cannot be had: " + mebibytes(free) + " of device memory are free, and " +
+                   " (WEFT_MEMORY) cannot be made: " + mebibytes(free) + " of device memory are free, and " +
                    mebibytes(options.headroom) + " have to stay free beside it (WEFT_HEADROOM)");
 }
 

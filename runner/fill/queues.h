@@ -24,8 +24,8 @@ std::uint32_t hardware_queues(const Variables& variables);
 // "" where it may. With one queue whatever waits behind a running kernel may hold up all streams, and a program that
 // asks for one queue wants its kernels to run side by side in the order of their launches. Nothing public says whether
 // a stream-ordered write or an event holds the queue: bench/gpu/probes/marker_holds_queue.cpp asks. With blocking
-// launches the host waits in every call, and idle time has none of the patterns that bubbles are known by. A process may
-// have changed a variable since it began, before CUDA read it or after: either value counts.
+// launches the host waits in every call, and idle time has none of the patterns that bubbles are known by. A process
+// may have changed a variable since it began, before CUDA read it or after: either value counts.
 const char* why_unmarked(const Environments& environments);
 
 // Why there can be no filling next to so many streams of the main job; "": they fit.

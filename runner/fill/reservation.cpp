@@ -33,7 +33,7 @@ Reservation::Reservation(const Driver& driver, std::uint64_t cap, Available avai
   try {
     block_.emplace(driver, cap);
   } catch (const SetUpError& error) {
-    throw SetUpError("the reservation of " + mebibytes(cap) + " (WEFT_MEMORY) cannot be had: " + error.what());
+    throw SetUpError("the reservation of " + mebibytes(cap) + " (WEFT_MEMORY) cannot be made: " + error.what());
   }
 }
 

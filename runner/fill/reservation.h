@@ -43,7 +43,7 @@ class Reservation {
   Reservation& operator=(const Reservation&) = delete;
 
   CUdeviceptr allocate(std::uint64_t bytes);  // 0 when it does not fit
-  void* allocate_host(std::size_t bytes);     // nullptr when it cannot be had
+  void* allocate_host(std::size_t bytes);     // nullptr: there is none left
 
   std::uint64_t cap() const { return bump_.capacity(); }
   std::uint64_t used() const { return bump_.used(); }

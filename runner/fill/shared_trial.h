@@ -26,7 +26,7 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   SharedTrial(const std::string& probe, const Variables& variables, FillSettings settings, std::string key,
               Duration limit, CameBack came_back);
 
-  void start();  // the thread; where none can be had there is a verdict at once
+  void start();  // the thread; where none can be started there is a verdict at once
   std::optional<TrialVerdict> verdict() const;
   bool has_verdict() const { return has_verdict_.load(std::memory_order_acquire); }
   // When it began on this node; before that is known, when this process asked for it.

@@ -33,7 +33,8 @@ struct ShimServices {
   RealDriverSymbol real_driver_symbol = nullptr;
   const char* driver_path = "libcuda.so.1";  // the file that the driver is, for messages
   std::uint64_t (*dropped_events)() = nullptr;
-  // After this call every hook is a plain pass-through again, for ever. `reason`: for the log, a string literal.
+  // After this call every hook is a plain pass-through for the rest of the process. `reason`: for the log, a string
+  // literal.
   void (*turn_off)(const char* reason) = nullptr;
   // The kind of thing that did not fit into a table of the shim and is not seen, a string literal; nullptr: everything
   // fits.
@@ -59,8 +60,8 @@ struct ShimServices {
   // some back on any device, so that an allocation that has failed meanwhile is worth another try. Any thread.
   void (*memory_reserved)(int device) = nullptr;
   void (*memory_given_back)() = nullptr;
-  // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then nobody's to note, and
-  // a failed allocation on it is not rescued.
+  // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then not noted, and a failed
+  // allocation on it is not rescued.
   void (*mark_own_thread)() = nullptr;
 };
 
@@ -78,7 +79,7 @@ struct CoreServices {
   // first; closing the last one writes the summary and the end lines.
   void (*communicator_opened)(const CommunicatorInfo& communicator) = nullptr;
   void (*communicator_closing)(CommunicatorId communicator) = nullptr;
-  // An allocation of the main job failed for want of memory. Gives the reservation back if that is safe now and returns
+  // An allocation of the main job failed: no memory is left. Gives the reservation back if that is safe now and returns
   // true when memory was released, so that the caller tries once more. Main-job thread.
   bool (*rescue_memory)(int device) = nullptr;
   // The main job has taken device memory. Gives the reservation back where less than the head-room is left; waits only

@@ -59,7 +59,7 @@ struct TicketWords {
   }
 
   // Writes the word from the host in the stream's place, for a ticket that was reserved and whose marker will never be
-  // enqueued: the word would be taken for ever, and whoever waits for the ticket would wait as long.
+  // enqueued: the word would never be free again, and whoever waits for the ticket would never stop.
   void settle(Ticket ticket) noexcept {
     MarkerWord* words = host.load(std::memory_order_acquire);
     if (words != nullptr && ticket != 0) words[index_of(ticket)].store(ticket, std::memory_order_release);

@@ -56,7 +56,7 @@ case $name in
   crashes_in_init) unharmed 'crashed in init' 1 --fill "$jobs/bad_init_crashes.so" ;;
   fails_in_init) unharmed 'the moon is in the wrong phase' 1 --fill "$jobs/bad_init_fails.so:the moon is in the wrong phase" ;;
   job_arguments) unharmed 'unknown argument colour=red' 1 --fill "$fill:colour=red" ;;
-  cap_beyond_device) unharmed 'WEFT_MEMORY. cannot be had' 1 --fill "$fill" --set WEFT_MEMORY=100TiB ;;
+  cap_beyond_device) unharmed 'WEFT_MEMORY. cannot be made' 1 --fill "$fill" --set WEFT_MEMORY=100TiB ;;
   malformed_option) unharmed_by_hand 'WEFT_SLICE=soon' 1 WEFT_SLICE=soon
                     unharmed 'WEFT_SLICE=soon' 1 --set WEFT_SLICE=soon
                     refused 'WEFT_SLICE=soon' --strict --set WEFT_SLICE=soon ;;

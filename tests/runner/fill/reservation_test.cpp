@@ -53,7 +53,7 @@ TEST(Reservation, SaysWhyItCannotBeHad) {
   } catch (const SetUpError& error) {
     EXPECT_STREQ(
         error.what(),
-        "the reservation of 1024 MiB (WEFT_MEMORY) cannot be had: cuMemCreate failed with CUDA_ERROR_OUT_OF_MEMORY");
+        "the reservation of 1024 MiB (WEFT_MEMORY) cannot be made: cuMemCreate failed with CUDA_ERROR_OUT_OF_MEMORY");
   }
 }
 
