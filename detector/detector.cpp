@@ -264,8 +264,8 @@ void Detector::Implementation::open(const Idleness& idleness) {
   announced_ = false;
 }
 
-// An opening is announced as soon as time has passed: words of one poll may come in another order than they were written,
-// and what opens and closes in one poll is no bubble.
+// An opening is announced as soon as time has passed: words of one poll may come in another order than they were
+// written, and what opens and closes in one poll is no bubble.
 void Detector::Implementation::announce() {
   if (!open_ || announced_ || now_ == open_->opened) return;
   announced_ = true;

@@ -144,8 +144,8 @@ void Device::open_trace() {
   directories_ = expand_output(core_.options.output, names);
   std::string error;
   trace_ = TraceWriter::open(
-      directory_, header_, core_.options.trace_limit.bytes, [reporter = *reporter_](Audience audience, const std::string& text) { reporter.warn(audience, text); },
-      error);
+      directory_, header_, core_.options.trace_limit.bytes,
+      [reporter = *reporter_](Audience audience, const std::string& text) { reporter.warn(audience, text); }, error);
   if (!trace_) reporter_->warn(Audience::one_rank, error + "; there will be no trace");
 }
 
