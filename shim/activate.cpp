@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "shim/hooks/rescue.h"
+#include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"
