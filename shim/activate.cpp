@@ -14,8 +14,10 @@
 #include "shim/markers.h"
 #include "shim/notes.h"
 #include "shim/process.h"
+#include "shim/routing/libraries.h"
+#include "shim/routing/next_dlsym.h"
 #include "shim/routing/proc_address.h"
-#include "shim/routing/resolve.h"
+#include "shim/routing/real.h"
 
 namespace weft {
 namespace {

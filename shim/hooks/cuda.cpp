@@ -13,6 +13,7 @@
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/waits.h"
 #include "shim/routing/proc_address.h"
+#include "shim/routing/real.h"
 
 namespace weft {
 namespace {

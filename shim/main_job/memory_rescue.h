@@ -13,6 +13,7 @@
 #include "shim/caller.h"
 #include "shim/main_job/devices.h"
 #include "shim/process.h"
+#include "shim/routing/vendor.h"
 
 namespace weft {
 
