@@ -1,7 +1,7 @@
 // The two libraries that are hooked, the driver and NCCL: which loaded object each one is, its file, and where it lies.
 //
-// Found by settle() (real.h) at the first lookup, once, and never changed afterwards. Asked on any thread, also in
-// hooks, without waiting: an object that is not known yet is no object, and nothing lies in it.
+// Found by settle_library() (real.h) at the first lookup, once, and never changed afterwards. Asked on any thread, also
+// in hooks, without waiting: an object that is not known yet is no object, and nothing lies in it.
 #pragma once
 
 #include <link.h>
@@ -31,7 +31,7 @@ bool is_whole(const link_map* object, Library library) noexcept;
 // nullptr: the library is not loaded.
 const link_map* find_home(Library library, const void* found) noexcept;
 
-// Called by settle() only: the range at its beginning, the object at its end, when all functions are known.
+// Called by settle_library() only: the range at its beginning, the object at its end, when all functions are known.
 void set_range(Library library, const link_map* home) noexcept;
 void set_home(Library library, const link_map* home) noexcept;
 

@@ -79,12 +79,12 @@ ncclResult_t absent_from_nccl() {
 
 }  // namespace
 
-bool is_settling() noexcept {
+bool is_settling_library() noexcept {
   return thread_state.settling != 0;
 }
 
-void settle(Library library, const void* found) noexcept {
-  if (home_of(library) != nullptr || is_settling()) return;
+void settle_library(Library library, const void* found) noexcept {
+  if (home_of(library) != nullptr || is_settling_library()) return;
   const link_map* home = find_home(library, found);
   if (home == nullptr) return;
   Depth settling(thread_state.settling);
@@ -120,7 +120,7 @@ void* absent(Library library) noexcept {
 void* find_real(Symbol symbol, const void* caller) noexcept {
   const auto number = static_cast<std::uint16_t>(symbol);
   const Library library = descriptions[number].library;
-  if (home_of(library) == nullptr) settle(library, link_target(number, caller));
+  if (home_of(library) == nullptr) settle_library(library, link_target(number, caller));
   if (!is_known(number)) publish(number, link_target(number, caller));
   void* found = real_addresses[number].load(std::memory_order_acquire);
   return found != nullptr ? found : absent(library);

@@ -54,7 +54,7 @@ void* absent(Library library) noexcept;
 
 // Finds out what stands behind every symbol of the library, once. `found`: an address in it, for a library under
 // another name than the usual one. Does nothing when the library is not loaded, or inside itself.
-void settle(Library library, const void* found) noexcept;
-bool is_settling() noexcept;
+void settle_library(Library library, const void* found) noexcept;
+bool is_settling_library() noexcept;
 
 }  // namespace weft

@@ -80,7 +80,7 @@ WeftPick pick_hooked(void* handle, const char* name, const void* caller) noexcep
   const bool second_name = name[0] == 'p';
   const std::uint16_t symbol = hook_named(second_name ? name + 1 : name);
   if (second_name && (symbol == no_symbol || switched_off() || !stands_in_front(caller, name + 1))) return pass;
-  if (symbol == no_symbol || switched_off() || is_settling()) return pass;
+  if (symbol == no_symbol || switched_off() || is_settling_library()) return pass;
   const Description& description = descriptions[symbol];
   if (in_driver(caller)) return pass;
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
@@ -95,7 +95,7 @@ WeftPick pick_hooked(void* handle, const char* name, const void* caller) noexcep
 }  // namespace
 
 void* routed(std::uint16_t symbol, void* found) noexcept {
-  settle(descriptions[symbol].library, found);
+  settle_library(descriptions[symbol].library, found);
   return real_addresses[symbol].load(std::memory_order_acquire) == found ? descriptions[symbol].hook : found;
 }
 
