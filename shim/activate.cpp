@@ -7,15 +7,17 @@
 
 #include <cstddef>
 
-#include "shim/hooks/rescue.h"
+#include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 #include "shim/process.h"
+#include "shim/routing/libraries.h"
+#include "shim/routing/next_dlsym.h"
 #include "shim/routing/proc_address.h"
-#include "shim/routing/resolve.h"
+#include "shim/routing/real.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "shim/process.h"
-#include "shim/routing/resolve.h"
+#include "shim/routing/libraries.h"
 
 namespace weft {
 

@@ -39,14 +39,14 @@ struct EventClock {
   static constexpr unsigned fraction = 32;            // binary digits of the rate behind the point
 
   [[gnu::always_inline]] TimePoint now() noexcept {
-    // Each load before the next one: the turn that is read last tells whether the others belong together.
-    const std::uint32_t before = turn.load(std::memory_order_acquire);
+    // Each load before the next one: the version that is read last tells whether the others belong together.
+    const std::uint32_t before = version.load(std::memory_order_acquire);
     const std::uint64_t from = ticks.load(std::memory_order_acquire);
     const std::int64_t then = time.load(std::memory_order_acquire);
     const std::uint64_t speed = rate.load(std::memory_order_acquire);
     const std::uint64_t limit = window.load(std::memory_order_acquire);
     const std::uint64_t passed = Source::ticks() - from;
-    if (passed >= limit || (before & 1) != 0 || turn.load(std::memory_order_relaxed) != before) return ask();
+    if (passed >= limit || (before & 1) != 0 || version.load(std::memory_order_relaxed) != before) return ask();
     return TimePoint(Duration(then + static_cast<std::int64_t>((passed * speed) >> fraction)));
   }
 
@@ -65,10 +65,10 @@ struct EventClock {
     const std::uint64_t begin = Source::ticks();
     const TimePoint now = Source::time();
     const std::uint64_t passed = Source::ticks() - begin;
-    std::uint32_t mine = turn.load(std::memory_order_relaxed) & ~1u;
-    if (passed < quick_ticks && turn.compare_exchange_strong(mine, mine + 1, std::memory_order_acq_rel)) {
+    std::uint32_t mine = version.load(std::memory_order_relaxed) & ~1u;
+    if (passed < quick_ticks && version.compare_exchange_strong(mine, mine + 1, std::memory_order_acq_rel)) {
       keep(begin + passed / 2, now.time_since_epoch().count());
-      turn.store(mine + 2, std::memory_order_release);
+      version.store(mine + 2, std::memory_order_release);
     }
     return now;
   }
@@ -101,13 +101,13 @@ struct EventClock {
     first_time = clock;
   }
 
-  std::atomic<std::uint32_t> turn;  // odd: somebody writes what stands below
+  std::atomic<std::uint32_t> version;  // odd: somebody writes what stands below
   std::atomic<bool> trusted;
   std::atomic<std::uint64_t> ticks;   // of the reading that is carried forward
   std::atomic<std::int64_t> time;     // likewise, in nanoseconds
   std::atomic<std::uint64_t> rate;    // nanoseconds per tick; 0: not known
   std::atomic<std::uint64_t> window;  // ticks after the reading
-  std::uint64_t first_ticks;          // where the measurement of the rate begins; for him whose turn it is
+  std::uint64_t first_ticks;  // where the measurement of the rate begins; for the thread that made the version odd
   std::int64_t first_time;
 };
 

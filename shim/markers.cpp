@@ -75,7 +75,7 @@ Ticket enqueue_marker(Stream& stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   const Ticket ticket = reserve_ticket(device);
   if (ticket != 0 && enqueue_marker(stream, ticket)) return ticket;
-  if (ticket != 0) settle(device, ticket);
+  if (ticket != 0) write_ticket_from_host(device, ticket);
   if (may_mark(device)) note_lost();
   return 0;
 }
@@ -84,8 +84,8 @@ bool reached(int device, Ticket ticket) noexcept {
   return device_words[device].tickets.reached(ticket);
 }
 
-void settle(int device, Ticket ticket) noexcept {
-  device_words[device].tickets.settle(ticket);
+void write_ticket_from_host(int device, Ticket ticket) noexcept {
+  device_words[device].tickets.write_from_host(ticket);
 }
 
 }  // namespace weft

@@ -32,10 +32,10 @@ bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept;
 // Both in one. 0: not enqueued, and counted as lost.
 Ticket enqueue_marker(Stream& stream) noexcept;
 
-// The marker ran (or was settled).
+// The marker ran (or the host has written its word).
 bool reached(int device, Ticket ticket) noexcept;
 
-// Writes the word from the host: for a marker that was announced and can never be enqueued.
-void settle(int device, Ticket ticket) noexcept;
+// In the stream's place: for a marker that was announced and can never be enqueued.
+void write_ticket_from_host(int device, Ticket ticket) noexcept;
 
 }  // namespace weft

@@ -42,7 +42,7 @@ struct ThreadState {
   std::uint32_t inside_nccl;     // depth of hooked NCCL calls
   std::uint32_t inside_core;     // depth of calls into the core; never zero on its own threads
   std::uint32_t unload_refused;  // not 0: unloading of code is answered without a call
-  std::uint32_t settling;        // depth of finding out what stands behind the hooks (routing/real.cpp)
+  std::uint32_t settling;        // depth of settle_library() (routing/real.h)
   std::uint32_t number;          // counts the threads that use a per-thread default stream; 0: not yet counted
 };
 

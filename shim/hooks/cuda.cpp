@@ -1,18 +1,19 @@
 // The hooks of the CUDA driver. Each notes what it sees, calls the real function of the very same ABI with the
 // arguments as they are, and returns its result as it is. Any thread of the main job. No lock, no allocation, no log,
-// no string. Two exceptions to "one real call": a call that failed for lack of memory is tried once more (rescue.h);
-// and on a thread with unloading refused, cuModuleUnload and cuLibraryUnload answer as after the driver's end, without
-// a call.
+// no string. Two exceptions to "one real call": a call that failed for lack of memory is tried once more
+// (main_job/memory_rescue.h); and on a thread with unloading refused, cuModuleUnload and cuLibraryUnload answer as
+// after the driver's end, without a call.
 #include "shim/activate.h"
 #include "shim/caller.h"
-#include "shim/hooks/rescue.h"
 #include "shim/main_job/capture.h"
 #include "shim/main_job/contexts.h"
 #include "shim/main_job/devices.h"
 #include "shim/main_job/forget_streams.h"
+#include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/waits.h"
 #include "shim/routing/proc_address.h"
+#include "shim/routing/real.h"
 
 namespace weft {
 namespace {

@@ -34,9 +34,9 @@ ncclResult_t operation(const OperationCall& what, Call call) noexcept {
   }
   GroupMember bare{};
   add_operation(bare, what);
-  announce(bare);
+  announce_member(bare);
   const ncclResult_t result = call_nccl(call);
-  close(bare, result);
+  close_member(bare, result);
   return result;
 }
 

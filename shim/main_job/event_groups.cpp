@@ -39,7 +39,7 @@ void map_event(CUevent event, GroupId group) noexcept {
   if (group == 0) return;
   for (MappedEvent& entry : set) {
     std::uint64_t key = entry.key.load(std::memory_order_relaxed);
-    if (is_pending(place_of(entry.group.load(std::memory_order_relaxed)))) continue;
+    if (is_pending(place_of_group(entry.group.load(std::memory_order_relaxed)))) continue;
     if (!entry.key.compare_exchange_strong(key, key_of(event), std::memory_order_acq_rel)) continue;
     entry.group.store(group, std::memory_order_release);
     return;

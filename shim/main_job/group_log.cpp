@@ -14,31 +14,31 @@ namespace {
 constexpr std::uint32_t most_groups = 4096;
 constexpr std::uint32_t most_group_streams = 256;
 
-struct Group {
+struct LoggedGroup {
   std::atomic<GroupId> id;
   std::atomic<Stream*> stream;
   std::atomic<StreamId> stream_id;
   std::atomic<std::int32_t> device;
   std::atomic<Ticket> done;
 };
-constinit Group groups[most_groups]{};
+constinit LoggedGroup groups[most_groups]{};
 constinit std::atomic<GroupId> last_group{0};
 constinit StreamList<most_group_streams> group_streams[most_devices]{};  // those that groups were issued on
 
-void remember(GroupId group, Stream& stream, Ticket done) noexcept {
-  Group& place = groups[group % most_groups];
-  place.id.store(0, std::memory_order_release);
-  place.stream.store(&stream, std::memory_order_relaxed);
-  place.stream_id.store(stream.id.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  place.device.store(stream.device.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  place.done.store(done, std::memory_order_relaxed);
-  place.id.store(group, std::memory_order_release);
+void remember_group(GroupId group, Stream& stream, Ticket done) noexcept {
+  LoggedGroup& logged = groups[group % most_groups];
+  logged.id.store(0, std::memory_order_release);
+  logged.stream.store(&stream, std::memory_order_relaxed);
+  logged.stream_id.store(stream.id.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  logged.device.store(stream.device.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  logged.done.store(done, std::memory_order_relaxed);
+  logged.id.store(group, std::memory_order_release);
   stream.group.store(group, std::memory_order_release);
 }
 
 // Enqueues the marker of a group's end, on whatever thread. False: its stream is gone or another thread's own, or a
 // stream captures; then there is none.
-bool mark_end(const GroupPlace& place) noexcept {
+bool enqueue_end_marker(const GroupPlace& place) noexcept {
   Stream& stream = *place.stream;
   return ask_undisturbed([&] {
     const bool exists = stream.id.load(std::memory_order_seq_cst) == place.id;
@@ -47,17 +47,17 @@ bool mark_end(const GroupPlace& place) noexcept {
   });
 }
 
-void finish(GroupId group, bool launched) noexcept {
-  const GroupPlace place = place_of(group);
+void finish_group(GroupId group, bool launched) noexcept {
+  const GroupPlace place = place_of_group(group);
   if (place.stream == nullptr) return;
-  if (!launched || !mark_end(place)) settle(place.device, place.done);
+  if (!launched || !enqueue_end_marker(place)) write_ticket_from_host(place.device, place.done);
 }
 
 }  // namespace
 
 GroupId log_group(Stream& stream, Ticket done) noexcept {
   const GroupId group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (done != 0) remember(group, stream, done);
+  if (done != 0) remember_group(group, stream, done);
   note_use(stream);
   if (!group_streams[stream.device.load(std::memory_order_relaxed)].add(stream)) {
     note_full("streams of one device with NCCL groups");
@@ -65,13 +65,14 @@ GroupId log_group(Stream& stream, Ticket done) noexcept {
   return group;
 }
 
-GroupPlace place_of(GroupId group) noexcept {
-  const Group& place = groups[group % most_groups];
-  if (group == 0 || place.id.load(std::memory_order_acquire) != group) return {};
-  const GroupPlace found{place.stream.load(std::memory_order_relaxed), place.stream_id.load(std::memory_order_relaxed),
-                         place.device.load(std::memory_order_relaxed), place.done.load(std::memory_order_relaxed)};
+GroupPlace place_of_group(GroupId group) noexcept {
+  const LoggedGroup& logged = groups[group % most_groups];
+  if (group == 0 || logged.id.load(std::memory_order_acquire) != group) return {};
+  const GroupPlace found{logged.stream.load(std::memory_order_relaxed),
+                         logged.stream_id.load(std::memory_order_relaxed),
+                         logged.device.load(std::memory_order_relaxed), logged.done.load(std::memory_order_relaxed)};
   std::atomic_thread_fence(std::memory_order_acquire);
-  return place.id.load(std::memory_order_relaxed) == group ? found : GroupPlace{};
+  return logged.id.load(std::memory_order_relaxed) == group ? found : GroupPlace{};
 }
 
 bool is_pending(const GroupPlace& place) noexcept {
@@ -80,7 +81,7 @@ bool is_pending(const GroupPlace& place) noexcept {
 
 GroupId pending_group_of(Stream& stream) noexcept {
   GroupId group = stream.group.load(std::memory_order_acquire);
-  if (group == 0 || is_pending(place_of(group))) return group;
+  if (group == 0 || is_pending(place_of_group(group))) return group;
   // Over: asked for once only.
   stream.group.compare_exchange_strong(group, 0, std::memory_order_acq_rel);
   return 0;
@@ -113,13 +114,13 @@ void UnfinishedGroups::add(GroupId group) noexcept {
     if (place.compare_exchange_strong(none, group, std::memory_order_acq_rel)) return;
   }
   note_lost();
-  finish(group, false);
+  finish_group(group, false);
 }
 
 void UnfinishedGroups::finish_all(bool launched) noexcept {
   for (auto& place : groups_) {
     const GroupId group = place.exchange(0, std::memory_order_acq_rel);
-    if (group != 0) finish(group, launched);
+    if (group != 0) finish_group(group, launched);
   }
 }
 

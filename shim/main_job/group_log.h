@@ -23,7 +23,7 @@ struct GroupPlace {
   int device;
   Ticket done;
 };
-GroupPlace place_of(GroupId group) noexcept;
+GroupPlace place_of_group(GroupId group) noexcept;
 bool is_pending(const GroupPlace& place) noexcept;
 
 // The stream's last group if it is not over, else 0.

@@ -144,7 +144,7 @@ void add_operation(GroupMember& member, const OperationCall& call) noexcept {
 
 // Tickets for both ends are taken before the real call, so that the event can be pushed before it too: a call that
 // blocks on the host is then seen while it blocks.
-void announce(GroupMember& member) noexcept {
+void announce_member(GroupMember& member) noexcept {
   if (member.communicator == nullptr || level() != Level::observe) return;
   const int device = member.communicator->device.load(std::memory_order_relaxed);
   if (!has_marker_words(device)) return;
@@ -155,8 +155,8 @@ void announce(GroupMember& member) noexcept {
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);
   if (done == 0 || !enqueue_marker(*stream, started)) {
-    settle(device, started);
-    settle(device, done);
+    write_ticket_from_host(device, started);
+    write_ticket_from_host(device, done);
     note_lost();
     return;
   }
@@ -166,12 +166,12 @@ void announce(GroupMember& member) noexcept {
   note_group(member, device, started);
 }
 
-void close(GroupMember& member, ncclResult_t result) noexcept {
+void close_member(GroupMember& member, ncclResult_t result) noexcept {
   if (member.stream == nullptr) return;
   if (result == ncclInProgress) return member.communicator->unfinished.add(member.group);
   // A group that NCCL refused is over at once.
   if (result == ncclSuccess && enqueue_marker(*member.stream, member.done)) return;
-  settle(member.stream->device.load(std::memory_order_relaxed), member.done);
+  write_ticket_from_host(member.stream->device.load(std::memory_order_relaxed), member.done);
   note_lost();
 }
 
@@ -197,14 +197,14 @@ void operation_added(const OperationCall& call) noexcept {
 void announce_group() noexcept {
   OpenGroup* group = thread_state.group;
   if (thread_state.group_depth != 1 || group == nullptr) return;
-  for (std::uint32_t index = 0; index < group->members; ++index) announce(group->member[index]);
+  for (std::uint32_t index = 0; index < group->members; ++index) announce_member(group->member[index]);
 }
 
 void group_ended(ncclResult_t result) noexcept {
   if (thread_state.group_depth == 0 || --thread_state.group_depth != 0) return;
   OpenGroup* group = thread_state.group;
   if (group == nullptr) return;
-  for (std::uint32_t index = 0; index < group->members; ++index) close(group->member[index], result);
+  for (std::uint32_t index = 0; index < group->members; ++index) close_member(group->member[index], result);
   const bool made = result == ncclSuccess || result == ncclInProgress;
   for (std::uint32_t index = 0; made && index < group->promises; ++index) {
     const OpenGroup::Promise& promise = group->promise[index];

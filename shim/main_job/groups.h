@@ -53,8 +53,8 @@ struct GroupMember {
 
 // A bare operation: added before the real call, announced, and closed after it.
 void add_operation(GroupMember& member, const OperationCall& call) noexcept;
-void announce(GroupMember& member) noexcept;
-void close(GroupMember& member, ncclResult_t result) noexcept;
+void announce_member(GroupMember& member) noexcept;
+void close_member(GroupMember& member, ncclResult_t result) noexcept;
 
 // The open group of the calling thread. Its depth is kept from the first hooked call on.
 bool in_group() noexcept;

@@ -39,8 +39,8 @@ void wait_for_questions() noexcept {
   constexpr int spins = 1000;
   constexpr int sleeps = 2000;  // counted, not timed: a process that is stopped for a while has not waited
   const timespec pause{0, 50'000};
-  for (int turn = 0; turn < spins + sleeps && questions.load(std::memory_order_seq_cst) != 0; ++turn) {
-    if (turn >= spins) nanosleep(&pause, nullptr);
+  for (int attempt = 0; attempt < spins + sleeps && questions.load(std::memory_order_seq_cst) != 0; ++attempt) {
+    if (attempt >= spins) nanosleep(&pause, nullptr);
   }
 }
 

@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 // A marker that tells when the stream has come to this place. Nothing when it is capturing.
-Ticket mark(Stream& stream) noexcept {
+Ticket enqueue_wait_marker(Stream& stream) noexcept {
   if (is_capturing(stream)) return 0;
   const Ticket ticket = enqueue_marker(stream);
   if (ticket != 0) stream.marker.store(ticket, std::memory_order_relaxed);
@@ -78,14 +78,14 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
 void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   const GroupId group = group_of_event(event);
   if (group == 0) return;
-  const GroupPlace place = place_of(group);
+  const GroupPlace place = place_of_group(group);
   if (!is_pending(place)) return;
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.id) return;
   note_use(*waiting);
   // It waits for this group already, or will by then.
   if (waiting->waited.load(std::memory_order_relaxed) == group) return;
-  const Ticket ticket = mark(*waiting);
+  const Ticket ticket = enqueue_wait_marker(*waiting);
   if (ticket == 0) return;
   waiting->waited.store(group, std::memory_order_relaxed);
   note_wait(EventKind::wait_issued, *waiting, group, ticket);
@@ -102,7 +102,7 @@ HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
 
 HostWait host_waits_for_event(CUevent event) noexcept {
   const GroupId group = group_of_event(event);
-  const GroupPlace place = place_of(group);
+  const GroupPlace place = place_of_group(group);
   if (is_pending(place)) return begin_wait(place.device, place.id, group);
   const int device = current_device();
   return device < 0 || pending_group(device) == 0 ? HostWait{} : begin_wait(device, 0, 0);

@@ -1,7 +1,7 @@
 // Reads the symbol tables of loaded objects without calling anybody: no libc, no lock, no allocation.
 //
-// Used by resolve.cpp to find the real dlsym before anything else works (also inside the start of a sanitizer), and all
-// hooked names of libcuda and libnccl at once. Any thread. The object must stay loaded meanwhile.
+// Used by next_dlsym.cpp to find the real dlsym before anything else works (also inside the start of a sanitizer), and
+// all hooked names of libcuda and libnccl at once. Any thread. The object must stay loaded meanwhile.
 #pragma once
 
 #include <link.h>

@@ -5,9 +5,11 @@
 
 #include "shim/process.h"
 #include "shim/routing/elf.h"
+#include "shim/routing/libraries.h"
+#include "shim/routing/objects.h"
 #include "shim/routing/proc_address.h"
+#include "shim/routing/real.h"
 #include "shim/routing/resolve.h"
-#include "shim/routing/symbols.h"
 
 namespace weft {
 namespace {
@@ -107,13 +109,6 @@ const char* library_name(const void* address) noexcept {
 
 bool stands_in_front(const void* address, const char* name) noexcept {
   return is_in_front(address) && defined_in(object_of(address), name) != nullptr;
-}
-
-bool comes_before(const link_map* first, const link_map* second) noexcept {
-  for (const link_map* object = _r_debug.r_map; object != nullptr && object != second; object = object->l_next) {
-    if (object == first) return true;
-  }
-  return false;
 }
 
 void* answer_for(std::uint16_t symbol, void* found, const void* caller) noexcept {

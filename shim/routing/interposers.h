@@ -6,8 +6,6 @@
 // before the core is loaded.
 #pragma once
 
-#include <link.h>
-
 #include <cstdint>
 
 namespace weft {
@@ -30,8 +28,5 @@ const char* library_name(const void* address) noexcept;
 
 // The address lies in a library between the main program and us that defines the name itself.
 bool stands_in_front(const void* address, const char* name) noexcept;
-
-// The first comes before the second in the loader's list, which programs look through in that order.
-bool comes_before(const link_map* first, const link_map* second) noexcept;
 
 }  // namespace weft

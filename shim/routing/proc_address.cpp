@@ -10,7 +10,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "shim/routing/symbols.h"
+#include "shim/routing/libraries.h"
+#include "shim/routing/objects.h"
+#include "shim/routing/real.h"
 
 namespace weft {
 

@@ -9,22 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "shim/routing/symbols.h"
 #include "shim/routing/vendor.h"
 
 namespace weft {
-
-enum class Library : std::uint8_t { cuda, nccl };
-enum class Presence : std::uint8_t { required, optional };
-
-enum class Symbol : std::uint16_t {
-#define HOOK(library, name, presence, ...) name,
-#define CALL(library, name, presence) name,
-#include "shim/hooks.def"
-#undef HOOK
-#undef CALL
-  count
-};
-inline constexpr std::size_t symbol_count = static_cast<std::size_t>(Symbol::count);
 
 template <Symbol symbol>
 struct SymbolType;
@@ -54,7 +42,19 @@ template <Symbol symbol>
 // True when the process has that function.
 bool has_real(Symbol symbol) noexcept;
 
-// The file of the driver or of NCCL that this process uses, for messages.
-const char* path_of(Library library) noexcept;
+// The driver function of an exact name, for the core; nullptr: none.
+void* real_driver_symbol(const char* name) noexcept;
+
+// The function that a reference to the symbol from the object that `caller` lies in would be bound to without us;
+// nullptr: nothing.
+void* link_target(std::uint16_t symbol, const void* caller) noexcept;
+
+// A function that says that the library has no such function.
+void* absent(Library library) noexcept;
+
+// Finds out what stands behind every symbol of the library, once. `found`: an address in it, for a library under
+// another name than the usual one. Does nothing when the library is not loaded, or inside itself.
+void settle_library(Library library, const void* found) noexcept;
+bool is_settling_library() noexcept;
 
 }  // namespace weft

@@ -10,7 +10,11 @@
 #include "shim/process.h"
 #include "shim/routing/elf.h"
 #include "shim/routing/interposers.h"
-#include "shim/routing/symbols.h"
+#include "shim/routing/libraries.h"
+#include "shim/routing/next_dlsym.h"
+#include "shim/routing/objects.h"
+#include "shim/routing/real.h"
+#include "shim/tables/address_table.h"
 
 // Named here and in the assembly only.
 extern "C" {
@@ -29,6 +33,8 @@ namespace weft {
 namespace {
 
 constexpr WeftPick pass{nullptr, 0};
+
+constinit AddressTable hooks_by_address{};
 
 // The finding of dlsym(RTLD_DEFAULT) for this caller: the global scope is ours as well, the rest is its own. Where
 // nothing is found the real one is to say so itself, for dlerror().
@@ -74,10 +80,9 @@ WeftPick pick_hooked(void* handle, const char* name, const void* caller) noexcep
   const bool second_name = name[0] == 'p';
   const std::uint16_t symbol = hook_named(second_name ? name + 1 : name);
   if (second_name && (symbol == no_symbol || switched_off() || !stands_in_front(caller, name + 1))) return pass;
-  if (symbol == no_symbol || switched_off() || is_settling()) return pass;
+  if (symbol == no_symbol || switched_off() || is_settling_library()) return pass;
   const Description& description = descriptions[symbol];
-  // The driver looks its own functions up.
-  if (library_ranges[static_cast<std::size_t>(Library::cuda)].contains(caller)) return pass;
+  if (in_driver(caller)) return pass;
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
     void* found = handle == RTLD_NEXT ? find_next(symbol, name, caller) : find_default(name, caller);
     return found == nullptr ? pass : WeftPick{answer_for(symbol, found, caller), 1};
@@ -90,8 +95,23 @@ WeftPick pick_hooked(void* handle, const char* name, const void* caller) noexcep
 }  // namespace
 
 void* routed(std::uint16_t symbol, void* found) noexcept {
-  settle(descriptions[symbol].library, found);
+  settle_library(descriptions[symbol].library, found);
   return real_addresses[symbol].load(std::memory_order_acquire) == found ? descriptions[symbol].hook : found;
+}
+
+void* route_address(void* address) noexcept {
+  const std::uint16_t symbol = hooks_by_address.find(address);
+  return symbol == AddressTable::nobody ? address : descriptions[symbol].hook;
+}
+
+void learn_export(Symbol symbol, void* address) noexcept {
+  hooks_by_address.enter_export(address, static_cast<std::uint16_t>(symbol));
+}
+
+void learn_alias(Symbol symbol, void* address) noexcept {
+  const bool is_routed = route_address(address) == descriptions[static_cast<std::size_t>(symbol)].hook;
+  if (is_routed || exported_name(address) != nullptr) return;
+  hooks_by_address.enter_alias(address, static_cast<std::uint16_t>(symbol));
 }
 
 }  // namespace weft

@@ -1,11 +1,28 @@
-// The list of hooks.def as a table: each symbol's name, library and hook, and the way from a name to its symbol.
+// The list of hooks.def as types and as a table: the number of each symbol; its name, library and hook; and the way
+// from a name to its symbol.
 //
-// Read by the files of this folder, on any thread, also inside the start of a sanitizer: constant data, no libc.
+// Read on any thread, also inside the start of a sanitizer: constant data, no libc.
 #pragma once
 
-#include "shim/routing/real.h"
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/routing/vendor.h"
 
 namespace weft {
+
+enum class Library : std::uint8_t { cuda, nccl };
+enum class Presence : std::uint8_t { required, optional };
+
+enum class Symbol : std::uint16_t {
+#define HOOK(library, name, presence, ...) name,
+#define CALL(library, name, presence) name,
+#include "shim/hooks.def"
+#undef HOOK
+#undef CALL
+  count
+};
+inline constexpr std::size_t symbol_count = static_cast<std::size_t>(Symbol::count);
 
 struct Description {
   const char* name;

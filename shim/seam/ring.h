@@ -24,14 +24,14 @@ struct EventRing {
     for (int attempt = 0; attempt < attempts; ++attempt) {
       std::uint64_t position = tail.load(std::memory_order_acquire);
       Slot& slot = slots[position % slot_count];
-      // The turn of a slot: 2 * lap when it is free for that lap, one more when it has been filled in it.
-      const std::uint64_t free_turn = 2 * (position / slot_count);
-      const std::uint64_t turn = slot.turn.load(std::memory_order_acquire);
-      if (turn < free_turn) break;     // full: not emptied since the last lap
-      if (turn > free_turn) continue;  // another producer was faster
+      // The sequence of a slot: 2 * lap when it is free for that lap, one more when it has been filled in it.
+      const std::uint64_t free_sequence = 2 * (position / slot_count);
+      const std::uint64_t sequence = slot.sequence.load(std::memory_order_acquire);
+      if (sequence < free_sequence) break;     // full: not emptied since the last lap
+      if (sequence > free_sequence) continue;  // another producer was faster
       if (!tail.compare_exchange_weak(position, position + 1, std::memory_order_acq_rel)) continue;
       fill(slot.event);
-      slot.turn.store(free_turn + 1, std::memory_order_release);
+      slot.sequence.store(free_sequence + 1, std::memory_order_release);
       return true;
     }
     dropped.fetch_add(1, std::memory_order_relaxed);
@@ -42,15 +42,15 @@ struct EventRing {
   bool pop(Event& event) noexcept {
     Slot& slot = slots[head % slot_count];
     const std::uint64_t lap = head / slot_count;
-    if (slot.turn.load(std::memory_order_acquire) != 2 * lap + 1) return false;
+    if (slot.sequence.load(std::memory_order_acquire) != 2 * lap + 1) return false;
     event = slot.event;
-    slot.turn.store(2 * (lap + 1), std::memory_order_release);
+    slot.sequence.store(2 * (lap + 1), std::memory_order_release);
     ++head;
     return true;
   }
 
   struct Slot {
-    std::atomic<std::uint64_t> turn;
+    std::atomic<std::uint64_t> sequence;
     Event event;
   };
 

@@ -51,7 +51,7 @@ struct TicketWords {
     return 0;
   }
 
-  // The stream has written the ticket or a later one of the same word, or somebody has settled it. Also true where
+  // The stream has written the ticket or a later one of the same word, or the host has in its place. Also true where
   // there is nothing to wait for: without words, and for ticket 0.
   bool reached(Ticket ticket) const noexcept {
     const MarkerWord* words = host.load(std::memory_order_acquire);
@@ -59,8 +59,8 @@ struct TicketWords {
   }
 
   // Writes the word from the host in the stream's place, for a ticket that was reserved and whose marker will never be
-  // enqueued: the word would never be free again, and whoever waits for the ticket would never stop.
-  void settle(Ticket ticket) noexcept {
+  // enqueued: the word would stay taken, and the wait for the ticket would never end.
+  void write_from_host(Ticket ticket) noexcept {
     MarkerWord* words = host.load(std::memory_order_acquire);
     if (words != nullptr && ticket != 0) words[index_of(ticket)].store(ticket, std::memory_order_release);
   }

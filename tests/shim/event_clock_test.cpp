@@ -124,11 +124,11 @@ TEST_F(EventClockTest, ACounterThatWasSetIsMeasuredAnew) {
 
 TEST_F(EventClockTest, AReadingThatAnotherThreadIsWritingIsNotUsed) {
   calibrate();
-  clock_.turn.fetch_add(1);
+  clock_.version.fetch_add(1);
   FakeMachine::present += 1000;
   EXPECT_EQ(told(), FakeMachine::present);
   EXPECT_EQ(FakeMachine::looks, 1);
-  EXPECT_EQ(clock_.turn.load() & 1, 1u);  // nor taken from it
+  EXPECT_EQ(clock_.version.load() & 1, 1u);  // nor taken from it
 }
 
 TEST_F(EventClockTest, AfterALongPauseItIsRightAtOnce) {

@@ -41,7 +41,7 @@ TEST_F(Tickets, CountFromOneAndAreReachedOneByOne) {
   run(first);
   EXPECT_TRUE(words.reached(first));
   EXPECT_FALSE(words.reached(second));
-  words.settle(second);
+  words.write_from_host(second);
   EXPECT_TRUE(words.reached(second));
   EXPECT_EQ(words.address_of(9), 0x1000u + 4);
 }

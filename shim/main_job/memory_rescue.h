@@ -1,6 +1,8 @@
-// The memory rescue: what every hook of a call that takes device memory goes through.
+// The memory rescue: every hook of a call that takes device memory makes its call through here. It counts the memory
+// that was taken, and makes a call that failed because of us once more.
 //
 // Any thread of the main job, and NCCL's. No lock, no allocation, no log; the core waits for a bounded time.
+// memory_reserved() and memory_given_back() are the core's to call, on any thread.
 #pragma once
 
 #include <atomic>
@@ -11,6 +13,7 @@
 #include "shim/caller.h"
 #include "shim/main_job/devices.h"
 #include "shim/process.h"
+#include "shim/routing/vendor.h"
 
 namespace weft {
 
