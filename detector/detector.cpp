@@ -121,8 +121,8 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::wait_issued:
       if (groups_.find(event.group) == nullptr) anomaly("a wait for a group that is not known");
       return streams_.wait_issued(event.stream, event.group, event.ticket);
-    case EventKind::drain_issued:
-      return streams_.drain_issued(event.stream);
+    case EventKind::idle_check_issued:
+      return streams_.idle_check_issued(event.stream);
     case EventKind::host_wait_begun:
       return streams_.host_wait_begun(event.stream, event.group);
     case EventKind::host_wait_ended:
@@ -142,8 +142,8 @@ void Detector::Implementation::dispatch(const Event& event) {
       return streams_.group_started(event.group);
     case EventKind::group_done:
       return group_done(event.group);
-    case EventKind::drain_reached:
-      return streams_.drain_reached(event.stream);
+    case EventKind::idle_check_reached:
+      return streams_.idle_check_reached(event.stream);
     case EventKind::wait_reached:
       if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
       return;

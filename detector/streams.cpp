@@ -52,9 +52,9 @@ void Streams::wait_issued(StreamId id, GroupId group, Ticket ticket) {
     if (Stream* owner = find(g->stream); owner != nullptr && owner->id != id) ++owner->waited_for;
 }
 
-void Streams::drain_issued(StreamId id) {
+void Streams::idle_check_issued(StreamId id) {
   Stream* stream = find_or_add(id);
-  if (stream != nullptr && !stream->drains()) stream->ahead.push({Kind::drain, 0, 0});
+  if (stream != nullptr && !stream->is_checked()) stream->ahead.push({Kind::idle_check, 0, 0});
 }
 
 void Streams::host_wait_begun(StreamId stream, GroupId group) {
@@ -81,12 +81,12 @@ void Streams::host_wait_ended(StreamId stream, GroupId group) {
   for (Stream& s : streams_) {
     if (!host_waits_.empty()) {
       // One thread of the host goes on and may launch on what had run dry, while another still waits.
-      if (s.at.kind == Kind::drain && s.ahead.empty()) s.ahead.push({Kind::drain, 0, 0});
+      if (s.at.kind == Kind::idle_check && s.ahead.empty()) s.ahead.push({Kind::idle_check, 0, 0});
       continue;
     }
     // Nobody asks any more, and a compute stream that had run dry is no longer known to be.
-    while (s.drains()) s.ahead.pop_back();
-    if (s.at.kind == Kind::drain && role(s) == Role::compute) s.at = {};
+    while (s.is_checked()) s.ahead.pop_back();
+    if (s.at.kind == Kind::idle_check && role(s) == Role::compute) s.at = {};
   }
 }
 
@@ -138,11 +138,11 @@ Group* Streams::first_pending(StreamId id) {
   return stream == nullptr || stream->groups.empty() ? nullptr : groups_.find(stream->groups.front());
 }
 
-void Streams::drain_reached(StreamId id) {
+void Streams::idle_check_reached(StreamId id) {
   Stream* stream = find(id);
   if (stream == nullptr || host_waits_.empty()) return;
   for (std::size_t marks = stream->ahead.size(); marks > 0; --marks)
-    if (stream->ahead[marks - 1].kind == Kind::drain) return reach(*stream, marks);
+    if (stream->ahead[marks - 1].kind == Kind::idle_check) return reach(*stream, marks);
 }
 
 bool Streams::marker_reached(StreamId id, Ticket ticket) {
@@ -215,7 +215,7 @@ Streams::State Streams::state(Stream& stream, Idleness& why) const {
   }
   if (its_role == Role::compute) return runs_on(stream) ? State::busy : State::idle;
   // Another stream counts only while the host waits for it to run dry.
-  return its_role == Role::unclassified && stream.drains() ? State::busy : State::idle;
+  return its_role == Role::unclassified && stream.is_checked() ? State::busy : State::idle;
 }
 
 // The first group of the stream that is not over; a receive explains more than the sends before it. nullptr: none.

@@ -25,7 +25,7 @@ class Streams {
 
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(StreamId stream, GroupId group, Ticket ticket);
-  void drain_issued(StreamId stream);
+  void idle_check_issued(StreamId stream);
   void host_wait_begun(StreamId stream, GroupId group);
   void host_wait_ended(StreamId stream, GroupId group);
   void stream_destroyed(StreamId stream);
@@ -33,7 +33,7 @@ class Streams {
   void group_started(GroupId group);
   void group_done(GroupId group);
   // The stream has run dry while the host waited.
-  void drain_reached(StreamId stream);
+  void idle_check_reached(StreamId stream);
   // A wait marker was seen. False: no such marker is known.
   bool marker_reached(StreamId stream, Ticket ticket);
 
@@ -47,7 +47,7 @@ class Streams {
   std::uint64_t dropped() const;
 
  private:
-  enum class Kind : std::uint8_t { none, start, wait, drain };
+  enum class Kind : std::uint8_t { none, start, wait, idle_check };
   // A place that a stream has still to reach, or has reached last.
   struct Mark {
     Kind kind = Kind::none;
@@ -69,7 +69,7 @@ class Streams {
     bool sends_only = true;
     bool arrived = false;  // waits, and the group's stream had got to the group
 
-    bool drains() const { return !ahead.empty() && ahead.back().kind == Kind::drain; }
+    bool is_checked() const { return !ahead.empty() && ahead.back().kind == Kind::idle_check; }
   };
   struct HostWait {
     StreamId stream = 0;

@@ -249,7 +249,7 @@ void Device::close_trace(bool stopped) {
 // A dispatcher that has ended may have left slices behind: then the fill stream is asked.
 bool Device::nothing_in_flight(Duration limit) {
   if (!dispatcher_->ended()) return dispatcher_->pause(limit);
-  return dispatcher_->drained() || wait_at_most(limit, [&] { return fill_.stream_is_idle(); });
+  return dispatcher_->nothing_in_flight() || wait_at_most(limit, [&] { return fill_.stream_is_idle(); });
 }
 
 // As of a moment after this was asked; not so where the dispatcher does not answer.
@@ -307,7 +307,7 @@ void Device::context_closing() {
 }
 
 void Device::abandon_fill() noexcept {
-  fill_.abandon(dispatcher_->ended() && dispatcher_->drained(), context_limit);
+  fill_.abandon(dispatcher_->ended() && dispatcher_->nothing_in_flight(), context_limit);
 }
 
 void Device::record(const MemoryRecord& memory) {

@@ -10,7 +10,7 @@ void EventRouter::add(int device) {
   inboxes_.try_emplace(device);
 }
 
-void EventRouter::drain(int device, std::vector<Event>& events) {
+void EventRouter::take(int device, std::vector<Event>& events) {
   const std::lock_guard lock(mutex_);
   std::vector<Event>& inbox = inboxes_[device];
   Event event;

@@ -1,6 +1,6 @@
 // Hands the events of the process's one ring to the dispatchers of its devices.
 //
-// drain() is called by dispatcher threads; whoever comes first empties the ring and leaves to the others what is
+// take() is called by dispatcher threads; whoever comes first empties the ring and leaves to the others what is
 // theirs. They take the lock, and so does a thread of the main job that asks for the summary inside the core's
 // services; the hooks, which push the events, never do.
 #pragma once
@@ -23,7 +23,7 @@ class EventRouter {
   void add(int device);
   // Appends what has happened on the device since the last call, in the order of the ring. Only so many events are kept
   // while no dispatcher takes them.
-  void drain(int device, std::vector<Event>& events);
+  void take(int device, std::vector<Event>& events);
   std::uint64_t lost() const;
 
  private:

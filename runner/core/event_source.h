@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "runner/core/drains.h"
 #include "runner/core/event_router.h"
+#include "runner/core/idle_checks.h"
 #include "runner/core/marker_board.h"
 
 namespace weft {
@@ -34,7 +34,7 @@ class EventSource {
   EventRouter& router_;
   const int device_;
   MarkerBoard board_;
-  Drains drains_;
+  IdleChecks idle_checks_;
   std::vector<Event> events_;
   std::vector<Event> answers_;
   TimePoint last_look_{};

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr Duration longest_drain = std::chrono::milliseconds(500);  // of slices in flight, at the end
+constexpr Duration longest_end = std::chrono::milliseconds(500);  // of slices in flight, at the end
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void Worker::live() noexcept {
     run();
   } catch (...) {
     // Only memory can run out here.
-    drained_.store(fail().slices == 0, std::memory_order_release);
+    nothing_in_flight_.store(fail().slices == 0, std::memory_order_release);
   }
   ended_.store(true, std::memory_order_release);
 }
@@ -52,14 +52,14 @@ void Worker::run() {
 // Tells a waiting thread of the main job where this one stands. `pause_wanted` is from before this step.
 void Worker::answer(const Work& work, std::uint64_t pause_wanted) {
   groups_pending_.store(work.groups_pending, std::memory_order_release);
-  drained_.store(work.slices == 0, std::memory_order_release);
+  nothing_in_flight_.store(work.slices == 0, std::memory_order_release);
   if (pause_wanted != 0 && work.slices == 0) pause_granted_.store(pause_wanted, std::memory_order_release);
 }
 
 bool Worker::is_over(TimePoint now) {
   if (!stop_wanted_.load(std::memory_order_acquire)) return false;
   if (!stop_seen_) stop_seen_ = now;
-  return context_is_closing() || drained() || now - *stop_seen_ > longest_drain;
+  return context_is_closing() || nothing_in_flight() || now - *stop_seen_ > longest_end;
 }
 
 bool Worker::launching_is_allowed() const {
@@ -72,7 +72,7 @@ bool Worker::pause(Duration limit) {
   const std::uint64_t number = ++pauses_;
   pause_wanted_.store(number, std::memory_order_release);
   const auto granted = [&] { return pause_granted_.load(std::memory_order_acquire) == number || ended(); };
-  if (wait_at_most(limit, granted) && drained()) return true;
+  if (wait_at_most(limit, granted) && nothing_in_flight()) return true;
   resume();
   return false;
 }

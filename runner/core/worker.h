@@ -30,14 +30,14 @@ class Worker {
   // Issued by the main job, with a marker behind them, and not done.
   std::size_t groups_pending() const { return groups_pending_.load(std::memory_order_acquire); }
 
-  // Ends the thread. True: it has ended, and nothing is in flight when drained() says so.
+  // Ends the thread. True: it has ended, and nothing is in flight when nothing_in_flight() says so.
   bool stop(Duration limit);
   // Likewise, for a context that is about to go: no CUDA call is made after this has returned true.
   bool stop_without_cuda(Duration limit);
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   // False: the object may be destroyed.
   bool has_thread() const { return started_.load() && !ended(); }
-  bool drained() const { return drained_.load(std::memory_order_acquire); }
+  bool nothing_in_flight() const { return nothing_in_flight_.load(std::memory_order_acquire); }
 
  protected:
   struct Work {
@@ -68,7 +68,7 @@ class Worker {
   std::atomic<bool> ended_{false};
   std::atomic<bool> stop_wanted_{false};
   std::atomic<bool> context_closing_{false};
-  std::atomic<bool> drained_{true};
+  std::atomic<bool> nothing_in_flight_{true};
   std::atomic<std::size_t> groups_pending_{0};
   std::optional<TimePoint> stop_seen_;  // the thread's own
 };

@@ -48,7 +48,7 @@ bool note_busy_streams(int device) noexcept {
   for (int index = 0; index < count; ++index) {
     Stream& stream = *found[index];
     if (!reached(device, stream.marker.load(std::memory_order_relaxed))) continue;
-    if (pending_group_of(stream) == 0) note_wait(EventKind::drain_issued, stream, 0, 0);
+    if (pending_group_of(stream) == 0) note_wait(EventKind::idle_check_issued, stream, 0, 0);
   }
   return count >= 0;
 }

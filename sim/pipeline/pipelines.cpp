@@ -162,7 +162,7 @@ struct TrueGroup {
 };
 
 struct Item {
-  enum class Kind { compute, group, wait, drain } kind;
+  enum class Kind { compute, group, wait, idle_check } kind;
   Time issued;
   Time length = 0;              // compute
   TrueGroup* group = nullptr;   // group, wait
@@ -173,7 +173,7 @@ struct Item {
 struct HostWaiting {
   StreamId stream;
   Time begun, ended;
-  const Item* drain;
+  const Item* idle_check;
   std::size_t groups;  // issued before it
   int iteration;
 };
@@ -195,7 +195,7 @@ struct Rank {
   std::vector<std::unique_ptr<TrueGroup>> groups;
   std::vector<HostWaiting> host_waits;
   std::vector<TrueGroup*> exchanges;
-  const Item* syncing = nullptr;  // the drain that the host waits for
+  const Item* syncing = nullptr;  // the idle check that the host waits for
   std::minstd_rand random;
   std::vector<Time> iteration_ends;
 };
@@ -292,7 +292,7 @@ class World {
   }
 
   void synchronise(Rank& r, StreamId stream) {
-    r.syncing = push(r, compute_stream, {Item::Kind::drain, r.host});
+    r.syncing = push(r, compute_stream, {Item::Kind::idle_check, r.host});
     r.host_waits.push_back({stream, r.host, unknown, r.syncing, r.groups.size(), r.iteration + 1});
   }
 
@@ -381,7 +381,7 @@ class World {
     switch (item.kind) {
       case Item::Kind::compute:
         return item.started + item.length;
-      case Item::Kind::drain:
+      case Item::Kind::idle_check:
         return item.started;
       case Item::Kind::wait:
         return item.group->ended == unknown ? unknown : std::max(item.started, item.group->ended);
@@ -433,7 +433,7 @@ int rank_of(EventKind kind) {
     case EventKind::group_started:
       return 3;
     case EventKind::wait_reached:
-    case EventKind::drain_reached:
+    case EventKind::idle_check_reached:
       return 4;
     default:
       return 0;
@@ -497,14 +497,15 @@ Timeline World::timeline(const Rank& r) const {
     if (!any_pending(r, wait.groups, wait.begun)) continue;
     const TrueGroup& latest = *r.groups[wait.groups - 1];
     const GroupId named = wait.stream == 0 || latest.stream == wait.stream ? latest.id : 0;
-    w.add(wait.begun, EventKind::drain_issued, compute_stream, 0);
-    if (wait.drain->started < wait.ended) w.add(wait.drain->started, EventKind::drain_reached, compute_stream, 0);
+    w.add(wait.begun, EventKind::idle_check_issued, compute_stream, 0);
+    if (wait.idle_check->started < wait.ended)
+      w.add(wait.idle_check->started, EventKind::idle_check_reached, compute_stream, 0);
     w.add(wait.begun, EventKind::host_wait_begun, wait.stream, named);
     w.add(wait.ended, EventKind::host_wait_ended, wait.stream, named);
     if (wait.stream != 0) continue;
     Time end = 0;
     for (std::size_t i = 0; i < wait.groups; ++i) end = std::max(end, r.groups[i]->ended);
-    bubble(std::max(wait.begun, wait.drain->started), end, latest, wait.iteration);
+    bubble(std::max(wait.begun, wait.idle_check->started), end, latest, wait.iteration);
   }
   w.finish();
   std::sort(bubbles.begin(), bubbles.end(), [](const auto& a, const auto& b) { return a.opened < b.opened; });

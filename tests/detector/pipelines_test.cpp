@@ -148,7 +148,7 @@ Timeline polled(Timeline timeline, Duration poll) {
     if (e->kind == EventKind::host_wait_ended) over = e->time;
     const Duration time = e->time.time_since_epoch();
     if (is_word(*e)) e->time = TimePoint{(time + poll - Duration{1}) / poll * poll};
-    if (e->kind == EventKind::drain_reached && e->time >= over) e->kind = EventKind::none;
+    if (e->kind == EventKind::idle_check_reached && e->time >= over) e->kind = EventKind::none;
   }
   std::stable_sort(timeline.events.begin(), timeline.events.end(), [&](const Event& a, const Event& b) {
     const auto key = [&](const Event& e) { return std::tuple{e.time, is_word(e), is_word(e) ? e.stream : 0}; };

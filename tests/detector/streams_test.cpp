@@ -49,9 +49,9 @@ TEST_F(StreamsTest, AComputeStreamWithAnOwnCollectiveStaysOne) {
 TEST_F(StreamsTest, WorkBetweenTheReceivesThatOneHostWaitCoversIsNoBubble) {
   for (GroupId id = 1; id <= 30; id += 3) {
     for (GroupId group = id; group < id + 3; ++group) issue(group, 1);
-    streams.drain_issued(2);
+    streams.idle_check_issued(2);
     streams.host_wait_begun(1, id + 2);
-    streams.drain_reached(2);
+    streams.idle_check_reached(2);
     for (GroupId group = id; group < id + 3; ++group) {
       EXPECT_FALSE(streams.idleness().has_value()) << "before group " << group;
       streams.group_started(group);
@@ -155,12 +155,12 @@ TEST_F(StreamsTest, TheNumberOfAStreamMayBeAnyNumber) {
 }
 
 TEST_F(StreamsTest, StreamsThatFindNoRoomAreCounted) {
-  for (StreamId id = 1; id <= 8192; ++id) streams.drain_issued(id);
+  for (StreamId id = 1; id <= 8192; ++id) streams.idle_check_issued(id);
   EXPECT_EQ(streams.dropped(), 0u);
-  streams.drain_issued(9000);
+  streams.idle_check_issued(9000);
   EXPECT_EQ(streams.dropped(), 1u);
   streams.stream_destroyed(17);
-  streams.drain_issued(9001);
+  streams.idle_check_issued(9001);
   EXPECT_EQ(streams.dropped(), 1u);
 }
 
@@ -174,7 +174,7 @@ class HostWaitTest : public StreamsTest {
     streams.marker_reached(1, 1);
     issue(2, 2);
     streams.group_started(2);
-    streams.drain_issued(1);
+    streams.idle_check_issued(1);
     streams.host_wait_begun(2, 2);
   }
   bool idle() { return streams.idleness().has_value(); }
@@ -182,50 +182,50 @@ class HostWaitTest : public StreamsTest {
 
 TEST_F(HostWaitTest, ADryStreamThatRunsAgainEndsTheIdleness) {
   EXPECT_FALSE(idle());
-  streams.drain_reached(1);
+  streams.idle_check_reached(1);
   EXPECT_TRUE(idle());
-  streams.drain_issued(1);
+  streams.idle_check_issued(1);
   EXPECT_FALSE(idle());
   streams.host_wait_ended(2, 2);
-  streams.drain_issued(1);
+  streams.idle_check_issued(1);
   streams.host_wait_begun(2, 2);
-  streams.drain_reached(1);
+  streams.idle_check_reached(1);
   EXPECT_TRUE(idle());
 }
 
 // Stream 3 has only ever been launched on.
 TEST_F(HostWaitTest, OneThatRunsAgainIsBusyWhateverItDoes) {
-  streams.drain_issued(3);
-  streams.drain_reached(1);
+  streams.idle_check_issued(3);
+  streams.idle_check_reached(1);
   EXPECT_FALSE(idle());
-  streams.drain_reached(3);
+  streams.idle_check_reached(3);
   EXPECT_TRUE(idle());
-  streams.drain_issued(3);
+  streams.idle_check_issued(3);
   EXPECT_FALSE(idle());
 }
 
 TEST_F(HostWaitTest, AThreadThatGoesOnMayLaunchWhileAnotherWaits) {
-  streams.drain_issued(3);
+  streams.idle_check_issued(3);
   streams.host_wait_begun(0, 2);
-  streams.drain_reached(1);
-  streams.drain_reached(3);
+  streams.idle_check_reached(1);
+  streams.idle_check_reached(3);
   EXPECT_TRUE(idle());
   streams.host_wait_ended(0, 2);
   EXPECT_FALSE(idle());
   streams.host_wait_ended(2, 2);
-  streams.drain_issued(1);
-  streams.drain_issued(3);
+  streams.idle_check_issued(1);
+  streams.idle_check_issued(3);
   streams.host_wait_begun(2, 2);
-  streams.drain_reached(1);
+  streams.idle_check_reached(1);
   EXPECT_FALSE(idle());
-  streams.drain_reached(3);
+  streams.idle_check_reached(3);
   EXPECT_TRUE(idle());
 }
 
 TEST_F(HostWaitTest, WhatWasNotDryWhenTheHostWentOnKeepsNothingUp) {
-  streams.drain_issued(3);
+  streams.idle_check_issued(3);
   streams.host_wait_ended(2, 2);
-  streams.drain_reached(1);  // the answer is too late
+  streams.idle_check_reached(1);  // the answer is too late
   streams.wait_issued(1, 2, 5);
   EXPECT_TRUE(streams.marker_reached(1, 5));
   EXPECT_TRUE(idle());  // stream 1 waits for the receive, and 3 is nothing that is known to run
@@ -233,7 +233,7 @@ TEST_F(HostWaitTest, WhatWasNotDryWhenTheHostWentOnKeepsNothingUp) {
 
 TEST_F(HostWaitTest, ManyDrainsThatAreNotReachedAreNoLoss) {
   for (int wait = 0; wait < 5000; ++wait) {
-    streams.drain_issued(1);
+    streams.idle_check_issued(1);
     streams.host_wait_begun(2, 2);
     streams.host_wait_ended(2, 2);
   }

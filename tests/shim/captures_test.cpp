@@ -12,7 +12,7 @@ TEST_F(Captures, ACapturingStreamGetsNoMarker) {
   ncclRecv(buffer, 1, ncclInt8, 0, c, compute);
   cuCtxSynchronize();
   ASSERT_EQ(cuStreamEndCapture(compute, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::drain_issued, EventKind::host_wait_begun,
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::idle_check_issued, EventKind::host_wait_begun,
                                     EventKind::host_wait_ended, EventKind::capture_ended}));
   EXPECT_EQ(fake_enqueued(compute), 0u);
   cuStreamWaitEvent(compute, arrived, 0);

@@ -42,13 +42,13 @@ TEST_F(Contexts, StreamsOfAnotherContextOfTheDeviceGoWithIt) {
   fake_set_context(0);
   receive();
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 2);
+  EXPECT_EQ(idle_checks(), 2);
   events();
   EXPECT_EQ(cuCtxDestroy_v2(fake_context(2)), CUDA_SUCCESS);
   EXPECT_EQ(core()->contexts_closed, 0);
   EXPECT_EQ(kinds(events()), Kinds{EventKind::stream_destroyed});
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 1);
+  EXPECT_EQ(idle_checks(), 1);
   EXPECT_EQ(fake_dead_streams(), 0);
 }
 
@@ -60,7 +60,7 @@ TEST_F(NoCommunicator, StreamsOfAContextThatIsGoneAreForgottenToo) {
   ncclRecv(buffer, 1, ncclInt8, 0, made, stream());
   events();
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 0);
+  EXPECT_EQ(idle_checks(), 0);
   EXPECT_EQ(fake_dead_streams(), 0);
 }
 

@@ -50,10 +50,10 @@ class ShimTest : public testing::Test {
     for (const weft::Event& next : list) found.push_back(next.kind);
     return found;
   }
-  // Drains among the events since the last call.
-  static int drains() {
+  // Idle checks among the events since the last call.
+  static int idle_checks() {
     int count = 0;
-    for (const weft::Event& next : events()) count += next.kind == weft::EventKind::drain_issued;
+    for (const weft::Event& next : events()) count += next.kind == weft::EventKind::idle_check_issued;
     return count;
   }
   static bool reached(weft::Ticket ticket, int device = 0) {

@@ -13,7 +13,8 @@ TEST_F(Streams, ADestroyedStreamIsForgotten) {
   EXPECT_EQ(kinds(events()), Kinds{EventKind::stream_destroyed});
   receive();
   cuCtxSynchronize();
-  EXPECT_EQ(kinds(events()), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
+  EXPECT_EQ(kinds(events()),
+            (Kinds{EventKind::idle_check_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
 }
 
 TEST_F(Streams, ManyShortLivedStreamsAreAllKnown) {
@@ -27,9 +28,9 @@ TEST_F(Streams, StreamsThatNothingWasSeenOnAreDrainedWhileThereAreFew) {
   for (int i = 0; i < 30; ++i) stream();
   receive();
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 31);
+  EXPECT_EQ(idle_checks(), 31);
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 31);  // launched on again, for all we know
+  EXPECT_EQ(idle_checks(), 31);  // launched on again, for all we know
 }
 
 // PyTorch makes 128 streams at once and uses a handful.
@@ -42,7 +43,7 @@ TEST_F(Streams, OfAPoolOfStreamsOnlyThoseInUseAreDrained) {
   cuStreamWaitEvent(pool[400], arrived, 0);
   events();
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 2);
+  EXPECT_EQ(idle_checks(), 2);
   EXPECT_EQ(core()->shim->streams_in_use(0), 4u);  // with the one that the fake NCCL uses itself
   cuStreamDestroy_v2(pool[7]);
   EXPECT_EQ(core()->shim->streams_in_use(0), 3u);
@@ -78,7 +79,7 @@ TEST_F(Streams, StreamsThatNcclUsesItselfAreInUseAndNeverMarked) {
   EXPECT_EQ(core()->shim->streams_in_use(0), 42u);
   events();
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 1);  // they do not make a pool of the main job's either
+  EXPECT_EQ(idle_checks(), 1);  // they do not make a pool of the main job's either
   ncclCommDestroy(c);
   EXPECT_EQ(core()->shim->streams_in_use(0), 41u);
   EXPECT_EQ(core()->shim->dropped_events(), 0u);

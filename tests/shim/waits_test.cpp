@@ -75,7 +75,7 @@ TEST_F(Waits, AHostWaitForTheDeviceDrainsExplicitStreams) {
   const weft::Event group = receive();
   cuCtxSynchronize();
   const auto seen = events();
-  ASSERT_EQ(kinds(seen), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::idle_check_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
   EXPECT_NE(seen[0].stream, group.stream);
   EXPECT_TRUE(core()->shim->is_dry(0, seen[0].stream));
   EXPECT_EQ(seen[1].stream, 0u);
@@ -93,7 +93,7 @@ TEST_F(Waits, AHostWaitPutsNothingOnAnyStream) {
   const std::size_t before = fake_enqueued(transfer);
   cuStreamSynchronize(blocking);
   cuCtxSynchronize_v2(nullptr);
-  EXPECT_EQ(drains(), 4);
+  EXPECT_EQ(idle_checks(), 4);
   EXPECT_EQ(fake_enqueued(blocking), 0u);
   EXPECT_EQ(fake_enqueued(compute), 1u);
   EXPECT_EQ(fake_enqueued(transfer), before);
@@ -103,7 +103,7 @@ TEST_F(Waits, AHostWaitForAStream) {
   const weft::Event group = receive();
   cuStreamSynchronize(transfer);
   const auto seen = events();
-  ASSERT_EQ(kinds(seen), (Kinds{EventKind::drain_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::idle_check_issued, EventKind::host_wait_begun, EventKind::host_wait_ended}));
   EXPECT_EQ(seen[1].stream, group.stream);
   EXPECT_EQ(seen[1].group, group.group);
 }
@@ -145,7 +145,7 @@ TEST_F(Waits, QuietMomentsAreOfferedAfterHostWaitsWhereTheyAreWanted) {
 TEST_F(Waits, NcclsOwnStreamsAreNotDrained) {
   receive();  // the fake NCCL makes a stream of its own
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 1);
+  EXPECT_EQ(idle_checks(), 1);
 }
 
 TEST_F(Waits, NcclsOwnThreadsWaitUnnoted) {
@@ -158,7 +158,7 @@ TEST_F(Waits, StreamsThatNcclsOwnThreadsMakeAreNotDrained) {
   fake_nccl_thread_makes_streams();
   receive();
   cuCtxSynchronize();
-  EXPECT_EQ(drains(), 1);
+  EXPECT_EQ(idle_checks(), 1);
 }
 
 }  // namespace

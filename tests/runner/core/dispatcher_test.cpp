@@ -176,7 +176,7 @@ TEST_F(DispatcherTest, LaunchesAndReapsSlices) {
   run_gpu();
   for (int microbatch = 0; microbatch < 3000 && gpu.launches < 20; ++microbatch) stage.microbatch(2ms, 8ms);
   ASSERT_TRUE(dispatcher->stop(10s));
-  EXPECT_TRUE(dispatcher->drained());
+  EXPECT_TRUE(dispatcher->nothing_in_flight());
   const TraceSummary summary = dispatcher->summary();
   EXPECT_GE(gpu.launches, 20);
   EXPECT_EQ(summary.slices, static_cast<std::uint64_t>(gpu.launches));

@@ -20,13 +20,13 @@ Event event(EventKind kind, int device, GroupId group = 0) {
 struct EventRouterTest : ::testing::Test {
   std::unique_ptr<EventRing> ring = std::make_unique<EventRing>();
   EventRouter router{*ring};
-  std::vector<Event> drained;
+  std::vector<Event> taken;
 
-  std::vector<GroupId> drain(int device) {
-    drained.clear();
-    router.drain(device, drained);
+  std::vector<GroupId> take(int device) {
+    taken.clear();
+    router.take(device, taken);
     std::vector<GroupId> groups;
-    for (const Event& each : drained) groups.push_back(each.group);
+    for (const Event& each : taken) groups.push_back(each.group);
     return groups;
   }
 };
@@ -34,39 +34,39 @@ struct EventRouterTest : ::testing::Test {
 TEST_F(EventRouterTest, EachDeviceGetsItsOwnInOrder) {
   for (GroupId group = 1; group <= 6; ++group)
     push(*ring, event(EventKind::group_issued, static_cast<int>(group % 2), group));
-  EXPECT_EQ(drain(0), (std::vector<GroupId>{2, 4, 6}));
-  EXPECT_EQ(drain(1), (std::vector<GroupId>{1, 3, 5}));
-  EXPECT_EQ(drain(1), std::vector<GroupId>{});
+  EXPECT_EQ(take(0), (std::vector<GroupId>{2, 4, 6}));
+  EXPECT_EQ(take(1), (std::vector<GroupId>{1, 3, 5}));
+  EXPECT_EQ(take(1), std::vector<GroupId>{});
 }
 
 TEST_F(EventRouterTest, WhatCameBeforeTheFirstDrainOfADeviceIsKept) {
   push(*ring, event(EventKind::communicator_closed, 1, 7));
-  EXPECT_EQ(drain(0), std::vector<GroupId>{});
-  EXPECT_EQ(drain(1), std::vector<GroupId>{7});
+  EXPECT_EQ(take(0), std::vector<GroupId>{});
+  EXPECT_EQ(take(1), std::vector<GroupId>{7});
 }
 
 TEST_F(EventRouterTest, ADeviceGetsTheCapturesOfTheTimeBeforeItsDispatcher) {
   router.add(1);
   push(*ring, event(EventKind::capture_begun, 0));
-  drain(0);
-  drain(1);
-  EXPECT_EQ(drained.size(), 1U);
+  take(0);
+  take(1);
+  EXPECT_EQ(taken.size(), 1U);
 }
 
 TEST_F(EventRouterTest, CapturesGoToAll) {
-  drain(0);
-  drain(1);
+  take(0);
+  take(1);
   push(*ring, event(EventKind::capture_begun, 0));
-  EXPECT_EQ(drain(1).size(), 1U);
-  EXPECT_EQ(drain(0).size(), 1U);
+  EXPECT_EQ(take(1).size(), 1U);
+  EXPECT_EQ(take(0).size(), 1U);
 }
 
 TEST_F(EventRouterTest, AnInboxNobodyEmptiesIsBounded) {
   for (int turn = 0; turn < 70000; ++turn) {
     push(*ring, event(EventKind::group_issued, 3));
-    if (turn % 1000 == 0) drain(0);
+    if (turn % 1000 == 0) take(0);
   }
-  drain(0);
+  take(0);
   EXPECT_EQ(router.lost(), 70000U - 65536U);
 }
 

@@ -12,18 +12,18 @@
 
 namespace weft {
 
-class Drains {
+class IdleChecks {
  public:
-  Drains(const ShimServices& shim, int device) : shim_(shim), device_(device) {}
+  IdleChecks(const ShimServices& shim, int device) : shim_(shim), device_(device) {}
 
   // Takes an event of a hook. Streams are named before the host wait that they are named for, and asked once that has
   // begun: no answer is earlier, because the detector forgets those that come without a wait. When a host wait is over,
   // nothing asked before it counts any more.
   void note(const Event& event);
 
-  // Asks, and appends a drain_reached of this time for each stream that has run dry since the last call. One that was
-  // dry and has work again is launched on by a thread that does not wait: another drain_issued, and it is not asked
-  // again before the next host wait. The writes of a stream before it was dry can be read when this has returned.
+  // Asks, and appends an idle_check_reached of this time for each stream that has run dry since the last call. One that
+  // was dry and has work again is launched on by a thread that does not wait: another idle_check_issued, and it is not
+  // asked again before the next host wait. The writes of a stream before it was dry can be read when this has returned.
   void look(TimePoint time, std::vector<Event>& happened);
 
  private:
