@@ -193,6 +193,7 @@ TEST(CoreOnSimulator, TwoThreadsThatRunOutOfMemoryAtTheSameTimeBothTryAgain) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
   job.open();
   EXPECT_EQ(SimulatedJob::times_reserved, 1);
+  const int of_the_trial = SimulatedJob::times_given_back;
   job.begin_group();  // so that the first one is still at it when the second one comes
   std::array<bool, 2> again{};
   std::array<std::thread, 2> threads;
@@ -206,7 +207,7 @@ TEST(CoreOnSimulator, TwoThreadsThatRunOutOfMemoryAtTheSameTimeBothTryAgain) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(again[0]);
   EXPECT_TRUE(again[1]);
-  EXPECT_EQ(SimulatedJob::times_given_back, 1);
+  EXPECT_EQ(SimulatedJob::times_given_back, of_the_trial + 1);
   job.close();
 }
 
