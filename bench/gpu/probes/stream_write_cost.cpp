@@ -100,7 +100,6 @@ double dependency_gap(const Places& places, int count) {
 double latency(Marker marker, const Places& places, int count) {
   Spin spin;
   std::vector<double> latencies;
-  const volatile uint32_t* word = places.host_words;
   for (int index = 0; index < count; ++index) {
     places.host_words[0] = 0;
     spin.launch(places.stream);
@@ -114,7 +113,7 @@ double latency(Marker marker, const Places& places, int count) {
       while (!is_done(places.event)) {
       }
     } else {
-      while (*word == 0) {
+      while (__atomic_load_n(places.host_words, __ATOMIC_ACQUIRE) == 0) {
       }
     }
     latencies.push_back(static_cast<double>(now() - seen) / 1e3);

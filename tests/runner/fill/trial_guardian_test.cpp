@@ -87,7 +87,7 @@ TEST_F(TrialGuardian, NoWaitInTheTrainingProcessSeesIt) {
   EXPECT_GT(process("probe"), 0);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | __WCLONE), 0) << "the guardian should be the one child";
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | static_cast<int>(__WCLONE)), 0) << "the guardian should be the one child";
   trial.join();
   EXPECT_EQ(verdict, "fill job job.so hung in init: its trial took longer than 2 s");
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG | __WALL), -1);
