@@ -134,7 +134,7 @@ bool load() noexcept {
   shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;
   shim.memory_reserved = memory_reserved;
-  shim.memory_given_back = memory_given_back;
+  shim.times_given_back = &times_given_back;
   shim.mark_own_thread = mark_own_thread;
   if (const char* reason = unsupported(shim)) {
     say(reason);

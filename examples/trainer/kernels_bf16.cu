@@ -28,8 +28,8 @@ constexpr int fragments_down = warp_rows / fragment_size;
 constexpr int fragments_across = warp_columns / fragment_size;
 // A tile of an operand is tile_size x tile_depth or, transposed in memory, tile_depth x tile_size.
 constexpr int operand_size = tile_size * (tile_depth + row_padding) > tile_depth*(tile_size + row_padding)
-                            ? tile_size*(tile_depth + row_padding)
-                            : tile_depth*(tile_size + row_padding);
+                                 ? tile_size*(tile_depth + row_padding)
+                                 : tile_depth*(tile_size + row_padding);
 constexpr int loads_per_thread = tile_size * tile_depth / 4 / threads_per_block;  // float4 per thread, operand and step
 
 __device__ const float* at(const float* base, const Slab& slab, int batch, int head) {
@@ -182,7 +182,8 @@ __device__ void multiply_tile(const BatchedProduct& p) {
       A::load(next_a, a, p.a_slab.stride, first_row, p.m, depth + tile_depth, p.k);
       B::load(next_b, b, p.b_slab.stride, first_column, p.n, depth + tile_depth, p.k);
     }
-    multiply_add<transposed_a, transposed_b>(shared + now * operand_size, shared + (2 + now) * operand_size, row, column, sums);
+    multiply_add<transposed_a, transposed_b>(shared + now * operand_size, shared + (2 + now) * operand_size, row,
+                                             column, sums);
     if (more) {
       next_a.store(shared + (1 - now) * operand_size);
       next_b.store(shared + (3 - now) * operand_size);

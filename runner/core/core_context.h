@@ -23,7 +23,10 @@ struct CoreContext {
       : shim(services),
         options(parsed),
         router(*shim.ring),
-        trials(std::move(fill_probe), services.memory_given_back) {}
+        trials(std::move(fill_probe), *services.times_given_back) {}
+
+  // Device memory has come back: an allocation of the main job that failed meanwhile is worth another try. Any thread.
+  void memory_came_back() const noexcept { shim.times_given_back->fetch_add(1, std::memory_order_release); }
 
   ShimServices shim;
   Options options;

@@ -36,6 +36,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
   setup_ = set_up_device(core_, ordinal_, first);
   reporter_ = std::make_unique<Reporter>(setup_.rank);
   const CurrentContext current(core_.driver, setup_.context);
+  if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal_) + " cannot be used");
   try {
     prepare_fill(may_fill);
     open_trace();
@@ -60,7 +61,12 @@ void Device::give_up() noexcept {
 // works with.
 void Device::let_go() noexcept {
   trial_.leave();
-  if (!dispatcher_ || !dispatcher_->has_thread()) return;
+  if (!dispatcher_ || !dispatcher_->has_thread()) {
+    dispatcher_.reset();
+    trace_.reset();
+    fill_.discard();
+    return;
+  }
   fill_.leave();
   [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), reporter_.release()};
 }

@@ -26,10 +26,8 @@ void DeviceFill::make(const DeviceSetup& setup, const Reporter& reporter) {
     take_up_progress(setup, reporter);
     make_filler();
   } catch (...) {
-    filler_.reset();
-    fill_.reset();
-    progress_.let_go();
-    core_.shim.memory_given_back();  // an allocation of the training may have failed next to it
+    discard();
+    core_.memory_came_back();  // also what a job that is not ready had reserved
     throw;
   }
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
@@ -68,7 +66,9 @@ MemoryRecord DeviceFill::memory(MemoryEvent event) const {
 
 bool DeviceFill::give_device_back(Duration limit) {
   progress_.save(fill_->job());
-  return fill_->reservation().give_device_back(limit);
+  if (!fill_->reservation().give_device_back(limit)) return false;
+  core_.memory_came_back();
+  return true;
 }
 
 MemoryRecord DeviceFill::release(const Reporter& reporter, Duration limit) {
@@ -77,14 +77,23 @@ MemoryRecord DeviceFill::release(const Reporter& reporter, Duration limit) {
   progress_.let_go();
   fill_->release();
   give_pages_back(core_.driver, done_word_, done_word_bytes);
+  core_.memory_came_back();
   const MemoryRecord released = memory(MemoryEvent::released);
-  fill_.reset();
+  discard();
   return released;
 }
 
 void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
-  if (fill_ && nothing_in_flight) fill_->reservation().give_device_back(limit);
+  if (fill_ && nothing_in_flight && fill_->reservation().give_device_back(limit)) core_.memory_came_back();
   leave();
+}
+
+void DeviceFill::discard() noexcept {
+  const bool held = held_memory() != 0;
+  filler_.reset();
+  fill_.reset();
+  progress_.let_go();
+  if (held) core_.memory_came_back();
 }
 
 void DeviceFill::leave() noexcept {

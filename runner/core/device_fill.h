@@ -47,6 +47,8 @@ class DeviceFill {
   // the process's, is freed where no slice is in flight.
   void abandon(bool nothing_in_flight, Duration limit) noexcept;
   void let_progress_go() { progress_.let_go(); }
+  // Nothing works with it any more, and nothing of it is in flight: it goes, without its progress.
+  void discard() noexcept;
   // A thread that does not end works with it: it stays.
   void leave() noexcept;
 

@@ -14,10 +14,11 @@ namespace weft {
 
 struct DeviceEntry {
   std::mutex mutex;
-  std::unique_ptr<Device> device;           // nothing before its first and after its last communicator
-  std::unique_ptr<Device> leftover;         // an earlier one that could not free its memory
-  std::atomic<bool> waited_in_vain{false};  // for the driver; no later rescue waits
-  std::atomic<bool> said_in_vain{false};    // that an allocation could not be rescued
+  std::unique_ptr<Device> device;               // nothing before its first and after its last communicator
+  std::unique_ptr<Device> leftover;             // an earlier one that could not free its memory
+  std::atomic<bool> waited_in_vain{false};      // for the driver; no later rescue waits for it
+  std::atomic<bool> waited_for_another{false};  // thread in vain; no later rescue waits for one
+  std::atomic<bool> said_in_vain{false};        // that an allocation could not be rescued
 
   // With the lock. True: nothing is left of an earlier device.
   bool release_left_over(Duration limit);

@@ -45,15 +45,18 @@ bool rescue_memory(CoreContext& context, DeviceEntry& entry, int ordinal) {
     trial_gave_way(entry);
     return true;
   }
-  const auto patience = [&] { return entry.waited_in_vain ? Duration{0} : rescue_limit; };
+  const std::atomic<std::uint32_t>& times_given_back = *context.shim.times_given_back;
+  const std::uint32_t before = times_given_back;
   std::unique_lock lock(entry.mutex, std::try_to_lock);
-  if (!lock.owns_lock() && !wait_at_most(patience(), [&] { return lock.try_lock(); })) {
+  const Duration limit = entry.waited_for_another ? Duration{0} : rescue_limit;
+  if (!lock.owns_lock() && !wait_at_most(limit, [&] { return times_given_back != before || lock.try_lock(); })) {
+    entry.waited_for_another = true;
     not_rescued(context, entry, "another thread prepares or closes the device");
     return false;
   }
-  if (!give_back(context, entry, patience())) return false;
-  context.shim.memory_given_back();
-  return true;
+  // The other thread may have had it all.
+  if (!lock.owns_lock()) return true;
+  return give_back(context, entry, entry.waited_in_vain ? Duration{0} : rescue_limit) || times_given_back != before;
 }
 
 // The thread is not made to wait for another one that is in the device.
@@ -63,7 +66,7 @@ std::uint64_t allow_memory(CoreContext& context, DeviceEntry& entry) {
   if (!lock.owns_lock()) return soon;
   if (!entry.device || !entry.device->holds_memory()) return later;
   const std::uint64_t left = entry.device->keep_head_room();
-  if (!entry.device->holds_memory()) context.shim.memory_given_back();  // an allocation may have failed meanwhile
+  if (!entry.device->holds_memory()) context.memory_came_back();  // at last, after a call that gave up waiting for it
   return left;
 }
 

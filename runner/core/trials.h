@@ -22,8 +22,8 @@ inline constexpr Duration longest_trial = std::chrono::seconds(30);
 
 class Trials {
  public:
-  Trials(std::string probe, SharedTrial::CameBack came_back)
-      : probe_(std::move(probe)), came_back_(came_back), budget_(longest_wait_for_trials) {}
+  Trials(std::string probe, std::atomic<std::uint32_t>& times_given_back)
+      : probe_(std::move(probe)), times_given_back_(times_given_back), budget_(longest_wait_for_trials) {}
 
   // The trial that this is the subject of, which begins unless it has. To be given back by leave().
   std::shared_ptr<SharedTrial> join(const FillSettings& settings, const TrialSubject& subject,
@@ -41,7 +41,7 @@ class Trials {
     int users = 0;
   };
   const std::string probe_;
-  const SharedTrial::CameBack came_back_;
+  std::atomic<std::uint32_t>& times_given_back_;
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // by key; guarded by mutex_
   WaitBudget budget_;                     // guarded by mutex_

@@ -24,8 +24,11 @@ class JobProgress {
   void save(FillJob& job) noexcept;
   // "" or one line that says why it could not be done in `limit`.
   std::string keep(FillJob& job, Duration limit);
-  // The file may be another process's from here on.
-  void let_go() { claim_.reset(); }
+  // Nothing is kept any more, and the file may be another process's from here on.
+  void let_go() {
+    path_.clear();
+    claim_.reset();
+  }
 
  private:
   std::string path_;                      // "": none is kept

@@ -26,8 +26,9 @@ const char* why_unmarked(const Environments& environments) {
   if (hardware_queues(environments.now) == 1) return "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
   if (hardware_queues(environments.first) == 1)
     return "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)";
-  for (const Variables* variables : {&environments.now, &environments.first})
-    if (number_in(*variables, "CUDA_LAUNCH_BLOCKING") == 1) return "blocking launches (CUDA_LAUNCH_BLOCKING=1)";
+  if (number_in(environments.now, "CUDA_LAUNCH_BLOCKING") == 1) return "blocking launches (CUDA_LAUNCH_BLOCKING=1)";
+  if (number_in(environments.first, "CUDA_LAUNCH_BLOCKING") == 1)
+    return "perhaps blocking launches (CUDA_LAUNCH_BLOCKING was 1 when the process began)";
   return "";
 }
 

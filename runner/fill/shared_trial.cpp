@@ -19,13 +19,13 @@ constexpr Duration patience_with_others = std::chrono::seconds(15);
 }  // namespace
 
 SharedTrial::SharedTrial(const std::string& probe, const Variables& variables, FillSettings settings, std::string key,
-                         Duration limit, CameBack came_back)
+                         Duration limit, std::atomic<std::uint32_t>& times_given_back)
     : probe_(probe, variables),
       places_(private_places(variables)),
       settings_(std::move(settings)),
       key_(std::move(key)),
       limit_(limit),
-      came_back_(came_back),
+      times_given_back_(times_given_back),
       started_(now().time_since_epoch().count()),
       no_memory_{"the fill job cannot be tried: no memory for it", {}, true} {}
 
@@ -44,7 +44,7 @@ void SharedTrial::live() noexcept {
     run();
   } catch (...) {
     // Only memory can run out here.
-    runs_.store(false);
+    if (runs_.load()) runs_no_more();
     conclude(std::move(no_memory_));
   }
   has_thread_.store(false, std::memory_order_release);
@@ -59,9 +59,13 @@ void SharedTrial::run() {
 std::optional<TrialVerdict> SharedTrial::run_here() {
   runs_.store(true);
   auto verdict = try_fill_job(probe_, settings_, limit_, stop_);
-  came_back_();
-  runs_.store(false);
+  runs_no_more();
   return verdict;
+}
+
+void SharedTrial::runs_no_more() noexcept {
+  times_given_back_.fetch_add(1, std::memory_order_release);
+  runs_.store(false);
 }
 
 void SharedTrial::give_way() {

@@ -20,11 +20,11 @@ namespace weft {
 
 class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
  public:
-  // `came_back`: called when a trial that ran in this process has given its device memory back, before runs_on() says
-  // so, on its thread. Looks at the variables on this thread: the main job may change its environment at any time.
-  using CameBack = void (*)();
+  // `times_given_back`: counts on its thread when a trial that ran in this process has given its device memory back,
+  // before runs_on() says so. Looks at the variables on this thread: the main job may change its environment at any
+  // time.
   SharedTrial(const std::string& probe, const Variables& variables, FillSettings settings, std::string key,
-              Duration limit, CameBack came_back);
+              Duration limit, std::atomic<std::uint32_t>& times_given_back);
 
   void start();  // the thread; where none can be started there is a verdict at once
   std::optional<TrialVerdict> verdict() const;
@@ -45,6 +45,7 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   // In turns with other ranks, until one of them has a verdict. Nothing: it was stopped.
   std::optional<TrialVerdict> run_with_others(const TrialFile& file);
   std::optional<TrialVerdict> run_here();
+  void runs_no_more() noexcept;
   // The first verdict stays.
   void conclude(TrialVerdict verdict) noexcept;
 
@@ -53,7 +54,7 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   const FillSettings settings_;
   const std::string key_;
   const Duration limit_;
-  const CameBack came_back_;
+  std::atomic<std::uint32_t>& times_given_back_;
   std::unique_ptr<TrialFile> file_;  // open while the process lives: the verdict counts for ranks that come later
   std::atomic<std::int64_t> started_;
   std::atomic<bool> stop_{false}, runs_{false}, has_verdict_{false}, has_thread_{false};

@@ -2,7 +2,7 @@
 // that was taken, and makes a call that failed because of us once more.
 //
 // Any thread of the main job, and NCCL's. No lock, no allocation, no log; the core waits for a bounded time.
-// memory_reserved() and memory_given_back() are the core's to call, on any thread.
+// memory_reserved() and times_given_back are the core's to use, on any thread.
 #pragma once
 
 #include <atomic>
@@ -24,13 +24,10 @@ inline constexpr std::size_t unknown_bytes = std::size_t{16} << 20;
 // looks too often rather than too late.
 void note_taken(int device, std::size_t bytes) noexcept;
 
-// Times that the core has given device memory back. Memory that came back between an allocation's failure and the
-// rescue, at the hand of another thread, is not there for the core to give any more.
+// See core_interface.h. Memory that came back between an allocation's failure and the rescue, at the hand of another
+// thread, is not there for the core to give any more.
 extern constinit std::atomic<std::uint32_t> times_given_back;
-
-// As the core's services have them, see core_interface.h.
 void memory_reserved(int device);
-void memory_given_back();
 
 // An allocation that failed because of us must not have failed: what the fill job holds is given back, then once more.
 // Also for NCCL's allocations; not for those of our own threads. `where` tells the device that is short of memory.
@@ -38,10 +35,12 @@ void memory_given_back();
 template <class Where, class Call>
 CUresult with_rescue(Where where, std::size_t bytes, Call call) noexcept {
   const std::uint32_t before = times_given_back.load(std::memory_order_acquire);
-  const CUresult result = call();
-  const bool asked_for = result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
-  if (!asked_for || level() != Level::observe || is_wefts_call()) return result;
-  if (result == CUDA_SUCCESS && bytes == 0) return result;
+  const auto came_back = [before] { return times_given_back.load(std::memory_order_acquire) != before; };
+  const CUresult first = call();
+  if ((first != CUDA_SUCCESS && first != CUDA_ERROR_OUT_OF_MEMORY) || is_wefts_call()) return first;
+  // Also where Weft has turned itself off since.
+  const CUresult result = first == CUDA_ERROR_OUT_OF_MEMORY && came_back() ? call() : first;
+  if (level() != Level::observe || (result == CUDA_SUCCESS && bytes == 0)) return result;
   const int device = where();
   if (device < 0 || device >= most_devices) return result;
   if (result == CUDA_SUCCESS) return note_taken(device, bytes), result;
@@ -50,7 +49,7 @@ CUresult with_rescue(Where where, std::size_t bytes, Call call) noexcept {
     CoreCall inside;
     released = core()->rescue_memory(device);
   }
-  return released || times_given_back.load(std::memory_order_acquire) != before ? call() : result;
+  return released || came_back() ? call() : result;
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 // Threads: CoreServices are called from hooks on the main job's threads; each says what it may do there.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -56,10 +57,11 @@ struct ShimServices {
   void (*set_unload_refused)(bool refused) = nullptr;
   // From now on quiet_moment() is called, or no longer. Any thread.
   void (*want_quiet_moments)(bool wanted) = nullptr;
-  // The core has taken device memory, so memory_taken() is asked at the next allocation on that device; it has given
-  // some back on any device, so that an allocation that has failed meanwhile is worth another try. Any thread.
+  // The core has taken device memory, so memory_taken() is asked at the next allocation on that device. Any thread.
   void (*memory_reserved)(int device) = nullptr;
-  void (*memory_given_back)() = nullptr;
+  // The core counts here when device memory has come back, on any device: an allocation that has failed meanwhile is
+  // worth another try. Any thread.
+  std::atomic<std::uint32_t>* times_given_back = nullptr;
   // Called once by each thread the core starts: CUDA calls that a fill job makes on it are then not noted, and a failed
   // allocation on it is not rescued.
   void (*mark_own_thread)() = nullptr;

@@ -5,13 +5,12 @@
 # machine (the numbers are in docs/bench.md).
 #   demo.sh SOURCE BUILD FILL ARGUMENTS...
 set -euo pipefail
-: "${SIMGPU_TIME_SCALE:=1}"
 source_dir=$1 build=$2 fill=$3
 shift 3
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
-limit=$((SIMGPU_TIME_SCALE > 1 ? 850 : 280))
-timeout $limit "$source_dir/scripts/demo" --simulated --json --build "$build" --output "$output" --iterations 12 --fill "$fill" "$@" >"$output/result.json"
+limit=$(awk -v scale="${SIMGPU_TIME_SCALE:-1}" 'BEGIN { print scale > 1 ? 850 : 280 }')
+timeout "$limit" "$source_dir/scripts/demo" --simulated --json --build "$build" --output "$output" --iterations 12 --fill "$fill" "$@" >"$output/result.json"
 cat "$output/result.json"
 python3 - "$output/result.json" <<'PYTHON'
 import json, sys

@@ -7,7 +7,8 @@ source_dir=$1 build=$2 job=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export SIMGPU_DEVICES=2 XDG_RUNTIME_DIR=$work WEFT_LOG=info
-iterations=$((400 / ${SIMGPU_TIME_SCALE:-1} + 40))  # beyond the trial, where an iteration takes longer as well
+# Beyond the trial, where an iteration takes longer as well.
+iterations=$(awk -v scale="${SIMGPU_TIME_SCALE:-1}" 'BEGIN { print int(400 / (scale > 1 ? scale : 1)) + 40 }')
 trainer=("$build/bin/trainer" --launch 2 --iterations $iterations --microbatches 4 --hidden 32 --sequence 16 --batch 2 --text "$source_dir/LICENSE")
 simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
 losses() { sed 's/  [0-9.]* ms$//' "$1"; }

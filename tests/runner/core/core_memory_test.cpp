@@ -24,6 +24,7 @@ using test::FailingMemory;
 using test::Failure;
 
 EventRing ring;
+std::atomic<std::uint32_t> times_given_back{0};
 CoreServices core;
 
 CUresult host_memory(void** address, std::size_t bytes, unsigned) {
@@ -97,7 +98,7 @@ struct CoreWithoutMemory : ::testing::Test {
     shim.mark_own_thread = [] {};
     shim.want_quiet_moments = [](bool) {};
     shim.memory_reserved = [](int) {};
-    shim.memory_given_back = [] {};
+    shim.times_given_back = &times_given_back;
     ASSERT_TRUE(weft_core_start(&shim, &core));
     ::testing::internal::CaptureStderr();
   }

@@ -193,13 +193,13 @@ TEST(CoreOnSimulator, TwoThreadsThatRunOutOfMemoryAtTheSameTimeBothTryAgain) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
   job.open();
   EXPECT_EQ(SimulatedJob::times_reserved, 1);
-  const int of_the_trial = SimulatedJob::times_given_back;
+  const std::uint32_t of_the_trial = SimulatedJob::times_given_back;
   job.begin_group();  // so that the first one is still at it when the second one comes
   std::array<bool, 2> again{};
   std::array<std::thread, 2> threads;
   for (std::size_t index = 0; index < threads.size(); ++index)
     threads[index] = std::thread([&, index] {
-      const int before = SimulatedJob::times_given_back;
+      const std::uint32_t before = SimulatedJob::times_given_back;
       again[index] = job.core.rescue_memory(0) || SimulatedJob::times_given_back != before;
     });
   std::this_thread::sleep_for(100ms);
@@ -208,6 +208,27 @@ TEST(CoreOnSimulator, TwoThreadsThatRunOutOfMemoryAtTheSameTimeBothTryAgain) {
   EXPECT_TRUE(again[0]);
   EXPECT_TRUE(again[1]);
   EXPECT_EQ(SimulatedJob::times_given_back, of_the_trial + 1);
+  job.close();
+}
+
+TEST(CoreOnSimulator, AnAllocationThatFailsWhileTheLastCommunicatorIsClosedIsTriedAgain) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  const std::size_t before = free_memory(job);
+  job.open();
+  job.begin_group();  // so that closing takes its time
+  bool again = false;
+  std::thread closing([&] { job.core.communicator_closing(1); });
+  std::thread allocating([&] {
+    std::this_thread::sleep_for(20ms);
+    const std::uint32_t given_back = SimulatedJob::times_given_back;
+    again = job.core.rescue_memory(0) || SimulatedJob::times_given_back != given_back;
+  });
+  std::this_thread::sleep_for(50ms);
+  job.end_group();
+  closing.join();
+  allocating.join();
+  EXPECT_TRUE(again);
+  EXPECT_EQ(free_memory(job), before);
   job.close();
 }
 

@@ -13,6 +13,7 @@ namespace {
 struct CoreStartTest : ::testing::Test {
   WeftCoreStart start = nullptr;
   std::unique_ptr<EventRing> ring = std::make_unique<EventRing>();
+  std::atomic<std::uint32_t> times_given_back{0};
   ShimServices shim;
   CoreServices core;
 
@@ -34,7 +35,7 @@ struct CoreStartTest : ::testing::Test {
     shim.mark_own_thread = [] {};
     shim.want_quiet_moments = [](bool) {};
     shim.memory_reserved = [](int) {};
-    shim.memory_given_back = [] {};
+    shim.times_given_back = &times_given_back;
   }
   // When it refuses.
   std::string said() {

@@ -76,7 +76,7 @@ TEST(LateTrial, IsUsedAtAQuietMoment) {
   job.end_group();
   job.wait_for_gpu();
   EXPECT_EQ(SimulatedJob::times_reserved, 0);
-  EXPECT_EQ(SimulatedJob::times_given_back, 1) << "the memory of the trial, which has ended";
+  EXPECT_EQ(SimulatedJob::times_given_back, 1U) << "the memory of the trial, which has ended";
   EXPECT_TRUE(is_used(job, 60s));
   EXPECT_EQ(SimulatedJob::times_reserved, 1) << "what was allowed to be taken before does not count any more";
   train(job, 60);

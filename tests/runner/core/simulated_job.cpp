@@ -59,7 +59,8 @@ std::vector<nlohmann::json> lines_of(const fs::path& path) {
 
 std::map<std::string, void*> SimulatedJob::replaced;
 std::atomic<std::uint32_t> SimulatedJob::streams_in_use{2};
-std::atomic<int> SimulatedJob::times_reserved{0}, SimulatedJob::times_given_back{0};
+std::atomic<int> SimulatedJob::times_reserved{0};
+std::atomic<std::uint32_t> SimulatedJob::times_given_back{0};
 
 MarkerWords SimulatedJob::words() {
   return the_words;
@@ -139,7 +140,7 @@ std::string SimulatedJob::open() {
   shim_.mark_own_thread = [] {};
   shim_.want_quiet_moments = [](bool wanted) { the_job->quiet_moments_wanted = wanted; };
   shim_.memory_reserved = [](int) { ++times_reserved; };
-  shim_.memory_given_back = [] { ++times_given_back; };
+  shim_.times_given_back = &times_given_back;
   shim_.nccl_version = 22809;
   shim_.driver_version = 13000;
   EXPECT_TRUE(start(&shim_, &core));

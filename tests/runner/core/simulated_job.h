@@ -56,7 +56,8 @@ class SimulatedJob {
   }
   static std::map<std::string, void*> replaced;
   static std::atomic<std::uint32_t> streams_in_use;  // as the shim says
-  static std::atomic<int> times_reserved, times_given_back;  // that the core has told the shim of
+  static std::atomic<int> times_reserved;  // that the core has told the shim of
+  static std::atomic<std::uint32_t> times_given_back;
   static MarkerWords words();                        // as the core handed them over last
   bool turned_off = false;
   std::atomic<bool> quiet_moments_wanted{false};

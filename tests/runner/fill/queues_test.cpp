@@ -29,7 +29,8 @@ TEST(HardwareQueues, AVariableThatTheProcessHasChangedCountsWithBothValues) {
   EXPECT_STREQ(why_unmarked({many, one}),
                "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)");
   EXPECT_STREQ(why_unmarked({many, {}}), "");
-  EXPECT_STREQ(why_unmarked({{}, {{"CUDA_LAUNCH_BLOCKING", "1"}}}), "blocking launches (CUDA_LAUNCH_BLOCKING=1)");
+  EXPECT_STREQ(why_unmarked({{}, {{"CUDA_LAUNCH_BLOCKING", "1"}}}),
+               "perhaps blocking launches (CUDA_LAUNCH_BLOCKING was 1 when the process began)");
 }
 
 TEST(HardwareQueues, TheStreamsOfTheTrainingAndOneOfWeftHaveToFit) {

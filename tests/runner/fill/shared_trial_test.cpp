@@ -60,11 +60,12 @@ class SharedTrialTest : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
+  static inline std::atomic<std::uint32_t> given_back{0};
   static std::shared_ptr<SharedTrial> begin(const std::string& program, const std::string& key = "key",
                                             Duration limit = 20s) {
     FillSettings settings;
     settings.spec = {"job.so", ""};
-    auto trial = std::make_shared<SharedTrial>(program, environment_variables(), settings, key, limit, [] {});
+    auto trial = std::make_shared<SharedTrial>(program, environment_variables(), settings, key, limit, given_back);
     trial->start();
     return trial;
   }

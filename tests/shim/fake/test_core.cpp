@@ -64,7 +64,7 @@ bool rescue(int device) {
   note_cancellation();
   ++state.rescues;
   state.last_rescued = device;
-  if (state.given_back_by_another_thread) state.shim->memory_given_back();
+  if (state.given_back_by_another_thread) ++*state.shim->times_given_back;
   return state.rescue_answer;
 }
 
