@@ -102,51 +102,46 @@ CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned in
 
 CUresult cuStreamSynchronize(CUstream stream) {
   const auto call = real<Symbol::cuStreamSynchronize>();
-  const bool ours = observing();
-  const HostWait wait = ours ? host_waits_for_stream(stream, false) : HostWait{};
+  const HostWait wait = observing() ? host_waits_for_stream(stream, false) : HostWait{};
   const CUresult result = call(stream);
   host_wait_over(wait);
-  host_goes_on(ours);
+  host_goes_on();
   return result;
 }
 
 CUresult cuStreamSynchronize_ptsz(CUstream stream) {
   const auto call = real<Symbol::cuStreamSynchronize_ptsz>();
-  const bool ours = observing();
-  const HostWait wait = ours ? host_waits_for_stream(stream, true) : HostWait{};
+  const HostWait wait = observing() ? host_waits_for_stream(stream, true) : HostWait{};
   const CUresult result = call(stream);
   host_wait_over(wait);
-  host_goes_on(ours);
+  host_goes_on();
   return result;
 }
 
 CUresult cuEventSynchronize(CUevent event) {
   const auto call = real<Symbol::cuEventSynchronize>();
-  const bool ours = observing();
-  const HostWait wait = ours ? host_waits_for_event(event) : HostWait{};
+  const HostWait wait = observing() ? host_waits_for_event(event) : HostWait{};
   const CUresult result = call(event);
   host_wait_over(wait);
-  host_goes_on(ours);
+  host_goes_on();
   return result;
 }
 
 CUresult cuCtxSynchronize(void) {
   const auto call = real<Symbol::cuCtxSynchronize>();
-  const bool ours = observing();
-  const HostWait wait = ours ? host_waits_for_device() : HostWait{};
+  const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
   const CUresult result = call();
   host_wait_over(wait);
-  host_goes_on(ours);
+  host_goes_on();
   return result;
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext context) {
   const auto call = real<Symbol::cuCtxSynchronize_v2>();
-  const bool ours = observing();
-  const HostWait wait = ours ? host_waits_for_device() : HostWait{};
+  const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
   const CUresult result = call(context);
   host_wait_over(wait);
-  host_goes_on(ours);
+  host_goes_on();
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "detector/event.h"
+#include "shim/caller.h"
 #include "shim/routing/vendor.h"
 
 namespace weft {
@@ -34,9 +35,9 @@ void note_wait_over(HostWait wait) noexcept;
 // The core wants to hear of moments at which nothing is pending. Off but for the seconds of a late trial.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> quiet_moments_wanted;
 void offer_quiet_moment() noexcept;
-// At the end of a wait of the main job.
-[[gnu::always_inline]] inline void host_goes_on(bool of_main_job) noexcept {
-  if (of_main_job && quiet_moments_wanted.load(std::memory_order_relaxed)) offer_quiet_moment();
+// At the end of a synchronise. Inlined into the hook, whose caller it looks at only where somebody wants to hear of it.
+[[gnu::always_inline]] inline void host_goes_on() noexcept {
+  if (quiet_moments_wanted.load(std::memory_order_relaxed) && observing()) offer_quiet_moment();
 }
 
 }  // namespace weft
