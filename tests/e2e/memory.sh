@@ -11,7 +11,9 @@ source_dir=$1 build=$2 what=$3 most=${4:-}
 shift $(($# < 4 ? $# : 4))
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-trainer=("$build/bin/trainer" --launch 4 --iterations 2 --microbatches 2 --hidden 16 --sequence 8 --batch 2 --text "$source_dir/LICENSE" "$@")
+trainer=("$build/bin/trainer" --launch 4 --iterations 2 --sequence 8 --batch 2 --text "$source_dir/LICENSE" "$@")
+[[ " $* " == *" --microbatches "* ]] || trainer+=(--microbatches 2)
+[[ " $* " == *" --hidden "* ]] || trainer+=(--hidden 16)
 simulated=(timeout 100 "$source_dir/scripts/on-simulated-gpu" --build "$build")
 reservation=64  # MiB
 head_room=${WEFT_TEST_HEADROOM:-0}
