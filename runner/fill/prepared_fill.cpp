@@ -8,6 +8,7 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, c
     : queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver) {
   try {
     stream_ = lap_.make(settings.queues, settings.streams_made);
+    reservation_.use(stream_);
     on_step("init");
     job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
     on_step("the work of init");

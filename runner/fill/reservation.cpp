@@ -47,8 +47,8 @@ CUdeviceptr Reservation::allocate(std::uint64_t bytes) {
   // Cleared piece by piece: a job rarely uses the whole cap. Waited for, because the job may use it on any stream.
   if (!offset) return 0;
   const CUdeviceptr address = block_->address() + *offset;
-  const bool cleared =
-      driver_.cuMemsetD8_v2(address, 0, bytes) == CUDA_SUCCESS && driver_.cuCtxSynchronize() == CUDA_SUCCESS;
+  const bool cleared = driver_.cuMemsetD8Async(address, 0, bytes, stream_) == CUDA_SUCCESS &&
+                       driver_.cuStreamSynchronize(stream_) == CUDA_SUCCESS;
   return cleared ? address : 0;
 }
 
@@ -76,6 +76,11 @@ void Reservation::check_host_memory() const {
                    mebibytes(*available + saved_.size()) + " of host memory that are available");
 }
 
+void Reservation::finish(CUresult enqueued, const char* what) {
+  check(driver_, enqueued, what);
+  check(driver_, driver_.cuStreamSynchronize(stream_), what);
+}
+
 void Reservation::save() {
   try {
     saved_.clear();
@@ -84,7 +89,8 @@ void Reservation::save() {
     while (saved_.size() < bump_.used()) {
       const std::uint64_t first = saved_.size(), bytes = std::min(copied_at_once, bump_.used() - first);
       saved_.resize(first + bytes);
-      check(driver_, driver_.cuMemcpyDtoH_v2(saved_.data() + first, block_->address() + first, bytes), "cuMemcpyDtoH");
+      finish(driver_.cuMemcpyDtoHAsync_v2(saved_.data() + first, block_->address() + first, bytes, stream_),
+             "cuMemcpyDtoHAsync");
       check_host_memory();
     }
     for (HostBlock& block : host_) {
@@ -98,7 +104,7 @@ void Reservation::save() {
 
 void Reservation::restore() {
   if (!saved_.empty())
-    check(driver_, driver_.cuMemcpyHtoD_v2(block_->address(), saved_.data(), saved_.size()), "cuMemcpyHtoD");
+    finish(driver_.cuMemcpyHtoDAsync_v2(block_->address(), saved_.data(), saved_.size(), stream_), "cuMemcpyHtoDAsync");
   saved_ = {};
   for (HostBlock& block : host_) {
     if (!block.saved.empty()) std::memcpy(block.address, block.saved.data(), block.saved.size());

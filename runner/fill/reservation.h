@@ -42,6 +42,10 @@ class Reservation {
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
+  // A stream of our own, on which memory is cleared and copied: the legacy stream, which stands for none, would wait
+  // for the main job's.
+  void use(CUstream stream) { stream_ = stream; }
+
   CUdeviceptr allocate(std::uint64_t bytes);  // 0 when it does not fit
   void* allocate_host(std::size_t bytes);     // nullptr: there is none left
 
@@ -68,8 +72,10 @@ class Reservation {
 
   std::uint64_t bytes_to_save() const;
   void check_host_memory() const;
+  void finish(CUresult enqueued, const char* what);  // throws SetUpError
 
   const Driver& driver_;
+  CUstream stream_ = nullptr;
   const Available available_;
   BumpAllocator bump_;
   std::optional<DeviceBlock> block_;

@@ -67,16 +67,17 @@ inline Driver fake_driver(FakeGpu& gpu) {
     ++fake_gpu->releases;
     return CUDA_SUCCESS;
   };
-  driver.cuMemsetD8_v2 = [](CUdeviceptr pointer, unsigned char value, std::size_t bytes) {
+  driver.cuMemsetD8Async = [](CUdeviceptr pointer, unsigned char value, std::size_t bytes, CUstream) {
     std::memset(reinterpret_cast<void*>(pointer), value, bytes);
     return CUDA_SUCCESS;
   };
   driver.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
-  driver.cuMemcpyDtoH_v2 = [](void* to, CUdeviceptr from, std::size_t bytes) {
+  driver.cuStreamSynchronize = [](CUstream) { return CUDA_SUCCESS; };
+  driver.cuMemcpyDtoHAsync_v2 = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
     std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
     return CUDA_SUCCESS;
   };
-  driver.cuMemcpyHtoD_v2 = [](CUdeviceptr to, const void* from, std::size_t bytes) {
+  driver.cuMemcpyHtoDAsync_v2 = [](CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
     std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return CUDA_SUCCESS;
   };
