@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 
 namespace simgpu::nccl {
 namespace {
@@ -73,6 +74,10 @@ bool Segment::create(uint64_t fifo_bytes, Address* address) {
 }
 
 void Segment::release(const Address& address) {
+  // Several communicators of a process may come here with one address: the second must not close the next file that
+  // gets the number.
+  static constinit std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   if (address.process == getpid() && same_segment(address.descriptor, address)) close(address.descriptor);
 }
 

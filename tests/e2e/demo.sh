@@ -9,7 +9,7 @@ source_dir=$1 build=$2 fill=$3
 shift 3
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
-limit=$(awk -v scale="${SIMGPU_TIME_SCALE:-1}" 'BEGIN { print scale > 1 ? 850 : 280 }')
+limit=$(awk -v scale="${SIMGPU_TIME_SCALE:-1}" 'BEGIN { print (scale > 1 ? 850 : 280) }')
 timeout "$limit" "$source_dir/scripts/demo" --simulated --json --build "$build" --output "$output" --iterations 12 --fill "$fill" "$@" >"$output/result.json"
 cat "$output/result.json"
 python3 - "$output/result.json" <<'PYTHON'
