@@ -208,6 +208,35 @@ TEST(Summary, OfARestartWithTheSameProcessIdShowsTheLastRun) {
   EXPECT_TRUE(has_note(run, "traces of earlier runs that are left out: 1"));
 }
 
+// A process that has seen so many iterations of so many milliseconds.
+std::string trace_of_iterations(int rank, int iterations, std::int64_t milliseconds) {
+  std::string text = header_of(rank, 0, rank + 1, 100);
+  for (int number = 0; number < iterations; ++number)
+    text += R"({"type": "iteration", "started": 1000, "ended": )" + std::to_string(1000 + milliseconds * 1'000'000) +
+            R"(, "time": )" + std::to_string(1000 + milliseconds * 1'000'000) + "}\n";
+  return text + summary_after(40'000'000'000, iterations);
+}
+
+std::string disagreement(int iterations, int milliseconds, int other_iterations, int other_milliseconds) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl") << trace_of_iterations(0, iterations, milliseconds);
+  std::ofstream(directory / "rank1.2.jsonl") << trace_of_iterations(1, other_iterations, other_milliseconds);
+  const RunSummary run = summarize_directories({directory.path()});
+  return run.notes.empty() ? "" : run.notes.front();
+}
+
+TEST(Summary, SaysWhereRanksCountIterationsDifferently) {
+  const std::string trusted = "; iteration times, forecasts and slowdown of one of them are not to be trusted";
+  EXPECT_EQ(disagreement(20, 560, 22, 74),
+            "the ranks do not agree about iterations: rank 0 has 20 of 560.0 ms, rank 1 has 22 of 74.0 ms" + trusted);
+  EXPECT_EQ(disagreement(40, 100, 20, 100),
+            "the ranks do not agree about iterations: rank 0 has 40 of 100.0 ms, rank 1 has 20 of 100.0 ms" + trusted);
+  EXPECT_EQ(disagreement(0, 0, 20, 100),
+            "the ranks do not agree about iterations: rank 1 has 20 of 100.0 ms, rank 0 has 0 of 0.0 ms" + trusted);
+  EXPECT_EQ(disagreement(38, 100, 40, 104), "");
+  EXPECT_EQ(disagreement(2, 100, 4, 300), "") << "too few to tell";
+}
+
 TEST(Summary, LeavesOutTheRanksThatOnlyAnEarlierRunHad) {
   TemporaryDirectory directory;
   for (int rank = 0; rank < 4; ++rank)

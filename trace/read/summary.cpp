@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "detector/median.h"
+#include "trace/formatted.h"
 #include "trace/read/file_totals.h"
 #include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
@@ -105,6 +106,41 @@ void add_missing_ranks(RunSummary& run) {
                         " left no trace here");
 }
 
+// "rank 1 has 22 of 560.0 ms"
+std::string iterations_of(const RankSummary& rank) {
+  return "rank " + rank.name + " has " + std::to_string(rank.totals.iterations) + " of " +
+         formatted("%.1f ms", static_cast<double>(rank.totals.iteration_median.count()) / 1e6);
+}
+
+// All ranks of a pipeline take part in each iteration. Where they count otherwise, a rank has taken something else for
+// one. A rank that was killed has fewer, and the first ones of each are not found at the same time.
+void add_disagreement_of_ranks(RunSummary& run) {
+  constexpr double alike = 1.25;
+  constexpr std::uint64_t fewest = 4, apart = 2;
+  const auto median_of = [](const RankSummary* rank) { return rank->totals.iteration_median; };
+  const auto number_of = [](const RankSummary* rank) { return rank->totals.iterations; };
+  std::vector<const RankSummary*> timed, counted;
+  for (const RankSummary& rank : run.ranks) {
+    if (rank.unsure) continue;
+    if (rank.complete) counted.push_back(&rank);
+    if (rank.totals.iterations >= fewest) timed.push_back(&rank);
+  }
+  std::string note;
+  if (timed.size() > 1) {
+    const auto [shortest, longest] = std::ranges::minmax(timed, {}, median_of);
+    if (static_cast<double>(median_of(longest).count()) > alike * static_cast<double>(median_of(shortest).count()))
+      note = iterations_of(*longest) + ", " + iterations_of(*shortest);
+  }
+  if (note.empty() && counted.size() > 1) {
+    const auto [least, most] = std::ranges::minmax(counted, {}, number_of);
+    if (static_cast<double>(number_of(most)) > alike * static_cast<double>(number_of(least) + apart))
+      note = iterations_of(*most) + ", " + iterations_of(*least);
+  }
+  if (!note.empty())
+    run.notes.push_back("the ranks do not agree about iterations: " + note +
+                        "; iteration times, forecasts and slowdown of one of them are not to be trusted");
+}
+
 void add_up(RunSummary& run) {
   constexpr std::size_t most_slots = 5;
   std::vector<Duration> medians;
@@ -169,6 +205,7 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
   add_unknown_idle_notes(run);
   add_missing_ranks(run);
+  add_disagreement_of_ranks(run);
   add_up(run);
   return run;
 }
