@@ -1,6 +1,8 @@
 // See the header.
 #include "runner/core/device_fill.h"
 
+#include <utility>
+
 #include "runner/core/fill_settings.h"
 #include "runner/core/pinned.h"
 #include "runner/fill/exit_bracket.h"
@@ -76,7 +78,6 @@ MemoryRecord DeviceFill::release(const Reporter& reporter, Duration limit) {
   if (!fault.empty()) reporter.warn(Audience::every_rank, fault);
   progress_.let_go();
   fill_->release();
-  give_pages_back(core_.driver, done_word_, done_word_bytes);
   core_.memory_came_back();
   const MemoryRecord released = memory(MemoryEvent::released);
   discard();
@@ -92,6 +93,7 @@ void DeviceFill::discard() noexcept {
   const bool held = held_memory() != 0;
   filler_.reset();
   fill_.reset();
+  if (done_word_ != nullptr) give_pages_back(core_.driver, std::exchange(done_word_, nullptr), done_word_bytes);
   progress_.let_go();
   if (held) core_.memory_came_back();
 }

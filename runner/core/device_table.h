@@ -17,7 +17,7 @@ struct DeviceEntry {
   std::unique_ptr<Device> device;               // nothing before its first and after its last communicator
   std::unique_ptr<Device> leftover;             // an earlier one that could not free its memory
   std::atomic<bool> waited_in_vain{false};      // for the driver; no later rescue waits for it
-  std::atomic<bool> waited_for_another{false};  // thread in vain; no later rescue waits for one
+  std::atomic<bool> waited_for_another{false};  // thread in vain; the next rescue waits for it for a shorter time
   std::atomic<bool> said_in_vain{false};        // that an allocation could not be rescued
 
   // With the lock. True: nothing is left of an earlier device.

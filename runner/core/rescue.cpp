@@ -8,6 +8,9 @@
 namespace weft {
 namespace {
 
+// For a thread that is in the device, after a wait in vain for one: enough for another rescue.
+constexpr Duration later_limit = std::chrono::milliseconds(100);
+
 // A failing allocation goes back to the main job as it is. Said once on a device.
 void not_rescued(const CoreContext& context, DeviceEntry& entry, const char* why) {
   if (entry.said_in_vain.exchange(true)) return;
@@ -48,14 +51,15 @@ bool rescue_memory(CoreContext& context, DeviceEntry& entry, int ordinal) {
   const std::atomic<std::uint32_t>& times_given_back = *context.shim.times_given_back;
   const std::uint32_t before = times_given_back;
   std::unique_lock lock(entry.mutex, std::try_to_lock);
-  const Duration limit = entry.waited_for_another ? Duration{0} : rescue_limit;
-  if (!lock.owns_lock() && !wait_at_most(limit, [&] { return times_given_back != before || lock.try_lock(); })) {
+  const Duration limit = entry.waited_for_another ? later_limit : rescue_limit;
+  if (!lock.owns_lock() && !wait_at_most(limit, [&] { return lock.try_lock(); })) {
+    if (times_given_back != before) return true;
     entry.waited_for_another = true;
     not_rescued(context, entry, "another thread prepares or closes the device");
     return false;
   }
+  entry.waited_for_another = false;
   // The other thread may have had it all.
-  if (!lock.owns_lock()) return true;
   return give_back(context, entry, entry.waited_in_vain ? Duration{0} : rescue_limit) || times_given_back != before;
 }
 

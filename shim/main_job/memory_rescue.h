@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "shim/activate.h"
 #include "shim/caller.h"
@@ -34,13 +35,16 @@ void memory_reserved(int device);
 // `bytes`: that the call takes; 0: nothing, or next to nothing, and then a call that succeeds costs nothing.
 template <class Where, class Call>
 CUresult with_rescue(Where where, std::size_t bytes, Call call) noexcept {
-  const std::uint32_t before = times_given_back.load(std::memory_order_acquire);
-  const auto came_back = [before] { return times_given_back.load(std::memory_order_acquire) != before; };
-  const CUresult first = call();
-  if ((first != CUDA_SUCCESS && first != CUDA_ERROR_OUT_OF_MEMORY) || is_wefts_call()) return first;
+  std::uint32_t before = times_given_back.load(std::memory_order_acquire);
+  const auto came_back = [&] {
+    return std::exchange(before, times_given_back.load(std::memory_order_acquire)) != before;
+  };
+  CUresult result = call();
+  if (is_wefts_call()) return result;
   // Also where Weft has turned itself off since.
-  const CUresult result = first == CUDA_ERROR_OUT_OF_MEMORY && came_back() ? call() : first;
-  if (level() != Level::observe || (result == CUDA_SUCCESS && bytes == 0)) return result;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && came_back()) result = call();
+  const bool asked_for = result == CUDA_ERROR_OUT_OF_MEMORY || (result == CUDA_SUCCESS && bytes != 0);
+  if (!asked_for || level() != Level::observe) return result;
   const int device = where();
   if (device < 0 || device >= most_devices) return result;
   if (result == CUDA_SUCCESS) return note_taken(device, bytes), result;

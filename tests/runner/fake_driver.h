@@ -20,6 +20,7 @@ struct FakeGpu {
   std::atomic<int> allocations{0};
   std::atomic<int> releases{0};
   std::atomic<bool> unmapping_stalls{false};
+  CUstream last_stream = nullptr;             // that memory was cleared or copied on
   std::atomic<std::uint32_t> last_number{0};  // that the fill stream was told to write
 };
 
@@ -67,17 +68,20 @@ inline Driver fake_driver(FakeGpu& gpu) {
     ++fake_gpu->releases;
     return CUDA_SUCCESS;
   };
-  driver.cuMemsetD8Async = [](CUdeviceptr pointer, unsigned char value, std::size_t bytes, CUstream) {
+  driver.cuMemsetD8Async = [](CUdeviceptr pointer, unsigned char value, std::size_t bytes, CUstream stream) {
+    fake_gpu->last_stream = stream;
     std::memset(reinterpret_cast<void*>(pointer), value, bytes);
     return CUDA_SUCCESS;
   };
   driver.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
   driver.cuStreamSynchronize = [](CUstream) { return CUDA_SUCCESS; };
-  driver.cuMemcpyDtoHAsync_v2 = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  driver.cuMemcpyDtoHAsync_v2 = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+    fake_gpu->last_stream = stream;
     std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
     return CUDA_SUCCESS;
   };
-  driver.cuMemcpyHtoDAsync_v2 = [](CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+  driver.cuMemcpyHtoDAsync_v2 = [](CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+    fake_gpu->last_stream = stream;
     std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return CUDA_SUCCESS;
   };

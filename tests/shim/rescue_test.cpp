@@ -35,6 +35,27 @@ TEST_F(Rescue, OutOfMemoryIsTriedAgainWhenAnotherThreadsRescueWasFaster) {
   EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY) << "what came back before the call was there for it";
 }
 
+TEST_F(Rescue, OutOfMemoryIsTriedAgainWithoutARescueWhenMemoryCameBackDuringTheCall) {
+  CUdeviceptr pointer = 0;
+  fake_during_failures([] { ++*core()->shim->times_given_back; });
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(core()->rescues, 0);
+  // The core gives the last memory back and turns Weft off.
+  fake_during_failures([] {
+    ++*core()->shim->times_given_back;
+    core()->shim->turn_off("for a test");
+  });
+  fake_fail_allocations(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_SUCCESS);
+  fake_during_failures(nullptr);
+  fake_fail_allocations(9);
+  const int calls = fake_allocations();
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(fake_allocations(), calls + 1) << "a pass-through";
+  EXPECT_EQ(core()->rescues, 0);
+}
+
 TEST_F(Rescue, CodeAndGraphsThatDoNotFitAreTriedAgainToo) {
   core()->rescue_answer = true;
   CUlibrary library = nullptr;

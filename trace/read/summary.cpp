@@ -106,39 +106,32 @@ void add_missing_ranks(RunSummary& run) {
                         " left no trace here");
 }
 
-// "rank 1 has 22 of 560.0 ms"
+// "560.0 ms on rank 1 (22 of them)"
 std::string iterations_of(const RankSummary& rank) {
-  return "rank " + rank.name + " has " + std::to_string(rank.totals.iterations) + " of " +
-         formatted("%.1f ms", static_cast<double>(rank.totals.iteration_median.count()) / 1e6);
+  return formatted("%.1f ms", static_cast<double>(rank.totals.iteration_median.count()) / 1e6) + " on rank " +
+         rank.name + " (" + std::to_string(rank.totals.iterations) + " of them)";
 }
 
-// All ranks of a pipeline take part in each iteration. Where they count otherwise, a rank has taken something else for
-// one. A rank that was killed has fewer, and the first ones of each are not found at the same time.
+// All stages of a pipeline take part in each iteration. Where the times differ, one has taken something else for one.
+// Their numbers may differ: a rank counts from where it has found its rhythm.
 void add_disagreement_of_ranks(RunSummary& run) {
   constexpr double alike = 1.25;
-  constexpr std::uint64_t fewest = 4, apart = 2;
-  const auto median_of = [](const RankSummary* rank) { return rank->totals.iteration_median; };
-  const auto number_of = [](const RankSummary* rank) { return rank->totals.iterations; };
-  std::vector<const RankSummary*> timed, counted;
+  constexpr std::uint64_t fewest = 4;
+  std::vector<const RankSummary*> known;
   for (const RankSummary& rank : run.ranks) {
-    if (rank.unsure) continue;
-    if (rank.complete) counted.push_back(&rank);
-    if (rank.totals.iterations >= fewest) timed.push_back(&rank);
+    const bool is_whole = rank.complete && rank.totals.records_left_out == 0 && is_measured(rank.header);
+    if (is_whole && !rank.unsure && rank.totals.iterations >= fewest && rank.totals.iteration_median > Duration{})
+      known.push_back(&rank);
   }
-  std::string note;
-  if (timed.size() > 1) {
-    const auto [shortest, longest] = std::ranges::minmax(timed, {}, median_of);
-    if (static_cast<double>(median_of(longest).count()) > alike * static_cast<double>(median_of(shortest).count()))
-      note = iterations_of(*longest) + ", " + iterations_of(*shortest);
-  }
-  if (note.empty() && counted.size() > 1) {
-    const auto [least, most] = std::ranges::minmax(counted, {}, number_of);
-    if (static_cast<double>(number_of(most)) > alike * static_cast<double>(number_of(least) + apart))
-      note = iterations_of(*most) + ", " + iterations_of(*least);
-  }
-  if (!note.empty())
-    run.notes.push_back("the ranks do not agree about iterations: " + note +
-                        "; iteration times, forecasts and slowdown of one of them are not to be trusted");
+  if (known.empty()) return;
+  const auto [shortest, longest] =
+      std::ranges::minmax(known, {}, [](const RankSummary* rank) { return rank->totals.iteration_median; });
+  const auto length = [](const RankSummary* rank) {
+    return static_cast<double>(rank->totals.iteration_median.count());
+  };
+  if (length(longest) <= alike * length(shortest)) return;
+  run.notes.push_back("iterations take " + iterations_of(*longest) + " and " + iterations_of(*shortest) +
+                      ": if they are stages of one pipeline, one of them took something else for an iteration");
 }
 
 void add_up(RunSummary& run) {

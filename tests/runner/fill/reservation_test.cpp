@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/runner/fake_driver.h"
 
 namespace weft {
@@ -61,14 +63,19 @@ TEST(Reservation, PutsBackWhatWasThere) {
   FakeGpu gpu;
   const Driver driver = testing::fake_driver(gpu);
   Reservation reservation(driver, 4096);
+  const auto stream = reinterpret_cast<CUstream>(std::uintptr_t{64});
+  reservation.use(stream);
   char* const device = reinterpret_cast<char*>(reservation.allocate(4));
+  EXPECT_EQ(std::exchange(gpu.last_stream, nullptr), stream);
   char* const host = static_cast<char*>(reservation.allocate_host(4));
   std::memcpy(device, "dev", 4);
   std::memcpy(host, "hos", 4);
   reservation.save();
+  EXPECT_EQ(std::exchange(gpu.last_stream, nullptr), stream);
   std::memcpy(device, "xxx", 4);
   std::memcpy(host, "yyy", 4);
   reservation.restore();
+  EXPECT_EQ(gpu.last_stream, stream);
   EXPECT_STREQ(device, "dev");
   EXPECT_STREQ(host, "hos");
 }

@@ -41,6 +41,7 @@ std::map<int, Stream> legacy_streams;
 std::map<int, Stream> thread_streams;
 int failing_allocations = 0;
 int failing_writes = 0;
+void (*meanwhile)() = nullptr;
 int allocations = 0;
 int dead_streams = 0;
 int unloaded = 0;
@@ -127,6 +128,7 @@ CUresult allocate(CUdeviceptr* pointer) {
   ++allocations;
   if (failing_allocations > 0) {
     --failing_allocations;
+    if (meanwhile != nullptr) meanwhile();
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *pointer = 0x1000;
@@ -197,6 +199,9 @@ std::size_t fake_captured(CUstream stream) {
 }
 void fake_fail_allocations(int count) {
   failing_allocations = count;
+}
+void fake_during_failures(void (*happens)()) {
+  meanwhile = happens;
 }
 void fake_fail_writes(int count) {
   failing_writes = count;

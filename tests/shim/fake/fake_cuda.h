@@ -21,6 +21,7 @@ std::size_t fake_enqueued(CUstream stream);
 std::size_t fake_captured(CUstream stream);
 // Answers of the driver from now on.
 void fake_fail_allocations(int count);
+void fake_during_failures(void (*happens)());  // in each allocation that fails
 void fake_fail_writes(int count);
 // Contexts 0 and 1 are the primary ones of devices 0 and 1; context 2 is another one of device 0.
 void fake_set_device(int device);
