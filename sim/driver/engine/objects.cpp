@@ -66,7 +66,7 @@ void Engine::destroy_context(Context& context) {
 }
 
 Stream* Engine::create_stream(Context& context, StreamKind kind, unsigned flags, int priority) {
-  Stream* stream = slab<Stream>.create();
+  Stream* stream = slab<Stream>.make();
   if (stream == nullptr) return nullptr;
   stream->context = &context;
   stream->kind = kind;
@@ -76,6 +76,7 @@ Stream* Engine::create_stream(Context& context, StreamKind kind, unsigned flags,
   stream->id = next_stream_++;
   stream->queue = &context.queues[context.next_queue++ % context.queues.size()];
   context.streams.push_back(stream);
+  slab<Stream>.publish(stream);
   return stream;
 }
 

@@ -35,12 +35,18 @@ class Slab {
   // Null when all slots are taken.
   template <class... Arguments>
   T* create(Arguments&&... arguments) {
-    Slot* slot = take();
-    if (slot == nullptr) return nullptr;
-    T* object = new (slot->storage) T(std::forward<Arguments>(arguments)...);
-    slot->alive.store(true, std::memory_order_release);
+    T* object = make(std::forward<Arguments>(arguments)...);
+    if (object != nullptr) publish(object);
     return object;
   }
+
+  // The two halves of create(): nobody finds the object before it is published.
+  template <class... Arguments>
+  T* make(Arguments&&... arguments) {
+    Slot* slot = take();
+    return slot == nullptr ? nullptr : new (slot->storage) T(std::forward<Arguments>(arguments)...);
+  }
+  void publish(T* object) { slot_of(object)->alive.store(true, std::memory_order_release); }
 
   // The object of a handle, or null when the handle was never given out or is retired.
   T* find(const void* handle) const {
