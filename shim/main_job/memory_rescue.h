@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "shim/activate.h"
 #include "shim/caller.h"
@@ -36,8 +35,10 @@ void memory_reserved(int device);
 template <class Where, class Call>
 CUresult with_rescue(Where where, std::size_t bytes, Call call) noexcept {
   std::uint32_t before = times_given_back.load(std::memory_order_acquire);
-  const auto came_back = [&] {
-    return std::exchange(before, times_given_back.load(std::memory_order_acquire)) != before;
+  const auto came_back = [&] {  // since this was asked last
+    const std::uint32_t last = before;
+    before = times_given_back.load(std::memory_order_acquire);
+    return before != last;
   };
   CUresult result = call();
   if (is_wefts_call()) return result;
