@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "runner/clock.h"
 #include "runner/core/device_table.h"
 #include "runner/core/rescue.h"
 #include "runner/log.h"
@@ -101,10 +100,8 @@ void quiet_moment(int device) {
 
 // A thread that holds it may be stuck in the driver until the main job has done what it is about to do.
 std::unique_lock<std::mutex> locked(DeviceEntry& entry) {
-  std::unique_lock lock(entry.mutex, std::try_to_lock);
-  const Duration limit = the_core->failed ? Duration{0} : longest_stay;
-  if (!lock.owns_lock() && !wait_at_most(limit, [&] { return lock.try_lock(); }))
-    throw std::runtime_error("another thread does not come back from the driver");
+  std::unique_lock lock = entry.lock_within(the_core->failed ? Duration{0} : longest_stay);
+  if (!lock.owns_lock()) throw std::runtime_error("another thread does not come back from the driver");
   return lock;
 }
 

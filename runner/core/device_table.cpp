@@ -3,7 +3,15 @@
 
 #include <iterator>
 
+#include "runner/clock.h"
+
 namespace weft {
+
+std::unique_lock<std::mutex> DeviceEntry::lock_within(Duration limit) {
+  std::unique_lock lock(mutex, std::defer_lock);
+  wait_at_most(limit, [&] { return lock.try_lock(); });
+  return lock;
+}
 
 bool DeviceEntry::release_left_over(Duration limit) {
   if (leftover == nullptr) return true;

@@ -20,6 +20,9 @@ struct DeviceEntry {
   std::atomic<bool> waited_for_another{false};  // thread in vain; the next rescue waits for it for a shorter time
   std::atomic<bool> said_in_vain{false};        // that an allocation could not be rescued
 
+  // The lock, which another thread may hold in the driver, within `limit`; 0: where it is free now. It says itself
+  // whether it is owned.
+  std::unique_lock<std::mutex> lock_within(Duration limit);
   // With the lock. True: nothing is left of an earlier device.
   bool release_left_over(Duration limit);
   // With the lock, after the device's last communicator: it goes, unless it has memory that cannot be freed yet.

@@ -1,7 +1,6 @@
 // See the header.
 #include "runner/core/rescue.h"
 
-#include "runner/clock.h"
 #include "runner/log.h"
 #include "runner/options/quantity.h"
 
@@ -50,9 +49,8 @@ bool rescue_memory(CoreContext& context, DeviceEntry& entry, int ordinal) {
   }
   const std::atomic<std::uint32_t>& times_given_back = *context.shim.times_given_back;
   const std::uint32_t before = times_given_back;
-  std::unique_lock lock(entry.mutex, std::try_to_lock);
-  const Duration limit = entry.waited_for_another ? later_limit : rescue_limit;
-  if (!lock.owns_lock() && !wait_at_most(limit, [&] { return lock.try_lock(); })) {
+  const std::unique_lock lock = entry.lock_within(entry.waited_for_another ? later_limit : rescue_limit);
+  if (!lock.owns_lock()) {
     if (times_given_back != before) return true;
     entry.waited_for_another = true;
     not_rescued(context, entry, "another thread prepares or closes the device");
