@@ -68,7 +68,7 @@ void Iterations::rhythm_found(const Rhythm& rhythm) {
   const Entry* before = entry(base_ - 1);
   start_known_ = before != nullptr && before->done != TimePoint{};
   if (start_known_) started_ = before->done;
-  idle_ = Duration{};
+  idle_ = uncertain_ = Duration{};
   passed_ = -1;
 }
 
@@ -108,11 +108,12 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
                       .groups = static_cast<std::uint32_t>(place.ordinal) + 1,
                       .idle = idle_,
                       .rhythm = place.rhythm,
-                      .turn = place.turn};
+                      .turn = place.turn,
+                      .uncertain = uncertain_};
   last_length_ = start_known_ ? time - started_ : Duration{};
   started_ = time;
   start_known_ = true;
-  idle_ = Duration{};
+  idle_ = uncertain_ = Duration{};
   passed_ = -1;
   last_bubbles_.swap(bubbles_);
   bubbles_.clear();
