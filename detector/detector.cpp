@@ -30,6 +30,7 @@ Group group_of(const Event& event, std::uint64_t position) {
   group.id = event.group;
   group.stream = event.stream;
   group.start_known = event.ticket != 0;
+  group.nothing_launched = event.nothing_launched;
   // Without a marker behind it nothing will ever be known of its end: it counts as over.
   group.done = event.done_ticket == 0;
   group.done_ticket = event.done_ticket;
@@ -127,7 +128,7 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::group_issued:
       return group_issued(event);
     case EventKind::wait_issued:
-      return streams_.wait_issued(event.stream, event.awaited, event.ticket, event.done_ticket);
+      return streams_.wait_issued(event);
     case EventKind::host_wait_begun:
       return streams_.host_wait_begun(event.stream);
     case EventKind::host_wait_ended:

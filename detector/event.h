@@ -54,7 +54,9 @@ struct AwaitedPlace {
 struct Event {
   TimePoint time;
   EventKind kind;
-  std::uint8_t reserved[3];
+  // group_issued, wait_issued: no compute was launched on the stream between its last mark and this one, for sure.
+  bool nothing_launched;
+  std::uint8_t reserved[2];
   std::int32_t device;  // CUDA ordinal
   StreamId stream;
   CommunicatorId communicator;

@@ -18,7 +18,8 @@ struct Group {
   GroupId id = 0;
   StreamId stream = 0;
   bool started = false;
-  bool start_known = false;  // its start has a marker
+  bool start_known = false;       // its start has a marker
+  bool nothing_launched = false;  // between the mark before and its start
   bool done = false;
   Ticket done_ticket = 0;
   bool send_only = false;

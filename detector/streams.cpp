@@ -49,7 +49,7 @@ void Streams::group_issued(const Group& group, Ticket ticket) {
   if (!group.send_only) stream->sends_only = false;
   if (group.done) return;
   stream->groups.push(group.id);
-  if (group.start_known) issue(*stream, {Kind::start, ticket, group.id});
+  if (group.start_known) issue(*stream, {Kind::start, group.nothing_launched, ticket, group.id});
 }
 
 // The group that stands at the end of the chain now, where the place is behind a group or behind another wait.
@@ -65,17 +65,18 @@ GroupId Streams::group_behind(const AwaitedPlace& place) const {
   return source->at.kind == Kind::wait && source->at.passed == place.ticket ? source->at.group : 0;
 }
 
-void Streams::wait_issued(StreamId id, const AwaitedPlace& awaited, Ticket ticket, Ticket passed) {
-  const GroupId group = group_behind(awaited);
+void Streams::wait_issued(const Event& wait) {
+  const GroupId group = group_behind(wait.awaited);
   const Group* g = groups_.find(group);
-  const bool is_direct = g != nullptr && g->stream == awaited.stream;
+  const bool is_direct = g != nullptr && g->stream == wait.awaited.stream;
   if (is_direct)
     if (Stream* owner = find(g->stream)) ++owner->waited_for;
-  Stream* stream = find_or_add(id);
+  Stream* stream = find_or_add(wait.stream);
   if (stream == nullptr) return;
   if (is_direct) ++stream->waits;
-  issue(*stream, {Kind::wait, ticket, group, awaited.stream, passed});
-  if (passed != 0) issue(*stream, {Kind::passed, passed, 0, 0, ticket});
+  const Ticket passed = wait.done_ticket;
+  issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited.stream, passed});
+  if (passed != 0) issue(*stream, {Kind::passed, true, passed, 0, 0, wait.ticket});
 }
 
 void Streams::host_wait_begun(StreamId stream) {
@@ -200,7 +201,9 @@ Streams::Position Streams::position(const Stream& stream) const {
   if (at.kind == Kind::start && groups_.pending(at.group)) return Position::in_group;
   if (at.kind == Kind::wait && (at.passed != 0 || groups_.pending(at.group))) return Position::waiting;
   const bool was_dry = !stream.destroyed && current_answer(stream) == StreamAnswer::dry;
-  return stream.ahead.empty() || was_dry ? Position::behind : Position::running;
+  if (stream.ahead.empty()) return Position::behind;
+  if (stream.ahead.front().nothing_before) return Position::held;
+  return was_dry ? Position::behind : Position::running;
 }
 
 // False: the stream runs for sure, nobody has to be asked.
@@ -212,7 +215,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
       if (standing.in_group == nullptr) standing.in_group = &stream;
       return true;
     case Position::waiting:
-      if (standing.waiting == nullptr) standing.waiting = &stream;
+    case Position::held:
       return true;
     case Position::behind:
       break;
@@ -229,12 +232,15 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
   for (std::size_t steps = 0; steps <= streams_.size() && stream != nullptr; ++steps) {
     const Position where = position(*stream);
     if (where == Position::in_group) return stream;
-    if (where != Position::waiting) {
+    const Mark& mark = where == Position::held ? stream->ahead.front() : stream->at;
+    // Ahead of a group that has not begun, or of the end of a wait that is over.
+    if (where == Position::held && mark.kind != Kind::wait) return stream;
+    if (where != Position::waiting && where != Position::held) {
       // Somebody waits for it, so it has work left: it runs, or this wait is just over.
       runs = true;
       return nullptr;
     }
-    stream = find(stream->at.source);
+    stream = find(mark.source);
   }
   return nullptr;
 }
@@ -249,7 +255,7 @@ Verdict Streams::verdict() {
   Standing standing;
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return stop_asking();
-  if (standing.waiting == nullptr && standing.in_group == nullptr) return stop_asking();
+  if (standing.in_group == nullptr) return stop_asking();
   wants_answers_ = true;
   if (standing.busy) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
@@ -266,9 +272,9 @@ Verdict Streams::verdict() {
 
 Idleness Streams::explain(const Standing& standing) const {
   // A wait through an event says what the main job needs next; the first one found is as good as another.
-  if (standing.waiting != nullptr)
-    if (const Group* group = group_of_wait(*standing.waiting))
-      return {group->id, standing.waiting->id, Pattern::event_wait};
+  for (const Stream& stream : streams_)
+    if (position(stream) == Position::waiting)
+      if (const Group* group = group_of_wait(stream)) return {group->id, stream.id, Pattern::event_wait};
   for (const Stream& stream : streams_)
     if (position(stream) == Position::in_group && is_inline(stream))
       return {stream.at.group, stream.id, Pattern::inline_group};
@@ -282,7 +288,7 @@ const Group* Streams::group_of_wait(const Stream& stream) const {
   if (group != nullptr && !group->done) return group;
   bool runs = false;
   const Stream* root = root_of(stream, runs);
-  return root == nullptr ? nullptr : groups_.find(root->at.group);
+  return root == nullptr || position(*root) != Position::in_group ? nullptr : groups_.find(root->at.group);
 }
 
 // The main job computes on it.

@@ -32,7 +32,7 @@ class Streams {
   explicit Streams(GroupTable& groups) : groups_(groups) {}
 
   void group_issued(const Group& group, Ticket ticket);
-  void wait_issued(StreamId stream, const AwaitedPlace& awaited, Ticket ticket, Ticket passed);
+  void wait_issued(const Event& wait);
   void host_wait_begun(StreamId stream);
   void host_wait_ended(StreamId stream);
   void stream_destroyed(StreamId stream);
@@ -62,12 +62,15 @@ class Streams {
   // A place that a stream has still to reach, or has reached last.
   struct Mark {
     Kind kind = Kind::none;
+    bool nothing_before = false;  // to compute since the mark before
     Ticket ticket = 0;
     GroupId group = 0;    // start: the group; wait: the one at the end of the chain, 0: not known when it was issued
     StreamId source = 0;  // wait: for this stream
     Ticket passed = 0;    // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
   };
-  enum class Position : std::uint8_t { running, in_group, waiting, behind };
+  // held: a mark lies ahead and nothing to compute before it. Its hardware queue is blocked, or it is about to get
+  // there.
+  enum class Position : std::uint8_t { running, in_group, waiting, held, behind };
   struct Stream {
     StreamId id = 0;
     Mark at{};                        // reached last
@@ -84,8 +87,7 @@ class Streams {
   };
   // The streams of one verdict that are not known to run.
   struct Standing {
-    const Stream* waiting = nullptr;   // the first one
-    const Stream* in_group = nullptr;  // likewise
+    const Stream* in_group = nullptr;  // the first one
     bool busy = false;                 // one has answered so
     const char* unknown = nullptr;
   };

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "shim/main_job/memory_rescue.h"
+#include "shim/main_job/launches.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"
@@ -131,6 +132,7 @@ bool load() noexcept {
   shim.streams_in_use = streams_in_use;
   shim.list_streams_to_ask = list_streams_to_ask;
   shim.ask_stream = ask_stream;
+  shim.set_launches_counted = set_launches_counted;
   shim.is_idle = is_idle;
   shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;

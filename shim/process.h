@@ -12,6 +12,8 @@
 
 #include "detector/time.h"
 
+struct CUstream_st;
+
 namespace weft {
 
 enum class Level : std::uint32_t {
@@ -33,6 +35,7 @@ struct ProcessPage {
 }
 
 struct OpenGroup;
+struct Stream;
 
 // At most 64 bytes: it takes from the surplus of static TLS that other libraries need.
 struct ThreadState {
@@ -43,6 +46,8 @@ struct ThreadState {
   std::uint32_t inside_core;     // depth of calls into the core; never zero on its own threads
   std::uint32_t unload_refused;  // not 0: unloading of code is answered without a call
   std::uint32_t settling;        // depth of settle_library() (routing/real.h)
+  Stream* launched_on;           // the stream of the last launch, see main_job/launches.h; nullptr: none
+  CUstream_st* launch_handle;    // as that launch named it
   std::uint32_t number;          // counts the threads that use a per-thread default stream; 0: not yet counted
 };
 

@@ -14,6 +14,7 @@ void opened(const weft::CommunicatorInfo& communicator) {
   if (allocate(&memory, word_count * sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) return;
   auto* words = static_cast<std::atomic<std::uint32_t>*>(memory);
   for (std::uint32_t index = 0; index < word_count; ++index) words[index].store(0);
+  services->set_launches_counted(true);
   services->set_marker_words(communicator.device, {words, reinterpret_cast<std::uint64_t>(words), word_count});
 }
 void closing(weft::CommunicatorId) {}

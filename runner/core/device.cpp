@@ -186,6 +186,7 @@ void Device::start_dispatcher() {
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
+  if (core_.shim.set_launches_counted != nullptr) core_.shim.set_launches_counted(core_.options.launches);
   core_.shim.set_marker_words(ordinal_, parts.words);
 }
 

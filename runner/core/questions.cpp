@@ -29,7 +29,7 @@ const std::vector<Event>& Questions::answers(const Session& session, TimePoint t
   for (const StreamId stream : silent_) {
     const bool has_answered =
         std::any_of(answers_.begin(), answers_.end(), [&](const Event& event) { return event.stream == stream; });
-    if (!has_answered) answer(time, stream, StreamAnswer::unknown);
+    if (!has_answered) answer(time, stream, ask ? shim_.ask_stream(device_, stream) : StreamAnswer::unknown);
   }
   return answers_;
 }

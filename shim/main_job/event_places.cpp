@@ -33,7 +33,6 @@ MappedEvent (&set_of(CUevent event) noexcept)[ways] {
 }  // namespace
 
 std::uint64_t packed(const EventPlace& place) noexcept {
-  if (place.ticket == 0) return 0;
   return std::uint64_t{place.ticket} << 32 | std::uint64_t{place.stream} << 8 |
          static_cast<std::uint64_t>(place.device);
 }
@@ -44,7 +43,7 @@ EventPlace unpacked(std::uint64_t word) noexcept {
 }
 
 bool is_ahead(const EventPlace& place) noexcept {
-  return !reached(place.device, place.ticket);
+  return place.ticket != 0 && !reached(place.device, place.ticket);
 }
 
 void map_event(CUevent event, const EventPlace& place) noexcept {
@@ -55,7 +54,6 @@ void map_event(CUevent event, const EventPlace& place) noexcept {
     if (entry.place.load(std::memory_order_relaxed) != word) entry.place.store(word, std::memory_order_release);
     return;
   }
-  if (word == 0) return;
   for (MappedEvent& entry : set) {
     std::uint64_t key = entry.key.load(std::memory_order_relaxed);
     if (is_ahead(unpacked(entry.place.load(std::memory_order_relaxed)))) continue;
@@ -68,6 +66,14 @@ void map_event(CUevent event, const EventPlace& place) noexcept {
   victim.place.store(0, std::memory_order_relaxed);
   victim.key.store(key_of(event), std::memory_order_release);
   victim.place.store(word, std::memory_order_release);
+}
+
+void forget_event(CUevent event) noexcept {
+  for (MappedEvent& entry : set_of(event)) {
+    if (entry.key.load(std::memory_order_relaxed) != key_of(event)) continue;
+    if (entry.place.load(std::memory_order_relaxed) != 0) entry.place.store(0, std::memory_order_release);
+    return;
+  }
 }
 
 EventPlace place_of_event(CUevent event) noexcept {

@@ -28,6 +28,8 @@ bool is_ahead(const EventPlace& place) noexcept;
 
 // The event stands for this place from now on.
 void map_event(CUevent event, const EventPlace& place) noexcept;
+// It stands for nothing any more.
+void forget_event(CUevent event) noexcept;
 EventPlace place_of_event(CUevent event) noexcept;
 
 }  // namespace weft

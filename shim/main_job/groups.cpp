@@ -4,6 +4,7 @@
 #include "shim/main_job/capture.h"
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/group_log.h"
+#include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -48,7 +49,9 @@ StreamName stream_of(const GroupMember& member) noexcept {
 }
 
 void note_group(const GroupMember& member, int device, Ticket started) noexcept {
+  const bool nothing_before = started != 0 && nothing_launched_since_marker(*member.stream);
   note(EventKind::group_issued, device, [&](Event& event) {
+    event.nothing_launched = nothing_before;
     event.stream = member.stream->id.load(std::memory_order_relaxed);
     event.communicator = member.communicator->id.load(std::memory_order_relaxed);
     event.group = member.group;

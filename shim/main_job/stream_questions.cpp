@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
 #include "shim/routing/real.h"
 
@@ -12,7 +13,7 @@ constinit std::atomic<std::uint32_t> questions{0};
 
 namespace {
 
-StreamAnswer ask(const Stream& stream, StreamId id) noexcept {
+StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
   CUresult result = CUDA_ERROR_UNKNOWN;
   ask_undisturbed([&] {
@@ -23,11 +24,25 @@ StreamAnswer ask(const Stream& stream, StreamId id) noexcept {
   return result == CUDA_ERROR_NOT_READY ? StreamAnswer::busy : StreamAnswer::unknown;
 }
 
+// Also one that must not be asked.
+const Stream* find_by_id(int device, StreamId id) noexcept {
+  for (const Stream& stream : all_streams()) {
+    const bool is_here = stream.device.load(std::memory_order_relaxed) == device;
+    if (is_here && stream.id.load(std::memory_order_acquire) == id) return &stream;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 StreamAnswer ask_stream(int device, StreamId id) noexcept {
   const Stream* stream = stream_to_ask(device, id);
-  return stream == nullptr ? StreamAnswer::unknown : ask(*stream, id);
+  const Stream* counted = stream != nullptr ? stream : find_by_id(device, id);
+  // Copies may be left, but no compute.
+  if (counted != nullptr && nothing_launched(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
+    return StreamAnswer::dry;
+  }
+  return stream != nullptr ? query(*stream, id) : StreamAnswer::unknown;
 }
 
 int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {
@@ -45,7 +60,7 @@ bool is_idle(int device) noexcept {
   for (const Stream& stream : all_streams()) {
     const StreamId id = stream.id.load(std::memory_order_acquire);
     if (id == 0 || stream.device.load(std::memory_order_relaxed) != device || !is_explicit(stream)) continue;
-    if (ask(stream, id) != StreamAnswer::dry) return false;
+    if (query(stream, id) != StreamAnswer::dry) return false;
   }
   return ask_undisturbed([] { return real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS; });
 }

@@ -143,6 +143,7 @@ void release_stream(Stream& stream) noexcept {
   if (stream.used.exchange(false, std::memory_order_acq_rel)) mine.in_use.fetch_sub(1, std::memory_order_relaxed);
   stream.waited.store(0, std::memory_order_relaxed);
   stream.latest.store(0, std::memory_order_relaxed);
+  stream.is_marked.store(false, std::memory_order_relaxed);
   mine.first.remove(stream);
   mine.used.remove(stream);
   Table::release(stream);

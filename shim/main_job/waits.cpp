@@ -6,6 +6,7 @@
 #include "shim/main_job/devices.h"
 #include "shim/main_job/event_places.h"
 #include "shim/main_job/group_log.h"
+#include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -29,7 +30,7 @@ HostWait begin_wait(int device, StreamId stream) noexcept {
 }
 
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
-StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
+Ticket begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   const Ticket reached = reserve_ticket(device);
   const Ticket passed = reached == 0 ? 0 : reserve_ticket(device);
@@ -37,50 +38,59 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
     write_ticket_from_host(device, reached);
     write_ticket_from_host(device, passed);
     if (may_mark(device)) note_lost();
-    return {};
+    return 0;
   }
+  const bool nothing_before = nothing_launched_since_marker(stream);
   note(EventKind::wait_issued, device, [&](Event& event) {
+    event.nothing_launched = nothing_before;
     event.stream = stream.id.load(std::memory_order_relaxed);
     event.ticket = reached;
     event.done_ticket = passed;
     // A stream of another device is none that this device's detector knows.
     if (place.device == device) event.awaited = {place.stream, place.ticket};
   });
-  return {&stream, packed(place), passed};
+  return passed;
 }
 
 }  // namespace
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name_of(stream, per_thread));
-  if (known == nullptr) return map_event(event, {});
+  if (known == nullptr) return forget_event(event);
   note_use(*known);
+  Ticket latest = known->latest.load(std::memory_order_relaxed);
+  if (latest == 0) return forget_event(event);
   const EventPlace place{known->id.load(std::memory_order_relaxed), known->device.load(std::memory_order_relaxed),
-                         known->latest.load(std::memory_order_relaxed)};
-  if (place.stream >= most_placed_streams && is_ahead(place)) note_lost();
-  map_event(event, is_ahead(place) && place.stream < most_placed_streams ? place : EventPlace{});
+                         latest};
+  const bool has_room = place.stream < most_placed_streams;
+  if (is_ahead(place) && has_room) return map_event(event, place);
+  if (!has_room) note_lost();
+  // Reached: asked for once only.
+  known->latest.compare_exchange_strong(latest, 0, std::memory_order_relaxed);
+  forget_event(event);
 }
 
-StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
+Ticket stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
-  if (!is_ahead(place)) return {};
+  if (!is_ahead(place)) return 0;
   Stream* waiting = learn_stream(name_of(stream, per_thread));
-  if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return {};
+  if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return 0;
   note_use(*waiting);
   // It waits for this place already, or will by then.
-  if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return {};
-  return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place);
+  if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return 0;
+  return is_capturing(*waiting) ? 0 : begin_noted_wait(*waiting, place);
 }
 
-void note_stream_waits(const StreamWait& wait, bool made) noexcept {
-  Stream& stream = *wait.stream;
-  if (!enqueue_marker(stream, wait.passed)) {
-    write_ticket_from_host(stream.device.load(std::memory_order_relaxed), wait.passed);
+void stream_waits_now(CUstream stream, bool per_thread, CUevent event, Ticket passed, bool made) noexcept {
+  Stream* waiting = find_stream(name_of(stream, per_thread));
+  if (waiting == nullptr) return note_lost();  // destroyed by another thread just now
+  if (!enqueue_marker(*waiting, passed)) {
+    write_ticket_from_host(waiting->device.load(std::memory_order_relaxed), passed);
     return note_lost();
   }
   if (!made) return;
-  stream.waited.store(wait.place, std::memory_order_relaxed);
-  stream.latest.store(wait.passed, std::memory_order_relaxed);
+  waiting->waited.store(packed(place_of_event(event)), std::memory_order_relaxed);
+  waiting->latest.store(passed, std::memory_order_relaxed);
 }
 
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {

@@ -54,6 +54,8 @@ struct ShimServices {
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.
   bool (*is_idle)(int device) = nullptr;
+  // Launches are counted from now on, or not. Any thread.
+  void (*set_launches_counted)(bool counted) = nullptr;
   // From now on cuModuleUnload and cuLibraryUnload answer CUDA_ERROR_DEINITIALIZED on the calling thread, without a
   // call of the driver; or no longer.
   void (*set_unload_refused)(bool refused) = nullptr;

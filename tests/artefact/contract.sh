@@ -52,7 +52,13 @@ tls=$(readelf --wide --segments "$library" | awk '$1 == "TLS" { print $6 }')
 [[ -n $tls ]] && tls=$((tls))
 [[ -n $tls && $tls -le 64 ]] || fail "takes ${tls:-an unknown number of} bytes of static TLS"
 
-grep -Eq 'HOOK\(cuda, cu(Launch|GraphLaunch)' "$hooks" && fail "hooks the kernel-launch path"
+# A launch is counted and no more: its hook calls nothing but at the first sight of a stream, and locks nothing.
+for hook in cuLaunchKernel cuLaunchKernelEx cuGraphLaunch; do
+  code=$(objdump --disassemble="$hook" --no-show-raw-insn "$library")
+  grep -q 'lock ' <<<"$code" && fail "$hook has a locked instruction"
+  called=$(grep -o 'call .*' <<<"$code" | grep -vc 'count_on_another_stream')
+  ((called <= 1)) || fail "$hook calls more than one other function"
+done
 
 ((failures == 0)) && echo "libweft.so: $(wc -w <<<"$exported") exports, $tls bytes of TLS, $newest"
 exit $((failures != 0))

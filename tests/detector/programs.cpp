@@ -2,6 +2,7 @@
 #include "programs.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::testing {
 
@@ -102,6 +103,7 @@ void RandomProgram::launch() {
   Stream& stream = streams_[any_stream()];
   const std::int64_t start = enqueue(stream, 0, 1 + below(150));
   kernels_.push_back({start, stream.end});
+  stream.launched = true;
   next_.time += below(8);
 }
 
@@ -132,6 +134,7 @@ void RandomProgram::issue_group() {
   issued.communicator = 1;
   issued.ticket = next_.ticket++;
   issued.done_ticket = next_.ticket++;
+  issued.nothing_launched = !std::exchange(stream.launched, false);
   issued.summary = {};
   issued.summary.signature = below(5);
   issued.summary.send_peer = issued.summary.receive_peer = -1;
@@ -179,6 +182,7 @@ void RandomProgram::wait() {
   issued.ticket = next_.ticket++;
   issued.done_ticket = next_.ticket++;
   issued.awaited = {recorded.id, recorded.ticket};
+  issued.nothing_launched = !std::exchange(stream.launched, false);
   ordered_.back().event = issued;
   const std::int64_t start = enqueue(stream, recorded.end, 0);
   word(EventKind::wait_reached, issued, issued.ticket, start);

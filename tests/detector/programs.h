@@ -67,6 +67,7 @@ class RandomProgram {
     std::int64_t latest_at = 0;  // when that is written
     std::int64_t created = 0, destroyed = -1;
     bool unaskable = false;
+    bool launched = true;  // since the last marker, as far as the shim knows
     std::vector<Work> work;
   };
   struct Recorded {

@@ -26,11 +26,20 @@ class StreamsTest : public ::testing::Test {
   }
   // A stream waits for a group, or for another wait: its own has the tickets 3000 + number and 4000 + number.
   void wait_for_group(StreamId stream, GroupId id, Ticket number) {
-    streams.wait_issued(stream, {groups.find(id)->stream, static_cast<Ticket>(2000 + id)}, 3000 + number,
-                        4000 + number);
+    wait(stream, {groups.find(id)->stream, static_cast<Ticket>(2000 + id)}, 3000 + number, 4000 + number);
   }
   void wait_for_wait(StreamId stream, StreamId source, Ticket of, Ticket number) {
-    streams.wait_issued(stream, {source, 4000 + of}, 3000 + number, 4000 + number);
+    wait(stream, {source, 4000 + of}, 3000 + number, 4000 + number);
+  }
+  void wait(StreamId stream, AwaitedPlace awaited, Ticket ticket, Ticket passed, bool nothing_launched = false) {
+    Event event{};
+    event.kind = EventKind::wait_issued;
+    event.stream = stream;
+    event.awaited = awaited;
+    event.ticket = ticket;
+    event.done_ticket = passed;
+    event.nothing_launched = nothing_launched;
+    streams.wait_issued(event);
   }
   void at_wait(StreamId stream, Ticket number) { EXPECT_TRUE(streams.marker_reached(stream, 3000 + number)); }
   void past_wait(StreamId stream, Ticket number) { EXPECT_TRUE(streams.marker_reached(stream, 4000 + number)); }
@@ -103,7 +112,7 @@ TEST_F(StreamsTest, AWaitIsNotOverWhenItsGroupIs) {
 // Where no mark could be put behind the wait it ends with the group.
 TEST_F(StreamsTest, AWaitWithoutAMarkBehindItEndsWithTheGroup) {
   issue(1, 2);
-  streams.wait_issued(1, {2, 2001}, 3001, 0);
+  wait(1, {2, 2001}, 3001, 0);
   streams.group_started(1);
   at_wait(1, 1);
   EXPECT_EQ(idle_for(), 1u);
@@ -113,10 +122,38 @@ TEST_F(StreamsTest, AWaitWithoutAMarkBehindItEndsWithTheGroup) {
   EXPECT_TRUE(uncertain()) << "stream 1 may run";
 }
 
+// Its hardware queue is blocked by another stream, so that its marks are not written, but it has nothing to compute.
+TEST_F(StreamsTest, AStreamWithoutAnythingLaunchedBeforeItsNextMarkIsStill) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  wait(4, {1, 4001}, 3002, 4002, true);
+  streams.group_started(1);
+  at_wait(1, 1);
+  EXPECT_EQ(idle_for(), 1u) << "stream 4 is held ahead of its wait";
+  wait(5, {4, 4002}, 3003, 4003, true);
+  EXPECT_EQ(idle_for(), 1u) << "and so is stream 5";
+  wait(6, {4, 4002}, 3004, 4004, false);
+  EXPECT_TRUE(busy()) << "stream 6 has something to compute first";
+}
+
+TEST_F(StreamsTest, AGroupThatIsHeldIsNotUnderWay) {
+  issue(1, 2);
+  groups.find(1)->nothing_launched = true;
+  Group held = *groups.find(1);
+  held.id = 2;
+  held.stream = 3;
+  held.done_ticket = 2002;
+  groups.insert(held);
+  streams.group_issued(held, 1002);
+  EXPECT_EQ(idle_for(), 0u);
+  streams.group_started(1);
+  EXPECT_EQ(idle_for(), 1u);
+}
+
 TEST_F(StreamsTest, AWaitForWhatIsNotKnownIsUncertain) {
   issue(1, 2);
   streams.group_started(1);
-  streams.wait_issued(1, {0, 77}, 3001, 4001);
+  wait(1, {0, 77}, 3001, 4001);
   at_wait(1, 1);
   EXPECT_TRUE(uncertain());
   past_wait(1, 1);
