@@ -23,7 +23,7 @@ struct PipelineOptions {
   int iterations = 8;
   int startup_groups = 0;  // collectives before the first iteration, each of its own size
   bool all_reduce = true;  // at the end of an iteration
-  // What changes from iteration to iteration; of a list iteration i (from 0) takes the entry i modulo its length.
+  // Different in each iteration; of a list iteration i (from 0) takes the entry i modulo its length.
   std::vector<int> microbatch_counts;             // empty: `microbatches`
   std::vector<std::uint64_t> message_bytes;       // of every send and receive; empty: 4096
   std::vector<std::uint64_t> sums;                // bytes of each collective at the end; empty: one of 8
