@@ -14,7 +14,6 @@ constexpr std::uint64_t looked_at = 8;  // the latest intervals, at most
 // How many blocks it takes: when nothing speaks against it, when its communicator also sums within microbatches, and
 // when iterations have less than several microbatches.
 constexpr std::uint64_t enough_blocks = 3, enough_beside_others = 9, enough_of_two = 17;
-constexpr std::uint64_t edge_is_old = 4096;  // groups
 constexpr std::uint64_t most_patience = 64;  // of the longest interval
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
@@ -58,7 +57,7 @@ std::optional<std::uint64_t> Bounds::observe(const Event& group) {
   }
   const bool bounded = in_block_ && block_ended();
   in_block_ = false;
-  count_transfers(group);
+  microbatches_.count(group);
   forget_what_ceased();
   return bounded ? std::optional(last_outside_) : std::nullopt;
 }
@@ -81,10 +80,12 @@ void Bounds::collective(const Event& group) {
   if (communicator != nullptr) occurred(*communicator);
   const std::uint64_t key = mixed(mixed(2, group.communicator), group.summary.signature);
   Recurring* kind = find(kinds_, key, kinds_in_block_ < most_in_block);
-  if (kind != nullptr && kind->block != block_ && kinds_in_block_ < most_in_block) {
+  const bool has_room = kinds_in_block_ < most_in_block;
+  if (kind != nullptr && kind->block != block_ && (has_room || kind == bound_)) {
     kind->communicator = group.communicator;
     occurred(*kind);
-    in_this_block_[kinds_in_block_++] = kind;
+    kinds_in_block_ += has_room ? 1 : 0;
+    in_this_block_[kinds_in_block_ - 1] = kind;
   }
   // Those of the next iteration's first microbatch may follow, when nothing is received before it.
   if (!in_microbatches(group.communicator) || (kind != nullptr && (kind == bound_ || qualifies(*kind))))
@@ -109,14 +110,14 @@ Bounds::Recurring* Bounds::find(std::vector<Recurring>& table, std::uint64_t key
 void Bounds::occurred(Recurring& recurring) {
   if (recurring.block == block_) return;
   if (recurring.seen != 0) {
-    const std::uint64_t passed = microbatch_ - recurring.microbatch;
+    const std::uint64_t passed = microbatches_.passed() - recurring.microbatch;
     recurring.several = static_cast<std::uint8_t>(recurring.several << 1 | (passed >= several_microbatches ? 1 : 0));
     recurring.two = static_cast<std::uint8_t>(recurring.two << 1 | (passed >= 2 ? 1 : 0));
     recurring.longest = std::max(recurring.longest, passed);
   }
   recurring.block_before = recurring.block;
   recurring.block = block_;
-  recurring.microbatch = microbatch_;
+  recurring.microbatch = microbatches_.passed();
   ++recurring.seen;
 }
 
@@ -166,38 +167,9 @@ void Bounds::forget_what_ceased() {
   if (bound_ == nullptr) return;
   const std::uint64_t patience =
       std::min(bound_->seen, most_patience) * std::max(bound_->longest, several_microbatches);
-  if (microbatch_ - bound_->microbatch <= patience) return;
+  if (microbatches_.passed() - bound_->microbatch <= patience) return;
   *bound_ = {};
   bound_ = nullptr;
-}
-
-void Bounds::count_transfers(const Event& group) {
-  const GroupSummary& s = group.summary;
-  if (s.sends > 1 && s.receives > 1) return;  // all to all: it has nothing to do with the pipeline
-  if (s.sends != 0) count_transfer(group.communicator, s.send_peer, true);
-  if (s.receives != 0) count_transfer(group.communicator, s.receive_peer, false);
-}
-
-// As many microbatches as there were transfers where there were most.
-void Bounds::count_transfer(CommunicatorId communicator, std::int32_t peer, bool sends) {
-  const std::uint64_t key = mixed(mixed(sends ? 3 : 4, communicator), static_cast<std::uint32_t>(peer));
-  std::size_t place = 0;
-  for (std::size_t i = 0; i < edges_.size(); ++i) {
-    if (edges_[i].key == key) {
-      place = i;
-      break;
-    }
-    if (edges_[i].used < edges_[place].used) place = i;
-  }
-  Edge& edge = edges_[place];
-  if (edge.key != key) edge = {key, 0, 0};
-  ++edge.count;
-  edge.used = size_;
-  const Edge& leader = edges_[leader_];
-  const bool leads = place == leader_ || edge.count > leader.count || size_ - leader.used > edge_is_old;
-  if (!leads) return;
-  leader_ = place;
-  ++microbatch_;
 }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "detector/event.h"
+#include "detector/microbatches.h"
 
 namespace weft {
 
@@ -64,17 +65,9 @@ class Bounds {
     std::uint64_t longest = 0;                  // interval, in microbatches
     Beginnings beginnings;
   };
-  // Transfers to or from a rank.
-  struct Edge {
-    std::uint64_t key = 0;
-    std::uint64_t count = 0;
-    std::uint64_t used = 0;  // position of the latest
-  };
   static constexpr std::size_t ways = 4, sets = 64, most_in_block = 16;
 
   void collective(const Event& group);
-  void count_transfers(const Event& group);
-  void count_transfer(CommunicatorId communicator, std::int32_t peer, bool sends);
   bool block_ended();
   Recurring* find(std::vector<Recurring>& table, std::uint64_t key, bool insert);
   void occurred(Recurring& recurring);
@@ -86,10 +79,8 @@ class Bounds {
   std::vector<Recurring> kinds_;
   std::vector<Recurring> communicators_;
   Recurring* bound_ = nullptr;
-  std::array<Edge, 16> edges_{};
-  std::size_t leader_ = 0;
-  std::uint64_t microbatch_ = 0;  // counts them, roughly
-  std::uint64_t size_ = 0;        // groups so far
+  Microbatches microbatches_;
+  std::uint64_t size_ = 0;  // groups so far
   // The present block, or the latest.
   std::uint64_t block_ = 0;
   bool in_block_ = false;

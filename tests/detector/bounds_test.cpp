@@ -177,6 +177,26 @@ TEST(Bounds, AreNotTheLossInTheMiddle) {
   EXPECT_EQ(feed.last.back(), feed.size - 2);
 }
 
+// Buckets are summed during the last backward, so the last gradient is sent in between; and sizes change once, when the
+// buckets are built anew after the first iteration.
+TEST(Bounds, MayBeSplitAndBuiltAnew) {
+  Feed feed;
+  for (int i = 0; i < 9; ++i) {
+    const std::uint64_t more = i == 0 ? 1000 : 0;
+    feed.forward(5 + i % 3);
+    for (int k = 0; k < 5 + i % 3; ++k) {
+      feed.receive(2);
+      if (k + 1 == 5 + i % 3) feed.sum(data, 5000 + more);
+      feed.send(0);
+    }
+    feed.sum(data, 7000 + more);
+    feed.sum(world, 4);
+  }
+  feed.receive(0);
+  ASSERT_EQ(feed.last.size(), 7U);
+  EXPECT_EQ(feed.last.back(), feed.size - 2);
+}
+
 TEST(Bounds, TransfersBetweenExpertsAreNoMicrobatches) {
   Feed feed;
   for (int i = 0; i < 8; ++i) {
