@@ -12,15 +12,15 @@
 
 namespace weft {
 
-// The operation that the bubble waited for. Idle time in which the host is the cause, because it issues nothing, is no
-// bubble: without a hook on launches it looks like running.
-enum class Cause : std::uint8_t { unknown, receive, send, collective };
-inline constexpr std::array cause_names{"unknown", "receive", "send",
-                                        "collective"};  // as traces and messages have them
+// The operation that the bubble waited for; or the host, which has launched nothing while a group was under way that
+// nobody waited for yet.
+enum class Cause : std::uint8_t { unknown, receive, send, collective, host };
+inline constexpr std::array cause_names{"unknown", "receive", "send", "collective",
+                                        "host"};  // as traces and messages have them
 
-// How the GPU came to be idle: which of the three patterns of docs/how-it-works.md was seen.
-enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait };
-inline constexpr std::array pattern_names{"event_wait", "inline_group", "host_wait"};
+// How the GPU came to be idle: which of the patterns of docs/how-it-works.md was seen.
+enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait, posted_early };
+inline constexpr std::array pattern_names{"event_wait", "inline_group", "host_wait", "posted_early"};
 
 // Which bubble of an iteration this is. `ordinal` counts the groups of the rhythm, or numbers the slots that different
 // iterations share; -1 while no rhythm is known. Bytes may differ from one bubble of a slot to the next.
@@ -68,11 +68,20 @@ struct Iteration {
   std::uint64_t rhythm = 0;
   // Which iteration since the rhythm was found, from 1: the same on all ranks, give or take one.
   std::uint64_t turn = 0;
+  Duration uncertain{};  // in which nobody could tell whether compute ran
+};
+
+// Time in which it cannot be told whether compute ran: neither idle nor busy.
+struct UncertainTime {
+  TimePoint began{};
+  TimePoint ended{};
+  const char* why = nullptr;  // a string literal
 };
 
 enum class FindingKind : std::uint8_t {
   bubble_opened,
   bubble_closed,
+  uncertain_time,
   iteration_ended,
   rhythm_found,
   rhythm_lost,
@@ -84,6 +93,7 @@ struct Finding {
   TimePoint time{};
   Bubble bubble{};             // bubble_opened, bubble_closed
   Iteration iteration{};       // iteration_ended
+  UncertainTime uncertain{};   // uncertain_time
   std::uint32_t period = 0;    // rhythm_found, rhythm_lost: groups in one iteration
   const char* text = nullptr;  // anomaly: a string literal
 };

@@ -34,6 +34,7 @@ Group group_of(const Event& event, std::uint64_t position) {
   group.start_known = event.ticket != 0;
   // Without a marker behind it nothing will ever be known of its end: it counts as over.
   group.done = event.done_ticket == 0;
+  group.done_ticket = event.done_ticket;
   group.send_only = summary.sends > 0 && summary.receives == 0 && summary.collectives == 0;
   group.cause = cause_of(summary);
   group.slot.communicator = event.communicator;
@@ -71,8 +72,9 @@ class Detector::Implementation {
 
   bool capture_is_open() const { return captures_ != 0; }
 
-  const std::optional<Bubble>& open_bubble() const { return open_; }
+  std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
   std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
+  const Streams& streams() const { return streams_; }
   std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }
 
  private:
@@ -90,7 +92,10 @@ class Detector::Implementation {
   void place_earlier();
   void place(Group& group);
   void update_bubble();
+  bool is_over(const Bubble& bubble, const Verdict& now) const;
+  void look_at_uncertainty(const Verdict& verdict);
   void open(const Idleness& idleness);
+  void expect(Bubble& bubble, const Group& group);
   void announce();
   void close();
   void report(FindingKind kind);
@@ -116,6 +121,9 @@ class Detector::Implementation {
   RingQueue<Remembered> remembered_{remembered_bubbles};
   std::optional<Bubble> open_;
   bool announced_ = false;
+  std::optional<TimePoint> interrupted_;  // at this time the open bubble has ended, unless it goes on at once
+  std::optional<TimePoint> uncertain_since_;
+  const char* uncertain_why_ = nullptr;
   std::uint64_t bubbles_ = 0;
   std::uint64_t issued_ = 0;  // groups
   std::uint32_t captures_ = 0;
@@ -131,14 +139,11 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::group_issued:
       return group_issued(event);
     case EventKind::wait_issued:
-      if (groups_.find(event.group) == nullptr) anomaly("a wait for a group that is not known");
-      return streams_.wait_issued(event.stream, event.group, event.ticket);
-    case EventKind::idle_check_issued:
-      return streams_.idle_check_issued(event.stream);
+      return streams_.wait_issued(event.stream, event.awaited, event.ticket, event.done_ticket);
     case EventKind::host_wait_begun:
-      return streams_.host_wait_begun(event.stream, event.group);
+      return streams_.host_wait_begun(event.stream);
     case EventKind::host_wait_ended:
-      return streams_.host_wait_ended(event.stream, event.group);
+      return streams_.host_wait_ended(event.stream);
     case EventKind::capture_begun:
       ++captures_;
       return;
@@ -154,9 +159,14 @@ void Detector::Implementation::dispatch(const Event& event) {
       return streams_.group_started(event.group);
     case EventKind::group_done:
       return group_done(event.group);
-    case EventKind::idle_check_reached:
-      return streams_.idle_check_reached(event.stream);
+    case EventKind::stream_dry:
+      return streams_.answered(event.stream, StreamAnswer::dry);
+    case EventKind::stream_busy:
+      return streams_.answered(event.stream, StreamAnswer::busy);
+    case EventKind::stream_unknown:
+      return streams_.answered(event.stream, StreamAnswer::unknown);
     case EventKind::wait_reached:
+    case EventKind::wait_passed:
       if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
       return;
     case EventKind::none:
@@ -186,7 +196,6 @@ void Detector::Implementation::group_issued(const Event& event) {
     place(group);
   streams_.group_issued(group, event.ticket);
   if (group.done) pass(group, false);
-  streams_.set_patience(std::max<std::uint64_t>(32, 2 * std::uint64_t{iterations_.length()}));
 }
 
 // Where bounds lead nothing depends on the period, and to look for it costs most where there is none.
@@ -282,10 +291,37 @@ void Detector::Implementation::communicator_closed(CommunicatorId communicator) 
 }
 
 void Detector::Implementation::update_bubble() {
-  const std::optional<Idleness> idleness = streams_.idleness();
-  // The group that it was opened for is over: what is still waited for is another bubble.
-  if (open_ && (!idleness || !groups_.pending(open_->group))) close();
-  if (!open_ && idleness && captures_ == 0) open(*idleness);
+  const Verdict verdict = streams_.verdict();
+  const bool idle = verdict.kind == Verdict::Kind::idle;
+  if (open_ && is_over(*open_, verdict)) close();
+  // Words of one look come one by one: what ends and goes on at one time has not ended.
+  if (open_ && !idle && !interrupted_) interrupted_ = now_;
+  if (open_ && idle) interrupted_.reset();
+  if (!open_ && idle && captures_ == 0) open(verdict.idleness);
+  look_at_uncertainty(verdict);
+}
+
+// The group that it was opened for is over: what is still waited for is another bubble. Or somebody waits by now.
+bool Detector::Implementation::is_over(const Bubble& bubble, const Verdict& now) const {
+  if (!groups_.pending(bubble.group)) return true;
+  const bool is_idle = now.kind == Verdict::Kind::idle;
+  return is_idle && bubble.pattern == Pattern::posted_early && now.idleness.pattern != Pattern::posted_early;
+}
+
+void Detector::Implementation::look_at_uncertainty(const Verdict& verdict) {
+  const bool uncertain = verdict.kind == Verdict::Kind::uncertain;
+  if (uncertain == uncertain_since_.has_value()) return;
+  if (uncertain) {
+    uncertain_since_ = now_;
+    uncertain_why_ = verdict.why;
+    return;
+  }
+  const TimePoint since = *uncertain_since_;
+  uncertain_since_.reset();
+  if (now_ == since) return;
+  iterations_.uncertain_time(now_ - since);
+  report(FindingKind::uncertain_time);
+  findings_.back().uncertain = {since, now_, uncertain_why_};
 }
 
 void Detector::Implementation::open(const Idleness& idleness) {
@@ -303,16 +339,26 @@ void Detector::Implementation::open(const Idleness& idleness) {
     bubble.iteration = group->iteration;
     bubble.rhythm = group->rhythm;
     bubble.turn = group->turn;
-    bubble.forecast = slots_.forecast(group->table, group->slot.ordinal);
-    iterations_.bubble_opened(place_of(*group), now_);
+    expect(bubble, *group);
   }
   open_ = bubble;
   announced_ = false;
 }
 
-// An opening is announced as soon as time has passed: words of one poll may come in another order than they were
-// written, and what opens and closes in one poll is no bubble.
+// Where nobody waits for the group, the bubble ends when the host launches something: no earlier one says when.
+void Detector::Implementation::expect(Bubble& bubble, const Group& group) {
+  if (bubble.pattern == Pattern::posted_early) {
+    bubble.cause = Cause::host;
+    return;
+  }
+  bubble.forecast = slots_.forecast(group.table, group.slot.ordinal);
+  iterations_.bubble_opened(place_of(group), now_);
+}
+
+// An opening or an end is announced as soon as time has passed: words of one poll may come in another order than they
+// were written, and what opens and closes in one poll is no bubble.
 void Detector::Implementation::announce() {
+  if (open_ && interrupted_ && now_ != *interrupted_) close();
   if (!open_ || announced_ || now_ == open_->opened) return;
   announced_ = true;
   ++bubbles_;
@@ -324,16 +370,18 @@ void Detector::Implementation::announce() {
 void Detector::Implementation::close() {
   Bubble bubble = *open_;
   const bool announced = announced_;
+  bubble.closed = interrupted_.value_or(now_);
   open_.reset();
+  interrupted_.reset();
   if (!announced) return;
-  bubble.closed = now_;
   WEFT_DCHECK(bubble.closed > bubble.opened);  // an opening is announced by an event of a later time
   const Duration length = bubble.closed - bubble.opened;
   report(FindingKind::bubble_closed);
+  findings_.back().time = bubble.closed;
   findings_.back().bubble = bubble;
   iterations_.bubble_closed(length);
   const Group* group = groups_.find(bubble.group);
-  if (group == nullptr) return;
+  if (group == nullptr || bubble.cause == Cause::host) return;
   slots_.add(group->table, group->slot.ordinal, length);
   remembered_.push({group->position, length, group->table});
 }
@@ -366,6 +414,15 @@ Detector::Detector(const DetectorOptions& options) : implementation_(std::make_u
 Detector::~Detector() = default;
 std::span<const Finding> Detector::observe(const Event& event) {
   return implementation_->observe(event);
+}
+bool Detector::wants_answers() const {
+  return implementation_->streams().wants_answers();
+}
+std::optional<StreamAnswer> Detector::answer_of(StreamId stream) const {
+  return implementation_->streams().answer_of(stream);
+}
+void Detector::unanswered(std::vector<StreamId>& streams) const {
+  implementation_->streams().unanswered(streams);
 }
 bool Detector::capture_is_open() const {
   return implementation_->capture_is_open();

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "detector/bubble.h"
 #include "detector/event.h"
@@ -37,6 +38,16 @@ class Detector {
 
   // The bubble that is open now, if any.
   std::optional<Bubble> open_bubble() const;
+
+  // Whether compute runs depends on streams that no mark says anything of. While this is true, every stream of the
+  // device, those that the detector has not heard of too, is to be asked at each look: an event stream_dry, stream_busy
+  // or stream_unknown where the answer is another one than answer_of() has. Stream 0 stands for those that cannot be
+  // named: unknown, or nothing.
+  bool wants_answers() const;
+  // The latest answer of this stream that still counts; nothing: it need not be asked.
+  std::optional<StreamAnswer> answer_of(StreamId stream) const;
+  // Appends the streams that the detector knows, and that have to be asked and have not answered.
+  void unanswered(std::vector<StreamId>& streams) const;
 
   // A stream capture is open in this process: nothing may be launched.
   bool capture_is_open() const;

@@ -1,9 +1,11 @@
 // The input of the detector, in the order in which it happened: the calls that the shim's hooks saw (…_issued,
-// host_wait_…, …), and later the words in pinned memory that were written (…_started, …_reached, …_done).
+// host_wait_…, …), later the words in pinned memory that were written (…_started, …_reached, …_passed, …_done), and
+// what streams answered that were asked.
 //
 // Written by: hooks on the main job's threads (through the ring, see shim/seam/ring.h), and by the dispatcher thread
-// when it sees a word change; read by the detector. Fixed size, trivially copyable: it travels through the ring as it
-// is. The kinds are listed in detector/event_kinds.def. Nothing here may include CUDA, a clock, a thread or a file.
+// when it sees a word change or has asked; read by the detector. Fixed size, trivially copyable: it travels through the
+// ring as it is. The kinds are listed in detector/event_kinds.def. Nothing here may include CUDA, a clock, a thread or
+// a file.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,9 @@ enum class EventKind : std::uint8_t {
 #undef EVENT
 };
 
+// Whether a stream has work left, as far as it was asked.
+enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
+
 // The operations of a group, for the detector. A group holds point-to-point operations, collectives, or both.
 struct GroupSummary {
   std::uint64_t signature;       // equal for groups that do the same: communicator, operations, peers, sizes, in order
@@ -40,6 +45,12 @@ struct GroupSummary {
   std::uint16_t reserved;
 };
 
+// The place on a stream that an event stands for: just behind the group or the wait whose last marker is `ticket`.
+struct AwaitedPlace {
+  StreamId stream;  // 0: none of this device
+  Ticket ticket;
+};
+
 struct Event {
   TimePoint time;
   EventKind kind;
@@ -50,7 +61,10 @@ struct Event {
   GroupId group;
   Ticket ticket;
   Ticket done_ticket;
-  GroupSummary summary;  // group_issued only
+  union {
+    GroupSummary summary;  // group_issued only
+    AwaitedPlace awaited;  // wait_issued only
+  };
 };
 
 static_assert(std::is_trivially_copyable_v<Event> && std::is_standard_layout_v<Event>);

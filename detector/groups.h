@@ -20,6 +20,7 @@ struct Group {
   bool started = false;
   bool start_known = false;  // its start has a marker
   bool done = false;
+  Ticket done_ticket = 0;
   bool send_only = false;
   bool ends_iteration = false;
   Cause cause = Cause::unknown;

@@ -82,7 +82,7 @@ void Iterations::start_at(std::uint64_t position) {
   const Entry* before = entry(position - 1);
   start_known_ = before != nullptr && before->done != TimePoint{};
   if (start_known_) started_ = before->done;
-  idle_ = Duration{};
+  idle_ = uncertain_ = Duration{};
   passed_ = -1;
 }
 
@@ -135,10 +135,11 @@ Iteration Iterations::end(TimePoint time) {
   iteration.started = started_;
   iteration.ended = time;
   iteration.idle = idle_;
+  iteration.uncertain = uncertain_;
   last_length_ = start_known_ ? time - started_ : Duration{};
   started_ = time;
   start_known_ = true;
-  idle_ = Duration{};
+  idle_ = uncertain_ = Duration{};
   passed_ = -1;
   last_bubbles_.swap(bubbles_);
   bubbles_.clear();

@@ -54,6 +54,7 @@ class Iterations {
 
   void bubble_opened(const Place& place, TimePoint opened);
   void bubble_closed(Duration length) { idle_ += length; }
+  void uncertain_time(Duration length) { uncertain_ += length; }
   std::optional<TimePoint> next_bubble() const;
 
  private:
@@ -97,6 +98,7 @@ class Iterations {
   TimePoint started_{};  // of the iteration that runs on the GPU
   bool start_known_ = false;
   Duration idle_{};
+  Duration uncertain_{};
   Duration last_length_{};
   std::int32_t passed_ = -1;  // highest ordinal that is over, or had its bubble, in the iteration that runs
   std::vector<Expected> last_bubbles_;

@@ -4,6 +4,13 @@
 #include <algorithm>
 
 namespace weft {
+namespace {
+
+constexpr const char* unasked = "a stream could not be asked whether it has work left";
+constexpr const char* unnamed = "not all streams could be asked whether they have work left";
+constexpr const char* unknown_wait = "a stream waits for something that is not known";
+
+}  // namespace
 
 std::vector<Streams::Stream>::iterator Streams::place_of(StreamId id) {
   return std::lower_bound(streams_.begin(), streams_.end(), id, [](const Stream& s, StreamId i) { return s.id < i; });
@@ -20,79 +27,85 @@ const Streams::Stream* Streams::find(StreamId id) const {
 
 Streams::Stream* Streams::find_or_add(StreamId id) {
   Stream* stream = find(id);
-  if (stream == nullptr) {
-    if (id == 0 || streams_.size() == most_streams) {
-      ++lost_;
-      return nullptr;
-    }
-    stream = &*streams_.emplace(place_of(id));
-    stream->id = id;
+  if (stream != nullptr) return stream;
+  if (id == 0 || streams_.size() == most_streams) {
+    ++lost_;
+    return nullptr;
   }
-  stream->heard = issued_;
+  stream = &*streams_.emplace(place_of(id));
+  stream->id = id;
   return stream;
 }
 
+// A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
+void Streams::issue(Stream& stream, const Mark& mark) {
+  if (current_answer(stream) != StreamAnswer::dry) stream.answer = StreamAnswer::none;
+  stream.ahead.push(mark);
+}
+
 void Streams::group_issued(const Group& group, Ticket ticket) {
-  ++issued_;
   Stream* stream = find_or_add(group.stream);
   if (stream == nullptr) return;
-  ++stream->issued;
   if (!group.send_only) stream->sends_only = false;
   if (group.done) return;
   stream->groups.push(group.id);
-  if (group.start_known) stream->ahead.push({Kind::start, ticket, group.id});
+  if (group.start_known) issue(*stream, {Kind::start, ticket, group.id});
 }
 
-void Streams::wait_issued(StreamId id, GroupId group, Ticket ticket) {
+// The group that stands at the end of the chain now, where the place is behind a group or behind another wait.
+GroupId Streams::group_behind(const AwaitedPlace& place) const {
+  const Stream* source = find(place.stream);
+  if (source == nullptr) return 0;
+  for (std::size_t i = source->groups.size(); i-- > 0;) {
+    const Group* group = groups_.find(source->groups[i]);
+    if (group != nullptr && group->done_ticket == place.ticket) return group->id;
+  }
+  for (std::size_t i = source->ahead.size(); i-- > 0;)
+    if (source->ahead[i].kind == Kind::wait && source->ahead[i].passed == place.ticket) return source->ahead[i].group;
+  return source->at.kind == Kind::wait && source->at.passed == place.ticket ? source->at.group : 0;
+}
+
+void Streams::wait_issued(StreamId id, const AwaitedPlace& awaited, Ticket ticket, Ticket passed) {
+  const GroupId group = group_behind(awaited);
+  const Group* g = groups_.find(group);
+  const bool is_direct = g != nullptr && g->stream == awaited.stream;
+  if (is_direct)
+    if (Stream* owner = find(g->stream)) ++owner->waited_for;
   Stream* stream = find_or_add(id);
   if (stream == nullptr) return;
-  ++stream->waits;
-  stream->ahead.push({Kind::wait, ticket, group});
-  if (const Group* g = groups_.find(group))
-    if (Stream* owner = find(g->stream); owner != nullptr && owner->id != id) ++owner->waited_for;
+  if (is_direct) ++stream->waits;
+  issue(*stream, {Kind::wait, ticket, group, awaited.stream, passed});
+  if (passed != 0) issue(*stream, {Kind::passed, passed, 0, 0, ticket});
 }
 
-void Streams::idle_check_issued(StreamId id) {
-  Stream* stream = find_or_add(id);
-  if (stream != nullptr && !stream->is_checked()) stream->ahead.push({Kind::idle_check, 0, 0});
-}
-
-void Streams::host_wait_begun(StreamId stream, GroupId group) {
+void Streams::host_wait_begun(StreamId stream) {
   if (host_waits_.size() < most_host_waits) {
-    host_waits_.push_back({stream, group});
+    host_waits_.push_back(stream);
   } else {
     ++lost_;
   }
-  // Only what the host waits for itself is evidence; what lies before it on the stream is not.
-  if (const Group* g = groups_.find(group); g != nullptr && stream != 0) {
-    if (Stream* owner = find(g->stream)) ++owner->host_waited_for;
-    return;
-  }
-  for (Stream& s : streams_)
-    if ((stream == 0 || s.id == stream) && !s.groups.empty()) ++s.host_waited_for;
 }
 
-void Streams::host_wait_ended(StreamId stream, GroupId group) {
-  auto match = std::find_if(host_waits_.rbegin(), host_waits_.rend(),
-                            [&](const HostWait& w) { return w.stream == stream && (group == 0 || w.group == group); });
-  if (match == host_waits_.rend()) match = host_waits_.rbegin();
-  if (match == host_waits_.rend()) return;
-  host_waits_.erase(std::next(match).base());
-  for (Stream& s : streams_) {
-    if (!host_waits_.empty()) {
-      // One thread of the host goes on and may launch on what had run dry, while another still waits.
-      if (s.at.kind == Kind::idle_check && s.ahead.empty()) s.ahead.push({Kind::idle_check, 0, 0});
-      continue;
-    }
-    // Nobody asks any more, and a compute stream that had run dry is no longer known to be.
-    while (s.is_checked()) s.ahead.pop_back();
-    if (s.at.kind == Kind::idle_check && role(s) == Role::compute) s.at = {};
+void Streams::host_wait_ended(StreamId stream) {
+  const auto match = std::find(host_waits_.begin(), host_waits_.end(), stream);
+  if (match != host_waits_.end()) {
+    host_waits_.erase(match);
+  } else if (!host_waits_.empty()) {
+    host_waits_.pop_back();
   }
 }
 
+// Its work goes on to the end, and others may wait for that.
 void Streams::stream_destroyed(StreamId id) {
-  const Stream* stream = find(id);
+  Stream* stream = find(id);
   if (stream == nullptr) return;
+  stream->destroyed = true;
+  erase_if_over(id);
+}
+
+void Streams::erase_if_over(StreamId id) {
+  const Stream* stream = find(id);
+  if (stream == nullptr || !stream->destroyed || !stream->ahead.empty() || first_pending(id) != nullptr) return;
   lost_ += stream->ahead.dropped() + stream->groups.dropped();
   streams_.erase(place_of(id));
 }
@@ -102,11 +115,10 @@ void Streams::reach(Stream& stream, std::size_t marks) {
   for (; marks > 0; --marks) {
     stream.at = stream.ahead.front();
     stream.ahead.pop();
-    stream.arrived = false;
     if (stream.at.kind != Kind::start) continue;
     if (Group* group = groups_.find(stream.at.group)) group->started = true;
   }
-  stream.heard = issued_;
+  stream.answer = StreamAnswer::none;
 }
 
 void Streams::group_started(GroupId id) {
@@ -126,11 +138,11 @@ void Streams::group_done(GroupId id) {
   group->done = true;
   Stream* stream = find(group->stream);
   if (stream == nullptr) return;
-  stream->heard = issued_;
   while (!stream->groups.empty() && (stream->groups.front() <= id || !groups_.pending(stream->groups.front()))) {
     ++stream->done;
     stream->groups.pop();
   }
+  erase_if_over(stream->id);
 }
 
 Group* Streams::first_pending(StreamId id) {
@@ -138,84 +150,152 @@ Group* Streams::first_pending(StreamId id) {
   return stream == nullptr || stream->groups.empty() ? nullptr : groups_.find(stream->groups.front());
 }
 
-void Streams::idle_check_reached(StreamId id) {
-  Stream* stream = find(id);
-  if (stream == nullptr || host_waits_.empty()) return;
-  for (std::size_t marks = stream->ahead.size(); marks > 0; --marks)
-    if (stream->ahead[marks - 1].kind == Kind::idle_check) return reach(*stream, marks);
-}
-
 bool Streams::marker_reached(StreamId id, Ticket ticket) {
   Stream* stream = find(id);
-  // A stream that was destroyed may still run to its end.
-  if (stream == nullptr) return true;
+  if (stream == nullptr) return true;  // it was lost, which is counted
   for (std::size_t i = 0; i < stream->ahead.size(); ++i) {
-    if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind != Kind::wait) continue;
+    if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind == Kind::start) continue;
     reach(*stream, i + 1);
+    erase_if_over(id);
     return true;
   }
-  return stream->at.ticket == ticket;
+  // Of one look the later one may be told first.
+  return stream->at.ticket == ticket || (stream->at.kind == Kind::passed && stream->at.passed == ticket);
 }
 
-// The stream of the group has got to it, or to an earlier group of its own that is not over either.
-bool Streams::at_group(const Group& group) const {
-  if (group.started || !group.start_known) return true;
-  const Stream* owner = find(group.stream);
-  if (owner == nullptr || owner->groups.empty()) return true;
-  const Group* first = groups_.find(owner->groups.front());
-  return first != nullptr && first->started;
-}
-
-Streams::Role Streams::role(const Stream& s) const {
-  if (s.waited_for > 2 * s.waits) return Role::communication;
-  if (s.waits > 0) return Role::compute;
-  if (streams_.size() > 1 && s.issued > 0) {
-    if (4 * s.host_waited_for >= s.issued && s.host_waited_for > 0) return Role::communication;
-    // Sends that nobody waits for, next to a stream that does other things.
-    const bool other = std::any_of(streams_.begin(), streams_.end(), [&](const Stream& o) {
-      return o.id != s.id && (o.waits > 0 || (o.issued > 0 && !o.sends_only));
-    });
-    if (s.sends_only && other) return Role::communication;
+void Streams::answered(StreamId id, StreamAnswer answer) {
+  if (id == 0) {
+    others_unknown_ = questions_;
+    return;
   }
-  return s.done >= 2 ? Role::compute : Role::unclassified;
+  Stream* stream = find_or_add(id);
+  if (stream == nullptr) return;
+  stream->answer = answer;
+  stream->asked = questions_;
+  stream->had_work = stream->had_work || answer == StreamAnswer::busy;
 }
 
-// Past everything that is known of it, and work may follow.
-bool Streams::runs_on(const Stream& s) const {
-  if (!s.ahead.empty()) return true;
-  if (issued_ - s.heard > patience_) return false;
-  return s.at.kind == Kind::start || s.at.kind == Kind::wait || (s.at.kind == Kind::none && s.waits + s.done > 0);
+StreamAnswer Streams::current_answer(const Stream& stream) const {
+  // Nobody can ask a stream that is gone. It had no mark left.
+  if (stream.destroyed) return StreamAnswer::dry;
+  return stream.asked == questions_ ? stream.answer : StreamAnswer::none;
 }
 
-bool Streams::others_may_run(const Stream& stream) const {
-  return std::any_of(streams_.begin(), streams_.end(),
-                     [&](const Stream& s) { return s.id != stream.id && !groups_.pending(s.at.group) && runs_on(s); });
+std::optional<StreamAnswer> Streams::answer_of(StreamId id) const {
+  if (id == 0) return others_unknown_ == questions_ ? StreamAnswer::unknown : StreamAnswer::none;
+  const Stream* stream = find(id);
+  if (stream == nullptr) return StreamAnswer::none;
+  if (stream->destroyed || position(*stream) != Position::behind) return std::nullopt;
+  return current_answer(*stream);
 }
 
-bool Streams::opens_bubbles(const Stream& stream, const Group& group) const {
-  // A send behind an event wait may be a send stream's or a compute stream's: then nothing else may be running.
-  return !group.send_only || stream.waits == 0 || !others_may_run(stream);
+void Streams::unanswered(std::vector<StreamId>& found) const {
+  for (const Stream& stream : streams_)
+    if (position(stream) == Position::behind && current_answer(stream) == StreamAnswer::none)
+      found.push_back(stream.id);
 }
 
-Streams::State Streams::state(Stream& stream, Idleness& why) const {
-  const Role its_role = role(stream);
+Streams::Position Streams::position(const Stream& stream) const {
   const Mark& at = stream.at;
-  const Group* group = groups_.find(at.group);
-  if (its_role == Role::compute && group != nullptr && !group->done) {
-    if (at.kind == Kind::wait) {
-      // Once there, it is blocked to the end: between two groups of the other stream nothing changes.
-      stream.arrived = stream.arrived || at_group(*group);
-      if (!stream.arrived) return State::idle;
-      why = {group->id, stream.id, Pattern::event_wait};
-      return State::blocked;
-    }
-    if (!opens_bubbles(stream, *group)) return State::idle;
-    why = {group->id, stream.id, Pattern::inline_group};
-    return State::blocked;
+  if (at.kind == Kind::start && groups_.pending(at.group)) return Position::in_group;
+  if (at.kind == Kind::wait && (at.passed != 0 || groups_.pending(at.group))) return Position::waiting;
+  const bool was_dry = !stream.destroyed && current_answer(stream) == StreamAnswer::dry;
+  return stream.ahead.empty() || was_dry ? Position::behind : Position::running;
+}
+
+// False: the stream runs for sure, nobody has to be asked.
+bool Streams::look_at(const Stream& stream, Standing& standing) const {
+  switch (position(stream)) {
+    case Position::running:
+      return false;
+    case Position::in_group:
+      if (standing.in_group == nullptr) standing.in_group = &stream;
+      return true;
+    case Position::waiting:
+      if (standing.waiting == nullptr) standing.waiting = &stream;
+      return true;
+    case Position::behind:
+      break;
   }
-  if (its_role == Role::compute) return runs_on(stream) ? State::busy : State::idle;
-  // Another stream counts only while the host waits for it to run dry.
-  return its_role == Role::unclassified && stream.is_checked() ? State::busy : State::idle;
+  const StreamAnswer answer = current_answer(stream);
+  if (answer == StreamAnswer::busy) standing.busy = true;
+  if (answer == StreamAnswer::unknown || answer == StreamAnswer::none) standing.unknown = unasked;
+  return true;
+}
+
+const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const {
+  const Stream* stream = &waiting;
+  // A chain is no longer than there are streams, unless the marks of some were lost.
+  for (std::size_t steps = 0; steps <= streams_.size() && stream != nullptr; ++steps) {
+    const Position where = position(*stream);
+    if (where == Position::in_group) return stream;
+    if (where != Position::waiting) {
+      // Somebody waits for it, so it has work left: it runs, or this wait is just over.
+      runs = true;
+      return nullptr;
+    }
+    stream = find(stream->at.source);
+  }
+  return nullptr;
+}
+
+Verdict Streams::stop_asking() {
+  if (wants_answers_) ++questions_;
+  wants_answers_ = false;
+  return {};
+}
+
+Verdict Streams::verdict() {
+  Standing standing;
+  for (const Stream& stream : streams_)
+    if (!look_at(stream, standing)) return stop_asking();
+  if (standing.waiting == nullptr && standing.in_group == nullptr) return stop_asking();
+  wants_answers_ = true;
+  if (standing.busy) return {};
+  if (others_unknown_ == questions_) standing.unknown = unnamed;
+  for (const Stream& stream : streams_) {
+    if (position(stream) != Position::waiting) continue;
+    bool runs = false;
+    const Stream* root = root_of(stream, runs);
+    if (runs) return {};
+    if (root == nullptr) standing.unknown = unknown_wait;
+  }
+  if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};
+  return {Verdict::Kind::idle, explain(standing), nullptr};
+}
+
+Idleness Streams::explain(const Standing& standing) const {
+  // A wait through an event says what the main job needs next; the first one found is as good as another.
+  if (standing.waiting != nullptr)
+    if (const Group* group = group_of_wait(*standing.waiting))
+      return {group->id, standing.waiting->id, Pattern::event_wait};
+  for (const Stream& stream : streams_)
+    if (position(stream) == Position::in_group && is_inline(stream))
+      return {stream.at.group, stream.id, Pattern::inline_group};
+  if (!host_waits_.empty())
+    if (const Group* group = group_of_host_wait()) return {group->id, 0, Pattern::host_wait};
+  return {standing.in_group->at.group, 0, Pattern::posted_early};
+}
+
+const Group* Streams::group_of_wait(const Stream& stream) const {
+  const Group* group = groups_.find(stream.at.group);
+  if (group != nullptr && !group->done) return group;
+  bool runs = false;
+  const Stream* root = root_of(stream, runs);
+  return root == nullptr ? nullptr : groups_.find(root->at.group);
+}
+
+// The main job computes on it.
+bool Streams::computes(const Stream& stream) const {
+  return stream.waits > 0 || stream.had_work || (stream.done > 0 && !stream.sends_only);
+}
+
+// Its groups sit among its own compute: nobody else waits for them, and compute has to be somewhere.
+bool Streams::is_inline(const Stream& stream) const {
+  if (stream.waited_for > 2 * stream.waits || stream.done < 2) return false;
+  return stream.waits > 0 || std::none_of(streams_.begin(), streams_.end(), [&](const Stream& other) {
+           return other.id != stream.id && computes(other);
+         });
 }
 
 // The first group of the stream that is not over; a receive explains more than the sends before it. nullptr: none.
@@ -230,53 +310,18 @@ const Group* Streams::first_to_wait_for(const Stream& stream) const {
   return found;
 }
 
-// The group that best explains why the host waits; nullptr: nothing is pending that it waits for. Of a stream that the
-// host waits for, groups come one after the other, and there may be work between them.
-const Group* Streams::awaited(const HostWait& wait) const {
-  if (const Group* group = groups_.find(wait.group); group != nullptr && !group->done) {
-    const Stream* owner = find(group->stream);
-    const Group* first = owner == nullptr ? nullptr : first_to_wait_for(*owner);
-    return first == nullptr || first->id > group->id ? group : first;
-  }
+// The group that best explains why the host waits; nullptr: nothing is pending that it waits for.
+const Group* Streams::group_of_host_wait() const {
   const Group* found = nullptr;
-  for (const Stream& stream : streams_) {
-    if (wait.stream != 0 && wait.stream != stream.id) continue;
-    const Group* group = first_to_wait_for(stream);
-    if (group == nullptr) continue;
-    if (!group->send_only) return group;
-    if (found == nullptr) found = group;
-  }
-  return found;
-}
-
-std::optional<GroupId> Streams::host_waits_for() {
-  for (HostWait& wait : host_waits_) {
-    const Group* group = awaited(wait);
-    if (group == nullptr) continue;
-    if (wait.arrived != group->id && at_group(*group)) wait.arrived = group->id;
-    if (wait.arrived == group->id) return group->id;
-  }
-  return std::nullopt;
-}
-
-std::optional<Idleness> Streams::idleness() {
-  std::optional<Idleness> found;
-  for (Stream& stream : streams_) {
-    Idleness why;
-    switch (state(stream, why)) {
-      case State::busy:
-        return std::nullopt;
-      case State::blocked:
-        // A wait through an event says what the main job needs next; the first one found is as good as another.
-        if (!found || (found->pattern == Pattern::inline_group && why.pattern == Pattern::event_wait)) found = why;
-        break;
-      case State::idle:
-        break;
+  for (const StreamId wait : host_waits_)
+    for (const Stream& stream : streams_) {
+      if (wait != 0 && wait != stream.id) continue;
+      const Group* group = first_to_wait_for(stream);
+      if (group == nullptr) continue;
+      if (!group->send_only) return group;
+      if (found == nullptr) found = group;
     }
-  }
-  if (found || host_waits_.empty()) return found;
-  if (const std::optional<GroupId> group = host_waits_for()) return Idleness{*group, 0, Pattern::host_wait};
-  return std::nullopt;
+  return found;
 }
 
 std::uint64_t Streams::dropped() const {

@@ -1,6 +1,6 @@
-// Blocked streams: how far each main-job stream has got, what it waits for, and whether that makes the GPU idle.
+// Streams of the main job: how far each has got, what it waits for, and whether that makes the GPU idle.
 //
-// Fed by the detector, one thread. Knows markers and groups, no time. The rule is written out in README.md.
+// Fed by the detector, one thread. Knows markers, groups and answers, no time. The rule is written out in README.md.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,16 @@ namespace weft {
 // The GPU is idle because this stream waits for this group, seen in this way.
 struct Idleness {
   GroupId group = 0;
-  StreamId stream = 0;  // 0: the host waits
+  StreamId stream = 0;  // 0: the host waits, or nobody
   Pattern pattern = Pattern::event_wait;
+};
+
+// Whether compute runs, as far as it can be told.
+struct Verdict {
+  enum class Kind : std::uint8_t { busy, idle, uncertain };
+  Kind kind = Kind::busy;  // also where no communication is under way: then idle time is nobody's business here
+  Idleness idleness{};
+  const char* why = nullptr;  // uncertain: a string literal
 };
 
 class Streams {
@@ -24,57 +32,62 @@ class Streams {
   explicit Streams(GroupTable& groups) : groups_(groups) {}
 
   void group_issued(const Group& group, Ticket ticket);
-  void wait_issued(StreamId stream, GroupId group, Ticket ticket);
-  void idle_check_issued(StreamId stream);
-  void host_wait_begun(StreamId stream, GroupId group);
-  void host_wait_ended(StreamId stream, GroupId group);
+  void wait_issued(StreamId stream, const AwaitedPlace& awaited, Ticket ticket, Ticket passed);
+  void host_wait_begun(StreamId stream);
+  void host_wait_ended(StreamId stream);
   void stream_destroyed(StreamId stream);
 
   void group_started(GroupId group);
   void group_done(GroupId group);
-  // The stream has run dry while the host waited.
-  void idle_check_reached(StreamId stream);
-  // A wait marker was seen. False: no such marker is known.
+  // The marker ahead of a wait, or behind it, was seen. False: no such marker is known.
   bool marker_reached(StreamId stream, Ticket ticket);
+  void answered(StreamId stream, StreamAnswer answer);
 
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
 
-  std::optional<Idleness> idleness();
+  Verdict verdict();
+  // Streams without a mark ahead decide the verdict: each is to be asked whether it has work left. As of the latest
+  // verdict; answers are forgotten when it becomes false.
+  bool wants_answers() const { return wants_answers_; }
+  // The answer that counts for this stream; nothing: it need not be asked.
+  std::optional<StreamAnswer> answer_of(StreamId stream) const;
+  // Appends the streams that have to be asked and have not answered.
+  void unanswered(std::vector<StreamId>& streams) const;
 
-  // A stream that nothing is heard of for so many groups no longer counts as busy.
-  void set_patience(std::uint64_t groups) { patience_ = groups; }
   std::uint64_t dropped() const;
 
  private:
-  enum class Kind : std::uint8_t { none, start, wait, idle_check };
+  enum class Kind : std::uint8_t { none, start, wait, passed };
   // A place that a stream has still to reach, or has reached last.
   struct Mark {
     Kind kind = Kind::none;
     Ticket ticket = 0;
-    GroupId group = 0;
+    GroupId group = 0;    // start: the group; wait: the one at the end of the chain, 0: not known when it was issued
+    StreamId source = 0;  // wait: for this stream
+    Ticket passed = 0;    // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
   };
-  enum class Role : std::uint8_t { unclassified, compute, communication };
-  enum class State : std::uint8_t { idle, busy, blocked };
+  enum class Position : std::uint8_t { running, in_group, waiting, behind };
   struct Stream {
     StreamId id = 0;
-    Mark at{};                           // reached last
-    RingQueue<Mark> ahead{1024};         // issued, not reached
-    RingQueue<GroupId> groups{1024};     // issued on this stream, not done
-    std::uint64_t heard = 0;             // number of groups issued on the device when it last had news
-    std::uint64_t issued = 0, done = 0;  // groups
-    std::uint64_t waits = 0;             // for groups of other streams
-    std::uint64_t waited_for = 0;        // its groups, by other streams
-    std::uint64_t host_waited_for = 0;   // its groups, by the host
+    Mark at{};                        // reached last
+    RingQueue<Mark> ahead{1024};      // issued, not reached
+    RingQueue<GroupId> groups{1024};  // issued on this stream, not done
+    StreamAnswer answer = StreamAnswer::none;
+    std::uint64_t asked = 0;       // in which period of questions
+    std::uint64_t done = 0;        // groups
+    std::uint64_t waits = 0;       // for groups of other streams
+    std::uint64_t waited_for = 0;  // its groups, by other streams
     bool sends_only = true;
-    bool arrived = false;  // waits, and the group's stream had got to the group
-
-    bool is_checked() const { return !ahead.empty() && ahead.back().kind == Kind::idle_check; }
+    bool had_work = false;  // was busy when it was asked
+    bool destroyed = false;
   };
-  struct HostWait {
-    StreamId stream = 0;
-    GroupId group = 0;
-    GroupId arrived = 0;  // the group that explains it, when its stream had got to it
+  // The streams of one verdict that are not known to run.
+  struct Standing {
+    const Stream* waiting = nullptr;   // the first one
+    const Stream* in_group = nullptr;  // likewise
+    bool busy = false;                 // one has answered so
+    const char* unknown = nullptr;
   };
 
   static constexpr std::size_t most_host_waits = 64;  // at a time: threads of the main job that wait on one device
@@ -84,22 +97,29 @@ class Streams {
   Stream* find(StreamId id);
   const Stream* find(StreamId id) const;
   Stream* find_or_add(StreamId id);
+  void issue(Stream& stream, const Mark& mark);
   void reach(Stream& stream, std::size_t marks);
-  bool at_group(const Group& group) const;
-  Role role(const Stream& stream) const;
-  State state(Stream& stream, Idleness& why) const;
-  bool opens_bubbles(const Stream& stream, const Group& group) const;
-  bool others_may_run(const Stream& stream) const;
-  bool runs_on(const Stream& stream) const;
-  std::optional<GroupId> host_waits_for();
+  void erase_if_over(StreamId id);
+  GroupId group_behind(const AwaitedPlace& place) const;
+  Position position(const Stream& stream) const;
+  StreamAnswer current_answer(const Stream& stream) const;
+  bool look_at(const Stream& stream, Standing& standing) const;
+  // The stream whose group holds this one up; nullptr: none is known. `runs`: one on the way runs.
+  const Stream* root_of(const Stream& waiting, bool& runs) const;
+  Verdict stop_asking();
+  Idleness explain(const Standing& standing) const;
+  bool computes(const Stream& stream) const;
+  bool is_inline(const Stream& stream) const;
   const Group* first_to_wait_for(const Stream& stream) const;
-  const Group* awaited(const HostWait& wait) const;
+  const Group* group_of_wait(const Stream& stream) const;
+  const Group* group_of_host_wait() const;
 
   GroupTable& groups_;
   std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
-  std::vector<HostWait> host_waits_;
-  std::uint64_t issued_ = 0;
-  std::uint64_t patience_ = 32;
+  std::vector<StreamId> host_waits_;
+  bool wants_answers_ = false;
+  std::uint64_t questions_ = 1;       // the period of questions
+  std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named
   std::uint64_t lost_ = 0;
 };
 

@@ -129,7 +129,8 @@ bool load() noexcept {
   shim.full_table = full_table;
   shim.streams_made = streams_made;
   shim.streams_in_use = streams_in_use;
-  shim.is_dry = is_dry;
+  shim.list_streams_to_ask = list_streams_to_ask;
+  shim.ask_stream = ask_stream;
   shim.is_idle = is_idle;
   shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;

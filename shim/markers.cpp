@@ -45,6 +45,7 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
   mine.context.store(context, std::memory_order_relaxed);
   mine.tickets.begin(words);
   note_device(device);
+  learn_stream(legacy_stream_of(device));  // the main job may compute on it and never name it
 }
 
 bool has_marker_words(int device) noexcept {

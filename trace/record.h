@@ -40,6 +40,13 @@ struct SliceRecord {
   std::int8_t correct = -1;  // with unit_done: 1 right, 0 wrong, -1 not checked
 };
 
+// Time in which it could not be told whether compute ran: neither idle nor busy, and nothing was filled.
+struct UncertainRecord {
+  TimePoint began{};
+  TimePoint ended{};
+  RecordText why;
+};
+
 enum class MemoryEvent : std::uint8_t { reserved, released, rescued };
 inline constexpr std::array memory_event_names{"reserved", "released", "rescued"};
 
@@ -144,6 +151,7 @@ struct TraceSummary {
   std::uint64_t bubbles = 0;
   bool forecasts = false;  // any bubble had one. Not in the line
   Duration idle{};         // sum of the bubbles
+  Duration uncertain{};    // sum of the time in which nobody could tell whether compute ran
   bool idle_known = true;  // false: bubbles were not measured, see the header; by the writer
   Duration filled{};       // sum of `alone` over the slices that finished
   Duration iteration_median{};
@@ -153,7 +161,8 @@ struct TraceSummary {
   std::uint64_t records_left_out = 0;                      // behind the limit of the file; the writer counts them
   std::optional<SlowdownRecord> slowdown;                  // nothing: filling had no budget
   bool filling_stopped = false;
-  RecordText reason;  // why, when filling_stopped
+  RecordText reason;            // why, when filling_stopped
+  RecordText uncertain_reason;  // of the longest time in which nobody could tell; "": none
 };
 static_assert(std::is_trivially_copyable_v<TraceSummary>);
 

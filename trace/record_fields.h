@@ -97,6 +97,13 @@ void visit_fields(Fields& fields, AnyBubble& bubble) {
   fields.object("forecast", bubble.forecast);
 }
 
+template <class Fields, MaybeConst<UncertainRecord> Uncertain>
+void visit_fields(Fields& fields, Uncertain& uncertain) {
+  fields.begin_time("began", uncertain.began);
+  fields.end_time("ended", uncertain.ended);
+  fields.text("why", uncertain.why);
+}
+
 template <class Fields, MaybeConst<SliceRecord> Slice>
 void visit_fields(Fields& fields, Slice& slice) {
   fields.count("unit", slice.unit);
@@ -118,6 +125,7 @@ void visit_fields(Fields& fields, AnyIteration& iteration) {
   fields.end_time("ended", iteration.ended);
   fields.count("groups", iteration.groups);
   fields.length_if(iteration.idle_known, "idle", iteration.idle);
+  fields.length("uncertain", iteration.uncertain);
 }
 
 template <class Fields, MaybeConst<MemoryRecord> Memory>
@@ -171,6 +179,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.length("iteration_median", summary.iteration_median);
   fields.total("bubbles", summary.bubbles);
   fields.total_if(summary.idle_known, "idle", summary.idle);
+  fields.total("uncertain", summary.uncertain);
   fields.total("filled", summary.filled);
   fields.total("slices", summary.slices);
   fields.total("fill_units", summary.fill_units);
@@ -181,6 +190,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.object("slowdown", summary.slowdown);
   fields.flag("filling_stopped", summary.filling_stopped);
   fields.text("reason", summary.reason);
+  fields.text("uncertain_reason", summary.uncertain_reason);
 }
 
 // Calls function(value) with what the record carries.

@@ -68,6 +68,14 @@ void Totals::add(const Bubble& bubble) {
   widen(bubble.opened, bubble.closed);
 }
 
+void Totals::add(const UncertainRecord& uncertain) {
+  const Duration length = uncertain.ended - uncertain.began;
+  add_to(summary_.uncertain, length);
+  if (length <= longest_uncertain_) return;
+  longest_uncertain_ = length;
+  summary_.uncertain_reason = uncertain.why;
+}
+
 void Totals::add(const SliceRecord& slice) {
   add_to(summary_.slices, 1);
   add_to(summary_.filled, slice.alone);
@@ -94,6 +102,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   for (std::size_t i = 0; i < sums.lengths.size(); ++i) add_to(*sums.lengths[i], *parts.lengths[i]);
   if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
   if (part.filling_stopped) stop(sum, part.reason);
+  if (sum.uncertain_reason.empty()) sum.uncertain_reason = part.uncertain_reason;
 }
 
 }  // namespace weft

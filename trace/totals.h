@@ -25,6 +25,7 @@ class Totals {
 
  private:
   void add(const Bubble& bubble);
+  void add(const UncertainRecord& uncertain);
   void add(const SliceRecord& slice);
   void add(const Iteration& iteration);
   void add(const AnomalyRecord& anomaly);
@@ -34,6 +35,7 @@ class Totals {
   void add(const LimitRecord&) {}
 
   TraceSummary summary_{};
+  Duration longest_uncertain_{};
   bool has_window_ = false;
 };
 

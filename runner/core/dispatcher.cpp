@@ -11,6 +11,7 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& op
       options_(options),
       records_(*parts.reporter, parts.trace),
       source_(*parts.shim, *parts.router, parts.words, options.session.device),
+      questions_(*parts.shim, options.session.device),
       session_(options.session, records_),
       filler_(parts.filler) {}
 
@@ -23,9 +24,11 @@ void Dispatcher::prepare() {
 }
 
 Worker::Work Dispatcher::step(TimePoint now) {
-  const std::vector<Event>& events = source_.gather(now, !context_is_closing());
+  const std::vector<Event>& events = source_.gather(now);
   look_at_limits(now);
   for (const Event& event : events) session_.observe(event);
+  for (const Event& event : questions_.answers(session_, source_.time_of_look(), !context_is_closing()))
+    session_.observe(event);
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
   return {slices_in_flight(), source_.groups_pending()};

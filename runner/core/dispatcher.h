@@ -11,6 +11,7 @@
 #include "runner/core/driver.h"
 #include "runner/core/event_source.h"
 #include "runner/core/inbox.h"
+#include "runner/core/questions.h"
 #include "runner/core/reporter.h"
 #include "runner/core/worker.h"
 #include "runner/fill/filler.h"
@@ -67,6 +68,7 @@ class Dispatcher final : public Worker {
   const DispatcherOptions options_;
   ReportedTrace records_;
   EventSource source_;
+  Questions questions_;
   Session session_;
   Inbox inbox_;
   Filler* filler_;

@@ -7,26 +7,18 @@
 namespace weft {
 
 EventSource::EventSource(const ShimServices& shim, EventRouter& router, const MarkerWords& words, int device)
-    : shim_(shim), router_(router), device_(device), board_(words), idle_checks_(shim, device) {
+    : shim_(shim), router_(router), device_(device), board_(words) {
   dropped_ = shim_.dropped_events();
   lost_before_ = dropped_ + router_.lost();
 }
 
-const std::vector<Event>& EventSource::gather(TimePoint now, bool ask) {
+const std::vector<Event>& EventSource::gather(TimePoint now) {
   events_.clear();
-  answers_.clear();
   router_.take(device_, events_);
-  for (const Event& event : events_) {
-    board_.note(event);
-    idle_checks_.note(event);
-  }
-  // Streams are asked before the words are read: what a dry stream wrote comes before the news that it is dry.
-  // Between two looks anything may have happened at any time: it is dated in the middle.
-  const TimePoint middle = last_look_ + (now - last_look_) / 2;
-  if (ask) idle_checks_.look(middle, answers_);
-  board_.look(middle, events_);
+  for (const Event& event : events_) board_.note(event);
+  middle_ = last_look_ + (now - last_look_) / 2;
+  board_.look(middle_, events_);
   last_look_ = now;
-  events_.insert(events_.end(), answers_.begin(), answers_.end());
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
   return events_;
 }

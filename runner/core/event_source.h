@@ -1,14 +1,13 @@
-// Everything that a device's dispatcher hears of: the events of the hooks, the markers that streams have written, and
-// the answers of streams that are asked while the host waits. In the order of their times.
+// Everything that a device's dispatcher hears of without asking: the events of the hooks, and the markers that streams
+// have written. In the order of their times.
 //
-// Used by the dispatcher thread only. Reads memory; asks streams by a query that orders nothing.
+// Used by the dispatcher thread only. Reads memory, calls nothing.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "runner/core/event_router.h"
-#include "runner/core/idle_checks.h"
 #include "runner/core/marker_board.h"
 
 namespace weft {
@@ -19,8 +18,11 @@ class EventSource {
 
   // Nothing before `time` is looked at.
   void begin(TimePoint time) { last_look_ = time; }
-  // The events since the last call; valid until the next one. `ask`: streams may be asked.
-  const std::vector<Event>& gather(TimePoint now, bool ask);
+  // The events since the last call; valid until the next one.
+  const std::vector<Event>& gather(TimePoint now);
+  // The time of all that is found at this look. Between two looks anything may have happened at any time: it is dated
+  // in the middle.
+  TimePoint time_of_look() const { return middle_; }
 
   bool markers_outstanding() const { return board_.outstanding() != 0; }
   std::size_t groups_pending() const { return board_.groups_pending(); }
@@ -34,10 +36,9 @@ class EventSource {
   EventRouter& router_;
   const int device_;
   MarkerBoard board_;
-  IdleChecks idle_checks_;
   std::vector<Event> events_;
-  std::vector<Event> answers_;
   TimePoint last_look_{};
+  TimePoint middle_{};
   std::uint64_t dropped_ = 0;      // by the process's ring, as last seen
   std::uint64_t lost_before_ = 0;  // of the process's events, before this object
 };

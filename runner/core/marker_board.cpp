@@ -13,6 +13,7 @@ void MarkerBoard::note(const Event& event) {
       break;
     case EventKind::wait_issued:
       remember(event, event.ticket, EventKind::wait_reached);
+      remember(event, event.done_ticket, EventKind::wait_passed);
       break;
     default:
       break;

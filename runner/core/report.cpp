@@ -54,8 +54,14 @@ std::string unfilled_text(const TraceSummary& summary) {
 std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
   const Duration window = summary.window_end - summary.window_begin;
   if (!is_measured(header)) return "idle time unknown: " + std::string(header.idle_unknown);
-  return formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
-         length(window);
+  std::string text =
+      formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
+      length(window);
+  // Less than half of the last digit is not worth a word.
+  const double uncertain = percent(summary.uncertain, window);
+  if (uncertain >= 0.05)
+    text += formatted("; uncertain for %.1f %%: ", uncertain) + std::string(summary.uncertain_reason);
+  return text;
 }
 
 std::string shell_word(const std::string& text) {

@@ -68,6 +68,10 @@ void Session::take(const Finding& finding) {
   if (finding.kind == FindingKind::bubble_closed) {
     record(finding.time, finding.bubble);
     count_unfilled(finding.bubble);
+  } else if (finding.kind == FindingKind::uncertain_time) {
+    UncertainRecord uncertain{finding.uncertain.began, finding.uncertain.ended, {}};
+    uncertain.why = finding.uncertain.why;
+    record(finding.time, uncertain);
   } else if (finding.kind == FindingKind::iteration_ended) {
     record(finding.time, finding.iteration);
     take_iteration(finding.iteration);

@@ -5,7 +5,8 @@
 // dispatcher thread), against a recording and in virtual time. One thread at a time. Times of one session never go
 // back. Records leave through the sink, in the order of the calls that caused them.
 //
-//   observe(event)...   the events since the last step, in the order of their times
+//   observe(event)...   the events since the last step, in the order of their times; then, while wants_answers(), those
+//                       of the streams that were asked
 //   look(now, view)     once per step, after what has finished was reported by finished()
 //   decide(now, view)   until it says no: then launched(), and ask again
 //   next_look(now, ...)
@@ -15,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "detector/detector.h"
 #include "runner/policy/accounts.h"
@@ -63,6 +65,10 @@ class Session {
   Session(const SessionOptions& options, RecordSink& records);
 
   void observe(const Event& event);
+  // See Detector: the answers are observed as any other event.
+  bool wants_answers() const { return detector_.wants_answers(); }
+  std::optional<StreamAnswer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
+  void unanswered(std::vector<StreamId>& streams) const { detector_.unanswered(streams); }
   void finished(const SliceRecord& slice);
   void look(TimePoint now, const FillView& view);
 

@@ -58,22 +58,22 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   const auto call = real<Symbol::cuStreamWaitEvent>();
-  if (observing()) {
-    stream_waits(stream, false, event);
-  } else {
-    others_wait(stream);
-  }
-  return call(stream, event, flags);
+  const bool is_seen = observing();
+  const StreamWait wait = is_seen ? stream_waits(stream, false, event) : StreamWait{};
+  if (!is_seen) others_wait(stream);
+  const CUresult result = call(stream, event, flags);
+  stream_waits_now(wait, result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
   const auto call = real<Symbol::cuStreamWaitEvent_ptsz>();
-  if (observing()) {
-    stream_waits(stream, true, event);
-  } else {
-    others_wait(stream);
-  }
-  return call(stream, event, flags);
+  const bool is_seen = observing();
+  const StreamWait wait = is_seen ? stream_waits(stream, true, event) : StreamWait{};
+  if (!is_seen) others_wait(stream);
+  const CUresult result = call(stream, event, flags);
+  stream_waits_now(wait, result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream) {

@@ -141,6 +141,88 @@ ncclResult_t ncclScatter(const void* in, void* out, size_t count, ncclDataType_t
                    [=] { return call(in, out, count, type, root, communicator, stream); });
 }
 
+ncclResult_t ncclAllReduceConfig(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                                 ncclComm_t communicator, cudaStream_t stream, const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclAllReduceConfig>();
+  return operation({Operation::all_reduce, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, reduction, communicator, stream, config); });
+}
+
+ncclResult_t ncclReduceConfig(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t reduction,
+                              int root, ncclComm_t communicator, cudaStream_t stream, const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclReduceConfig>();
+  return operation({Operation::reduce, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, reduction, root, communicator, stream, config); });
+}
+
+ncclResult_t ncclBroadcastConfig(const void* in, void* out, size_t count, ncclDataType_t type, int root,
+                                 ncclComm_t communicator, cudaStream_t stream, const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclBroadcastConfig>();
+  return operation({Operation::broadcast, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, root, communicator, stream, config); });
+}
+
+ncclResult_t ncclReduceScatterConfig(const void* in, void* out, size_t count, ncclDataType_t type,
+                                     ncclRedOp_t reduction, ncclComm_t communicator, cudaStream_t stream,
+                                     const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclReduceScatterConfig>();
+  return operation({Operation::reduce_scatter, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, reduction, communicator, stream, config); });
+}
+
+ncclResult_t ncclAllGatherConfig(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t communicator,
+                                 cudaStream_t stream, const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclAllGatherConfig>();
+  return operation({Operation::all_gather, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, communicator, stream, config); });
+}
+
+ncclResult_t ncclAlltoAllConfig(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t communicator,
+                                cudaStream_t stream, const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclAlltoAllConfig>();
+  return operation({Operation::all_to_all, -1, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, communicator, stream, config); });
+}
+
+ncclResult_t ncclGatherConfig(const void* in, void* out, size_t count, ncclDataType_t type, int root,
+                              ncclComm_t communicator, cudaStream_t stream, const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclGatherConfig>();
+  return operation({Operation::gather, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, root, communicator, stream, config); });
+}
+
+ncclResult_t ncclScatterConfig(const void* in, void* out, size_t count, ncclDataType_t type, int root,
+                               ncclComm_t communicator, cudaStream_t stream, const ncclCollConfig_t* config) {
+  const auto call = real<Symbol::ncclScatterConfig>();
+  return operation({Operation::scatter, root, count, type, communicator, stream},
+                   [=] { return call(in, out, count, type, root, communicator, stream, config); });
+}
+
+// One-sided: nobody receives, so a group that puts is a send, and one that waits for the signals of others a receive.
+ncclResult_t ncclPutSignal(const void* data, size_t count, ncclDataType_t type, int peer, ncclWindow_t window,
+                           size_t offset, int signal, int context, unsigned int flags, ncclComm_t communicator,
+                           cudaStream_t stream) {
+  const auto call = real<Symbol::ncclPutSignal>();
+  return operation({Operation::send, peer, count, type, communicator, stream}, [=] {
+    return call(data, count, type, peer, window, offset, signal, context, flags, communicator, stream);
+  });
+}
+
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t communicator,
+                        cudaStream_t stream) {
+  const auto call = real<Symbol::ncclSignal>();
+  return operation({Operation::send, peer, 0, ncclInt8, communicator, stream},
+                   [=] { return call(peer, signal, context, flags, communicator, stream); });
+}
+
+// How many bytes come with the signals is not known here. Of several ranks the first one counts as the peer.
+ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t* signals, ncclComm_t communicator, cudaStream_t stream) {
+  const auto call = real<Symbol::ncclWaitSignal>();
+  const int peer = count > 0 && signals != nullptr ? signals[0].peer : -1;
+  return operation({Operation::receive, peer, 0, ncclInt8, communicator, stream},
+                   [=] { return call(count, signals, communicator, stream); });
+}
+
 ncclResult_t ncclGroupStart(void) {
   const auto call = real<Symbol::ncclGroupStart>();
   const ncclResult_t result = call_nccl(call);
@@ -198,6 +280,25 @@ ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int count, ncclCom
                             int flags) {
   const auto call = real<Symbol::ncclCommShrink>();
   return creation(communicator, true, [=] { return call(parent, excluded, count, communicator, config, flags); });
+}
+
+// The rank is -1 in a rank of the parent, and there is no parent in one that joins.
+ncclResult_t ncclCommGrow(ncclComm_t parent, int ranks, const ncclUniqueId* id, int rank, ncclComm_t* communicator,
+                          ncclConfig_t* config) {
+  const auto call = real<Symbol::ncclCommGrow>();
+  return creation(communicator, true, [=] { return call(parent, ranks, id, rank, communicator, config); });
+}
+
+// A suspended communicator stays open: it is the same one when it is resumed, and has no operations until then. The two
+// are hooked because NCCL waits for the device in them, which is no host wait of the main job's.
+ncclResult_t ncclCommSuspend(ncclComm_t communicator, int flags) {
+  const auto call = real<Symbol::ncclCommSuspend>();
+  return call_nccl([=] { return call(communicator, flags); });
+}
+
+ncclResult_t ncclCommResume(ncclComm_t communicator) {
+  const auto call = real<Symbol::ncclCommResume>();
+  return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {

@@ -163,6 +163,7 @@ void announce_member(GroupMember& member) noexcept {
   member.stream = stream;
   member.done = done;
   member.group = log_group(*stream, done);
+  stream->latest.store(done, std::memory_order_relaxed);
   note_group(member, device, started);
 }
 

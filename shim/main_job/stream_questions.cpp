@@ -12,25 +12,40 @@ constinit std::atomic<std::uint32_t> questions{0};
 
 namespace {
 
-bool is_dry(const Stream& stream, StreamId id) noexcept {
+StreamAnswer ask(const Stream& stream, StreamId id) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
-  return ask_undisturbed([&] {
-    return stream.id.load(std::memory_order_seq_cst) == id && real<Symbol::cuStreamQuery>()(handle) == CUDA_SUCCESS;
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  ask_undisturbed([&] {
+    if (stream.id.load(std::memory_order_seq_cst) == id) result = real<Symbol::cuStreamQuery>()(handle);
+    return true;
   });
+  if (result == CUDA_SUCCESS) return StreamAnswer::dry;
+  return result == CUDA_ERROR_NOT_READY ? StreamAnswer::busy : StreamAnswer::unknown;
 }
 
 }  // namespace
 
-bool is_dry(int device, StreamId id) noexcept {
+StreamAnswer ask_stream(int device, StreamId id) noexcept {
   const Stream* stream = stream_to_ask(device, id);
-  return stream != nullptr && is_dry(*stream, id);
+  return stream == nullptr ? StreamAnswer::unknown : ask(*stream, id);
+}
+
+int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {
+  Stream* found[most_asked];
+  const int count = streams_to_ask(device, found);
+  const Stream* legacy = find_stream(legacy_stream_of(device));
+  if (count < 0 || count + (legacy != nullptr ? 1 : 0) > most) return -1;
+  int listed = 0;
+  for (int index = 0; index < count; ++index) ids[listed++] = found[index]->id.load(std::memory_order_relaxed);
+  if (legacy != nullptr) ids[listed++] = legacy->id.load(std::memory_order_relaxed);
+  return listed;
 }
 
 bool is_idle(int device) noexcept {
   for (const Stream& stream : all_streams()) {
     const StreamId id = stream.id.load(std::memory_order_acquire);
     if (id == 0 || stream.device.load(std::memory_order_relaxed) != device || !is_explicit(stream)) continue;
-    if (!is_dry(stream, id)) return false;
+    if (ask(stream, id) != StreamAnswer::dry) return false;
   }
   return ask_undisturbed([] { return real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS; });
 }

@@ -15,11 +15,15 @@
 
 namespace weft {
 
-// Asks one stream whether all its work is done; false also when it is gone or while a stream captures. Then every
-// explicit stream of the device, and the legacy one; per-thread default streams answer only to their own threads. See
+// Asks one stream whether it has work left; unknown when it is gone or while a stream captures. Then every explicit
+// stream of the device, and the legacy one; per-thread default streams answer only to their own threads. See
 // ShimServices.
-bool is_dry(int device, StreamId stream) noexcept;
+StreamAnswer ask_stream(int device, StreamId stream) noexcept;
 bool is_idle(int device) noexcept;
+
+// The streams that ask_stream() may be called for, explicit ones and the legacy one, into `found`; -1: more than `most`
+// or than can be told.
+int list_streams_to_ask(int device, StreamId* found, int most) noexcept;
 
 // Until nobody asks any more: microseconds, a tenth of a second at most.
 void wait_for_questions() noexcept;

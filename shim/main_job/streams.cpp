@@ -142,7 +142,7 @@ void release_stream(Stream& stream) noexcept {
   DeviceStreams& mine = list_of(stream);
   if (stream.used.exchange(false, std::memory_order_acq_rel)) mine.in_use.fetch_sub(1, std::memory_order_relaxed);
   stream.waited.store(0, std::memory_order_relaxed);
-  stream.marker.store(0, std::memory_order_relaxed);
+  stream.latest.store(0, std::memory_order_relaxed);
   mine.first.remove(stream);
   mine.used.remove(stream);
   Table::release(stream);
@@ -203,6 +203,8 @@ Stream* stream_to_ask(int device, StreamId id) noexcept {
     return found != nullptr;
   };
   visit_asked_until(device, take);
+  Stream* legacy = found == nullptr ? find_stream(legacy_stream_of(device)) : nullptr;
+  if (legacy != nullptr) take(*legacy);
   return found;
 }
 

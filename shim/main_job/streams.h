@@ -19,13 +19,13 @@ struct Stream {
   std::atomic<std::uint64_t> key;
   std::atomic<StreamId> id;  // 0: not known (any more)
   std::atomic<std::int32_t> device;
-  std::atomic<CUstream> handle;    // as markers address it: explicit, or CU_STREAM_LEGACY / CU_STREAM_PER_THREAD
-  std::atomic<CUcontext> context;  // of an explicit stream
-  std::atomic<GroupId> group;      // the last one issued on it
-  std::atomic<GroupId> waited;     // the last one it was made to wait for
-  std::atomic<Ticket> marker;      // the last one enqueued for a wait
-  std::atomic<bool> used;          // seen in more than its creation
-  std::atomic<bool> of_nccl;       // NCCL made it for itself: counted, never asked
+  std::atomic<CUstream> handle;       // as markers address it: explicit, or CU_STREAM_LEGACY / CU_STREAM_PER_THREAD
+  std::atomic<CUcontext> context;     // of an explicit stream
+  std::atomic<GroupId> group;         // the last one issued on it
+  std::atomic<std::uint64_t> waited;  // the place it was last made to wait for, see event_places.h
+  std::atomic<Ticket> latest;         // the marker behind its last group or noted wait; 0: none
+  std::atomic<bool> used;             // seen in more than its creation
+  std::atomic<bool> of_nccl;          // NCCL made it for itself: counted, never asked
 };
 
 // How an API call names a stream: an explicit handle, or one of the default streams. `per_thread`: what NULL means.
@@ -73,7 +73,7 @@ std::uint32_t streams_in_use(int device) noexcept;
 // than that; of a larger pool those that were seen in use. -1: more than most_asked of those.
 inline constexpr int most_asked = 32;
 int streams_to_ask(int device, Stream* (&found)[most_asked]) noexcept;
-// The one of them with this id, also where there are more than most_asked; nullptr: none.
+// The one of them with this id, also where there are more than most_asked, or the legacy stream; nullptr: none.
 Stream* stream_to_ask(int device, StreamId stream) noexcept;
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Who waits for a group: a stream through an event, or the host in a synchronise.
+// Who waits for what communication may hold up: a stream through an event, or the host in a synchronise.
 //
 // Hooks of CUDA only, any thread, after they have made sure that this process observes and that the call is the main
 // job's.
@@ -12,17 +12,28 @@
 
 namespace weft {
 
-// The event has been recorded on the stream: it stands for the group that the stream is busy with, if any.
+// The event has been recorded on the stream: it stands for the stream's last group or noted wait, if that is not over.
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept;
 
-// Before the stream is made to wait for the event.
-void stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
+// A stream is about to be made to wait for an event: nothing is noted (stream is nullptr) where no communication could
+// hold that up.
+struct Stream;
+struct StreamWait {
+  Stream* stream = nullptr;
+  std::uint64_t place = 0;  // that it waits for, see event_places.h
+  Ticket passed = 0;        // to be written behind the wait
+};
+StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
+// The real call is over.
+void note_stream_waits(const StreamWait& wait, bool made) noexcept;
+[[gnu::always_inline]] inline void stream_waits_now(const StreamWait& wait, bool made) noexcept {
+  if (wait.stream != nullptr) note_stream_waits(wait, made);
+}
 
 // The host is about to block; nothing is recorded (device is -1) when no group is pending.
 struct HostWait {
   int device = -1;
   StreamId stream = 0;
-  GroupId group = 0;
 };
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept;
 HostWait host_waits_for_event(CUevent event) noexcept;

@@ -11,6 +11,8 @@
 #endif
 #include <cuda.h>
 #include <nccl.h>
+
+#include "shim/routing/newer_nccl.h"
 #pragma GCC visibility pop
 
 #if NCCL_VERSION_CODE < 22809

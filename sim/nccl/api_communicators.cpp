@@ -163,6 +163,84 @@ SIMGPU_NCCL_API(ncclResult_t, ncclCommSplit,
                     }});
 }
 
+SIMGPU_NCCL_API(ncclResult_t, ncclCommGetUniqueId, (ncclComm_t comm, ncclUniqueId* uniqueId)) {
+  if (const ncclResult_t result = check_ready(comm, "ncclCommGetUniqueId"); result != ncclSuccess) return result;
+  return pncclGetUniqueId(uniqueId);
+}
+
+namespace {
+
+// A rank of the parent: it keeps its number, and hears the address from the one that has the id.
+ncclResult_t grow(const char* name, ncclComm_t parent, int ranks, const ncclUniqueId* id, ncclComm_t* out,
+                  const ncclConfig_t* config) {
+  if (const ncclResult_t result = check_ready(parent, name); result != ncclSuccess) return result;
+  if (ranks <= parent->ranks()) {
+    return fail(ncclInvalidArgument, "%s: %d ranks do not grow to %d", name, parent->ranks(), ranks);
+  }
+  Address mine{};
+  if (id != nullptr) std::memcpy(&mine, id->internal, sizeof mine);
+  if (id != nullptr && !Segment::valid(mine)) return fail(ncclInvalidArgument, "%s: this is no unique id", name);
+  Settings settings = parent->settings();
+  if (config != nullptr) {
+    if (const ncclResult_t result = read_settings(config, Settings{}, &settings); result != ncclSuccess) return result;
+  }
+  auto made = std::make_unique<ncclComm>(ranks, parent->rank(), settings);
+  made->adopt_device(*parent);
+  ncclComm* const communicator = made.release();
+  *out = communicator;
+  return submit(Job{communicator, [parent, communicator, mine] {
+                      Address address{};
+                      ncclResult_t result = parent->agree(mine, &address);
+                      if (result == ncclSuccess) result = communicator->join(address, {}, nullptr);
+                      communicator->set_state(result);
+                      return result;
+                    }});
+}
+
+}  // namespace
+
+SIMGPU_NCCL_API(ncclResult_t, ncclCommGrow,
+                (ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank, ncclComm_t* newcomm,
+                 ncclConfig_t* config)) {
+  const char* const name = "ncclCommGrow";
+  if (const ncclResult_t result = check_pointer(newcomm, name, "the result"); result != ncclSuccess) {
+    return group_failed(result);
+  }
+  *newcomm = nullptr;
+  if (comm == nullptr) {
+    if (uniqueId != nullptr) return initialise(name, newcomm, nRanks, *uniqueId, rank, config);
+    return group_failed(check_pointer(uniqueId, name, "the id of a rank that joins"));
+  }
+  if (rank == -1) return group_failed(grow(name, comm, nRanks, uniqueId, newcomm, config));
+  return group_failed(fail(ncclInvalidArgument, "%s: a rank of the parent keeps its rank: -1, not %d", name, rank));
+}
+
+namespace {
+
+// Both wait for all ranks.
+ncclResult_t change_memory(const char* name, ncclComm_t comm, ncclResult_t (Communicator::*change)()) {
+  if (comm->device_stream().use_count() > 1) {
+    return fail(ncclInvalidUsage, "%s: the communicator shares what it has with another one", name);
+  }
+  return submit(Job{comm, [comm, change] { return (comm->*change)(); }});
+}
+
+}  // namespace
+
+SIMGPU_NCCL_API(ncclResult_t, ncclCommSuspend, (ncclComm_t comm, int flags)) {
+  const char* const name = "ncclCommSuspend";
+  if (const ncclResult_t result = check_ready(comm, name); result != ncclSuccess) return group_failed(result);
+  if ((flags & NCCL_SUSPEND_MEM) == 0) return ncclSuccess;
+  return group_failed(change_memory(name, comm, &Communicator::suspend));
+}
+
+SIMGPU_NCCL_API(ncclResult_t, ncclCommResume, (ncclComm_t comm)) {
+  const char* const name = "ncclCommResume";
+  if (const ncclResult_t result = check_handle(comm, name); result != ncclSuccess) return group_failed(result);
+  if (!comm->suspended()) return group_failed(fail(ncclInvalidUsage, "%s: the communicator is not suspended", name));
+  return group_failed(change_memory(name, comm, &Communicator::resume));
+}
+
 SIMGPU_NCCL_API(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) {
   if (const ncclResult_t result = check_ready(comm, "ncclCommFinalize"); result != ncclSuccess) return result;
   comm->set_finalized();

@@ -3,6 +3,7 @@
 
 #include "api.h"
 #include "driver.h"
+#include "group.h"
 
 using namespace simgpu::nccl;
 
@@ -38,16 +39,25 @@ SIMGPU_NCCL_API(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* 
 
 SIMGPU_NCCL_API(ncclResult_t, ncclCommWindowRegister,
                 (ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int /*winFlags*/)) {
-  const ncclResult_t checked = check_pointer(win, "ncclCommWindowRegister", "the result");
-  if (checked != ncclSuccess) return checked;
-  void* handle = nullptr;
-  const ncclResult_t result = ncclCommRegister(comm, buff, size, &handle);
-  *win = static_cast<ncclWindow_t>(handle);
-  return result;
+  const char* const name = "ncclCommWindowRegister";
+  if (const ncclResult_t result = check_pointer(win, name, "the result"); result != ncclSuccess) {
+    return group_failed(result);
+  }
+  *win = nullptr;
+  if (const ncclResult_t result = check_ready(comm, name); result != ncclSuccess) return group_failed(result);
+  if (buff == nullptr || size == 0) return group_failed(fail(ncclInvalidArgument, "%s: no buffer", name));
+  return submit(Job{comm, [comm, buff, size, win] {
+                      uint64_t number = 0;
+                      const ncclResult_t result = comm->register_window(buff, size, &number);
+                      *win = window_of(number);
+                      return result;
+                    }});
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t win)) {
-  return ncclCommDeregister(comm, win);
+  if (const ncclResult_t result = check_handle(comm, "ncclCommWindowDeregister"); result != ncclSuccess) return result;
+  if (comm->endpoint() != nullptr) comm->endpoint()->remove_window(number_of(win));
+  return ncclSuccess;
 }
 
 SIMGPU_NCCL_API(ncclResult_t, ncclRedOpCreatePreMulSum,

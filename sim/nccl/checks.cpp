@@ -45,6 +45,7 @@ ncclResult_t check_ready(ncclComm* communicator, const char* call) {
     return fail(ncclInvalidArgument, "%s: the communicator is still busy with an earlier call", call);
   }
   if (state != ncclSuccess) return state;
+  if (communicator->suspended()) return fail(ncclInvalidUsage, "%s: the communicator is suspended", call);
   if (communicator->revoked() || communicator->finalized() || !communicator->ready()) {
     return fail(ncclInvalidUsage, "%s: the communicator takes no operations any more", call);
   }

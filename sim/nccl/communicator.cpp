@@ -210,9 +210,71 @@ ncclResult_t Communicator::split(int color, int key, const Settings& settings, s
   return result;
 }
 
+// Waits until all ranks have come here.
+ncclResult_t Communicator::meet_all() {
+  const char nothing = 0;
+  std::vector<char> all(static_cast<size_t>(ranks_) * exchange_bytes);
+  return segment_->exchange(rank_, &nothing, sizeof nothing, all.data(), [this] { return give_up(); });
+}
+
+ncclResult_t Communicator::agree(const Address& mine, Address* address) {
+  std::vector<char> all(static_cast<size_t>(ranks_) * exchange_bytes);
+  const ncclResult_t result = segment_->exchange(rank_, &mine, sizeof mine, all.data(), [this] { return give_up(); });
+  for (int peer = 0; result == ncclSuccess && peer < ranks_; ++peer) {
+    std::memcpy(address, all.data() + static_cast<size_t>(peer) * exchange_bytes, sizeof *address);
+    if (Segment::valid(*address)) return ncclSuccess;
+  }
+  return result != ncclSuccess ? result
+                               : fail(ncclInvalidArgument, "no rank of the communicator has the id to grow by");
+}
+
+void Communicator::adopt_device(const Communicator& parent) {
+  context_ = parent.context_;
+  device_ = parent.device_;
+}
+
+// Before the others can put into it: none of them goes on until this rank has come to the exchange.
+ncclResult_t Communicator::register_window(void* memory, uint64_t bytes, uint64_t* number) {
+  *number = endpoint_->add_window(memory, bytes);
+  return meet_all();
+}
+
+ncclResult_t Communicator::suspend() {
+  const ContextScope scope(context_);
+  const CUresult waited = driver()->cuCtxSynchronize();
+  if (waited != CUDA_SUCCESS) return driver_failed("cuCtxSynchronize", waited);
+  if (const ncclResult_t result = meet_all(); result != ncclSuccess) return result;
+  for (void*& buffer : buffers_) ncclMemFree(std::exchange(buffer, nullptr));
+  suspended_.store(true);
+  return ncclSuccess;
+}
+
+ncclResult_t Communicator::resume() {
+  const ContextScope scope(context_);
+  for (void*& buffer : buffers_) {
+    if (buffer != nullptr) continue;
+    if (const ncclResult_t result = ncclMemAlloc(&buffer, segment_->fifo_bytes()); result != ncclSuccess) return result;
+  }
+  const ncclResult_t result = meet_all();
+  if (result == ncclSuccess) suspended_.store(false);
+  return result;
+}
+
+namespace {
+
+bool is_one_sided(const Transfer& transfer) {
+  return transfer.kind == LinkKind::one_sided;
+}
+
+}  // namespace
+
 void Communicator::announce(const Plan& plan) {
-  for (const Transfer& send : plan.sends) segment_->link(rank_, send.peer).sender_connected.store(1);
-  for (const Transfer& receive : plan.receives) segment_->link(receive.peer, rank_).receiver_connected.store(1);
+  for (const Transfer& send : plan.sends) {
+    if (!is_one_sided(send)) segment_->link(rank_, send.peer).sender_connected.store(1);
+  }
+  for (const Transfer& receive : plan.receives) {
+    if (!is_one_sided(receive)) segment_->link(receive.peer, rank_).receiver_connected.store(1);
+  }
   segment_->notify();
 }
 
@@ -231,6 +293,17 @@ void log_connection(std::chrono::steady_clock::time_point begun) {
 
 }  // namespace
 
+// The first one-sided operation of a communicator sets it up, and all ranks have to come to theirs.
+ncclResult_t Communicator::connect_one_sided(const Plan& plan, bool* waited) {
+  const bool wanted = std::any_of(plan.sends.begin(), plan.sends.end(), is_one_sided) ||
+                      std::any_of(plan.receives.begin(), plan.receives.end(), is_one_sided);
+  if (!wanted || one_sided_ready_) return ncclSuccess;
+  *waited = true;
+  const ncclResult_t result = meet_all();
+  one_sided_ready_ = result == ncclSuccess;
+  return result;
+}
+
 ncclResult_t Communicator::connect(const Plan& plan) {
   const auto begun = std::chrono::steady_clock::now();
   bool waited = false;
@@ -246,11 +319,14 @@ ncclResult_t Communicator::connect(const Plan& plan) {
     connected[static_cast<size_t>(peer)] = true;
     return ncclSuccess;
   };
+  if (const ncclResult_t result = connect_one_sided(plan, &waited); result != ncclSuccess) return result;
   for (const Transfer& send : plan.sends) {
+    if (is_one_sided(send)) continue;
     const ncclResult_t result = with(send_connected_, send.peer, segment_->link(rank_, send.peer).receiver_connected);
     if (result != ncclSuccess) return result;
   }
   for (const Transfer& receive : plan.receives) {
+    if (is_one_sided(receive)) continue;
     const ncclResult_t result =
         with(receive_connected_, receive.peer, segment_->link(receive.peer, rank_).sender_connected);
     if (result != ncclSuccess) return result;

@@ -68,6 +68,19 @@ class Communicator {
   // Collective over the ranks; *child stays empty for ncclSplitNoColor.
   ncclResult_t split(int color, int key, const Settings& settings, std::unique_ptr<ncclComm>* child);
 
+  // The ranks of the parent agree on the address of the communicator that it grows into. Valid in `mine`: in the rank
+  // that has the id, and in no other.
+  ncclResult_t agree(const Address& mine, Address* address);
+  // On the parent's device.
+  void adopt_device(const Communicator& parent);
+
+  // Collective over the ranks; the number is the same on all.
+  ncclResult_t register_window(void* memory, uint64_t bytes, uint64_t* number);
+  // Collective over the ranks: give the memory of the connections back, and take it again.
+  ncclResult_t suspend();
+  ncclResult_t resume();
+  bool suspended() const { return suspended_.load(); }
+
   // Connections: announce all, then wait for all, so that ranks may name their peers in any order.
   void announce(const Plan& plan);
   ncclResult_t connect(const Plan& plan);
@@ -96,6 +109,8 @@ class Communicator {
   static constexpr uint64_t alive_ = 0x6e63636c636f6d6d;
   ncclResult_t meet(const Address& address);
   ncclResult_t give_up() const;
+  ncclResult_t meet_all();
+  ncclResult_t connect_one_sided(const Plan& plan, bool* waited);
   ncclResult_t make_device_side(std::vector<int> world_ranks, std::shared_ptr<DeviceStream> stream);
   void reclaim();
 
@@ -111,6 +126,7 @@ class Communicator {
   std::shared_ptr<DeviceStream> device_stream_;
   std::vector<bool> send_connected_;
   std::vector<bool> receive_connected_;
+  bool one_sided_ready_ = false;
   std::vector<void*> buffers_;
   std::vector<std::pair<uint64_t, std::shared_ptr<LaunchedPlan>>> plans_;
   std::vector<std::optional<Operation>> operations_;
@@ -118,6 +134,7 @@ class Communicator {
   std::atomic<bool> stop_ = false;
   std::atomic<bool> revoked_ = false;
   std::atomic<bool> finalized_ = false;
+  std::atomic<bool> suspended_ = false;
   std::atomic<int> users_ = 0;
   std::atomic<int64_t> next_liveness_check_ = 0;
   std::atomic<int> lost_peer_ = -1;

@@ -14,7 +14,7 @@ constexpr size_t bytes_per_step = 1 << 20;
 
 // Where the current kernel stands.
 struct Endpoint::Run {
-  struct Lane {  // the operations of one direction with one peer
+  struct Lane {  // the operations of one direction and one kind with one peer
     std::vector<size_t> operations;
     size_t next = 0;
   };
@@ -32,49 +32,68 @@ Endpoint::Endpoint(std::shared_ptr<Segment> segment, int self, const LinkModel* 
       model_(model),
       world_ranks_(std::move(world_ranks)),
       doorbells_(segment_->ranks()),
-      senders_(static_cast<size_t>(segment_->ranks())),
-      receivers_(static_cast<size_t>(segment_->ranks())),
+      senders_(static_cast<size_t>(link_kinds * segment_->ranks())),
+      receivers_(static_cast<size_t>(link_kinds * segment_->ranks())),
       collective_stream_(segment_.get(), self, model, world_ranks_),
       run_(std::make_unique<Run>()) {
-  const size_t ranks = static_cast<size_t>(segment_->ranks());
-  run_->sends.resize(ranks);
-  run_->receives.resize(ranks);
-  run_->touched.resize(ranks);
+  run_->sends.resize(senders_.size());
+  run_->receives.resize(receivers_.size());
+  run_->touched.resize(static_cast<size_t>(segment_->ranks()));
 }
 
 Endpoint::~Endpoint() = default;
 
-LinkPlace Endpoint::place(int source, int destination) const {
-  return {&segment_->link(source, destination),
-          segment_->link_ring(source, destination),
+uint64_t Endpoint::add_window(void* memory, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return windows_.add(memory, bytes);
+}
+
+void Endpoint::remove_window(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  windows_.remove(number);
+}
+
+bool Endpoint::in_window(const void* memory, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return windows_.covers(memory, bytes);
+}
+
+size_t Endpoint::lane(const Transfer& transfer) const {
+  return static_cast<size_t>(static_cast<int>(transfer.kind) * segment_->ranks() + transfer.peer);
+}
+
+LinkPlace Endpoint::place(int source, int destination, LinkKind kind) const {
+  return {&segment_->link(source, destination, kind),
+          segment_->link_ring(source, destination, kind),
           segment_->fifo_bytes(),
           model_,
           world_ranks_[static_cast<size_t>(source)],
-          world_ranks_[static_cast<size_t>(destination)]};
+          world_ranks_[static_cast<size_t>(destination)],
+          &windows_};
 }
 
-Sender& Endpoint::sender(int peer) {
-  std::unique_ptr<Sender>& entry = senders_[static_cast<size_t>(peer)];
-  if (entry == nullptr) entry = std::make_unique<Sender>(place(self_, peer));
+Sender& Endpoint::sender(const Transfer& transfer) {
+  std::unique_ptr<Sender>& entry = senders_[lane(transfer)];
+  if (entry == nullptr) entry = std::make_unique<Sender>(place(self_, transfer.peer, transfer.kind));
   return *entry;
 }
 
-Receiver& Endpoint::receiver(int peer) {
-  std::unique_ptr<Receiver>& entry = receivers_[static_cast<size_t>(peer)];
-  if (entry == nullptr) entry = std::make_unique<Receiver>(place(peer, self_));
+Receiver& Endpoint::receiver(const Transfer& transfer) {
+  std::unique_ptr<Receiver>& entry = receivers_[lane(transfer)];
+  if (entry == nullptr) entry = std::make_unique<Receiver>(place(transfer.peer, self_, transfer.kind));
   return *entry;
 }
 
 void Endpoint::begin(Plan& plan, Instant started) {
   Run& run = *run_;
-  const auto fill = [](std::vector<Run::Lane>& lanes, std::vector<Transfer>& transfers) {
+  const auto fill = [this](std::vector<Run::Lane>& lanes, std::vector<Transfer>& transfers) {
     for (Run::Lane& lane : lanes) {
       lane.operations.clear();
       lane.next = 0;
     }
     for (size_t i = 0; i < transfers.size(); ++i) {
       Transfer& transfer = transfers[i];
-      lanes[static_cast<size_t>(transfer.peer)].operations.push_back(i);
+      lanes[lane(transfer)].operations.push_back(i);
       transfer.sequence = transfer.done = 0;
       transfer.timed = false;
     }
@@ -108,21 +127,21 @@ bool Endpoint::transfers(Plan& plan, Pass& pass) {
   for (Run::Lane& lane : run.receives) {
     for (size_t i = lane.next; i < lane.operations.size() && i < lane.next + message_slots; ++i) {
       Transfer& transfer = plan.receives[lane.operations[i]];
-      receiver(transfer.peer).post(transfer, run.start, pass);
+      receiver(transfer).post(transfer, run.start, pass);
     }
   }
   const auto drain = [&](std::vector<Run::Lane>& lanes, std::vector<Transfer>& operations, auto end_of) {
     for (Run::Lane& lane : lanes) {
       for (; lane.next < lane.operations.size(); ++lane.next) {
         Transfer& transfer = operations[lane.operations[lane.next]];
-        if (!end_of(transfer.peer).advance(transfer, run.start, pass)) break;
+        if (!end_of(transfer).advance(transfer, run.start, pass)) break;
         run.end = std::max(run.end, transfer.end);
       }
       if (lane.next < lane.operations.size()) all = false;
     }
   };
-  drain(run.sends, plan.sends, [this](int peer) -> Sender& { return sender(peer); });
-  drain(run.receives, plan.receives, [this](int peer) -> Receiver& { return receiver(peer); });
+  drain(run.sends, plan.sends, [this](const Transfer& transfer) -> Sender& { return sender(transfer); });
+  drain(run.receives, plan.receives, [this](const Transfer& transfer) -> Receiver& { return receiver(transfer); });
   return all;
 }
 
@@ -198,6 +217,9 @@ ncclResult_t Endpoint::fault(std::string* message) const {
       return ncclSuccess;
     case Fault::size_mismatch:
       *message = "a send and the receive it meets have different sizes; the other end is rank " + peer;
+      break;
+    case Fault::no_window:
+      *message = "a put does not lie within a window of this rank; it is of rank " + peer;
       break;
     case Fault::collective_mismatch:
       *message = "ranks do not call the same collective with the same arguments; the other one is rank " + peer;

@@ -39,6 +39,11 @@ class Endpoint {
   const std::vector<int>& world_ranks() const { return world_ranks_; }
   int self() const { return self_; }
 
+  // Windows of this rank. A buffer that is put from has to lie in one too.
+  uint64_t add_window(void* memory, uint64_t bytes);
+  void remove_window(uint64_t number);
+  bool in_window(const void* memory, uint64_t bytes);
+
   // As simgpu_kernel::step.
   int step(Plan& plan, Instant started, Instant now, Instant* finish);
 
@@ -58,9 +63,10 @@ class Endpoint {
   bool transfers(Plan& plan, Pass& pass);
   bool over(Plan& plan, Pass& pass);
   void wake(Pass& pass) const;
-  Sender& sender(int peer);
-  Receiver& receiver(int peer);
-  LinkPlace place(int source, int destination) const;
+  Sender& sender(const Transfer& transfer);
+  Receiver& receiver(const Transfer& transfer);
+  LinkPlace place(int source, int destination, LinkKind kind) const;
+  size_t lane(const Transfer& transfer) const;
 
   std::shared_ptr<Segment> segment_;
   const int self_;
@@ -72,7 +78,8 @@ class Endpoint {
   std::atomic<int> fault_peer_ = -1;
 
   std::mutex mutex_;  // everything below
-  std::vector<std::unique_ptr<Sender>> senders_;
+  Windows windows_;
+  std::vector<std::unique_ptr<Sender>> senders_;  // by lane, as the receivers
   std::vector<std::unique_ptr<Receiver>> receivers_;
   CollectiveStream collective_stream_;
   std::unique_ptr<Run> run_;

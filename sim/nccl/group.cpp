@@ -74,8 +74,9 @@ std::vector<CommunicatorWork> sort_calls(std::vector<Call>& calls) {
 // A send to oneself can only be met by a receive of the same group.
 ncclResult_t check_self(const CommunicatorWork& work) {
   const auto to_self = [&](const std::vector<Transfer>& transfers) {
-    return std::count_if(transfers.begin(), transfers.end(),
-                         [&](const Transfer& transfer) { return transfer.peer == work.communicator->rank(); });
+    return std::count_if(transfers.begin(), transfers.end(), [&](const Transfer& transfer) {
+      return transfer.kind == LinkKind::two_sided && transfer.peer == work.communicator->rank();
+    });
   };
   const Plan& plan = work.launched->plan;
   if (to_self(plan.sends) == to_self(plan.receives)) return ncclSuccess;

@@ -14,7 +14,7 @@ namespace simgpu::nccl {
 // CLOCK_MONOTONIC in nanoseconds, as the engine gives it.
 using Instant = int64_t;
 
-enum class Fault { none, size_mismatch, collective_mismatch };
+enum class Fault { none, size_mismatch, collective_mismatch, no_window };
 
 struct Pass {
   size_t budget = 0;      // bytes that may still be copied before the engine gets its thread back

@@ -41,9 +41,9 @@ Layout layout_of(int ranks, uint64_t fifo_bytes) {
   Layout layout{};
   layout.records = page;
   layout.links = layout.records + pages(n * sizeof(RankRecord));
-  layout.consumed = layout.links + pages(n * n * sizeof(Link));
+  layout.consumed = layout.links + pages(link_kinds * n * n * sizeof(Link));
   layout.rings = layout.consumed + pages(n * n * sizeof(std::atomic<uint64_t>));
-  layout.end = layout.rings + (n * n + n) * fifo_bytes;
+  layout.end = layout.rings + (link_kinds * n * n + n) * fifo_bytes;
   return layout;
 }
 
@@ -135,12 +135,12 @@ Segment::~Segment() {
   munmap(base_, bytes_);
 }
 
-char* Segment::link_ring(int source, int destination) const {
-  return rings_ + static_cast<size_t>(source * ranks_ + destination) * fifo_bytes_;
+char* Segment::link_ring(int source, int destination, LinkKind kind) const {
+  return rings_ + static_cast<size_t>(number(source, destination, kind)) * fifo_bytes_;
 }
 
 char* Segment::collective_ring(int source) const {
-  return rings_ + static_cast<size_t>(ranks_ * ranks_ + source) * fifo_bytes_;
+  return rings_ + static_cast<size_t>(link_kinds * ranks_ * ranks_ + source) * fifo_bytes_;
 }
 
 void Segment::notify() const {

@@ -23,6 +23,8 @@ constexpr size_t exchange_bytes = 64;   // of one rank in one host exchange
 struct Message {
   std::atomic<uint64_t> sent;  // by the sender
   uint64_t bytes;
+  uint64_t window;  // of a put: where its bytes go, by the number of the window; 0: a signal, or no one-sided message
+  uint64_t offset;  // in the window
   int64_t send_start;
   std::atomic<uint64_t>
       timed;  // by the sender: `end` is known and, for a message that fits the ring, all data is there
@@ -34,7 +36,9 @@ struct Message {
   int64_t receive_end;
 };
 
-// One direction between two ranks.
+// One direction between two ranks: of sends and receives, or of puts and signals.
+enum class LinkKind { two_sided, one_sided };
+constexpr int link_kinds = 2;
 struct Link {
   std::atomic<uint32_t> sender_connected;
   std::atomic<uint32_t> receiver_connected;
@@ -96,9 +100,11 @@ class Segment {
   int ranks() const { return ranks_; }
   uint64_t fifo_bytes() const { return fifo_bytes_; }
   RankRecord& rank(int index) const { return ranks_base_[index]; }
-  Link& link(int source, int destination) const { return links_[source * ranks_ + destination]; }
+  Link& link(int source, int destination, LinkKind kind = LinkKind::two_sided) const {
+    return links_[number(source, destination, kind)];
+  }
   std::atomic<uint64_t>& consumed(int reader, int source) const { return consumed_[reader * ranks_ + source]; }
-  char* link_ring(int source, int destination) const;
+  char* link_ring(int source, int destination, LinkKind kind) const;
   char* collective_ring(int source) const;
 
   // Host side. notify() after a change; wait() until `ready`, asking `give_up` from time to time: anything but
@@ -110,6 +116,9 @@ class Segment {
                         const std::function<ncclResult_t()>& give_up);
 
  private:
+  int number(int source, int destination, LinkKind kind) const {
+    return (static_cast<int>(kind) * ranks_ + source) * ranks_ + destination;
+  }
   Segment(char* base, size_t bytes, int ranks, uint64_t fifo_bytes);
 
   char* base_;

@@ -4,6 +4,31 @@
 
 namespace simgpu::nccl {
 
+uint64_t Windows::add(void* memory, uint64_t bytes) {
+  windows_.push_back({static_cast<char*>(memory), bytes});
+  return windows_.size();
+}
+
+void Windows::remove(uint64_t number) {
+  if (number > 0 && number <= windows_.size()) windows_[number - 1] = {};
+}
+
+void* Windows::find(uint64_t number, uint64_t offset, uint64_t bytes) const {
+  if (number == 0 || number > windows_.size()) return nullptr;
+  const Window& window = windows_[number - 1];
+  if (window.memory == nullptr || offset > window.bytes || bytes > window.bytes - offset) return nullptr;
+  return window.memory + offset;
+}
+
+bool Windows::covers(const void* memory, uint64_t bytes) const {
+  const auto* const first = static_cast<const char*>(memory);
+  for (const Window& window : windows_) {
+    if (window.memory == nullptr || first < window.memory || first > window.memory + window.bytes) continue;
+    if (bytes <= window.bytes - static_cast<uint64_t>(first - window.memory)) return true;
+  }
+  return false;
+}
+
 bool Sender::publish(Transfer& transfer, Instant start, Pass& pass) {
   const uint64_t sequence = next_;
   if (sequence > message_slots && slot(sequence).received.load() != sequence - message_slots) return false;
@@ -13,6 +38,8 @@ bool Sender::publish(Transfer& transfer, Instant start, Pass& pass) {
   ++next_;
   Message& message = slot(sequence);
   message.bytes = transfer.bytes;
+  message.window = transfer.window;
+  message.offset = transfer.offset;
   message.send_start = start;
   message.sent.store(sequence);
   pass.touch(transfer.peer);
@@ -38,7 +65,7 @@ bool Sender::fix_end(Transfer& transfer, Instant start, Pass& pass) {
     before = room_needs(transfer.sequence);
   } else {
     if (message.posted.load() != transfer.sequence) return false;
-    if (message.capacity != transfer.bytes) {
+    if (transfer.kind == LinkKind::two_sided && message.capacity != transfer.bytes) {
       pass.fail(Fault::size_mismatch, transfer.peer);
       return false;
     }
@@ -89,15 +116,26 @@ void Receiver::post(Transfer& transfer, Instant start, Pass& pass) {
   pass.touch(transfer.peer);
 }
 
+// The message has to fit the receive; one of a put says itself where it goes.
+bool Receiver::find_place(Transfer& transfer, const Message& message, Pass& pass) const {
+  if (transfer.kind == LinkKind::two_sided) {
+    if (message.bytes != transfer.bytes) pass.fail(Fault::size_mismatch, transfer.peer);
+    return message.bytes == transfer.bytes;
+  }
+  transfer.bytes = message.bytes;
+  if (message.bytes == 0) return true;
+  void* const begin = place_.windows->find(message.window, message.offset, message.bytes);
+  if (begin == nullptr) pass.fail(Fault::no_window, transfer.peer);
+  transfer.buffer = begin;
+  return begin != nullptr;
+}
+
 bool Receiver::advance(Transfer& transfer, Instant start, Pass& pass) {
   post(transfer, start, pass);
   if (transfer.sequence == 0) return false;
   Message& message = slot(transfer.sequence);
   if (message.sent.load() != transfer.sequence) return false;
-  if (message.bytes != transfer.bytes) {
-    pass.fail(Fault::size_mismatch, transfer.peer);
-    return false;
-  }
+  if (!find_place(transfer, message, pass)) return false;
   if (message.timed.load() != transfer.sequence) return false;
   Link& link = *place_.link;
   const uint64_t consumed = link.consumed.load(std::memory_order_relaxed);

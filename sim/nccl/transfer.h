@@ -7,6 +7,7 @@
 
 #include <array>
 #include <deque>
+#include <vector>
 
 #include "link_model.h"
 #include "pass.h"
@@ -14,16 +15,38 @@
 
 namespace simgpu::nccl {
 
-// One ncclSend or ncclRecv of a kernel. Below the line: the state of the run.
+// One ncclSend or ncclRecv of a kernel; or a put or signal, and the wait for one: there the message says how many bytes
+// go where. Below the line: the state of the run.
 struct Transfer {
   int peer = 0;
   void* buffer = nullptr;
   uint64_t bytes = 0;
+  LinkKind kind = LinkKind::two_sided;
+  uint64_t window = 0;  // of a put, else 0
+  uint64_t offset = 0;
   // ---
   uint64_t sequence = 0;
   uint64_t done = 0;
   bool timed = false;
   Instant end = 0;
+};
+
+// The memory of one rank that others may put into. Numbers are the same on all ranks, because windows are registered by
+// all in the same order; 0 is none.
+class Windows {
+ public:
+  uint64_t add(void* memory, uint64_t bytes);
+  void remove(uint64_t number);
+  // Null when there is no such window, or when it is too small.
+  void* find(uint64_t number, uint64_t offset, uint64_t bytes) const;
+  bool covers(const void* memory, uint64_t bytes) const;
+
+ private:
+  struct Window {
+    char* memory = nullptr;
+    uint64_t bytes = 0;
+  };
+  std::vector<Window> windows_;
 };
 
 // Knowledge of both ends of one link.
@@ -34,6 +57,7 @@ struct LinkPlace {
   const LinkModel* model = nullptr;
   int source_world_rank = 0;
   int destination_world_rank = 0;
+  const Windows* windows = nullptr;  // of the receiver's rank
 };
 
 class Sender {
@@ -63,6 +87,7 @@ class Receiver {
   bool advance(Transfer& transfer, Instant start, Pass& pass);
 
  private:
+  bool find_place(Transfer& transfer, const Message& message, Pass& pass) const;
   Message& slot(uint64_t sequence) const { return place_.link->messages[sequence % message_slots]; }
 
   LinkPlace place_;

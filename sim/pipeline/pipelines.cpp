@@ -313,7 +313,7 @@ class World {
                 (bytes - 4096) * 1000003;
   }
 
-  // The other ranks of it are not among these, and in step with this one: it is over at once.
+  // The other ranks of it are not among these, and in step with this one: none is waited for.
   TrueGroup* sum_aside(Rank& r, std::uint64_t bytes) {
     TrueGroup* g = new_group(r, on(shared), true);
     g->summary.collectives = 1;
@@ -444,7 +444,8 @@ class World {
 
   Time end_of(const TrueGroup& g) const {
     const Time latency = o_.latency.count();
-    Time end = g.started;
+    const bool aside = g.collective < 0 && g.operations.empty();
+    Time end = g.started + (aside ? latency : 0);
     if (g.collective >= 0)
       for (const Time start : collectives_[static_cast<std::size_t>(g.collective)]) {
         if (start == unknown) return unknown;
@@ -474,17 +475,20 @@ TimePoint at(Time time) {
   return TimePoint{Duration{time}};
 }
 
-// Events of one time in the order in which they may be seen: hooks, ends, then what is reached.
-int rank_of(EventKind kind) {
-  switch (kind) {
-    case EventKind::host_wait_ended:
-      return 2;
+// Events of one time in the order in which they may be seen: hooks, ends, then what is reached. Those of one stream are
+// in its order: on a communication stream a wait stands ahead of a group, on the compute stream behind what it follows.
+int rank_of(const Event& event) {
+  switch (event.kind) {
+    case EventKind::wait_issued:
+      return -1;
     case EventKind::group_done:
       return 1;
-    case EventKind::group_started:
-      return 3;
     case EventKind::wait_reached:
-    case EventKind::idle_check_reached:
+      return event.stream == compute_stream ? 5 : 2;
+    case EventKind::host_wait_ended:
+    case EventKind::wait_passed:
+      return 3;
+    case EventKind::group_started:
       return 4;
     default:
       return 0;
@@ -504,7 +508,7 @@ class Writer {
   }
   void finish() {
     std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-      return std::tuple{a.time, rank_of(a.kind)} < std::tuple{b.time, rank_of(b.kind)};
+      return std::tuple{a.time, rank_of(a)} < std::tuple{b.time, rank_of(b)};
     });
   }
   std::vector<Event> events;
@@ -516,6 +520,62 @@ bool any_pending(const Rank& r, std::size_t groups, Time time) {
                      [&](const auto& g) { return g->ended > time; });
 }
 
+// The marker behind a group or a noted wait of the compute stream, which events recorded later stand for.
+struct Place {
+  const Item* item;
+  Ticket ticket;
+};
+
+// A wait of a stream for what another had issued up to some place, with a marker on either side.
+void write_wait(Writer& w, Time issued, StreamId stream, AwaitedPlace awaited, Time reached, Time passed) {
+  Event& event = w.add(issued, EventKind::wait_issued, stream, 0);
+  event.awaited = awaited;
+  event.ticket = ++w.ticket;
+  const Ticket behind = ++w.ticket;
+  event.done_ticket = behind;
+  w.add(reached, EventKind::wait_reached, stream, 0).ticket = behind - 1;
+  w.add(passed, EventKind::wait_passed, stream, 0).ticket = behind;
+}
+
+// A group on a communication stream that waits for an item of the compute stream: the shim notes that where
+// communication may hold the compute stream up before it.
+void write_wait_for_compute(Writer& w, const std::vector<std::unique_ptr<Item>>& compute,
+                            const std::vector<Place>& places, const Item& item, Time reached) {
+  Place latest{};
+  std::size_t next = 0;
+  for (const auto& earlier : compute) {
+    if (next < places.size() && places[next].item == earlier.get()) latest = places[next++];
+    if (earlier.get() == item.after) break;
+  }
+  if (latest.item == nullptr || latest.item->ended <= item.issued) return;
+  write_wait(w, item.issued, item.group->stream, {compute_stream, latest.ticket}, reached, item.started);
+}
+
+void write_group(Writer& w, const TrueGroup& g, std::map<GroupId, Ticket>& done) {
+  Event& issued = w.add(g.issued, EventKind::group_issued, g.stream, g.id);
+  issued.communicator = g.stream;
+  issued.ticket = ++w.ticket;
+  issued.done_ticket = done[g.id] = ++w.ticket;
+  issued.summary = g.summary;
+  w.add(g.started, EventKind::group_started, g.stream, g.id);
+  w.add(g.ended, EventKind::group_done, g.stream, g.id);
+}
+
+// Waits and host waits of the compute stream, and what lies between.
+std::vector<Place> write_compute(Writer& w, const std::vector<std::unique_ptr<Item>>& items,
+                                 std::map<GroupId, Ticket>& done) {
+  std::vector<Place> places;
+  for (const auto& item : items) {
+    if (item->kind == Item::Kind::group) places.push_back({item.get(), done[item->group->id]});
+    // The shim notes no wait for a group that is over.
+    if (item->kind != Item::Kind::wait || item->group->ended <= item->issued) continue;
+    write_wait(w, item->issued, compute_stream, {item->group->stream, done[item->group->id]}, item->started,
+               item->ended);
+    places.push_back({item.get(), w.ticket});
+  }
+  return places;
+}
+
 Timeline World::timeline(const Rank& r) const {
   Timeline t;
   Writer w;
@@ -523,37 +583,33 @@ Timeline World::timeline(const Rank& r) const {
   const auto bubble = [&](Time from, Time to, const TrueGroup& g, int iteration) {
     if (to > from) bubbles.push_back({at(from), at(to), g.id, iteration});
   };
+  std::map<GroupId, Ticket> done;
   for (const auto& g : r.groups) {
-    Event& issued = w.add(g->issued, EventKind::group_issued, g->stream, g->id);
-    issued.communicator = g->stream;
-    issued.ticket = ++w.ticket;
-    issued.done_ticket = ++w.ticket;
-    issued.summary = g->summary;
-    w.add(g->started, EventKind::group_started, g->stream, g->id);
-    w.add(g->ended, EventKind::group_done, g->stream, g->id);
+    write_group(w, *g, done);
     if (g->iteration == 2) ++t.groups_per_iteration;
     if (g->stream == compute_stream) bubble(g->started, g->ended, *g, g->iteration);
     if (static_cast<std::size_t>(g->iteration) > t.iteration_ends.size()) t.iteration_ends.emplace_back();
     t.iteration_ends.back() = at(g->ended);
   }
-  for (const auto& item : r.streams.at(compute_stream).items) {
-    if (item->kind != Item::Kind::wait) continue;
-    if (item->group->ended <= item->issued) continue;  // the shim notes no wait for a group that is over
-    Event& issued = w.add(item->issued, EventKind::wait_issued, compute_stream, item->group->id);
-    issued.ticket = ++w.ticket;
-    w.add(item->started, EventKind::wait_reached, compute_stream, item->group->id).ticket = w.ticket;
-    bubble(item->started, item->group->ended, *item->group, item->group->iteration);
+  const auto& compute = r.streams.at(compute_stream).items;
+  const std::vector<Place> places = write_compute(w, compute, done);
+  for (const auto& item : compute)
+    if (item->kind == Item::Kind::wait && item->group->ended > item->issued)
+      bubble(item->started, item->group->ended, *item->group, item->group->iteration);
+  for (const auto& [id, queue] : r.streams) {
+    Time free = 0;
+    for (const auto& item : queue.items) {
+      t.work[id].push_back({at(item->issued), at(item->ended)});
+      if (item->after != nullptr) write_wait_for_compute(w, compute, places, *item, std::max(free, item->issued));
+      free = item->ended;
+    }
   }
   for (const HostWaiting& wait : r.host_waits) {
     if (!any_pending(r, wait.groups, wait.begun)) continue;
-    const TrueGroup& latest = *r.groups[wait.groups - 1];
-    const GroupId named = wait.stream == 0 || latest.stream == wait.stream ? latest.id : 0;
-    w.add(wait.begun, EventKind::idle_check_issued, compute_stream, 0);
-    if (wait.idle_check->started < wait.ended)
-      w.add(wait.idle_check->started, EventKind::idle_check_reached, compute_stream, 0);
-    w.add(wait.begun, EventKind::host_wait_begun, wait.stream, named);
-    w.add(wait.ended, EventKind::host_wait_ended, wait.stream, named);
+    w.add(wait.begun, EventKind::host_wait_begun, wait.stream, 0);
+    w.add(wait.ended, EventKind::host_wait_ended, wait.stream, 0);
     if (wait.stream != 0) continue;
+    const TrueGroup& latest = *r.groups[wait.groups - 1];
     Time end = 0;
     for (std::size_t i = 0; i < wait.groups; ++i) end = std::max(end, r.groups[i]->ended);
     bubble(std::max(wait.begun, wait.idle_check->started), end, latest, wait.iteration);
@@ -577,6 +633,17 @@ std::vector<Timeline> simulate(const PipelineOptions& options) {
   std::vector<Timeline> result;
   for (const Rank& r : world.ranks()) result.push_back(world.timeline(r));
   return result;
+}
+
+std::vector<std::pair<StreamId, StreamAnswer>> answers_at(const Timeline& timeline, TimePoint time) {
+  std::vector<std::pair<StreamId, StreamAnswer>> answers;
+  for (const auto& [stream, work] : timeline.work) {
+    const auto later =
+        std::upper_bound(work.begin(), work.end(), time, [](TimePoint t, const StreamWork& w) { return t < w.issued; });
+    const bool busy = later != work.begin() && std::prev(later)->ended > time;
+    answers.emplace_back(stream, busy ? StreamAnswer::busy : StreamAnswer::dry);
+  }
+  return answers;
 }
 
 }  // namespace weft::testing

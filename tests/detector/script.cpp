@@ -64,6 +64,10 @@ bool set_field(Event& event, const std::string& key, const std::string& value) {
     event.ticket = static_cast<Ticket>(number);
   else if (key == "done")
     event.done_ticket = static_cast<Ticket>(number);
+  else if (key == "source" && event.kind == EventKind::wait_issued)
+    event.awaited.stream = static_cast<StreamId>(number);
+  else if (key == "place" && event.kind == EventKind::wait_issued)
+    event.awaited.ticket = static_cast<Ticket>(number);
   else if (key == "communicator")
     event.communicator = static_cast<CommunicatorId>(number);
   else
@@ -77,12 +81,20 @@ bool read_event(std::istringstream& words, std::uint64_t time, const std::string
   event = Event{};
   event.time = TimePoint{std::chrono::microseconds(time)};
   event.kind = found->second;
-  event.summary.send_peer = event.summary.receive_peer = -1;
+  if (event.kind == EventKind::group_issued) event.summary.send_peer = event.summary.receive_peer = -1;
   for (std::string word; words >> word;) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || !set_field(event, word.substr(0, equals), word.substr(equals + 1))) return false;
   }
   return true;
+}
+
+// "group=7" of a wait: for the place behind that group, which a line before this one issued.
+void name_awaited_group(const std::vector<Event>& before, Event& wait) {
+  for (const Event& event : before)
+    if (event.kind == EventKind::group_issued && event.group == wait.group)
+      wait.awaited = {event.stream, event.done_ticket};
+  wait.group = 0;
 }
 
 struct Repeat {
@@ -99,6 +111,8 @@ void append_repeats(std::vector<Event>& events, const Repeat& repeat) {
       if (event.group != 0) event.group += more;
       if (event.ticket != 0) event.ticket += static_cast<Ticket>(more);
       if (event.done_ticket != 0) event.done_ticket += static_cast<Ticket>(more);
+      if (event.kind == EventKind::wait_issued && event.awaited.ticket != 0)
+        event.awaited.ticket += static_cast<Ticket>(more);
       events.push_back(event);
     }
 }
@@ -146,6 +160,7 @@ std::vector<Event> read_script(std::istream& in, std::string& error) {
       error = "line " + std::to_string(number) + ": " + line;
       return {};
     }
+    if (event.kind == EventKind::wait_issued && event.group != 0) name_awaited_group(events, event);
     events.push_back(event);
   }
   return events;
@@ -158,6 +173,9 @@ std::string describe(const Finding& finding) {
       return time + " opened" + describe(finding.bubble, false);
     case FindingKind::bubble_closed:
       return time + " closed" + describe(finding.bubble, true);
+    case FindingKind::uncertain_time:
+      return time + " uncertain for " + microseconds(finding.uncertain.ended - finding.uncertain.began) + ": " +
+             finding.uncertain.why;
     case FindingKind::iteration_ended:
       return time + " iteration " + std::to_string(finding.iteration.number) + " of " +
              std::to_string(finding.iteration.groups) + " groups, length " +

@@ -50,11 +50,13 @@ class ShimTest : public testing::Test {
     for (const weft::Event& next : list) found.push_back(next.kind);
     return found;
   }
-  // Idle checks among the events since the last call.
-  static int idle_checks() {
-    int count = 0;
-    for (const weft::Event& next : events()) count += next.kind == weft::EventKind::idle_check_issued;
-    return count;
+  // How many streams of the device may be asked, the legacy stream among them; -1: too many.
+  static int streams_to_ask() {
+    weft::StreamId ids[64];
+    return core()->shim->list_streams_to_ask(0, ids, 64);
+  }
+  static weft::StreamAnswer ask(weft::StreamId stream, int device = 0) {
+    return core()->shim->ask_stream(device, stream);
   }
   static bool reached(weft::Ticket ticket, int device = 0) {
     return core()->words[device][ticket % core()->word_count].load() == ticket;
@@ -90,3 +92,4 @@ class ReceivingJob : public ShimTest {
 
 using Kinds = std::vector<weft::EventKind>;
 using weft::EventKind;
+using weft::StreamAnswer;

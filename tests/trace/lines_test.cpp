@@ -72,13 +72,13 @@ TEST(TraceLines, Slice) {
 
 TEST(TraceLines, IterationMemoryAnomalyCommunicator) {
   Record iteration = record_of(RecordKind::iteration);
-  iteration.iteration = Iteration{3, at(1), at(2), 12, 5ns, true, 0xfedcba9876543210, 2};
+  iteration.iteration = Iteration{3, at(1), at(2), 12, 5ns, true, 0xfedcba9876543210, 2, 7ns};
   EXPECT_EQ(line_of(iteration),
             R"({"type": "iteration", "time": 1000, "device": 1, "number": 3, "rhythm": "fedcba9876543210", "turn": 2, )"
-            R"("started": 1, "ended": 2, "groups": 12, "idle": 5})"
+            R"("started": 1, "ended": 2, "groups": 12, "idle": 5, "uncertain": 7})"
             "\n");
   iteration.iteration.idle_known = false;
-  EXPECT_NE(line_of(iteration).find(R"("idle": null})"), std::string::npos);
+  EXPECT_NE(line_of(iteration).find(R"("idle": null, "uncertain": 7})"), std::string::npos);
   Record memory = record_of(RecordKind::memory);
   memory.memory = MemoryRecord{5, 4, 3, 2, 18446744073709551615u, MemoryEvent::reserved};
   EXPECT_EQ(line_of(memory),
@@ -140,13 +140,14 @@ TEST(TraceLines, Summary) {
   summary.reason = "enough";
   std::string line;
   append_summary(line, summary);
-  EXPECT_EQ(line,
-            R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
-            R"("iteration_median": 0, "bubbles": 0, "idle": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
-            R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
-            R"("other": 5}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
-            R"("reason": "enough"})"
-            "\n");
+  EXPECT_EQ(
+      line,
+      R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
+      R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
+      R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
+      R"("other": 5}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
+      R"("reason": "enough", "uncertain_reason": ""})"
+      "\n");
 }
 
 TEST(TraceLines, Limit) {

@@ -340,7 +340,7 @@ TEST(Summary, IdleTimeThatWasNotMeasuredIsUnknownAndNotZero) {
   }
   EXPECT_EQ(json["total"]["iterations"], 7);
   const std::string text = to_text(run, "here");
-  EXPECT_NE(text.find("0.000  unknown      unknown "), std::string::npos) << text;
+  EXPECT_NE(text.find("0.000  unknown     unknown      unknown "), std::string::npos) << text;
 
   std::ofstream(directory / "rank0.7.jsonl")
       << header_of(0, 0, 7, 100)

@@ -49,6 +49,7 @@ void doubt_totals(const Segment& segment, const TraceSummary& totals, Duration w
   if (segment.iteration.length > most) doubts.add(segment.iteration.line, "an iteration is longer than the whole run");
   if (totals.iteration_median > most) doubts.add(segment.line, "`iteration_median` is longer than the whole run");
   if (totals.idle > most) doubts.add(segment.line, "more idle time than the run is long");
+  if (totals.uncertain > most) doubts.add(segment.line, "more uncertain time than the run is long");
   // On a clock that has slowed down a slice takes less than alone, but not a quarter.
   if (totals.filled > most || totals.filled / 4 > totals.idle + slack)
     doubts.add(segment.line, "more filled than there was idle time");

@@ -74,6 +74,11 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.totals.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.totals.dropped_records > 0)
     notes.push_back(label + std::to_string(rank.totals.dropped_records) + " records were dropped");
+  if (is_measured(rank.header) && rank.uncertain_share() > 0.01)
+    notes.push_back(label +
+                    formatted("for %.1f %% of the time nobody could tell whether the GPU computed: ",
+                              100 * rank.uncertain_share()) +
+                    printable(rank.totals.uncertain_reason));
 }
 
 // One note for all ranks that share a reason: as a rule it is the same everywhere.
@@ -174,6 +179,11 @@ void add_up(RunSummary& run) {
 
 double RankSummary::idle_share() const {
   return window > Duration{} ? static_cast<double>(totals.idle.count()) / static_cast<double>(window.count()) : 0.0;
+}
+
+double RankSummary::uncertain_share() const {
+  return window > Duration{} ? static_cast<double>(totals.uncertain.count()) / static_cast<double>(window.count())
+                             : 0.0;
 }
 
 double RankSummary::conversion() const {

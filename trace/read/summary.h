@@ -35,8 +35,9 @@ struct RankSummary {
   std::uint64_t forecasts = 0;
   std::vector<SlotTotals> slots;
 
-  double idle_share() const;  // of the window
-  double conversion() const;  // filled / idle
+  double idle_share() const;       // of the window
+  double uncertain_share() const;  // likewise
+  double conversion() const;       // filled / idle
 };
 
 struct RankSlot {

@@ -29,9 +29,10 @@ std::string row(std::size_t width, const std::string& name, const RankSummary& r
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
   const bool compared = totals.slowdown && totals.slowdown->control != 0;
   return std::string(width - std::min(width, name.size()), ' ') + name +
-         formatted(" %10llu %13.3f %8s %12s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
+         formatted(" %10llu %13.3f %8s %11s %12s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
                    milliseconds(totals.iteration_median),
                    (measured ? formatted("%.2f", 100 * rank.idle_share()) : "unknown").c_str(),
+                   (measured ? formatted("%.2f", 100 * rank.uncertain_share()) : "unknown").c_str(),
                    (measured ? percent_or_dash(fills, rank.conversion()) : "unknown").c_str(),
                    number(totals.fill_units), number(totals.fill_units_wrong), number(totals.dropped_records),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
@@ -128,6 +129,7 @@ ordered_json numbers(const RankSummary& rank) {
   result["idle_unknown"] = std::string_view(rank.header.idle_unknown);
   result["window"] = rank.window.count();
   result["idle_share"] = measured ? ordered_json(rank.idle_share()) : nullptr;
+  result["uncertain_share"] = measured ? ordered_json(rank.uncertain_share()) : nullptr;
   result["idle_by_cause"] = causes_of_idle;
   result["conversion"] = measured ? ordered_json(rank.conversion()) : nullptr;
   result["forecasts"] = rank.forecasts;
@@ -186,9 +188,9 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   for (const RankSummary& rank : run.ranks) width = std::max(width, shown_name(rank).size());
   const TraceHeader& first = run.ranks.front().header;
   result += first.fill_job.empty() ? ", mode " + printable(first.mode) : ", filled with " + printable(first.fill_job);
-  result +=
-      "\n\n" + std::string(width - 4, ' ') +
-      "rank iterations median ms/it   idle % conversion %   units   wrong   dropped forecast err. %  slowdown %\n";
+  result += "\n\n" + std::string(width - 4, ' ') +
+            "rank iterations median ms/it   idle % uncertain % conversion %   units   wrong   dropped forecast err. %  "
+            "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank);
   result += total_row(run, width) + "\n" + causes(run.total) + slowdown_line(run.total);
   if (!run.longest.empty()) result += "most idle time:\n";

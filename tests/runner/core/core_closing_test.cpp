@@ -47,6 +47,29 @@ TEST(CoreOnSimulator, ClosingDoesNotWaitForWorkThatNobodyHasSeen) {
   EXPECT_EQ(count_of(job.trace(), "summary"), 1U);
 }
 
+// A communicator that was made and aborted next to the training's, as DeepEP does it.
+TEST(CoreOnSimulator, FillingGoesOnWhenOneOfTwoCommunicatorsGoes) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  job.open();
+  job.core.communicator_opened({2, 0, 0, 2});
+  train(job);
+  job.core.communicator_closing(2);
+  train(job);
+  job.close();
+  const auto records = job.trace();
+  TimePoint closed{};
+  std::size_t later_slices = 0;
+  for (const auto& record : records) {
+    if (record["type"] == "communicator" && record["communicator"] == 2 && record["event"] == "closed")
+      closed = TimePoint(Duration(record["time"].get<std::int64_t>()));
+    if (record["type"] == "slice" && closed != TimePoint{}) ++later_slices;
+  }
+  EXPECT_NE(closed, TimePoint{});
+  EXPECT_GT(later_slices, 0U);
+  EXPECT_EQ(count_of(records, "summary"), 1U);
+  EXPECT_EQ(count_of(records, "anomaly"), 0U);
+}
+
 // ncclCommAbort() next to a receive that hangs, and a new communicator: each time the hook comes before the abort.
 TEST(CoreOnSimulator, WhatClosingNextToAReceiveLeavesIsFreedAtTheNextOpening) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});

@@ -54,7 +54,7 @@ struct Stage {
     group.summary.send_peer = -1;
     push(*ring, group);
     Event waiting = event(EventKind::wait_issued, 1);
-    waiting.group = group.group;
+    waiting.awaited = {2, done};
     waiting.ticket = reached;
     push(*ring, waiting);
     write(started);
@@ -86,6 +86,7 @@ struct DispatcherTest : ::testing::Test {
     ring = std::make_unique<EventRing>();
     shim.ring = ring.get();
     shim.dropped_events = [] { return ring->dropped.load(); };
+    shim.list_streams_to_ask = [](int, StreamId*, int) { return 0; };  // marks say all there is to know
     full_table = nullptr;
     streams_in_use = 2;
     shim.full_table = [] { return full_table.load(); };

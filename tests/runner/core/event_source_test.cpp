@@ -29,9 +29,9 @@ TEST(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
   issued.ticket = 1;
   issued.done_ticket = 2;
   ASSERT_TRUE(push(*ring, issued));
-  ASSERT_EQ(source.gather(TimePoint(2us), false).size(), 1U);
+  ASSERT_EQ(source.gather(TimePoint(2us)).size(), 1U);
   words[1] = 1;
-  const std::vector<Event>& seen = source.gather(TimePoint(6us), false);
+  const std::vector<Event>& seen = source.gather(TimePoint(6us));
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].kind, EventKind::group_started);
   EXPECT_EQ(seen[0].time, TimePoint(4us));

@@ -131,6 +131,7 @@ std::string SimulatedJob::open() {
   shim_.set_marker_words = [](int, const MarkerWords& words) { the_words = words; };
   shim_.real_driver_symbol = [](const char* name) { return find(name); };
   shim_.dropped_events = [] { return the_ring->dropped.load(); };
+  shim_.list_streams_to_ask = [](int, StreamId*, int) { return 0; };  // marks say all there is to know
   shim_.turn_off = [](const char*) { the_job->turned_off = true; };
   shim_.full_table = []() -> const char* { return nullptr; };
   shim_.streams_made = [](int) -> std::uint32_t { return 2; };
@@ -240,6 +241,7 @@ void SimulatedJob::microbatch(std::chrono::microseconds wait) {
     enqueue_marker(compute_, reached);
     Event waiting = event(EventKind::wait_issued, 1);
     waiting.ticket = reached;
+    waiting.awaited = {2, last_ticket_ - 1};  // the end of the group
     push(*ring_, waiting);
   }
   check(function<decltype(&::cuStreamWaitEvent)>("cuStreamWaitEvent")(compute_, done_, 0), "wait");

@@ -41,6 +41,7 @@ struct VirtualDevice final : RecordSink {
     Event done = event(EventKind::group_done, 2, in_bubble_to, 0);
     done.group = group;
     due.push_back(done);
+    due.push_back(event(EventKind::wait_passed, 1, in_bubble_to, reached_ticket + 1));
   }
   // An event without a place in the pattern.
   void happens(EventKind kind) { due.push_back(event(kind, 0, time, 0)); }
@@ -111,7 +112,7 @@ struct VirtualDevice final : RecordSink {
   }
   void issue_group() {
     ++group;
-    reached_ticket = static_cast<Ticket>(3 * group);
+    reached_ticket = static_cast<Ticket>(4 * group);
     Event issued = event(EventKind::group_issued, 2, time, reached_ticket - 2);
     issued.done_ticket = reached_ticket - 1;
     issued.summary.signature = 70 + group % 3;
@@ -123,7 +124,8 @@ struct VirtualDevice final : RecordSink {
     issued.group = group;
     due.push_back(issued);
     Event waits = event(EventKind::wait_issued, 1, time, reached_ticket);
-    waits.group = group;
+    waits.done_ticket = reached_ticket + 1;
+    waits.awaited = {2, reached_ticket - 1};
     due.push_back(waits);
     Event started = event(EventKind::group_started, 2, time, 0);
     started.group = group;

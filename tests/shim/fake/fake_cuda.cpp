@@ -41,6 +41,7 @@ std::map<int, Stream> legacy_streams;
 std::map<int, Stream> thread_streams;
 int failing_allocations = 0;
 int failing_writes = 0;
+bool waits_fail = false;
 void (*meanwhile)() = nullptr;
 int allocations = 0;
 int dead_streams = 0;
@@ -206,6 +207,9 @@ void fake_during_failures(void (*happens)()) {
 void fake_fail_writes(int count) {
   failing_writes = count;
 }
+void fake_fail_waits(bool fail) {
+  waits_fail = fail;
+}
 void fake_set_device(int device) {
   current_context = device;
 }
@@ -288,6 +292,7 @@ CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+  if (waits_fail) return CUDA_ERROR_INVALID_VALUE;
   return wait(find(stream), event);
 }
 CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int) {

@@ -23,6 +23,7 @@ std::size_t fake_captured(CUstream stream);
 void fake_fail_allocations(int count);
 void fake_during_failures(void (*happens)());  // in each allocation that fails
 void fake_fail_writes(int count);
+void fake_fail_waits(bool fail);  // cuStreamWaitEvent
 // Contexts 0 and 1 are the primary ones of devices 0 and 1; context 2 is another one of device 0.
 void fake_set_device(int device);
 void fake_set_context(int context);

@@ -179,6 +179,57 @@ NCCL_API(ncclResult_t, ncclReduceScatter, const void*, void*, size_t, ncclDataTy
 NCCL_API(ncclResult_t, ncclAllGather, const void*, void*, size_t, ncclDataType_t, ncclComm_t c, cudaStream_t s) {
   return operate(c, s);
 }
+NCCL_API(ncclResult_t, ncclAlltoAll, const void*, void*, size_t, ncclDataType_t, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclGather, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclScatter, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclAllReduceConfig, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t c,
+         cudaStream_t s, const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclReduceConfig, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, int, ncclComm_t c,
+         cudaStream_t s, const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclBroadcastConfig, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t c,
+         cudaStream_t s, const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclReduceScatterConfig, const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t c,
+         cudaStream_t s, const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclAllGatherConfig, const void*, void*, size_t, ncclDataType_t, ncclComm_t c, cudaStream_t s,
+         const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclAlltoAllConfig, const void*, void*, size_t, ncclDataType_t, ncclComm_t c, cudaStream_t s,
+         const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclGatherConfig, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t s,
+         const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclScatterConfig, const void*, void*, size_t, ncclDataType_t, int, ncclComm_t c, cudaStream_t s,
+         const ncclCollConfig_t*) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclPutSignal, const void*, size_t, ncclDataType_t, int, ncclWindow_t, size_t, int, int,
+         unsigned int, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclSignal, int, int, int, unsigned int, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
+NCCL_API(ncclResult_t, ncclWaitSignal, int, ncclWaitSignalDesc_t*, ncclComm_t c, cudaStream_t s) {
+  return operate(c, s);
+}
 NCCL_API(ncclResult_t, ncclCommInitRank, ncclComm_t* place, int ranks, ncclUniqueId, int rank) {
   *place = make(ranks, rank, true);
   return ncclSuccess;
@@ -200,6 +251,20 @@ NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t parent, int, int, ncclComm_t* p
   if (config != nullptr && config->blocking == 0) return parent->split_to = place, *place = nullptr, ncclInProgress;
   *place = new ncclComm{parent->device, 0, 1, true, true, {}, nullptr, nullptr};
   return ncclSuccess;
+}
+// A rank of the parent keeps its number; one that joins has no parent.
+NCCL_API(ncclResult_t, ncclCommGrow, ncclComm_t parent, int ranks, const ncclUniqueId*, int rank, ncclComm_t* place,
+         ncclConfig_t* config) {
+  const bool blocking = config == nullptr || config->blocking != 0;
+  *place = make(ranks, parent != nullptr ? parent->rank : rank, blocking);
+  return blocking ? ncclSuccess : ncclInProgress;
+}
+// NCCL waits for the device, by a call that meets a hook.
+NCCL_API(ncclResult_t, ncclCommSuspend, ncclComm_t, int) {
+  return refusal != ncclSuccess ? refusal : cuCtxSynchronize() == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
+}
+NCCL_API(ncclResult_t, ncclCommResume, ncclComm_t) {
+  return refusal;
 }
 NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t c) {
   if (c->own != nullptr) cuStreamDestroy_v2(c->own);

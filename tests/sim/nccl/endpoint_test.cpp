@@ -96,7 +96,10 @@ class World {
     for (int a = 0; a < segment.ranks(); ++a) {
       sum += segment.rank(a).written.load() + segment.rank(a).finished.load();
       for (int b = 0; b < segment.ranks(); ++b) {
-        sum += segment.link(a, b).written.load() + segment.link(a, b).consumed.load() + segment.consumed(a, b).load();
+        for (const LinkKind kind : {LinkKind::two_sided, LinkKind::one_sided}) {
+          sum += segment.link(a, b, kind).written.load() + segment.link(a, b, kind).consumed.load();
+        }
+        sum += segment.consumed(a, b).load();
       }
     }
     return sum;
@@ -248,6 +251,63 @@ TEST(Transfer, HundredsOfMessagesOnOneLink) {
   for (auto& data : got) receiver.receives.push_back(transfer(0, data));
   ASSERT_TRUE(world.run());
   EXPECT_EQ(sent, got);
+}
+
+Transfer put(int peer, std::vector<char>& buffer, uint64_t window, uint64_t offset) {
+  Transfer result = transfer(peer, buffer);
+  result.kind = LinkKind::one_sided;
+  result.window = window;
+  result.offset = offset;
+  return result;
+}
+
+Transfer wait_for_signal(int peer) {
+  Transfer result;
+  result.peer = peer;
+  result.kind = LinkKind::one_sided;
+  return result;
+}
+
+TEST(Put, EndsWithoutItsWaitWhichPutsTheBytesIntoTheWindow) {
+  World world(2);
+  std::vector<char> sent = pattern(1000, 1), memory(3000), whole(3000);
+  const uint64_t window = world.endpoint(1).add_window(memory.data(), memory.size());
+  std::copy(sent.begin(), sent.end(), whole.begin() + 500);
+  world.launch(0, 100).sends.push_back(put(1, sent, window, 500));
+  ASSERT_TRUE(world.run());
+  EXPECT_EQ(world.end(0, 0), 100 + latency + 1000);
+  world.launch(1, 500'000).receives.push_back(wait_for_signal(0));
+  ASSERT_TRUE(world.run());
+  EXPECT_EQ(world.end(1, 0), 500'000 + latency);
+  EXPECT_EQ(memory, whole);
+}
+
+TEST(Put, IsNotTakenByAReceive) {
+  World world(2);
+  std::vector<char> sent = pattern(1000, 1), passed = pattern(1000, 2), memory(1000), got(1000);
+  const uint64_t window = world.endpoint(1).add_window(memory.data(), memory.size());
+  world.launch(0, 0).sends.push_back(put(1, sent, window, 0));
+  world.launch(1, 0).receives.push_back(transfer(0, got));
+  EXPECT_FALSE(world.run());
+  world.launch(0, 0).sends.push_back(transfer(1, passed));
+  world.launch(1, 0).receives.push_back(wait_for_signal(0));
+  ASSERT_TRUE(world.run());
+  EXPECT_EQ(got, passed);
+  EXPECT_EQ(memory, sent);
+}
+
+TEST(Put, OutsideOfItsWindowIsAFault) {
+  for (const uint64_t offset : {uint64_t{1}, uint64_t{5000}, ~uint64_t{0}}) {
+    World world(2);
+    std::vector<char> sent = pattern(1000, 1), memory(1000, 7), untouched(1000, 7);
+    const uint64_t window = world.endpoint(1).add_window(memory.data(), memory.size());
+    world.launch(0, 0).sends.push_back(put(1, sent, window, offset));
+    world.launch(1, 0).receives.push_back(wait_for_signal(0));
+    ASSERT_TRUE(world.run());
+    std::string message;
+    EXPECT_EQ(world.endpoint(1).fault(&message), ncclInternalError) << offset;
+    EXPECT_EQ(memory, untouched);
+  }
 }
 
 TEST(Transfer, SizesThatDoNotMatchAreAFault) {

@@ -45,11 +45,28 @@ extern "C" __attribute__((visibility("default"))) ncclResult_t ncclSend(const vo
   return ncclSuccess;
 }
 
+// Functions of NCCL 2.29 to 2.31, which the toolkit's library may be too old for.
+std::set<std::string> newer_exports() {
+  std::set<std::string> names;
+  for (const char* name : {"PutSignal", "Signal", "WaitSignal", "CommGetUniqueId", "CommGrow", "CommSuspend",
+                           "CommResume", "AllReduceConfig", "ReduceConfig", "BroadcastConfig", "ReduceScatterConfig",
+                           "AllGatherConfig", "AlltoAllConfig", "GatherConfig", "ScatterConfig"}) {
+    names.insert(std::string("W nccl") + name);
+    names.insert(std::string("T pnccl") + name);
+  }
+  return names;
+}
+
 TEST(Exports, EqualToTheRealLibrary) {
-  const std::set<std::string> simulated = exports(SIMULATED_NCCL);
+  std::set<std::string> simulated = exports(SIMULATED_NCCL);
   ASSERT_GT(simulated.size(), 80u);
   if (std::string(REAL_NCCL).empty()) GTEST_SKIP() << "the toolkit has no libnccl.so.2";
-  EXPECT_EQ(simulated, exports(REAL_NCCL));
+  const std::set<std::string> real = exports(REAL_NCCL);
+  for (const std::string& name : newer_exports()) {
+    EXPECT_EQ(simulated.count(name), 1u) << name;
+    if (real.count(name) == 0) simulated.erase(name);
+  }
+  EXPECT_EQ(simulated, real);
 }
 
 TEST(Exports, WeakAndStrongNamesAreOneAddress) {

@@ -20,6 +20,7 @@ namespace ranks {
 struct Shared {
   std::atomic<int> steps[16];
   std::atomic<int> process[16];
+  char bytes[NCCL_UNIQUE_ID_BYTES];  // from one rank to the others, ordered by a step
 };
 
 // One rank's process.

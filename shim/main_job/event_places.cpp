@@ -1,0 +1,81 @@
+// Events of the main job; see event_places.h.
+#include "shim/main_job/event_places.h"
+
+#include <atomic>
+#include <cstdint>
+
+#include "shim/main_job/devices.h"
+#include "shim/markers.h"
+#include "shim/notes.h"
+
+namespace weft {
+namespace {
+
+static_assert(most_devices <= 256);
+
+struct MappedEvent {
+  std::atomic<std::uint64_t> key;
+  std::atomic<std::uint64_t> place;
+};
+constexpr std::uint32_t sets = 4096;
+constexpr std::uint32_t ways = 4;
+alignas(64) constinit MappedEvent events[sets][ways]{};  // a set is a cache line
+constinit std::atomic<std::uint32_t> next_victim{0};
+
+std::uint64_t key_of(CUevent event) noexcept {
+  return reinterpret_cast<std::uint64_t>(event);
+}
+
+MappedEvent (&set_of(CUevent event) noexcept)[ways] {
+  return events[((key_of(event) * 0x9e3779b97f4a7c15u) >> 40) % sets];
+}
+
+}  // namespace
+
+std::uint64_t packed(const EventPlace& place) noexcept {
+  if (place.ticket == 0) return 0;
+  return std::uint64_t{place.ticket} << 32 | std::uint64_t{place.stream} << 8 |
+         static_cast<std::uint64_t>(place.device);
+}
+
+EventPlace unpacked(std::uint64_t word) noexcept {
+  return {static_cast<StreamId>(word >> 8) & (most_placed_streams - 1), static_cast<int>(word & 0xff),
+          static_cast<Ticket>(word >> 32)};
+}
+
+bool is_ahead(const EventPlace& place) noexcept {
+  return !reached(place.device, place.ticket);
+}
+
+void map_event(CUevent event, const EventPlace& place) noexcept {
+  const std::uint64_t word = packed(place);
+  MappedEvent(&set)[ways] = set_of(event);
+  for (MappedEvent& entry : set) {
+    if (entry.key.load(std::memory_order_relaxed) != key_of(event)) continue;
+    if (entry.place.load(std::memory_order_relaxed) != word) entry.place.store(word, std::memory_order_release);
+    return;
+  }
+  if (word == 0) return;
+  for (MappedEvent& entry : set) {
+    std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+    if (is_ahead(unpacked(entry.place.load(std::memory_order_relaxed)))) continue;
+    if (!entry.key.compare_exchange_strong(key, key_of(event), std::memory_order_acq_rel)) continue;
+    entry.place.store(word, std::memory_order_release);
+    return;
+  }
+  note_lost();
+  MappedEvent& victim = set[next_victim.fetch_add(1, std::memory_order_relaxed) % ways];
+  victim.place.store(0, std::memory_order_relaxed);
+  victim.key.store(key_of(event), std::memory_order_release);
+  victim.place.store(word, std::memory_order_release);
+}
+
+EventPlace place_of_event(CUevent event) noexcept {
+  for (const MappedEvent& entry : set_of(event)) {
+    if (entry.key.load(std::memory_order_acquire) == key_of(event))
+      return unpacked(entry.place.load(std::memory_order_acquire));
+  }
+  return {};
+}
+
+}  // namespace weft

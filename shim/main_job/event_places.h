@@ -1,0 +1,33 @@
+// Events of the main job: which place on which stream each one stands for.
+//
+// Any thread, in hooks: a table of fixed size without a lock. Only places that are not reached yet are kept. An event
+// that finds no room pushes out another one, which is counted as lost.
+#pragma once
+
+#include "detector/event.h"
+#include "shim/routing/vendor.h"
+
+namespace weft {
+
+// Just behind the last group or noted wait of a stream, whose last marker is `ticket`.
+struct EventPlace {
+  StreamId stream;
+  int device;
+  Ticket ticket;  // 0: nothing that communication could hold up
+
+  friend bool operator==(const EventPlace&, const EventPlace&) = default;
+};
+
+// One word holds a place: at most so many streams of a process can be told apart here.
+inline constexpr StreamId most_placed_streams = 1u << 24;
+std::uint64_t packed(const EventPlace& place) noexcept;
+EventPlace unpacked(std::uint64_t word) noexcept;
+
+// The streams are not past it.
+bool is_ahead(const EventPlace& place) noexcept;
+
+// The event stands for this place from now on.
+void map_event(CUevent event, const EventPlace& place) noexcept;
+EventPlace place_of_event(CUevent event) noexcept;
+
+}  // namespace weft

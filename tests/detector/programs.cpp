@@ -1,0 +1,246 @@
+// See programs.h.
+#include "programs.h"
+
+#include <algorithm>
+
+namespace weft::testing {
+
+Intervals united(Intervals any) {
+  std::erase_if(any, [](const Interval& i) { return i.end <= i.begin; });
+  std::sort(any.begin(), any.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  Intervals result;
+  for (const Interval& i : any) {
+    if (!result.empty() && i.begin <= result.back().end)
+      result.back().end = std::max(result.back().end, i.end);
+    else
+      result.push_back(i);
+  }
+  return result;
+}
+
+Intervals without(const Intervals& whole, const Intervals& part) {
+  Intervals result;
+  for (Interval rest : whole) {
+    for (const Interval& hole : part) {
+      if (hole.end <= rest.begin || hole.begin >= rest.end) continue;
+      if (hole.begin > rest.begin) result.push_back({rest.begin, hole.begin});
+      rest.begin = std::min(hole.end, rest.end);
+    }
+    if (rest.begin < rest.end) result.push_back(rest);
+  }
+  return result;
+}
+
+std::int64_t length(const Intervals& intervals) {
+  std::int64_t sum = 0;
+  for (const Interval& i : intervals) sum += i.end - i.begin;
+  return sum;
+}
+
+RandomProgram::RandomProgram(const ProgramOptions& options, std::uint32_t seed, Counters& counters)
+    : options_(options), next_(counters), random_(seed) {
+  for (int i = 0; i < options.streams; ++i) create();
+  if (options.unaskable) streams_[0].unaskable = true;
+  for (int i = 0; i < options.actions; ++i) act();
+  finish();
+}
+
+void RandomProgram::act() {
+  switch (below(20)) {
+    case 0:
+      return synchronise();
+    case 1:
+      if (below(4) == 0) replace_stream();
+      return;
+    case 2:
+    case 3:
+      next_.time += below(200);  // the host does something else
+      return;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+      return issue_group();
+    case 8:
+    case 9:
+    case 10:
+    case 11:
+      return record();
+    case 12:
+    case 13:
+    case 14:
+    case 15:
+      return wait();
+    default:
+      return launch();
+  }
+}
+
+std::size_t RandomProgram::create() {
+  Stream stream;
+  stream.id = next_.stream++;
+  stream.created = next_.time;
+  streams_.push_back(stream);
+  alive_.push_back(streams_.size() - 1);
+  return streams_.size() - 1;
+}
+
+std::size_t RandomProgram::any_stream() {
+  return alive_[below(static_cast<std::uint32_t>(alive_.size()))];
+}
+
+std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std::int64_t length) {
+  const std::int64_t start = std::max(next_.time, stream.end);
+  stream.end = std::max(start, not_before) + length;
+  stream.work.push_back({next_.time, stream.end});
+  changes_.push_back(start);
+  changes_.push_back(stream.end);
+  return start;
+}
+
+void RandomProgram::launch() {
+  Stream& stream = streams_[any_stream()];
+  const std::int64_t start = enqueue(stream, 0, 1 + below(150));
+  kernels_.push_back({start, stream.end});
+  next_.time += below(8);
+}
+
+Event& RandomProgram::hook(EventKind kind, StreamId stream) {
+  Event event{};
+  event.time = TimePoint(Duration(next_.time));
+  event.kind = kind;
+  event.stream = stream;
+  ordered_.push_back({event, 0});
+  changes_.push_back(next_.time);
+  return ordered_.back().event;
+}
+
+void RandomProgram::word(EventKind kind, const Event& announced, Ticket ticket, std::int64_t time) {
+  Event event{};
+  event.time = TimePoint(Duration(time));
+  event.kind = kind;
+  event.stream = announced.stream;
+  event.group = announced.group;
+  event.ticket = ticket;
+  ordered_.push_back({event, 1 + announced.stream * 7919u % 13u});  // of one stream in their order
+}
+
+void RandomProgram::issue_group() {
+  Stream& stream = streams_[any_stream()];
+  Event issued = hook(EventKind::group_issued, stream.id);
+  issued.group = next_.group++;
+  issued.communicator = 1;
+  issued.ticket = next_.ticket++;
+  issued.done_ticket = next_.ticket++;
+  issued.summary = {};
+  issued.summary.signature = below(5);
+  issued.summary.send_peer = issued.summary.receive_peer = -1;
+  if (below(3) == 0) {
+    issued.summary.sends = 1;
+    issued.summary.send_peer = 0;
+  } else {
+    issued.summary.receives = 1;
+    issued.summary.receive_peer = 0;
+  }
+  ordered_.back().event = issued;
+  const std::int64_t start = enqueue(stream, next_.time + below(400), 1 + below(20));
+  groups_.push_back({start, stream.end});
+  word(EventKind::group_started, issued, issued.ticket, start);
+  word(EventKind::group_done, issued, issued.done_ticket, stream.end);
+  stream.latest = issued.done_ticket;
+  stream.latest_at = stream.end;
+  next_.time += below(8);
+}
+
+void RandomProgram::record() {
+  const std::size_t index = any_stream();
+  const Stream& stream = streams_[index];
+  Recorded recorded{index, stream.id, stream.end, 0, 0};
+  if (stream.latest != 0 && stream.latest_at > next_.time) {
+    recorded.ticket = stream.latest;
+    recorded.ticket_at = stream.latest_at;
+  }
+  recorded_.push_back(recorded);
+  next_.time += below(4);
+}
+
+void RandomProgram::wait() {
+  if (recorded_.empty()) return;
+  const std::size_t latest = std::min<std::size_t>(recorded_.size(), 6);
+  const Recorded recorded = recorded_[recorded_.size() - 1 - below(static_cast<std::uint32_t>(latest))];
+  const std::size_t index = any_stream();
+  Stream& stream = streams_[index];
+  const bool noted = index != recorded.stream && recorded.ticket != 0 && recorded.ticket_at > next_.time;
+  if (!noted) {
+    enqueue(stream, recorded.end, 0);
+    return;
+  }
+  Event issued = hook(EventKind::wait_issued, stream.id);
+  issued.ticket = next_.ticket++;
+  issued.done_ticket = next_.ticket++;
+  issued.awaited = {recorded.id, recorded.ticket};
+  ordered_.back().event = issued;
+  const std::int64_t start = enqueue(stream, recorded.end, 0);
+  word(EventKind::wait_reached, issued, issued.ticket, start);
+  word(EventKind::wait_passed, issued, issued.done_ticket, stream.end);
+  stream.latest = issued.done_ticket;
+  stream.latest_at = stream.end;
+  next_.time += below(6);
+}
+
+void RandomProgram::synchronise() {
+  const bool device = below(2) == 0;
+  const Stream& stream = streams_[any_stream()];
+  const StreamId id = device ? 0 : stream.id;
+  std::int64_t end = next_.time;
+  for (const Stream& s : streams_)
+    if (device || s.id == id) end = std::max(end, s.end);
+  hook(EventKind::host_wait_begun, id);
+  next_.time = end;
+  hook(EventKind::host_wait_ended, id);
+}
+
+// Its work goes on, as CUDA promises.
+void RandomProgram::replace_stream() {
+  const std::size_t place = below(static_cast<std::uint32_t>(alive_.size()));
+  Stream& old = streams_[alive_[place]];
+  // A kernel behind its last mark would run unseen: nobody can ask a stream that is gone.
+  if (old.unaskable || old.end > std::max(next_.time, old.latest_at)) return;
+  old.destroyed = next_.time;
+  hook(EventKind::stream_destroyed, old.id);
+  alive_.erase(alive_.begin() + static_cast<std::ptrdiff_t>(place));
+  create();
+}
+
+void RandomProgram::finish() {
+  for (const Stream& stream : streams_) next_.time = std::max(next_.time, stream.end);
+  next_.time += 10;
+  for (const std::size_t index : alive_) hook(EventKind::stream_destroyed, streams_[index].id);
+  changes_.push_back(next_.time);
+  next_.time += 10;
+  std::stable_sort(ordered_.begin(), ordered_.end(), [](const Ordered& a, const Ordered& b) {
+    return a.event.time != b.event.time ? a.event.time < b.event.time : a.order < b.order;
+  });
+  for (const Ordered& o : ordered_) {
+    events_.push_back(o.event);
+    changes_.push_back(o.event.time.time_since_epoch().count());
+  }
+  std::sort(changes_.begin(), changes_.end());
+  changes_.erase(std::unique(changes_.begin(), changes_.end()), changes_.end());
+}
+
+std::vector<RandomProgram::Answer> RandomProgram::answers_at(std::int64_t time) const {
+  std::vector<Answer> answers;
+  for (const Stream& stream : streams_) {
+    if (stream.created > time || (stream.destroyed >= 0 && stream.destroyed <= time)) continue;
+    const bool busy = std::any_of(stream.work.begin(), stream.work.end(),
+                                  [time](const Work& work) { return work.issued <= time && work.end > time; });
+    if (stream.unaskable)
+      answers.push_back({stream.id, StreamAnswer::unknown});
+    else
+      answers.push_back({stream.id, busy ? StreamAnswer::busy : StreamAnswer::dry});
+  }
+  return answers;
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,114 @@
+// Random legal programs in virtual time: streams, kernels, NCCL groups, events, host waits. Each is known exactly: when
+// compute ran, when a group was resident, and the events that hooks and words would have given.
+//
+// For random_programs_test. Shares no code with the detector: every end is computed when the work is issued, because
+// CUDA lets work depend only on work that was issued before. The part of the shim, which waits are noted, is modelled
+// from its description in shim/README.md.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "detector/event.h"
+
+namespace weft::testing {
+
+struct Interval {
+  std::int64_t begin, end;
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+using Intervals = std::vector<Interval>;  // sorted, disjoint, not empty
+Intervals united(Intervals any);
+Intervals without(const Intervals& whole, const Intervals& part);
+std::int64_t length(const Intervals& intervals);
+
+struct ProgramOptions {
+  int streams = 4;
+  int actions = 40;
+  bool unaskable = false;  // one stream answers nobody, as a per-thread default stream
+};
+
+class RandomProgram {
+ public:
+  // Ids, tickets and times go on from what an earlier program used: the same detector may see one after the other.
+  struct Counters {
+    StreamId stream = 1;
+    Ticket ticket = 1;
+    GroupId group = 1;
+    std::int64_t time = 1000;
+  };
+
+  RandomProgram(const ProgramOptions& options, std::uint32_t seed, Counters& counters);
+
+  // In the order of their times; of one time, what hooks saw is first, and what words say stands stream by stream in no
+  // certain order.
+  const std::vector<Event>& events() const { return events_; }
+  // The times at which anything changed, the beginning and end of work included.
+  const std::vector<std::int64_t>& changes() const { return changes_; }
+  // Compute stands still while a group is resident.
+  Intervals idle() const { return without(united(groups_), united(kernels_)); }
+
+  struct Answer {
+    StreamId stream;
+    StreamAnswer answer;
+  };
+  // Every stream that can be listed at this time.
+  std::vector<Answer> answers_at(std::int64_t time) const;
+
+ private:
+  struct Work {
+    std::int64_t issued, end;
+  };
+  struct Stream {
+    StreamId id = 0;
+    std::int64_t end = 0;        // of all work issued so far
+    Ticket latest = 0;           // the marker behind the last group or noted wait
+    std::int64_t latest_at = 0;  // when that is written
+    std::int64_t created = 0, destroyed = -1;
+    bool unaskable = false;
+    std::vector<Work> work;
+  };
+  struct Recorded {
+    std::size_t stream;
+    StreamId id;
+    std::int64_t end;  // of what was issued before
+    Ticket ticket;     // of the place
+    std::int64_t ticket_at;
+  };
+
+  std::uint32_t below(std::uint32_t limit) {
+    return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random_);
+  }
+  void act();
+  void launch();
+  void issue_group();
+  void record();
+  void wait();
+  void synchronise();
+  void replace_stream();
+  std::size_t create();
+  std::size_t any_stream();
+  std::int64_t enqueue(Stream& stream, std::int64_t not_before, std::int64_t length);
+  Event& hook(EventKind kind, StreamId stream);
+  void word(EventKind kind, const Event& announced, Ticket ticket, std::int64_t time);
+  void finish();
+
+  struct Ordered {
+    Event event;
+    std::uint32_t order;  // among those of one time
+  };
+
+  ProgramOptions options_;
+  Counters& next_;
+  std::minstd_rand random_;
+  std::vector<Stream> streams_;
+  std::vector<std::size_t> alive_;
+  std::vector<Recorded> recorded_;
+  std::vector<Ordered> ordered_;
+  std::vector<Event> events_;
+  std::vector<std::int64_t> changes_;
+  Intervals kernels_, groups_;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,189 @@
+// The detector against random legal programs, whose idle time is known exactly. WEFT_RANDOM_PROGRAMS: how many.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "detector/detector.h"
+#include "programs.h"
+
+namespace weft::testing {
+namespace {
+
+struct Seen {
+  Intervals idle, uncertain;
+  std::size_t anomalies = 0;
+};
+
+std::int64_t nanoseconds(TimePoint time) {
+  return time.time_since_epoch().count();
+}
+
+// Steps a detector as the dispatcher does: the events since the last look, the words written since, then the questions.
+class Watcher {
+ public:
+  explicit Watcher(Detector& detector) : detector_(detector) {}
+
+  // Looks whenever anything has changed.
+  Seen watch(const RandomProgram& program) {
+    std::size_t next = 0;
+    for (const std::int64_t time : program.changes()) {
+      for (; next < program.events().size() && nanoseconds(program.events()[next].time) <= time; ++next)
+        give(program.events()[next]);
+      ask(program, time, time);
+    }
+    return std::move(seen_);
+  }
+
+  // Looks every so often; all that is found is dated in the middle between two looks.
+  Seen watch_polling(const RandomProgram& program, std::int64_t poll) {
+    std::size_t next = 0;
+    std::vector<Event> words;
+    for (std::int64_t time = program.changes().front(), last = time; next < program.events().size() || last == time;) {
+      const std::int64_t middle = last + (time - last) / 2;
+      std::vector<Event> found;
+      for (; next < program.events().size() && nanoseconds(program.events()[next].time) <= time; ++next) {
+        Event event = program.events()[next];
+        if (is_word(event.kind)) event.time = TimePoint(Duration(std::max(middle, announced_at(event))));
+        if (!is_word(event.kind)) announce(event);
+        found.push_back(event);
+      }
+      std::stable_sort(found.begin(), found.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
+      for (const Event& event : found) give(event);
+      ask(program, time, middle);
+      last = time;
+      time += poll;
+    }
+    return std::move(seen_);
+  }
+
+ private:
+  static bool is_word(EventKind kind) { return kind >= EventKind::group_started; }
+  void announce(const Event& event) {
+    for (const Ticket ticket : {event.ticket, event.done_ticket})
+      if (ticket != 0) announced_[ticket % announced_.size()] = nanoseconds(event.time);
+  }
+  std::int64_t announced_at(const Event& word) const { return announced_[word.ticket % announced_.size()]; }
+
+  void ask(const RandomProgram& program, std::int64_t time, std::int64_t dated) {
+    if (!detector_.wants_answers()) return;
+    std::vector<Event> news;
+    for (const auto& [stream, answer] : program.answers_at(time)) {
+      const std::optional<StreamAnswer> known = detector_.answer_of(stream);
+      if (!known || *known == answer) continue;
+      Event event{};
+      event.time = TimePoint(Duration(dated));
+      event.stream = stream;
+      event.kind = answer == StreamAnswer::dry    ? EventKind::stream_dry
+                   : answer == StreamAnswer::busy ? EventKind::stream_busy
+                                                  : EventKind::stream_unknown;
+      news.push_back(event);
+    }
+    for (const Event& event : news) give(event);
+  }
+
+  void give(const Event& event) {
+    for (const Finding& f : detector_.observe(event)) {
+      if (f.kind == FindingKind::bubble_closed)
+        seen_.idle.push_back({nanoseconds(f.bubble.opened), nanoseconds(f.bubble.closed)});
+      if (f.kind == FindingKind::uncertain_time)
+        seen_.uncertain.push_back({nanoseconds(f.uncertain.began), nanoseconds(f.uncertain.ended)});
+      if (f.kind == FindingKind::anomaly) ++seen_.anomalies;
+    }
+  }
+
+  Detector& detector_;
+  Seen seen_;
+  std::vector<std::int64_t> announced_ = std::vector<std::int64_t>(4096);
+};
+
+std::string text(const Intervals& intervals) {
+  std::ostringstream out;
+  for (const Interval& i : intervals) out << " " << i.begin << "-" << i.end;
+  return out.str();
+}
+
+int programs() {
+  const char* wanted = std::getenv("WEFT_RANDOM_PROGRAMS");
+  return wanted != nullptr ? std::atoi(wanted) : 20000;
+}
+
+ProgramOptions options_of(std::uint32_t seed) {
+  ProgramOptions options;
+  options.streams = 1 + static_cast<int>(seed % 7);
+  options.actions = 10 + static_cast<int>(seed % 61);
+  return options;
+}
+
+// Runs so many programs, and a new detector now and then.
+template <class Check>
+void for_each_program(int count, ProgramOptions (*options)(std::uint32_t), Check check) {
+  auto detector = std::make_unique<Detector>();
+  RandomProgram::Counters counters;
+  for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
+    if (i % 64 == 0) {
+      detector = std::make_unique<Detector>();
+      counters = {};
+    }
+    const auto seed = static_cast<std::uint32_t>(i + 1);
+    SCOPED_TRACE("program " + std::to_string(seed));
+    const RandomProgram program(options(seed), seed, counters);
+    check(program, *detector);
+  }
+}
+
+TEST(RandomPrograms, IdleTimeIsExact) {
+  std::int64_t idle = 0;
+  for_each_program(programs(), options_of, [&](const RandomProgram& program, Detector& detector) {
+    const Seen seen = Watcher(detector).watch(program);
+    const Intervals expected = program.idle();
+    EXPECT_EQ(seen.anomalies, 0u);
+    ASSERT_EQ(united(seen.idle), expected) << "seen" << text(united(seen.idle)) << "\ntrue" << text(expected);
+    EXPECT_EQ(united(seen.uncertain), Intervals{});
+    idle += length(expected);
+  });
+  EXPECT_GT(idle, 1000);
+}
+
+// Nobody can ask one of the streams: what is missing is uncertain, and nothing is said to be idle that is not.
+TEST(RandomPrograms, WhatCannotBeToldIsUncertain) {
+  std::int64_t uncertain = 0, idle = 0;
+  const auto options = [](std::uint32_t seed) {
+    ProgramOptions made = options_of(seed);
+    made.unaskable = true;
+    return made;
+  };
+  for_each_program(programs() / 4, options, [&](const RandomProgram& program, Detector& detector) {
+    const Seen seen = Watcher(detector).watch(program);
+    const Intervals expected = program.idle();
+    EXPECT_EQ(without(united(seen.idle), expected), Intervals{}) << "said to be idle";
+    Intervals all = seen.idle;
+    all.insert(all.end(), seen.uncertain.begin(), seen.uncertain.end());
+    EXPECT_EQ(without(expected, united(all)), Intervals{}) << "not said";
+    uncertain += length(united(seen.uncertain));
+    idle += length(united(seen.idle));
+  });
+  EXPECT_GT(uncertain, 1000);
+  EXPECT_GT(idle, 1000);
+}
+
+// A bubble outlives what ends it by one look at most, and a missed one is shorter than two.
+TEST(RandomPrograms, PollingIsWrongByOneLookAtMost) {
+  constexpr std::int64_t poll = 25;
+  for_each_program(programs() / 4, options_of, [&](const RandomProgram& program, Detector& detector) {
+    const Seen seen = Watcher(detector).watch_polling(program, poll);
+    const Intervals expected = program.idle();
+    for (const Interval& i : without(united(seen.idle), expected))
+      EXPECT_LE(i.end - i.begin, poll) << i.begin << "-" << i.end << " of" << text(united(seen.idle)) << "\ntrue"
+                                       << text(expected);
+    Intervals all = seen.idle;
+    all.insert(all.end(), seen.uncertain.begin(), seen.uncertain.end());
+    for (const Interval& i : without(expected, united(all)))
+      EXPECT_LT(i.end - i.begin, 2 * poll)
+          << i.begin << "-" << i.end << " of" << text(expected) << "\nseen" << text(united(seen.idle));
+  });
+}
+
+}  // namespace
+}  // namespace weft::testing

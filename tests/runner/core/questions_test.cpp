@@ -1,0 +1,121 @@
+// Asking streams whether they have work left, with made-up answers.
+#include "runner/core/questions.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using Given = std::vector<std::pair<StreamId, EventKind>>;
+
+std::map<StreamId, StreamAnswer> streams;  // of device 1, and what each says
+bool too_many = false;
+int asked = 0;
+
+struct NoRecords final : RecordSink {
+  void push(const Record&) noexcept override {}
+};
+
+struct QuestionsTest : ::testing::Test {
+  ShimServices shim;
+  NoRecords records;
+  Session session{{}, records};
+  Questions questions{shim, 1};
+
+  QuestionsTest() {
+    streams = {{1, StreamAnswer::busy}, {2, StreamAnswer::dry}};
+    too_many = false;
+    asked = 0;
+    shim.list_streams_to_ask = [](int device, StreamId* ids, int most) {
+      EXPECT_EQ(device, 1);
+      EXPECT_GE(most, 33);
+      int count = 0;
+      for (const auto& [id, answer] : streams) ids[count++] = id;
+      return too_many ? -1 : count;
+    };
+    shim.ask_stream = [](int, StreamId stream) {
+      ++asked;
+      return streams.at(stream);
+    };
+  }
+  // A receive on stream 2 runs.
+  void begin_receive() {
+    Event event{};
+    event.kind = EventKind::group_issued;
+    event.time = TimePoint(10us);
+    event.stream = 2;
+    event.group = 1;
+    event.ticket = 1;
+    event.done_ticket = 2;
+    event.summary.receives = 1;
+    session.observe(event);
+    event.kind = EventKind::group_started;
+    session.observe(event);
+  }
+  Given look(Duration time, bool ask = true) {
+    Given given;
+    for (const Event& event : questions.answers(session, TimePoint(time), ask)) {
+      EXPECT_EQ(event.time, TimePoint(time));
+      EXPECT_EQ(event.device, 1);
+      given.emplace_back(event.stream, event.kind);
+      session.observe(event);
+    }
+    return given;
+  }
+};
+
+TEST_F(QuestionsTest, NobodyIsAskedWhileNothingIsUnderWay) {
+  EXPECT_EQ(look(1us), Given{});
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(QuestionsTest, OnlyNewsIsTold) {
+  begin_receive();
+  EXPECT_EQ(look(20us), (Given{{1, EventKind::stream_busy}}));
+  EXPECT_EQ(asked, 1) << "stream 2 is in its group";
+  EXPECT_EQ(look(30us), Given{});
+  EXPECT_EQ(asked, 2) << "an answer is true at its time only";
+  streams[1] = StreamAnswer::dry;
+  EXPECT_EQ(look(40us), (Given{{1, EventKind::stream_dry}}));
+  EXPECT_EQ(look(50us), Given{});
+  streams[1] = StreamAnswer::unknown;
+  EXPECT_EQ(look(60us), (Given{{1, EventKind::stream_unknown}}));
+}
+
+TEST_F(QuestionsTest, WhereNotAllStreamsCanBeNamedThatIsSaidOnce) {
+  begin_receive();
+  too_many = true;
+  EXPECT_EQ(look(20us), (Given{{0, EventKind::stream_unknown}}));
+  EXPECT_EQ(look(30us), Given{});
+}
+
+TEST_F(QuestionsTest, AStreamThatTheDetectorKnowsAndNobodyMayAskIsUnknown) {
+  begin_receive();
+  Event event{};
+  event.kind = EventKind::stream_busy;
+  event.time = TimePoint(11us);
+  event.stream = 9;
+  session.observe(event);
+  event.kind = EventKind::wait_issued;
+  event.awaited = {2, 2};
+  event.ticket = 3;
+  event.done_ticket = 4;
+  session.observe(event);
+  event.kind = EventKind::wait_passed;
+  event.ticket = 4;
+  session.observe(event);
+  EXPECT_EQ(look(20us), (Given{{1, EventKind::stream_busy}, {9, EventKind::stream_unknown}}));
+  EXPECT_EQ(look(30us), Given{});
+}
+
+TEST_F(QuestionsTest, NobodyIsAskedWhileThatIsNotAllowed) {
+  begin_receive();
+  EXPECT_EQ(look(20us, false), (Given{{0, EventKind::stream_unknown}}));
+  EXPECT_EQ(asked, 0);
+}
+
+}  // namespace
+}  // namespace weft
