@@ -22,7 +22,8 @@ inline constexpr std::array cause_names{"unknown", "receive", "send", "collectiv
 enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait, posted_early };
 inline constexpr std::array pattern_names{"event_wait", "inline_group", "host_wait", "posted_early"};
 
-// Which bubble of an iteration this is. `ordinal` counts the groups of the rhythm; -1 while no rhythm is known.
+// Which bubble of an iteration this is. `ordinal` counts the groups of the rhythm, or numbers the slots that different
+// iterations share; -1 while no rhythm is known. Bytes may differ from one bubble of a slot to the next.
 struct Slot {
   std::int32_t ordinal = -1;
   CommunicatorId communicator = 0;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "detector/bounds.h"
 #include "detector/dcheck.h"
 #include "detector/groups.h"
 #include "detector/iterations.h"
+#include "detector/leader.h"
 #include "detector/rhythm.h"
 #include "detector/ring_queue.h"
 #include "detector/slots.h"
@@ -45,7 +47,7 @@ Group group_of(const Event& event, std::uint64_t position) {
 }
 
 Place place_of(const Group& group) {
-  return {group.slot.ordinal, group.iteration, group.turn, group.rhythm, group.ends_iteration};
+  return {group.slot.ordinal, group.iteration, group.turn, group.rhythm, group.ends_iteration, -1};
 }
 
 }  // namespace
@@ -56,7 +58,8 @@ class Detector::Implementation {
       : streams_(groups_),
         rhythm_(options.longest_period),
         iterations_(options.longest_period),
-        slots_(options.history, options.warm_up_iterations) {}
+        slots_(options.history, options.warm_up_iterations),
+        longest_period_(static_cast<std::uint32_t>(options.longest_period)) {}
 
   std::span<const Finding> observe(const Event& event) {
     findings_.clear();
@@ -81,9 +84,14 @@ class Detector::Implementation {
   void group_done(GroupId id);
   void finish(Group& group);
   void pass(const Group& group, bool idle_known);
+  void iteration_over(Iteration iteration, bool idle_known);
   void communicator_closed(CommunicatorId communicator);
+  Rhythm::Change follow_rhythm(const Event& event);
+  void rhythm_lost(std::uint32_t period);
   void rhythm_found();
-  void place(Group& group) const;
+  void bounds_found(std::uint64_t last);
+  void place_earlier();
+  void place(Group& group);
   void update_bubble();
   bool is_over(const Bubble& bubble, const Verdict& now) const;
   void look_at_uncertainty(const Verdict& verdict);
@@ -105,8 +113,11 @@ class Detector::Implementation {
   GroupTable groups_;
   Streams streams_;
   Rhythm rhythm_;
+  Bounds bounds_;
+  Leader leader_;
   Iterations iterations_;
   Slots slots_;
+  std::uint32_t longest_period_;
   std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
   RingQueue<Remembered> remembered_{remembered_bubbles};
   std::optional<Bubble> open_;
@@ -115,6 +126,7 @@ class Detector::Implementation {
   std::optional<TimePoint> uncertain_since_;
   const char* uncertain_why_ = nullptr;
   std::uint64_t bubbles_ = 0;
+  std::uint64_t issued_ = 0;  // groups
   std::uint32_t captures_ = 0;
   std::uint64_t unknown_ = 0;
   std::uint64_t lost_ = 0;  // by the tables
@@ -164,46 +176,77 @@ void Detector::Implementation::dispatch(const Event& event) {
 }
 
 void Detector::Implementation::group_issued(const Event& event) {
-  const std::uint64_t position = rhythm_.size();
-  const GroupSummary& summary = event.summary;
-  const bool collective = summary.collectives > 0 && summary.sends == 0 && summary.receives == 0;
-  const Rhythm::Change change = rhythm_.observe(summary.signature, collective);
-  if (change == Rhythm::Change::lost) {
-    report(FindingKind::rhythm_lost);
-    findings_.back().period = rhythm_.lost_period();
-    iterations_.rhythm_lost();
-    table_ = 0;
+  const std::uint64_t position = issued_++;
+  const Rhythm::Change change = follow_rhythm(event);
+  const std::optional<std::uint64_t> over = bounds_.observe(event);
+  if (iterations_.bounded() && !bounds_.known()) {
+    rhythm_lost(iterations_.length());
+    rhythm_.begin_again(issued_);
   }
-  iterations_.group_issued(rhythm_, event.time);
+  const bool was_sure = iterations_.sure();
+  const std::optional<Iteration> ended = iterations_.group_issued(rhythm_, bounds_, event.time, shape_of(event), over);
+  if (ended) iteration_over(*ended, event.done_ticket != 0);
   Group& group = groups_.insert(group_of(event, position));
-  if (change == Rhythm::Change::found)
-    rhythm_found();
+  const bool bounded = iterations_.bounded();
+  if (!bounded && leader_.bounds_take_over(rhythm_, bounds_, iterations_.sure(), over.has_value()))
+    bounds_found(*over);
+  else if (!bounded &&
+           (change == Rhythm::Change::found || (over && !was_sure && iterations_.sure() && rhythm_.period() != 0)))
+    rhythm_found();  // or it is known only now where in it an iteration begins
   else
     place(group);
   streams_.group_issued(group, event.ticket);
   if (group.done) pass(group, false);
 }
 
-// Groups that were issued before, and bubbles that closed before, get their place in hindsight.
+// Where bounds lead nothing depends on the period, and to look for it costs most where there is none.
+Rhythm::Change Detector::Implementation::follow_rhythm(const Event& event) {
+  if (iterations_.bounded()) return Rhythm::Change::none;
+  const Rhythm::Change change = rhythm_.observe(event.summary.signature, is_collective(shape_of(event)));
+  if (change == Rhythm::Change::lost) rhythm_lost(rhythm_.lost_period());
+  return change;
+}
+
+void Detector::Implementation::rhythm_lost(std::uint32_t period) {
+  report(FindingKind::rhythm_lost);
+  findings_.back().period = period;
+  iterations_.rhythm_lost();
+  table_ = 0;
+}
+
 void Detector::Implementation::rhythm_found() {
-  iterations_.rhythm_found(rhythm_);
+  iterations_.rhythm_found(rhythm_, bounds_);
   table_ = slots_.table_for(iterations_.key(), rhythm_.period());
+  place_earlier();
+}
+
+void Detector::Implementation::bounds_found(std::uint64_t last) {
+  if (iterations_.length() != 0) rhythm_lost(iterations_.length());
+  iterations_.bounds_found(bounds_, last);
+  table_ = slots_.table_for(iterations_.key(), longest_period_);
+  place_earlier();
+}
+
+// Groups that were issued before, and bubbles that closed before, get their place in hindsight.
+void Detector::Implementation::place_earlier() {
   groups_.for_each_pending([&](Group& group) { place(group); });
   for (std::size_t i = 0; i < remembered_.size(); ++i) {
     Remembered& bubble = remembered_[i];
     const Place place = iterations_.place(bubble.position);
     if (place.ordinal < 0 || bubble.table == table_) continue;
     slots_.add(table_, place.ordinal, bubble.length);
+    slots_.stand_in(table_, place.ordinal, place.earlier);
     bubble.table = table_;
   }
   report(FindingKind::rhythm_found);
-  findings_.back().period = rhythm_.period();
+  findings_.back().period = iterations_.length();
 }
 
-void Detector::Implementation::place(Group& group) const {
+void Detector::Implementation::place(Group& group) {
   if (table_ == 0) return;
   const Place place = iterations_.place(group.position);
   if (place.ordinal < 0) return;
+  slots_.stand_in(table_, place.ordinal, place.earlier);
   group.slot.ordinal = place.ordinal;
   group.iteration = place.iteration;
   group.turn = place.turn;
@@ -233,10 +276,13 @@ void Detector::Implementation::finish(Group& group) {
 // It may end an iteration.
 void Detector::Implementation::pass(const Group& group, bool idle_known) {
   std::optional<Iteration> ended = iterations_.group_done(group.position, place_of(group), now_);
-  if (!ended || ended->number == 0) return;
-  ended->idle_known = idle_known;
+  if (ended && ended->number != 0) iteration_over(*ended, idle_known);
+}
+
+void Detector::Implementation::iteration_over(Iteration iteration, bool idle_known) {
+  iteration.idle_known = idle_known;
   report(FindingKind::iteration_ended);
-  findings_.back().iteration = *ended;
+  findings_.back().iteration = iteration;
 }
 
 void Detector::Implementation::communicator_closed(CommunicatorId communicator) {

@@ -9,15 +9,23 @@
 
 namespace weft {
 
-Iterations::Iterations(std::size_t longest_period) : entries_(std::bit_ceil(2 * longest_period + 2)) {}
+Iterations::Iterations(std::size_t longest_period)
+    : entries_(std::bit_ceil(2 * longest_period + 2)), most_slots_(longest_period), phases_(longest_period) {}
 
-void Iterations::group_issued(const Rhythm& rhythm, TimePoint issued) {
-  // While the rhythm is known two iterations are enough; otherwise everything may turn out to be one.
-  const std::size_t enough = 2 * std::size_t{rhythm.period()} + 1024;
-  while (rhythm.period() != 0 && entries_.size() >= enough) entries_.pop();
-  entries_.push({issued, TimePoint{}});
-  size_ = rhythm.size();
-  sure_ = rhythm.sure();
+std::optional<Iteration> Iterations::group_issued(const Rhythm& rhythm, const Bounds& bounds, TimePoint issued,
+                                                  std::uint64_t shape, std::optional<std::uint64_t> over) {
+  // While iterations are known two of them are enough; otherwise everything may turn out to be one.
+  const std::size_t enough = 2 * std::size_t{length()} + 1024;
+  while (length() != 0 && entries_.size() >= enough) entries_.pop();
+  entries_.push({issued, TimePoint{}, shape, {}});
+  ++size_;
+  const bool marked = period_ != 0 && bounds.latest_length() == period_;
+  sure_ = rhythm.sure() || (rhythm.period() != 0 && (sure_ || marked));
+  if (!bounded_) return std::nullopt;
+  std::optional<Iteration> ended;
+  if (over) ended = next_begins(*over);
+  entry(size_ - 1)->slot = phases_.next(shape);
+  return ended;
 }
 
 Iterations::Entry* Iterations::entry(std::uint64_t position) {
@@ -33,7 +41,7 @@ Duration Iterations::gap_after(std::uint64_t position) {
 }
 
 // Position in the last-but-one period at which an iteration begins.
-std::uint64_t Iterations::choose_beginning(const Rhythm& rhythm) {
+std::uint64_t Iterations::choose_beginning(const Rhythm& rhythm, const Bounds& bounds) {
   const std::uint64_t end = size_ - period_;
   const std::uint64_t first = end - period_;
   std::unordered_map<std::uint64_t, std::uint32_t> count;
@@ -53,19 +61,25 @@ std::uint64_t Iterations::choose_beginning(const Rhythm& rhythm) {
     after_collective = i + 1;
   }
   if (after_collective) return *after_collective;
+  if (bounds.latest_length() == period_) return bounds.beginnings().latest();
   return longest_gap > Duration{} ? after_gap : run_begin_;
 }
 
-void Iterations::rhythm_found(const Rhythm& rhythm) {
+void Iterations::rhythm_found(const Rhythm& rhythm, const Bounds& bounds) {
   period_ = rhythm.period();
   WEFT_DCHECK(period_ != 0 && size_ >= 2 * period_);
   run_begin_ = rhythm.run_begin();
-  const std::uint64_t phase = choose_beginning(rhythm) % period_;
+  const std::uint64_t phase = choose_beginning(rhythm, bounds) % period_;
   base_ = size_ - (size_ + period_ - phase) % period_;
   key_ = rhythm.content();
   // From the beginning on: two rhythms of the same content must not differ in where they begin.
   for (std::uint64_t i = base_ - period_; i < base_; ++i) key_ = key_ * 0x9e3779b97f4a7c15 + rhythm.signature(i) + 1;
-  const Entry* before = entry(base_ - 1);
+  start_at(base_);
+}
+
+// The first iteration begins when what was issued before it is over: that may be known already.
+void Iterations::start_at(std::uint64_t position) {
+  const Entry* before = entry(position - 1);
   start_known_ = before != nullptr && before->done != TimePoint{};
   if (start_known_) started_ = before->done;
   idle_ = uncertain_ = Duration{};
@@ -73,16 +87,19 @@ void Iterations::rhythm_found(const Rhythm& rhythm) {
 }
 
 void Iterations::rhythm_lost() {
+  if (bounded_) number_base_ += turn_;
+  bounded_ = false;
+  last_bubbles_.clear();
+  bubbles_.clear();
   if (period_ == 0) return;
   // The iteration that broke off keeps its number to itself. A possible piece of an iteration takes none, because it
   // differs from rank to rank.
   if (sure_) number_base_ += (size_ - base_ + period_ - 1) / period_;
   period_ = 0;
-  last_bubbles_.clear();
-  bubbles_.clear();
 }
 
 Place Iterations::place(std::uint64_t position) const {
+  if (bounded_) return bounded_place(position);
   Place place;
   if (period_ == 0 || position < run_begin_) return place;
   const std::uint64_t from_base = position + period_ - base_ % period_;
@@ -97,19 +114,28 @@ Place Iterations::place(std::uint64_t position) const {
 
 std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Place& place, TimePoint time) {
   if (Entry* e = entry(position)) e->done = time;
+  if (bounded_) return bounded_done(position, time);
   if (place.turn != 0) passed_ = std::max(passed_, place.ordinal);
   const bool before_first = period_ != 0 && position + 1 == base_;
   if (!place.ends_iteration && !before_first) return std::nullopt;
   std::optional<Iteration> ended;
-  if (place.ends_iteration && start_known_)
-    ended = Iteration{.number = place.iteration,
-                      .started = started_,
-                      .ended = time,
-                      .groups = static_cast<std::uint32_t>(place.ordinal) + 1,
-                      .idle = idle_,
-                      .rhythm = place.rhythm,
-                      .turn = place.turn,
-                      .uncertain = uncertain_};
+  const bool reported = place.ends_iteration && start_known_;
+  Iteration iteration = end(time);
+  iteration.number = place.iteration;
+  iteration.groups = static_cast<std::uint32_t>(place.ordinal) + 1;
+  iteration.rhythm = place.rhythm;
+  iteration.turn = place.turn;
+  if (reported) ended = iteration;
+  return ended;
+}
+
+// The iteration that ran on the GPU is over; the next one has begun.
+Iteration Iterations::end(TimePoint time) {
+  Iteration iteration;
+  iteration.started = started_;
+  iteration.ended = time;
+  iteration.idle = idle_;
+  iteration.uncertain = uncertain_;
   last_length_ = start_known_ ? time - started_ : Duration{};
   started_ = time;
   start_known_ = true;
@@ -117,16 +143,17 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
   passed_ = -1;
   last_bubbles_.swap(bubbles_);
   bubbles_.clear();
-  return ended;
+  return iteration;
 }
 
 void Iterations::bubble_opened(const Place& place, TimePoint opened) {
-  if (period_ == 0 || place.turn == 0 || !start_known_) return;
+  if (length() == 0 || place.turn == 0 || !start_known_) return;
   passed_ = std::max(passed_, place.ordinal);
-  if (bubbles_.size() < period_) bubbles_.push_back({place.ordinal, opened - started_});
+  if (bubbles_.size() < (bounded_ ? most_slots_ : period_)) bubbles_.push_back({place.ordinal, opened - started_});
 }
 
 std::optional<TimePoint> Iterations::next_bubble() const {
+  if (bounded_) return next_bounded_bubble();
   if (period_ == 0 || !start_known_ || last_bubbles_.empty()) return std::nullopt;
   for (const Expected& expected : last_bubbles_)
     if (expected.ordinal > passed_) return started_ + expected.after_start;

@@ -1,14 +1,17 @@
 // Iterations: where in the sequence of groups they begin, their numbers and times, and when the next bubble is due.
 //
-// Used by the detector, one thread, with the rhythm that it keeps. Where an iteration begins and what its times are is
-// written in README.md.
+// Used by the detector, one thread, with the rhythm and the bounds that it keeps: an iteration is a period of the one
+// (iterations.cpp), or lies between two of the others (bounded.cpp). Where an iteration begins and what its times are
+// is written in README.md.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "detector/bounds.h"
 #include "detector/bubble.h"
+#include "detector/phases.h"
 #include "detector/rhythm.h"
 #include "detector/ring_queue.h"
 
@@ -21,18 +24,28 @@ struct Place {
   std::uint64_t turn = 0;       // which iteration since the rhythm was found, from 1; 0: the group was issued before
   std::uint64_t rhythm = 0;     // see Iteration in bubble.h
   bool ends_iteration = false;
+  std::int32_t earlier = -1;  // the ordinal whose bubbles stand for this one's while it has had none
 };
 
 class Iterations {
  public:
   explicit Iterations(std::size_t longest_period);
 
-  // Each issued group, in order, after the rhythm has taken it.
-  void group_issued(const Rhythm& rhythm, TimePoint issued);
+  // Each issued group, in order, after the rhythm and the bounds have taken it. `over`: the answer of the bounds.
+  // Returns the iteration that was over already.
+  std::optional<Iteration> group_issued(const Rhythm& rhythm, const Bounds& bounds, TimePoint issued,
+                                        std::uint64_t shape, std::optional<std::uint64_t> over);
   // After the call above for the same group. `key` of what one iteration consists of, from its beginning on.
-  void rhythm_found(const Rhythm& rhythm);
+  void rhythm_found(const Rhythm& rhythm, const Bounds& bounds);
+  // After the call above for the first group of an iteration.
+  void bounds_found(const Bounds& bounds, std::uint64_t last);
   void rhythm_lost();
   std::uint64_t key() const { return key_; }
+  // Groups in an iteration; 0: none are known. While bounds lead: in the latest one.
+  std::uint32_t length() const { return bounded_ ? bounded_length_ : period_; }
+  // Whether they are iterations, not possibly pieces of them.
+  bool sure() const { return bounded_ || sure_; }
+  bool bounded() const { return bounded_; }
 
   Place place(std::uint64_t position) const;
 
@@ -48,6 +61,14 @@ class Iterations {
   struct Entry {
     TimePoint issued{};
     TimePoint done{};  // 0: not yet
+    std::uint64_t shape = 0;
+    PhaseSlot slot{};  // where bounds delimit the iterations
+  };
+  // An iteration of which all groups are issued and not all are over.
+  struct Running {
+    std::uint64_t last = 0;  // position of its last group
+    std::uint64_t turn = 0;  // 0: it is not reported, the first one that is begins with its end
+    std::uint32_t groups = 0;
   };
   struct Expected {
     std::int32_t ordinal;
@@ -55,8 +76,16 @@ class Iterations {
   };
 
   Entry* entry(std::uint64_t position);
-  std::uint64_t choose_beginning(const Rhythm& rhythm);
+  const Entry* entry(std::uint64_t position) const { return const_cast<Iterations*>(this)->entry(position); }
+  std::uint64_t choose_beginning(const Rhythm& rhythm, const Bounds& bounds);
   Duration gap_after(std::uint64_t position);
+  void start_at(std::uint64_t position);
+  Iteration end(TimePoint time);
+  std::optional<Iteration> next_begins(std::uint64_t last);
+  void find_phases(const Bounds& bounds);
+  Place bounded_place(std::uint64_t position) const;
+  std::optional<Iteration> bounded_done(std::uint64_t position, TimePoint time);
+  std::optional<TimePoint> next_bounded_bubble() const;
 
   RingQueue<Entry> entries_;  // of the latest groups
   std::uint64_t size_ = 0;    // position after the last entry
@@ -74,6 +103,13 @@ class Iterations {
   std::int32_t passed_ = -1;  // highest ordinal that is over, or had its bubble, in the iteration that runs
   std::vector<Expected> last_bubbles_;
   std::vector<Expected> bubbles_;
+  // While bounds lead. base_ is the beginning of the iteration that is issued.
+  bool bounded_ = false;
+  std::uint64_t turn_ = 0;
+  std::uint32_t bounded_length_ = 0;
+  RingQueue<Running> running_{64};
+  std::size_t most_slots_;
+  Phases phases_;
 };
 
 }  // namespace weft

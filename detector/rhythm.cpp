@@ -32,6 +32,14 @@ Rhythm::Rhythm(std::size_t longest_period)
   rebuild_windows();
 }
 
+void Rhythm::begin_again(std::uint64_t position) {
+  history_.assign(std::min(first_history, longest_history_), 0);
+  size_ = known_from_ = unlocked_since_ = position;
+  locked_ = false;
+  run_ = {};
+  rebuild_windows();
+}
+
 Rhythm::Change Rhythm::observe(std::uint64_t given, bool collective) {
   const std::uint64_t signature = (mix(given) & ~std::uint64_t{1}) | (collective ? 1 : 0);
   append(signature);

@@ -22,6 +22,9 @@ class Rhythm {
   // Takes the next group; its position is what size() was. `collective`: it holds collectives only.
   Change observe(std::uint64_t signature, bool collective);
 
+  // Forgets the groups; the next one has this position.
+  void begin_again(std::uint64_t position);
+
   std::uint64_t size() const { return size_; }
   std::uint32_t period() const { return locked_ ? run_.period : 0; }
   // While a rhythm is known: since which position the sequence has been periodic, and what one period consists of, as a

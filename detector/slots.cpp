@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t fewest_samples = 2;
 constexpr std::size_t most_samples = 64;
+constexpr int most_steps = 16;  // to a slot that stands in for another one
 
 }  // namespace
 
@@ -53,14 +54,34 @@ void Slots::add(std::uint32_t number, std::int32_t ordinal, Duration length) {
     lengths.latest[(lengths.seen - warm_up_ - 1) % lengths.latest.size()] = length;
 }
 
+void Slots::stand_in(std::uint32_t number, std::int32_t ordinal, std::int32_t earlier) {
+  Table* table = find(number);
+  if (table == nullptr || ordinal < 0 || earlier < 0) return;
+  const auto place = static_cast<std::size_t>(ordinal);
+  if (place >= table->place.size()) return;
+  if (place >= table->earlier.size()) table->earlier.resize(place + 1, -1);
+  table->earlier[place] = earlier;
+}
+
+const Slots::Lengths* Slots::lengths_of(const Table& table, std::int32_t ordinal) {
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= table.place.size()) return nullptr;
+  const std::uint32_t place = table.place[static_cast<std::size_t>(ordinal)];
+  if (place == 0 || table.lengths[place - 1].latest.size() < fewest_samples) return nullptr;
+  return &table.lengths[place - 1];
+}
+
 std::optional<Forecast> Slots::forecast(std::uint32_t number, std::int32_t ordinal) const {
   const Table* table = find(number);
-  if (table == nullptr || ordinal < 0 || static_cast<std::size_t>(ordinal) >= table->place.size()) return std::nullopt;
-  const std::uint32_t place = table->place[static_cast<std::size_t>(ordinal)];
-  if (place == 0) return std::nullopt;
-  const std::vector<Duration>& latest = table->lengths[place - 1].latest;
+  if (table == nullptr) return std::nullopt;
+  const Lengths* lengths = lengths_of(*table, ordinal);
+  for (int step = 0; lengths == nullptr && step < most_steps; ++step) {
+    if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= table->earlier.size()) return std::nullopt;
+    ordinal = table->earlier[static_cast<std::size_t>(ordinal)];
+    lengths = lengths_of(*table, ordinal);
+  }
+  if (lengths == nullptr) return std::nullopt;
+  const std::vector<Duration>& latest = lengths->latest;
   const std::size_t n = latest.size();
-  if (n < fewest_samples) return std::nullopt;
   std::array<Duration, most_samples> sorted;
   std::copy(latest.begin(), latest.end(), sorted.begin());
   std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n));

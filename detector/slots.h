@@ -23,6 +23,8 @@ class Slots {
   std::uint32_t table_for(std::uint64_t key, std::uint32_t period);
 
   void add(std::uint32_t table, std::int32_t ordinal, Duration length);
+  // While too little is known of a slot, `earlier` stands in for it; -1: none does.
+  void stand_in(std::uint32_t table, std::int32_t ordinal, std::int32_t earlier);
   std::optional<Forecast> forecast(std::uint32_t table, std::int32_t ordinal) const;
 
  private:
@@ -34,10 +36,12 @@ class Slots {
     std::uint32_t number = 0;
     std::uint64_t key = 0;
     std::uint64_t used = 0;
-    std::vector<std::uint32_t> place;  // of an ordinal in lengths, plus 1
+    std::vector<std::uint32_t> place;   // of an ordinal in lengths, plus 1
+    std::vector<std::int32_t> earlier;  // that stands in for it; may be shorter
     std::vector<Lengths> lengths;
   };
 
+  static const Lengths* lengths_of(const Table& table, std::int32_t ordinal);
   Table* find(std::uint32_t number);
   const Table* find(std::uint32_t number) const { return const_cast<Slots*>(this)->find(number); }
 

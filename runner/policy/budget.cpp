@@ -73,7 +73,7 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   known.has_control = known.has_control || part.control;
   // A run is known by the number of its first iteration.
   const std::uint64_t run = iteration.number - iteration.turn + part.run;
-  if (filled != part.control) known.ratios.add(run, part.control, length);
+  if (filled != part.control) known.ratios.add(run, part.control, length, iteration.groups);
   return iteration.turn % decide_every == 0 ? decide(known) : Change::none;
 }
 

@@ -8,20 +8,37 @@
 
 namespace weft {
 
+std::vector<Ratios::Comparable> Ratios::comparables(const Run& run) {
+  std::vector<Comparable> all;
+  std::vector<std::uint32_t> known;
+  for (std::size_t i = 0; i < run.control.size(); ++i) {
+    const std::uint32_t groups = run.control.values[i].groups;
+    if (std::find(known.begin(), known.end(), groups) != known.end()) continue;
+    known.push_back(groups);
+    Comparable of_groups;
+    run.control.append_to(of_groups.control, groups);
+    run.before.append_to(of_groups.filled, groups);
+    run.after.append_to(of_groups.filled, groups);
+    if (!of_groups.filled.empty()) all.push_back(std::move(of_groups));
+  }
+  return all;
+}
+
 void Ratios::begin_run(std::uint64_t number) {
   // A run with nothing to compare, which a break cut short, is no run.
-  if (!runs_.empty() && (runs_.back().control.size() == 0 || runs_.back().filled() == 0)) runs_.pop_back();
+  if (!runs_.empty() && comparables(runs_.back()).empty()) runs_.pop_back();
   std::size_t kept = 0;
   auto first = runs_.end();
-  while (first != runs_.begin() && kept < window) kept += (--first)->control.size();
+  while (first != runs_.begin() && kept < window)
+    for (const Comparable& each : comparables(*--first)) kept += each.control.size();
   runs_.erase(runs_.begin(), first);
   runs_.emplace_back().number = number;
 }
 
-void Ratios::add(std::uint64_t run, bool control, Duration length) {
+void Ratios::add(std::uint64_t run, bool control, Duration length, std::uint32_t groups) {
   if (runs_.empty() || runs_.back().number != run) begin_run(run);
   Run& latest = runs_.back();
-  const auto value = static_cast<double>(length.count());
+  const Length value{static_cast<double>(length.count()), groups};
   if (control)
     latest.control.add_first(value);
   else if (latest.control.seen == 0)
@@ -42,17 +59,16 @@ std::optional<Slowdown> Ratios::slowdown(double interval) const {
   Slowdown result;
   double variance = 0;
   for (const Run& run : runs_) {
-    const std::size_t controls = run.control.size(), fills = run.filled();
-    if (controls == 0 || fills == 0) continue;
-    for (std::size_t index = 0; index < controls; ++index) {
-      const double control = run.control.values[index];
-      for (std::size_t other = 0; other < run.before.size(); ++other) all.push_back(run.before.values[other] / control);
-      for (std::size_t other = 0; other < run.after.size(); ++other) all.push_back(run.after.values[other] / control);
+    const std::vector<Comparable> compared = comparables(run);
+    for (const auto& [control, filled] : compared) {
+      for (const double without : control)
+        for (const double with : filled) all.push_back(with / without);
+      const std::size_t controls = control.size(), fills = filled.size();
+      variance += static_cast<double>(controls * fills * (controls + fills + 1)) / 12;
+      result.control += static_cast<std::uint32_t>(controls);
+      result.filled += static_cast<std::uint32_t>(fills);
     }
-    variance += static_cast<double>(controls * fills * (controls + fills + 1)) / 12;
-    result.control += static_cast<std::uint32_t>(controls);
-    result.filled += static_cast<std::uint32_t>(fills);
-    ++result.runs;
+    if (!compared.empty()) ++result.runs;
   }
   // So many ratios are on each side of the interval, and one.
   const double outside = std::floor(static_cast<double>(all.size()) / 2 - interval * std::sqrt(variance));

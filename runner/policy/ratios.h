@@ -22,7 +22,8 @@ struct Slowdown {
 };
 
 // Each run of iterations without fill is compared with the filled ones around it only, so neither a drift nor a step
-// that outlasts a run gets into the number: before and after a run they are of opposite sign.
+// that outlasts a run gets into the number: before and after a run they are of opposite sign. Iterations of one rhythm
+// may have different content (microbatches): only those with equally many groups are compared.
 //
 // The estimate is that of Hodges and Lehmann, stratified: the median of the ratios filled / control of all pairs within
 // a run; the interval belongs to the sum of the runs' statistics of Mann and Whitney (van Elteren). One long iteration
@@ -39,29 +40,41 @@ class Ratios {
   static constexpr std::uint32_t window = 30;
 
   // `run` has another number for each run.
-  void add(std::uint64_t run, bool control, Duration length);
+  void add(std::uint64_t run, bool control, Duration length, std::uint32_t groups = 0);
   void forget() { runs_.clear(); }
   // Nothing of what was filled; without fill, the iterations of the latest run.
   void forget_filled();
   std::optional<Slowdown> slowdown(double interval = interval_95) const;
 
  private:
+  struct Length {
+    double value = 0;
+    std::uint32_t groups = 0;
+  };
   template <std::size_t most>
   struct Lengths {
-    std::array<double, most> values{};
+    std::array<Length, most> values{};
     std::size_t seen = 0;
     std::size_t size() const { return seen < most ? seen : most; }
-    void add_first(double value) {  // what comes when it is full is left out
+    void add_first(Length value) {  // what comes when it is full is left out
       if (seen < most) values[seen++] = value;
     }
-    void add_latest(double value) { values[seen++ % most] = value; }  // the earliest goes
+    void add_latest(Length value) { values[seen++ % most] = value; }  // the earliest goes
+    void append_to(std::vector<double>& all, std::uint32_t groups) const {
+      for (std::size_t i = 0; i < size(); ++i)
+        if (values[i].groups == groups) all.push_back(values[i].value);
+    }
   };
   struct Run {
     std::uint64_t number = 0;
     Lengths<most_in_run> control;
     Lengths<most_around> before, after;
-    std::size_t filled() const { return before.size() + after.size(); }
   };
+  // Iterations of one run with equally many groups, at least one of each.
+  struct Comparable {
+    std::vector<double> control, filled;
+  };
+  static std::vector<Comparable> comparables(const Run& run);
 
   void begin_run(std::uint64_t number);
 

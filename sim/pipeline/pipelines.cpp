@@ -24,12 +24,13 @@ enum StreamNumber : StreamId {
 };
 
 struct Step {
-  enum class Kind { compute, exchange, wait, all_reduce, end } kind;
+  enum class Kind { compute, exchange, wait, all_reduce, sum_aside, end } kind;
   Direction direction = Direction::forward;
   bool send = false, receive = false;  // exchange
   Direction receive_direction = Direction::forward;
   StreamId stream = shared;
-  int exchange = -1;  // exchange, wait: number in the iteration
+  int exchange = -1;        // exchange, wait: number in the iteration
+  std::uint64_t bytes = 0;  // exchange: of each message; all_reduce, sum_aside
 };
 
 struct Task {
@@ -38,14 +39,29 @@ struct Task {
   int chunk;
 };
 
-// The work of a rank in one iteration.
+template <class Value>
+Value of_iteration(const std::vector<Value>& values, int iteration, Value otherwise) {
+  return values.empty() ? otherwise : values[static_cast<std::size_t>(iteration) % values.size()];
+}
+
+// The work of a rank in one iteration, counted from 0.
 class Program {
  public:
-  Program(const PipelineOptions& options, int rank) : o_(options), rank_(rank) {
-    if (o_.schedule == Schedule::gpipe) gpipe();
-    if (o_.schedule == Schedule::one_f_one_b) one_f_one_b();
-    if (o_.schedule == Schedule::interleaved) interleaved();
-    if (o_.all_reduce) steps.push_back({Step::Kind::all_reduce});
+  Program(const PipelineOptions& options, int rank, int iteration)
+      : o_(options), rank_(rank), bytes_(of_iteration(options.message_bytes, iteration, std::uint64_t{4096})) {
+    o_.microbatches = of_iteration(o_.microbatch_counts, iteration, o_.microbatches);
+    if (is_evaluation(o_, iteration))
+      evaluation();
+    else if (o_.schedule == Schedule::gpipe)
+      gpipe();
+    else if (o_.schedule == Schedule::one_f_one_b)
+      one_f_one_b();
+    else
+      interleaved();
+    if (is_evaluation(o_, iteration))
+      sum(Step::Kind::all_reduce, o_.evaluation_sums);
+    else if (o_.all_reduce)
+      optimizer_step(o_.skip_step_every != 0 && (iteration + 1) % o_.skip_step_every == 0);
     steps.push_back({Step::Kind::end});
   }
   std::vector<Step> steps;
@@ -60,7 +76,23 @@ class Program {
     return t.direction == Direction::forward ? !(rank_ == 0 && t.chunk == 0)
                                              : !(rank_ == o_.stages - 1 && t.chunk == o_.chunks - 1);
   }
-  void compute(Task t) { steps.push_back({Step::Kind::compute, t.direction}); }
+  void compute(Task t) {
+    steps.push_back({Step::Kind::compute, t.direction});
+    sum(Step::Kind::sum_aside, o_.in_microbatch_sums);
+  }
+  void sum(Step::Kind kind, const std::vector<std::uint64_t>& all) {
+    for (const std::uint64_t bytes : all) {
+      steps.push_back({kind});
+      steps.back().bytes = bytes;
+    }
+  }
+  void optimizer_step(bool skipped) {
+    std::vector<std::uint64_t> all = o_.sums.empty() ? std::vector<std::uint64_t>{8} : o_.sums;
+    if (skipped) all.resize(1);
+    sum(Step::Kind::all_reduce, all);
+    const bool embeds = rank_ == 0 || rank_ == o_.stages - 1;
+    if (o_.embedding_sum != 0 && embeds) sum(Step::Kind::sum_aside, {o_.embedding_sum});
+  }
   int exchange(const Task* out, const Task* in, bool lanes = false) {
     const bool send = out != nullptr && sends(*out), receive = in != nullptr && receives(*in);
     if (!send && !receive) return -1;
@@ -69,6 +101,7 @@ class Program {
     if (lanes && send) s.stream = out->direction == Direction::forward ? forward_out : backward_out;
     if (lanes && receive) s.stream = in->direction == Direction::forward ? forward_in : backward_in;
     s.exchange = exchanges++;
+    s.bytes = bytes_;
     steps.push_back(s);
     return s.exchange;
   }
@@ -86,6 +119,14 @@ class Program {
         compute(t);
         exchange(&t, nullptr);
       }
+  }
+  void evaluation() {
+    for (int i = 0; i < o_.microbatches; ++i) {
+      const Task t{Direction::forward, i, 0};
+      wait(exchange(nullptr, &t));
+      compute(t);
+      exchange(&t, nullptr);
+    }
   }
   void one_f_one_b() {
     const int warm_up = std::min(o_.microbatches, o_.stages - 1 - rank_), steady = o_.microbatches - warm_up;
@@ -136,8 +177,9 @@ class Program {
     }
   }
 
-  const PipelineOptions& o_;
+  PipelineOptions o_;
   int rank_;
+  std::uint64_t bytes_;
 };
 
 // One direction between two ranks: message i of the sender meets message i of the receiver.
@@ -206,7 +248,7 @@ class World {
     int number = 0;
     for (Rank& r : ranks_) {
       r.number = number++;
-      r.program = std::make_unique<Program>(o_, r.number);
+      r.program = std::make_unique<Program>(o_, r.number, 0);
       r.random.seed(o_.seed * 1000 + static_cast<std::uint32_t>(r.number));
       r.host = 1'000'000;
       for (int i = 0; i < o_.startup_groups; ++i) all_reduce(r, 1000 + static_cast<std::uint64_t>(i));
@@ -255,7 +297,7 @@ class World {
     return g;
   }
 
-  void add_operation(Rank& r, TrueGroup* g, Direction d, bool send, std::uint64_t& signature) {
+  void add_operation(Rank& r, TrueGroup* g, Direction d, bool send, std::uint64_t bytes, std::uint64_t& signature) {
     const int step = (d == Direction::forward) == send ? 1 : o_.stages - 1;
     const int peer = (r.number + step) % o_.stages;
     const auto key = send ? std::tuple{r.number, peer, d} : std::tuple{peer, r.number, d};
@@ -264,24 +306,30 @@ class World {
     g->operations.push_back({&c, times.size(), send});
     times.push_back(unknown);
     (send ? g->summary.sends : g->summary.receives) = 1;
-    (send ? g->summary.sent_bytes : g->summary.received_bytes) = 4096;
+    (send ? g->summary.sent_bytes : g->summary.received_bytes) = bytes;
     (send ? g->summary.send_peer : g->summary.receive_peer) = peer;
     signature = signature * 1000 +
-                static_cast<std::uint64_t>(peer * 4 + (send ? 2 : 0) + (d == Direction::forward ? 1 : 0) + 1);
+                static_cast<std::uint64_t>(peer * 4 + (send ? 2 : 0) + (d == Direction::forward ? 1 : 0) + 1) +
+                (bytes - 4096) * 1000003;
+  }
+
+  // The other ranks of it are not among these, and in step with this one: none is waited for.
+  TrueGroup* sum_aside(Rank& r, std::uint64_t bytes) {
+    TrueGroup* g = new_group(r, on(shared), true);
+    g->summary.collectives = 1;
+    g->summary.collective_bytes = bytes;
+    g->summary.signature = 77 + bytes;
+    return g;
   }
 
   void all_reduce(Rank& r, std::uint64_t bytes) {
-    const StreamId stream = on(shared);
-    TrueGroup* g = new_group(r, stream, true);
+    TrueGroup* g = sum_aside(r, bytes);
     const auto number = static_cast<std::size_t>(
         std::count_if(r.groups.begin(), r.groups.end(), [](const auto& other) { return other->collective >= 0; }));
     g->collective = static_cast<int>(number);
     if (collectives_.size() <= number) collectives_.resize(number + 1, std::vector<Time>(ranks_.size(), unknown));
-    g->summary.collectives = 1;
-    g->summary.collective_bytes = bytes;
-    g->summary.signature = 77 + bytes;
     r.host += o_.host_call.count();
-    if (stream != compute_stream) wait_for(r, g);
+    if (g->stream != compute_stream) wait_for(r, g);
   }
 
   void wait_for(Rank& r, TrueGroup* g) {
@@ -325,8 +373,8 @@ class World {
       case Step::Kind::exchange: {
         TrueGroup* g = new_group(r, on(s.stream), s.send);
         std::uint64_t signature = s.stream;
-        if (s.send) add_operation(r, g, s.direction, true, signature);
-        if (s.receive) add_operation(r, g, s.receive_direction, false, signature);
+        if (s.send) add_operation(r, g, s.direction, true, s.bytes, signature);
+        if (s.receive) add_operation(r, g, s.receive_direction, false, s.bytes, signature);
         g->summary.signature = signature;
         r.exchanges.push_back(g);
         break;
@@ -336,13 +384,16 @@ class World {
         if (o_.wait == Wait::host) synchronise(r, 0);
         break;
       case Step::Kind::all_reduce:
-        all_reduce(r, 8);
+        all_reduce(r, s.bytes);
+        break;
+      case Step::Kind::sum_aside:
+        sum_aside(r, s.bytes);
         break;
       case Step::Kind::end:
         synchronise(r, compute_stream);
         r.exchanges.clear();
         r.step = 0;
-        ++r.iteration;
+        r.program = std::make_unique<Program>(o_, r.number, ++r.iteration);
         break;
     }
     return true;
@@ -393,7 +444,8 @@ class World {
 
   Time end_of(const TrueGroup& g) const {
     const Time latency = o_.latency.count();
-    Time end = g.started;
+    const bool aside = g.collective < 0 && g.operations.empty();
+    Time end = g.started + (aside ? latency : 0);
     if (g.collective >= 0)
       for (const Time start : collectives_[static_cast<std::size_t>(g.collective)]) {
         if (start == unknown) return unknown;
@@ -570,6 +622,10 @@ Timeline World::timeline(const Rank& r) const {
 }
 
 }  // namespace
+
+bool is_evaluation(const PipelineOptions& options, int iteration) {
+  return options.evaluate_every != 0 && (iteration + 1) % options.evaluate_every == 0;
+}
 
 std::vector<Timeline> simulate(const PipelineOptions& options) {
   World world(options);

@@ -27,7 +27,16 @@ struct PipelineOptions {
   int iterations = 8;
   int startup_groups = 0;  // collectives before the first iteration, each of its own size
   bool all_reduce = true;  // at the end of an iteration
-  bool eager = false;      // sends do not wait for their receiver
+  // Different in each iteration; of a list iteration i (from 0) takes the entry i modulo its length.
+  std::vector<int> microbatch_counts;             // empty: `microbatches`
+  std::vector<std::uint64_t> message_bytes;       // of every send and receive; empty: 4096
+  std::vector<std::uint64_t> sums;                // bytes of each collective at the end; empty: one of 8
+  int skip_step_every = 0;                        // in such an iteration only the first of `sums` is there; 0: never
+  int evaluate_every = 0;                         // such an iteration only goes forward; 0: never
+  std::vector<std::uint64_t> evaluation_sums;     // its collectives
+  std::vector<std::uint64_t> in_microbatch_sums;  // of a rank with others, in each forward and backward
+  std::uint64_t embedding_sum = 0;                // between the first and the last stage, behind `sums`; 0: none
+  bool eager = false;                             // sends do not wait for their receiver
   Duration forward{10'000'000};
   Duration backward{20'000'000};
   Duration latency{50'000};
@@ -35,6 +44,9 @@ struct PipelineOptions {
   double jitter = 0;  // of compute, relative
   std::uint32_t seed = 1;
 };
+
+// Whether this iteration, from 0, only goes forward.
+bool is_evaluation(const PipelineOptions& options, int iteration);
 
 struct TrueBubble {
   TimePoint opened{};

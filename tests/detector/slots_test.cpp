@@ -50,5 +50,20 @@ TEST(Slots, EachRhythmHasItsOwnTableAndFindsItAgain) {
   EXPECT_NE(slots.table_for(1, 10), training);
 }
 
+TEST(Slots, ANeighbourStandsInForWhatIsNotKnownYet) {
+  Slots slots(16, 0);
+  const std::uint32_t table = slots.table_for(7, 100);
+  for (std::int32_t ordinal = 1; ordinal < 50; ++ordinal) slots.stand_in(table, ordinal, ordinal - 1);
+  EXPECT_FALSE(slots.forecast(table, 2).has_value());
+  for (const int length : {100, 110}) slots.add(table, 0, Duration{length});
+  EXPECT_EQ(slots.forecast(table, 2)->high, Duration{110});
+  EXPECT_FALSE(slots.forecast(table, 49).has_value()) << "too far away";
+  slots.add(table, 2, Duration{5});
+  EXPECT_EQ(slots.forecast(table, 2)->high, Duration{110});
+  slots.add(table, 2, Duration{6});
+  EXPECT_EQ(slots.forecast(table, 2)->high, Duration{6});
+  EXPECT_EQ(slots.forecast(table, 3)->high, Duration{6});
+}
+
 }  // namespace
 }  // namespace weft

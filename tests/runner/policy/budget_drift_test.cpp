@@ -51,6 +51,23 @@ Training training(std::function<double(double)> base, double cost) {
   return made;
 }
 
+// Numbers of microbatches that change from iteration to iteration.
+TEST(BudgetUnderDrift, IterationsOfOtherContentAreNotFillsFault) {
+  const auto microbatches = [](std::uint64_t number) {
+    const std::uint32_t counts[] = {8, 5, 12, 7, 9, 6, 16, 10};
+    return counts[(number ^ number >> 3) % 8];
+  };
+  for (const double cost : {0.0, 0.002, 0.04}) {
+    Training job =
+        training([&](double number) { return 20.0 * (3 + microbatches(static_cast<std::uint64_t>(number))); }, cost);
+        job.groups = [&](std::uint64_t number) { return 4 * microbatches(number) + 1; };
+    job.train(3000);
+    EXPECT_EQ(job.changes[Budget::Change::stop], 0) << cost;
+    EXPECT_EQ(job.changes[Budget::Change::less] == 0, cost < 0.01) << cost;
+    EXPECT_NEAR(job.reported(), cost * job.budget.present().share, 0.004) << cost;
+  }
+}
+
 TEST(BudgetUnderDrift, ATrainingThatBecomesFasterHidesNoSlowdown) {
   Training fast = training([](double number) { return 400 * (1 - 1e-4 * number); }, 0.05);
   fast.train(300);

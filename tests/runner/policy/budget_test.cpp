@@ -107,6 +107,29 @@ TEST(Slowdown, OneLongIterationMovesItLittle) {
   EXPECT_NEAR(slowdown->high, 0.01, 1e-9);
 }
 
+// One run of iterations that have one of two contents, the second four times as long. Fill costs 1 %.
+TEST(Slowdown, OnlyEquallyManyGroupsAreCompared) {
+  Ratios ratios;
+  const auto add = [&](bool control, int length, std::uint32_t groups) {
+    ratios.add(1, control, microseconds(length), groups);
+  };
+  for (int i = 0; i < 3; ++i) {
+    add(true, 1000, 20);
+    add(true, 4000, 40);
+  }
+  for (int i = 0; i < 12; ++i) add(false, 4040, 40);
+  for (int i = 0; i < 4; ++i) add(false, 1010, 20);
+  add(false, 9999, 30);
+  const auto slowdown = ratios.slowdown();
+  ASSERT_TRUE(slowdown);
+  EXPECT_NEAR(slowdown->low, 0.01, 1e-9);
+  EXPECT_NEAR(slowdown->estimate, 0.01, 1e-9);
+  EXPECT_NEAR(slowdown->high, 0.01, 1e-9);
+  EXPECT_EQ(slowdown->control, 6U);
+  EXPECT_EQ(slowdown->filled, 16U);
+  EXPECT_EQ(slowdown->runs, 1U);
+}
+
 // Each run on a machine that is twice as slow as for the one before.
 TEST(Slowdown, ComparesWithinARunOnly) {
   Ratios ratios;

@@ -26,6 +26,7 @@ struct MainJob {
   Budget budget{0.01};
   std::uint64_t number = 0, bubbles = 0, filled = 0, in_control = 0;
   std::uint64_t rhythm = 1, turn = 0;
+  std::function<std::uint32_t(std::uint64_t)> groups = [](std::uint64_t) { return 30; };  // of an iteration
   std::map<Budget::Change, int> changes;
 
   // Another rhythm, or the same one found again.
@@ -50,6 +51,7 @@ struct MainJob {
       iteration.number = number;
       iteration.turn = turn;
       iteration.rhythm = rhythm;
+      iteration.groups = groups(number);
       iteration.ended += Duration(static_cast<std::int64_t>(1e6 * length(used / 8.0)));
       ++changes[budget.ended(iteration)];
     }

@@ -1,0 +1,175 @@
+// See bounds.h. False bounds are the danger: collectives within a microbatch come again and again, too.
+#include "detector/bounds.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace weft {
+namespace {
+
+// Between two bounds lie several microbatches, within one there is less than that: some frameworks send two or three
+// tensors for each.
+constexpr std::uint64_t several_microbatches = 4;
+constexpr std::uint64_t looked_at = 8;  // the latest intervals, at most
+// How many blocks it takes: when nothing speaks against it, when its communicator also sums within microbatches, and
+// when iterations have less than several microbatches.
+constexpr std::uint64_t enough_blocks = 3, enough_beside_others = 9, enough_of_two = 17;
+constexpr std::uint64_t most_patience = 64;  // of the longest interval
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0xbf58476d1ce4e5b9;
+  return hash ^ (hash >> 29);
+}
+
+bool transfers(const GroupSummary& summary) {
+  return summary.sends != 0 || summary.receives != 0;
+}
+
+std::uint64_t intervals(std::uint64_t seen) {
+  return seen == 0 ? 0 : std::min(seen - 1, looked_at);
+}
+
+// Three of four.
+bool mostly(std::uint8_t bits, std::uint64_t seen) {
+  const std::uint64_t all = intervals(seen);
+  const auto mask = static_cast<std::uint8_t>((1U << all) - 1);
+  return all != 0 && 4U * static_cast<std::uint64_t>(std::popcount(static_cast<std::uint8_t>(bits & mask))) >= 3 * all;
+}
+
+}  // namespace
+
+std::uint64_t shape_of(const Event& group) {
+  const GroupSummary& s = group.summary;
+  std::uint64_t hash = mixed(group.communicator + 1, static_cast<std::uint32_t>(s.send_peer));
+  hash = mixed(hash, static_cast<std::uint32_t>(s.receive_peer));
+  hash = mixed(hash, (s.sends != 0 ? 1U : 0U) | (s.receives != 0 ? 2U : 0U) | (s.collectives != 0 ? 4U : 0U));
+  const bool collective = s.collectives != 0 && !transfers(s);
+  return (hash & ~std::uint64_t{1}) | (collective ? 1 : 0);
+}
+
+Bounds::Bounds() : kinds_(ways * sets), communicators_(ways * sets) {}
+
+std::optional<std::uint64_t> Bounds::observe(const Event& group) {
+  ++size_;
+  if (!transfers(group.summary)) {
+    if (group.summary.collectives != 0) collective(group);
+    return std::nullopt;
+  }
+  const bool bounded = in_block_ && block_ended();
+  in_block_ = false;
+  microbatches_.count(group);
+  forget_what_ceased();
+  return bounded ? std::optional(last_outside_) : std::nullopt;
+}
+
+std::uint64_t Bounds::latest_length() const {
+  if (!known() || bound_->beginnings.size() < 2) return 0;
+  return bound_->beginnings.latest() - bound_->beginnings[bound_->beginnings.size() - 2];
+}
+
+void Bounds::collective(const Event& group) {
+  if (!in_block_) {
+    in_block_ = true;
+    ++block_;
+    block_bytes_ = 0;
+    kinds_in_block_ = 0;
+    last_outside_ = size_ - 1;
+  }
+  block_bytes_ += group.summary.collective_bytes;
+  Recurring* communicator = find(communicators_, mixed(1, group.communicator), true);
+  if (communicator != nullptr) occurred(*communicator);
+  const std::uint64_t key = mixed(mixed(2, group.communicator), group.summary.signature);
+  Recurring* kind = find(kinds_, key, kinds_in_block_ < most_in_block);
+  const bool has_room = kinds_in_block_ < most_in_block;
+  if (kind != nullptr && kind->block != block_ && (has_room || kind == bound_)) {
+    kind->communicator = group.communicator;
+    occurred(*kind);
+    kinds_in_block_ += has_room ? 1 : 0;
+    in_this_block_[kinds_in_block_ - 1] = kind;
+  }
+  // Those of the next iteration's first microbatch may follow, when nothing is received before it.
+  if (!in_microbatches(group.communicator) || (kind != nullptr && (kind == bound_ || qualifies(*kind))))
+    last_outside_ = size_ - 1;
+}
+
+// A kind that was not seen for longest gives way; the bound never does.
+Bounds::Recurring* Bounds::find(std::vector<Recurring>& table, std::uint64_t key, bool insert) {
+  Recurring* const set = &table[(key >> 32) % sets * ways];
+  Recurring* oldest = nullptr;
+  for (Recurring* each = set; each != set + ways; ++each) {
+    if (each->key == key) return each;
+    const bool in_use = each == bound_ || (each->block == block_ && each->key != 0);
+    if (!in_use && (oldest == nullptr || each->block < oldest->block)) oldest = each;
+  }
+  if (!insert || oldest == nullptr) return nullptr;
+  *oldest = {};
+  oldest->key = key;
+  return oldest;
+}
+
+void Bounds::occurred(Recurring& recurring) {
+  if (recurring.block == block_) return;
+  if (recurring.seen != 0) {
+    const std::uint64_t passed = microbatches_.passed() - recurring.microbatch;
+    recurring.several = static_cast<std::uint8_t>(recurring.several << 1 | (passed >= several_microbatches ? 1 : 0));
+    recurring.two = static_cast<std::uint8_t>(recurring.two << 1 | (passed >= 2 ? 1 : 0));
+    recurring.longest = std::max(recurring.longest, passed);
+  }
+  recurring.block_before = recurring.block;
+  recurring.block = block_;
+  recurring.microbatch = microbatches_.passed();
+  ++recurring.seen;
+}
+
+// Whether at least one of its intervals in four has less than several microbatches.
+bool Bounds::in_microbatches(CommunicatorId communicator) {
+  const Recurring* found = find(communicators_, mixed(1, communicator), false);
+  return found != nullptr && found->seen > 1 && !mostly(found->several, found->seen);
+}
+
+bool Bounds::qualifies(const Recurring& kind) {
+  if (mostly(kind.several, kind.seen))
+    return kind.seen >= (in_microbatches(kind.communicator) ? enough_beside_others : enough_blocks);
+  const Recurring* communicator = find(communicators_, mixed(1, kind.communicator), false);
+  return kind.seen >= enough_of_two && mostly(kind.two, kind.seen) && communicator != nullptr &&
+         mostly(communicator->two, communicator->seen);
+}
+
+// Another block comes as often and moves more: the gradients' is to be the bound.
+bool Bounds::outweighed(const Recurring& kind) {
+  return std::any_of(kinds_.begin(), kinds_.end(), [&](const Recurring& other) {
+    return other.seen > 1 && other.block > kind.block_before && other.block != block_ && other.bytes > kind.bytes &&
+           mostly(other.several, other.seen) && !in_microbatches(other.communicator);
+  });
+}
+
+// Returns whether the block is a bound.
+bool Bounds::block_ended() {
+  const std::uint64_t next = size_ - 1;
+  bool bounded = false;
+  for (std::size_t i = 0; i < kinds_in_block_; ++i) {
+    in_this_block_[i]->bytes = block_bytes_;
+    in_this_block_[i]->beginnings.push(next);
+    bounded = bounded || in_this_block_[i] == bound_;
+  }
+  // The first one that qualifies: what follows in the block may be left out when a step is skipped.
+  for (std::size_t i = 0; i < kinds_in_block_ && bound_ == nullptr; ++i) {
+    Recurring& kind = *in_this_block_[i];
+    if (!qualifies(kind) || outweighed(kind)) continue;
+    bound_ = &kind;
+    bounded = true;
+  }
+  return bounded;
+}
+
+// The longer it has been the bound, the longer may it stay away: an evaluation phase does not end it.
+void Bounds::forget_what_ceased() {
+  if (bound_ == nullptr) return;
+  const std::uint64_t patience =
+      std::min(bound_->seen, most_patience) * std::max(bound_->longest, several_microbatches);
+  if (microbatches_.passed() - bound_->microbatch <= patience) return;
+  *bound_ = {};
+  bound_ = nullptr;
+}
+
+}  // namespace weft

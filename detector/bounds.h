@@ -1,0 +1,93 @@
+// Bounds: the collectives of the optimizer step, found online; between two of them lies one iteration, whatever is in
+// it.
+//
+// Fed by the detector with each issued group, in order; one thread. Constant work per group, tables of a fixed size.
+// No clock: only the order counts. README.md has the rules, and when the bounds lead and when the period does.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "detector/event.h"
+#include "detector/microbatches.h"
+
+namespace weft {
+
+// Groups that do the same but for the number of bytes. Its lowest bit: it holds collectives only.
+std::uint64_t shape_of(const Event& group);
+inline bool is_collective(std::uint64_t shape) {
+  return (shape & 1) != 0;
+}
+
+// Beginnings of iterations, latest last: positions of the first group that is not a collective.
+class Beginnings {
+ public:
+  void push(std::uint64_t position) { positions_[count_++ % positions_.size()] = position; }
+  std::size_t size() const { return count_ < positions_.size() ? count_ : positions_.size(); }
+  std::uint64_t count() const { return count_; }  // of all that there were
+  std::uint64_t operator[](std::size_t i) const { return positions_[(count_ - size() + i) % positions_.size()]; }
+  std::uint64_t latest() const { return (*this)[size() - 1]; }
+
+ private:
+  std::array<std::uint64_t, 8> positions_{};
+  std::size_t count_ = 0;
+};
+
+class Bounds {
+ public:
+  Bounds();
+
+  // Takes the next group. When it is the first one after a bound: the position of the last collective of the bound.
+  std::optional<std::uint64_t> observe(const Event& group);
+
+  // Which collective bounds the iterations; 0: none is known.
+  std::uint64_t key() const { return bound_ == nullptr ? 0 : bound_->key; }
+  bool known() const { return bound_ != nullptr; }
+  // While one is known, of the iterations that it bounds. Also those before it was known.
+  const Beginnings& beginnings() const { return bound_->beginnings; }
+  // The latest iteration, in groups; 0: there was none.
+  std::uint64_t latest_length() const;
+
+ private:
+  // A kind of collective, or a communicator, and how often it comes again. A block is a row of collectives without
+  // anything in between; what occurs in a block several times counts once.
+  struct Recurring {
+    std::uint64_t key = 0;  // 0: free
+    CommunicatorId communicator = 0;
+    std::uint64_t block = 0, block_before = 0;  // in which it occurred last
+    std::uint64_t microbatch = 0;               // when it did
+    std::uint64_t seen = 0;                     // blocks
+    std::uint8_t several = 0, two = 0;          // a bit per latest interval: so many microbatches were in it
+    std::uint64_t bytes = 0;                    // of the whole latest block
+    std::uint64_t longest = 0;                  // interval, in microbatches
+    Beginnings beginnings;
+  };
+  static constexpr std::size_t ways = 4, sets = 64, most_in_block = 16;
+
+  void collective(const Event& group);
+  bool block_ended();
+  Recurring* find(std::vector<Recurring>& table, std::uint64_t key, bool insert);
+  void occurred(Recurring& recurring);
+  bool qualifies(const Recurring& kind);
+  bool outweighed(const Recurring& kind);
+  bool in_microbatches(CommunicatorId communicator);
+  void forget_what_ceased();
+
+  std::vector<Recurring> kinds_;
+  std::vector<Recurring> communicators_;
+  Recurring* bound_ = nullptr;
+  Microbatches microbatches_;
+  std::uint64_t size_ = 0;  // groups so far
+  // The present block, or the latest.
+  std::uint64_t block_ = 0;
+  bool in_block_ = false;
+  std::uint64_t block_bytes_ = 0;
+  std::array<Recurring*, most_in_block> in_this_block_{};
+  std::size_t kinds_in_block_ = 0;
+  std::uint64_t last_outside_ = 0;  // position of the latest collective that is not of a microbatch
+};
+
+}  // namespace weft
