@@ -117,8 +117,7 @@ void stream_synchronize(benchmark::State& state, bool through_hook) {
 void launch(benchmark::State& state, bool through_hook) {
   const Job& mine = job();
   const auto call = CALLS(cuLaunchKernel);
-  for (auto _ : state)
-    benchmark::DoNotOptimize(call(nullptr, 1, 1, 1, 1, 1, 1, 0, mine.compute, nullptr, nullptr));
+  for (auto _ : state) benchmark::DoNotOptimize(call(nullptr, 1, 1, 1, 1, 1, 1, 0, mine.compute, nullptr, nullptr));
 }
 
 void launch_in_turn(benchmark::State& state, bool through_hook) {

@@ -2,8 +2,8 @@
 // seen.
 //
 // Any thread, in hooks: tables of fixed size, no lock. A stream that does not fit is not recorded, which is said once
-// (see full_table() in shim/notes.h). Launches are not hooked: that a stream is in use is known from its events, its
-// NCCL groups and the waits for it, and a stream that was only created and launched on looks like one that nobody uses.
+// (see full_table() in shim/notes.h). That a stream is in use is known from launches on it, its events, its NCCL groups
+// and the waits for it.
 #pragma once
 
 #include <atomic>

@@ -38,7 +38,7 @@ struct QuestionsTest : ::testing::Test {
     };
     shim.ask_stream = [](int, StreamId stream) {
       ++asked;
-      return streams.at(stream);
+      return streams.count(stream) != 0 ? streams.at(stream) : StreamAnswer::unknown;
     };
   }
   // A receive on stream 2 runs.

@@ -410,6 +410,16 @@ CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int, un
                         unsigned int, CUstream, void**, void**) {
   return CUDA_SUCCESS;
 }
+CUresult cuLaunchKernel_ptsz(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+                             unsigned int, unsigned int, CUstream, void**, void**) {
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphLaunch(CUgraphExec, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**) {
+  return CUDA_SUCCESS;
+}
 
 CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
@@ -420,7 +430,8 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
       {"cuStreamSynchronize", 2000, reinterpret_cast<void*>(&cuStreamSynchronize),
        reinterpret_cast<void*>(&cuStreamSynchronize_ptsz)},
       {"cuMemAlloc", 3020, reinterpret_cast<void*>(&cuMemAlloc_v2), reinterpret_cast<void*>(&cuMemAlloc_v2)},
-      {"cuLaunchKernel", 4000, reinterpret_cast<void*>(&cuLaunchKernel), reinterpret_cast<void*>(&cuLaunchKernel)},
+      {"cuEventCreate", 2000, reinterpret_cast<void*>(&cuEventCreate), reinterpret_cast<void*>(&cuEventCreate)},
+      {"cuLaunchKernel", 4000, reinterpret_cast<void*>(&cuLaunchKernel), reinterpret_cast<void*>(&cuLaunchKernel_ptsz)},
       {"cuGetProcAddress", 12000, reinterpret_cast<void*>(&cuGetProcAddress_v2),
        reinterpret_cast<void*>(&cuGetProcAddress_v2)},
       {"cuCtxSynchronize", 13000, reinterpret_cast<void*>(&cuCtxSynchronize_v2),

@@ -62,7 +62,8 @@ void by_handle() {
   EXPECT(is_hook(dlsym(driver(), "cuEventRecord")));
   EXPECT(is_hook(dlsym(driver(), "cuEventRecord_ptsz")));
   EXPECT(dlsym(driver(), "cuEventRecord") != dlsym(driver(), "cuEventRecord_ptsz"));
-  EXPECT(object_of(dlsym(driver(), "cuLaunchKernel")) == "libcuda.so.1");
+  EXPECT(is_hook(dlsym(driver(), "cuLaunchKernel")));
+  EXPECT(object_of(dlsym(driver(), "cuEventCreate")) == "libcuda.so.1");
   EXPECT(dlsym(driver(), "cuNoSuchFunction") == nullptr);
   EXPECT(dlerror() != nullptr);
   EXPECT(dlerror() == nullptr);
@@ -79,7 +80,9 @@ void by_entry_point() {
   EXPECT(entry_point("cuCtxSynchronize", 12000, 0) == dlsym(driver(), "cuCtxSynchronize"));
   EXPECT(entry_point("cuCtxSynchronize", 13000, 0) == dlsym(driver(), "cuCtxSynchronize_v2"));
   EXPECT(entry_point("cuGetProcAddress", 12000, 0) == dlsym(driver(), "cuGetProcAddress_v2"));
-  EXPECT(object_of(entry_point("cuLaunchKernel", 12000, 0)) == "libcuda.so.1");
+  EXPECT(entry_point("cuLaunchKernel", 12000, 0) == dlsym(driver(), "cuLaunchKernel"));
+  EXPECT(entry_point("cuLaunchKernel", 12000, 2) == dlsym(driver(), "cuLaunchKernel_ptsz"));
+  EXPECT(object_of(entry_point("cuEventCreate", 12000, 0)) == "libcuda.so.1");
   EXPECT(entry_point("", 0, 0) == nullptr);
   EXPECT(entry_point("cuNoSuchFunction", 12000, 0) == nullptr);
 }

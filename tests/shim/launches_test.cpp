@@ -1,0 +1,94 @@
+// Launches are counted, so that a mark with nothing launched before it can say so.
+#include <thread>
+#include <vector>
+
+#include "tests/shim/shim_fixture.h"
+
+namespace {
+
+class Launches : public ReceivingJob {
+ protected:
+  void SetUp() override {
+    ReceivingJob::SetUp();
+    core()->shim->set_launches_counted(true);
+  }
+  static void launch(CUstream stream) {
+    EXPECT_EQ(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_SUCCESS);
+  }
+  bool nothing_launched_before_wait() {
+    receive();
+    cuStreamWaitEvent(compute, arrived, 0);
+    const auto seen = events();
+    EXPECT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+    return !seen.empty() && seen[0].nothing_launched;
+  }
+};
+
+TEST_F(Launches, BeforeTheFirstMarkNobodyKnows) {
+  EXPECT_FALSE(nothing_launched_before_wait());
+  EXPECT_TRUE(nothing_launched_before_wait());
+}
+
+TEST_F(Launches, EveryWayToLaunchCounts) {
+  nothing_launched_before_wait();
+  launch(compute);
+  EXPECT_FALSE(nothing_launched_before_wait());
+  cuGraphLaunch(nullptr, compute);
+  EXPECT_FALSE(nothing_launched_before_wait());
+  CUlaunchConfig config{};
+  config.hStream = compute;
+  cuLaunchKernelEx(&config, nullptr, nullptr, nullptr);
+  EXPECT_FALSE(nothing_launched_before_wait());
+  EXPECT_TRUE(nothing_launched_before_wait());
+}
+
+TEST_F(Launches, OnOtherStreamsDoNotCount) {
+  nothing_launched_before_wait();
+  launch(transfer);
+  launch(nullptr);
+  launch(stream());
+  EXPECT_TRUE(nothing_launched_before_wait());
+  launch(transfer);
+  launch(compute);
+  launch(transfer);
+  EXPECT_FALSE(nothing_launched_before_wait());
+}
+
+TEST_F(Launches, OfWeftDoNotCount) {
+  nothing_launched_before_wait();
+  std::thread([&] {
+    core()->shim->mark_own_thread();
+    launch(compute);
+  }).join();
+  EXPECT_TRUE(nothing_launched_before_wait());
+}
+
+// A stream may come back at the address of one that is gone.
+TEST_F(Launches, AreThoseOfTheStreamNotOfItsAddress) {
+  nothing_launched_before_wait();
+  launch(compute);
+  cuStreamDestroy_v2(compute);
+  compute = stream();
+  launch(compute);
+  events();
+  EXPECT_FALSE(nothing_launched_before_wait());
+  EXPECT_TRUE(nothing_launched_before_wait());
+}
+
+TEST_F(Launches, WithoutCountsAnythingMayHaveBeenLaunched) {
+  core()->shim->set_launches_counted(false);
+  nothing_launched_before_wait();
+  EXPECT_FALSE(nothing_launched_before_wait());
+}
+
+// PyTorch makes 128 streams at once: one that was only launched on is in use, and is asked.
+TEST_F(Launches, MakeAStreamOfAPoolOneInUse) {
+  std::vector<CUstream> pool;
+  for (int i = 0; i < 100; ++i) pool.push_back(stream());
+  receive();
+  const int before = streams_to_ask();
+  launch(pool[7]);
+  EXPECT_EQ(streams_to_ask(), before + 1);
+}
+
+}  // namespace
