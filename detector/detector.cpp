@@ -422,8 +422,8 @@ bool Detector::wants_answers() const {
 std::optional<StreamAnswer> Detector::answer_of(StreamId stream) const {
   return implementation_->streams().answer_of(stream);
 }
-void Detector::unanswered(std::vector<StreamId>& streams) const {
-  implementation_->streams().unanswered(streams);
+void Detector::to_ask(std::vector<StreamId>& streams) const {
+  implementation_->streams().to_ask(streams);
 }
 bool Detector::capture_is_open() const {
   return implementation_->capture_is_open();

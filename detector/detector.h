@@ -46,8 +46,8 @@ class Detector {
   bool wants_answers() const;
   // The latest answer of this stream that still counts; nothing: it need not be asked.
   std::optional<StreamAnswer> answer_of(StreamId stream) const;
-  // Appends the streams that the detector knows, and that have to be asked and have not answered.
-  void unanswered(std::vector<StreamId>& streams) const;
+  // Appends the streams, of those that the detector knows, that have to be asked.
+  void to_ask(std::vector<StreamId>& streams) const;
 
   // A stream capture is open in this process: nothing may be launched.
   bool capture_is_open() const;

@@ -190,10 +190,9 @@ std::optional<StreamAnswer> Streams::answer_of(StreamId id) const {
   return current_answer(*stream);
 }
 
-void Streams::unanswered(std::vector<StreamId>& found) const {
+void Streams::to_ask(std::vector<StreamId>& found) const {
   for (const Stream& stream : streams_)
-    if (position(stream) == Position::behind && current_answer(stream) == StreamAnswer::none)
-      found.push_back(stream.id);
+    if (!stream.destroyed && position(stream) == Position::behind) found.push_back(stream.id);
 }
 
 Streams::Position Streams::position(const Stream& stream) const {

@@ -52,8 +52,8 @@ class Streams {
   bool wants_answers() const { return wants_answers_; }
   // The answer that counts for this stream; nothing: it need not be asked.
   std::optional<StreamAnswer> answer_of(StreamId stream) const;
-  // Appends the streams that have to be asked and have not answered.
-  void unanswered(std::vector<StreamId>& streams) const;
+  // Appends the streams, of those that are known, that have to be asked.
+  void to_ask(std::vector<StreamId>& streams) const;
 
   std::uint64_t dropped() const;
 

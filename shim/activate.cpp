@@ -7,8 +7,8 @@
 
 #include <cstddef>
 
-#include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"

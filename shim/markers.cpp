@@ -1,7 +1,9 @@
 // Markers: tickets, their words, and the writes that streams are made to do; see markers.h.
 #include "shim/markers.h"
 
+#include "shim/main_job/capture.h"
 #include "shim/main_job/devices.h"
+#include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
 #include "shim/notes.h"
 #include "shim/tables/tickets.h"
@@ -14,6 +16,15 @@ struct DeviceWords {
   std::atomic<CUcontext> context;
 };
 constinit DeviceWords device_words[most_devices]{};
+
+// The main job may compute on the legacy stream and never name it. It is asked once, at a quiet time: next to a
+// blocking stream in a receive it would answer for that one.
+void expect_quiet_legacy_stream(int device) noexcept {
+  Stream* legacy = learn_stream(legacy_stream_of(device));
+  if (legacy == nullptr || any_capture()) return;
+  const LaunchCount launched = launches_so_far(*legacy);
+  if (real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS) begin_counting(*legacy, launched);
+}
 
 CUresult write_ticket(CUstream stream, int device, Ticket ticket) noexcept {
   const CUdeviceptr address = device_words[device].tickets.address_of(ticket);
@@ -45,7 +56,7 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
   mine.context.store(context, std::memory_order_relaxed);
   mine.tickets.begin(words);
   note_device(device);
-  learn_stream(legacy_stream_of(device));  // the main job may compute on it and never name it
+  expect_quiet_legacy_stream(device);
 }
 
 bool has_marker_words(int device) noexcept {

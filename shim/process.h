@@ -48,7 +48,8 @@ struct ThreadState {
   std::uint32_t settling;        // depth of settle_library() (routing/real.h)
   Stream* launched_on;           // the stream of the last launch, see main_job/launches.h; nullptr: none
   CUstream_st* launch_handle;    // as that launch named it
-  std::uint32_t number;          // counts the threads that use a per-thread default stream; 0: not yet counted
+  std::uint32_t launches;        // of this thread
+  std::uint32_t number;  // counts the threads that launch or use a per-thread default stream; 0: not yet counted
 };
 
 [[gnu::visibility("hidden")]] extern constinit thread_local ThreadState thread_state

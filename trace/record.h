@@ -155,6 +155,7 @@ struct TraceSummary {
   bool idle_known = true;  // false: bubbles were not measured, see the header; by the writer
   Duration filled{};       // sum of `alone` over the slices that finished
   Duration iteration_median{};
+  Duration end_uncertainty{};  // by which the end of a bubble may be wrong: half the time between two looks, the median
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
   std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled
   std::uint64_t dropped_records = 0;                       // lost in any ring, events and trace together

@@ -191,6 +191,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.flag("filling_stopped", summary.filling_stopped);
   fields.text("reason", summary.reason);
   fields.text("uncertain_reason", summary.uncertain_reason);
+  fields.length("end_uncertainty", summary.end_uncertainty);
 }
 
 // Calls function(value) with what the record carries.

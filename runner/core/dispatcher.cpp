@@ -26,6 +26,7 @@ void Dispatcher::prepare() {
 Worker::Work Dispatcher::step(TimePoint now) {
   const std::vector<Event>& events = source_.gather(now);
   look_at_limits(now);
+  session_.looks_within(source_.uncertainty_of_look());
   for (const Event& event : events) session_.observe(event);
   for (const Event& event : questions_.answers(session_, source_.time_of_look(), !context_is_closing()))
     session_.observe(event);

@@ -23,6 +23,8 @@ class EventSource {
   // The time of all that is found at this look. Between two looks anything may have happened at any time: it is dated
   // in the middle.
   TimePoint time_of_look() const { return middle_; }
+  // By how much that may be wrong.
+  Duration uncertainty_of_look() const { return last_look_ - middle_; }
 
   bool markers_outstanding() const { return board_.outstanding() != 0; }
   std::size_t groups_pending() const { return board_.groups_pending(); }

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-constexpr int most_streams = 64;  // more than the shim lists
+constexpr int most_streams = 320;  // more than the shim lists
 
 EventKind kind_of(StreamAnswer answer) {
   if (answer == StreamAnswer::dry) return EventKind::stream_dry;
@@ -18,27 +18,37 @@ EventKind kind_of(StreamAnswer answer) {
 const std::vector<Event>& Questions::answers(const Session& session, TimePoint time, bool ask) {
   answers_.clear();
   if (!session.wants_answers()) return answers_;
-  StreamId ids[most_streams];
-  const int count = ask ? shim_.list_streams_to_ask(device_, ids, most_streams) : 0;
-  for (int index = 0; index < count; ++index) ask_one(session, time, ids[index]);
-  const bool all_named = ask && count >= 0;
+  const bool all_named = name_streams(session, ask);
   if (!all_named && session.answer_of(0) != StreamAnswer::unknown) answer(time, 0, StreamAnswer::unknown);
-  // Those that nobody may ask: per-thread default streams, and all of them where there are too many.
-  silent_.clear();
-  session.unanswered(silent_);
-  for (const StreamId stream : silent_) {
-    const bool has_answered =
-        std::any_of(answers_.begin(), answers_.end(), [&](const Event& event) { return event.stream == stream; });
-    if (!has_answered) answer(time, stream, ask ? shim_.ask_stream(device_, stream) : StreamAnswer::unknown);
+  // One that has work left is enough, so the one that had some last is asked first.
+  const auto last = std::find(streams_.begin(), streams_.end(), busy_);
+  if (last != streams_.end()) std::iter_swap(streams_.begin(), last);
+  for (const StreamId stream : streams_) {
+    const std::optional<StreamAnswer> known = session.answer_of(stream);
+    if (!known) continue;
+    const StreamAnswer now = ask ? shim_.ask_stream(device_, stream) : StreamAnswer::unknown;
+    if (now != *known) answer(time, stream, now);
+    if (now != StreamAnswer::busy) continue;
+    busy_ = stream;
+    break;
   }
   return answers_;
 }
 
-void Questions::ask_one(const Session& session, TimePoint time, StreamId stream) {
-  const std::optional<StreamAnswer> known = session.answer_of(stream);
-  if (!known) return;
-  const StreamAnswer now = shim_.ask_stream(device_, stream);
-  if (now != *known) answer(time, stream, now);
+// Those that the shim lists, and those that the detector knows besides: per-thread default streams. False: the shim
+// cannot list them all.
+bool Questions::name_streams(const Session& session, bool ask) {
+  streams_.resize(most_streams);
+  const int count = ask ? shim_.list_streams_to_ask(device_, streams_.data(), most_streams) : -1;
+  streams_.resize(static_cast<std::size_t>(std::max(count, 0)));
+  const std::size_t listed = streams_.size();
+  session.to_ask(streams_);
+  const auto end_of_list = streams_.begin() + static_cast<std::ptrdiff_t>(listed);
+  streams_.erase(
+      std::remove_if(end_of_list, streams_.end(),
+                     [&](StreamId id) { return std::find(streams_.begin(), end_of_list, id) != end_of_list; }),
+      streams_.end());
+  return count >= 0;
 }
 
 void Questions::answer(TimePoint time, StreamId stream, StreamAnswer answer) {

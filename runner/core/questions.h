@@ -20,13 +20,14 @@ class Questions {
   const std::vector<Event>& answers(const Session& session, TimePoint time, bool ask);
 
  private:
-  void ask_one(const Session& session, TimePoint time, StreamId stream);
+  bool name_streams(const Session& session, bool ask);
   void answer(TimePoint time, StreamId stream, StreamAnswer answer);
 
   const ShimServices& shim_;
   const int device_;
   std::vector<Event> answers_;
-  std::vector<StreamId> silent_;
+  std::vector<StreamId> streams_;
+  StreamId busy_ = 0;  // that had work left last
 };
 
 }  // namespace weft

@@ -18,6 +18,7 @@ TraceSummary Accounts::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = totals_.summary();
   summary.dropped_records = dropped_records;
   summary.iteration_median = iteration_lengths_.median();
+  summary.end_uncertainty = uncertainties_.median();
   return summary;
 }
 

@@ -17,6 +17,8 @@ class Accounts {
   void note(const Event& event);
   void note(const Record& record);
   void note(Unfilled reason) { totals_.add(reason); }
+  // A bubble has ended, at a time that may be wrong by so much.
+  void note_end_within(Duration uncertainty) { uncertainties_.add(uncertainty); }
 
   const TraceSummary& totals() const { return totals_.summary(); }  // without the median
   TraceSummary summary(std::uint64_t dropped_records) const;
@@ -26,6 +28,7 @@ class Accounts {
 
   Totals totals_;
   Sample<Duration> iteration_lengths_{most_lengths};
+  Sample<Duration> uncertainties_{most_lengths};
 };
 
 }  // namespace weft

@@ -67,6 +67,7 @@ void Session::observe(const Event& event) {
 void Session::take(const Finding& finding) {
   if (finding.kind == FindingKind::bubble_closed) {
     record(finding.time, finding.bubble);
+    accounts_.note_end_within(uncertainty_);
     count_unfilled(finding.bubble);
   } else if (finding.kind == FindingKind::uncertain_time) {
     UncertainRecord uncertain{finding.uncertain.began, finding.uncertain.ended, {}};

@@ -65,10 +65,12 @@ class Session {
   Session(const SessionOptions& options, RecordSink& records);
 
   void observe(const Event& event);
+  // From now on the times of what words and streams say may be wrong by so much.
+  void looks_within(Duration uncertainty) { uncertainty_ = uncertainty; }
   // See Detector: the answers are observed as any other event.
   bool wants_answers() const { return detector_.wants_answers(); }
   std::optional<StreamAnswer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
-  void unanswered(std::vector<StreamId>& streams) const { detector_.unanswered(streams); }
+  void to_ask(std::vector<StreamId>& streams) const { detector_.to_ask(streams); }
   void finished(const SliceRecord& slice);
   void look(TimePoint now, const FillView& view);
 
@@ -124,6 +126,7 @@ class Session {
   std::uint64_t last_iteration_ = 0;
   std::optional<TimePoint> again_;
   TimePoint last_decision_{};
+  Duration uncertainty_{};  // of times
 };
 
 }  // namespace weft

@@ -59,20 +59,20 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   const auto call = real<Symbol::cuStreamWaitEvent>();
   const bool is_seen = observing();
-  const Ticket passed = is_seen ? stream_waits(stream, false, event) : 0;
+  const StreamWait wait = is_seen ? stream_waits(stream, false, event) : StreamWait{};
   if (!is_seen) others_wait(stream);
   const CUresult result = call(stream, event, flags);
-  if (passed != 0) stream_waits_now(stream, false, event, passed, result == CUDA_SUCCESS);
+  if (wait.passed != 0) stream_waits_now(stream, false, wait, result == CUDA_SUCCESS);
   return result;
 }
 
 CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
   const auto call = real<Symbol::cuStreamWaitEvent_ptsz>();
   const bool is_seen = observing();
-  const Ticket passed = is_seen ? stream_waits(stream, true, event) : 0;
+  const StreamWait wait = is_seen ? stream_waits(stream, true, event) : StreamWait{};
   if (!is_seen) others_wait(stream);
   const CUresult result = call(stream, event, flags);
-  if (passed != 0) stream_waits_now(stream, true, event, passed, result == CUDA_SUCCESS);
+  if (wait.passed != 0) stream_waits_now(stream, true, wait, result == CUDA_SUCCESS);
   return result;
 }
 

@@ -1,6 +1,7 @@
-// The hooks of launches: kernels and graphs. Each counts the launch on its stream and goes on to the real function. Any
-// thread of the main job, more often than any other call: no lock, no locked instruction, no event, no call of the
-// driver but at the first sight of a stream. Launches of NCCL and of Weft do not count.
+// The hooks of launches: kernels, graphs, sets and copies within the device. Each counts the launch on its stream and
+// goes on to the real function. Any thread of the main job, more often than any other call: no lock, no locked
+// instruction, no event, no call of the driver but at the first sight of a stream, and with several devices on a
+// default stream. Launches of NCCL and of Weft do not count.
 #include "shim/main_job/launches.h"
 #include "shim/caller.h"
 #include "shim/routing/real.h"
@@ -12,7 +13,7 @@ extern "C" {
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                         CUstream stream, void** parameters, void** extra) {
-  if (observing()) count_launch(stream, false);
+  if (learning()) count_launch(stream, false);
   return real<Symbol::cuLaunchKernel>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
                                         parameters, extra);
 }
@@ -20,25 +21,25 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                              unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                              CUstream stream, void** parameters, void** extra) {
-  if (observing()) count_launch(stream, true);
+  if (learning()) count_launch(stream, true);
   return real<Symbol::cuLaunchKernel_ptsz>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
                                              stream, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
-  if (config != nullptr && observing()) count_launch(config->hStream, false);
+  if (config != nullptr && learning()) count_launch(config->hStream, false);
   return real<Symbol::cuLaunchKernelEx>()(config, function, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
-  if (config != nullptr && observing()) count_launch(config->hStream, true);
+  if (config != nullptr && learning()) count_launch(config->hStream, true);
   return real<Symbol::cuLaunchKernelEx_ptsz>()(config, function, parameters, extra);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                                    unsigned int block_x, unsigned int block_y, unsigned int block_z,
                                    unsigned int shared, CUstream stream, void** parameters) {
-  if (observing()) count_launch(stream, false);
+  if (learning()) count_launch(stream, false);
   return real<Symbol::cuLaunchCooperativeKernel>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
                                                    stream, parameters);
 }
@@ -46,19 +47,116 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                         unsigned int block_z, unsigned int shared, CUstream stream, void** parameters) {
-  if (observing()) count_launch(stream, true);
+  if (learning()) count_launch(stream, true);
   return real<Symbol::cuLaunchCooperativeKernel_ptsz>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                                                         shared, stream, parameters);
 }
 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
-  if (observing()) count_launch(stream, false);
+  if (learning()) count_launch(stream, false);
   return real<Symbol::cuGraphLaunch>()(graph, stream);
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
-  if (observing()) count_launch(stream, true);
+  if (learning()) count_launch(stream, true);
   return real<Symbol::cuGraphLaunch_ptsz>()(graph, stream);
+}
+
+CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* list, unsigned int devices, unsigned int flags) {
+  for (unsigned int i = 0; list != nullptr && i < devices && learning(); ++i) count_launch(list[i].hStream, false);
+  return real<Symbol::cuLaunchCooperativeKernelMultiDevice>()(list, devices, flags);
+}
+
+CUresult cuLaunch(CUfunction function) {
+  if (learning()) count_launch(nullptr, false);
+  return real<Symbol::cuLaunch>()(function);
+}
+
+CUresult cuLaunchGrid(CUfunction function, int width, int height) {
+  if (learning()) count_launch(nullptr, false);
+  return real<Symbol::cuLaunchGrid>()(function, width, height);
+}
+
+CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuLaunchGridAsync>()(function, width, height, stream);
+}
+
+// Sets, and copies within the device, take multiprocessors as kernels do. Other copies are left to the copy engines.
+CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, size_t count, CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuMemsetD8Async>()(memory, value, count, stream);
+}
+
+CUresult cuMemsetD8Async_ptsz(CUdeviceptr memory, unsigned char value, size_t count, CUstream stream) {
+  if (learning()) count_launch(stream, true);
+  return real<Symbol::cuMemsetD8Async_ptsz>()(memory, value, count, stream);
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr memory, unsigned short value, size_t count, CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuMemsetD16Async>()(memory, value, count, stream);
+}
+
+CUresult cuMemsetD16Async_ptsz(CUdeviceptr memory, unsigned short value, size_t count, CUstream stream) {
+  if (learning()) count_launch(stream, true);
+  return real<Symbol::cuMemsetD16Async_ptsz>()(memory, value, count, stream);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr memory, unsigned int value, size_t count, CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuMemsetD32Async>()(memory, value, count, stream);
+}
+
+CUresult cuMemsetD32Async_ptsz(CUdeviceptr memory, unsigned int value, size_t count, CUstream stream) {
+  if (learning()) count_launch(stream, true);
+  return real<Symbol::cuMemsetD32Async_ptsz>()(memory, value, count, stream);
+}
+
+CUresult cuMemsetD2D8Async(CUdeviceptr memory, size_t pitch, unsigned char value, size_t width, size_t height,
+                           CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuMemsetD2D8Async>()(memory, pitch, value, width, height, stream);
+}
+
+CUresult cuMemsetD2D8Async_ptsz(CUdeviceptr memory, size_t pitch, unsigned char value, size_t width, size_t height,
+                                CUstream stream) {
+  if (learning()) count_launch(stream, true);
+  return real<Symbol::cuMemsetD2D8Async_ptsz>()(memory, pitch, value, width, height, stream);
+}
+
+CUresult cuMemsetD2D16Async(CUdeviceptr memory, size_t pitch, unsigned short value, size_t width, size_t height,
+                            CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuMemsetD2D16Async>()(memory, pitch, value, width, height, stream);
+}
+
+CUresult cuMemsetD2D16Async_ptsz(CUdeviceptr memory, size_t pitch, unsigned short value, size_t width, size_t height,
+                                 CUstream stream) {
+  if (learning()) count_launch(stream, true);
+  return real<Symbol::cuMemsetD2D16Async_ptsz>()(memory, pitch, value, width, height, stream);
+}
+
+CUresult cuMemsetD2D32Async(CUdeviceptr memory, size_t pitch, unsigned int value, size_t width, size_t height,
+                            CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuMemsetD2D32Async>()(memory, pitch, value, width, height, stream);
+}
+
+CUresult cuMemsetD2D32Async_ptsz(CUdeviceptr memory, size_t pitch, unsigned int value, size_t width, size_t height,
+                                 CUstream stream) {
+  if (learning()) count_launch(stream, true);
+  return real<Symbol::cuMemsetD2D32Async_ptsz>()(memory, pitch, value, width, height, stream);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  if (learning()) count_launch(stream, false);
+  return real<Symbol::cuMemcpyDtoDAsync_v2>()(to, from, bytes, stream);
+}
+
+CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  if (learning()) count_launch(stream, true);
+  return real<Symbol::cuMemcpyDtoDAsync_v2_ptsz>()(to, from, bytes, stream);
 }
 
 }  // extern "C"

@@ -48,8 +48,7 @@ StreamName stream_of(const GroupMember& member) noexcept {
   return name_of(member.stream_argument, false);
 }
 
-void note_group(const GroupMember& member, int device, Ticket started) noexcept {
-  const bool nothing_before = started != 0 && nothing_launched_since_marker(*member.stream);
+void note_group(const GroupMember& member, int device, Ticket started, bool nothing_before) noexcept {
   note(EventKind::group_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;
     event.stream = member.stream->id.load(std::memory_order_relaxed);
@@ -65,7 +64,7 @@ void note_group(const GroupMember& member, int device, Ticket started) noexcept 
 void note_unmarked_group(GroupMember& member, Stream& stream, int device) noexcept {
   member.stream = &stream;
   member.group = log_group(stream, 0);
-  note_group(member, device, 0);
+  note_group(member, device, 0, false);
   member.stream = nullptr;
 }
 
@@ -155,6 +154,7 @@ void announce_member(GroupMember& member) noexcept {
   Stream* stream = learn_stream(stream_of(member));
   if (stream == nullptr || is_capturing(*stream)) return;
   if (!may_mark(device)) return note_unmarked_group(member, *stream, device);
+  const LaunchCount launched = launches_so_far(*stream);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);
   if (done == 0 || !enqueue_marker(*stream, started)) {
@@ -167,7 +167,7 @@ void announce_member(GroupMember& member) noexcept {
   member.done = done;
   member.group = log_group(*stream, done);
   stream->latest.store(done, std::memory_order_relaxed);
-  note_group(member, device, started);
+  note_group(member, device, started, nothing_launched_since_marker(*stream, launched));
 }
 
 void close_member(GroupMember& member, ncclResult_t result) noexcept {

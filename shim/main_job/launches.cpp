@@ -1,7 +1,7 @@
 // Launches of compute; see launches.h.
 #include "shim/main_job/launches.h"
 
-#include "shim/main_job/devices.h"
+#include "shim/markers.h"
 
 namespace weft {
 
@@ -16,27 +16,44 @@ void count_on_another_stream(CUstream stream) noexcept {
   const StreamName name =
       has_handle ? StreamName{reinterpret_cast<std::uint64_t>(stream), stream, true} : name_of(stream, false);
   Stream* known = find_stream(name);
-  if (known == nullptr) known = learn_stream(name);
+  // A thread's own default stream would be one more for each thread that ever launches.
+  const bool is_shared = stream != CU_STREAM_PER_THREAD;
+  if (known == nullptr && is_shared) known = learn_stream(name);
   if (known == nullptr) return;
-  note_use(*known);
-  known->launches.store(known->launches.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  // The default streams of several devices have one name.
-  const bool is_one = is_explicit(*known) || !several_devices();
-  thread_state.launched_on = is_one ? known : nullptr;
+  if (is_shared) note_use(*known);
+  number_this_thread();
+  known->launches.store(next_launch(), std::memory_order_relaxed);
+  thread_state.launched_on = known;
   thread_state.launch_handle = stream;
 }
 
-bool nothing_launched_since_marker(Stream& stream) noexcept {
-  const bool nothing = nothing_launched(stream);
-  stream.launches_marked.store(stream.launches.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  stream.is_marked.store(true, std::memory_order_relaxed);
+LaunchCount launches_so_far(const Stream& stream) noexcept {
+  return stream.launches.load(std::memory_order_relaxed);
+}
+
+void begin_counting(Stream& stream, LaunchCount launched) noexcept {
+  stream.launches_marked.store(launched, std::memory_order_release);
+  stream.is_marked.store(true, std::memory_order_release);
+}
+
+bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcept {
+  // Before its first marker it may have been launched on when nobody counted.
+  const bool nothing = launches_are_counted.load(std::memory_order_relaxed) &&
+                       stream.is_marked.load(std::memory_order_relaxed) &&
+                       launched == stream.launches_marked.load(std::memory_order_relaxed);
+  begin_counting(stream, launched);
   return nothing;
 }
 
-bool nothing_launched(const Stream& stream) noexcept {
-  // Before its first marker it may have been launched on when nobody counted.
-  return launches_are_counted.load(std::memory_order_relaxed) && stream.is_marked.load(std::memory_order_relaxed) &&
-         stream.launches.load(std::memory_order_relaxed) == stream.launches_marked.load(std::memory_order_relaxed);
+bool has_nothing_to_compute(const Stream& stream) noexcept {
+  if (!launches_are_counted.load(std::memory_order_relaxed) || !stream.is_marked.load(std::memory_order_acquire)) {
+    return false;
+  }
+  // In this order: the marker is there before what lies ahead of it counts as marked.
+  if (stream.launches_marked.load(std::memory_order_acquire) != stream.launches.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  return reached(stream.device.load(std::memory_order_relaxed), stream.latest.load(std::memory_order_relaxed));
 }
 
 }  // namespace weft

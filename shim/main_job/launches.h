@@ -1,10 +1,12 @@
 // Launches of compute on streams of the main job: a number per stream, so that a stream that has got nothing to compute
 // since its last marker is known to be still.
 //
-// Hooks of launches, any thread: a few loads and a store, no locked instruction. Of two threads that launch on one
-// stream at the same time one may not be counted; the number changes all the same, and nothing else is asked of it.
+// Hooks of launches, any thread: a few loads and a store, no locked instruction. Each launch stores a number that no
+// other one does, so that of two threads on one stream the second changes it, too. Not seen: a launch that a thread has
+// counted and not made yet while another thread puts a marker onto the same stream.
 #pragma once
 
+#include "shim/main_job/devices.h"
 #include "shim/main_job/streams.h"
 #include "shim/process.h"
 
@@ -17,24 +19,38 @@ void set_launches_counted(bool counted) noexcept;
 // Another stream than that of the last launch of this thread; learned at first sight.
 [[gnu::noinline]] void count_on_another_stream(CUstream stream) noexcept;
 
+// Counts the launches of the thread, and has its number in the low digits.
+[[gnu::always_inline]] inline std::uint32_t next_launch() noexcept {
+  return (++thread_state.launches << 8) | (thread_state.number & 0xff);
+}
+
 // `stream` as an API call names it.
 [[gnu::always_inline]] inline void count_launch(CUstream stream, bool per_thread) noexcept {
   if (!launches_are_counted.load(std::memory_order_relaxed)) return;
   if (stream == nullptr) stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
   Stream* last = thread_state.launched_on;
-  if (__builtin_expect(thread_state.launch_handle != stream || last == nullptr ||
+  // The default streams of several devices have one name.
+  const bool one_name = reinterpret_cast<std::uintptr_t>(stream) > 2 || !several_devices();
+  if (__builtin_expect(thread_state.launch_handle != stream || last == nullptr || !one_name ||
                            last->handle.load(std::memory_order_relaxed) != stream ||
                            last->id.load(std::memory_order_relaxed) == 0,
                        0)) {
     return count_on_another_stream(stream);
   }
-  last->launches.store(last->launches.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  last->launches.store(next_launch(), std::memory_order_relaxed);
 }
 
-// A marker is about to be enqueued on the stream: whether it is known that nothing was launched since the one before.
-bool nothing_launched_since_marker(Stream& stream) noexcept;
+using LaunchCount = std::uint32_t;
 
-// Likewise now, without a marker.
-bool nothing_launched(const Stream& stream) noexcept;
+// The stream has answered that it is dry after `launched` was read: as if it had got to a marker then.
+void begin_counting(Stream& stream, LaunchCount launched) noexcept;
+
+// To be read before a marker is enqueued; then, when the marker and Stream::latest are there: whether it is known that
+// nothing was launched since the marker before.
+LaunchCount launches_so_far(const Stream& stream) noexcept;
+bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcept;
+
+// The stream has got to its last marker, and nothing was launched since: it has nothing to compute.
+bool has_nothing_to_compute(const Stream& stream) noexcept;
 
 }  // namespace weft

@@ -38,8 +38,8 @@ const Stream* find_by_id(int device, StreamId id) noexcept {
 StreamAnswer ask_stream(int device, StreamId id) noexcept {
   const Stream* stream = stream_to_ask(device, id);
   const Stream* counted = stream != nullptr ? stream : find_by_id(device, id);
-  // Copies may be left, but no compute.
-  if (counted != nullptr && nothing_launched(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
+  // Copies may be left, but nothing to compute.
+  if (counted != nullptr && has_nothing_to_compute(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
     return StreamAnswer::dry;
   }
   return stream != nullptr ? query(*stream, id) : StreamAnswer::unknown;

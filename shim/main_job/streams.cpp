@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t default_stream = std::uint64_t{1} << 63;  // no handle has this bit
 constexpr std::uint32_t most_streams = 8192;                      // PyTorch makes 128 per device at once
-constexpr std::uint32_t most_used = 256;
 
 using Table = HandleTable<Stream, most_streams>;
 constinit Table streams{};
@@ -21,9 +20,9 @@ constinit std::atomic<StreamId> last_stream{0};
 constinit std::atomic<std::uint32_t> last_thread{0};
 
 struct DeviceStreams {
-  StreamList<most_asked> first;  // explicit ones, while there are few
-  std::atomic<bool> is_pool;     // there were more than few
-  StreamList<most_used> used;    // explicit ones that were seen in use
+  StreamList<most_unseen> first;  // explicit ones, while there are few
+  std::atomic<bool> is_pool;      // there were more than few
+  StreamList<most_asked + 1> used;    // explicit ones that were seen in use
   std::atomic<std::uint32_t> made;
   std::atomic<std::uint32_t> in_use;  // explicit or not
 };
@@ -156,6 +155,10 @@ void release_all_streams(int device) noexcept {
 
 std::span<Stream> all_streams() noexcept {
   return streams.entries;
+}
+
+void number_this_thread() noexcept {
+  thread_number();
 }
 
 int device_of(CUstream stream, bool per_thread) noexcept {

@@ -58,6 +58,9 @@ void release_all_streams(int device) noexcept;  // after each one: the device's 
 // Every place of the table; one whose id is 0 has no stream.
 std::span<Stream> all_streams() noexcept;
 
+// Gives the calling thread its ThreadState::number.
+void number_this_thread() noexcept;
+
 // The device of a stream as an API call names it, no_device: unknown.
 int device_of(CUstream stream, bool per_thread) noexcept;
 
@@ -73,8 +76,9 @@ std::uint32_t streams_made(int device) noexcept;
 std::uint32_t streams_in_use(int device) noexcept;
 
 // The explicit streams that may have work which nobody has seen, into `found`: all of the device while it has no more
-// than that; of a larger pool those that were seen in use. -1: more than most_asked of those.
-inline constexpr int most_asked = 32;
+// than most_unseen; of a larger pool those that were seen in use. -1: more than most_asked of those.
+inline constexpr int most_unseen = 32;
+inline constexpr int most_asked = 255;
 int streams_to_ask(int device, Stream* (&found)[most_asked]) noexcept;
 // The one of them with this id, also where there are more than most_asked, or the legacy stream; nullptr: none.
 Stream* stream_to_ask(int device, StreamId stream) noexcept;

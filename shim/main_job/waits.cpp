@@ -30,17 +30,19 @@ HostWait begin_wait(int device, StreamId stream) noexcept {
 }
 
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
-Ticket begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
+StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
+  const LaunchCount launched = launches_so_far(stream);
   const Ticket reached = reserve_ticket(device);
   const Ticket passed = reached == 0 ? 0 : reserve_ticket(device);
   if (passed == 0 || !enqueue_marker(stream, reached)) {
     write_ticket_from_host(device, reached);
     write_ticket_from_host(device, passed);
     if (may_mark(device)) note_lost();
-    return 0;
+    return {};
   }
-  const bool nothing_before = nothing_launched_since_marker(stream);
+  stream.latest.store(passed, std::memory_order_relaxed);
+  const bool nothing_before = nothing_launched_since_marker(stream, launched);
   note(EventKind::wait_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;
     event.stream = stream.id.load(std::memory_order_relaxed);
@@ -49,14 +51,14 @@ Ticket begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
     // A stream of another device is none that this device's detector knows.
     if (place.device == device) event.awaited = {place.stream, place.ticket};
   });
-  return passed;
+  return {packed(place), passed, device};
 }
 
 }  // namespace
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name_of(stream, per_thread));
-  if (known == nullptr) return forget_event(event);
+  if (known == nullptr || is_capturing(*known)) return forget_event(event);
   note_use(*known);
   Ticket latest = known->latest.load(std::memory_order_relaxed);
   if (latest == 0) return forget_event(event);
@@ -70,27 +72,26 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   forget_event(event);
 }
 
-Ticket stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
+StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
-  if (!is_ahead(place)) return 0;
+  if (!is_ahead(place)) return {};
   Stream* waiting = learn_stream(name_of(stream, per_thread));
-  if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return 0;
+  if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return {};
   note_use(*waiting);
   // It waits for this place already, or will by then.
-  if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return 0;
-  return is_capturing(*waiting) ? 0 : begin_noted_wait(*waiting, place);
+  if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return {};
+  return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place);
 }
 
-void stream_waits_now(CUstream stream, bool per_thread, CUevent event, Ticket passed, bool made) noexcept {
+void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, bool made) noexcept {
   Stream* waiting = find_stream(name_of(stream, per_thread));
-  if (waiting == nullptr) return note_lost();  // destroyed by another thread just now
-  if (!enqueue_marker(*waiting, passed)) {
-    write_ticket_from_host(waiting->device.load(std::memory_order_relaxed), passed);
+  // Destroyed by another thread just now, or the wait has made it a part of a capture.
+  if (waiting == nullptr || is_capturing(*waiting)) return write_ticket_from_host(wait.device, wait.passed);
+  if (!enqueue_marker(*waiting, wait.passed)) {
+    write_ticket_from_host(wait.device, wait.passed);
     return note_lost();
   }
-  if (!made) return;
-  waiting->waited.store(packed(place_of_event(event)), std::memory_order_relaxed);
-  waiting->latest.store(passed, std::memory_order_relaxed);
+  if (made) waiting->waited.store(wait.place, std::memory_order_relaxed);
 }
 
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {

@@ -15,11 +15,15 @@ namespace weft {
 // The event has been recorded on the stream: it stands for the stream's last group or noted wait, if that is not over.
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept;
 
-// A stream is about to be made to wait for an event. The ticket that is to be written behind the wait; 0: nothing is
-// noted, because no communication could hold it up.
-Ticket stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
+// A stream is about to be made to wait for an event; two registers.
+struct StreamWait {
+  std::uint64_t place;  // that it waits for, see event_places.h
+  Ticket passed;        // to be written behind the wait; 0: nothing is noted, no communication could hold it up
+  int device;
+};
+StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
 // The real call is over. `made`: it has succeeded.
-void stream_waits_now(CUstream stream, bool per_thread, CUevent event, Ticket passed, bool made) noexcept;
+void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, bool made) noexcept;
 
 // The host is about to block; nothing is recorded (device is -1) when no group is pending.
 struct HostWait {

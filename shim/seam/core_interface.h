@@ -47,8 +47,10 @@ struct ShimServices {
   int nccl_version = 0;    // as ncclGetVersion says, e.g. 22809; 0: unknown
   int driver_version = 0;  // as cuDriverGetVersion says, e.g. 13000; 0: unknown
   // The streams of the device that may be asked, into `ids`, at most `most`; -1: there are more, or more than the shim
-  // can tell apart. Then whether one of them has work left; unknown where that cannot be asked: it is gone, a stream
-  // captures, an error. Orders nothing. Any thread with the device's context current.
+  // can tell apart. Then whether one of them has anything to compute left; unknown where that cannot be told: it is
+  // gone, a stream captures, an error. Of one without launches behind its last marker it is known without a question,
+  // also of a per-thread default stream, which cannot be asked. Copies may be left. Orders nothing. Any thread with the
+  // device's context current.
   int (*list_streams_to_ask)(int device, StreamId* ids, int most) = nullptr;
   StreamAnswer (*ask_stream)(int device, StreamId stream) = nullptr;
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an

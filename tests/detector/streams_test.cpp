@@ -179,9 +179,9 @@ TEST_F(StreamsTest, AnswersCountUntilSomethingRunsForSure) {
   run(2);
   EXPECT_TRUE(uncertain()) << "the old answer does not count";
   EXPECT_EQ(streams.answer_of(1), StreamAnswer::none);
-  std::vector<StreamId> unanswered;
-  streams.unanswered(unanswered);
-  EXPECT_EQ(unanswered, std::vector<StreamId>{1});
+  std::vector<StreamId> to_ask;
+  streams.to_ask(to_ask);
+  EXPECT_EQ(to_ask, std::vector<StreamId>{1});
   answer(StreamAnswer::unknown, {1});
   EXPECT_TRUE(uncertain());
 }

@@ -40,4 +40,21 @@ TEST_F(Captures, NoStreamIsAskedWhileOneCaptures) {
   EXPECT_TRUE(core()->shim->is_idle(0));
 }
 
+// A wait for an event of a capture makes the waiting stream a part of it: no marker may go into the graph.
+TEST_F(Captures, AStreamThatAWaitMakesCaptureGetsNoMarker) {
+  receive();
+  fake_block(compute);
+  cuStreamWaitEvent(compute, arrived, 0);  // compute has a marked wait that is not over
+  cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED);
+  const CUevent forked = event();
+  cuEventRecord(forked, compute);
+  events();
+  const CUstream other = stream();
+  const std::size_t before = fake_enqueued(other);
+  cuStreamWaitEvent(other, forked, 0);
+  EXPECT_TRUE(events().empty());
+  EXPECT_LE(fake_enqueued(other), before + 1);
+  cuStreamEndCapture(compute, nullptr);
+}
+
 }  // namespace

@@ -91,4 +91,31 @@ TEST_F(Launches, MakeAStreamOfAPoolOneInUse) {
   EXPECT_EQ(streams_to_ask(), before + 1);
 }
 
+// The marker behind a kernel is not reached while the kernel runs: the stream has something to compute.
+TEST_F(Launches, AheadOfAMarkerThatIsNotReachedAreNotOver) {
+  nothing_launched_before_wait();
+  fake_release(transfer);
+  fake_block(compute);  // the kernel
+  launch(compute);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, compute);
+  const weft::StreamId stream = events().back().stream;
+  EXPECT_EQ(ask(stream), StreamAnswer::busy);
+  fake_release(compute);
+  fake_release(compute);
+  EXPECT_EQ(ask(stream), StreamAnswer::dry);
+}
+
+// Next to a blocking stream in a receive the legacy stream would answer for that one.
+TEST_F(Launches, TheLegacyStreamIsStillUntilItIsLaunchedOn) {
+  weft::StreamId ids[512];
+  const int count = core()->shim->list_streams_to_ask(0, ids, 512);
+  ASSERT_GT(count, 0);
+  const weft::StreamId legacy = ids[count - 1];
+  fake_block(nullptr);
+  EXPECT_EQ(ask(legacy), StreamAnswer::dry);
+  launch(nullptr);
+  EXPECT_EQ(ask(legacy), StreamAnswer::busy);
+  fake_release(nullptr);
+}
+
 }  // namespace

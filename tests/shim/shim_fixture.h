@@ -52,8 +52,8 @@ class ShimTest : public testing::Test {
   }
   // How many streams of the device may be asked, the legacy stream among them; -1: too many.
   static int streams_to_ask() {
-    weft::StreamId ids[64];
-    return core()->shim->list_streams_to_ask(0, ids, 64);
+    weft::StreamId ids[512];
+    return core()->shim->list_streams_to_ask(0, ids, 512);
   }
   static weft::StreamAnswer ask(weft::StreamId stream, int device = 0) {
     return core()->shim->ask_stream(device, stream);

@@ -50,7 +50,7 @@ TEST_F(Streams, OfAPoolOfStreamsOnlyThoseInUseAreAsked) {
 // To ask each would take long.
 TEST_F(Streams, VeryManyStreamsInUseAreNotAsked) {
   const CUevent mark = event();
-  for (int i = 0; i < 40; ++i) cuEventRecord(mark, stream());
+  for (int i = 0; i < 300; ++i) cuEventRecord(mark, stream());
   receive();
   EXPECT_EQ(streams_to_ask(), -1);
   EXPECT_EQ(core()->shim->dropped_events(), 0u);

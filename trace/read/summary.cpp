@@ -74,6 +74,11 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.totals.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.totals.dropped_records > 0)
     notes.push_back(label + std::to_string(rank.totals.dropped_records) + " records were dropped");
+  if (rank.lateness_share() > 0.005)
+    notes.push_back(
+        label + formatted("Weft's thread was late: ends of bubbles are known to %.0f us, so the idle time to %.1f "
+                          "points",
+                          static_cast<double>(rank.totals.end_uncertainty.count()) / 1e3, 100 * rank.lateness_share()));
   if (is_measured(rank.header) && rank.uncertain_share() > 0.01)
     notes.push_back(label +
                     formatted("for %.1f %% of the time nobody could tell whether the GPU computed: ",
@@ -184,6 +189,13 @@ double RankSummary::idle_share() const {
 double RankSummary::uncertain_share() const {
   return window > Duration{} ? static_cast<double>(totals.uncertain.count()) / static_cast<double>(window.count())
                              : 0.0;
+}
+
+// As if all beginnings and ends were wrong in the same direction, by the median.
+double RankSummary::lateness_share() const {
+  if (window <= Duration{}) return 0;
+  return static_cast<double>(totals.bubbles) * static_cast<double>(totals.end_uncertainty.count()) /
+         static_cast<double>(window.count());
 }
 
 double RankSummary::conversion() const {

@@ -37,6 +37,7 @@ struct RankSummary {
 
   double idle_share() const;       // of the window
   double uncertain_share() const;  // likewise
+  double lateness_share() const;   // likewise: by which the idle share may be wrong, because bubbles end between looks
   double conversion() const;       // filled / idle
 };
 

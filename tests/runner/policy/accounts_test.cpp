@@ -133,5 +133,11 @@ TEST(Accounts, TheFirstReasonToStopStays) {
   EXPECT_EQ(accounts.summary(0).reason, "first");
 }
 
+TEST(Accounts, TheUncertaintyOfEndsIsTheMedian) {
+  Accounts accounts;
+  for (const Duration late : {20us, 25us, 900us}) accounts.note_end_within(late);
+  EXPECT_EQ(accounts.summary(0).end_uncertainty, Duration(25us));
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Random legal programs under the preload on the simulated GPU: the trace is held against what really ran. Time runs
+# slowly, so that how late Weft's thread looks matters little.
+#   random_programs.sh SOURCE BUILD PROGRAM PROGRAMS QUEUES
+set -uo pipefail
+source_dir=$1 build=$2 program=$3 programs=$4 queues=$5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export SIMGPU_TIME_SCALE=6 SIMGPU_DEVICES=2 XDG_RUNTIME_DIR=$work CUDA_DEVICE_MAX_CONNECTIONS=$queues
+simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
+fail() { echo "random_programs: $1"; tail -n 40 "$work/err"; exit 1; }
+
+mkdir "$work/truth"
+SIMGPU_LOG=$work/truth timeout 500 "${simulated[@]}" "$build/bin/weft" run -q --observe --output "$work/trace" -- \
+  "$program" "$programs" 1 2>"$work/err" || fail "the programs fail"
+python3 - "$build/bin/simgpu-truth" "$work" "$queues" <<'CHECKS' || fail "the trace is not right"
+import glob, json, subprocess, sys
+
+tool, work, queues = sys.argv[1:]
+
+
+def overlap(left, right):
+    """Of two sorted lists of disjoint intervals."""
+    total = i = j = 0
+    while i < len(left) and j < len(right):
+        total += max(0, min(left[i][1], right[j][1]) - max(left[i][0], right[j][0]))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return total
+
+
+traces = glob.glob(work + "/trace/*.jsonl")
+assert len(traces) == 2, traces
+for path in traces:
+    records = [json.loads(line) for line in open(path)]
+    summary = records[-1]
+    assert summary["type"] == "summary" and summary["dropped_records"] == 0, summary
+    assert not [record for record in records if record["type"] == "anomaly"], path
+    log, = glob.glob(f"{work}/truth/gpu{summary['device']}.{path.split('.')[-2]}.jsonl")
+    begin, end = summary["window_begin"], summary["window_end"]
+    told = subprocess.run([tool, "--from", str(begin), "--to", str(end), "--intervals", log], capture_output=True, check=True)
+    true = json.loads(told.stdout)["logs"][0]["intervals"]
+    idle = sorted((r["opened"], r["closed"]) for r in records if r["type"] == "bubble")
+    uncertain = sorted((r["began"], r["ended"]) for r in records if r["type"] == "uncertain")
+    length = lambda intervals: sum(b - a for a, b in intervals)
+    precision = overlap(idle, true) / length(idle)
+    coverage = (overlap(idle, true) + overlap(uncertain, true)) / length(true)
+    share = lambda part: 100 * part / (end - begin)
+    line = (f"{path[len(work) + 7:]}: idle {share(length(idle)):.1f} % true {share(length(true)):.1f} % precision "
+            f"{precision:.4f} coverage {coverage:.4f} uncertain {share(length(uncertain)):.2f} %")
+    print(line)
+    assert length(true) > 0.05 * (end - begin), "hardly any idle time to find"
+    # Each bubble is wrong by a look or so at either end. Behind a blocked queue compute looks as if it ran.
+    assert precision > 0.95, line
+    assert coverage > (0.95 if queues == "32" else 0.5), line
+CHECKS
