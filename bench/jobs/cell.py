@@ -124,9 +124,14 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
             kind = f"{record['pattern']}/{record['cause']}"
             kinds[kind] = kinds.get(kind, 0) + record["closed"] - record["opened"]
     time_in_window = max(window[1] - window[0], 1)
+    true = true_idle(settings, log, window)
+    started = min((record["started"] for record in records if record["type"] == "iteration"), default=None)
+    later = intervals.compare(reported, true, uncertain, (started, window[1])) if started is not None else {}
     return {
         "rank": header["rank"],
-        **intervals.compare(reported, true_idle(settings, log, window), uncertain, window),
+        **intervals.compare(reported, true, uncertain, window),
+        "later_coverage": later.get("coverage"),
+        "later_precision": later.get("precision"),
         "window": time_in_window,
         "bubbles": summary["bubbles"],
         "iterations": summary["iterations"],

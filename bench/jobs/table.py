@@ -6,9 +6,11 @@ import pathlib
 LEAST_AGREEMENT = 0.98  # of coverage and precision
 MOST_RELATIVE, MOST_ABSOLUTE = 0.02, 0.005  # by which idle time may differ: the larger of the two
 MOST_UNSEEN = 2  # iterations: a rhythm is known when it has come twice
+SHARES = {"coverage": "coverage", "precision": "precision", "later coverage": "later_coverage",
+          "later precision": "later_precision"}
 BEGIN, END = "<!-- job_table.py: begin -->", "<!-- job_table.py: end -->"
-COLUMNS = ("job", "queues", "mode", "idle, Weft (%)", "idle, true (%)", "coverage", "precision", "uncertain (%)",
-           "iterations", "losses", "ends", "misses")
+COLUMNS = ("job", "queues", "mode", "idle, Weft (%)", "idle, true (%)", "coverage", "precision",
+           "later coverage", "later precision", "uncertain (%)", "iterations", "losses", "ends", "misses")
 
 
 def lowest(ranks: list[dict], key: str) -> float | None:
@@ -18,7 +20,7 @@ def lowest(ranks: list[dict], key: str) -> float | None:
 def misses(cell: dict) -> list[str]:
     """The bounds that a cell does not keep, in the words of the table's columns."""
     ranks = cell["ranks"]
-    shares = {key: lowest(ranks, key) for key in ("coverage", "precision")}
+    shares = {name: lowest(ranks, key) for name, key in SHARES.items()}
     found = [key for key, share in shares.items() if share is not None and share < LEAST_AGREEMENT]
     if any(abs(rank["idle"] - rank["true"]) > max(MOST_RELATIVE * rank["true"], MOST_ABSOLUTE) for rank in ranks):
         found.append("idle")
@@ -40,9 +42,9 @@ def iterations(cell: dict) -> str:
 
 def line(cell: dict) -> str:
     ranks = cell["ranks"]
-    numbers = [""] * 6
+    numbers = [""] * 8
     if ranks:
-        shares = [lowest(ranks, "coverage"), lowest(ranks, "precision")]
+        shares = [lowest(ranks, key) for key in SHARES.values()]
         numbers = [percents(ranks, "idle"), percents(ranks, "true"),
                    *("" if share is None else f"{share:.3f}" for share in shares),
                    f"{100 * max(rank['uncertain'] for rank in ranks):.1f}", iterations(cell)]

@@ -37,7 +37,8 @@ class Intervals(unittest.TestCase):
 
 
 def rank(**changed) -> dict:
-    return {"idle": 0.3, "true": 0.3, "coverage": 0.99, "precision": 1.0, "uncertain": 0.0, "iterations": 8, "idle_unknown": "", **changed}
+    return {"idle": 0.3, "true": 0.3, "coverage": 0.99, "precision": 1.0, "uncertain": 0.0, "iterations": 8, "idle_unknown": "",
+            "later_coverage": 0.995, "later_precision": 1.0, **changed}
 
 
 def one_cell(*ranks, **changed) -> dict:
@@ -51,15 +52,16 @@ class Table(unittest.TestCase):
         self.assertEqual(table.misses(one_cell(rank(), rank(idle=0.307))), ["idle"])
         self.assertEqual(table.misses(one_cell(rank(idle=0.004, true=0.0))), [])
         self.assertEqual(table.misses(one_cell(rank(coverage=0.97), rank(precision=0.0))), ["coverage", "precision"])
+        self.assertEqual(table.misses(one_cell(rank(later_coverage=0.5))), ["later coverage"])
         self.assertEqual(table.misses(one_cell(rank(coverage=None, precision=None))), [])
         self.assertEqual(table.misses(one_cell(rank(iterations=5), losses_identical=False)), ["iterations", "losses"])
         self.assertEqual(table.misses(one_cell(rank(iterations=9))), ["iterations"])
 
     def test_line(self):
         self.assertEqual(table.line(one_cell(rank(), rank(idle=0.1, true=0.1, coverage=0.985, uncertain=0.02, iterations=7))),
-                         "| some-job | 8 | observe | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 2.0 | 7-8 of 8 |  | 0 |  |")
+                         "| some-job | 8 | observe | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 7-8 of 8 |  | 0 |  |")
         self.assertEqual(table.line(one_cell(rc="hang", state="plain program hangs")),
-                         "| some-job | 8 | observe |  |  |  |  |  |  |  | plain program hangs |  |")
+                         "| some-job | 8 | observe |  |  |  |  |  |  |  |  |  | plain program hangs |  |")
 
     def test_a_page_keeps_what_stands_around_the_table(self):
         with tempfile.TemporaryDirectory() as folder:
