@@ -41,6 +41,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--iterations", type=int, metavar="N", help="of each job, in place of its own number")
     parser.add_argument("--timeout", type=int, default=180, metavar="SECONDS", help="of each run (180)")
     parser.add_argument("--again", action="store_true", help="run cells that are there already, too")
+    parser.add_argument("--only-table", action="store_true", help="run nothing")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the table of all chosen cells that are "
                         "there; in a page that has a table of this command, in its place")
     parser.add_argument("--build", type=pathlib.Path, default=jobs.ROOT / "build/release", metavar="DIR", help="(build/release)")
@@ -82,11 +83,13 @@ def main() -> int:
         print("\n".join(row.name for row in jobs.ROWS))
         return 0
     cells = cells_of(options)
-    if any(one.row.uses_pytorch for one in cells) and not pathlib.Path(options.python).exists():
+    needs_python = not options.only_table and any(one.row.uses_pytorch for one in cells)
+    if needs_python and not pathlib.Path(options.python).exists():
         print(f"job_table.py: no {options.python}; scripts/test --frameworks makes one, or name another: --python FILE",
               file=sys.stderr)
         return 1
-    run_missing(options, cells)
+    if not options.only_table:
+        run_missing(options, cells)
     if options.markdown:
         paths = [options.results / f"{one.name}.json" for one in cells]
         table.write([json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()], options.markdown)
