@@ -1,0 +1,64 @@
+"""The jobs of the table: name, command line and ranks of each row. Used by cell.py, which runs them, and by job_table.py."""
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTORCH = ROOT / "examples/pytorch"
+SITUATIONS = ("plain", "loss_copy", "weight_grads", "alternating", "random", "unbatched", "second_stream", "item", "offload")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """`program` is a file of the tree, or the trainer of a build where it is None."""
+    name: str
+    ranks: int
+    arguments: tuple[str, ...]
+    program: pathlib.Path | None = None
+    iterations: int = 14
+
+    @property
+    def uses_pytorch(self) -> bool:
+        return self.program is not None
+
+    @property
+    def prints_losses(self) -> bool:
+        """On simulated GPUs only the trainer's kernels compute something."""
+        return not self.uses_pytorch
+
+    def command(self, build: pathlib.Path, python: str, report: pathlib.Path, limit: int, iterations: int | None) -> list[str]:
+        count = ["--launch", str(self.ranks), "--iterations", str(iterations or self.iterations)]
+        if self.program is None:
+            text = ["--text", str(ROOT / "LICENSE"), "--report", str(report)]
+            return [str(build / "bin/trainer"), *count, *text, *self.arguments]
+        return [python, "-B", str(self.program), *count, "--device", "cuda", "--time-limit", str(limit), *self.arguments]
+
+
+def trainer(schedule: str, wait: str) -> Row:
+    return Row(f"trainer-{schedule}-{wait}", 4, ("--schedule", schedule, "--wait", wait), iterations=8)
+
+
+# The interleaved schedule posts its receives ahead, so it cannot wait for them in the stream.
+ROWS = [
+    *(trainer(schedule, wait) for schedule in ("gpipe", "1f1b", "interleaved") for wait in ("event", "in-stream", "host")
+      if (schedule, wait) != ("interleaved", "in-stream")),
+    *(Row(f"pipeline-{schedule}", 2, ("--schedule", schedule), PYTORCH / "pipeline.py")
+      for schedule in ("gpipe", "1f1b", "interleaved", "zero-bubble", "zbv", "dualpipev")),
+    Row("megatron-style", 2, (), PYTORCH / "megatron_style.py"),
+    *(Row(situation.replace("_", "-"), 2, ("--situation", situation), ROOT / "bench/jobs/situations.py")
+      for situation in SITUATIONS),
+]
+
+
+def rows_named(names: str | None) -> list[Row]:
+    """All rows, or those of a list of names with commas between them; a name that ends in * stands for all it begins."""
+    if names is None:
+        return ROWS
+    chosen = []
+    for name in names.split(","):
+        matching = [row for row in ROWS if row.name == name or (name.endswith("*") and row.name.startswith(name[:-1]))]
+        if not matching:
+            raise SystemExit(f"job_table.py: no row {name} (see --list)")
+        chosen += [row for row in matching if row not in chosen]
+    return chosen

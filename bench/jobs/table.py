@@ -1,0 +1,70 @@
+"""The table in Markdown, from the cells that job_table.py has kept. Pure but for write(); docs/jobs.md says what it shows."""
+from __future__ import annotations
+
+import pathlib
+
+LEAST_AGREEMENT = 0.98  # of coverage and precision
+MOST_RELATIVE, MOST_ABSOLUTE = 0.02, 0.005  # by which idle time may differ: the larger of the two
+MOST_UNSEEN = 2  # iterations: a rhythm is known when it has come twice
+SHARES = {"coverage": "coverage", "precision": "precision", "later coverage": "later_coverage",
+          "later precision": "later_precision"}
+BEGIN, END = "<!-- job_table.py: begin -->", "<!-- job_table.py: end -->"
+COLUMNS = ("job", "queues", "mode", "idle, Weft (%)", "idle, true (%)", "coverage", "precision",
+           "later coverage", "later precision", "uncertain (%)", "iterations", "losses", "ends", "misses")
+
+
+def lowest(ranks: list[dict], key: str) -> float | None:
+    return min((rank[key] for rank in ranks if rank[key] is not None), default=None)
+
+
+def misses(cell: dict) -> list[str]:
+    """The bounds that a cell does not keep, in the words of the table's columns."""
+    ranks = cell["ranks"]
+    shares = {name: lowest(ranks, key) for name, key in SHARES.items()}
+    found = [key for key, share in shares.items() if share is not None and share < LEAST_AGREEMENT]
+    if any(abs(rank["idle"] - rank["true"]) > max(MOST_RELATIVE * rank["true"], MOST_ABSOLUTE) for rank in ranks):
+        found.append("idle")
+    if any(not 0 <= cell["iterations_real"] - rank["iterations"] <= MOST_UNSEEN for rank in ranks):
+        found.append("iterations")
+    if cell["losses_identical"] is False:
+        found.append("losses")
+    return found
+
+
+def percents(ranks: list[dict], key: str) -> str:
+    return " ".join(f"{100 * rank[key]:.1f}" for rank in ranks)
+
+
+def iterations(cell: dict) -> str:
+    found = sorted({rank["iterations"] for rank in cell["ranks"]})
+    return f"{'-'.join(str(count) for count in found[:1] + found[1:][-1:])} of {cell['iterations_real']}"
+
+
+def line(cell: dict) -> str:
+    ranks = cell["ranks"]
+    numbers = [""] * 8
+    if ranks:
+        shares = [lowest(ranks, key) for key in SHARES.values()]
+        numbers = [percents(ranks, "idle"), percents(ranks, "true"),
+                   *("" if share is None else f"{share:.3f}" for share in shares),
+                   f"{100 * max(rank['uncertain'] for rank in ranks):.1f}", iterations(cell)]
+    same = {True: "identical", False: "different", None: ""}[cell["losses_identical"]]
+    end = cell["state"] if cell["state"] != "ok" or cell["rc"] != 0 else "0"
+    unknown = [rank["idle_unknown"] for rank in ranks if rank["idle_unknown"]]
+    texts = [cell["row"], str(cell["queues"]), cell["mode"], *numbers, same, end, ", ".join(unknown[:1] or misses(cell))]
+    return f"| {' | '.join(texts)} |"
+
+
+def as_markdown(cells: list[dict]) -> str:
+    head = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    return "\n".join([*head, *(line(cell) for cell in cells)]) + "\n"
+
+
+def write(cells: list[dict], page: pathlib.Path) -> None:
+    """The whole file, or in a page with the two comments what stands between them."""
+    text = as_markdown(cells)
+    old = page.read_text(encoding="utf-8") if page.exists() else ""
+    if BEGIN in old and END in old:
+        before, rest = old.split(BEGIN, 1)
+        text = f"{before}{BEGIN}\n{text}{END}{rest.split(END, 1)[1]}"
+    page.write_text(text, encoding="utf-8")

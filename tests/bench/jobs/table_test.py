@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""The arithmetic of intervals and the table of bench/jobs: table_test.py FOLDER, with the folder that holds them."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, sys.argv.pop(1))
+import cell  # noqa: E402
+import intervals  # noqa: E402
+import jobs  # noqa: E402
+import table  # noqa: E402
+
+
+class Intervals(unittest.TestCase):
+    def test_united_sorts_joins_and_drops_empty_ones(self):
+        self.assertEqual(intervals.united([(5, 7), (1, 3), (3, 4), (6, 6), (6, 9)]), [(1, 4), (5, 9)])
+
+    def test_intersection(self):
+        self.assertEqual(intervals.intersection([(0, 10), (20, 30)], [(5, 25), (29, 40)]), [(5, 10), (20, 25), (29, 30)])
+        self.assertEqual(intervals.intersection([(0, 10)], [(10, 20)]), [])
+        self.assertEqual(intervals.intersection([], [(10, 20)]), [])
+
+    def test_compare_counts_in_the_window_only(self):
+        found = intervals.compare([(0, 30), (60, 70)], [(20, 40), (60, 70), (95, 200)], [(40, 45)], (10, 100))
+        self.assertAlmostEqual(found["idle"], 30 / 90)
+        self.assertAlmostEqual(found["true"], 35 / 90)
+        self.assertAlmostEqual(found["uncertain"], 5 / 90)
+        self.assertAlmostEqual(found["coverage"], 20 / 35)
+        self.assertAlmostEqual(found["precision"], 20 / 30)
+
+    def test_compare_without_idle_time(self):
+        found = intervals.compare([], [], [], (0, 100))
+        self.assertEqual((found["idle"], found["true"], found["coverage"], found["precision"]), (0, 0, None, None))
+        self.assertEqual(intervals.compare([], [(0, 50)], [], (0, 100))["coverage"], 0)
+        self.assertEqual(intervals.compare([(0, 50)], [], [], (0, 100))["precision"], 0)
+
+
+def rank(**changed) -> dict:
+    return {"idle": 0.3, "true": 0.3, "coverage": 0.99, "precision": 1.0, "uncertain": 0.0, "iterations": 8, "idle_unknown": "",
+            "later_coverage": 0.995, "later_precision": 1.0, **changed}
+
+
+def one_cell(*ranks, **changed) -> dict:
+    return {"row": "some-job", "queues": 8, "mode": "observe", "ranks": list(ranks), "iterations_real": 8, "rc": 0, "state": "ok",
+            "losses_identical": None, **changed}
+
+
+class Table(unittest.TestCase):
+    def test_bounds(self):
+        self.assertEqual(table.misses(one_cell(rank(), rank(idle=0.3049))), [])  # 2 % of 30 % is more than half a point
+        self.assertEqual(table.misses(one_cell(rank(), rank(idle=0.307))), ["idle"])
+        self.assertEqual(table.misses(one_cell(rank(idle=0.004, true=0.0))), [])
+        self.assertEqual(table.misses(one_cell(rank(coverage=0.97), rank(precision=0.0))), ["coverage", "precision"])
+        self.assertEqual(table.misses(one_cell(rank(later_coverage=0.5))), ["later coverage"])
+        self.assertEqual(table.misses(one_cell(rank(coverage=None, precision=None))), [])
+        self.assertEqual(table.misses(one_cell(rank(iterations=5), losses_identical=False)), ["iterations", "losses"])
+        self.assertEqual(table.misses(one_cell(rank(iterations=9))), ["iterations"])
+
+    def test_line(self):
+        self.assertEqual(table.line(one_cell(rank(), rank(idle=0.1, true=0.1, coverage=0.985, uncertain=0.02, iterations=7))),
+                         "| some-job | 8 | observe | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 7-8 of 8 |  | 0 |  |")
+        self.assertEqual(table.line(one_cell(rc="hang", state="plain program hangs")),
+                         "| some-job | 8 | observe |  |  |  |  |  |  |  |  |  | plain program hangs |  |")
+
+    def test_a_page_keeps_what_stands_around_the_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder) / "page.md"
+            page.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n")
+            for _ in range(2):
+                table.write([one_cell(rank())], page)
+            text = page.read_text()
+            self.assertTrue(text.startswith("before\n") and text.endswith(f"\n{table.END}\nafter\n"), text)
+            self.assertEqual((text.count("some-job"), text.count("old")), (1, 0))
+
+
+class Cells(unittest.TestCase):
+    def test_who_is_to_blame(self):
+        self.assertEqual(cell.state(0, None, 2, 2), "ok")
+        self.assertEqual(cell.state(0, None, 1, 2), "1 of 2 ranks have a trace")
+        self.assertEqual(cell.state(cell.HANG, cell.HANG, 2, 2), "plain program hangs")
+        self.assertEqual(cell.state(cell.HANG, 1, 0, 2), "plain program fails (1)")
+        self.assertEqual(cell.state(cell.HANG, 0, 0, 2), "hangs with Weft")
+        self.assertEqual(cell.state(3, 0, 2, 2), "fails with Weft (3)")
+
+    def test_rows_by_name(self):
+        self.assertEqual(jobs.rows_named(None), jobs.ROWS)
+        self.assertEqual([row.name for row in jobs.rows_named("item,trainer-1f1b-*,item")],
+                         ["item", "trainer-1f1b-event", "trainer-1f1b-in-stream", "trainer-1f1b-host"])
+        with self.assertRaises(SystemExit):
+            jobs.rows_named("nonsense")
+        self.assertEqual(len({row.name for row in jobs.ROWS}), len(jobs.ROWS))
+
+
+if __name__ == "__main__":
+    unittest.main()
