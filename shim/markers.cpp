@@ -26,6 +26,15 @@ void expect_quiet_legacy_stream(int device) noexcept {
   if (real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS) begin_counting(*legacy, launched);
 }
 
+// With new words all tickets given out so far count as reached, also those that a stream has not got to.
+void forget_marks(int device) noexcept {
+  for (Stream& stream : all_streams()) {
+    if (stream.device.load(std::memory_order_relaxed) != device) continue;
+    stream.is_marked.store(false, std::memory_order_release);
+    stream.latest.store(0, std::memory_order_relaxed);
+  }
+}
+
 CUresult write_ticket(CUstream stream, int device, Ticket ticket) noexcept {
   const CUdeviceptr address = device_words[device].tickets.address_of(ticket);
   return real<Symbol::cuStreamWriteValue32_v2>()(stream, address, ticket, CU_STREAM_WRITE_VALUE_DEFAULT);
@@ -54,6 +63,7 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
   CUcontext context = nullptr;
   real<Symbol::cuCtxGetCurrent>()(&context);
   mine.context.store(context, std::memory_order_relaxed);
+  forget_marks(device);
   mine.tickets.begin(words);
   note_device(device);
   expect_quiet_legacy_stream(device);

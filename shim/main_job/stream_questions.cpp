@@ -42,6 +42,8 @@ StreamAnswer ask_stream(int device, StreamId id) noexcept {
   if (counted != nullptr && has_nothing_to_compute(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
     return StreamAnswer::dry;
   }
+  // One that was listed before the streams became a pool may be asked as before.
+  if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;
   return stream != nullptr ? query(*stream, id) : StreamAnswer::unknown;
 }
 
