@@ -102,6 +102,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   for (std::size_t i = 0; i < sums.lengths.size(); ++i) add_to(*sums.lengths[i], *parts.lengths[i]);
   if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
   if (part.filling_stopped) stop(sum, part.reason);
+  sum.end_uncertainty = std::max(sum.end_uncertainty, part.end_uncertainty);
   if (sum.uncertain_reason.empty()) sum.uncertain_reason = part.uncertain_reason;
 }
 

@@ -39,8 +39,8 @@ class Totals {
   bool has_window_ = false;
 };
 
-// Totals of another rank, or of another part of the run: sums, the larger slowdown, the first reason. A length that is
-// not known adds nothing. Window, median and whether idle time is known are the caller's.
+// Totals of another rank, or of another part of the run: sums, the larger slowdown and uncertainty, the first reason. A
+// length that is not known adds nothing. Window, median and whether idle time is known are the caller's.
 void add_up(TraceSummary& sum, const TraceSummary& part);
 
 }  // namespace weft

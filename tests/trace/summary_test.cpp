@@ -1,5 +1,6 @@
 // Reading traces, whole ones and damaged ones, and adding them up; the run in run/ was written by hand.
 #include "trace/read/summary.h"
+#include "trace/totals.h"
 
 #include <gtest/gtest.h>
 
@@ -136,6 +137,14 @@ TEST(Summary, OfAHeaderAloneIsEmpty) {
   const RankSummary rank = totals_of(header_line + "\n").rank;
   EXPECT_FALSE(rank.complete);
   EXPECT_EQ(rank.window, Duration(0));
+}
+
+TEST(Summary, OfPartsHasTheLargerUncertainty) {
+  TraceSummary sum, part;
+  sum.end_uncertainty = std::chrono::microseconds(20);
+  part.end_uncertainty = std::chrono::microseconds(60);
+  add_up(sum, part);
+  EXPECT_EQ(sum.end_uncertainty, Duration(std::chrono::microseconds(60)));
 }
 
 TEST(Summary, OfADirectoryAsTextAndAsJson) {
