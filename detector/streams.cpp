@@ -199,9 +199,9 @@ Streams::Position Streams::position(const Stream& stream) const {
   const Mark& at = stream.at;
   if (at.kind == Kind::start && groups_.pending(at.group)) return Position::in_group;
   if (at.kind == Kind::wait && (at.passed != 0 || groups_.pending(at.group))) return Position::waiting;
-  const bool was_dry = !stream.destroyed && current_answer(stream) == StreamAnswer::dry;
   if (stream.ahead.empty()) return Position::behind;
   if (stream.ahead.front().nothing_before) return Position::held;
+  const bool was_dry = !stream.destroyed && current_answer(stream) == StreamAnswer::dry;
   return was_dry ? Position::behind : Position::running;
 }
 

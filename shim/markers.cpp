@@ -1,11 +1,9 @@
 // Markers: tickets, their words, and the writes that streams are made to do; see markers.h.
 #include "shim/markers.h"
 
-#include "shim/main_job/capture.h"
 #include "shim/main_job/devices.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
-#include "shim/notes.h"
 #include "shim/tables/tickets.h"
 
 namespace weft {
@@ -16,24 +14,6 @@ struct DeviceWords {
   std::atomic<CUcontext> context;
 };
 constinit DeviceWords device_words[most_devices]{};
-
-// The main job may compute on the legacy stream and never name it. It is asked once, at a quiet time: next to a
-// blocking stream in a receive it would answer for that one.
-void expect_quiet_legacy_stream(int device) noexcept {
-  Stream* legacy = learn_stream(legacy_stream_of(device));
-  if (legacy == nullptr || any_capture()) return;
-  const LaunchCount launched = launches_so_far(*legacy);
-  if (real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS) begin_counting(*legacy, launched);
-}
-
-// With new words all tickets given out so far count as reached, also those that a stream has not got to.
-void forget_marks(int device) noexcept {
-  for (Stream& stream : all_streams()) {
-    if (stream.device.load(std::memory_order_relaxed) != device) continue;
-    stream.is_marked.store(false, std::memory_order_release);
-    stream.latest.store(0, std::memory_order_relaxed);
-  }
-}
 
 CUresult write_ticket(CUstream stream, int device, Ticket ticket) noexcept {
   const CUdeviceptr address = device_words[device].tickets.address_of(ticket);
@@ -63,7 +43,7 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
   CUcontext context = nullptr;
   real<Symbol::cuCtxGetCurrent>()(&context);
   mine.context.store(context, std::memory_order_relaxed);
-  forget_marks(device);
+  forget_marks_of(device);
   mine.tickets.begin(words);
   note_device(device);
   expect_quiet_legacy_stream(device);
@@ -91,15 +71,6 @@ bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept {
   if (!several_devices()) return write_ticket(handle, device, ticket) == CUDA_SUCCESS;
   const CUcontext own = stream.context.load(std::memory_order_relaxed);
   return write_ticket_in_context(handle, own != nullptr ? own : context_of(device), device, ticket) == CUDA_SUCCESS;
-}
-
-Ticket enqueue_marker(Stream& stream) noexcept {
-  const int device = stream.device.load(std::memory_order_relaxed);
-  const Ticket ticket = reserve_ticket(device);
-  if (ticket != 0 && enqueue_marker(stream, ticket)) return ticket;
-  if (ticket != 0) write_ticket_from_host(device, ticket);
-  if (may_mark(device)) note_lost();
-  return 0;
 }
 
 bool reached(int device, Ticket ticket) noexcept {

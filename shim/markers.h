@@ -29,9 +29,6 @@ Ticket reserve_ticket(int device) noexcept;
 // Makes the stream write the ticket. False: the driver refused.
 bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept;
 
-// Both in one. 0: not enqueued, and counted as lost.
-Ticket enqueue_marker(Stream& stream) noexcept;
-
 // The marker ran (or the host has written its word).
 bool reached(int device, Ticket ticket) noexcept;
 

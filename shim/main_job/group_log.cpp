@@ -36,6 +36,36 @@ void remember_group(GroupId group, Stream& stream, Ticket done) noexcept {
   stream.group.store(group, std::memory_order_release);
 }
 
+struct GroupPlace {
+  Stream* stream;  // nullptr: forgotten
+  StreamId id;
+  int device;
+  Ticket done;
+};
+
+GroupPlace place_of_group(GroupId group) noexcept {
+  const LoggedGroup& logged = groups[group % most_groups];
+  if (group == 0 || logged.id.load(std::memory_order_acquire) != group) return {};
+  const GroupPlace found{logged.stream.load(std::memory_order_relaxed),
+                         logged.stream_id.load(std::memory_order_relaxed),
+                         logged.device.load(std::memory_order_relaxed), logged.done.load(std::memory_order_relaxed)};
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return logged.id.load(std::memory_order_relaxed) == group ? found : GroupPlace{};
+}
+
+bool is_pending(const GroupPlace& place) noexcept {
+  return place.stream != nullptr && !reached(place.device, place.done);
+}
+
+// The stream's last group if it is not over, else 0.
+GroupId pending_group_of(Stream& stream) noexcept {
+  GroupId group = stream.group.load(std::memory_order_acquire);
+  if (group == 0 || is_pending(place_of_group(group))) return group;
+  // Over: asked for once only.
+  stream.group.compare_exchange_strong(group, 0, std::memory_order_acq_rel);
+  return 0;
+}
+
 // Enqueues the marker of a group's end, on whatever thread. False: its stream is gone or another thread's own, or a
 // stream captures; then there is none.
 bool enqueue_end_marker(const GroupPlace& place) noexcept {
@@ -63,28 +93,6 @@ GroupId log_group(Stream& stream, Ticket done) noexcept {
     note_full("streams of one device with NCCL groups");
   }
   return group;
-}
-
-GroupPlace place_of_group(GroupId group) noexcept {
-  const LoggedGroup& logged = groups[group % most_groups];
-  if (group == 0 || logged.id.load(std::memory_order_acquire) != group) return {};
-  const GroupPlace found{logged.stream.load(std::memory_order_relaxed),
-                         logged.stream_id.load(std::memory_order_relaxed),
-                         logged.device.load(std::memory_order_relaxed), logged.done.load(std::memory_order_relaxed)};
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return logged.id.load(std::memory_order_relaxed) == group ? found : GroupPlace{};
-}
-
-bool is_pending(const GroupPlace& place) noexcept {
-  return place.stream != nullptr && !reached(place.device, place.done);
-}
-
-GroupId pending_group_of(Stream& stream) noexcept {
-  GroupId group = stream.group.load(std::memory_order_acquire);
-  if (group == 0 || is_pending(place_of_group(group))) return group;
-  // Over: asked for once only.
-  stream.group.compare_exchange_strong(group, 0, std::memory_order_acq_rel);
-  return 0;
 }
 
 GroupId pending_group(int device) noexcept {

@@ -17,17 +17,6 @@ struct Stream;
 // never pending.
 GroupId log_group(Stream& stream, Ticket done) noexcept;
 
-struct GroupPlace {
-  Stream* stream;  // nullptr: forgotten
-  StreamId id;
-  int device;
-  Ticket done;
-};
-GroupPlace place_of_group(GroupId group) noexcept;
-bool is_pending(const GroupPlace& place) noexcept;
-
-// The stream's last group if it is not over, else 0.
-GroupId pending_group_of(Stream& stream) noexcept;
 // A group of the device that is not over, 0: none.
 GroupId pending_group(int device) noexcept;
 

@@ -1,9 +1,20 @@
 // Launches of compute; see launches.h.
 #include "shim/main_job/launches.h"
 
+#include "shim/main_job/capture.h"
 #include "shim/markers.h"
+#include "shim/routing/real.h"
 
 namespace weft {
+namespace {
+
+// A marker is on the stream, or it has answered that it is dry, after `launched` was read.
+void begin_counting(Stream& stream, LaunchCount launched) noexcept {
+  stream.launches_marked.store(launched, std::memory_order_release);
+  stream.is_marked.store(true, std::memory_order_release);
+}
+
+}  // namespace
 
 constinit std::atomic<bool> launches_are_counted{false};
 
@@ -31,11 +42,6 @@ LaunchCount launches_so_far(const Stream& stream) noexcept {
   return stream.launches.load(std::memory_order_relaxed);
 }
 
-void begin_counting(Stream& stream, LaunchCount launched) noexcept {
-  stream.launches_marked.store(launched, std::memory_order_release);
-  stream.is_marked.store(true, std::memory_order_release);
-}
-
 bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcept {
   // Before its first marker it may have been launched on when nobody counted.
   const bool nothing = launches_are_counted.load(std::memory_order_relaxed) &&
@@ -43,6 +49,21 @@ bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcep
                        launched == stream.launches_marked.load(std::memory_order_relaxed);
   begin_counting(stream, launched);
   return nothing;
+}
+
+void forget_marks_of(int device) noexcept {
+  for (Stream& stream : all_streams()) {
+    if (stream.device.load(std::memory_order_relaxed) != device) continue;
+    stream.is_marked.store(false, std::memory_order_release);
+    stream.latest.store(0, std::memory_order_relaxed);
+  }
+}
+
+void expect_quiet_legacy_stream(int device) noexcept {
+  Stream* legacy = learn_stream(legacy_stream_of(device));
+  if (legacy == nullptr || any_capture()) return;
+  const LaunchCount launched = launches_so_far(*legacy);
+  if (real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS) begin_counting(*legacy, launched);
 }
 
 bool has_nothing_to_compute(const Stream& stream) noexcept {

@@ -42,13 +42,17 @@ void set_launches_counted(bool counted) noexcept;
 
 using LaunchCount = std::uint32_t;
 
-// The stream has answered that it is dry after `launched` was read: as if it had got to a marker then.
-void begin_counting(Stream& stream, LaunchCount launched) noexcept;
-
 // To be read before a marker is enqueued; then, when the marker and Stream::latest are there: whether it is known that
 // nothing was launched since the marker before.
 LaunchCount launches_so_far(const Stream& stream) noexcept;
 bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcept;
+
+// The device gets new words: all tickets given out so far count as reached then, also those that a stream has not got
+// to, so nothing is known of its streams any more.
+void forget_marks_of(int device) noexcept;
+// When it has them. The main job may compute on the legacy stream and never name it. It is asked once, at a quiet time:
+// next to a blocking stream in a receive it would answer for that one.
+void expect_quiet_legacy_stream(int device) noexcept;
 
 // The stream has got to its last marker, and nothing was launched since: it has nothing to compute.
 bool has_nothing_to_compute(const Stream& stream) noexcept;

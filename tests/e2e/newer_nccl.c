@@ -10,18 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cuda.h"
 #include "nccl.h"
 #include "shim/routing/newer_nccl.h"
 
 enum { ranks = 3, first_ranks = 2, iterations = 40, count = 1000, computed_bytes = 4 << 20 };
-
-static void check(int result, const char* what) {
-  if (result == 0) return;
-  fprintf(stderr, "%s: %d\n", what, result);
-  exit(2);
-}
-#define CHECK(call) check((int)(call), #call)
 
 // Between the ranks.
 struct Shared {

@@ -8,17 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cuda.h"
 #include "nccl.h"
 
 enum { ranks = 4 };
-
-static void check(int result, const char* what) {
-  if (result == 0) return;
-  fprintf(stderr, "%s: %d\n", what, result);
-  exit(2);
-}
-#define CHECK(call) check((int)(call), #call)
 
 // Between a rank and the one to its right; made by the rank.
 struct Pair {

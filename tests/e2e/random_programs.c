@@ -8,17 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cuda.h"
 #include "nccl.h"
 
 enum { streams = 5, events = 8, actions = 30, bytes = 4096, largest_set = 8 << 20, longest_sleep = 60000 };
-
-static void check(int result, const char* what) {
-  if (result == 0) return;
-  fprintf(stderr, "%s: %d\n", what, result);
-  exit(2);
-}
-#define CHECK(call) check((int)(call), #call)
 
 struct Rank {
   int peer;

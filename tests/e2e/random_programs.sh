@@ -13,24 +13,13 @@ fail() { echo "random_programs: $1"; tail -n 40 "$work/err"; exit 1; }
 mkdir "$work/truth"
 SIMGPU_LOG=$work/truth timeout 500 "${simulated[@]}" "$build/bin/weft" run -q --observe --output "$work/trace" -- \
   "$program" "$programs" 1 2>"$work/err" || fail "the programs fail"
-python3 - "$build/bin/simgpu-truth" "$work" "$queues" <<'CHECKS' || fail "the trace is not right"
+PYTHONPATH="$source_dir/bench/jobs" python3 -B - "$build/bin/simgpu-truth" "$work" "$queues" <<'CHECKS' || fail "the trace is not right"
 import glob, json, subprocess, sys
 
+from intervals import intersection, length
+
 tool, work, queues = sys.argv[1:]
-
-
-def overlap(left, right):
-    """Of two sorted lists of disjoint intervals."""
-    total = i = j = 0
-    while i < len(left) and j < len(right):
-        total += max(0, min(left[i][1], right[j][1]) - max(left[i][0], right[j][0]))
-        if left[i][1] < right[j][1]:
-            i += 1
-        else:
-            j += 1
-    return total
-
-
+overlap = lambda left, right: length(intersection(left, right))
 traces = glob.glob(work + "/trace/*.jsonl")
 assert len(traces) == 2, traces
 for path in traces:
@@ -44,7 +33,6 @@ for path in traces:
     true = json.loads(told.stdout)["logs"][0]["intervals"]
     idle = sorted((r["opened"], r["closed"]) for r in records if r["type"] == "bubble")
     uncertain = sorted((r["began"], r["ended"]) for r in records if r["type"] == "uncertain")
-    length = lambda intervals: sum(b - a for a, b in intervals)
     precision = overlap(idle, true) / length(idle)
     coverage = (overlap(idle, true) + overlap(uncertain, true)) / length(true)
     share = lambda part: 100 * part / (end - begin)

@@ -11,17 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cuda.h"
 #include "nccl.h"
 
 enum { bytes = 1024, queues = 8, large_size = 64 << 20 };
-
-static void check(int result, const char* what) {
-  if (result == 0) return;
-  fprintf(stderr, "%s: %d\n", what, result);
-  exit(2);
-}
-#define CHECK(call) check((int)(call), #call)
 
 static CUstream make_stream(unsigned flags) {
   CUstream stream = NULL;
