@@ -25,6 +25,8 @@ struct StreamItem {
   Time arrival{};
   uint32_t thread = 0;
   bool issued = false;
+  bool passed = false;         // has left its hardware queue before its turn
+  Time poke_at = Time::max();  // a timer looks at it then
   Command command;
 };
 

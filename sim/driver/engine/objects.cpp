@@ -36,7 +36,9 @@ Context* Engine::create_context(Device& device, unsigned flags, bool primary) {
   {
     Guard guard(lock_);
     context->id = next_context_++;
-    context->queues.resize(settings_.connections);
+    const std::size_t classes = settings_.queue.priorities_share ? 1 : constants::stream_priorities;
+    context->queues.resize(settings_.connections * classes);
+    context->next_queue.resize(classes);
     device.contexts.push_back(context);
     device.model->log.open(settings_.log_directory, device.ordinal, settings_.multiprocessors);
     if (!thread_started_) thread_started_ = start_thread("simgpu", [this] { run(); });
@@ -58,7 +60,6 @@ void Engine::destroy_context(Context& context) {
   release_context_resources(context);
   Guard guard(lock_);
   scheduler_->advance(now());
-  scheduler_->forget(context);
   std::erase(device.contexts, &context);
   for (Stream* stream : context.streams) slab<Stream>.release(stream);
   leave(guard);
@@ -74,7 +75,9 @@ Stream* Engine::create_stream(Context& context, StreamKind kind, unsigned flags,
   stream->priority = std::clamp(priority, greatest_priority, 0);
   const std::scoped_lock guard(lock_);
   stream->id = next_stream_++;
-  stream->queue = &context.queues[context.next_queue++ % context.queues.size()];
+  const auto priority_class = static_cast<std::size_t>(settings_.queue.priorities_share ? 0 : -stream->priority);
+  const unsigned turn = context.next_queue[priority_class]++ % settings_.connections;
+  stream->queue = &context.queues[priority_class * settings_.connections + turn];
   context.streams.push_back(stream);
   slab<Stream>.publish(stream);
   return stream;

@@ -44,7 +44,8 @@ struct Device {
 struct HardwareQueue {
   StreamItem* head = nullptr;  // [lock] the next to issue; nothing behind it can issue before
   StreamItem* tail = nullptr;  // [lock]
-  Time poke_at = Time::max();  // [lock] a timer looks at the head then
+  // [lock] Have left the queue before their turn in their stream: they wait for that and hold nobody up.
+  std::vector<StreamItem*> passed;
 };
 
 struct Context {
@@ -55,9 +56,10 @@ struct Context {
   bool is_primary = false;
   std::atomic<CUresult> error{CUDA_SUCCESS};  // sticky: every later call returns it
   Stream* legacy = nullptr;
-  std::vector<Stream*> streams;       // [lock] all, the default streams too
-  std::vector<HardwareQueue> queues;  // [lock]
-  unsigned next_queue = 0;            // [lock]
+  std::vector<Stream*> streams;  // [lock] all, the default streams too
+  // [lock] The ones for each class of priorities, one class after the other; there may be one class for all.
+  std::vector<HardwareQueue> queues;
+  std::vector<unsigned> next_queue;  // [lock] of each class
   std::size_t limits[16] = {};
 };
 

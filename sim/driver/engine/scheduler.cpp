@@ -75,9 +75,6 @@ void Scheduler::advance(Time until) {
 void Scheduler::handle(const Timer& timer) {
   switch (timer.kind) {
     case TimerKind::poke:
-      if (auto* queue = static_cast<HardwareQueue*>(timer.object); queue != nullptr && queue->poke_at == timer.at) {
-        queue->poke_at = Time::max();
-      }
       break;
     case TimerKind::poll_memory:
       polling_ = false;
@@ -148,11 +145,7 @@ void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
   (queue.tail == nullptr ? queue.head : queue.tail->next_in_queue) = item;
   queue.tail = item;
   // Behind other commands there is nothing to do: what ends before it will look at it.
-  if (queue.head == item && stream.head == item) {
-    const Time ready = arrival + settings_.launch_latency;
-    queue.poke_at = ready;
-    add_timer(ready, TimerKind::poke, stream.context->device, &queue);
-  }
+  if (queue.head == item && (stream.head == item || may_pass(*item))) poke(*item, arrival + settings_.launch_latency);
 }
 
 void Scheduler::issue_all() {
@@ -161,7 +154,7 @@ void Scheduler::issue_all() {
     for (const auto& device : devices_) {
       for (Context* context : device->contexts) {
         for (HardwareQueue& queue : context->queues) {
-          while (issue_head(queue)) progress = true;
+          while (issue_head(queue) || issue_passed(queue)) progress = true;
         }
       }
       if (retry_blocked_nodes()) progress = true;
@@ -180,22 +173,48 @@ bool Scheduler::default_stream_allows(const StreamItem& item) {
   });
 }
 
+// Whether it waits for its turn in its stream, or for its event, without holding up the hardware queue.
+bool Scheduler::may_pass(const StreamItem& item) const {
+  const QueueModel& model = settings_.queue;
+  const bool is_behind = item.stream->head != &item;
+  const auto is_write = [](const MemoryOperation& each) { return each.kind != MemoryOperation::Kind::wait; };
+  if (std::holds_alternative<WaitCommand>(item.command)) {
+    return !model.lone_wait_holds && item.next_in_stream == nullptr;
+  }
+  if (!is_behind) return false;
+  if (std::holds_alternative<RecordCommand>(item.command)) return !model.record_holds;
+  if (std::holds_alternative<KernelCommand>(item.command)) return !model.kernel_holds;
+  if (const auto* operation = std::get_if<MemoryOperation>(&item.command)) {
+    return !model.write_holds && is_write(*operation);
+  }
+  const auto* batch = std::get_if<MemoryBatch>(&item.command);
+  return batch != nullptr && !model.write_holds &&
+         std::all_of(batch->operations->begin(), batch->operations->end(), is_write);
+}
+
+void Scheduler::poke(StreamItem& item, Time at) {
+  if (item.poke_at == at) return;
+  item.poke_at = at;
+  add_timer(at, TimerKind::poke, item.stream->context->device, nullptr);
+}
+
+// It is the oldest of its stream, and nothing is left that it would have to wait for.
+bool Scheduler::has_turn(StreamItem& item) {
+  const Stream& stream = *item.stream;
+  if (stream.head != &item || !default_stream_allows(item)) return false;
+  Time ready = item.arrival + settings_.launch_latency;
+  if (const Duration gap = gap_before(item.command); gap > Duration(0)) ready = std::max(ready, stream.last_end + gap);
+  if (ready > clock_) {
+    poke(item, ready);
+    return false;
+  }
+  return satisfied(Owner{&item}, item.command);
+}
+
 bool Scheduler::issue_head(HardwareQueue& queue) {
   StreamItem* item = queue.head;
   if (item == nullptr || item->issued || poisoned_ != nullptr) return false;
-  Stream& stream = *item->stream;
-  if (stream.head != item || !default_stream_allows(*item)) return false;
-
-  Time ready = item->arrival + settings_.launch_latency;
-  if (const Duration gap = gap_before(item->command); gap > Duration(0)) ready = std::max(ready, stream.last_end + gap);
-  if (ready > clock_) {
-    if (queue.poke_at == ready) return false;
-    queue.poke_at = ready;
-    add_timer(ready, TimerKind::poke, stream.context->device, &queue);
-    return false;
-  }
-  const Owner owner{item};
-  if (!satisfied(owner, item->command)) return false;
+  if (!has_turn(*item)) return let_head_pass(queue);
   item->issued = true;
   // Thread blocks that wait for room keep the queue's head: it is given up when the first of them starts.
   const auto* copy = std::get_if<CopyCommand>(&item->command);
@@ -203,8 +222,33 @@ bool Scheduler::issue_head(HardwareQueue& queue) {
                       std::holds_alternative<SetCommand>(item->command) ||
                       (copy != nullptr && copy->kind == CopyKind::device_to_device);
   if (!blocks) pop(queue);
-  execute(owner, item->command);
+  execute(Owner{item}, item->command);
   return true;
+}
+
+bool Scheduler::let_head_pass(HardwareQueue& queue) {
+  StreamItem* item = queue.head;
+  if (!may_pass(*item)) return false;
+  if (const Time ready = item->arrival + settings_.launch_latency; ready > clock_) {
+    poke(*item, ready);
+    return false;
+  }
+  pop(queue);
+  item->passed = true;
+  queue.passed.push_back(item);
+  return true;
+}
+
+bool Scheduler::issue_passed(HardwareQueue& queue) {
+  for (std::size_t index = 0; index < queue.passed.size(); ++index) {
+    StreamItem* item = queue.passed[index];
+    if (poisoned_ != nullptr || !has_turn(*item)) continue;
+    queue.passed.erase(queue.passed.begin() + static_cast<std::ptrdiff_t>(index));
+    item->issued = true;
+    execute(Owner{item}, item->command);
+    return true;
+  }
+  return false;
 }
 
 void Scheduler::pop(HardwareQueue& queue) {
@@ -252,6 +296,8 @@ void Scheduler::recycle(StreamItem* item) {
   item->command = EmptyCommand{};
   item->next_in_stream = nullptr;
   item->issued = false;
+  item->passed = false;
+  item->poke_at = Time::max();
   item->thread = 0;
   item->next_in_queue = free_items_;
   free_items_ = item;
@@ -273,15 +319,6 @@ void Scheduler::release(EventRecord* record) {
   if (--record->references > 0) return;
   record->next_free = free_records_;
   free_records_ = record;
-}
-
-void Scheduler::forget(const Context& context) {
-  for (Timer& timer : timers_) {
-    const bool own = std::any_of(context.queues.begin(), context.queues.end(),
-                                 [&](const HardwareQueue& queue) { return timer.object == &queue; });
-    if (timer.kind != TimerKind::poke || !own) continue;
-    timer.object = nullptr;
-  }
 }
 
 void Scheduler::stop_workers() {

@@ -33,7 +33,6 @@ class Scheduler {
   // Calls `step` of the spinning kernels that are due (all of them when the doorbell was rung), without the lock.
   void step_spinning(std::unique_lock<std::mutex>& guard, bool rung);
   void poison(Device& device, CUresult error);
-  void forget(const Context& context);  // before its queues go
   void stop_workers();
   Time clock() const { return clock_; }
   uint64_t last_number() const { return last_number_; }
@@ -82,6 +81,11 @@ class Scheduler {
   void handle(const Timer& timer);
   void issue_all();
   bool issue_head(HardwareQueue& queue);
+  bool issue_passed(HardwareQueue& queue);
+  bool let_head_pass(HardwareQueue& queue);
+  bool may_pass(const StreamItem& item) const;
+  bool has_turn(StreamItem& item);
+  void poke(StreamItem& item, Time at);
   Duration gap_before(const Command& command) const;
   static bool default_stream_allows(const StreamItem& item);
   static void pop(HardwareQueue& queue);

@@ -181,7 +181,8 @@ void Scheduler::start_cohorts(RunningKernel& kernel, const Multiprocessors::Coun
 
 void Scheduler::first_block_started(RunningKernel& kernel) {
   kernel.started = clock_;
-  if (kernel.owner.run == nullptr) pop(*kernel.owner.stream().queue);
+  const bool at_head = kernel.owner.run == nullptr && !kernel.owner.item->passed;
+  if (at_head) pop(*kernel.owner.stream().queue);
   if (kernel.spins) {
     ++kernel.device->model->spinning;
     return;

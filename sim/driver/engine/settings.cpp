@@ -140,6 +140,15 @@ Variable text(std::string_view name, std::string Settings::*member) {
           }};
 }
 
+// One of two words; the first one means true.
+Variable choice(std::string_view name, std::string_view yes, std::string_view no, const char* wanted,
+                bool QueueModel::*member) {
+  return {name, wanted, [=](std::string_view text, Settings& settings) {
+            settings.queue.*member = text == yes;
+            return text == yes || text == no;
+          }};
+}
+
 std::vector<Variable> variables() {
   return {
       number("SIMGPU_DEVICES", "1 to 16 is wanted", &Settings::devices, 1, 16),
@@ -169,6 +178,11 @@ std::vector<Variable> variables() {
          parse_faults(value, settings.faults);
          return true;
        }},
+      choice("SIMGPU_QUEUE_RECORD", "holds", "passes", "holds or passes is wanted", &QueueModel::record_holds),
+      choice("SIMGPU_QUEUE_WRITE", "holds", "passes", "holds or passes is wanted", &QueueModel::write_holds),
+      choice("SIMGPU_QUEUE_KERNEL", "holds", "passes", "holds or passes is wanted", &QueueModel::kernel_holds),
+      choice("SIMGPU_QUEUE_LONE_WAIT", "holds", "passes", "holds or passes is wanted", &QueueModel::lone_wait_holds),
+      choice("SIMGPU_QUEUE_PRIORITY", "shared", "own", "shared or own is wanted", &QueueModel::priorities_share),
       {"SIMGPU_HAZARDS", "stall or log is wanted",
        [](std::string_view value, Settings& settings) {
          settings.stall_on_hazard = value == "stall";

@@ -23,6 +23,16 @@ struct Faults {
   double slowdown = 1;
 };
 
+// Who holds up a hardware queue, so that nothing behind it can issue: what hardware does is not public.
+struct QueueModel {
+  // Behind an unfinished command of its stream.
+  bool record_holds = false;
+  bool write_holds = true;
+  bool kernel_holds = true;
+  bool lone_wait_holds = true;   // a wait for an event that has not happened, and nothing of its stream behind it
+  bool priorities_share = true;  // streams of different priority
+};
+
 struct Settings {
   int devices = 1;
   unsigned multiprocessors = constants::multiprocessors;
@@ -38,6 +48,7 @@ struct Settings {
   Duration copy_latency{constants::copy_latency};      // of each copy
   Duration block_time{constants::unknown_block_time};  // of a block of a kernel without a cost
   unsigned connections = constants::hardware_queues;   // CUDA_DEVICE_MAX_CONNECTIONS
+  QueueModel queue;                                    // SIMGPU_QUEUE_...
   bool stall_on_hazard = true;
   bool launch_blocking = false;  // CUDA_LAUNCH_BLOCKING
   bool eager_loading = false;    // CUDA_MODULE_LOADING=EAGER

@@ -26,9 +26,9 @@ EXPECTED = {
     "fill_next_to_blocked_stream": {
         f"queues_{queues}_main_{priority}_blocked_on_{block}_ran": queues != 1
         for queues in (1, 8, 32) for priority in ("equal", "above") for block in ("event", "receive")},
-    # "A command behind an unfinished one of its stream holds the head", whatever it is.
+    # "A command behind an unfinished one of its stream holds the head; an event does not."
     "marker_holds_queue": {
-        f"queues_{queues}_behind_{marker}_other_stream_ran": queues != 1 or marker == "nothing"
+        f"queues_{queues}_behind_{marker}_other_stream_ran": queues != 1 or marker in ("nothing", "event", "timed_event")
         for queues in (1, 8, 32)
         for marker in ("nothing", "write", "write_without_barrier", "event", "timed_event", "kernel")},
     # "Kernels of higher priority first, without pre-emption"; whatever gave them the priority.

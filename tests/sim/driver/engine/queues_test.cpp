@@ -1,0 +1,126 @@
+// The one hardware queue: which commands of other streams hold up what is launched behind them, with both answers to
+// each question that nobody has put to a GPU yet (SIMGPU_QUEUE_...).
+#include "harness.h"
+
+namespace simtest {
+namespace {
+
+constexpr int64_t gap = 1000;
+
+struct Scene {
+  CUstream first;   // a kernel runs there
+  CUstream second;  // another stream of the training
+  CUevent event;
+  CUdeviceptr word;
+};
+
+// Whether a kernel of a third stream starts while the first one runs, when this is enqueued in between.
+bool runs_beside(Environment settings, const std::function<void(const Scene&)>& between, int priority = 0) {
+  settings.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "1");
+  isolated(settings, [&] {
+    make_context();
+    Scene scene{stream(), stream(), nullptr, 0};
+    CUstream other = nullptr;
+    CHECK_CUDA(cuStreamCreateWithPriority(&other, CU_STREAM_NON_BLOCKING, priority));
+    CHECK_CUDA(cuEventCreate(&scene.event, CU_EVENT_DISABLE_TIMING));
+    CHECK_CUDA(cuMemAlloc(&scene.word, 8));
+    function("wide");
+    work(scene.first, 1, 20'000);
+    between(scene);
+    work(other, 1, 100, 256, "wide");
+    CHECK_CUDA(cuCtxSynchronize());
+  });
+  int64_t end = 0, start = 0;
+  for (const Json& record : records_of("kernel")) {
+    if (record["name"] == "wide") start = record["start"].get<int64_t>();
+    if (record["name"] == "work" && end == 0) end = record["end"].get<int64_t>();
+  }
+  return start < end;
+}
+
+void nothing(const Scene&) {}
+void record(const Scene& scene) {
+  CHECK_CUDA(cuEventRecord(scene.event, scene.first));
+}
+void write(const Scene& scene) {
+  CHECK_CUDA(cuStreamWriteValue32(scene.first, scene.word, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
+}
+void write_in_batch(const Scene& scene) {
+  CUstreamBatchMemOpParams write{};
+  write.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  write.writeValue.address = scene.word;
+  CHECK_CUDA(cuStreamBatchMemOp(scene.first, 1, &write, 0));
+}
+void kernel_behind(const Scene& scene) {
+  work(scene.first, 1, 100);
+}
+void wait_of_another_stream(const Scene& scene) {
+  record(scene);
+  CHECK_CUDA(cuStreamWaitEvent(scene.second, scene.event, 0));
+}
+void wait_and_kernel(const Scene& scene) {
+  wait_of_another_stream(scene);
+  work(scene.second, 1, 100);
+}
+void memory_wait(const Scene& scene) {
+  write(scene);
+  CHECK_CUDA(cuStreamWaitValue32(scene.second, scene.word, 1, CU_STREAM_WAIT_VALUE_EQ));
+}
+
+TEST(Queues, ARunningKernelHoldsNothing) {
+  EXPECT_TRUE(runs_beside({}, nothing));
+}
+TEST(Queues, ARecordBehindItDoesNotUnlessAsked) {
+  EXPECT_TRUE(runs_beside({}, record));
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_RECORD", "holds"}}, record));
+}
+TEST(Queues, AWriteBehindItDoesUnlessAsked) {
+  EXPECT_FALSE(runs_beside({}, write));
+  EXPECT_FALSE(runs_beside({}, write_in_batch));
+  EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_WRITE", "passes"}}, write));
+  EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_WRITE", "passes"}}, write_in_batch));
+}
+TEST(Queues, AKernelBehindItDoesUnlessAsked) {
+  EXPECT_FALSE(runs_beside({}, kernel_behind));
+  EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_KERNEL", "passes"}}, kernel_behind));
+}
+TEST(Queues, AWaitOfAnotherStreamDoesUnlessAskedAndNothingIsBehindIt) {
+  EXPECT_FALSE(runs_beside({}, wait_of_another_stream));
+  EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_LONE_WAIT", "passes"}}, wait_of_another_stream));
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_LONE_WAIT", "passes"}}, wait_and_kernel));
+}
+TEST(Queues, AMemoryWaitDoes) {
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_WRITE", "passes"}}, memory_wait));
+}
+TEST(Queues, StreamsOfOtherPriorityShareTheQueueUnlessAsked) {
+  EXPECT_FALSE(runs_beside({}, wait_and_kernel, -1));
+  EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_PRIORITY", "own"}}, wait_and_kernel, -1));
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_PRIORITY", "own"}}, wait_and_kernel, 0));
+}
+
+// What has left the queue still comes in its stream's order.
+TEST(Queues, WhatPassesKeepsItsPlaceInItsStream) {
+  isolated({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"SIMGPU_QUEUE_WRITE", "passes"}, {"SIMGPU_QUEUE_KERNEL", "passes"}},
+           [] {
+             make_context();
+             const CUstream first = stream();
+             CUdeviceptr word = 0;
+             CHECK_CUDA(cuMemAlloc(&word, 8));
+             const auto* value = reinterpret_cast<volatile uint32_t*>(word);
+             CUevent before = nullptr;
+             CHECK_CUDA(cuEventCreate(&before, 0));
+             work(first, 1, 5'000);
+             CHECK_CUDA(cuEventRecord(before, first));
+             CHECK_CUDA(cuStreamWriteValue32(first, word, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
+             work(first, 1, 5'000);
+             CHECK_CUDA(cuStreamWriteValue32(first, word, 2, CU_STREAM_WRITE_VALUE_DEFAULT));
+             EXPECT_EQ(cuEventQuery(before), CUDA_ERROR_NOT_READY);
+             EXPECT_EQ(*value, 0U);
+             CHECK_CUDA(cuStreamSynchronize(first));
+             EXPECT_EQ(*value, 2U);
+             EXPECT_EQ(kernel("work", 1)["start"], kernel("work", 0)["end"].get<int64_t>() + gap);
+           });
+}
+
+}  // namespace
+}  // namespace simtest
