@@ -98,7 +98,7 @@ TEST(Queues, StreamsOfOtherPriorityShareTheQueueUnlessAsked) {
   EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_PRIORITY", "own"}}, wait_and_kernel, 0));
 }
 
-// What has left the queue still comes in its stream's order.
+// A command that has left the queue still has its turn in its stream.
 TEST(Queues, WhatPassesKeepsItsPlaceInItsStream) {
   isolated({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"SIMGPU_QUEUE_WRITE", "passes"}, {"SIMGPU_QUEUE_KERNEL", "passes"}},
            [] {
