@@ -55,7 +55,7 @@ Place place_of(const Group& group) {
 class Detector::Implementation {
  public:
   explicit Implementation(const DetectorOptions& options)
-      : streams_(groups_),
+      : streams_(groups_, options.one_queue),
         rhythm_(options.longest_period),
         iterations_(options.longest_period),
         slots_(options.history, options.warm_up_iterations),
@@ -63,6 +63,7 @@ class Detector::Implementation {
 
   std::span<const Finding> observe(const Event& event) {
     findings_.clear();
+    if (event.time > now_) streams_.time_goes_on();
     now_ = std::max(now_, event.time);
     announce();
     dispatch(event);
@@ -311,18 +312,14 @@ bool Detector::Implementation::is_over(const Bubble& bubble, const Verdict& now)
 
 void Detector::Implementation::look_at_uncertainty(const Verdict& verdict) {
   const bool uncertain = verdict.kind == Verdict::Kind::uncertain;
-  if (uncertain == uncertain_since_.has_value()) return;
-  if (uncertain) {
-    uncertain_since_ = now_;
-    uncertain_why_ = verdict.why;
-    return;
-  }
-  const TimePoint since = *uncertain_since_;
-  uncertain_since_.reset();
-  if (now_ == since) return;
-  iterations_.uncertain_time(now_ - since);
+  if (uncertain == uncertain_since_.has_value() && (!uncertain || verdict.why == uncertain_why_)) return;
+  const std::optional<TimePoint> since = std::exchange(uncertain_since_, std::nullopt);
+  const char* why = std::exchange(uncertain_why_, verdict.why);
+  if (uncertain) uncertain_since_ = now_;
+  if (!since || now_ == *since) return;
+  iterations_.uncertain_time(now_ - *since);
   report(FindingKind::uncertain_time);
-  findings_.back().uncertain = {since, now_, uncertain_why_};
+  findings_.back().uncertain = {*since, now_, why};
 }
 
 void Detector::Implementation::open(const Idleness& idleness) {

@@ -9,6 +9,7 @@ namespace {
 constexpr const char* unasked = "a stream could not be asked whether it has work left";
 constexpr const char* unnamed = "not all streams could be asked whether they have work left";
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
+constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
 
 }  // namespace
 
@@ -40,6 +41,7 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
 void Streams::issue(Stream& stream, const Mark& mark) {
   if (current_answer(stream) != StreamAnswer::dry) stream.answer = StreamAnswer::none;
+  if (!mark.nothing_before) ++stream.launched;
   stream.ahead.push(mark);
 }
 
@@ -116,6 +118,7 @@ void Streams::reach(Stream& stream, std::size_t marks) {
   for (; marks > 0; --marks) {
     stream.at = stream.ahead.front();
     stream.ahead.pop();
+    if (one_queue_) look_for_proof(stream.at.ticket);
     if (stream.at.kind != Kind::start) continue;
     if (Group* group = groups_.find(stream.at.group)) group->started = true;
   }
@@ -202,7 +205,8 @@ Streams::Position Streams::position(const Stream& stream) const {
   if (stream.ahead.empty()) return Position::behind;
   if (stream.ahead.front().nothing_before) return Position::held;
   const bool was_dry = !stream.destroyed && current_answer(stream) == StreamAnswer::dry;
-  return was_dry ? Position::behind : Position::running;
+  if (was_dry) return Position::behind;
+  return may_be_held_up(stream.ahead.front()) ? Position::doubtful : Position::running;
 }
 
 // False: the stream runs for sure, nobody has to be asked.
@@ -216,11 +220,15 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
     case Position::waiting:
     case Position::held:
       return true;
+    case Position::doubtful:
+      standing.unknown = one_queue;
+      return true;
     case Position::behind:
       break;
   }
   const StreamAnswer answer = current_answer(stream);
-  if (answer == StreamAnswer::busy) standing.busy = true;
+  if (answer == StreamAnswer::busy && holder_) standing.unknown = one_queue;
+  if (answer == StreamAnswer::busy && !holder_) standing.busy = true;
   if (answer == StreamAnswer::unknown || answer == StreamAnswer::none) standing.unknown = unasked;
   return true;
 }
@@ -236,7 +244,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
     if (where == Position::held && mark.kind != Kind::wait) return stream;
     if (where != Position::waiting && where != Position::held) {
       // Somebody waits for it, so it has work left: it runs, or this wait is just over.
-      runs = true;
+      runs = !holder_;
       return nullptr;
     }
     stream = find(mark.source);
@@ -252,6 +260,7 @@ Verdict Streams::stop_asking() {
 
 Verdict Streams::verdict() {
   Standing standing;
+  look_for_holder();
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return stop_asking();
   if (standing.in_group == nullptr) return stop_asking();
@@ -263,7 +272,7 @@ Verdict Streams::verdict() {
     bool runs = false;
     const Stream* root = root_of(stream, runs);
     if (runs) return {};
-    if (root == nullptr) standing.unknown = unknown_wait;
+    if (root == nullptr) standing.unknown = holder_ ? one_queue : unknown_wait;
   }
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};
   return {Verdict::Kind::idle, explain(standing), nullptr};

@@ -29,7 +29,8 @@ struct Verdict {
 
 class Streams {
  public:
-  explicit Streams(GroupTable& groups) : groups_(groups) {}
+  // `one_queue`: all streams may share one hardware queue, in which work waits for what was enqueued before it.
+  explicit Streams(GroupTable& groups, bool one_queue = false) : groups_(groups), one_queue_(one_queue) {}
 
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
@@ -37,6 +38,8 @@ class Streams {
   void host_wait_ended(StreamId stream);
   void stream_destroyed(StreamId stream);
 
+  // All that was seen at the time before has been told.
+  void time_goes_on();
   void group_started(GroupId group);
   void group_done(GroupId group);
   // The marker ahead of a wait, or behind it, was seen. False: no such marker is known.
@@ -69,8 +72,8 @@ class Streams {
     Ticket passed = 0;    // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
   };
   // held: a mark lies ahead and nothing to compute before it. Its hardware queue is blocked, or it is about to get
-  // there.
-  enum class Position : std::uint8_t { running, in_group, waiting, held, behind };
+  // there. doubtful: it runs, or the only hardware queue is blocked ahead of its work.
+  enum class Position : std::uint8_t { running, in_group, waiting, held, behind, doubtful };
   struct Stream {
     StreamId id = 0;
     Mark at{};                        // reached last
@@ -82,7 +85,8 @@ class Streams {
     std::uint64_t waits = 0;       // for groups of other streams
     std::uint64_t waited_for = 0;  // its groups, by other streams
     bool sends_only = true;
-    bool had_work = false;  // was busy when it was asked
+    std::uint64_t launched = 0;  // marks that may have had something to compute before them
+    bool had_work = false;       // was busy when it was asked
     bool destroyed = false;
   };
   // The streams of one verdict that are not known to run.
@@ -106,6 +110,11 @@ class Streams {
   Position position(const Stream& stream) const;
   StreamAnswer current_answer(const Stream& stream) const;
   bool look_at(const Stream& stream, Standing& standing) const;
+  // one_queue.cpp
+  void look_for_proof(Ticket reached);
+  std::optional<Ticket> holds_queue_from(const Stream& stream) const;
+  void look_for_holder();
+  bool may_be_held_up(const Mark& next) const;
   // The stream whose group holds this one up; nullptr: none is known. `runs`: one on the way runs.
   const Stream* root_of(const Stream& waiting, bool& runs) const;
   Verdict stop_asking();
@@ -117,6 +126,10 @@ class Streams {
   const Group* group_of_host_wait() const;
 
   GroupTable& groups_;
+  const bool one_queue_;
+  std::optional<Ticket> holder_;  // with one queue: what was enqueued after this mark may be held up
+  bool ends_pass_ = false;        // the mark behind a group that is not over was seen to hold nobody up
+  GroupId proof_ = 0;             // a group that shows it if it is not over at this time
   std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
   std::vector<StreamId> host_waits_;
   bool wants_answers_ = false;

@@ -15,8 +15,16 @@ struct DeviceWords {
 };
 constinit DeviceWords device_words[most_devices]{};
 
+CUresult record_event(CUstream stream, MarkerEvent& place, Ticket ticket) noexcept {
+  const CUresult result = real<Symbol::cuEventRecord>()(static_cast<CUevent>(place.event), stream);
+  if (result == CUDA_SUCCESS) place.recorded.store(ticket, std::memory_order_release);
+  return result;
+}
+
 CUresult write_ticket(CUstream stream, int device, Ticket ticket) noexcept {
-  const CUdeviceptr address = device_words[device].tickets.address_of(ticket);
+  const TicketWords& tickets = device_words[device].tickets;
+  if (tickets.by_events()) return record_event(stream, tickets.event_of(ticket), ticket);
+  const CUdeviceptr address = tickets.address_of(ticket);
   return real<Symbol::cuStreamWriteValue32_v2>()(stream, address, ticket, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 

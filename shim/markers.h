@@ -1,4 +1,5 @@
-// Markers: a stream of the main job writes a ticket into a word of pinned host memory when it gets to that place.
+// Markers: a stream of the main job writes a ticket into a word of pinned host memory when it gets to that place; or it
+// records an event there, and the dispatcher writes the word when that has happened (seam/marker_words.h).
 //
 // Enqueued by hooks on the main job's threads; the words are read by hooks and by the dispatcher. Never from a thread
 // of NCCL, never on a stream that is capturing (the caller asks first).
@@ -26,7 +27,7 @@ CUcontext context_of(int device) noexcept;
 // A ticket whose word is free again; 0: none (nothing may be enqueued, or markers as old as a whole lap have not run).
 Ticket reserve_ticket(int device) noexcept;
 
-// Makes the stream write the ticket. False: the driver refused.
+// Makes the stream write the ticket, or record its event. False: the driver refused.
 bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept;
 
 // The marker ran (or the host has written its word).

@@ -51,6 +51,7 @@ void visit_fields(Fields& fields, Header& header) {
   fields.text("mode", header.mode);
   fields.text("fill_job", header.fill_job);
   fields.text("idle_unknown", header.idle_unknown);
+  fields.text("caution", header.caution);
   fields.integer("nccl_version", header.nccl_version);
   fields.integer("driver_version", header.driver_version);
   fields.count("multiprocessors", header.multiprocessors);

@@ -138,7 +138,8 @@ void Device::open_trace() {
   header_.device_in_name = setup_.is_further_device;
   header_.mode = fill_.exists() || trial_.is_awaited() ? "fill" : "observe";
   header_.fill_job = fill_.exists() ? fill_.name() : trial_.is_awaited() ? name_in_path(core_.options.fill) : "";
-  header_.idle_unknown = setup_.idle_unknown;
+  header_.idle_unknown = setup_.is_unmarked() ? setup_.marking.because : "";
+  header_.caution = setup_.is_unmarked() ? "" : setup_.marking.because;
   header_.nccl_version = core_.shim.nccl_version;
   header_.driver_version = core_.shim.driver_version;
   header_.multiprocessors = setup_.multiprocessors;
@@ -182,6 +183,7 @@ void Device::start_dispatcher() {
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.fills = fill_.exists();
+  options.session.one_queue = setup_.marking.one_queue;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
@@ -307,6 +309,7 @@ void Device::context_closing() {
   {
     const std::lock_guard lock(core_.words_mutex);
     core_.words[ordinal_].device = 0;
+    core_.words[ordinal_].events = nullptr;
   }
   fill_.let_progress_go();
   close_trace(stopped);

@@ -1,15 +1,16 @@
 // See the header.
 #include "runner/core/device_setup.h"
 
+#include "runner/core/marked_events.h"
 #include "runner/core/pinned.h"
 #include "runner/core/scopes.h"
-#include "runner/fill/queues.h"
 #include "runner/options/launcher.h"
 
 namespace weft {
 namespace {
 
 constexpr std::uint32_t marker_words = 65536;
+constexpr std::uint32_t marker_events = 8192;  // each takes memory of the driver
 
 CUdevice device_of(const Driver& driver, int ordinal) {
   CUdevice device{};
@@ -41,15 +42,25 @@ CUcontext context_of(const Driver& driver, CUdevice device, int ordinal) {
   return context;
 }
 
-// With the context current. Words that no stream can write where the device is unmarked: the hooks note groups and
-// enqueue nothing.
-MarkerWords words_of(CoreContext& core, int ordinal, bool unmarked) {
+// With words_mutex and the context. The places stay mapped, like the words; the events go with the context.
+MarkerEvent* events_of(CoreContext& core, int ordinal) {
+  MarkerEvent*& places = core.marker_events[ordinal];
+  if (places == nullptr) places = static_cast<MarkerEvent*>(map_pages(marker_events * sizeof(MarkerEvent)));
+  make_marker_events(core.driver, places, marker_events);
+  return places;
+}
+
+// With the context current. Words that no stream can write and without events where the device is unmarked: the hooks
+// note groups and enqueue nothing.
+MarkerWords words_of(CoreContext& core, int ordinal, Marks marks) {
   const std::lock_guard lock(core.words_mutex);
   MarkerWords& words = core.words[ordinal];
-  if (words.device != 0) return words;
+  if (words.device != 0 || words.events != nullptr) return words;
   constexpr std::size_t bytes = marker_words * sizeof(std::uint32_t);
-  if (words.host == nullptr) words = {static_cast<std::atomic<std::uint32_t>*>(map_pages(bytes)), 0, marker_words};
-  if (!unmarked) words.device = register_pages(core.driver, words.host, bytes);
+  if (words.host == nullptr) words.host = static_cast<MarkerWord*>(map_pages(bytes));
+  words.count = marks == Marks::events ? marker_events : marker_words;
+  if (marks == Marks::writes) words.device = register_pages(core.driver, words.host, bytes);
+  if (marks == Marks::events) words.events = events_of(core, ordinal);
   return words;
 }
 
@@ -67,10 +78,10 @@ DeviceSetup set_up_device(CoreContext& core, int ordinal, const CommunicatorInfo
   const CUdevice device = device_of(core.driver, ordinal);
   setup.multiprocessors = multiprocessors_of(core.driver, device);
   setup.context = context_of(core.driver, device, ordinal);
-  setup.idle_unknown = why_unmarked(core.environments);
+  setup.marking = marking_for(core.environments);
   const CurrentContext current(core.driver, setup.context);
   if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal) + " cannot be used");
-  setup.words = words_of(core, ordinal, setup.is_unmarked());
+  setup.words = words_of(core, ordinal, setup.marking.marks);
   return setup;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "runner/core/core_context.h"
+#include "runner/fill/queues.h"
 
 namespace weft {
 
@@ -18,10 +19,10 @@ struct DeviceSetup {
   std::int32_t rank = 0, ranks = 0;
   std::uint32_t multiprocessors = 0;
   bool is_further_device = false;  // another one of the process was there first
-  const char* idle_unknown = "";   // why nothing may be enqueued on the main job's streams; "": it may
-  MarkerWords words{};             // that markers are written into
+  Marking marking{};
+  MarkerWords words{};  // that markers are written into
 
-  bool is_unmarked() const { return *idle_unknown != '\0'; }
+  bool is_unmarked() const { return marking.marks == Marks::none; }
 };
 
 // Throws SetUpError when not even observing is possible.

@@ -10,7 +10,7 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& op
     : parts_(parts),
       options_(options),
       records_(*parts.reporter, parts.trace),
-      source_(*parts.shim, *parts.router, parts.words, options.session.device),
+      source_(*parts.shim, *parts.router, parts.words, options.session.device, {parts.driver, parts.words}),
       questions_(*parts.shim, options.session.device),
       session_(options.session, records_),
       filler_(parts.filler) {}
@@ -24,7 +24,7 @@ void Dispatcher::prepare() {
 }
 
 Worker::Work Dispatcher::step(TimePoint now) {
-  const std::vector<Event>& events = source_.gather(now);
+  const std::vector<Event>& events = source_.gather(now, !context_is_closing());
   look_at_limits(now);
   session_.looks_within(source_.uncertainty_of_look());
   for (const Event& event : events) session_.observe(event);

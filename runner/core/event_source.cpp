@@ -6,18 +6,20 @@
 
 namespace weft {
 
-EventSource::EventSource(const ShimServices& shim, EventRouter& router, const MarkerWords& words, int device)
-    : shim_(shim), router_(router), device_(device), board_(words) {
+EventSource::EventSource(const ShimServices& shim, EventRouter& router, const MarkerWords& words, int device,
+                         const MarkedEvents& events)
+    : shim_(shim), router_(router), device_(device), board_(words, events) {
   dropped_ = shim_.dropped_events();
   lost_before_ = dropped_ + router_.lost();
 }
 
-const std::vector<Event>& EventSource::gather(TimePoint now) {
+const std::vector<Event>& EventSource::gather(TimePoint now, bool ask) {
   events_.clear();
   router_.take(device_, events_);
   for (const Event& event : events_) board_.note(event);
   middle_ = last_look_ + (now - last_look_) / 2;
-  board_.look(middle_, events_);
+  board_.look(middle_, events_, ask);
+  if (ask && std::exchange(looked_at_all_, lost()) != lost()) board_.look_at_all();
   last_look_ = now;
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
   return events_;

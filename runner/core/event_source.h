@@ -1,7 +1,7 @@
 // Everything that a device's dispatcher hears of without asking: the events of the hooks, and the markers that streams
 // have written. In the order of their times.
 //
-// Used by the dispatcher thread only. Reads memory, calls nothing.
+// Used by the dispatcher thread only. Reads memory, and asks events that are recorded in place of markers.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace weft {
 
 class EventSource {
  public:
-  EventSource(const ShimServices& shim, EventRouter& router, const MarkerWords& words, int device);
+  EventSource(const ShimServices& shim, EventRouter& router, const MarkerWords& words, int device,
+              const MarkedEvents& events = {});
 
   // Nothing before `time` is looked at.
   void begin(TimePoint time) { last_look_ = time; }
-  // The events since the last call; valid until the next one.
-  const std::vector<Event>& gather(TimePoint now);
+  // The events since the last call; valid until the next one. `ask`: the device's context is there, events may be asked.
+  const std::vector<Event>& gather(TimePoint now, bool ask = true);
   // The time of all that is found at this look. Between two looks anything may have happened at any time: it is dated
   // in the middle.
   TimePoint time_of_look() const { return middle_; }
@@ -42,6 +43,7 @@ class EventSource {
   TimePoint last_look_{};
   TimePoint middle_{};
   std::uint64_t dropped_ = 0;      // by the process's ring, as last seen
+  std::uint64_t looked_at_all_ = 0;  // when so many were lost
   std::uint64_t lost_before_ = 0;  // of the process's events, before this object
 };
 

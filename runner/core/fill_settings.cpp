@@ -22,8 +22,8 @@ void check_head_room(const CoreContext& core) {
 
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
-  if (setup.is_unmarked())
-    throw SetUpError(std::string(setup.idle_unknown) + ": fill work and the training would wait for each other");
+  if (setup.is_unmarked() || setup.marking.one_queue)
+    throw SetUpError(std::string(setup.marking.because) + ": fill work and the training would wait for each other");
   const std::uint32_t queues = hardware_queues(core.environments.now);
   const std::string crowd = too_many_streams(core.shim.streams_in_use(setup.ordinal), queues);
   if (!crowd.empty()) throw SetUpError(crowd);

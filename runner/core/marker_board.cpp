@@ -43,10 +43,14 @@ void MarkerBoard::forget(std::deque<Event>& queue) {
   --outstanding_;
 }
 
-void MarkerBoard::look(TimePoint time, std::vector<Event>& happened) {
+bool MarkerBoard::is_reached(Ticket ticket, bool ask) const {
+  return is_written(words_.host, words_.count, ticket) || (ask && events_.has_happened(ticket));
+}
+
+void MarkerBoard::look(TimePoint time, std::vector<Event>& happened, bool ask) {
   for (auto entry = streams_.begin(); entry != streams_.end();) {
     std::deque<Event>& queue = entry->second;
-    while (!queue.empty() && is_written(words_.host, words_.count, queue.front().ticket)) {
+    while (!queue.empty() && is_reached(queue.front().ticket, ask)) {
       Event event = queue.front();
       // A hook may have noted it after this look began: never before the event that announced it.
       event.time = std::max(event.time, time);

@@ -1,7 +1,7 @@
 // The markers that main-job streams have yet to write: turns changes of the words into events for the detector.
 //
-// Used by the dispatcher thread only. Reads memory, calls nothing. A stream writes its markers in order, so only the
-// oldest of each stream is looked at.
+// Used by the dispatcher thread only. Reads memory, and asks events where they are recorded in place of writes. A stream
+// gets to its markers in order, so only the oldest of each stream is looked at.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "detector/event.h"
+#include "runner/core/marked_events.h"
 #include "shim/seam/marker_words.h"
 
 namespace weft {
@@ -18,14 +19,17 @@ namespace weft {
 class MarkerBoard {
  public:
   // `most` markers are remembered; beyond it the oldest of that stream is given up and counted.
-  explicit MarkerBoard(const MarkerWords& words, std::size_t most = 32768) : words_(words), most_(most) {}
+  explicit MarkerBoard(const MarkerWords& words, const MarkedEvents& events = {}, std::size_t most = 32768)
+      : words_(words), events_(events), most_(most) {}
 
   // Takes an event of a hook; remembers the markers it announces.
   void note(const Event& event);
 
   // Appends one event for each marker that has been written since the last call, with this time, but never before the
-  // event that announced it.
-  void look(TimePoint time, std::vector<Event>& written);
+  // event that announced it. Without `ask` events are not asked: their context is going.
+  void look(TimePoint time, std::vector<Event>& written, bool ask = true);
+  // Markers were lost whose events nobody will ask for again: all events are asked, so that their words become free.
+  void look_at_all() const { events_.look_at_all(); }
 
   std::size_t outstanding() const { return outstanding_; }
   std::size_t groups_pending() const { return groups_pending_; }  // issued, with a marker behind them, and not done
@@ -34,8 +38,10 @@ class MarkerBoard {
  private:
   void remember(const Event& event, Ticket ticket, EventKind kind);
   void forget(std::deque<Event>& queue);
+  bool is_reached(Ticket ticket, bool ask) const;
 
   MarkerWords words_;
+  MarkedEvents events_;
   std::size_t most_;
   std::unordered_map<StreamId, std::deque<Event>> streams_;  // what will have happened when the ticket is there
   std::size_t outstanding_ = 0;

@@ -95,6 +95,7 @@ std::string start_line(const TraceHeader& header, const std::string& directory) 
       header.mode == "fill" ? "filling bubbles with " + std::string(header.fill_job) : "observing bubbles";
   if (!is_measured(header))
     does = std::string(header.idle_unknown) + ": bubbles are not measured, idle time is unknown";
+  if (!header.caution.empty()) does += "; " + std::string(header.caution) + ": some time may be uncertain";
   return formatted("%s, %s, %d rank%s; traces in ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
                    header.ranks == 1 ? "" : "s") +
          with_slash(directory);

@@ -22,14 +22,17 @@ std::uint32_t hardware_queues(const Variables& variables) {
   return value < 1 || value > static_cast<int>(most_queues) ? default_queues : static_cast<std::uint32_t>(value);
 }
 
-const char* why_unmarked(const Environments& environments) {
-  if (hardware_queues(environments.now) == 1) return "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
-  if (hardware_queues(environments.first) == 1)
-    return "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)";
-  if (number_in(environments.now, "CUDA_LAUNCH_BLOCKING") == 1) return "blocking launches (CUDA_LAUNCH_BLOCKING=1)";
+Marking marking_for(const Environments& environments) {
+  if (number_in(environments.now, "CUDA_LAUNCH_BLOCKING") == 1)
+    return {Marks::none, false, "blocking launches (CUDA_LAUNCH_BLOCKING=1)"};
   if (number_in(environments.first, "CUDA_LAUNCH_BLOCKING") == 1)
-    return "perhaps blocking launches (CUDA_LAUNCH_BLOCKING was 1 when the process began)";
-  return "";
+    return {Marks::none, false, "perhaps blocking launches (CUDA_LAUNCH_BLOCKING was 1 when the process began)"};
+  if (hardware_queues(environments.now) == 1)
+    return {Marks::events, true, "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)"};
+  if (hardware_queues(environments.first) == 1)
+    return {Marks::events, true,
+            "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)"};
+  return {};
 }
 
 std::string too_many_streams(std::uint32_t in_use, std::uint32_t queues) {

@@ -20,13 +20,22 @@ namespace weft {
 // communicator: a change between the two is not known of.
 std::uint32_t hardware_queues(const Variables& variables);
 
-// Why nothing of Weft may be enqueued on the streams of the main job, and so no bubble be measured; a string literal,
-// "" where it may. With one queue whatever waits behind a running kernel may hold up all streams, and a program that
-// asks for one queue wants its kernels to run side by side in the order of their launches. Nothing public says whether
-// a stream-ordered write or an event holds the queue: bench/gpu/probes/marker_holds_queue.cpp asks. With blocking
-// launches the host waits in every call, and idle time has none of the patterns that bubbles are known by. A process
-// may have changed a variable since it began, before CUDA read it or after: either value counts.
-const char* why_unmarked(const Environments& environments);
+// How the streams of the main job say how far they have come: by stream-ordered writes; by events that are recorded; or
+// not at all, and then no bubble can be measured.
+//
+// A program that asks for one queue wants its kernels to run side by side in the order of their launches. Nothing public
+// says whether a write behind a running kernel holds the queue until that is over. An event does not, or every training
+// with PyTorch would wait for itself there: its process group records one behind each kernel of NCCL. With blocking
+// launches the host waits in every call, and idle time has none of the patterns that bubbles are known by.
+enum class Marks : std::uint8_t { writes, events, none };
+struct Marking {
+  Marks marks = Marks::writes;
+  bool one_queue = false;    // perhaps all streams share one
+  const char* because = "";  // of other marks than writes; a string literal
+};
+
+// A process may have changed a variable since it began, before CUDA read it or after: either value counts.
+Marking marking_for(const Environments& environments);
 
 // Why there can be no filling next to so many streams of the main job; "": they fit.
 std::string too_many_streams(std::uint32_t in_use, std::uint32_t queues);

@@ -55,6 +55,7 @@ std::string pause_for(const LateSlices& late) {
 Session::Session(const SessionOptions& options, RecordSink& records)
     : options_(options),
       records_(records),
+      detector_(DetectorOptions{.one_queue = options.one_queue}),
       budget_(options.slowdown_budget),
       has_job_(options.fills),
       filling_(options.fills) {}

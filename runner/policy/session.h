@@ -32,7 +32,8 @@ struct SessionOptions {
   Duration poll{50'000};  // WEFT_POLL
   PlannerOptions planner{};
   double slowdown_budget = Budget::unlimited;
-  bool fills = false;  // a fill job is ready; otherwise the session observes
+  bool fills = false;      // a fill job is ready; otherwise the session observes
+  bool one_queue = false;  // see DetectorOptions
 };
 
 // The fill job and its stream as the executor sees them at this moment.

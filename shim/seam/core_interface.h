@@ -28,8 +28,8 @@ struct ShimServices {
   const char* build_id = nullptr;
   EventRing* ring = nullptr;
   // The core maps and registers the words and hands them over; from then on hooks enqueue markers. Values written
-  // into them before do not count: all tickets given out so far are reached. Words without a device address: groups
-  // are noted, with ticket 0, and no hook enqueues anything.
+  // into them before do not count: all tickets given out so far are reached. Words without a device address and
+  // without events: groups are noted, with ticket 0, and no hook enqueues anything.
   void (*set_marker_words)(int device, const MarkerWords& words) = nullptr;
   RealDriverSymbol real_driver_symbol = nullptr;
   const char* driver_path = "libcuda.so.1";  // the file that the driver is, for messages

@@ -3,6 +3,9 @@
 // A stream writes its ticket into word[ticket % count]; the write is ordered in the stream. Tickets count from 1 and go
 // round; a later ticket of the same word may overwrite an earlier one, so a word is compared with >= and never with ==.
 // Hooks on any thread and the dispatcher read the words; nothing here locks, waits or calls anything.
+//
+// Where a write may hold up the only hardware queue, an event is recorded in its place, the one of the word, and the
+// dispatcher writes the word when the event has happened.
 #pragma once
 
 #include <atomic>
@@ -14,12 +17,19 @@ namespace weft {
 
 using MarkerWord = std::atomic<std::uint32_t>;
 
+// An event that stands for a word; `recorded`: the ticket that it was recorded for last, stored after the record.
+struct MarkerEvent {
+  void* event = nullptr;  // CUevent
+  MarkerWord recorded{0};
+};
+
 // Pinned host memory of one device. It stays mapped for the rest of the process, because hooks and the dispatcher may
 // look at it at any time.
 struct MarkerWords {
   MarkerWord* host = nullptr;  // as the host sees them
-  std::uint64_t device = 0;    // CUdeviceptr of the same words; 0: nothing may be enqueued
+  std::uint64_t device = 0;    // CUdeviceptr of the same words; 0: no stream may write them
   std::uint32_t count = 0;     // a power of two
+  MarkerEvent* events = nullptr;  // one for each word, where they are recorded instead; mapped as long as the words
 };
 
 inline std::uint32_t word_of(Ticket ticket, std::uint32_t count) noexcept {

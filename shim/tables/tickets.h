@@ -25,13 +25,17 @@ struct TicketWords {
       words.host[index].store(newest - ((newest - index) & (words.count - 1)), std::memory_order_relaxed);
     }
     address.store(words.device, std::memory_order_relaxed);
+    events.store(words.events, std::memory_order_relaxed);
     count.store(words.count, std::memory_order_relaxed);
     host.store(words.host, std::memory_order_release);
   }
   void end() noexcept { host.store(nullptr, std::memory_order_release); }
   bool present() const noexcept { return host.load(std::memory_order_acquire) != nullptr; }
-  // Streams may be made to write them.
-  bool writable() const noexcept { return present() && address.load(std::memory_order_relaxed) != 0; }
+  // Streams may be made to write them, or to record events in their place.
+  bool writable() const noexcept {
+    return present() && (address.load(std::memory_order_relaxed) != 0 || by_events());
+  }
+  bool by_events() const noexcept { return events.load(std::memory_order_relaxed) != nullptr; }
 
   // A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run, or all
   // attempts were in vain).
@@ -69,6 +73,11 @@ struct TicketWords {
     return address.load(std::memory_order_relaxed) + index_of(ticket) * sizeof(std::uint32_t);
   }
 
+  // While by_events(). Each ticket is recorded by one thread, so its event is used by one at a time.
+  MarkerEvent& event_of(Ticket ticket) const noexcept {
+    return events.load(std::memory_order_relaxed)[index_of(ticket)];
+  }
+
   std::uint32_t index_of(Ticket ticket) const noexcept {
     return word_of(ticket, count.load(std::memory_order_relaxed));
   }
@@ -81,6 +90,7 @@ struct TicketWords {
   std::atomic<MarkerWord*> host;
   std::atomic<std::uint64_t> address;  // CUdeviceptr of the same words
   std::atomic<std::uint32_t> count;    // a power of two
+  std::atomic<MarkerEvent*> events;
   std::atomic<Ticket> last;
 };
 

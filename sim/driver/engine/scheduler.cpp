@@ -178,9 +178,7 @@ bool Scheduler::may_pass(const StreamItem& item) const {
   const QueueModel& model = settings_.queue;
   const bool is_behind = item.stream->head != &item;
   const auto is_write = [](const MemoryOperation& each) { return each.kind != MemoryOperation::Kind::wait; };
-  if (std::holds_alternative<WaitCommand>(item.command)) {
-    return !model.lone_wait_holds && item.next_in_stream == nullptr;
-  }
+  if (std::holds_alternative<WaitCommand>(item.command)) return !model.wait_holds;
   if (!is_behind) return false;
   if (std::holds_alternative<RecordCommand>(item.command)) return !model.record_holds;
   if (std::holds_alternative<KernelCommand>(item.command)) return !model.kernel_holds;

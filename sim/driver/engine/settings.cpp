@@ -181,7 +181,7 @@ std::vector<Variable> variables() {
       choice("SIMGPU_QUEUE_RECORD", "holds", "passes", "holds or passes is wanted", &QueueModel::record_holds),
       choice("SIMGPU_QUEUE_WRITE", "holds", "passes", "holds or passes is wanted", &QueueModel::write_holds),
       choice("SIMGPU_QUEUE_KERNEL", "holds", "passes", "holds or passes is wanted", &QueueModel::kernel_holds),
-      choice("SIMGPU_QUEUE_LONE_WAIT", "holds", "passes", "holds or passes is wanted", &QueueModel::lone_wait_holds),
+      choice("SIMGPU_QUEUE_WAIT", "holds", "passes", "holds or passes is wanted", &QueueModel::wait_holds),
       choice("SIMGPU_QUEUE_PRIORITY", "shared", "own", "shared or own is wanted", &QueueModel::priorities_share),
       {"SIMGPU_HAZARDS", "stall or log is wanted",
        [](std::string_view value, Settings& settings) {

@@ -29,7 +29,7 @@ struct QueueModel {
   bool record_holds = false;
   bool write_holds = true;
   bool kernel_holds = true;
-  bool lone_wait_holds = true;   // a wait for an event that has not happened, and nothing of its stream behind it
+  bool wait_holds = false;       // for an event that has not happened, also with nothing unfinished ahead of it
   bool priorities_share = true;  // streams of different priority
 };
 

@@ -129,7 +129,7 @@ TEST_F(MarkerBoardTest, AGroupWithoutMarkersIsNotWaitedFor) {
 }
 
 TEST_F(MarkerBoardTest, GivesUpTheOldestWhenThereAreTooMany) {
-  MarkerBoard small(MarkerWords{words.data(), 0, 8}, 2);
+  MarkerBoard small(MarkerWords{words.data(), 0, 8}, {}, 2);
   small.note(group(1us, 1, 1, 1, 2));
   small.note(group(1us, 1, 2, 3, 4));
   EXPECT_EQ(small.outstanding(), 2U);

@@ -84,10 +84,10 @@ TEST(Queues, AKernelBehindItDoesUnlessAsked) {
   EXPECT_FALSE(runs_beside({}, kernel_behind));
   EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_KERNEL", "passes"}}, kernel_behind));
 }
-TEST(Queues, AWaitOfAnotherStreamDoesUnlessAskedAndNothingIsBehindIt) {
-  EXPECT_FALSE(runs_beside({}, wait_of_another_stream));
-  EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_LONE_WAIT", "passes"}}, wait_of_another_stream));
-  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_LONE_WAIT", "passes"}}, wait_and_kernel));
+TEST(Queues, AWaitOfAnotherStreamDoesNotUnlessAskedButAKernelBehindItDoes) {
+  EXPECT_FALSE(runs_beside({}, wait_and_kernel));
+  EXPECT_TRUE(runs_beside({}, wait_of_another_stream));
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_WAIT", "holds"}}, wait_of_another_stream));
 }
 TEST(Queues, AMemoryWaitDoes) {
   EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_WRITE", "passes"}}, memory_wait));
