@@ -1,6 +1,6 @@
 // Streams that may share one hardware queue: which mark work may be held up behind; see streams.h and README.md.
 //
-// The queue runs in the order of enqueuing, of which the tickets tell. What holds it up: a wait that is not over, and a
+// The queue runs in the order of enqueuing, of which the tickets tell. A wait that is not over holds it up, and so does a
 // kernel behind a group that is not over. Whether the marks themselves do is found out from the marks that are reached.
 #include "detector/streams.h"
 

@@ -130,7 +130,7 @@ class Streams {
   std::optional<Ticket> holder_;  // with one queue: what was enqueued after this mark may be held up
   bool ends_pass_ = false;        // the mark behind a group that is not over was seen to hold nobody up
   GroupId proof_ = 0;             // a group that shows it if it is not over at this time
-  std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
+  std::vector<Stream> streams_;   // by id: ids rise for as long as the process lives, few streams live at a time
   std::vector<StreamId> host_waits_;
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions

@@ -39,8 +39,8 @@ struct CoreContext {
   // Per device, guarded by words_mutex; never unmapped, as hooks and threads may look; device 0: without context.
   std::map<int, MarkerWords> words;
   std::map<int, MarkerEvent*> marker_events;  // likewise, of devices that had any
-  Trials trials;                       // of the fill job
-  std::atomic<int> waiting_trials{0};  // devices whose fill job may still become ready
+  Trials trials;                              // of the fill job
+  std::atomic<int> waiting_trials{0};         // devices whose fill job may still become ready
   // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
   void (*note_failure)() = nullptr;
 };

@@ -19,7 +19,8 @@ class EventSource {
 
   // Nothing before `time` is looked at.
   void begin(TimePoint time) { last_look_ = time; }
-  // The events since the last call; valid until the next one. `ask`: the device's context is there, events may be asked.
+  // The events since the last call; valid until the next one. `ask`: the device's context is there, events may be
+  // asked.
   const std::vector<Event>& gather(TimePoint now, bool ask = true);
   // The time of all that is found at this look. Between two looks anything may have happened at any time: it is dated
   // in the middle.
@@ -42,9 +43,9 @@ class EventSource {
   std::vector<Event> events_;
   TimePoint last_look_{};
   TimePoint middle_{};
-  std::uint64_t dropped_ = 0;      // by the process's ring, as last seen
+  std::uint64_t dropped_ = 0;        // by the process's ring, as last seen
   std::uint64_t looked_at_all_ = 0;  // when so many were lost
-  std::uint64_t lost_before_ = 0;  // of the process's events, before this object
+  std::uint64_t lost_before_ = 0;    // of the process's events, before this object
 };
 
 }  // namespace weft

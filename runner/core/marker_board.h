@@ -1,7 +1,7 @@
 // The markers that main-job streams have yet to write: turns changes of the words into events for the detector.
 //
-// Used by the dispatcher thread only. Reads memory, and asks events where they are recorded in place of writes. A stream
-// gets to its markers in order, so only the oldest of each stream is looked at.
+// Used by the dispatcher thread only. Reads memory, and asks events where they are recorded in place of writes. A
+// stream gets to its markers in order, so only the oldest of each stream is looked at.
 #pragma once
 
 #include <cstddef>

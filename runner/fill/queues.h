@@ -23,10 +23,10 @@ std::uint32_t hardware_queues(const Variables& variables);
 // How the streams of the main job say how far they have come: by stream-ordered writes; by events that are recorded; or
 // not at all, and then no bubble can be measured.
 //
-// A program that asks for one queue wants its kernels to run side by side in the order of their launches. Nothing public
-// says whether a write behind a running kernel holds the queue until that is over. An event does not, or every training
-// with PyTorch would wait for itself there: its process group records one behind each kernel of NCCL. With blocking
-// launches the host waits in every call, and idle time has none of the patterns that bubbles are known by.
+// A program that asks for one queue wants its kernels to run side by side in the order of their launches. Nothing
+// public says whether a write behind a running kernel holds the queue until that is over. An event does not, or every
+// training with PyTorch would wait for itself there: its process group records one behind each kernel of NCCL. With
+// blocking launches the host waits in every call, and idle time has none of the patterns that bubbles are known by.
 enum class Marks : std::uint8_t { writes, events, none };
 struct Marking {
   Marks marks = Marks::writes;

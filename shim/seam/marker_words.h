@@ -26,9 +26,9 @@ struct MarkerEvent {
 // Pinned host memory of one device. It stays mapped for the rest of the process, because hooks and the dispatcher may
 // look at it at any time.
 struct MarkerWords {
-  MarkerWord* host = nullptr;  // as the host sees them
-  std::uint64_t device = 0;    // CUdeviceptr of the same words; 0: no stream may write them
-  std::uint32_t count = 0;     // a power of two
+  MarkerWord* host = nullptr;     // as the host sees them
+  std::uint64_t device = 0;       // CUdeviceptr of the same words; 0: no stream may write them
+  std::uint32_t count = 0;        // a power of two
   MarkerEvent* events = nullptr;  // one for each word, where they are recorded instead; mapped as long as the words
 };
 

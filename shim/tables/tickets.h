@@ -32,9 +32,7 @@ struct TicketWords {
   void end() noexcept { host.store(nullptr, std::memory_order_release); }
   bool present() const noexcept { return host.load(std::memory_order_acquire) != nullptr; }
   // Streams may be made to write them, or to record events in their place.
-  bool writable() const noexcept {
-    return present() && (address.load(std::memory_order_relaxed) != 0 || by_events());
-  }
+  bool writable() const noexcept { return present() && (address.load(std::memory_order_relaxed) != 0 || by_events()); }
   bool by_events() const noexcept { return events.load(std::memory_order_relaxed) != nullptr; }
 
   // A ticket whose word is free again; 0: none (no words, or markers as old as a whole lap have not run, or all

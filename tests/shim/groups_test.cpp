@@ -151,6 +151,29 @@ TEST_F(Groups, AreNotedAndNothingIsEnqueuedWhereTheCoreForbidsMarkers) {
   EXPECT_TRUE(events().empty()) << "nothing is known to be waited for";
 }
 
+// With one hardware queue an event is recorded where a stream would write a word.
+TEST_F(Groups, EventsAreRecordedInPlaceOfWrites) {
+  ::setenv("TEST_CORE_MARKS_BY_EVENTS", "1", 1);
+  const ncclComm_t c = communicator();
+  const CUstream communication = stream();
+  events();
+  ASSERT_EQ(ncclRecv(buffer, 10, ncclFloat32, 2, c, communication), ncclSuccess);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::group_issued}));
+  const weft::MarkerEvent* const places = core()->events;
+  for (const weft::Ticket ticket : {seen[0].ticket, seen[0].done_ticket}) {
+    EXPECT_NE(ticket, 0u);
+    EXPECT_EQ(places[ticket % core()->word_count].recorded, ticket);
+    EXPECT_FALSE(reached(ticket)) << "the dispatcher writes the word";
+  }
+  const auto query = reinterpret_cast<CUresult (*)(void*)>(core()->shim->real_driver_symbol("cuEventQuery"));
+  ASSERT_NE(query, nullptr);
+  EXPECT_EQ(query(places[seen[0].ticket % core()->word_count].event), CUDA_SUCCESS);
+  EXPECT_EQ(query(places[seen[0].done_ticket % core()->word_count].event), CUDA_ERROR_NOT_READY);
+  fake_release(communication);
+  EXPECT_EQ(query(places[seen[0].done_ticket % core()->word_count].event), CUDA_SUCCESS);
+}
+
 TEST_F(Groups, TheStartedMarkerWaitsForEarlierWork) {
   const ncclComm_t c = communicator();
   const CUstream s = stream();

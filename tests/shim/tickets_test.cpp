@@ -46,6 +46,16 @@ TEST_F(Tickets, CountFromOneAndAreReachedOneByOne) {
   EXPECT_EQ(words.address_of(9), 0x1000u + 4);
 }
 
+TEST_F(Tickets, MayStandForEventsInPlaceOfWrites) {
+  std::array<MarkerEvent, word_count> events{};
+  words.begin({memory.data(), 0, word_count});
+  EXPECT_FALSE(words.writable());
+  words.begin({memory.data(), 0, word_count, events.data()});
+  EXPECT_TRUE(words.writable());
+  EXPECT_TRUE(words.by_events());
+  EXPECT_EQ(&words.event_of(9), &events[1]);
+}
+
 TEST_F(Tickets, NoneIsGivenOutOverOneThatHasNotRun) {
   for (std::uint32_t i = 0; i < word_count; ++i) ASSERT_NE(words.reserve(), 0u);
   EXPECT_EQ(words.reserve(), 0u);

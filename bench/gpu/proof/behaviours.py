@@ -63,7 +63,7 @@ _ROWS = (
     ("a kernel of another stream starts beside a running one, 1 queue", "yes", "marker_holds_queue",
      _value("queues_1_behind_nothing_other_stream_ran")),
     ("the same with a stream write behind the running one", "no", "marker_holds_queue", _value("queues_1_behind_write_other_stream_ran")),
-    ("the same with an event behind it", "no", "marker_holds_queue", _value("queues_1_behind_event_other_stream_ran")),
+    ("the same with an event behind it", "yes", "marker_holds_queue", _value("queues_1_behind_event_other_stream_ran")),
     ("the same with a kernel behind it", "no", "marker_holds_queue", _value("queues_1_behind_kernel_other_stream_ran")),
     ("streams of different priority share hardware queues", "yes", "queue_sharing", _shares_across_priorities),
     ("12 streams on 8 queues, round robin: pairs that share", "4", "queue_sharing", _count("queues_8_streams_12_pairs_that_share")),

@@ -141,5 +141,67 @@ TEST_F(MarkerBoardTest, GivesUpTheOldestWhenThereAreTooMany) {
   EXPECT_EQ(happened[0].group, 2U);
 }
 
+// Events in place of words: each says whether it has happened.
+struct RecordedEvents : MarkerBoardTest {
+  std::array<bool, 8> happened_by_now{};
+  std::array<MarkerEvent, 8> places{};
+  Driver driver;
+  MarkerWords with_events{words.data(), 0, 8, places.data()};
+  MarkerBoard asking{with_events, MarkedEvents(&driver, with_events)};
+
+  void SetUp() override {
+    driver.cuEventQuery = [](CUevent event) {
+      return *reinterpret_cast<bool*>(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    };
+    for (std::size_t i = 0; i < places.size(); ++i) places[i].event = &happened_by_now[i];
+  }
+  void record(Ticket ticket) { places[ticket % 8].recorded = ticket; }
+  void look(bool ask = true) {
+    happened.clear();
+    asking.look(at(9us), happened, ask);
+  }
+};
+
+TEST_F(RecordedEvents, AnEventThatHasHappenedWritesItsWord) {
+  asking.note(group(1us, 1, 1, 1, 2));
+  record(1);
+  look();
+  EXPECT_TRUE(happened.empty());
+  happened_by_now[1] = true;
+  look(false);
+  EXPECT_TRUE(happened.empty()) << "the context is going";
+  look();
+  ASSERT_EQ(happened.size(), 1U);
+  EXPECT_EQ(happened[0].kind, EventKind::group_started);
+  EXPECT_EQ(words[1], 1U);
+}
+
+TEST_F(RecordedEvents, AnEventThatIsNotRecordedYetAnswersForNobody) {
+  asking.note(group(1us, 1, 1, 9, 10));
+  record(1);  // a lap ago
+  happened_by_now[1] = true;
+  look();
+  EXPECT_TRUE(happened.empty());
+  record(9);
+  look();
+  EXPECT_EQ(happened.size(), 1U);
+}
+
+TEST_F(RecordedEvents, AWordThatTheHostWroteNeedsNoEvent) {
+  asking.note(group(1us, 1, 1, 1, 2));
+  write(1);
+  look();
+  EXPECT_EQ(happened.size(), 1U);
+}
+
+TEST_F(RecordedEvents, ThoseNobodyWillAskForAreAskedAtOnce) {
+  record(3);
+  record(4);
+  happened_by_now[3] = true;
+  asking.look_at_all();
+  EXPECT_EQ(words[3], 3U);
+  EXPECT_EQ(words[4], 0U);
+}
+
 }  // namespace
 }  // namespace weft

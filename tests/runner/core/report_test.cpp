@@ -58,6 +58,16 @@ TEST(Lines, SayThatIdleTimeIsUnknown) {
   EXPECT_EQ(end_lines(header, {}, "d").at(0), "rank 0: no repeating iteration was found");
 }
 
+TEST(Lines, NameTheCauseForWhichTimeMayBeUncertain) {
+  TraceHeader header;
+  header.ranks = 4;
+  header.mode = "observe";
+  header.caution = "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
+  EXPECT_EQ(start_line(header, "d"),
+            "0.1.0, observing bubbles; one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1): some time may be uncertain, "
+            "4 ranks; traces in d/");
+}
+
 TEST(EndLines, Filled) {
   EXPECT_EQ(
       end_lines(filling_header(), filling_summary(), "weft-12"),

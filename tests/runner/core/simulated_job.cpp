@@ -180,6 +180,11 @@ Event SimulatedJob::event(EventKind kind, StreamId stream) const {
 }
 
 void SimulatedJob::enqueue_marker(CUstream stream, Ticket ticket) {
+  if (the_words.events != nullptr) {
+    MarkerEvent& place = the_words.events[ticket % the_words.count];
+    check(function<decltype(&::cuEventRecord)>("cuEventRecord")(static_cast<CUevent>(place.event), stream), "marker");
+    return place.recorded.store(ticket);
+  }
   if (the_words.device == 0) return;
   const CUdeviceptr word = the_words.device + (ticket % the_words.count) * sizeof(std::uint32_t);
   check(function<decltype(&::cuStreamWriteValue32_v2)>("cuStreamWriteValue32_v2")(stream, word, ticket, 0), "marker");
@@ -211,7 +216,7 @@ void SimulatedJob::use_context() {
 
 void SimulatedJob::announce_group() {
   ++last_group_;
-  const bool marked = the_words.device != 0;
+  const bool marked = the_words.device != 0 || the_words.events != nullptr;
   const Ticket started = marked ? ++last_ticket_ : 0, done = marked ? ++last_ticket_ : 0;
   enqueue_marker(communication_, started);
   announced_.push_back(done);
@@ -237,7 +242,7 @@ void SimulatedJob::microbatch(std::chrono::microseconds wait) {
   check(launch(compute_kernel_, 124, 1, 1, 256, 1, 1, 0, compute_, nullptr, nullptr), "compute");
   begin_group();
   check(function<decltype(&::cuEventRecord)>("cuEventRecord")(done_, communication_), "record");
-  if (the_words.device != 0) {
+  if (the_words.device != 0 || the_words.events != nullptr) {
     const Ticket reached = ++last_ticket_;
     enqueue_marker(compute_, reached);
     Event waiting = event(EventKind::wait_issued, 1);

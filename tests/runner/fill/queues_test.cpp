@@ -14,23 +14,34 @@ TEST(HardwareQueues, AreReadAsTheDriverReadsThem) {
   for (const char* ignored : {"", "0", "33", "-1", "many"}) EXPECT_EQ(queues(ignored), 8U) << ignored;
 }
 
-TEST(HardwareQueues, OneOfThemGetsNoMarkers) {
-  const auto why = [](const Variables& variables) { return why_unmarked({variables, variables}); };
-  EXPECT_STREQ(why({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}), "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
-  EXPECT_STREQ(why({{"CUDA_LAUNCH_BLOCKING", "1"}}), "blocking launches (CUDA_LAUNCH_BLOCKING=1)");
-  EXPECT_STREQ(why({{"CUDA_DEVICE_MAX_CONNECTIONS", "2"}, {"CUDA_LAUNCH_BLOCKING", "0"}}), "");
-  EXPECT_STREQ(why({}), "");
+TEST(HardwareQueues, OneOfThemGetsEventsInPlaceOfWrites) {
+  const auto marking = [](const Variables& variables) { return marking_for({variables, variables}); };
+  const Marking one = marking({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}});
+  EXPECT_EQ(one.marks, Marks::events);
+  EXPECT_TRUE(one.one_queue);
+  EXPECT_STREQ(one.because, "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
+  const Marking two = marking({{"CUDA_DEVICE_MAX_CONNECTIONS", "2"}, {"CUDA_LAUNCH_BLOCKING", "0"}});
+  EXPECT_EQ(two.marks, Marks::writes);
+  EXPECT_FALSE(two.one_queue);
+  EXPECT_STREQ(marking({}).because, "");
+}
+
+TEST(HardwareQueues, BlockingLaunchesGetNoMarkers) {
+  const Variables blocking{{"CUDA_LAUNCH_BLOCKING", "1"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
+  EXPECT_EQ(marking_for({blocking, blocking}).marks, Marks::none);
+  EXPECT_STREQ(marking_for({blocking, blocking}).because, "blocking launches (CUDA_LAUNCH_BLOCKING=1)");
+  EXPECT_STREQ(marking_for({{}, blocking}).because,
+               "perhaps blocking launches (CUDA_LAUNCH_BLOCKING was 1 when the process began)");
 }
 
 // Nobody knows which of the two the driver has read.
 TEST(HardwareQueues, AVariableThatTheProcessHasChangedCountsWithBothValues) {
   const Variables one{{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}, many{{"CUDA_DEVICE_MAX_CONNECTIONS", "32"}};
-  EXPECT_STREQ(why_unmarked({one, many}), "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
-  EXPECT_STREQ(why_unmarked({many, one}),
+  EXPECT_STREQ(marking_for({one, many}).because, "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
+  EXPECT_STREQ(marking_for({many, one}).because,
                "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)");
-  EXPECT_STREQ(why_unmarked({many, {}}), "");
-  EXPECT_STREQ(why_unmarked({{}, {{"CUDA_LAUNCH_BLOCKING", "1"}}}),
-               "perhaps blocking launches (CUDA_LAUNCH_BLOCKING was 1 when the process began)");
+  EXPECT_TRUE(marking_for({many, one}).one_queue);
+  EXPECT_STREQ(marking_for({many, {}}).because, "");
 }
 
 TEST(HardwareQueues, TheStreamsOfTheTrainingAndOneOfWeftHaveToFit) {

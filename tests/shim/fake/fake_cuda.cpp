@@ -304,6 +304,10 @@ CUresult cuEventCreate(CUevent* event, unsigned int) {
 CUresult cuEventDestroy_v2(CUevent event) {
   return delete reinterpret_cast<Event*>(event), CUDA_SUCCESS;
 }
+CUresult cuEventQuery(CUevent event) {
+  const std::lock_guard lock(mutex);
+  return reinterpret_cast<Event*>(event)->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   return record(event, find(stream));
 }

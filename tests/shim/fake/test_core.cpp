@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t word_count = 256;
 std::atomic<std::uint32_t> words[2][word_count];
+weft::MarkerEvent marker_events[word_count];
 TestCore state{};
 std::mutex state_mutex;
 
@@ -39,6 +40,14 @@ void note_cancellation() {
   pthread_setcancelstate(before, nullptr);
 }
 
+void give_events(int device) {
+  using Create = int (*)(void** event, unsigned flags);
+  const auto create = reinterpret_cast<Create>(state.shim->real_driver_symbol("cuEventCreate"));
+  for (weft::MarkerEvent& place : marker_events) create(&place.event, 0);
+  state.events = marker_events;
+  state.shim->set_marker_words(device, {words[device], 0, word_count, marker_events});
+}
+
 void opened(const weft::CommunicatorInfo& communicator) {
   note_cancellation();
   ++state.opened;
@@ -49,6 +58,7 @@ void opened(const weft::CommunicatorInfo& communicator) {
   if (state.words[device] != nullptr) return;
   for (auto& word : words[device]) word = 0;
   state.words[device] = words[device];
+  if (std::getenv("TEST_CORE_MARKS_BY_EVENTS") != nullptr) return give_events(communicator.device);
   const bool writable = std::getenv("TEST_CORE_FORBIDS_MARKERS") == nullptr;
   state.shim->set_marker_words(
       communicator.device, {words[device], writable ? reinterpret_cast<std::uint64_t>(words[device]) : 0, word_count});

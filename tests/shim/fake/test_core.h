@@ -25,6 +25,7 @@ struct TestCore {
   weft::CommunicatorId last_closed;
   std::uint32_t word_count;
   std::atomic<std::uint32_t>* words[2];  // of devices 0 and 1
+  weft::MarkerEvent* events;             // with TEST_CORE_MARKS_BY_EVENTS
 };
 
 extern "C" {
