@@ -1,5 +1,5 @@
-// The weft command: finds the verb and calls it. Exit codes: 0, 1 (it failed), 2 (wrong usage); `weft run` ends with
-// that of the command it runs.
+// The weft command: finds the verb and calls it. Exit codes: 0, 1 (it failed), 2 (wrong usage), 3 (weft check:
+// not all is known or possible); `weft run` ends with that of the command it runs.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -17,6 +17,7 @@ constexpr std::array verbs{
     Verb{"run", "run a command with Weft preloaded", &run_verb},
     Verb{"lib", "print the path of libweft.so, for LD_PRELOAD", &lib_verb},
     Verb{"config", "list every option: value, default, source, meaning", &config_verb},
+    Verb{"check", "ask the GPU what its driver and environment allow", &check_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
     Verb{"version", "print the version", &version_verb},
     Verb{"help", "say how a verb is used", &help_verb},

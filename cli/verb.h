@@ -20,6 +20,7 @@ struct Verb {
 int run_verb(const Arguments& arguments);
 int lib_verb(const Arguments& arguments);
 int config_verb(const Arguments& arguments);
+int check_verb(const Arguments& arguments);
 int summary_verb(const Arguments& arguments);
 int version_verb(const Arguments& arguments);
 

@@ -35,6 +35,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
   const RelaxedCaptureMode relaxed(core_.driver);
   setup_ = set_up_device(core_, ordinal_, first);
   reporter_ = std::make_unique<Reporter>(setup_.rank);
+  if (!setup_.answers_fault.empty()) reporter_->warn(Audience::one_rank, setup_.answers_fault);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal_) + " cannot be used");
   try {

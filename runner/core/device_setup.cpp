@@ -4,6 +4,7 @@
 #include "runner/core/marked_events.h"
 #include "runner/core/pinned.h"
 #include "runner/core/scopes.h"
+#include "runner/options/answers.h"
 #include "runner/options/launcher.h"
 
 namespace weft {
@@ -23,6 +24,25 @@ std::uint32_t multiprocessors_of(const Driver& driver, CUdevice device) {
   check(driver, driver.cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
         "cuDeviceGetAttribute");
   return static_cast<std::uint32_t>(count);
+}
+
+std::string name_of(const Driver& driver, CUdevice device) {
+  char name[256] = "";
+  check(driver, driver.cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
+  return name;
+}
+
+// Kept answers are read where they may decide.
+void decide_marking(const CoreContext& core, CUdevice device, DeviceSetup& setup) {
+  setup.marking = marking_for(core.environments);
+  if (!setup.marking.one_queue) return;
+  const bool now = hardware_queues(core.environments.now) == 1;
+  const Variables& variables = now ? core.environments.now : core.environments.first;
+  const Machine machine = machine_of(name_of(core.driver, device), core.shim.driver_version, variables);
+  Answers answers;
+  const std::string folder = answers_folder(core.options.answers, core.environments.now);
+  if (read_answers(folder, machine, answers, setup.answers_fault))
+    setup.marking = marking_for(core.environments, &answers);
 }
 
 // The current context if it is of this device, else the device's primary one.
@@ -78,7 +98,7 @@ DeviceSetup set_up_device(CoreContext& core, int ordinal, const CommunicatorInfo
   const CUdevice device = device_of(core.driver, ordinal);
   setup.multiprocessors = multiprocessors_of(core.driver, device);
   setup.context = context_of(core.driver, device, ordinal);
-  setup.marking = marking_for(core.environments);
+  decide_marking(core, device, setup);
   const CurrentContext current(core.driver, setup.context);
   if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal) + " cannot be used");
   setup.words = words_of(core, ordinal, setup.marking.marks);

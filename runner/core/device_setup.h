@@ -7,6 +7,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <string>
 
 #include "runner/core/core_context.h"
 #include "runner/fill/queues.h"
@@ -20,7 +21,8 @@ struct DeviceSetup {
   std::uint32_t multiprocessors = 0;
   bool is_further_device = false;  // another one of the process was there first
   Marking marking{};
-  MarkerWords words{};  // that markers are written into
+  std::string answers_fault;  // why kept answers of weft check are not used; "": they are, or there are none
+  MarkerWords words{};        // that markers are written into
 
   bool is_unmarked() const { return marking.marks == Marks::none; }
 };

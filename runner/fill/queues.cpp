@@ -1,39 +1,7 @@
 // Hardware queues; see the header.
 #include "runner/fill/queues.h"
 
-#include <cstdlib>
-
 namespace weft {
-namespace {
-
-constexpr std::uint32_t default_queues = 8;
-constexpr std::uint32_t most_queues = 32;
-
-// As the driver reads numbers; 0: there is none.
-int number_in(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? 0 : std::atoi(found->second.c_str());
-}
-
-}  // namespace
-
-std::uint32_t hardware_queues(const Variables& variables) {
-  const int value = number_in(variables, "CUDA_DEVICE_MAX_CONNECTIONS");
-  return value < 1 || value > static_cast<int>(most_queues) ? default_queues : static_cast<std::uint32_t>(value);
-}
-
-Marking marking_for(const Environments& environments) {
-  if (number_in(environments.now, "CUDA_LAUNCH_BLOCKING") == 1)
-    return {Marks::none, false, "blocking launches (CUDA_LAUNCH_BLOCKING=1)"};
-  if (number_in(environments.first, "CUDA_LAUNCH_BLOCKING") == 1)
-    return {Marks::none, false, "perhaps blocking launches (CUDA_LAUNCH_BLOCKING was 1 when the process began)"};
-  if (hardware_queues(environments.now) == 1)
-    return {Marks::events, true, "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)"};
-  if (hardware_queues(environments.first) == 1)
-    return {Marks::events, true,
-            "perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)"};
-  return {};
-}
 
 std::string too_many_streams(std::uint32_t in_use, std::uint32_t queues) {
   if (in_use + 1 <= queues) return {};

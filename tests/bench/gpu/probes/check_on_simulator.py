@@ -31,6 +31,9 @@ EXPECTED = {
         f"queues_{queues}_behind_{marker}_other_stream_ran": queues != 1 or marker in ("nothing", "event", "timed_event")
         for queues in (1, 8, 32)
         for marker in ("nothing", "write", "write_without_barrier", "event", "timed_event", "kernel")},
+    # With the 8 queues of the default nobody is held up.
+    "one_queue": {f"{case}_passes": True for case in (
+        "nothing", "event", "write", "kernel", "wait", "wait_and_kernel", "above", "host_wait")},
     # "Kernels of higher priority first, without pre-emption"; whatever gave them the priority.
     "default_stream_priority": {
         "start_stream_equal": lambda share: share > 0.9,

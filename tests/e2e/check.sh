@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# weft check on the simulated GPU: every answer that the simulator can give is found out, kept, and used by a run; files
+# that cannot be written or read, another driver version, usage.
+#   check.sh SOURCE BUILD
+set -uo pipefail
+source_dir=$1 build=$2
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
+weft=$build/bin/weft
+export SIMGPU_DEVICES=2 CUDA_DEVICE_MAX_CONNECTIONS=1 HOME=$work/home
+unset XDG_CACHE_HOME WEFT_ANSWERS ${!SIMGPU_QUEUE*}
+fail() { echo "check: $1"; echo "--- stdout"; cat "$work/out"; echo "--- stderr"; cat "$work/err"; exit 1; }
+# check CODE ARGUMENT...
+check() {
+  local wanted=$1 code=0
+  shift
+  timeout 60 "${simulated[@]}" "$weft" check "$@" >"$work/out" 2>"$work/err" || code=$?
+  [ "$code" = "$wanted" ] || fail "weft check $*: exit code $code, not $wanted"
+}
+says() { grep -qF -- "$1" "$work/$2" || fail "$2 does not say: $1"; }
+# answers NAME=VALUE...: of the JSON form.
+answers() {
+  python3 - "$work/out" "$@" <<'CHECKS' || fail "other answers: $*"
+import json, sys
+result = json.load(open(sys.argv[1], encoding="utf-8"))
+found = {name: json.dumps(value).strip('"') for name, value in (result | result["passes"]).items()}
+wanted = dict(pair.split("=") for pair in sys.argv[2:])
+sys.exit({name: found[name] for name in wanted} != wanted and f"found {found}")
+CHECKS
+}
+
+check 0
+says "Simulated GPU (not hardware), driver 13.0, 1 hardware queue" out
+says "a stream-ordered write behind it  no, it waits" out
+says "so here idle time is measured, by recorded events; some may be uncertain and nothing is filled: one hardware queue" out
+says "kept in $work/home/.cache/weft/Simulated-GPU--not-hardware--driver-13000-queues-1.answers" out
+[ "$(wc -l <"$work/out")" -le 12 ] || fail "more than can be read at once"
+
+# Both answers to everything that the simulator can be told.
+check 0 --json --answers "$work/kept"
+answers nothing=true event=true write=false kernel=false wait=true wait_and_kernel=false above=false host_wait=true \
+  marks=events can_fill=false
+SIMGPU_QUEUE_RECORD=holds check 3 --json --answers "$work/events_hold"
+answers nothing=true event=false wait=false host_wait=false marks=none
+SIMGPU_QUEUE_WRITE=passes check 0 --json --answers "$work/writes_pass"
+answers write=true event=true marks=writes
+SIMGPU_QUEUE_KERNEL=passes check 0 --json --answers "$work/kernels_pass"
+answers kernel=true wait_and_kernel=true
+SIMGPU_QUEUE_WAIT=holds check 0 --json --answers "$work/waits_hold"
+answers wait=false event=true marks=events
+SIMGPU_QUEUE_PRIORITY=own check 0 --json --answers "$work/own"
+answers above=true wait_and_kernel=false
+CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --json --answers "$work/kept"
+answers hardware_queues=8 write=true wait_and_kernel=true marks=writes can_fill=true
+
+# A run uses them, and only those of its own driver version.
+train() {
+  timeout 120 "${simulated[@]}" "$weft" run --observe --answers "$1" --output "$work/trace-$RANDOM" -- "$build/bin/trainer" \
+    --launch 2 --iterations 3 --microbatches 4 --hidden 16 --sequence 8 --batch 2 --text "$source_dir/LICENSE" \
+    >"$work/out" 2>"$work/err" || fail "the training fails"
+}
+train "$work/events_hold"
+says "one hardware queue, which an event holds up (weft check): bubbles are not measured, idle time is unknown" err
+train "$work/kept"
+says "observing bubbles; one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1): some time may be uncertain" err
+SIMGPU_DRIVER_VERSION=12040 train "$work/events_hold"
+says "observing bubbles; one hardware queue" err
+echo "weft-answers 2" >"$work/kept/Simulated-GPU--not-hardware--driver-13000-queues-1.answers"
+train "$work/kept"
+says "are not used: line 1 is not understood" err
+says "observing bubbles; one hardware queue" err
+
+# It cannot be kept, or asked.
+mkdir "$work/closed" && touch "$work/closed/file"
+check 1 --answers "$work/closed/file"
+says "weft: error: the answers cannot be kept: $work/closed/file" err
+says "so here idle time is measured" out
+check 2 --nonsense
+check 0 --help
+says "Exit code: 0, 3 when" out
+SIMGPU_FAULTS=launch@1=700 check 1 --answers "$work/kept"

@@ -1,0 +1,101 @@
+// Answers of weft check: kept and read again, damaged files, other machines, and how they decide the markers.
+#include "runner/options/answers.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "runner/options/marking.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct AnswersTest : ::testing::Test {
+  std::string folder = ::testing::TempDir() + "weft_answers_" + std::to_string(::getpid());
+  Variables one{{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
+  Answers given;
+  Answers read;
+  std::string fault;
+
+  void SetUp() override {
+    given.machine = machine_of("A GPU (80 GB)", 13010, one);
+    given[Asked::event] = Answer::passes;
+    given[Asked::write] = Answer::holds;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+  void write(const std::string& text) { std::ofstream(answers_file(folder, given.machine)) << text; }
+};
+
+TEST_F(AnswersTest, AreKeptAndReadAgain) {
+  ASSERT_EQ(keep_answers(folder + "/new", given), "");
+  ASSERT_TRUE(read_answers(folder + "/new", given.machine, read, fault)) << fault;
+  EXPECT_EQ(read.machine, given.machine);
+  EXPECT_EQ(read.found, given.found);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder + "/new"), {}), 1) << "no draft is left";
+}
+
+TEST_F(AnswersTest, NobodyHasAskedAnotherMachine) {
+  ASSERT_EQ(keep_answers(folder, given), "");
+  for (const Machine& other : {machine_of("Another GPU", 13010, one), machine_of("A GPU (80 GB)", 13020, one),
+                               machine_of("A GPU (80 GB)", 13010, {}),
+                               machine_of("A GPU (80 GB)", 13010,
+                                          {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"CUDA_MPS_PIPE_DIRECTORY", "/x"}})}) {
+    EXPECT_FALSE(read_answers(folder, other, read, fault));
+    EXPECT_EQ(fault, "");
+  }
+}
+
+TEST_F(AnswersTest, DamagedFilesAreRefusedWithAReason) {
+  ASSERT_EQ(keep_answers(folder, given), "");
+  const std::string good = text_of(given);
+  std::string other = good;
+  other.replace(other.find("13010"), 5, "12040");
+  const std::pair<std::string, std::string> files[] = {
+      {"", "it is not complete"},
+      {"{}\n", "line 1 is not understood"},
+      {good.substr(0, good.size() - 1), "it is not complete"},
+      {good + "more\n", "line 14 is not understood"},
+      {good.substr(0, good.find("queues")), "it is not complete"},
+      {other, "it is of another GPU, driver or environment"},
+      {std::string(10000, 'x'), "it is not complete"}};
+  for (const auto& [text, why] : files) {
+    write(text);
+    fault.clear();
+    EXPECT_FALSE(read_answers(folder, given.machine, read, fault));
+    EXPECT_EQ(fault, "the answers of weft check in " + answers_file(folder, given.machine) + " are not used: " + why);
+  }
+}
+
+TEST_F(AnswersTest, ThatCannotBeKeptSayWhy) {
+  EXPECT_EQ(keep_answers("", given), "neither XDG_CACHE_HOME nor HOME is set");
+  std::ofstream(folder) << "a file";
+  EXPECT_NE(keep_answers(folder, given), "");
+  EXPECT_NE(keep_answers(folder + "/below", given), "");
+}
+
+TEST_F(AnswersTest, AreLookedForInTheCache) {
+  EXPECT_EQ(answers_folder("/here", {{"HOME", "/home/x"}}), "/here");
+  EXPECT_EQ(answers_folder("", {{"XDG_CACHE_HOME", "/cache"}, {"HOME", "/home/x"}}), "/cache/weft");
+  EXPECT_EQ(answers_folder("", {{"XDG_CACHE_HOME", "relative"}, {"HOME", "/home/x"}}), "/home/x/.cache/weft");
+  EXPECT_EQ(answers_folder("", {}), "");
+}
+
+TEST_F(AnswersTest, DecideHowOneQueueIsMarked) {
+  const auto marks = [&] { return marking_for({one, one}, &given); };
+  EXPECT_EQ(marks().marks, Marks::events);
+  given[Asked::write] = Answer::passes;
+  EXPECT_EQ(marks().marks, Marks::writes);
+  EXPECT_TRUE(marks().one_queue) << "work still stands behind blocked streams";
+  given[Asked::event] = Answer::holds;
+  EXPECT_EQ(marks().marks, Marks::none);
+  EXPECT_STREQ(marks().because, "one hardware queue, which an event holds up (weft check)");
+  EXPECT_EQ(marking_for({{}, {}}, &given).marks, Marks::writes) << "with more queues they decide nothing";
+}
+
+}  // namespace
+}  // namespace weft
