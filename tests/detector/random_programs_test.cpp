@@ -151,7 +151,7 @@ TEST(RandomPrograms, IdleTimeIsExact) {
   EXPECT_LT(uncertain * 20, all - idle);
 }
 
-// Streams share hardware queues. What is missing is uncertain, and nothing is said to be idle that is not.
+// Streams share hardware queues. Idle time is reported or uncertain, and nothing is said to be idle that is not.
 TEST(RandomPrograms, WhatMayStandBehindABlockedStreamIsUncertain) {
   std::int64_t uncertain = 0, idle = 0, said = 0;
   const auto options = [](std::uint32_t seed) {
