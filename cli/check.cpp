@@ -72,14 +72,14 @@ Answers answers_of(const nlohmann::json& line, const Variables& variables) {
   for (std::size_t i = 0; i < asked_names.size(); ++i) {
     const auto value = values.find(std::string(asked_names[i]) + "_passes");
     if (value != values.end() && value->is_boolean())
-      answers.found[i] = value->get<bool>() ? Answer::passes : Answer::holds;
+      answers.found[i] = value->get<bool>() ? Found::passes : Found::holds;
   }
   return answers;
 }
 
-std::string word_of(Answer answer) {
-  if (answer == Answer::unknown) return "no answer";
-  return answer == Answer::passes ? "yes" : "no, it waits";
+std::string word_of(Found answer) {
+  if (answer == Found::unknown) return "no answer";
+  return answer == Found::passes ? "yes" : "no, it waits";
 }
 
 const char* name_of(Marks marks) {
@@ -103,8 +103,8 @@ struct Outcome {
   std::string fault;  // why they are not
 
   bool is_complete() const {
-    for (const Answer answer : answers.found)
-      if (answer == Answer::unknown) return false;
+    for (const Found answer : answers.found)
+      if (answer == Found::unknown) return false;
     return marking.marks != Marks::none;
   }
 };
@@ -133,7 +133,7 @@ void print_json(const Outcome& outcome) {
                                 {"can_fill", outcome.marking.marks != Marks::none && !outcome.marking.one_queue}};
   for (std::size_t i = 0; i < asked_names.size(); ++i) {
     nlohmann::ordered_json& value = result["passes"][asked_names[i]];
-    if (outcome.answers.found[i] != Answer::unknown) value = outcome.answers.found[i] == Answer::passes;
+    if (outcome.answers.found[i] != Found::unknown) value = outcome.answers.found[i] == Found::passes;
   }
   result["kept"] = outcome.fault.empty() ? nlohmann::ordered_json(outcome.path) : nlohmann::ordered_json(nullptr);
   std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());

@@ -63,7 +63,6 @@ class Detector::Implementation {
 
   std::span<const Finding> observe(const Event& event) {
     findings_.clear();
-    if (event.time > now_) streams_.time_goes_on();
     now_ = std::max(now_, event.time);
     announce();
     dispatch(event);
@@ -72,6 +71,8 @@ class Detector::Implementation {
     return findings_;
   }
 
+  void looked() { streams_.looked(); }
+  bool is_uncertain() const { return uncertain_since_.has_value(); }
   bool capture_is_open() const { return captures_ != 0; }
 
   std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
@@ -162,11 +163,11 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::group_done:
       return group_done(event.group);
     case EventKind::stream_dry:
-      return streams_.answered(event.stream, StreamAnswer::dry);
+      return streams_.answered(event.stream, {StreamAnswer::dry, event.ticket});
     case EventKind::stream_busy:
-      return streams_.answered(event.stream, StreamAnswer::busy);
+      return streams_.answered(event.stream, {StreamAnswer::busy, event.ticket});
     case EventKind::stream_unknown:
-      return streams_.answered(event.stream, StreamAnswer::unknown);
+      return streams_.answered(event.stream, {StreamAnswer::unknown, 0});
     case EventKind::wait_reached:
     case EventKind::wait_passed:
       if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
@@ -416,11 +417,17 @@ std::span<const Finding> Detector::observe(const Event& event) {
 bool Detector::wants_answers() const {
   return implementation_->streams().wants_answers();
 }
-std::optional<StreamAnswer> Detector::answer_of(StreamId stream) const {
+std::optional<Answer> Detector::answer_of(StreamId stream) const {
   return implementation_->streams().answer_of(stream);
 }
 void Detector::to_ask(std::vector<StreamId>& streams) const {
   implementation_->streams().to_ask(streams);
+}
+void Detector::looked() {
+  implementation_->looked();
+}
+bool Detector::is_uncertain() const {
+  return implementation_->is_uncertain();
 }
 bool Detector::capture_is_open() const {
   return implementation_->capture_is_open();

@@ -42,13 +42,19 @@ class Detector {
 
   // Whether compute runs depends on streams that no mark says anything of. While this is true, every stream of the
   // device, those that the detector has not heard of too, is to be asked at each look: an event stream_dry, stream_busy
-  // or stream_unknown where the answer is another one than answer_of() has. Stream 0 stands for those that cannot be
-  // named: unknown, or nothing.
+  // or stream_unknown where the answer is another one than answer_of() has, with launched_before as its ticket. Stream 0
+  // stands for those that cannot be named: unknown, or nothing.
   bool wants_answers() const;
   // The latest answer of this stream that still counts; nothing: it need not be asked.
-  std::optional<StreamAnswer> answer_of(StreamId stream) const;
+  std::optional<Answer> answer_of(StreamId stream) const;
   // Appends the streams, of those that the detector knows, that have to be asked.
   void to_ask(std::vector<StreamId>& streams) const;
+
+  // A look is over: all words that were written before it have been given. In between, words may come in any order.
+  void looked();
+
+  // It cannot be told whether compute runs.
+  bool is_uncertain() const;
 
   // A stream capture is open in this process: nothing may be launched.
   bool capture_is_open() const;

@@ -30,6 +30,11 @@ enum class EventKind : std::uint8_t {
 
 // Whether a stream has work left, as far as it was asked.
 enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
+struct Answer {
+  StreamAnswer says = StreamAnswer::none;
+  Ticket launched_before = 0;  // all launches seen on it were made before this was given out; 0: not known
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
 
 // The operations of a group, for the detector. A group holds point-to-point operations, collectives, or both.
 struct GroupSummary {

@@ -8,8 +8,9 @@ namespace {
 
 constexpr const char* unasked = "a stream could not be asked whether it has work left";
 constexpr const char* unnamed = "not all streams could be asked whether they have work left";
-constexpr const char* unknown_wait = "a stream waits for something that is not known";
+constexpr const char* behind_another = "a stream may stand behind a blocked one in its hardware queue";
 constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
+constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
 
@@ -40,7 +41,7 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
 
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
 void Streams::issue(Stream& stream, const Mark& mark) {
-  if (current_answer(stream) != StreamAnswer::dry) stream.answer = StreamAnswer::none;
+  if (current_answer(stream).says != StreamAnswer::dry) stream.answer = {};
   if (!mark.nothing_before) ++stream.launched;
   stream.ahead.push(mark);
 }
@@ -70,15 +71,15 @@ GroupId Streams::group_behind(const AwaitedPlace& place) const {
 void Streams::wait_issued(const Event& wait) {
   const GroupId group = group_behind(wait.awaited);
   const Group* g = groups_.find(group);
-  const bool is_direct = g != nullptr && g->stream == wait.awaited.stream;
+  const bool is_direct = g != nullptr && g->stream == wait.awaited.stream && g->done_ticket == wait.awaited.ticket;
   if (is_direct)
     if (Stream* owner = find(g->stream)) ++owner->waited_for;
   Stream* stream = find_or_add(wait.stream);
   if (stream == nullptr) return;
   if (is_direct) ++stream->waits;
   const Ticket passed = wait.done_ticket;
-  issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited.stream, passed});
-  if (passed != 0) issue(*stream, {Kind::passed, true, passed, 0, 0, wait.ticket});
+  issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited, passed});
+  if (passed != 0) issue(*stream, {Kind::passed, true, passed, 0, {}, wait.ticket});
 }
 
 void Streams::host_wait_begun(StreamId stream) {
@@ -110,6 +111,7 @@ void Streams::erase_if_over(StreamId id) {
   const Stream* stream = find(id);
   if (stream == nullptr || !stream->destroyed || !stream->ahead.empty() || first_pending(id) != nullptr) return;
   lost_ += stream->ahead.dropped() + stream->groups.dropped();
+  queues_.forget(id);
   streams_.erase(place_of(id));
 }
 
@@ -122,7 +124,8 @@ void Streams::reach(Stream& stream, std::size_t marks) {
     if (stream.at.kind != Kind::start) continue;
     if (Group* group = groups_.find(stream.at.group)) group->started = true;
   }
-  stream.answer = StreamAnswer::none;
+  stream.answer = {};
+  note_passed(stream, stream.at.ticket);
 }
 
 void Streams::group_started(GroupId id) {
@@ -151,7 +154,11 @@ void Streams::group_done(GroupId id) {
 
 Group* Streams::first_pending(StreamId id) {
   const Stream* stream = find(id);
-  return stream == nullptr || stream->groups.empty() ? nullptr : groups_.find(stream->groups.front());
+  return stream == nullptr ? nullptr : first_pending(*stream);
+}
+
+Group* Streams::first_pending(const Stream& stream) const {
+  return stream.groups.empty() ? nullptr : groups_.find(stream.groups.front());
 }
 
 bool Streams::marker_reached(StreamId id, Ticket ticket) {
@@ -167,7 +174,7 @@ bool Streams::marker_reached(StreamId id, Ticket ticket) {
   return stream->at.ticket == ticket || (stream->at.kind == Kind::passed && stream->at.passed == ticket);
 }
 
-void Streams::answered(StreamId id, StreamAnswer answer) {
+void Streams::answered(StreamId id, Answer answer) {
   if (id == 0) {
     others_unknown_ = questions_;
     return;
@@ -176,26 +183,48 @@ void Streams::answered(StreamId id, StreamAnswer answer) {
   if (stream == nullptr) return;
   stream->answer = answer;
   stream->asked = questions_;
-  stream->had_work = stream->had_work || answer == StreamAnswer::busy;
+  stream->had_work = stream->had_work || answer.says == StreamAnswer::busy;
+  const bool is_past_all = answer.says == StreamAnswer::dry && answer.launched_before != 0;
+  if (is_past_all) note_passed(*stream, answer.launched_before);
 }
 
-StreamAnswer Streams::current_answer(const Stream& stream) const {
+void Streams::looked() {
+  look_at_proof();
+  queues_.looked([this](StreamId id, Ticket place) {
+    const Stream* stream = find(id);
+    return stream != nullptr && blocked_place(*stream) == place;
+  });
+}
+
+// What was enqueued before this ticket is over on the stream.
+void Streams::note_passed(const Stream& stream, Ticket place) {
+  for (const Stream& other : streams_) {
+    if (other.id == stream.id) continue;
+    const std::optional<Ticket> blocked = blocked_place(other);
+    if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, *blocked);
+  }
+}
+
+Answer Streams::current_answer(const Stream& stream) const {
   // Nobody can ask a stream that is gone. It had no mark left.
-  if (stream.destroyed) return StreamAnswer::dry;
-  return stream.asked == questions_ ? stream.answer : StreamAnswer::none;
+  if (stream.destroyed) return {StreamAnswer::dry};
+  return stream.asked == questions_ ? stream.answer : Answer{};
 }
 
-std::optional<StreamAnswer> Streams::answer_of(StreamId id) const {
-  if (id == 0) return others_unknown_ == questions_ ? StreamAnswer::unknown : StreamAnswer::none;
+std::optional<Answer> Streams::answer_of(StreamId id) const {
+  if (id == 0) return Answer{others_unknown_ == questions_ ? StreamAnswer::unknown : StreamAnswer::none};
   const Stream* stream = find(id);
-  if (stream == nullptr) return StreamAnswer::none;
-  if (stream->destroyed || position(*stream) != Position::behind) return std::nullopt;
-  return current_answer(*stream);
+  if (stream == nullptr) return Answer{};
+  return is_asked(*stream) ? std::optional(current_answer(*stream)) : std::nullopt;
 }
 
 void Streams::to_ask(std::vector<StreamId>& found) const {
   for (const Stream& stream : streams_)
-    if (!stream.destroyed && position(stream) == Position::behind) found.push_back(stream.id);
+    if (is_asked(stream)) found.push_back(stream.id);
+}
+
+bool Streams::is_asked(const Stream& stream) const {
+  return !stream.destroyed && position(stream) == Position::behind;
 }
 
 Streams::Position Streams::position(const Stream& stream) const {
@@ -204,37 +233,34 @@ Streams::Position Streams::position(const Stream& stream) const {
   if (at.kind == Kind::wait && (at.passed != 0 || groups_.pending(at.group))) return Position::waiting;
   if (stream.ahead.empty()) return Position::behind;
   if (stream.ahead.front().nothing_before) return Position::held;
-  const bool was_dry = !stream.destroyed && current_answer(stream) == StreamAnswer::dry;
-  if (was_dry) return Position::behind;
-  return may_be_held_up(stream.ahead.front()) ? Position::doubtful : Position::running;
+  const bool was_dry = !stream.destroyed && current_answer(stream).says == StreamAnswer::dry;
+  return was_dry ? Position::behind : Position::running;
 }
 
 // False: the stream runs for sure, nobody has to be asked.
 bool Streams::look_at(const Stream& stream, Standing& standing) const {
   switch (position(stream)) {
     case Position::running:
-      return false;
+      standing.doubtful = standing.doubtful || stream.is_doubtful;
+      return stream.is_doubtful;
     case Position::in_group:
       if (standing.in_group == nullptr) standing.in_group = &stream;
       return true;
     case Position::waiting:
     case Position::held:
       return true;
-    case Position::doubtful:
-      standing.unknown = one_queue;
-      return true;
     case Position::behind:
       break;
   }
-  const StreamAnswer answer = current_answer(stream);
-  if (answer == StreamAnswer::busy && holder_) standing.unknown = one_queue;
-  if (answer == StreamAnswer::busy && !holder_) standing.busy = true;
+  const StreamAnswer answer = current_answer(stream).says;
+  if (answer == StreamAnswer::busy) (stream.is_doubtful ? standing.doubtful : standing.busy) = true;
   if (answer == StreamAnswer::unknown || answer == StreamAnswer::none) standing.unknown = unasked;
   return true;
 }
 
 const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const {
   const Stream* stream = &waiting;
+  bool is_held = false;  // the one before
   // A chain is no longer than there are streams, unless the marks of some were lost.
   for (std::size_t steps = 0; steps <= streams_.size() && stream != nullptr; ++steps) {
     const Position where = position(*stream);
@@ -243,13 +269,90 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
     // Ahead of a group that has not begun, or of the end of a wait that is over.
     if (where == Position::held && mark.kind != Kind::wait) return stream;
     if (where != Position::waiting && where != Position::held) {
-      // Somebody waits for it, so it has work left: it runs, or this wait is just over.
-      runs = !holder_;
+      // Somebody waits for it, so it has work left: it runs, or this wait is just over. Or the wait is over, and the
+      // stream cannot get to it in its hardware queue.
+      const bool is_dry = where == Position::behind && current_answer(*stream).says == StreamAnswer::dry;
+      runs = !stream->is_doubtful && !(is_dry && is_held);
       return nullptr;
     }
-    stream = find(mark.source);
+    is_held = where == Position::held;
+    stream = find(mark.awaited.stream);
   }
   return nullptr;
+}
+
+// Behind this ticket stands the last that the stream has to compute; 0: not known. Nothing: no more is known than that
+// it may have something.
+std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
+  const Position where = position(stream);
+  if (where == Position::running) return stream.ahead.front().ticket;
+  const Answer answer = where == Position::behind ? current_answer(stream) : Answer{};
+  return answer.says == StreamAnswer::busy ? std::optional(answer.launched_before) : std::nullopt;
+}
+
+// Its first wait that is not over, if that will last as long as communication does; nothing: none. In the hardware
+// queue of the stream nothing that stands behind this ticket runs.
+std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
+  const Mark* wait = is_open_wait(stream.at) ? &stream.at : nullptr;
+  for (std::size_t i = 0; wait == nullptr && i < stream.ahead.size(); ++i)
+    if (is_open_wait(stream.ahead[i])) wait = &stream.ahead[i];
+  if (wait == nullptr) return std::nullopt;
+  bool runs = false;
+  if (const Stream* source = find(wait->awaited.stream)) root_of(*source, runs);
+  return runs ? std::nullopt : std::optional(wait->ticket);
+}
+
+bool Streams::is_open_wait(const Mark& mark) const {
+  return mark.kind == Kind::wait && !is_over(mark.awaited);
+}
+
+bool Streams::is_over(const AwaitedPlace& place) const {
+  if (place.stream == 0) return false;  // nothing is known of it
+  const Stream* stream = find(place.stream);
+  if (stream == nullptr) return true;
+  const auto has_yet_to_reach = [&place](Ticket ticket) { return !is_before(place.ticket, ticket); };
+  const Group* group = first_pending(*stream);
+  if (group != nullptr && has_yet_to_reach(group->done_ticket)) return false;
+  if (stream->at.kind == Kind::wait && has_yet_to_reach(stream->at.passed)) return false;
+  return stream->ahead.empty() || !has_yet_to_reach(stream->ahead.front().ticket);
+}
+
+// Each round: streams that may stand behind what the rounds before have found.
+void Streams::look_for_doubts() {
+  for (Stream& stream : streams_) stream.is_doubtful = false;
+  for (bool found = true; found;) {
+    found = false;
+    find_blocked_places();
+    if (blocked_.empty()) return;
+    for (Stream& stream : streams_) {
+      if (stream.is_doubtful || !may_be_blocked(stream)) continue;
+      stream.is_doubtful = found = true;
+    }
+  }
+}
+
+void Streams::find_blocked_places() {
+  blocked_.clear();
+  for (const Stream& stream : streams_)
+    if (const std::optional<Ticket> place = blocked_place(stream)) blocked_.push_back({stream.id, *place, false});
+  for (const Stream& stream : streams_)
+    if (const std::optional<Ticket> place = place_behind_group(stream)) blocked_.push_back({stream.id, *place, false});
+  for (BlockedPlace& place : blocked_)
+    place.holds_up_another = std::any_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+      return stream.is_doubtful && may_stand_behind(stream, place);
+    });
+}
+
+bool Streams::may_be_blocked(const Stream& stream) const {
+  return std::any_of(blocked_.begin(), blocked_.end(),
+                     [&](const BlockedPlace& place) { return may_stand_behind(stream, place); });
+}
+
+// In the same hardware queue; or it waits, without a mark, for another stream that may stand there.
+bool Streams::may_stand_behind(const Stream& stream, const BlockedPlace& place) const {
+  const std::optional<Ticket> work = place_of_work(stream);
+  if (!work || stream.id == place.stream || (*work != 0 && !is_before(place.place, *work))) return false;
+  return one_queue_ || place.holds_up_another || !queues_.are_apart(stream.id, place.stream);
 }
 
 Verdict Streams::stop_asking() {
@@ -259,11 +362,13 @@ Verdict Streams::stop_asking() {
 }
 
 Verdict Streams::verdict() {
+  const bool any_group = std::any_of(streams_.begin(), streams_.end(),
+                                     [this](const Stream& s) { return position(s) == Position::in_group; });
+  if (!any_group) return stop_asking();
+  look_for_doubts();
   Standing standing;
-  look_for_holder();
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return stop_asking();
-  if (standing.in_group == nullptr) return stop_asking();
   wants_answers_ = true;
   if (standing.busy) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
@@ -272,8 +377,9 @@ Verdict Streams::verdict() {
     bool runs = false;
     const Stream* root = root_of(stream, runs);
     if (runs) return {};
-    if (root == nullptr) standing.unknown = holder_ ? one_queue : unknown_wait;
+    if (root == nullptr) standing.unknown = unknown_wait;
   }
+  if (standing.doubtful) standing.unknown = one_queue_ ? one_queue : behind_another;
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};
   return {Verdict::Kind::idle, explain(standing), nullptr};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "detector/groups.h"
+#include "detector/queues.h"
 #include "detector/ring_queue.h"
 
 namespace weft {
@@ -38,13 +39,13 @@ class Streams {
   void host_wait_ended(StreamId stream);
   void stream_destroyed(StreamId stream);
 
-  // All that was seen at the time before has been told.
-  void time_goes_on();
   void group_started(GroupId group);
   void group_done(GroupId group);
   // The marker ahead of a wait, or behind it, was seen. False: no such marker is known.
   bool marker_reached(StreamId stream, Ticket ticket);
-  void answered(StreamId stream, StreamAnswer answer);
+  void answered(StreamId stream, Answer answer);
+  // All words that were written before a look have been told.
+  void looked();
 
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
@@ -54,7 +55,7 @@ class Streams {
   // verdict; answers are forgotten when it becomes false.
   bool wants_answers() const { return wants_answers_; }
   // The answer that counts for this stream; nothing: it need not be asked.
-  std::optional<StreamAnswer> answer_of(StreamId stream) const;
+  std::optional<Answer> answer_of(StreamId stream) const;
   // Appends the streams, of those that are known, that have to be asked.
   void to_ask(std::vector<StreamId>& streams) const;
 
@@ -67,19 +68,19 @@ class Streams {
     Kind kind = Kind::none;
     bool nothing_before = false;  // to compute since the mark before
     Ticket ticket = 0;
-    GroupId group = 0;    // start: the group; wait: the one at the end of the chain, 0: not known when it was issued
-    StreamId source = 0;  // wait: for this stream
-    Ticket passed = 0;    // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
+    GroupId group = 0;       // start: the group; wait: the one at the end of the chain, 0: not known when it was issued
+    AwaitedPlace awaited{};  // wait: for this
+    Ticket passed = 0;       // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
   };
   // held: a mark lies ahead and nothing to compute before it. Its hardware queue is blocked, or it is about to get
-  // there. doubtful: it runs, or the only hardware queue is blocked ahead of its work.
-  enum class Position : std::uint8_t { running, in_group, waiting, held, behind, doubtful };
+  // there.
+  enum class Position : std::uint8_t { running, in_group, waiting, held, behind };
   struct Stream {
     StreamId id = 0;
     Mark at{};                        // reached last
     RingQueue<Mark> ahead{1024};      // issued, not reached
     RingQueue<GroupId> groups{1024};  // issued on this stream, not done
-    StreamAnswer answer = StreamAnswer::none;
+    Answer answer;
     std::uint64_t asked = 0;       // in which period of questions
     std::uint64_t done = 0;        // groups
     std::uint64_t waits = 0;       // for groups of other streams
@@ -88,11 +89,19 @@ class Streams {
     std::uint64_t launched = 0;  // marks that may have had something to compute before them
     bool had_work = false;       // was busy when it was asked
     bool destroyed = false;
+    bool is_doubtful = false;  // in the latest verdict: what it has left may stand behind a blocked stream
+  };
+  // Nothing behind this ticket runs in the hardware queue of the stream.
+  struct BlockedPlace {
+    StreamId stream;
+    Ticket place;
+    bool holds_up_another;  // perhaps
   };
   // The streams of one verdict that are not known to run.
   struct Standing {
     const Stream* in_group = nullptr;  // the first one
     bool busy = false;                 // one has answered so
+    bool doubtful = false;             // one has work left, and may not get to it
     const char* unknown = nullptr;
   };
 
@@ -108,16 +117,26 @@ class Streams {
   void erase_if_over(StreamId id);
   GroupId group_behind(const AwaitedPlace& place) const;
   Position position(const Stream& stream) const;
-  StreamAnswer current_answer(const Stream& stream) const;
+  Answer current_answer(const Stream& stream) const;
   bool look_at(const Stream& stream, Standing& standing) const;
-  // one_queue.cpp
-  void look_for_proof(Ticket reached);
-  std::optional<Ticket> holds_queue_from(const Stream& stream) const;
-  void look_for_holder();
-  bool may_be_held_up(const Mark& next) const;
   // The stream whose group holds this one up; nullptr: none is known. `runs`: one on the way runs.
   const Stream* root_of(const Stream& waiting, bool& runs) const;
   Verdict stop_asking();
+  std::optional<Ticket> place_of_work(const Stream& stream) const;
+  std::optional<Ticket> blocked_place(const Stream& stream) const;
+  bool is_open_wait(const Mark& mark) const;
+  bool is_over(const AwaitedPlace& place) const;
+  Group* first_pending(const Stream& stream) const;
+  bool is_asked(const Stream& stream) const;
+  bool may_be_blocked(const Stream& stream) const;
+  bool may_stand_behind(const Stream& stream, const BlockedPlace& place) const;
+  void find_blocked_places();
+  void look_for_doubts();
+  void note_passed(const Stream& stream, Ticket place);
+  // one_queue.cpp
+  void look_for_proof(Ticket reached);
+  void look_at_proof();
+  std::optional<Ticket> place_behind_group(const Stream& stream) const;
   Idleness explain(const Standing& standing) const;
   bool computes(const Stream& stream) const;
   bool is_inline(const Stream& stream) const;
@@ -127,11 +146,13 @@ class Streams {
 
   GroupTable& groups_;
   const bool one_queue_;
-  std::optional<Ticket> holder_;  // with one queue: what was enqueued after this mark may be held up
-  bool ends_pass_ = false;        // the mark behind a group that is not over was seen to hold nobody up
-  GroupId proof_ = 0;             // a group that shows it if it is not over at this time
-  std::vector<Stream> streams_;   // by id: ids rise for as long as the process lives, few streams live at a time
+  bool ends_pass_ = false;       // the mark behind a group that is not over was seen to hold nobody up
+  GroupId proof_ = 0;            // a group that shows it if it is not over by then
+  bool proof_is_older_ = false;  // than the latest look
+  Queues queues_;
+  std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
   std::vector<StreamId> host_waits_;
+  std::vector<BlockedPlace> blocked_;  // of the latest verdict
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named

@@ -73,6 +73,10 @@ Ticket reserve_ticket(int device) noexcept {
   return may_mark(device) ? device_words[device].tickets.reserve() : 0;
 }
 
+const std::atomic<Ticket>& newest_ticket(int device) noexcept {
+  return device_words[device].tickets.last;
+}
+
 bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
   const int device = stream.device.load(std::memory_order_relaxed);

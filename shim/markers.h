@@ -27,6 +27,9 @@ CUcontext context_of(int device) noexcept;
 // A ticket whose word is free again; 0: none (nothing may be enqueued, or markers as old as a whole lap have not run).
 Ticket reserve_ticket(int device) noexcept;
 
+// The one that was given out last on this device.
+const std::atomic<Ticket>& newest_ticket(int device) noexcept;
+
 // Makes the stream write the ticket, or record its event. False: the driver refused.
 bool enqueue_marker(const Stream& stream, Ticket ticket) noexcept;
 

@@ -28,6 +28,7 @@ Worker::Work Dispatcher::step(TimePoint now) {
   look_at_limits(now);
   session_.looks_within(source_.uncertainty_of_look());
   for (const Event& event : events) session_.observe(event);
+  session_.looked();
   for (const Event& event : questions_.answers(session_, source_.time_of_look(), !context_is_closing()))
     session_.observe(event);
   take_inbox(now);

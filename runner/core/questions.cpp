@@ -19,18 +19,21 @@ const std::vector<Event>& Questions::answers(const Session& session, TimePoint t
   answers_.clear();
   if (!session.wants_answers()) return answers_;
   const bool all_named = name_streams(session, ask);
-  if (!all_named && session.answer_of(0) != StreamAnswer::unknown) answer(time, 0, StreamAnswer::unknown);
-  // One that has work left is enough, so the one that had some last is asked first.
+  const Answer not_all{StreamAnswer::unknown};
+  if (!all_named && session.answer_of(0) != not_all) answer(time, 0, not_all);
+  // One that has work left is enough, so the one that had some last is asked first. While it may stand behind a blocked
+  // one, another may still run.
+  const bool one_is_enough = !session.is_uncertain();
   const auto last = std::find(streams_.begin(), streams_.end(), busy_);
   if (last != streams_.end()) std::iter_swap(streams_.begin(), last);
   for (const StreamId stream : streams_) {
-    const std::optional<StreamAnswer> known = session.answer_of(stream);
+    const std::optional<Answer> known = session.answer_of(stream);
     if (!known) continue;
-    const StreamAnswer now = ask ? shim_.ask_stream(device_, stream) : StreamAnswer::unknown;
+    const Answer now = ask ? shim_.ask_stream(device_, stream) : Answer{StreamAnswer::unknown};
     if (now != *known) answer(time, stream, now);
-    if (now != StreamAnswer::busy) continue;
+    if (now.says != StreamAnswer::busy) continue;
     busy_ = stream;
-    break;
+    if (one_is_enough) break;
   }
   return answers_;
 }
@@ -51,12 +54,13 @@ bool Questions::name_streams(const Session& session, bool ask) {
   return count >= 0;
 }
 
-void Questions::answer(TimePoint time, StreamId stream, StreamAnswer answer) {
+void Questions::answer(TimePoint time, StreamId stream, Answer answer) {
   Event event{};
   event.time = time;
-  event.kind = kind_of(answer);
+  event.kind = kind_of(answer.says);
   event.device = device_;
   event.stream = stream;
+  event.ticket = answer.launched_before;
   answers_.push_back(event);
 }
 

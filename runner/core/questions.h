@@ -21,7 +21,7 @@ class Questions {
 
  private:
   bool name_streams(const Session& session, bool ask);
-  void answer(TimePoint time, StreamId stream, StreamAnswer answer);
+  void answer(TimePoint time, StreamId stream, Answer answer);
 
   const ShimServices& shim_;
   const int device_;

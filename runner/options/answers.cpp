@@ -33,10 +33,10 @@ bool parse_number(std::string_view text, Number& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-bool parse_answer(std::string_view text, Answer& answer) {
+bool parse_answer(std::string_view text, Found& answer) {
   for (std::size_t i = 0; i < std::size(answer_words); ++i) {
     if (text != answer_words[i]) continue;
-    answer = static_cast<Answer>(i);
+    answer = static_cast<Found>(i);
     return true;
   }
   return false;

@@ -31,7 +31,7 @@ inline constexpr std::array asked_words{
 };
 
 // passes: the other kernel runs beside the first one. holds: it waits for its end.
-enum class Answer : std::uint8_t { unknown, passes, holds };
+enum class Found : std::uint8_t { unknown, passes, holds };
 
 // Answers hold where all of this is the same.
 struct Machine {
@@ -46,10 +46,10 @@ Machine machine_of(const std::string& gpu, int driver_version, const Variables& 
 
 struct Answers {
   Machine machine;
-  std::array<Answer, asked_names.size()> found{};
+  std::array<Found, asked_names.size()> found{};
 
-  Answer operator[](Asked asked) const { return found[static_cast<std::size_t>(asked)]; }
-  Answer& operator[](Asked asked) { return found[static_cast<std::size_t>(asked)]; }
+  Found operator[](Asked asked) const { return found[static_cast<std::size_t>(asked)]; }
+  Found& operator[](Asked asked) { return found[static_cast<std::size_t>(asked)]; }
 };
 
 // The folder of WEFT_ANSWERS, else weft/ in $XDG_CACHE_HOME or ~/.cache; "": there is none.

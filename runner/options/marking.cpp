@@ -18,9 +18,9 @@ int number_in(const Variables& variables, const char* name) {
 
 Marking with_one_queue(const char* because, const Answers* answers) {
   if (answers == nullptr) return {Marks::events, true, because};
-  if ((*answers)[Asked::event] == Answer::holds)
+  if ((*answers)[Asked::event] == Found::holds)
     return {Marks::none, true, "one hardware queue, which an event holds up (weft check)"};
-  return {(*answers)[Asked::write] == Answer::passes ? Marks::writes : Marks::events, true, because};
+  return {(*answers)[Asked::write] == Found::passes ? Marks::writes : Marks::events, true, because};
 }
 
 }  // namespace

@@ -70,7 +70,9 @@ class Session {
   void looks_within(Duration uncertainty) { uncertainty_ = uncertainty; }
   // See Detector: the answers are observed as any other event.
   bool wants_answers() const { return detector_.wants_answers(); }
-  std::optional<StreamAnswer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
+  std::optional<Answer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
+  bool is_uncertain() const { return detector_.is_uncertain(); }
+  void looked() { detector_.looked(); }
   void to_ask(std::vector<StreamId>& streams) const { detector_.to_ask(streams); }
   void finished(const SliceRecord& slice);
   void look(TimePoint now, const FillView& view);

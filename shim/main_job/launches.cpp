@@ -1,6 +1,8 @@
 // Launches of compute; see launches.h.
 #include "shim/main_job/launches.h"
 
+#include <algorithm>
+
 #include "shim/main_job/capture.h"
 #include "shim/markers.h"
 #include "shim/routing/real.h"
@@ -33,7 +35,7 @@ void count_on_another_stream(CUstream stream) noexcept {
   if (known == nullptr) return;
   if (is_shared) note_use(*known);
   number_this_thread();
-  known->launches.store(next_launch(), std::memory_order_relaxed);
+  count_on(*known);
   thread_state.launched_on = known;
   thread_state.launch_handle = stream;
 }
@@ -64,6 +66,12 @@ void expect_quiet_legacy_stream(int device) noexcept {
   if (legacy == nullptr || any_capture()) return;
   const LaunchCount launched = launches_so_far(*legacy);
   if (real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS) begin_counting(*legacy, launched);
+}
+
+Ticket launched_before(const Stream& stream) noexcept {
+  const bool is_known = launches_are_counted.load(std::memory_order_relaxed);
+  // The next one is not 0, also where they start again.
+  return is_known ? std::max<Ticket>(stream.enqueued_after.load(std::memory_order_relaxed) + 1, 1) : 0;
 }
 
 bool has_nothing_to_compute(const Stream& stream) noexcept {

@@ -24,6 +24,17 @@ void set_launches_counted(bool counted) noexcept;
   return (++thread_state.launches << 8) | (thread_state.number & 0xff);
 }
 
+// Something without a marker is enqueued: which markers come later is known then.
+[[gnu::always_inline]] inline void note_place(Stream& stream) noexcept {
+  const std::atomic<Ticket>* newest = stream.newest_ticket.load(std::memory_order_relaxed);
+  stream.enqueued_after.store(newest->load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+[[gnu::always_inline]] inline void count_on(Stream& stream) noexcept {
+  note_place(stream);
+  stream.launches.store(next_launch(), std::memory_order_relaxed);
+}
+
 // `stream` as an API call names it.
 [[gnu::always_inline]] inline void count_launch(CUstream stream, bool per_thread) noexcept {
   if (!launches_are_counted.load(std::memory_order_relaxed)) return;
@@ -37,7 +48,7 @@ void set_launches_counted(bool counted) noexcept;
                        0)) {
     return count_on_another_stream(stream);
   }
-  last->launches.store(next_launch(), std::memory_order_relaxed);
+  count_on(*last);
 }
 
 using LaunchCount = std::uint32_t;
@@ -53,6 +64,9 @@ void forget_marks_of(int device) noexcept;
 // When it has them. The main job may compute on the legacy stream and never name it. It is asked once, at a quiet time:
 // next to a blocking stream in a receive it would answer for that one.
 void expect_quiet_legacy_stream(int device) noexcept;
+
+// Its launches, and its waits without a marker, were enqueued before this ticket was given out; 0: not known.
+Ticket launched_before(const Stream& stream) noexcept;
 
 // The stream has got to its last marker, and nothing was launched since: it has nothing to compute.
 bool has_nothing_to_compute(const Stream& stream) noexcept;

@@ -35,16 +35,20 @@ const Stream* find_by_id(int device, StreamId id) noexcept {
 
 }  // namespace
 
-StreamAnswer ask_stream(int device, StreamId id) noexcept {
+Answer ask_stream(int device, StreamId id) noexcept {
   const Stream* stream = stream_to_ask(device, id);
   const Stream* counted = stream != nullptr ? stream : find_by_id(device, id);
   // Copies may be left, but nothing to compute.
   if (counted != nullptr && has_nothing_to_compute(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
-    return StreamAnswer::dry;
+    return {StreamAnswer::dry, launched_before(*counted)};
   }
   // One that was listed before the streams became a pool may be asked as before.
   if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;
-  return stream != nullptr ? query(*stream, id) : StreamAnswer::unknown;
+  if (stream == nullptr) return {StreamAnswer::unknown, 0};
+  // Launches that come meanwhile: dry may be so without them, busy may be so because of them.
+  const Ticket launched = launched_before(*stream);
+  const StreamAnswer answer = query(*stream, id);
+  return {answer, answer == StreamAnswer::busy ? launched_before(*stream) : launched};
 }
 
 int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {

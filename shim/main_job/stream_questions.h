@@ -18,7 +18,7 @@ namespace weft {
 // Asks one stream whether it has work left; unknown when it is gone or while a stream captures. Then every explicit
 // stream of the device, and the legacy one; per-thread default streams answer only to their own threads. See
 // ShimServices.
-StreamAnswer ask_stream(int device, StreamId stream) noexcept;
+Answer ask_stream(int device, StreamId stream) noexcept;
 bool is_idle(int device) noexcept;
 
 // The streams that ask_stream() may be called for, explicit ones and the legacy one, into `found`; -1: more than `most`

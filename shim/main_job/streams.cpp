@@ -2,6 +2,7 @@
 #include "shim/main_job/streams.h"
 
 #include "shim/main_job/devices.h"
+#include "shim/markers.h"
 #include "shim/notes.h"
 #include "shim/process.h"
 #include "shim/routing/real.h"
@@ -20,9 +21,9 @@ constinit std::atomic<StreamId> last_stream{0};
 constinit std::atomic<std::uint32_t> last_thread{0};
 
 struct DeviceStreams {
-  StreamList<most_unseen> first;  // explicit ones, while there are few
-  std::atomic<bool> is_pool;      // there were more than few
-  StreamList<most_asked + 1> used;    // explicit ones that were seen in use
+  StreamList<most_unseen> first;    // explicit ones, while there are few
+  std::atomic<bool> is_pool;        // there were more than few
+  StreamList<most_asked + 1> used;  // explicit ones that were seen in use
   std::atomic<std::uint32_t> made;
   std::atomic<std::uint32_t> in_use;  // explicit or not
 };
@@ -75,6 +76,8 @@ Stream* learn(const StreamName& name, bool of_nccl) noexcept {
   stream->handle.store(name.handle, std::memory_order_relaxed);
   stream->context.store(home.context, std::memory_order_relaxed);
   stream->of_nccl.store(of_nccl, std::memory_order_relaxed);
+  stream->launches.store(0, std::memory_order_relaxed);
+  stream->newest_ticket.store(&newest_ticket(home.device), std::memory_order_relaxed);
   StreamId none = 0;
   stream->id.compare_exchange_strong(none, last_stream.fetch_add(1, std::memory_order_relaxed) + 1,
                                      std::memory_order_acq_rel);

@@ -19,16 +19,18 @@ struct Stream {
   std::atomic<std::uint64_t> key;
   std::atomic<StreamId> id;  // 0: not known (any more)
   std::atomic<std::int32_t> device;
-  std::atomic<CUstream> handle;         // as markers address it: explicit, or CU_STREAM_LEGACY / CU_STREAM_PER_THREAD
-  std::atomic<CUcontext> context;       // of an explicit stream
-  std::atomic<GroupId> group;           // the last one issued on it
-  std::atomic<std::uint64_t> waited;    // the place it was last made to wait for, see event_places.h
-  std::atomic<Ticket> latest;           // the marker behind its last group or noted wait; 0: none
-  std::atomic<std::uint32_t> launches;  // of compute on it, see launches.h
-  std::atomic<std::uint32_t> launches_marked;  // of those, before its last marker
-  std::atomic<bool> is_marked;                 // has had a marker
-  std::atomic<bool> used;                      // seen in more than its creation
-  std::atomic<bool> of_nccl;                   // NCCL made it for itself: counted, never asked
+  std::atomic<CUstream> handle;       // as markers address it: explicit, or CU_STREAM_LEGACY / CU_STREAM_PER_THREAD
+  std::atomic<CUcontext> context;     // of an explicit stream
+  std::atomic<GroupId> group;         // the last one issued on it
+  std::atomic<std::uint64_t> waited;  // the place it was last made to wait for, see event_places.h
+  std::atomic<Ticket> latest;         // the marker behind its last group or noted wait; 0: none
+  std::atomic<const std::atomic<Ticket>*> newest_ticket;  // of its device
+  std::atomic<std::uint32_t> launches;                    // of compute on it, see launches.h
+  std::atomic<Ticket> enqueued_after;                     // the newest ticket at the last of those, or wait
+  std::atomic<std::uint32_t> launches_marked;             // of those, before its last marker
+  std::atomic<bool> is_marked;                            // has had a marker
+  std::atomic<bool> used;                                 // seen in more than its creation
+  std::atomic<bool> of_nccl;                              // NCCL made it for itself: counted, never asked
 };
 
 // How an API call names a stream: an explicit handle, or one of the default streams. `per_thread`: what NULL means.

@@ -54,6 +54,11 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   return {packed(place), passed, device};
 }
 
+// No marker tells of it: all that is known is when it was enqueued.
+void waits_for_compute(CUstream stream, bool per_thread) noexcept {
+  if (Stream* waiting = find_stream(name_of(stream, per_thread))) note_place(*waiting);
+}
+
 }  // namespace
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
@@ -74,7 +79,10 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
 
 StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
-  if (!is_ahead(place)) return {};
+  if (!is_ahead(place)) {
+    waits_for_compute(stream, per_thread);
+    return {};
+  }
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return {};
   note_use(*waiting);

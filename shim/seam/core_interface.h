@@ -52,7 +52,7 @@ struct ShimServices {
   // also of a per-thread default stream, which cannot be asked. Copies may be left. Orders nothing. Any thread with the
   // device's context current.
   int (*list_streams_to_ask)(int device, StreamId* ids, int most) = nullptr;
-  StreamAnswer (*ask_stream)(int device, StreamId stream) = nullptr;
+  Answer (*ask_stream)(int device, StreamId stream) = nullptr;
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.
   bool (*is_idle)(int device) = nullptr;

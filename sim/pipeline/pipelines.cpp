@@ -343,7 +343,34 @@ class Writer {
     std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
       return std::tuple{a.time, rank_of(a)} < std::tuple{b.time, rank_of(b)};
     });
+    number_in_order();
   }
+  // Tickets are given out in the order of the calls.
+  void number_in_order() {
+    std::vector<Ticket> numbers(ticket + 1);
+    Ticket last = 0;
+    for (Event& event : events) {
+      if (event.kind == EventKind::group_issued || event.kind == EventKind::wait_issued) {
+        numbers[event.ticket] = ++last;
+        numbers[event.done_ticket] = ++last;
+        given.push_back({event.time, last});
+        event.done_ticket = numbers[event.done_ticket];
+      }
+      event.ticket = numbers[event.ticket];
+      if (event.kind == EventKind::wait_issued) event.awaited.ticket = numbers[event.awaited.ticket];
+    }
+  }
+  Ticket next_at(TimePoint time) const {
+    const auto later = std::upper_bound(given.begin(), given.end(), time,
+                                        [](TimePoint t, const Given& g) { return t < g.time; });
+    return later == given.begin() ? 1 : std::prev(later)->last + 1;
+  }
+
+  struct Given {
+    TimePoint time;
+    Ticket last;
+  };
+  std::vector<Given> given;
   std::vector<Event> events;
   Ticket ticket = 0;
 };
@@ -432,7 +459,7 @@ Timeline World::timeline(const Rank& r) const {
   for (const auto& [id, queue] : r.streams) {
     Time free = 0;
     for (const auto& item : queue.items) {
-      t.work[id].push_back({at(item->issued), at(item->ended)});
+      t.work[id].push_back({at(item->issued), at(item->ended), item->kind == Item::Kind::compute ? 1u : 0u});
       if (item->after != nullptr) write_wait_for_compute(w, compute, places, *item, std::max(free, item->issued));
       free = item->ended;
     }
@@ -448,6 +475,10 @@ Timeline World::timeline(const Rank& r) const {
     bubble(std::max(wait.begun, wait.idle_check->started), end, latest, wait.iteration);
   }
   w.finish();
+  for (auto& [id, all] : t.work) {
+    Ticket before = 1;
+    for (StreamWork& work : all) work.before = before = work.before != 0 ? w.next_at(work.issued) : before;
+  }
   std::sort(bubbles.begin(), bubbles.end(), [](const auto& a, const auto& b) { return a.opened < b.opened; });
   t.events = std::move(w.events);
   t.bubbles = std::move(bubbles);
@@ -468,13 +499,14 @@ std::vector<Timeline> simulate(const PipelineOptions& options) {
   return result;
 }
 
-std::vector<std::pair<StreamId, StreamAnswer>> answers_at(const Timeline& timeline, TimePoint time) {
-  std::vector<std::pair<StreamId, StreamAnswer>> answers;
+std::vector<std::pair<StreamId, Answer>> answers_at(const Timeline& timeline, TimePoint time) {
+  std::vector<std::pair<StreamId, Answer>> answers;
   for (const auto& [stream, work] : timeline.work) {
     const auto later =
         std::upper_bound(work.begin(), work.end(), time, [](TimePoint t, const StreamWork& w) { return t < w.issued; });
     const bool busy = later != work.begin() && std::prev(later)->ended > time;
-    answers.emplace_back(stream, busy ? StreamAnswer::busy : StreamAnswer::dry);
+    const Ticket before = later != work.begin() ? std::prev(later)->before : 1;
+    answers.emplace_back(stream, Answer{busy ? StreamAnswer::busy : StreamAnswer::dry, before});
   }
   return answers;
 }

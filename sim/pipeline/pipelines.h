@@ -60,6 +60,7 @@ struct TrueBubble {
 struct StreamWork {
   TimePoint issued{};
   TimePoint ended{};
+  Ticket before = 0;  // the first one given out later
 };
 
 struct Timeline {
@@ -73,7 +74,7 @@ struct Timeline {
 std::vector<Timeline> simulate(const PipelineOptions& options);
 
 // The streams with unfinished work at this time, among those with any work at all.
-std::vector<std::pair<StreamId, StreamAnswer>> answers_at(const Timeline& timeline, TimePoint time);
+std::vector<std::pair<StreamId, Answer>> answers_at(const Timeline& timeline, TimePoint time);
 
 template <class Watched, class Take>
 void watch_at(const Timeline& timeline, const std::vector<TimePoint>& looks, Watched& detector, Take take) {
@@ -81,14 +82,16 @@ void watch_at(const Timeline& timeline, const std::vector<TimePoint>& looks, Wat
   for (const TimePoint time : looks) {
     for (; next < timeline.events.size() && timeline.events[next].time <= time; ++next)
       take(detector.observe(timeline.events[next]));
+    detector.looked();
     if (!detector.wants_answers()) continue;
     for (const auto& [stream, answer] : answers_at(timeline, time)) {
-      const std::optional<StreamAnswer> known = detector.answer_of(stream);
+      const std::optional<Answer> known = detector.answer_of(stream);
       if (!known || *known == answer) continue;
       Event event{};
       event.time = time;
-      event.kind = answer == StreamAnswer::dry ? EventKind::stream_dry : EventKind::stream_busy;
+      event.kind = answer.says == StreamAnswer::dry ? EventKind::stream_dry : EventKind::stream_busy;
       event.stream = stream;
+      event.ticket = answer.launched_before;
       take(detector.observe(event));
     }
   }

@@ -39,7 +39,7 @@ std::int64_t length(const Intervals& intervals) {
 }
 
 RandomProgram::RandomProgram(const ProgramOptions& options, std::uint32_t seed, Counters& counters)
-    : options_(options), next_(counters), random_(seed) {
+    : options_(options), next_(counters), random_(seed), queues_(static_cast<std::size_t>(options.queues)) {
   for (int i = 0; i < options.streams; ++i) create();
   if (options.unaskable) streams_[0].unaskable = true;
   for (int i = 0; i < options.actions; ++i) act();
@@ -81,6 +81,7 @@ std::size_t RandomProgram::create() {
   Stream stream;
   stream.id = next_.stream++;
   stream.created = next_.time;
+  if (options_.queues != 0) stream.queue = streams_.size() % queues_.size();
   streams_.push_back(stream);
   alive_.push_back(streams_.size() - 1);
   return streams_.size() - 1;
@@ -91,9 +92,15 @@ std::size_t RandomProgram::any_stream() {
 }
 
 std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std::int64_t length) {
-  const std::int64_t start = std::max(next_.time, stream.end);
+  std::int64_t start = std::max(next_.time, stream.end);
+  if (options_.queues != 0) start = std::max(start, queues_[stream.queue]);
   stream.end = std::max(start, not_before) + length;
-  stream.work.push_back({next_.time, stream.end});
+  // A kernel leaves its queue at once, and what is behind it on its stream waits elsewhere. A wait stays there.
+  if (options_.queues != 0) {
+    std::int64_t& queue = queues_[stream.queue];
+    queue = std::max({queue, next_.time, length == 0 ? not_before : 0});
+  }
+  stream.work.push_back({next_.time, stream.end, stream.before});
   changes_.push_back(start);
   changes_.push_back(stream.end);
   return start;
@@ -101,6 +108,7 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
 
 void RandomProgram::launch() {
   Stream& stream = streams_[any_stream()];
+  stream.before = next_.ticket;
   const std::int64_t start = enqueue(stream, 0, 1 + below(150));
   kernels_.push_back({start, stream.end});
   stream.launched = true;
@@ -173,8 +181,10 @@ void RandomProgram::wait() {
   const Recorded recorded = recorded_[recorded_.size() - 1 - below(static_cast<std::uint32_t>(latest))];
   const std::size_t index = any_stream();
   Stream& stream = streams_[index];
-  const bool noted = index != recorded.stream && recorded.ticket != 0 && recorded.ticket_at > next_.time;
+  if (index == recorded.stream) return;  // streams run in order anyway
+  const bool noted = recorded.ticket != 0 && recorded.ticket_at > next_.time;
   if (!noted) {
+    stream.before = next_.ticket;
     enqueue(stream, recorded.end, 0);
     return;
   }
@@ -233,16 +243,19 @@ void RandomProgram::finish() {
   changes_.erase(std::unique(changes_.begin(), changes_.end()), changes_.end());
 }
 
-std::vector<RandomProgram::Answer> RandomProgram::answers_at(std::int64_t time) const {
-  std::vector<Answer> answers;
+std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time) const {
+  std::vector<AnswerOf> answers;
   for (const Stream& stream : streams_) {
     if (stream.created > time || (stream.destroyed >= 0 && stream.destroyed <= time)) continue;
-    const bool busy = std::any_of(stream.work.begin(), stream.work.end(),
-                                  [time](const Work& work) { return work.issued <= time && work.end > time; });
-    if (stream.unaskable)
-      answers.push_back({stream.id, StreamAnswer::unknown});
-    else
-      answers.push_back({stream.id, busy ? StreamAnswer::busy : StreamAnswer::dry});
+    bool busy = false;
+    Ticket before = 1;
+    for (const Work& work : stream.work) {
+      if (work.issued > time) break;
+      busy = busy || work.end > time;
+      before = work.before;
+    }
+    const StreamAnswer says = stream.unaskable ? StreamAnswer::unknown : busy ? StreamAnswer::busy : StreamAnswer::dry;
+    answers.push_back({stream.id, {says, stream.unaskable ? 0 : before}});
   }
   return answers;
 }

@@ -27,6 +27,7 @@ struct ProgramOptions {
   int streams = 4;
   int actions = 40;
   bool unaskable = false;  // one stream answers nobody, as a per-thread default stream
+  int queues = 0;          // in hardware, which the streams share; 0: one for each
 };
 
 class RandomProgram {
@@ -49,24 +50,27 @@ class RandomProgram {
   // Compute stands still while a group is resident.
   Intervals idle() const { return without(united(groups_), united(kernels_)); }
 
-  struct Answer {
+  struct AnswerOf {
     StreamId stream;
-    StreamAnswer answer;
+    Answer answer;
   };
   // Every stream that can be listed at this time.
-  std::vector<Answer> answers_at(std::int64_t time) const;
+  std::vector<AnswerOf> answers_at(std::int64_t time) const;
 
  private:
   struct Work {
     std::int64_t issued, end;
+    Ticket before;
   };
   struct Stream {
     StreamId id = 0;
+    std::size_t queue = 0;
     std::int64_t end = 0;        // of all work issued so far
     Ticket latest = 0;           // the marker behind the last group or noted wait
     std::int64_t latest_at = 0;  // when that is written
     std::int64_t created = 0, destroyed = -1;
     bool unaskable = false;
+    Ticket before = 1;     // the first one given out after all it has without a marker was enqueued
     bool launched = true;  // since the last marker, as far as the shim knows
     std::vector<Work> work;
   };
@@ -104,6 +108,7 @@ class RandomProgram {
   Counters& next_;
   std::minstd_rand random_;
   std::vector<Stream> streams_;
+  std::vector<std::int64_t> queues_;  // until when the last that was put into each holds it up
   std::vector<std::size_t> alive_;
   std::vector<Recorded> recorded_;
   std::vector<Ordered> ordered_;

@@ -45,7 +45,7 @@ class StreamsTest : public ::testing::Test {
   void past_wait(StreamId stream, Ticket number) { EXPECT_TRUE(streams.marker_reached(stream, 4000 + number)); }
   void answer(StreamAnswer answer, std::initializer_list<StreamId> of) {
     streams.verdict();
-    for (const StreamId stream : of) streams.answered(stream, answer);
+    for (const StreamId stream : of) streams.answered(stream, {answer, 1});
   }
   bool busy() { return streams.verdict().kind == Verdict::Kind::busy; }
   bool uncertain() { return streams.verdict().kind == Verdict::Kind::uncertain; }
@@ -132,8 +132,63 @@ TEST_F(StreamsTest, AStreamWithoutAnythingLaunchedBeforeItsNextMarkIsStill) {
   EXPECT_EQ(idle_for(), 1u) << "stream 4 is held ahead of its wait";
   wait(5, {4, 4002}, 3003, 4003, true);
   EXPECT_EQ(idle_for(), 1u) << "and so is stream 5";
-  wait(6, {4, 4002}, 3004, 4004, false);
+  wait(6, {4, 4002}, 3000, 4004, false);
   EXPECT_TRUE(busy()) << "stream 6 has something to compute first";
+}
+
+// Work that was enqueued after a wait that lasts runs only in another hardware queue.
+TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  streams.group_started(1);
+  at_wait(1, 1);
+  const auto says = [&](StreamAnswer answer, Ticket launched_before) {
+    streams.verdict();
+    streams.answered(6, {answer, launched_before});
+  };
+  says(StreamAnswer::busy, 3001);
+  EXPECT_TRUE(busy()) << "launched before";
+  says(StreamAnswer::busy, 3002);
+  EXPECT_TRUE(uncertain());
+  EXPECT_TRUE(streams.wants_answers());
+  says(StreamAnswer::busy, 0);
+  EXPECT_TRUE(uncertain()) << "nobody knows when";
+  for (int times = 0; times < 2; ++times) {
+    says(StreamAnswer::dry, 3002);
+    EXPECT_EQ(idle_for(), 1u);
+    streams.looked();
+    says(StreamAnswer::busy, 3003);
+    EXPECT_TRUE(uncertain()) << "the wait may have been over before the answer";
+    streams.looked();
+  }
+  EXPECT_TRUE(busy());
+}
+
+TEST_F(StreamsTest, AMarkBehindABlockedStreamShowsThatTheTwoAreApart) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  streams.group_started(1);
+  at_wait(1, 1);
+  for (Ticket number = 2; number < 5; ++number) {
+    wait_for_wait(6, 1, 1, number);
+    EXPECT_EQ(busy(), number == 4) << number;
+    at_wait(6, number);
+    streams.looked();
+    EXPECT_TRUE(streams.marker_reached(6, 3000 + number));
+    streams.looked();
+    past_wait(6, number);
+  }
+}
+
+TEST_F(StreamsTest, WhatWaitsForWorkThatMayStandBehindABlockedStreamIsUncertain) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  wait_for_wait(6, 1, 1, 2);
+  wait(7, {6, 4002}, 3003, 4003, true);
+  streams.group_started(1);
+  at_wait(1, 1);
+  at_wait(7, 3);
+  EXPECT_TRUE(uncertain()) << "stream 6 has something to compute before its wait, if it gets to that";
 }
 
 TEST_F(StreamsTest, AGroupThatIsHeldIsNotUnderWay) {
@@ -166,7 +221,7 @@ TEST_F(StreamsTest, AnswersCountUntilSomethingRunsForSure) {
   streams.group_started(1);
   EXPECT_TRUE(streams.wants_answers() || (streams.verdict(), streams.wants_answers()));
   answer(StreamAnswer::busy, {1});
-  EXPECT_EQ(streams.answer_of(1), StreamAnswer::busy);
+  EXPECT_EQ(streams.answer_of(1)->says, StreamAnswer::busy);
   EXPECT_TRUE(busy());
   answer(StreamAnswer::dry, {1});
   EXPECT_EQ(idle_for(), 1u);
@@ -178,7 +233,7 @@ TEST_F(StreamsTest, AnswersCountUntilSomethingRunsForSure) {
   EXPECT_EQ(streams.answer_of(1), std::nullopt);
   run(2);
   EXPECT_TRUE(uncertain()) << "the old answer does not count";
-  EXPECT_EQ(streams.answer_of(1), StreamAnswer::none);
+  EXPECT_EQ(streams.answer_of(1)->says, StreamAnswer::none);
   std::vector<StreamId> to_ask;
   streams.to_ask(to_ask);
   EXPECT_EQ(to_ask, std::vector<StreamId>{1});
@@ -191,7 +246,7 @@ TEST_F(StreamsTest, StreamsThatCannotBeNamedMakeTheTimeUncertain) {
   streams.group_started(1);
   EXPECT_EQ(idle_for(), 1u);
   answer(StreamAnswer::unknown, {0});
-  EXPECT_EQ(streams.answer_of(0), StreamAnswer::unknown);
+  EXPECT_EQ(streams.answer_of(0)->says, StreamAnswer::unknown);
   EXPECT_TRUE(uncertain());
   streams.group_done(1);
   EXPECT_TRUE(busy());
@@ -279,12 +334,12 @@ TEST_F(StreamsTest, AHostWaitThatWasNeverBegunEndsAnotherOne) {
 }
 
 TEST_F(StreamsTest, MoreStreamsThanThereIsRoomForAreLost) {
-  for (StreamId stream = 1; stream <= 8192; ++stream) streams.answered(stream, StreamAnswer::dry);
+  for (StreamId stream = 1; stream <= 8192; ++stream) streams.answered(stream, {StreamAnswer::dry});
   EXPECT_EQ(streams.dropped(), 0u);
-  streams.answered(9000, StreamAnswer::dry);
+  streams.answered(9000, {StreamAnswer::dry});
   EXPECT_EQ(streams.dropped(), 1u);
   streams.stream_destroyed(1);
-  streams.answered(9000, StreamAnswer::dry);
+  streams.answered(9000, {StreamAnswer::dry});
   EXPECT_EQ(streams.dropped(), 1u);
 }
 
@@ -319,6 +374,10 @@ struct OneQueue : StreamsTest {
     event.done_ticket = ticket + 1;
     one.wait_issued(event);
   }
+  void look_twice() {
+    one.looked();
+    one.looked();
+  }
   Verdict verdict() { return one.verdict(); }
   bool is(Verdict::Kind kind) { return verdict().kind == kind; }
 };
@@ -330,7 +389,7 @@ TEST_F(OneQueue, AMarkThatIsReachedBehindAGroupShowsThatItsEndHoldsNobodyUp) {
   EXPECT_TRUE(is(Verdict::Kind::uncertain)) << "the end of the group may hold the queue";
   EXPECT_STREQ(verdict().why, "one hardware queue: what was launched behind a blocked stream may be held up");
   one.marker_reached(1, 12);
-  one.time_goes_on();
+  look_twice();
   EXPECT_TRUE(is(Verdict::Kind::idle));
   one.group_done(1);
   one.marker_reached(1, 13);
@@ -346,7 +405,7 @@ TEST_F(OneQueue, AGroupWhoseEndIsToldLaterInTheSameLookShowsNothing) {
   one.group_started(1);
   one.marker_reached(1, 12);
   one.group_done(1);
-  one.time_goes_on();
+  look_twice();
   one.marker_reached(1, 13);
   group(2, 20);
   wait_of(1, {2, 21}, 22);
@@ -360,7 +419,7 @@ struct OneQueueThatPasses : OneQueue {
     wait_of(1, {2, 11}, 12);
     one.group_started(1);
     one.marker_reached(1, 12);
-    one.time_goes_on();
+    look_twice();
     verdict();
   }
 };
@@ -388,9 +447,9 @@ TEST_F(OneQueueThatPasses, WorkAheadOfTheWaitRuns) {
 
 TEST_F(OneQueueThatPasses, AStreamThatAnswersThatItIsBusyMayBeHeldUp) {
   EXPECT_TRUE(is(Verdict::Kind::idle));
-  one.answered(3, StreamAnswer::busy);
+  one.answered(3, {StreamAnswer::busy, 0});
   EXPECT_TRUE(is(Verdict::Kind::uncertain));
-  one.answered(3, StreamAnswer::dry);
+  one.answered(3, {StreamAnswer::dry, 0});
   EXPECT_TRUE(is(Verdict::Kind::idle));
 }
 

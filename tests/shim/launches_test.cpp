@@ -105,6 +105,23 @@ TEST_F(Launches, AheadOfAMarkerThatIsNotReachedAreNotOver) {
   EXPECT_EQ(ask(stream), StreamAnswer::dry);
 }
 
+// So the detector can tell what was launched behind a stream that waits.
+TEST_F(Launches, AnswersSayBeforeWhichMarkerAllWasLaunched) {
+  const auto launched_before = [&](const weft::Event& of) {
+    return core()->shim->ask_stream(0, of.stream).launched_before;
+  };
+  const weft::Event first = receive();
+  launch(transfer);
+  EXPECT_EQ(launched_before(first), first.done_ticket + 1);
+  const weft::Event second = receive();
+  EXPECT_EQ(launched_before(first), first.done_ticket + 1) << "a marker is no launch";
+  cuEventRecord(arrived, compute);
+  cuStreamWaitEvent(transfer, arrived, 0);
+  EXPECT_EQ(launched_before(first), second.done_ticket + 1) << "a wait without a marker";
+  core()->shim->set_launches_counted(false);
+  EXPECT_EQ(launched_before(first), 0U);
+}
+
 // Next to a blocking stream in a receive the legacy stream would answer for that one.
 TEST_F(Launches, TheLegacyStreamIsStillUntilItIsLaunchedOn) {
   weft::StreamId ids[512];

@@ -56,7 +56,7 @@ class ShimTest : public testing::Test {
     return core()->shim->list_streams_to_ask(0, ids, 512);
   }
   static weft::StreamAnswer ask(weft::StreamId stream, int device = 0) {
-    return core()->shim->ask_stream(device, stream);
+    return core()->shim->ask_stream(device, stream).says;
   }
   static bool reached(weft::Ticket ticket, int device = 0) {
     return core()->words[device][ticket % core()->word_count].load() == ticket;

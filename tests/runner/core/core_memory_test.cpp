@@ -91,7 +91,7 @@ struct CoreWithoutMemory : ::testing::Test {
     shim.real_driver_symbol = &driver_symbol;
     shim.dropped_events = []() -> std::uint64_t { return 0; };
     shim.list_streams_to_ask = [](int, StreamId*, int) { return 0; };
-    shim.ask_stream = [](int, StreamId) { return StreamAnswer::unknown; };
+    shim.ask_stream = [](int, StreamId) { return Answer{StreamAnswer::unknown}; };
     shim.turn_off = [](const char*) {};
     shim.full_table = []() -> const char* { return nullptr; };
     shim.streams_made = [](int) -> std::uint32_t { return 0; };

@@ -87,7 +87,7 @@ struct DispatcherTest : ::testing::Test {
     shim.ring = ring.get();
     shim.dropped_events = [] { return ring->dropped.load(); };
     shim.list_streams_to_ask = [](int, StreamId*, int) { return 0; };  // marks say all there is to know
-    shim.ask_stream = [](int, StreamId) { return StreamAnswer::unknown; };
+    shim.ask_stream = [](int, StreamId) { return Answer{StreamAnswer::unknown}; };
     full_table = nullptr;
     streams_in_use = 2;
     shim.full_table = [] { return full_table.load(); };

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 using Given = std::vector<std::pair<StreamId, EventKind>>;
 
 std::map<StreamId, StreamAnswer> streams;  // of device 1, and what each says
+std::map<StreamId, Ticket> launched_before;
 bool too_many = false;
 int asked = 0;
 
@@ -27,6 +28,7 @@ struct QuestionsTest : ::testing::Test {
 
   QuestionsTest() {
     streams = {{1, StreamAnswer::busy}, {2, StreamAnswer::dry}};
+    launched_before.clear();
     too_many = false;
     asked = 0;
     shim.list_streams_to_ask = [](int device, StreamId* ids, int most) {
@@ -39,7 +41,7 @@ struct QuestionsTest : ::testing::Test {
     };
     shim.ask_stream = [](int, StreamId stream) {
       ++asked;
-      return streams.count(stream) != 0 ? streams.at(stream) : StreamAnswer::unknown;
+      return Answer{streams.count(stream) != 0 ? streams.at(stream) : StreamAnswer::unknown, launched_before[stream]};
     };
   }
   // A receive on stream 2 runs.
@@ -96,6 +98,30 @@ TEST_F(QuestionsTest, TheStreamThatWasBusyLastIsAskedFirstAndAlone) {
   EXPECT_EQ(asked, 1);
   streams[3] = streams[4] = StreamAnswer::dry;
   EXPECT_EQ(look(40us), (Given{{3, EventKind::stream_dry}, {4, EventKind::stream_dry}}));
+}
+
+// The one that was busy last may stand behind a stream that waits: another may still run.
+TEST_F(QuestionsTest, AllAreAskedWhileThatLeavesADoubt) {
+  streams = {{1, StreamAnswer::dry}, {2, StreamAnswer::dry}, {3, StreamAnswer::busy}, {4, StreamAnswer::busy}};
+  launched_before = {{3, 9}, {4, 9}};
+  begin_receive();
+  Event wait{};
+  wait.kind = EventKind::wait_issued;
+  wait.time = TimePoint(11us);
+  wait.stream = 1;
+  wait.awaited = {2, 2};
+  wait.ticket = 3;
+  wait.done_ticket = 4;
+  session.observe(wait);
+  wait.kind = EventKind::wait_reached;
+  session.observe(wait);
+  EXPECT_EQ(look(20us), (Given{{3, EventKind::stream_busy}}));
+  EXPECT_TRUE(session.is_uncertain());
+  EXPECT_EQ(look(30us), (Given{{4, EventKind::stream_busy}}));
+  EXPECT_TRUE(session.is_uncertain());
+  launched_before[4] = 2;
+  EXPECT_EQ(look(40us), (Given{{4, EventKind::stream_busy}})) << "when it was launched is news";
+  EXPECT_FALSE(session.is_uncertain()) << "before the wait";
 }
 
 TEST_F(QuestionsTest, WhereNotAllStreamsCanBeNamedThatIsSaidOnce) {

@@ -132,7 +132,7 @@ std::string SimulatedJob::open() {
   shim_.real_driver_symbol = [](const char* name) { return find(name); };
   shim_.dropped_events = [] { return the_ring->dropped.load(); };
   shim_.list_streams_to_ask = [](int, StreamId*, int) { return 0; };  // marks say all there is to know
-  shim_.ask_stream = [](int, StreamId) { return StreamAnswer::unknown; };
+  shim_.ask_stream = [](int, StreamId) { return Answer{StreamAnswer::unknown}; };
   shim_.turn_off = [](const char*) { the_job->turned_off = true; };
   shim_.full_table = []() -> const char* { return nullptr; };
   shim_.streams_made = [](int) -> std::uint32_t { return 2; };

@@ -24,8 +24,8 @@ struct AnswersTest : ::testing::Test {
 
   void SetUp() override {
     given.machine = machine_of("A GPU (80 GB)", 13010, one);
-    given[Asked::event] = Answer::passes;
-    given[Asked::write] = Answer::holds;
+    given[Asked::event] = Found::passes;
+    given[Asked::write] = Found::holds;
   }
   void TearDown() override { fs::remove_all(folder); }
   void write(const std::string& text) { std::ofstream(answers_file(folder, given.machine)) << text; }
@@ -55,14 +55,13 @@ TEST_F(AnswersTest, DamagedFilesAreRefusedWithAReason) {
   const std::string good = text_of(given);
   std::string other = good;
   other.replace(other.find("13010"), 5, "12040");
-  const std::pair<std::string, std::string> files[] = {
-      {"", "it is not complete"},
-      {"{}\n", "line 1 is not understood"},
-      {good.substr(0, good.size() - 1), "it is not complete"},
-      {good + "more\n", "line 14 is not understood"},
-      {good.substr(0, good.find("queues")), "it is not complete"},
-      {other, "it is of another GPU, driver or environment"},
-      {std::string(10000, 'x'), "it is not complete"}};
+  const std::pair<std::string, std::string> files[] = {{"", "it is not complete"},
+                                                       {"{}\n", "line 1 is not understood"},
+                                                       {good.substr(0, good.size() - 1), "it is not complete"},
+                                                       {good + "more\n", "line 14 is not understood"},
+                                                       {good.substr(0, good.find("queues")), "it is not complete"},
+                                                       {other, "it is of another GPU, driver or environment"},
+                                                       {std::string(10000, 'x'), "it is not complete"}};
   for (const auto& [text, why] : files) {
     write(text);
     fault.clear();
@@ -88,10 +87,10 @@ TEST_F(AnswersTest, AreLookedForInTheCache) {
 TEST_F(AnswersTest, DecideHowOneQueueIsMarked) {
   const auto marks = [&] { return marking_for({one, one}, &given); };
   EXPECT_EQ(marks().marks, Marks::events);
-  given[Asked::write] = Answer::passes;
+  given[Asked::write] = Found::passes;
   EXPECT_EQ(marks().marks, Marks::writes);
   EXPECT_TRUE(marks().one_queue) << "work still stands behind blocked streams";
-  given[Asked::event] = Answer::holds;
+  given[Asked::event] = Found::holds;
   EXPECT_EQ(marks().marks, Marks::none);
   EXPECT_STREQ(marks().because, "one hardware queue, which an event holds up (weft check)");
   EXPECT_EQ(marking_for({{}, {}}, &given).marks, Marks::writes) << "with more queues they decide nothing";

@@ -1,0 +1,44 @@
+// See queues.h.
+#include "detector/queues.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace weft {
+
+std::vector<Queues::Pair>::iterator Queues::place_of(StreamId one, StreamId other) {
+  const auto wanted = std::minmax(one, other);
+  return std::lower_bound(pairs_.begin(), pairs_.end(), wanted, [](const Pair& pair, const auto& ids) {
+    return std::tie(pair.low, pair.high) < std::tie(ids.first, ids.second);
+  });
+}
+
+bool Queues::are_apart(StreamId one, StreamId other) const {
+  const auto pair = const_cast<Queues*>(this)->place_of(one, other);
+  const auto [low, high] = std::minmax(one, other);
+  return pair != pairs_.end() && pair->low == low && pair->high == high && pair->times >= enough;
+}
+
+void Queues::passed(StreamId stream, StreamId blocked, Ticket place) {
+  if (sightings_.size() == most_sightings || are_apart(stream, blocked)) return;
+  for (const Sighting& known : sightings_)
+    if (known.stream == stream && known.blocked == blocked && known.place == place) return;
+  sightings_.push_back({stream, blocked, place, false});
+}
+
+void Queues::note_apart(StreamId one, StreamId other) {
+  const auto pair = place_of(one, other);
+  const auto [low, high] = std::minmax(one, other);
+  if (pair != pairs_.end() && pair->low == low && pair->high == high) {
+    ++pair->times;
+  } else if (pairs_.size() < most_pairs) {
+    pairs_.insert(pair, {low, high, 1});
+  }
+}
+
+void Queues::forget(StreamId stream) {
+  std::erase_if(pairs_, [stream](const Pair& pair) { return pair.low == stream || pair.high == stream; });
+  std::erase_if(sightings_, [stream](const Sighting& s) { return s.stream == stream || s.blocked == stream; });
+}
+
+}  // namespace weft

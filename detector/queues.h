@@ -1,0 +1,63 @@
+// Which streams do not share a hardware queue, learned from what they do.
+//
+// The driver maps streams onto a few queues and tells nobody how. A queue is worked off in order: what stands in it
+// behind a stream that waits does not run, whichever stream it belongs to. Two streams are known to be apart once one
+// of them was seen to get past the place at which the other one still waited. Fed by Streams, one thread.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "detector/event.h"
+
+namespace weft {
+
+// Tickets are given out in order; they start again after 2^32.
+inline bool is_before(Ticket one, Ticket other) {
+  return static_cast<std::int32_t>(one - other) < 0;
+}
+
+class Queues {
+ public:
+  bool are_apart(StreamId one, StreamId other) const;
+
+  // This stream got to something that was enqueued later than `place`, at which `blocked` waits as far as is known:
+  // words of one look come in no certain order, so it counts if that still waits after the next look.
+  void passed(StreamId stream, StreamId blocked, Ticket place);
+
+  // A look is over: all words that were written before it have been told. `still_waits(stream, place)`.
+  template <class StillWaits>
+  void looked(StillWaits still_waits) {
+    std::erase_if(sightings_, [&](Sighting& sighting) {
+      if (!still_waits(sighting.blocked, sighting.place)) return true;
+      if (sighting.is_older) note_apart(sighting.stream, sighting.blocked);
+      return std::exchange(sighting.is_older, true);
+    });
+  }
+
+  void forget(StreamId stream);
+
+ private:
+  static constexpr std::size_t most_pairs = 4096;      // later ones are learned anew each time
+  static constexpr std::size_t most_sightings = 1024;  // within two looks
+  static constexpr int enough = 2;                     // a launch may be counted before it is made
+
+  struct Sighting {
+    StreamId stream, blocked;
+    Ticket place;
+    bool is_older;  // than the latest look
+  };
+  struct Pair {
+    StreamId low, high;
+    int times;
+  };
+
+  std::vector<Pair>::iterator place_of(StreamId one, StreamId other);
+  void note_apart(StreamId one, StreamId other);
+
+  std::vector<Sighting> sightings_;
+  std::vector<Pair> pairs_;  // sorted
+};
+
+}  // namespace weft
