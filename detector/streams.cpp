@@ -196,7 +196,7 @@ void Streams::looked() {
   });
 }
 
-// What was enqueued before this ticket is over on the stream.
+// The stream is past all that was enqueued before this ticket.
 void Streams::note_passed(const Stream& stream, Ticket place) {
   for (const Stream& other : streams_) {
     if (other.id == stream.id) continue;
