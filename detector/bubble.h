@@ -66,7 +66,8 @@ struct Iteration {
   bool idle_known = true;  // false: its groups had no markers, its times are those at which they were issued
   // The contents of one iteration as a hash: the same when the same rhythm is found again.
   std::uint64_t rhythm = 0;
-  // Which iteration since the rhythm was found, from 1: the same on all ranks, give or take one.
+  // Which iteration since the rhythm was found, from 1, give or take one on other ranks. Between bounds: since the bound
+  // was first seen, the same on all ranks.
   std::uint64_t turn = 0;
   Duration uncertain{};  // in which nobody could tell whether compute ran
 };

@@ -87,7 +87,7 @@ void Iterations::start_at(std::uint64_t position) {
 }
 
 void Iterations::rhythm_lost() {
-  if (bounded_) number_base_ += turn_;
+  if (bounded_) number_base_ += turn_ - first_turn_ + 1;
   bounded_ = false;
   last_bubbles_.clear();
   bubbles_.clear();

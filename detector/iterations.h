@@ -21,7 +21,7 @@ namespace weft {
 struct Place {
   std::int32_t ordinal = -1;
   std::uint64_t iteration = 0;  // its number; 0: none, because the rhythm was not known or not sure yet
-  std::uint64_t turn = 0;       // which iteration since the rhythm was found, from 1; 0: the group was issued before
+  std::uint64_t turn = 0;       // see Iteration in bubble.h; 0: the group was issued before the rhythm was found
   std::uint64_t rhythm = 0;     // see Iteration in bubble.h
   bool ends_iteration = false;
   std::int32_t earlier = -1;  // the ordinal whose bubbles stand for this one's while it has had none
@@ -106,6 +106,7 @@ class Iterations {
   // While bounds lead. base_ is the beginning of the iteration that is issued.
   bool bounded_ = false;
   std::uint64_t turn_ = 0;
+  std::uint64_t first_turn_ = 0;
   std::uint32_t bounded_length_ = 0;
   RingQueue<Running> running_{64};
   std::size_t most_slots_;

@@ -192,7 +192,7 @@ void Streams::looked() {
   });
 }
 
-// What was enqueued before this ticket is over on the stream.
+// All that was enqueued on the stream before this ticket is over.
 void Streams::note_passed(const Stream& stream, Ticket place) {
   for (const Stream& other : streams_) {
     if (other.id == stream.id) continue;
