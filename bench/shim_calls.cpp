@@ -167,6 +167,15 @@ void receive_marked(benchmark::State& state, bool through_hook) {
   settle({mine.transfers[0]});
 }
 
+// The same with the operations of groups noted, as WEFT_TRACE_GROUPS wants it: one event more each.
+void receive_noted(benchmark::State& state, bool through_hook) {
+  job();
+  const auto note = reinterpret_cast<void (*)(int)>(dlsym(core(), "bench_note_operations"));
+  note(1);
+  receive_marked(state, through_hook);
+  note(0);
+}
+
 // One marker and one event each: the compute stream waits for one group and for the other in turn.
 void stream_wait_marked(benchmark::State& state, bool through_hook) {
   const Job& mine = job();
@@ -270,6 +279,7 @@ int main(int count, char** arguments) {
   }
   register_pair("ncclGroupStart+ncclGroupEnd", group);
   register_pair("ncclRecv, two markers", receive_marked, marked);
+  register_pair("ncclRecv, two markers, operation noted", receive_noted, marked);
   register_pair("cuStreamWaitEvent, one marker", stream_wait_marked, marked);
   register_pair("bin_true", run_true);
   benchmark::Initialize(&count, arguments);

@@ -78,6 +78,10 @@ class Detector::Implementation {
   std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
   std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
   const Streams& streams() const { return streams_; }
+  std::uint64_t iteration_of(GroupId id) const {
+    const Group* group = groups_.find(id);
+    return group == nullptr ? 0 : group->iteration;
+  }
   std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }
 
  private:
@@ -172,6 +176,7 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::wait_passed:
       if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
       return;
+    case EventKind::operations_issued:
     case EventKind::none:
       return;
   }
@@ -441,6 +446,9 @@ std::optional<Bubble> Detector::open_bubble() const {
 }
 std::optional<TimePoint> Detector::next_expected_bubble() const {
   return implementation_->next_expected_bubble();
+}
+std::uint64_t Detector::iteration_of(GroupId group) const {
+  return implementation_->iteration_of(group);
 }
 std::uint64_t Detector::dropped() const {
   return implementation_->dropped();

@@ -62,6 +62,9 @@ class Detector {
   // May lie in the past: the bubble is late, and may open at any moment.
   std::optional<TimePoint> next_expected_bubble() const;
 
+  // The iteration of one of the latest groups, as far as it is known by now; 0: it is not.
+  std::uint64_t iteration_of(GroupId group) const;
+
   // Events that could not be used: of groups or markers that are not known, or that the bounded tables had no room for.
   std::uint64_t dropped() const;
 

@@ -50,6 +50,34 @@ struct GroupSummary {
   std::uint16_t reserved;
 };
 
+// The operations that a group may hold. `wait_signals` is for the signals of any number of ranks.
+enum class Operation : std::uint8_t {
+  send,
+  receive,
+  all_reduce,
+  reduce,
+  broadcast,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  gather,
+  scatter,
+  put,
+  wait_signals
+};
+
+// One operation of a group, for the trace; the detector does not look at it.
+struct IssuedOperation {
+  std::uint64_t bytes;
+  // Counts from 1 the sends to this peer on this communicator, the receives from it, or the communicator's collectives;
+  // 0: not known.
+  std::uint64_t sequence;
+  std::int32_t peer;  // rank in the communicator; the root of a collective that has one, else -1
+  Operation kind;
+  bool present;
+  std::uint8_t reserved[2];
+};
+
 // The place on a stream that an event stands for: just behind the group or the wait whose last marker is `ticket`.
 struct AwaitedPlace {
   StreamId stream;  // 0: none of this device
@@ -69,8 +97,9 @@ struct Event {
   Ticket ticket;
   Ticket done_ticket;
   union {
-    GroupSummary summary;  // group_issued only
-    AwaitedPlace awaited;  // wait_issued only
+    GroupSummary summary;           // group_issued only
+    AwaitedPlace awaited;           // wait_issued only
+    IssuedOperation operations[2];  // operations_issued only
   };
 };
 

@@ -182,11 +182,13 @@ void Device::start_dispatcher() {
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.fills = fill_.exists();
+  options.session.records_groups = core_.options.trace_groups;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
   if (core_.shim.set_launches_counted != nullptr) core_.shim.set_launches_counted(core_.options.launches);
+  if (core_.shim.set_operations_noted != nullptr) core_.shim.set_operations_noted(core_.options.trace_groups);
   core_.shim.set_marker_words(ordinal_, parts.words);
 }
 
@@ -322,7 +324,9 @@ void Device::record(const MemoryRecord& memory) {
 }
 
 void Device::record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event) {
-  const CommunicatorRecord record{communicator.id, communicator.rank, communicator.ranks, event};
+  const RecordText name = std::string_view(communicator.name.text);
+  const CommunicatorRecord record{communicator.id, communicator.rank,      communicator.ranks,
+                                  event,           communicator.shared_id, name};
   dispatcher_->submit(Record(ordinal_, now(), record));
 }
 

@@ -60,8 +60,24 @@ Session::Session(const SessionOptions& options, RecordSink& records)
       filling_(options.fills) {}
 
 void Session::observe(const Event& event) {
-  accounts_.note(event);
-  for (const Finding& finding : detector_.observe(event)) take(finding);
+  if (options_.records_groups) groups_.observe(event, uncertainty_);
+  if (event.kind != EventKind::operations_issued) {
+    accounts_.note(event);
+    for (const Finding& finding : detector_.observe(event)) take(finding);
+  }
+  record_groups(event.time);
+}
+
+void Session::record_groups(TimePoint time) {
+  for (GroupRecord group : groups_.take_ready()) {
+    group.iteration = detector_.iteration_of(group.id);
+    record(time, group);
+  }
+}
+
+void Session::end(TimePoint now) {
+  groups_.give_up(now);
+  record_groups(now);
 }
 
 void Session::take(const Finding& finding) {
@@ -238,6 +254,7 @@ Snapshot Session::snapshot() const {
 
 TraceSummary Session::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = accounts_.summary(dropped_records);
+  summary.groups_thinned_out = groups_.thinned_out();
   if (has_job_ && options_.slowdown_budget != Budget::unlimited) summary.slowdown = slowdown_record(budget_.longest());
   return summary;
 }

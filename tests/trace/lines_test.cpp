@@ -93,9 +93,11 @@ TEST(TraceLines, IterationMemoryAnomalyCommunicator) {
                               R"("stops_filling": true})"
                               "\n");
   Record communicator = record_of(RecordKind::communicator);
-  communicator.communicator = CommunicatorRecord{2, 3, 4, CommunicatorEvent::closed};
+  communicator.communicator =
+      CommunicatorRecord{2, 3, 4, CommunicatorEvent::closed, 0xfedc, std::string_view("a \"b\"\n\xff")};
   EXPECT_EQ(line_of(communicator), R"({"type": "communicator", "time": 1000, "device": 1, "event": "closed", )"
-                                   R"("communicator": 2, "rank": 3, "ranks": 4})"
+                                   R"("communicator": 2, "rank": 3, "ranks": 4, "id": "000000000000fedc", )"
+                                   R"("name": "a \"b\"\u000a?"})"
                                    "\n");
 }
 
@@ -146,8 +148,35 @@ TEST(TraceLines, Summary) {
       R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
       R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
       R"("other": 5}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
-      R"("reason": "enough", "uncertain_reason": "", "end_uncertainty": 0})"
+      R"("reason": "enough", "uncertain_reason": "", "end_uncertainty": 0, "groups_thinned_out": 0})"
       "\n");
+}
+
+TEST(TraceLines, Group) {
+  GroupRecord group;
+  group.id = 42;
+  group.communicator = 1;
+  group.iteration = 5;
+  group.begun_known = true;
+  group.begun = at(100);
+  group.begun_within = 25ns;
+  group.operations.add({Operation::send, 2, 4096, 17});
+  group.operations.add({Operation::all_reduce, -1, 8, 3});
+  group.left_out = 6;
+  EXPECT_EQ(line_of(Record(1, at(1000), group)),
+            R"({"type": "group", "time": 1000, "device": 1, "id": 42, "communicator": 1, "iteration": 5, )"
+            R"("begun": 100, "begun_within": 25, "ended": null, "ended_within": 0, "operations": )"
+            R"([{"kind": "send", "peer": 2, "bytes": 4096, "sequence": 17}, )"
+            R"({"kind": "all_reduce", "peer": -1, "bytes": 8, "sequence": 3}], "left_out": 6})"
+            "\n");
+  group.operations = {};
+  EXPECT_NE(line_of(Record(1, at(1000), group)).find(R"("operations": [], )"), std::string::npos);
+}
+
+TEST(TraceLines, Clock) {
+  EXPECT_EQ(line_of(Record(1, at(1000), ClockRecord{at(10), 1700s, 40ns})),
+            R"({"type": "clock", "time": 1000, "device": 1, "monotonic": 10, "wall_clock": 1700000000000, "width": 40})"
+            "\n");
 }
 
 TEST(TraceLines, Limit) {

@@ -156,6 +156,29 @@ Duration idle_of_slots(const RankSummary& rank) {
   return idle;
 }
 
+std::string groups_line(const GroupJoin& groups, std::uint64_t thinned_out) {
+  if (groups.recorded == 0) return "";
+  std::string line = formatted("groups: %llu recorded, %llu joined with those of the other ranks\n",
+                               number(groups.recorded), number(groups.joined));
+  for (std::size_t reason = 0; reason < groups.not_joined.size(); ++reason)
+    if (groups.not_joined[reason] > 0)
+      line += formatted("  %llu not: ", number(groups.not_joined[reason])) + unjoined_texts[reason] + "\n";
+  if (thinned_out > 0)
+    line += formatted("  %llu more became no record: communicators had too many in a second\n", number(thinned_out));
+  return line;
+}
+
+ordered_json to_json(const GroupJoin& groups) {
+  if (groups.recorded == 0) return nullptr;
+  ordered_json reasons = ordered_json::object();
+  for (std::size_t reason = 0; reason < groups.not_joined.size(); ++reason)
+    reasons[unjoined_names[reason]] = groups.not_joined[reason];
+  return {{"recorded", groups.recorded},
+          {"joined", groups.joined},
+          {"not_joined", reasons},
+          {"not_looked_at", groups.not_looked_at}};
+}
+
 // How many ranks, and what else there is to tell apart.
 std::string size_of(const RunSummary& run) {
   std::set<std::int64_t> ranks;
@@ -192,7 +215,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "rank iterations median ms/it   idle % uncertain % conversion %   units   wrong   dropped forecast err. %  "
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank);
-  result += total_row(run, width) + "\n" + causes(run.total) + slowdown_line(run.total);
+  result += total_row(run, width) + "\n" + causes(run.total) + slowdown_line(run.total) +
+            groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time:\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks)
@@ -217,8 +241,11 @@ std::string to_json(const RunSummary& run) {
     ranks.push_back(std::move(entry));
   }
   for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest.slot, run.ranks[longest.rank].header));
-  const ordered_json result{
-      {"ranks", ranks}, {"total", numbers(run.total)}, {"most_idle_slots", slots}, {"notes", run.notes}};
+  const ordered_json result{{"ranks", ranks},
+                            {"total", numbers(run.total)},
+                            {"groups", to_json(run.groups)},
+                            {"most_idle_slots", slots},
+                            {"notes", run.notes}};
   // ASCII only: then control characters beyond it are escaped, too.
   return result.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -20,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "trace/write/clocks.h"
 #include "trace/write/file.h"
 #include "trace/write/lines.h"
 #include "trace/write/record_ring.h"
@@ -67,6 +68,11 @@ TraceHeader completed(TraceHeader header) {
   header.start_id = start_id(header.process);
   const Duration since_start = clock_time(CLOCK_MONOTONIC) - header.started.time_since_epoch();
   header.wall_clock = clock_time(CLOCK_REALTIME) - since_start;
+  header.boot = boot_id();
+  if (const std::optional<Duration> offset = clock_offset()) {
+    header.clock_offset_known = true;
+    header.clock_offset = *offset;
+  }
   return header;
 }
 
