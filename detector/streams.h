@@ -42,6 +42,9 @@ class Streams {
   // The marker ahead of a wait, or behind it, was seen. False: no such marker is known.
   bool marker_reached(StreamId stream, Ticket ticket);
   void answered(StreamId stream, StreamAnswer answer);
+  // The framework says that it has nothing to compute, or no longer. Then it is idle time also where no communication
+  // is under way, as soon as streams have been asked.
+  void idle_said(bool said) { idle_said_ = said; }
 
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
@@ -109,6 +112,7 @@ class Streams {
   // The stream whose group holds this one up; nullptr: none is known. `runs`: one on the way runs.
   const Stream* root_of(const Stream& waiting, bool& runs) const;
   Verdict stop_asking();
+  bool has_asked() const;
   Idleness explain(const Standing& standing) const;
   bool computes(const Stream& stream) const;
   bool is_inline(const Stream& stream) const;
@@ -119,6 +123,7 @@ class Streams {
   GroupTable& groups_;
   std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
   std::vector<StreamId> host_waits_;
+  bool idle_said_ = false;
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named

@@ -32,6 +32,12 @@ Intervals without(const Intervals& whole, const Intervals& part) {
   return result;
 }
 
+Intervals RandomProgram::idle_with(const Intervals& said) const {
+  Intervals all = groups_;
+  all.insert(all.end(), said.begin(), said.end());
+  return without(united(all), united(kernels_));
+}
+
 std::int64_t length(const Intervals& intervals) {
   std::int64_t sum = 0;
   for (const Interval& i : intervals) sum += i.end - i.begin;

@@ -48,6 +48,8 @@ class RandomProgram {
   const std::vector<std::int64_t>& changes() const { return changes_; }
   // Compute stands still while a group is resident.
   Intervals idle() const { return without(united(groups_), united(kernels_)); }
+  // Also where the program says that it has nothing to compute.
+  Intervals idle_with(const Intervals& said) const;
 
   struct Answer {
     StreamId stream;
