@@ -135,6 +135,29 @@ TEST_F(SaidBubbles, NameAPostedReceive) {
   EXPECT_EQ(bubbles.back().pattern, Pattern::said);
 }
 
+// Communication explains more than a saying.
+TEST_F(SaidBubbles, GiveWayToABubbleThatIsSeen) {
+  issue(1);
+  Event wait = at(EventKind::wait_issued, 1);
+  wait.awaited = {2, 2};
+  wait.ticket = 11;
+  wait.done_ticket = 12;
+  wait.nothing_launched = true;
+  observe(wait);
+  word(EventKind::group_started, 1);
+  begin();
+  ASSERT_TRUE(is_open());
+  EXPECT_EQ(detector.open_bubble()->pattern, Pattern::said);
+  Event reached = at(EventKind::wait_reached, 1);
+  reached.ticket = 11;
+  observe(reached);
+  ASSERT_TRUE(is_open());
+  EXPECT_EQ(detector.open_bubble()->pattern, Pattern::event_wait);
+  EXPECT_EQ(detector.open_bubble()->group, 1u);
+  EXPECT_EQ(bubbles.back().pattern, Pattern::said);
+  EXPECT_EQ(bubbles.back().closed, time) << "and goes on as another one";
+}
+
 TEST_F(SaidBubbles, HaveForecastsByTheirNumberInTheIteration) {
   for (std::int64_t iteration = 0; iteration < 5; ++iteration) {
     say(EventKind::said_iteration_begun, iteration);
