@@ -16,6 +16,7 @@
 
 #include "shim/routing/vendor.h"
 #include "shim/seam/core_interface.h"
+#include "weft/annotate.h"
 
 namespace {
 
@@ -203,6 +204,18 @@ void stream_wait_marked(benchmark::State& state, bool through_hook) {
   settle({mine.transfers[0], mine.transfers[1], waiting});
 }
 
+// An annotation, against one without Weft.
+void annotate(benchmark::State& state, bool through_hook) {
+  warm_up();
+  settle({});
+  const weft_say_function say = through_hook ? weft_find() : weft_say_nothing;
+  for (auto _ : state) {
+    say(WEFT_BEGIN_MICROBATCH, WEFT_CURRENT_DEVICE, 1, 0);
+    benchmark::ClobberMemory();
+  }
+  settle({});
+}
+
 // The real one of libc, past every library that stands in for it: a versioned lookup sees only libc's.
 void look_up(benchmark::State& state, bool through_hook) {
   using Look = void* (*)(void*, const char*);
@@ -281,6 +294,7 @@ int main(int count, char** arguments) {
   register_pair("ncclRecv, two markers", receive_marked, marked);
   register_pair("ncclRecv, two markers, operation noted", receive_noted, marked);
   register_pair("cuStreamWaitEvent, one marker", stream_wait_marked, marked);
+  register_pair("weft_say_v1", annotate, marked);
   register_pair("bin_true", run_true);
   benchmark::Initialize(&count, arguments);
   if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;

@@ -63,6 +63,15 @@ Place Iterations::bounded_place(std::uint64_t position) const {
   place.ordinal = e->slot.ordinal;
   place.earlier = e->slot.earlier;
   if (position < base_) return place;
+  const Place here = present();
+  place.turn = here.turn;
+  place.rhythm = here.rhythm;
+  place.iteration = here.iteration;
+  return place;
+}
+
+Place Iterations::bounded_present() const {
+  Place place;
   place.turn = turn_;
   place.rhythm = key_;
   place.iteration = number_base_ + turn_ - first_turn_;
@@ -84,6 +93,7 @@ std::optional<Iteration> Iterations::bounded_done(std::uint64_t position, TimePo
   iteration.groups = over.groups;
   iteration.rhythm = key_;
   iteration.turn = over.turn;
+  if (said_ && over.turn != 0) iteration.said = static_cast<std::int64_t>(over.turn - 1);
   return reported ? std::optional(iteration) : std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 // The input of the detector, in the order in which it happened: the calls that the shim's hooks saw (…_issued,
-// host_wait_…, …), later the words in pinned memory that were written (…_started, …_reached, …_passed, …_done), and
-// what streams answered that were asked.
+// host_wait_…, …), what the main job says of itself (said_…), later the words in pinned memory that were written
+// (…_started, …_reached, …_passed, …_done), and what streams answered that were asked.
 //
 // Written by: hooks on the main job's threads (through the ring, see shim/seam/ring.h), and by the dispatcher thread
 // when it sees a word change or has asked; read by the detector. Fixed size, trivially copyable: it travels through the
@@ -27,6 +27,11 @@ enum class EventKind : std::uint8_t {
 #include "detector/event_kinds.def"
 #undef EVENT
 };
+
+// An annotation: not seen, but said by the main job.
+constexpr bool is_said(EventKind kind) noexcept {
+  return kind >= EventKind::said_iteration_begun && kind <= EventKind::said_bubble_ended;
+}
 
 // Whether a stream has work left, as far as it was asked.
 enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
@@ -84,6 +89,14 @@ struct AwaitedPlace {
   Ticket ticket;
 };
 
+// An annotation of the main job.
+struct Saying {
+  std::int64_t number;  // of the iteration, stage or microbatch
+  std::int32_t chunk;   // of the model, with the stage; -1: it has no chunks
+  std::uint32_t reserved;
+  std::uint64_t thread;  // whose it is: the same number, the same thread
+};
+
 struct Event {
   TimePoint time;
   EventKind kind;
@@ -100,6 +113,7 @@ struct Event {
     GroupSummary summary;           // group_issued only
     AwaitedPlace awaited;           // wait_issued only
     IssuedOperation operations[2];  // operations_issued only
+    Saying saying;                  // said_... only
   };
 };
 

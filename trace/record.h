@@ -201,8 +201,9 @@ struct TraceSummary {
   std::uint64_t groups_thinned_out = 0;                    // that became no record: there were too many
   std::optional<SlowdownRecord> slowdown;                  // nothing: filling had no budget
   bool filling_stopped = false;
-  RecordText reason;            // why, when filling_stopped
-  RecordText uncertain_reason;  // of the longest time in which nobody could tell; "": none
+  RecordText reason;                      // why, when filling_stopped
+  RecordText uncertain_reason;            // of the longest time in which nobody could tell; "": none
+  std::uint64_t annotations_refused = 0;  // that contradicted others
 };
 static_assert(std::is_trivially_copyable_v<TraceSummary>);
 

@@ -100,6 +100,9 @@ void visit_fields(Fields& fields, AnyBubble& bubble) {
   fields.integer("receive_peer", bubble.slot.receive_peer);
   fields.count("bytes", bubble.slot.bytes);
   fields.object("forecast", bubble.forecast);
+  fields.integer("stage", bubble.said.stage);
+  fields.integer("chunk", bubble.said.chunk);
+  fields.integer("microbatch", bubble.said.microbatch);
 }
 
 template <class Fields, MaybeConst<UncertainRecord> Uncertain>
@@ -131,6 +134,7 @@ void visit_fields(Fields& fields, AnyIteration& iteration) {
   fields.count("groups", iteration.groups);
   fields.length_if(iteration.idle_known, "idle", iteration.idle);
   fields.length("uncertain", iteration.uncertain);
+  fields.integer("said", iteration.said);
 }
 
 template <class Fields, MaybeConst<MemoryRecord> Memory>
@@ -228,6 +232,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.text("uncertain_reason", summary.uncertain_reason);
   fields.length("end_uncertainty", summary.end_uncertainty);
   fields.total("groups_thinned_out", summary.groups_thinned_out);
+  fields.total("annotations_refused", summary.annotations_refused);
 }
 
 // Calls function(value) with what the record carries.

@@ -92,6 +92,8 @@ void Session::take(const Finding& finding) {
   } else if (finding.kind == FindingKind::iteration_ended) {
     record(finding.time, finding.iteration);
     take_iteration(finding.iteration);
+  } else if (finding.kind == FindingKind::note) {
+    record_anomaly(finding.time, finding.text, false, Audience::one_rank);
   } else if (finding.kind == FindingKind::anomaly) {
     trouble(finding.time, finding.text == nullptr ? "an unknown state" : finding.text, Audience::trace);
   }
@@ -198,7 +200,8 @@ void Session::launched() {
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   const TimePoint poll = now + options_.poll;
-  if (pending.wanted || pending.slices != 0 || detector_.open_bubble())
+  const bool said = detector_.bubble_is_said() && detector_.wants_answers();
+  if (pending.wanted || pending.slices != 0 || said || detector_.open_bubble())
     return again_ ? std::clamp(*again_, now + shortest_sleep, poll) : poll;
   TimePoint next = now + (pending.markers ? sleep_when_waiting : sleep_when_quiet);
   const std::optional<TimePoint> expected = detector_.next_expected_bubble();
@@ -255,6 +258,7 @@ Snapshot Session::snapshot() const {
 TraceSummary Session::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = accounts_.summary(dropped_records);
   summary.groups_thinned_out = groups_.thinned_out();
+  summary.annotations_refused = detector_.refused_annotations();
   if (has_job_ && options_.slowdown_budget != Budget::unlimited) summary.slowdown = slowdown_record(budget_.longest());
   return summary;
 }

@@ -2,6 +2,7 @@
 #include "shim/main_job/communicators.h"
 
 #include "shim/activate.h"
+#include "shim/main_job/annotations.h"
 #include "shim/main_job/devices.h"
 #include "shim/notes.h"
 #include "shim/process.h"
@@ -64,6 +65,7 @@ CommunicatorState opened(Communicator& entry, ncclComm_t communicator) noexcept 
   entry.id.store(info.id, std::memory_order_relaxed);
   entry.device.store(info.device, std::memory_order_relaxed);
   tell_core(info);
+  say_stage_again(info.device);
   return CommunicatorState::open;
 }
 

@@ -75,6 +75,9 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.totals.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.totals.dropped_records > 0)
     notes.push_back(label + std::to_string(rank.totals.dropped_records) + " records were dropped");
+  if (rank.totals.annotations_refused > 0)
+    notes.push_back(label + std::to_string(rank.totals.annotations_refused) +
+                    " annotations contradict others and were not believed, its anomalies say which");
   if (rank.lateness_share() > 0.005)
     notes.push_back(
         label + formatted("Weft's thread was late: ends of bubbles are known to %.0f us, so the idle time to %.1f "

@@ -67,14 +67,23 @@ std::string peers(const Slot& slot) {
   return line;
 }
 
-std::string slot_name(const Slot& slot) {
-  if (slot.ordinal < 0) return "before the rhythm was known";
-  return formatted("slot %d", slot.ordinal);
+std::string slot_name(const SlotTotals& totals) {
+  const std::int32_t ordinal = totals.slot.ordinal;
+  if (totals.cause == Cause::schedule)
+    return ordinal < 0 ? "pieces of annotated bubbles" : formatted("annotated bubble %d", ordinal);
+  return ordinal < 0 ? "before the rhythm was known" : formatted("slot %d", ordinal);
+}
+
+// Of the schedule, where the framework has said it.
+std::string place_of(const Said& said) {
+  if (said.stage < 0) return "";
+  return formatted(said.chunk < 0 ? " (stage %d)" : " (stage %d, chunk %d)", said.stage, said.chunk);
 }
 
 std::string slot_line(const SlotTotals& totals, const std::string& rank, Duration all) {
   const double share = all > Duration{} ? milliseconds(totals.idle) / milliseconds(all) : 0;
-  return "  rank " + rank + " " + slot_name(totals.slot) + ": " + name_of(totals.cause) + peers(totals.slot) +
+  return "  rank " + rank + " " + slot_name(totals) + place_of(totals.said) + ": " + name_of(totals.cause) +
+         peers(totals.slot) +
          formatted(", %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(totals.slot.bytes),
                    number(totals.bubbles), totals.bubbles == 1 ? "" : "s", milliseconds(totals.median), 100 * share);
 }
@@ -145,7 +154,8 @@ ordered_json to_json(const SlotTotals& totals, const TraceHeader& header) {
           {"ordinal", slot.ordinal},     {"cause", name_of(totals.cause)},
           {"send_peer", slot.send_peer}, {"receive_peer", slot.receive_peer},
           {"bytes", slot.bytes},         {"bubbles", totals.bubbles},
-          {"idle", totals.idle.count()}, {"median", totals.median.count()}};
+          {"idle", totals.idle.count()}, {"median", totals.median.count()},
+          {"stage", totals.said.stage},  {"chunk", totals.said.chunk}};
 }
 
 // The slots are shares of this: beyond WEFT_TRACE_LIMIT there are no records of bubbles, but the total goes on.
