@@ -1,0 +1,25 @@
+// Sets of time as sorted lists of intervals, for holding a trace against the truth. Pure; used by the command and tests.
+//
+// Times are nanoseconds of CLOCK_MONOTONIC.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+struct Span {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t length() const { return end - begin; }
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+using AnySpans = std::vector<Span>;  // in any order; they may overlap or be empty
+using Spans = std::vector<Span>;     // sorted, disjoint, none empty, none that touch
+
+Spans united(AnySpans any);
+Spans intersection(const Spans& left, const Spans& right);
+Spans difference(const Spans& left, const Spans& right);
+std::int64_t length(const Spans& spans);
+
+}  // namespace weft
