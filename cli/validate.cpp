@@ -23,7 +23,7 @@ int validate_verb(const Arguments& arguments) {
   std::vector<std::string> directories;
   CLI::App app(
       "Holds the traces of a run that was made with 'weft run --validate' against what CUPTI recorded.\n"
-      "Exit code: 0, all ranks keep the bounds; 3, some do not; 1, some could not be compared. Times in the JSON form "
+      "Exit code: 0, all ranks keep the bounds; 3, some do not; 1, of some nothing can be said. Times in the JSON form "
       "are nanoseconds.",
       "weft validate");
   app.add_flag("--json", json, "One JSON object.");
@@ -44,7 +44,7 @@ int validate_verb(const Arguments& arguments) {
     return failed;
   }
   if (run.agrees()) return 0;
-  return run.compared() < run.ranks.size() ? failed : differs;
+  return run.decided() < run.ranks.size() ? failed : differs;
 }
 
 }  // namespace weft::cli

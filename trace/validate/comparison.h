@@ -65,8 +65,9 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
 
 inline constexpr std::int64_t long_bubble = 1'000'000;
 
-// What a rank must keep for the verdict that Weft was right: coverage (uncertain time counts as covered) and precision,
-// unless what is missing of them is less than `forgiven` of the window.
+// What a rank must keep for the verdict that Weft was right: so much of the true idle time is reported or uncertain, and
+// in so much of the reported time no kernel of the training computed; or what is missing of that is less than `forgiven`
+// of the window. Reported time in which nothing was resident is shown, and breaks no bound: the GPU was idle.
 struct Bounds {
   double least = 0.98;
   double forgiven = 0.005;

@@ -23,9 +23,9 @@ double milliseconds(std::int64_t time) {
 
 std::string row(const RankValidation& rank) {
   const Comparison& c = rank.comparison;
-  return formatted("%4s %7.2f %7.2f %10s %11s %11.2f %11.2f %8llu %6llu %6llu %6llu\n", rank.name.c_str(),
+  return formatted("%4s %7.2f %7.2f %10s %11s %11.2f %12.2f %12.2f %8llu %6llu %6llu %6llu\n", rank.name.c_str(),
                    100 * c.share(c.reported), 100 * c.share(c.truth), percent(c.coverage).c_str(),
-                   percent(c.precision).c_str(), 100 * c.share(c.uncertain), 100 * c.share(c.beside_compute),
+                   percent(c.precision).c_str(), 100 * c.share(c.uncertain), 100 * c.share(c.beside_compute), 100 * c.share(c.beside_nothing),
                    number(c.bubbles), number(c.true_bubbles), number(c.missed_bubbles), number(c.false_bubbles));
 }
 
@@ -61,11 +61,14 @@ std::string details(const RankValidation& rank) {
 }
 
 std::string verdict(const RunValidation& run) {
-  const std::string bounds = formatted("coverage and precision of %.3g %%, or less than %.3g %% of the window wrong",
+  const std::string bounds = formatted("%.3g %% right, or less than %.3g %% of the window wrong",
                                        100 * run.bounds.least, 100 * run.bounds.forgiven);
   if (run.agrees()) return formatted("verdict: all %zu ranks keep the bounds (", run.ranks.size()) + bounds + ")\n";
   if (run.compared() == 0) return "verdict: none, nothing was compared\n";
+  if (run.decided() == 0) return "verdict: none, records of CUPTI are missing\n";
   std::string text = "verdict: not all ranks keep the bounds (" + bounds + ")\n";
+  for (const RankValidation& rank : run.ranks)
+    if (!rank.nothing.empty() || rank.undecided) text += "  rank " + rank.name + ": nothing can be said\n";
   for (const RankValidation& rank : run.ranks)
     for (const std::string& fault : rank.faults) text += "  rank " + rank.name + ": " + fault + "\n";
   return text;
@@ -121,7 +124,7 @@ ordered_json comparison(const Comparison& c) {
 std::string to_text(const RunValidation& run) {
   std::string text = "held against CUPTI, whose records slow the training down: its iteration times are not those of other runs\n\n";
   if (run.compared() > 0)
-    text += "rank  idle %  true % coverage % precision % uncertain % beside compute %  bubbles   true missed  false\n";
+    text += "rank  idle %  true % coverage % precision % uncertain %   computed %    nothing %  bubbles   true missed  false\n";
   for (const RankValidation& rank : run.ranks)
     if (rank.nothing.empty()) text += row(rank);
   text += run.compared() > 0 ? "\n" : "";
@@ -141,6 +144,7 @@ std::string to_json(const RunValidation& run) {
     if (rank.nothing.empty()) entry.update(comparison(rank.comparison));
     entry["clock_uncertainty"] = rank.clock_uncertainty;
     entry["dropped_records"] = rank.dropped;
+    entry["undecided"] = rank.undecided;
     entry["notes"] = rank.notes;
     entry["faults"] = rank.faults;
     ranks.push_back(std::move(entry));

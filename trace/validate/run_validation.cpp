@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double most_missing = 0.001;  // of the records: the last kernels of a run may have no time stamps yet
 constexpr std::int64_t longest_silence = 100'000'000;  // ns from CUPTI's last record to the end of the window
 
 std::vector<std::string> truths_in(const std::vector<std::string>& directories) {
@@ -145,7 +146,8 @@ void compare_rank(const FileTotals& file, const TruthFile& truth, const RunValid
   rank.comparison = compare(reported, device->second, known, run.shortest);
   if (!is_measured(file.rank.header))
     rank.notes.push_back("Weft did not measure idle time: " + printable(file.rank.header.idle_unknown));
-  rank.faults = faults(rank.comparison, run.bounds);
+  rank.undecided = truth.missing() > most_missing * static_cast<double>(truth.records);
+  if (!rank.undecided) rank.faults = faults(rank.comparison, run.bounds);
 }
 
 }  // namespace
@@ -154,8 +156,13 @@ std::size_t RunValidation::compared() const {
   return static_cast<std::size_t>(std::ranges::count_if(ranks, [](const auto& rank) { return rank.nothing.empty(); }));
 }
 
+std::size_t RunValidation::decided() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(ranks, [](const auto& rank) { return rank.nothing.empty() && !rank.undecided; }));
+}
+
 bool RunValidation::agrees() const {
-  return !ranks.empty() && compared() == ranks.size() &&
+  return !ranks.empty() && decided() == ranks.size() &&
          std::ranges::all_of(ranks, [](const RankValidation& rank) { return rank.faults.empty(); });
 }
 

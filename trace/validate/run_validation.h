@@ -20,6 +20,7 @@ struct RankValidation {
   Comparison comparison;
   std::int64_t clock_uncertainty = 0;
   std::uint64_t dropped = 0;
+  bool undecided = false;           // too many records are missing: the numbers are shown, and bounds mean nothing
   std::vector<std::string> notes;   // why the truth may not be the whole one
   std::vector<std::string> faults;  // bounds that are not kept
 };
@@ -31,7 +32,8 @@ struct RunValidation {
   std::vector<std::string> notes;
 
   std::size_t compared() const;
-  bool agrees() const;  // all ranks were compared, and keep the bounds
+  std::size_t decided() const;
+  bool agrees() const;  // all ranks are decided, and keep the bounds
 };
 
 // Idle time shorter than this is none: the gap between two dependent kernels. No less can be asked for, because shorter

@@ -38,8 +38,9 @@ struct TruthFile {
   Span known;                       // when records were taken, as far as the file tells
   std::map<int, DeviceTruth> devices;
 
-  // Records are missing somewhere, so idle time may be claimed that was none, or missed.
-  bool is_partial() const { return dropped + untimed + unreadable + unwritten + bad_lines > 0 || !ended; }
+  // Records that should be there, a line or a buffer counted as one: idle time may be claimed there that was none, and
+  // true idle time may be missing.
+  double missing() const { return static_cast<double>(dropped + untimed + unreadable + unwritten + bad_lines); }
 };
 
 // Throws std::runtime_error, one line, when the file cannot be read or is of another format or version.
