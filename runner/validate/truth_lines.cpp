@@ -140,7 +140,7 @@ bool is_nccl_kernel(const char* name) {
   const char* plain = name;
   if (std::strncmp(plain, "_Z", 2) == 0)
     for (plain += 2; std::isdigit(static_cast<unsigned char>(*plain)) != 0;) ++plain;
-  return std::strncmp(plain, "ncclDevKernel", 13) == 0 || std::strncmp(plain, "ncclKernel", 10) == 0;
+  return std::strncmp(plain, "nccl", 4) == 0 && std::strstr(plain, "Kernel") != nullptr;
 }
 
 }  // namespace weft

@@ -70,7 +70,7 @@ class TruthLines {
   std::string lines_;
 };
 
-// Whether a kernel is NCCL's: "ncclDevKernel...", in NCCL 2.18 "ncclKernel...", mangled or not.
+// Whether a kernel is NCCL's: "ncclDevKernel...", "ncclSymDevKernel...", in NCCL 2.18 "ncclKernel...", mangled or not.
 bool is_nccl_kernel(const char* name);
 
 }  // namespace weft

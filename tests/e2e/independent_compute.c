@@ -1,9 +1,12 @@
 // Two ranks: rank 0 waits for rank 1 in each iteration, and for the first half of that it computes on a stream that has
 // nothing to do with NCCL. So it is truly idle for the second half only. Who does not know of that stream reports the
 // whole wait. With a library (hidden_compute.c) the calls of that stream are hidden from whatever is preloaded.
-//   independent_compute ITERATIONS [LIBRARY]
+// "killed" in its place: the ranks kill themselves at the end.
+//   independent_compute ITERATIONS [LIBRARY | killed]
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +28,8 @@ static int plain_set(CUdeviceptr memory, size_t bytes, CUstream stream) {
 }
 static int (*make_stream)(CUstream*) = plain_stream;
 static int (*set_memory)(CUdeviceptr, size_t, CUstream) = plain_set;
+
+static bool kills_itself = false;
 
 static void hide_behind(const char* library) {
   void* const handle = dlopen(library, RTLD_NOW | RTLD_DEEPBIND);
@@ -71,6 +76,7 @@ static int run(const ncclUniqueId* id, int rank, int iterations) {
   void* const large = allocate(wait_bytes);
   memset(large, 0, wait_bytes);  // its pages are there before they are timed
   for (int i = 0; i < iterations; ++i) iterate(rank, communicator, stream, independent, data, large);
+  if (kills_itself) raise(SIGKILL);
   CHECK(ncclCommDestroy(communicator));
   return 0;
 }
@@ -80,7 +86,8 @@ int main(int count, char** arguments) {
   int ends[2];
   ncclUniqueId id;
   if (count < 2 || pipe(ends) != 0) return 2;
-  if (count > 2) hide_behind(arguments[2]);
+  kills_itself = count > 2 && strcmp(arguments[2], "killed") == 0;
+  if (count > 2 && !kills_itself) hide_behind(arguments[2]);
   const int iterations = atoi(arguments[1]);
   const pid_t child = fork();
   if (child == 0) {

@@ -47,26 +47,37 @@ EndErrors errors_of(std::vector<std::int64_t> late) {
   return errors;
 }
 
-// Each end of a reported bubble against the outermost true one that it overlaps. Where a true idle time was reported as
-// several bubbles only its own ends are compared, and the other way round.
-void compare_ends(const Spans& bubbles, const Spans& idle, Comparison& result) {
+// Stretches with less than `gap` between them as one: NCCL's kernels follow each other after some microseconds, and
+// bubbles do so without any.
+Spans joined(const Spans& spans, std::int64_t gap) {
+  Spans result;
+  for (const Span& span : spans)
+    if (!result.empty() && span.begin - result.back().end < gap)
+      result.back().end = std::max(result.back().end, span.end);
+    else
+      result.push_back(span);
+  return result;
+}
+
+// Each end of a reported stretch against the outermost true one that it overlaps. Where a true stretch was reported as
+// several, only its own ends are compared, and the other way round.
+void compare_ends(const Spans& reported, const Spans& idle, Comparison& result) {
   std::vector<std::int64_t> opens, closes;
-  std::int64_t opened = INT64_MIN, closed = INT64_MIN;  // begin and end of the true ones that were compared last
-  for (const Span& bubble : bubbles) {
-    auto first = std::ranges::upper_bound(idle, bubble.begin, {}, &Span::end);
-    if (first == idle.end() || first->begin >= bubble.end) continue;
-    auto last = std::prev(std::ranges::lower_bound(idle, bubble.end, {}, &Span::begin));
-    if (first->begin != opened) opens.push_back(bubble.begin - first->begin);
-    if (last->end == closed && !closes.empty()) closes.pop_back();
-    closes.push_back(bubble.end - last->end);
-    opened = last->begin;
-    closed = last->end;
+  std::optional<Span> latest;  // true one, whose end was compared last
+  for (const Span& stretch : reported) {
+    const auto first = std::ranges::upper_bound(idle, stretch.begin, {}, &Span::end);
+    if (first == idle.end() || first->begin >= stretch.end) continue;
+    const auto last = std::prev(std::ranges::lower_bound(idle, stretch.end, {}, &Span::begin));
+    if (latest != *first) opens.push_back(stretch.begin - first->begin);
+    if (latest == *last) closes.pop_back();
+    closes.push_back(stretch.end - last->end);
+    latest = *last;
   }
   result.opens = errors_of(std::move(opens));
   result.closes = errors_of(std::move(closes));
 }
 
-// Bubbles that follow each other without a gap stay apart, unlike in a united set.
+// Unlike in a united set, bubbles that follow each other stay apart.
 Spans sorted_within(AnySpans spans, const Spans& windows) {
   std::ranges::sort(spans, {}, &Span::begin);
   std::erase_if(spans, [&](const Span& span) { return span.length() <= 0 || !is_mostly_in(span, windows); });
@@ -74,7 +85,7 @@ Spans sorted_within(AnySpans spans, const Spans& windows) {
 }
 
 void compare_bubbles(const Reported& reported, const Spans& windows, const Spans& idle, const Spans& found,
-                     Comparison& result) {
+                     std::int64_t gap, Comparison& result) {
   const Spans bubbles = sorted_within(reported.bubbles, windows);
   result.bubbles = bubbles.size();
   for (const Span& bubble : bubbles) {
@@ -85,14 +96,15 @@ void compare_bubbles(const Reported& reported, const Spans& windows, const Spans
       result.long_false += bubble.length() >= long_bubble ? 1 : 0;
     }
   }
-  result.true_bubbles = idle.size();
-  for (const Span& one : idle) {
+  const Spans stretches = joined(idle, gap);
+  result.true_bubbles = stretches.size();
+  for (const Span& one : stretches) {
     const bool is_long = one.length() >= long_bubble, missed = !is_mostly_in(one, found);
     result.missed_bubbles += missed ? 1 : 0;
     result.long_true += is_long ? 1 : 0;
     result.long_missed += is_long && missed ? 1 : 0;
   }
-  compare_ends(bubbles, idle, result);
+  compare_ends(joined(bubbles, gap), stretches, result);
 }
 
 double per_cent(double share) {
@@ -125,7 +137,7 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
   if (result.reported > 0) result.precision = static_cast<double>(result.both) / static_cast<double>(result.reported);
   result.largest_missed = longest(missed);
   result.largest_false = longest(wrong);
-  compare_bubbles(reported, windows, idle, found, result);
+  compare_bubbles(reported, windows, idle, found, shortest, result);
   const Spans fill = intersection(truth.fill, windows);
   result.slices = reported.slices;
   result.fill_records = truth.fill_records;
