@@ -1,4 +1,5 @@
-// The buffers that CUPTI fills with activity records: a fixed pool, lent and taken back without a lock or an allocation.
+// The buffers that CUPTI fills with activity records: a fixed pool, lent and taken back without a lock or an
+// allocation.
 //
 // CUPTI asks for a buffer on any thread, also one of the training inside a launch, and gives it back on a thread of its
 // own or on the one that flushes. The validation's thread empties full ones. Where none is free CUPTI gets none and

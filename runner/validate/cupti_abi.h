@@ -1,4 +1,4 @@
-// What Weft needs of CUPTI's interface, declared here so that no header of CUPTI is needed to build it: functions,
+// The part of CUPTI's interface that Weft needs, declared here so that it is built without CUPTI's headers: functions,
 // constants, and of each activity record the beginning that has been the same since CUDA 11.
 //
 // A record is known by its kind; a newer version of a record (CUpti_ActivityKernel9, 10, ...) keeps the fields of the
@@ -69,8 +69,8 @@ static_assert(offsetof(SetActivity, start) == 16 && offsetof(SetActivity, device
               offsetof(SetActivity, stream) == 40);
 
 // cuptiGetVersion(): up to CUDA 12.9 a running number, from 13.0 on 130000, 130001, ... (cupti_version.h).
-inline constexpr std::uint32_t oldest_version = 19;         // CUDA 12.0
-inline constexpr std::uint32_t last_short_version = 28;     // CUDA 12.9 Update 1
+inline constexpr std::uint32_t oldest_version = 19;          // CUDA 12.0
+inline constexpr std::uint32_t last_short_version = 28;      // CUDA 12.9 Update 1
 inline constexpr std::uint32_t first_long_version = 130000;  // CUDA 13.0
 // NVIDIA's release notes name a possible crash in cuptiActivityFlushAll, mended in 130001.
 inline constexpr std::uint32_t version_that_crashes = 130000;
@@ -88,19 +88,18 @@ using CompleteFunction = void (*)(CUctx_st* context, std::uint32_t stream, std::
                                   std::size_t valid);
 
 // FUNCTION(member, exported name, parameters); all return a Result.
-#define WEFT_CUPTI_FUNCTIONS(FUNCTION)                                                                          \
-  FUNCTION(get_version, "cuptiGetVersion", (std::uint32_t * version))                                          \
-  FUNCTION(subscribe, "cuptiSubscribe", (void** subscriber, CallbackFunction callback, void* user))            \
-  FUNCTION(register_callbacks, "cuptiActivityRegisterCallbacks", (RequestFunction, CompleteFunction))          \
-  FUNCTION(enable, "cuptiActivityEnable", (Kind kind))                                                         \
-  FUNCTION(next_record, "cuptiActivityGetNextRecord",                                                          \
-           (std::uint8_t * buffer, std::size_t valid, Activity * *record))                                     \
-  FUNCTION(dropped_records, "cuptiActivityGetNumDroppedRecords",                                               \
-           (CUctx_st * context, std::uint32_t stream, std::size_t * dropped))                                  \
-  FUNCTION(flush_all, "cuptiActivityFlushAll", (std::uint32_t flag))                                           \
-  FUNCTION(get_timestamp, "cuptiGetTimestamp", (std::uint64_t * time))                                         \
-  FUNCTION(get_device_id, "cuptiGetDeviceId", (CUctx_st * context, std::uint32_t * device))                    \
-  FUNCTION(get_stream_id, "cuptiGetStreamIdEx",                                                                \
+#define WEFT_CUPTI_FUNCTIONS(FUNCTION)                                                                                \
+  FUNCTION(get_version, "cuptiGetVersion", (std::uint32_t * version))                                                 \
+  FUNCTION(subscribe, "cuptiSubscribe", (void** subscriber, CallbackFunction callback, void* user))                   \
+  FUNCTION(register_callbacks, "cuptiActivityRegisterCallbacks", (RequestFunction, CompleteFunction))                 \
+  FUNCTION(enable, "cuptiActivityEnable", (Kind kind))                                                                \
+  FUNCTION(next_record, "cuptiActivityGetNextRecord", (std::uint8_t * buffer, std::size_t valid, Activity * *record)) \
+  FUNCTION(dropped_records, "cuptiActivityGetNumDroppedRecords",                                                      \
+           (CUctx_st * context, std::uint32_t stream, std::size_t * dropped))                                         \
+  FUNCTION(flush_all, "cuptiActivityFlushAll", (std::uint32_t flag))                                                  \
+  FUNCTION(get_timestamp, "cuptiGetTimestamp", (std::uint64_t * time))                                                \
+  FUNCTION(get_device_id, "cuptiGetDeviceId", (CUctx_st * context, std::uint32_t * device))                           \
+  FUNCTION(get_stream_id, "cuptiGetStreamIdEx",                                                                       \
            (CUctx_st * context, CUstream_st * stream, std::uint8_t per_thread, std::uint32_t * id))
 
 }  // namespace weft::cupti

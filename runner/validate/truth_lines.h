@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// What the first line says: whose records these are.
+// The first line: whose records these are.
 struct TruthHeader {
   std::int32_t rank = 0;
   std::string host;
@@ -29,8 +29,8 @@ struct TruthHeader {
 // How many records there were, and how many are missing.
 struct TruthCounts {
   std::uint64_t records = 0;
-  std::uint64_t dropped = 0;   // by CUPTI, which had no buffer for them
-  std::uint64_t untimed = 0;   // without time stamps, or with impossible ones
+  std::uint64_t dropped = 0;     // by CUPTI, which had no buffer for them
+  std::uint64_t untimed = 0;     // without time stamps, or with impossible ones
   std::uint64_t unreadable = 0;  // buffers whose rest could not be read
   std::uint64_t unwritten = 0;   // behind the limit of the file, or next to a full disk
 };

@@ -33,7 +33,7 @@ class Validation {
   // The first device of the process starts the records and waits until they run, or 10 s. `directory`: of the traces.
   // With the device's context current.
   void device_opened(const TraceHeader& header, const std::string& directory, CUctx_st* context);
-  // What runs on this stream is fill, not training.
+  // Work of this stream is fill, not training.
   void fill_begins(CUctx_st* context, CUstream_st* stream);
   // The last device ends the file: waits for that for 2 s at most.
   void device_closed(int device);

@@ -27,7 +27,7 @@ class Delivery {
   void drop_every(std::uint64_t nth) { drop_every_ = nth; }
 
   void note(const simgpu_activity& activity);
-  void flush();               // all that was noted, and buffers that are not full
+  void flush();                // all that was noted, and buffers that are not full
   std::size_t take_dropped();  // since the last call
 
  private:

@@ -1,4 +1,4 @@
-// What the simulated CUPTI needs of the simulated driver. Any thread.
+// The functions of the simulated driver that the simulated CUPTI needs. Any thread.
 #pragma once
 
 #include <cuda.h>

@@ -24,7 +24,8 @@ std::int64_t ClockMap::on_line(const Point& one, const Point& other, std::int64_
   const auto part = static_cast<double>(cupti - one.cupti) / static_cast<double>(other.cupti - one.cupti);
   const auto drift = (other.monotonic - one.monotonic) - (other.cupti - one.cupti);
   // The drift alone is rounded: a long run does not fit into a double to the nanosecond.
-  return one.monotonic + (cupti - one.cupti) + std::llround(part * static_cast<double>(drift));
+  constexpr double most = 1e18;  // of readings that make no sense
+  return one.monotonic + (cupti - one.cupti) + std::llround(std::clamp(part * static_cast<double>(drift), -most, most));
 }
 
 std::int64_t ClockMap::monotonic(std::int64_t cupti) const {

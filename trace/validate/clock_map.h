@@ -22,7 +22,7 @@ class ClockMap {
   bool is_empty() const { return points_.empty(); }
   std::int64_t monotonic(std::int64_t cupti) const;
   // By how much a converted time may be wrong: what a reading leaves open, and how far one is from the line between
-  // its neighbours. What CUPTI itself does with the clock of the GPU is not in it.
+  // its neighbours. CUPTI's own conversion from the clock of the GPU is not in it.
   std::int64_t uncertainty() const { return uncertainty_; }
 
  private:

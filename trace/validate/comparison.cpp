@@ -156,12 +156,13 @@ std::vector<std::string> faults(const Comparison& comparison, const Bounds& boun
   };
   if (comparison.window <= 0) result.push_back("there is no time that trace and truth have in common");
   if (!kept(comparison.missed, comparison.truth))
-    result.push_back(formatted("%.1f %% of the true idle time was neither reported nor uncertain",
-                               per_cent(static_cast<double>(comparison.missed) / static_cast<double>(comparison.truth))));
+    result.push_back(
+        formatted("%.1f %% of the true idle time was neither reported nor uncertain",
+                  per_cent(static_cast<double>(comparison.missed) / static_cast<double>(comparison.truth))));
   if (!kept(comparison.beside_compute, comparison.reported))
-    result.push_back(formatted("the training computed in %.1f %% of the reported idle time",
-                               per_cent(static_cast<double>(comparison.beside_compute) /
-                                        static_cast<double>(comparison.reported))));
+    result.push_back(
+        formatted("the training computed in %.1f %% of the reported idle time",
+                  per_cent(static_cast<double>(comparison.beside_compute) / static_cast<double>(comparison.reported))));
   if (comparison.slices > 0 && comparison.fill_records == 0)
     result.push_back("slices ran, and none of their kernels was on the fill stream: here they count as training");
   return result;

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// What a trace says, in CLOCK_MONOTONIC.
+// The contents of a trace, in CLOCK_MONOTONIC.
 struct Reported {
   AnySpans windows;  // from the first group to the last one, part by part of the run
   AnySpans bubbles;
@@ -42,8 +42,8 @@ struct Comparison {
   std::optional<double> coverage;   // both / truth
   std::optional<double> precision;  // both / reported
 
-  // Bubbles: one counts as matched when at least half of it is true. True ones are stretches of true idle time with less
-  // than `shortest` between them; one counts as missed when less than half of it was reported or uncertain.
+  // Bubbles: one counts as matched when at least half of it is true. True ones are stretches of true idle time with
+  // less than `shortest` between them; one counts as missed when less than half of it was reported or uncertain.
   std::uint64_t bubbles = 0, matched = 0, false_bubbles = 0, true_bubbles = 0, missed_bubbles = 0;
   // Likewise, of those that last as long as WEFT_FLOOR is by default.
   std::uint64_t long_true = 0, long_missed = 0, long_false = 0;
@@ -65,9 +65,10 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
 
 inline constexpr std::int64_t long_bubble = 1'000'000;
 
-// What a rank must keep for the verdict that Weft was right: so much of the true idle time is reported or uncertain, and
-// in so much of the reported time no kernel of the training computed; or what is missing of that is less than `forgiven`
-// of the window. Reported time in which nothing was resident is shown, and breaks no bound: the GPU was idle.
+// The bounds that a rank must keep for the verdict that Weft was right: so much of the true idle time is reported or
+// uncertain, and in so much of the reported time no kernel of the training computed; or what is missing of that is less
+// than `forgiven` of the window. Reported time in which nothing was resident is shown, and breaks no bound: the GPU was
+// idle.
 struct Bounds {
   double least = 0.98;
   double forgiven = 0.005;

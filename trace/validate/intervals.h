@@ -1,4 +1,5 @@
-// Sets of time as sorted lists of intervals, for holding a trace against the truth. Pure; used by the command and tests.
+// Sets of time as sorted lists of intervals, for holding a trace against the truth. Pure; used by the command and
+// tests.
 //
 // Times are nanoseconds of CLOCK_MONOTONIC.
 #pragma once
@@ -13,6 +14,15 @@ struct Span {
   std::int64_t length() const { return end - begin; }
   friend bool operator==(const Span&, const Span&) = default;
 };
+
+// Whether a number from a file may be a time of CLOCK_MONOTONIC, or of CUPTI's clock, which may begin in 1970. Sums and
+// differences of a few such fit into 64 bits.
+inline bool is_time(std::int64_t number) {
+  return number >= 0 && number < std::int64_t{1} << 60;
+}
+inline bool is_cupti_time(std::int64_t number) {
+  return number >= 0 && number < std::int64_t{1} << 62;
+}
 
 using AnySpans = std::vector<Span>;  // in any order; they may overlap or be empty
 using Spans = std::vector<Span>;     // sorted, disjoint, none empty, none that touch

@@ -25,8 +25,9 @@ std::string row(const RankValidation& rank) {
   const Comparison& c = rank.comparison;
   return formatted("%4s %7.2f %7.2f %10s %11s %11.2f %12.2f %12.2f %8llu %6llu %6llu %6llu\n", rank.name.c_str(),
                    100 * c.share(c.reported), 100 * c.share(c.truth), percent(c.coverage).c_str(),
-                   percent(c.precision).c_str(), 100 * c.share(c.uncertain), 100 * c.share(c.beside_compute), 100 * c.share(c.beside_nothing),
-                   number(c.bubbles), number(c.true_bubbles), number(c.missed_bubbles), number(c.false_bubbles));
+                   percent(c.precision).c_str(), 100 * c.share(c.uncertain), 100 * c.share(c.beside_compute),
+                   100 * c.share(c.beside_nothing), number(c.bubbles), number(c.true_bubbles), number(c.missed_bubbles),
+                   number(c.false_bubbles));
 }
 
 std::string ends(const char* which, const EndErrors& errors) {
@@ -37,7 +38,8 @@ std::string ends(const char* which, const EndErrors& errors) {
 std::string largest(const char* what, const Spans& spans) {
   if (spans.empty()) return "";
   std::string line = formatted("  largest %s:", what);
-  for (const Span& span : spans) line += formatted(" %.3f ms at %lld;", milliseconds(span.length()), static_cast<long long>(span.begin));
+  for (const Span& span : spans)
+    line += formatted(" %.3f ms at %lld;", milliseconds(span.length()), static_cast<long long>(span.begin));
   line.back() = '\n';
   return line;
 }
@@ -51,9 +53,10 @@ std::string details(const RankValidation& rank) {
     text += ends("begins", c.opens) + "; " + ends("ends", c.closes) +
             formatted("; clocks within %.1f us\n", microseconds(rank.clock_uncertainty));
   if (c.slices > 0 || c.fill_records > 0)
-    text += formatted("  fill: %.1f ms reported (alone), %.1f ms true; %.1f ms of it in idle time, %.1f ms beside compute\n",
-                      milliseconds(c.fill_alone), milliseconds(c.fill_busy), milliseconds(c.fill_in_idle),
-                      milliseconds(c.fill_beside_compute));
+    text += formatted(
+        "  fill: %.1f ms reported (alone), %.1f ms true; %.1f ms of it in idle time, %.1f ms beside compute\n",
+        milliseconds(c.fill_alone), milliseconds(c.fill_busy), milliseconds(c.fill_in_idle),
+        milliseconds(c.fill_beside_compute));
   text += formatted("  of 1 ms and longer: %llu true bubbles, %llu missed, %llu false\n", number(c.long_true),
                     number(c.long_missed), number(c.long_false));
   text += largest("missed", c.largest_missed) + largest("false", c.largest_false);
@@ -122,9 +125,12 @@ ordered_json comparison(const Comparison& c) {
 }  // namespace
 
 std::string to_text(const RunValidation& run) {
-  std::string text = "held against CUPTI, whose records slow the training down: its iteration times are not those of other runs\n\n";
+  std::string text =
+      "held against CUPTI, whose records slow the training down: its iteration times are not those of other runs\n\n";
   if (run.compared() > 0)
-    text += "rank  idle %  true % coverage % precision % uncertain %   computed %    nothing %  bubbles   true missed  false\n";
+    text +=
+        "rank  idle %  true % coverage % precision % uncertain %   computed %    nothing %  bubbles   true missed  "
+        "false\n";
   for (const RankValidation& rank : run.ranks)
     if (rank.nothing.empty()) text += row(rank);
   text += run.compared() > 0 ? "\n" : "";
@@ -139,7 +145,8 @@ std::string to_text(const RunValidation& run) {
 std::string to_json(const RunValidation& run) {
   ordered_json ranks = ordered_json::array();
   for (const RankValidation& rank : run.ranks) {
-    ordered_json entry{{"rank", rank.rank}, {"device", rank.device}, {"cupti", rank.cupti}, {"compared", rank.nothing.empty()}};
+    ordered_json entry{
+        {"rank", rank.rank}, {"device", rank.device}, {"cupti", rank.cupti}, {"compared", rank.nothing.empty()}};
     if (!rank.nothing.empty()) entry["why_not"] = rank.nothing;
     if (rank.nothing.empty()) entry.update(comparison(rank.comparison));
     entry["clock_uncertainty"] = rank.clock_uncertainty;

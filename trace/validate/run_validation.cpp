@@ -59,11 +59,9 @@ class ReportReader : public TraceSink {
   void header(const TraceHeader&, const TraceLine&) override { end_segment(); }
   void record(const Record& record, const TraceLine&) override {
     if (record.kind == RecordKind::bubble) {
-      reported_.bubbles.push_back({nanoseconds(record.bubble.opened), nanoseconds(record.bubble.closed)});
-      extend(reported_.bubbles.back());
+      add(reported_.bubbles, record.bubble.opened, record.bubble.closed);
     } else if (record.kind == RecordKind::uncertain) {
-      reported_.uncertain.push_back({nanoseconds(record.uncertain.began), nanoseconds(record.uncertain.ended)});
-      extend(reported_.uncertain.back());
+      add(reported_.uncertain, record.uncertain.began, record.uncertain.ended);
     } else if (record.kind == RecordKind::slice) {
       ++reported_.slices;
       reported_.fill_alone += record.slice.alone.count();
@@ -72,7 +70,8 @@ class ReportReader : public TraceSink {
     }
   }
   void summary(const TraceSummary& summary, const TraceLine&) override {
-    segment_ = {nanoseconds(summary.window_begin), nanoseconds(summary.window_end)};
+    const Span window{nanoseconds(summary.window_begin), nanoseconds(summary.window_end)};
+    if (is_time(window.begin) && is_time(window.end)) segment_ = window;
     end_segment();
     ended_ = true;
   }
@@ -84,8 +83,16 @@ class ReportReader : public TraceSink {
   bool limited() const { return limited_; }
 
  private:
+  // A trace may come from a broken disk: the summary's notes tell of that.
+  void add(AnySpans& spans, TimePoint begin, TimePoint end) {
+    const Span span{nanoseconds(begin), nanoseconds(end)};
+    if (!is_time(span.begin) || !is_time(span.end) || span.end < span.begin) return;
+    spans.push_back(span);
+    extend(span);
+  }
   void extend(const Span& span) {
-    segment_ = segment_.length() == 0 ? span : Span{std::min(segment_.begin, span.begin), std::max(segment_.end, span.end)};
+    segment_ =
+        segment_.length() == 0 ? span : Span{std::min(segment_.begin, span.begin), std::max(segment_.end, span.end)};
   }
   void end_segment() {
     if (segment_.length() > 0) reported_.windows.push_back(segment_);
@@ -120,9 +127,10 @@ Span known_to_the_last_record(const TruthFile& truth, const DeviceTruth& device,
   if (windows.empty() || device.communication.empty()) return known;
   const std::int64_t end = std::min(windows.back().end, known.end), last = device.communication.back().end;
   if (end - last <= longest_silence) return known;
-  rank.notes.push_back(formatted("no NCCL kernel was recorded in the last %.1f s: another profiler may have taken CUPTI; "
-                                 "only what came before is compared",
-                                 static_cast<double>(end - last) / 1e9));
+  rank.notes.push_back(
+      formatted("no NCCL kernel was recorded in the last %.1f s: another profiler may have taken CUPTI; "
+                "only what came before is compared",
+                static_cast<double>(end - last) / 1e9));
   known.end = last;
   return known;
 }
@@ -132,7 +140,7 @@ void compare_rank(const FileTotals& file, const TruthFile& truth, const RunValid
   rank.clock_uncertainty = truth.clock_uncertainty;
   rank.dropped = truth.dropped;
   const auto device = truth.devices.find(file.rank.header.device);
-  if (!truth.off.empty()) return void(rank.nothing = truth.off);
+  if (!truth.off.empty()) return void(rank.nothing = printable(truth.off));
   if (device == truth.devices.end()) return void(rank.nothing = "the truth file does not know its device");
   if (device->second.communication.empty())
     return void(rank.nothing = device->second.compute.empty()

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t newest_version = 1;
+constexpr std::int64_t longest_busy = std::int64_t{1} << 40;  // of a row, ns: 18 minutes
 
 struct Row {
   char work = 0;  // 'k', 'n' or 'c'; see runner/validate/truth_lines.h
@@ -36,14 +37,17 @@ std::string text(const json& line, const char* key) {
 }
 
 std::optional<Row> row_of(const json& values) {
-  if (!values.is_array() || values.size() != 7 || !values[0].is_string() || values[0].get_ref<const std::string&>().size() != 1)
+  if (!values.is_array() || values.size() != 7 || !values[0].is_string() ||
+      values[0].get_ref<const std::string&>().size() != 1)
     return std::nullopt;
   if (!std::all_of(values.begin() + 1, values.end(), [](const json& value) { return value.is_number_integer(); }))
     return std::nullopt;
   const auto number = [&](std::size_t place) { return values[place].get<std::int64_t>(); };
   const char work = values[0].get_ref<const std::string&>()[0];
   const Row row{work, number(1), number(2), number(3), number(4), number(5), number(6)};
-  return row.end >= row.begin ? std::optional(row) : std::nullopt;
+  const bool possible = is_cupti_time(row.begin) && is_cupti_time(row.end) && row.end >= row.begin && row.busy >= 0 &&
+                        row.busy <= longest_busy && row.records >= 0;
+  return possible ? std::optional(row) : std::nullopt;
 }
 
 // The lines of the file, before times are converted and streams are told apart.
@@ -55,6 +59,7 @@ class Lines {
 
  private:
   void take_header(const json& line);
+  void take_clock(const json& line);
   void take_rows(const json& line);
   void take_counts(const json& line);
   void place(const Row& row, const ClockMap& clock);
@@ -63,13 +68,14 @@ class Lines {
   bool headed_ = false;
   std::vector<Row> rows_;
   std::vector<ClockReading> clocks_;
-  std::map<std::int64_t, int> devices_;                            // by CUPTI's number
+  std::map<std::int64_t, int> devices_;                           // by CUPTI's number
   std::set<std::pair<std::int64_t, std::int64_t>> fill_streams_;  // CUPTI's device and stream
-  std::uint64_t earlier_[5] = {};                                  // counts of parts that have ended
+  std::uint64_t earlier_[5] = {};                                 // counts of parts that have ended
 };
 
 void Lines::take_header(const json& line) {
-  if (text(line, "format") != "weft-truth") throw std::runtime_error(printable(file_.path) + " is no truth file of Weft");
+  if (text(line, "format") != "weft-truth")
+    throw std::runtime_error(printable(file_.path) + " is no truth file of Weft");
   if (const std::int64_t version = integer(line, "version"); version < 1 || version > newest_version)
     throw std::runtime_error(printable(file_.path) + " has version " + std::to_string(version) +
                              " of the truth format; this Weft reads version 1");
@@ -81,6 +87,14 @@ void Lines::take_header(const json& line) {
   file_.cupti = count(line, "cupti");
   file_.ended = false;
   file_.off.clear();
+}
+
+void Lines::take_clock(const json& line) {
+  const ClockReading reading{integer(line, "before"), integer(line, "cupti"), integer(line, "after")};
+  if (is_time(reading.before) && is_cupti_time(reading.cupti) && is_time(reading.after))
+    clocks_.push_back(reading);
+  else
+    ++file_.bad_lines;
 }
 
 void Lines::take_rows(const json& line) {
@@ -110,7 +124,7 @@ void Lines::take(const json& line) {
   if (type == "off") file_.off = text(line, "reason");
   if (type == "device") devices_[integer(line, "cupti")] = static_cast<int>(integer(line, "device"));
   if (type == "fill") fill_streams_.insert({integer(line, "cupti"), integer(line, "stream")});
-  if (type == "clock") clocks_.push_back({integer(line, "before"), integer(line, "cupti"), integer(line, "after")});
+  if (type == "clock") take_clock(line);
   if (type == "work") take_rows(line);
   if (type == "counts" || type == "end") take_counts(line);
 }
@@ -140,7 +154,8 @@ void Lines::finish() {
   if (file_.ended && !clocks_.empty())
     file_.known.end = std::max(file_.known.end, std::ranges::max(clocks_, {}, &ClockReading::after).after);
   for (auto& [number, truth] : file_.devices)
-    for (Spans* spans : {&truth.communication, &truth.compute, &truth.copies, &truth.fill}) *spans = united(std::move(*spans));
+    for (Spans* spans : {&truth.communication, &truth.compute, &truth.copies, &truth.fill})
+      *spans = united(std::move(*spans));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Reads a truth file (docs/validate.md): what CUPTI recorded of the GPUs of one process.
 //
-// Used by `weft validate`, `weft summary` and tests. A last line that breaks off and lines that say nothing are counted.
+// Used by `weft validate`, `weft summary` and tests. A last line that breaks off and lines that say nothing are
+// counted.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,10 @@ namespace weft {
 
 // Of one GPU, in CLOCK_MONOTONIC.
 struct DeviceTruth {
-  Spans communication;  // kernels of NCCL
-  Spans compute;        // all other kernels of the training, and copies and sets within the device
-  Spans copies;         // between host and device
-  Spans fill;           // whatever ran on the fill job's stream
+  Spans communication;         // kernels of NCCL
+  Spans compute;               // all other kernels of the training, and copies and sets within the device
+  Spans copies;                // between host and device
+  Spans fill;                  // whatever ran on the fill job's stream
   std::int64_t fill_busy = 0;  // the sum of its kernels' lengths
   std::uint64_t fill_records = 0;
 };
@@ -33,9 +34,9 @@ struct TruthFile {
   std::string off;          // why nothing was recorded; "": it was
   std::uint64_t records = 0, dropped = 0, untimed = 0, unreadable = 0, unwritten = 0;
   std::uint64_t bad_lines = 0;
-  bool ended = false;               // its last line is there
+  bool ended = false;  // its last line is there
   std::int64_t clock_uncertainty = 0;
-  Span known;                       // when records were taken, as far as the file tells
+  Span known;  // when records were taken, as far as the file tells
   std::map<int, DeviceTruth> devices;
 
   // Records that should be there, a line or a buffer counted as one: idle time may be claimed there that was none, and

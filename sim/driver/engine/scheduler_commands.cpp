@@ -216,10 +216,15 @@ void Scheduler::end_transfer(Transfer* transfer) {
   }
   if (const auto sink = activity_sink(); sink != nullptr) {
     const Stream& stream = transfer->owner.stream();
-    const simgpu_activity activity{name_of(transfer->kind), nullptr, 0,
-                                   transfer->device->ordinal, stream.context->id,
-                                   stream.id, transfer->owner.item->number,
-                                   nanoseconds(transfer->start), nanoseconds(clock_),
+    const simgpu_activity activity{name_of(transfer->kind),
+                                   nullptr,
+                                   0,
+                                   transfer->device->ordinal,
+                                   stream.context->id,
+                                   stream.id,
+                                   transfer->owner.item->number,
+                                   nanoseconds(transfer->start),
+                                   nanoseconds(clock_),
                                    uint64_t{transfer->box->bytes()}};
     sink(&activity);
   }

@@ -22,18 +22,15 @@ static_assert(copy_device_to_device == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
 static_assert(flush_forced == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 static_assert(sizeof(Result) == sizeof(CUptiResult) && sizeof(Kind) == sizeof(CUpti_ActivityKind));
 
-#define SAME_PLACES(Real, Ours)                                                                       \
-  static_assert(offsetof(Real, kind) == offsetof(Ours, kind) &&                                       \
-                offsetof(Real, start) == offsetof(Ours, start) &&                                     \
-                offsetof(Real, end) == offsetof(Ours, end) &&                                         \
-                offsetof(Real, deviceId) == offsetof(Ours, device) &&                                 \
-                offsetof(Real, contextId) == offsetof(Ours, context) &&                               \
-                offsetof(Real, streamId) == offsetof(Ours, stream) &&                                 \
-                sizeof(Real::start) == sizeof(Ours::start) && sizeof(Real::deviceId) == sizeof(Ours::device) && \
-                sizeof(Real) >= sizeof(Ours))
+#define SAME_PLACES(Real, Ours)                                                                                     \
+  static_assert(offsetof(Real, kind) == offsetof(Ours, kind) && offsetof(Real, start) == offsetof(Ours, start) &&   \
+                offsetof(Real, end) == offsetof(Ours, end) && offsetof(Real, deviceId) == offsetof(Ours, device) && \
+                offsetof(Real, contextId) == offsetof(Ours, context) &&                                             \
+                offsetof(Real, streamId) == offsetof(Ours, stream) && sizeof(Real::start) == sizeof(Ours::start) && \
+                sizeof(Real::deviceId) == sizeof(Ours::device) && sizeof(Real) >= sizeof(Ours))
 // Every version of a record that a library of CUDA 12.0 or newer may deliver, and some older ones.
-#define SAME_KERNEL(Real)                \
-  SAME_PLACES(Real, KernelActivity);     \
+#define SAME_KERNEL(Real)            \
+  SAME_PLACES(Real, KernelActivity); \
   static_assert(offsetof(Real, name) == offsetof(KernelActivity, name))
 SAME_KERNEL(CUpti_ActivityKernel4);
 SAME_KERNEL(CUpti_ActivityKernel5);
@@ -42,9 +39,9 @@ SAME_KERNEL(CUpti_ActivityKernel7);
 SAME_KERNEL(CUpti_ActivityKernel8);
 SAME_KERNEL(CUpti_ActivityKernel9);
 SAME_KERNEL(WEFT_CUPTI_KERNEL_RECORD);
-#define SAME_COPY(Real)                                                                \
-  SAME_PLACES(Real, CopyActivity);                                                     \
-  static_assert(offsetof(Real, copyKind) == offsetof(CopyActivity, copy_kind) &&       \
+#define SAME_COPY(Real)                                                          \
+  SAME_PLACES(Real, CopyActivity);                                               \
+  static_assert(offsetof(Real, copyKind) == offsetof(CopyActivity, copy_kind) && \
                 offsetof(Real, bytes) == offsetof(CopyActivity, bytes))
 SAME_COPY(CUpti_ActivityMemcpy4);
 SAME_COPY(CUpti_ActivityMemcpy5);
@@ -58,7 +55,8 @@ struct SameCall : std::false_type {};
 template <class... Ours, class... Real>
 struct SameCall<Result (*)(Ours...), CUptiResult (*)(Real...)>
     : std::bool_constant<sizeof...(Ours) == sizeof...(Real) &&
-                         ((sizeof(Ours) == sizeof(Real) && std::is_pointer_v<Ours> == std::is_pointer_v<Real>)&&...)> {};
+                         ((sizeof(Ours) == sizeof(Real) && std::is_pointer_v<Ours> == std::is_pointer_v<Real>)&&...)> {
+};
 static_assert(SameCall<decltype(Library::get_version), decltype(&cuptiGetVersion)>::value);
 static_assert(SameCall<decltype(Library::subscribe), decltype(&cuptiSubscribe)>::value);
 static_assert(SameCall<decltype(Library::register_callbacks), decltype(&cuptiActivityRegisterCallbacks)>::value);

@@ -99,7 +99,8 @@ TEST(TruthLines, NcclsKernelsAreKnownByTheirNames) {
   for (const char* name : {"ncclDevKernel_SendRecv", "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE",
                            "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", "ncclSymDevKernel_AllReduce"})
     EXPECT_TRUE(is_nccl_kernel(name)) << name;
-  for (const char* name : {"gemm", "_Z4gemmPf", "my_ncclDevKernel", "ncclear", ""}) EXPECT_FALSE(is_nccl_kernel(name)) << name;
+  for (const char* name : {"gemm", "_Z4gemmPf", "my_ncclDevKernel", "ncclear", ""})
+    EXPECT_FALSE(is_nccl_kernel(name)) << name;
   EXPECT_FALSE(is_nccl_kernel(nullptr));
 }
 
@@ -117,8 +118,9 @@ TEST(TruthLines, TheOtherLinesAreJson) {
             "\"process\": 7, \"start_id\": 9, \"cupti\": 130001, \"library\": \"libcupti.so.13\", \"started\": 11}\n");
   EXPECT_EQ(TruthLines::off("no\n"), "{\"type\": \"off\", \"reason\": \"no\\u000a\"}\n");
   EXPECT_EQ(TruthLines::fill_stream(0, 5), "{\"type\": \"fill\", \"cupti\": 0, \"stream\": 5}\n");
-  EXPECT_EQ(TruthLines::counts("end", {1, 2, 3, 4, 5}),
-            "{\"type\": \"end\", \"records\": 1, \"dropped\": 2, \"untimed\": 3, \"unreadable\": 4, \"unwritten\": 5}\n");
+  EXPECT_EQ(
+      TruthLines::counts("end", {1, 2, 3, 4, 5}),
+      "{\"type\": \"end\", \"records\": 1, \"dropped\": 2, \"untimed\": 3, \"unreadable\": 4, \"unwritten\": 5}\n");
 }
 
 }  // namespace

@@ -17,20 +17,24 @@ TEST(ClockMap, ASingleReadingIsAnOffset) {
 
 TEST(ClockMap, BetweenReadingsItIsALine) {
   // CUPTI's clock goes 20 ppm faster.
-  const ClockMap map({{0, offset, 0}, {second, offset + second + 20'000, second}, {2 * second, offset + 2 * second + 40'000, 2 * second}});
+  const ClockMap map({{0, offset, 0},
+                      {second, offset + second + 20'000, second},
+                      {2 * second, offset + 2 * second + 40'000, 2 * second}});
   EXPECT_EQ(map.monotonic(offset + second / 2 + 10'000), second / 2);
   EXPECT_EQ(map.monotonic(offset + second * 3 / 2 + 30'000), second * 3 / 2);
   EXPECT_EQ(map.uncertainty(), 0);
 }
 
 TEST(ClockMap, OutsideItGoesOnAsBetweenTheNearestTwo) {
-  const ClockMap map({{second, offset + second + 20'000, second}, {2 * second, offset + 2 * second + 40'000, 2 * second}});
+  const ClockMap map(
+      {{second, offset + second + 20'000, second}, {2 * second, offset + 2 * second + 40'000, 2 * second}});
   EXPECT_EQ(map.monotonic(offset), 0);
   EXPECT_EQ(map.monotonic(offset + 3 * second + 60'000), 3 * second);
 }
 
 TEST(ClockMap, AClockThatWasSetMakesItUncertain) {
-  const ClockMap map({{0, offset, 0}, {second, offset + second + 5'000'000, second}, {2 * second, offset + 2 * second, 2 * second}});
+  const ClockMap map(
+      {{0, offset, 0}, {second, offset + second + 5'000'000, second}, {2 * second, offset + 2 * second, 2 * second}});
   EXPECT_EQ(map.uncertainty(), 5'000'000);
 }
 

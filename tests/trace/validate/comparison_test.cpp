@@ -122,7 +122,8 @@ TEST(Comparison, BubblesThatFollowEachOtherHaveTwoEnds) {
 }
 
 TEST(Comparison, ATrueStretchReportedInPiecesHasTwoEnds) {
-  const Comparison result = compare(reported_of({{10, 20}, {30, 41}}), truth_of({{10, 40}}, {{0, 10}, {40, 100}}), known, shortest);
+  const Comparison result =
+      compare(reported_of({{10, 20}, {30, 41}}), truth_of({{10, 40}}, {{0, 10}, {40, 100}}), known, shortest);
   EXPECT_EQ(result.opens.samples, 1u);
   EXPECT_EQ(result.closes.samples, 1u);
   EXPECT_EQ(result.closes.median, 1 * ms);

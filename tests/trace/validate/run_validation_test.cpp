@@ -16,11 +16,10 @@ namespace {
 constexpr const char* header =
     R"({"type": "header", "format": "weft-truth", "version": 1, "rank": 0, "host": "h", "process": 7, "start_id": 3, "cupti": 130001, "library": "l", "started": 0})"
     "\n";
-constexpr const char* clocks =
-    R"({"type": "clock", "before": 0, "cupti": 1000000000, "after": 0})"
-    "\n"
-    R"({"type": "device", "cupti": 2, "device": 0})"
-    "\n";
+constexpr const char* clocks = R"({"type": "clock", "before": 0, "cupti": 1000000000, "after": 0})"
+                               "\n"
+                               R"({"type": "device", "cupti": 2, "device": 0})"
+                               "\n";
 constexpr const char* end_lines =
     R"({"type": "clock", "before": 1000000000, "cupti": 2000000000, "after": 1000000000})"
     "\n"
@@ -39,9 +38,8 @@ constexpr const char* work =
 std::string trace(const std::string& bubbles, const std::string& window_end = "510000000") {
   return R"({"type": "header", "format": "weft-trace", "version": 2, "weft": "0", "rank": 0, "ranks": 1, "device": 0, "mode": "observe", "fill_job": "", "idle_unknown": "", "nccl": 22809, "driver": 13000, "multiprocessors": 132, "host": "h", "process": 7, "start_id": 3, "started": 0, "wall_clock": 0})"
          "\n" +
-         bubbles +
-         R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 0, "window_end": )" +
-         window_end + R"(, "iterations": 0, "bubbles": 1, "idle": 400000000, "uncertain": 0, "dropped_records": 0, "filling_stopped": false})"
+         bubbles + R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 0, "window_end": )" + window_end +
+         R"(, "iterations": 0, "bubbles": 1, "idle": 400000000, "uncertain": 0, "dropped_records": 0, "filling_stopped": false})"
          "\n";
 }
 
@@ -53,7 +51,9 @@ std::string bubble(int opened, int closed) {
 
 class RunValidationTest : public ::testing::Test {
  protected:
-  void write(const std::string& name, const std::string& text) { std::ofstream(directory_.path() + "/" + name) << text; }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_.path() + "/" + name) << text;
+  }
   TruthFile read(const std::string& text) {
     write("truth0.7.jsonl", text);
     return read_truth_file(directory_.path() + "/truth0.7.jsonl");
@@ -79,8 +79,9 @@ TEST_F(RunValidationTest, ATruthFileIsReadInTheTimeOfTheTrace) {
 }
 
 TEST_F(RunValidationTest, DamagedLinesAreCounted) {
-  const TruthFile file = read(std::string(header) + clocks + "not json\n" + R"({"type": "work", "rows": [["n",2],["k",2,4,20,10,0,1]]})" +
-                              "\n" + work + R"({"type": "work", "rows": [["n")");
+  const TruthFile file =
+      read(std::string(header) + clocks + "not json\n" + R"({"type": "work", "rows": [["n",2],["k",2,4,20,10,0,1]]})" +
+           "\n" + work + R"({"type": "work", "rows": [["n")");
   EXPECT_EQ(file.bad_lines, 3u);
   EXPECT_FALSE(file.ended);
   EXPECT_EQ(file.known.end, 901'000'000);  // of the last record that is there
@@ -93,9 +94,10 @@ TEST_F(RunValidationTest, AForeignOrNewerFileIsRefused) {
 }
 
 TEST_F(RunValidationTest, CountsOfPartsOfARunAddUp) {
-  const std::string part = std::string(header) + clocks +
-                           R"({"type": "counts", "records": 5, "dropped": 2, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n" +
-                           R"({"type": "end", "records": 10, "dropped": 3, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n";
+  const std::string part =
+      std::string(header) + clocks +
+      R"({"type": "counts", "records": 5, "dropped": 2, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n" +
+      R"({"type": "end", "records": 10, "dropped": 3, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n";
   const TruthFile file = read(part + part);
   EXPECT_EQ(file.records, 20u);
   EXPECT_EQ(file.dropped, 6u);
@@ -122,15 +124,16 @@ TEST_F(RunValidationTest, AWrongTraceDoesNotAgree) {
   EXPECT_FALSE(run.agrees());
   EXPECT_EQ(run.decided(), 1u);
   EXPECT_EQ(run.ranks[0].faults.size(), 2u);
-  EXPECT_NE(to_text(run).find("rank 0: 50.0 % of the true idle time was neither reported nor uncertain"), std::string::npos)
+  EXPECT_NE(to_text(run).find("rank 0: 50.0 % of the true idle time was neither reported nor uncertain"),
+            std::string::npos)
       << to_text(run);
 }
 
 TEST_F(RunValidationTest, DroppedRecordsLeaveItOpen) {
   write("rank0.7.jsonl", trace(bubble(100, 500)));
-  write("truth0.7.jsonl", std::string(header) + clocks + work +
-                              R"({"type": "end", "records": 1000, "dropped": 20, "untimed": 0, "unreadable": 0, "unwritten": 0})" +
-                              "\n");
+  write("truth0.7.jsonl",
+        std::string(header) + clocks + work +
+            R"({"type": "end", "records": 1000, "dropped": 20, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n");
   const RunValidation run = validate();
   EXPECT_TRUE(run.ranks[0].undecided);
   EXPECT_FALSE(run.agrees());
