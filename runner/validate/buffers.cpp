@@ -28,7 +28,6 @@ std::uint8_t* Buffers::take() noexcept {
     if (slots_[i].state.compare_exchange_strong(expected, State::lent, std::memory_order_acq_rel))
       return memory_ + i * bytes;
   }
-  refused_.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
@@ -52,12 +51,6 @@ void Buffers::empty(const std::function<void(std::uint8_t*, std::size_t)>& take_
     take_records(memory_ + full[i] * bytes, slots_[full[i]].valid);
     slots_[full[i]].state.store(State::free, std::memory_order_release);
   }
-}
-
-std::size_t Buffers::lent() const noexcept {
-  return static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) {
-    return slot.state.load(std::memory_order_acquire) == State::lent;
-  }));
 }
 
 bool use_for_callbacks(Buffers& buffers) noexcept {

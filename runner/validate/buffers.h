@@ -32,9 +32,6 @@ class Buffers {
 
   // The validation's thread: each full buffer, in the order in which they were given back, then free again.
   void empty(const std::function<void(std::uint8_t* buffer, std::size_t valid)>& take_records);
-  std::size_t lent() const noexcept;  // that CUPTI has
-  // Requests that no free buffer was there for, since the start.
-  std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
 
  private:
   enum class State : std::uint32_t { free, lent, full };
@@ -46,7 +43,7 @@ class Buffers {
 
   std::uint8_t* memory_ = nullptr;
   std::atomic<bool> lending_{false};
-  std::atomic<std::uint64_t> refused_{0}, given_back_{0};
+  std::atomic<std::uint64_t> given_back_{0};
   std::array<Slot, count> slots_;
 };
 

@@ -106,6 +106,10 @@ std::string TruthRecorder::subscribe() {
         return "cuptiActivityEnable: " + cupti::name_of(result);
     session.enabled = true;
   }
+  // Dropped since an earlier recorder has ended: of no window, as no communicator was open.
+  std::size_t between = 0;
+  session.library.flush_all(0);
+  session.library.dropped_records(nullptr, 0, &between);
   session.buffers.lend(true);
   return "";
 }

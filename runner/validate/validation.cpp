@@ -85,6 +85,7 @@ void Validation::Implementation::end() {
 
 std::string Validation::Implementation::state() const {
   if (!off_.empty()) return "no validation: " + off_;
+  if (!recorder_) return "no validation: there is no trace";
   const std::string version = "CUPTI " + std::to_string(session_.library.version);
   if (!over_) return "validating with " + version + ", which slows the training down";
   const TruthCounts& counts = recorder_->counts();
