@@ -18,6 +18,7 @@ constexpr std::array verbs{
     Verb{"lib", "print the path of libweft.so, for LD_PRELOAD", &lib_verb},
     Verb{"config", "list every option: value, default, source, meaning", &config_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
+    Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
     Verb{"version", "print the version", &version_verb},
     Verb{"help", "say how a verb is used", &help_verb},
 };

@@ -58,7 +58,8 @@ bool is_written_beyond_the_limit(RecordKind kind) {
   return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown;
 }
 
-// With what is the same for all devices of the process.
+}  // namespace
+
 TraceHeader completed(TraceHeader header) {
   header.version = WEFT_TRACE_VERSION;
   header.weft = WEFT_VERSION_STRING;
@@ -75,8 +76,6 @@ TraceHeader completed(TraceHeader header) {
   }
   return header;
 }
-
-}  // namespace
 
 class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWriter::Implementation> {
  public:
