@@ -16,6 +16,7 @@
 
 #include "shim/routing/vendor.h"
 #include "shim/seam/core_interface.h"
+#include "weft/annotate.h"
 
 namespace {
 
@@ -167,6 +168,15 @@ void receive_marked(benchmark::State& state, bool through_hook) {
   settle({mine.transfers[0]});
 }
 
+// The same with the operations of groups noted, as WEFT_TRACE_GROUPS wants it: one event more each.
+void receive_noted(benchmark::State& state, bool through_hook) {
+  job();
+  const auto note = reinterpret_cast<void (*)(int)>(dlsym(core(), "bench_note_operations"));
+  note(1);
+  receive_marked(state, through_hook);
+  note(0);
+}
+
 // One marker and one event each: the compute stream waits for one group and for the other in turn.
 void stream_wait_marked(benchmark::State& state, bool through_hook) {
   const Job& mine = job();
@@ -192,6 +202,18 @@ void stream_wait_marked(benchmark::State& state, bool through_hook) {
   receive_both();
   for (auto _ : state) benchmark::DoNotOptimize(wait());
   settle({mine.transfers[0], mine.transfers[1], waiting});
+}
+
+// An annotation, against one without Weft.
+void annotate(benchmark::State& state, bool through_hook) {
+  warm_up();
+  settle({});
+  const weft_say_function say = through_hook ? weft_find() : weft_say_nothing;
+  for (auto _ : state) {
+    say(WEFT_BEGIN_MICROBATCH, WEFT_CURRENT_DEVICE, 1, 0);
+    benchmark::ClobberMemory();
+  }
+  settle({});
 }
 
 // The real one of libc, past every library that stands in for it: a versioned lookup sees only libc's.
@@ -270,7 +292,9 @@ int main(int count, char** arguments) {
   }
   register_pair("ncclGroupStart+ncclGroupEnd", group);
   register_pair("ncclRecv, two markers", receive_marked, marked);
+  register_pair("ncclRecv, two markers, operation noted", receive_noted, marked);
   register_pair("cuStreamWaitEvent, one marker", stream_wait_marked, marked);
+  register_pair("weft_say_v1", annotate, marked);
   register_pair("bin_true", run_true);
   benchmark::Initialize(&count, arguments);
   if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;

@@ -19,6 +19,7 @@ constexpr std::array verbs{
     Verb{"config", "list every option: value, default, source, meaning", &config_verb},
     Verb{"check", "ask the GPU what its driver and environment allow", &check_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
+    Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
     Verb{"version", "print the version", &version_verb},
     Verb{"help", "say how a verb is used", &help_verb},
 };

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
@@ -23,7 +24,7 @@ namespace {
 struct Request {
   std::map<std::string, std::string> options;  // by name in the table; empty: not asked for
   std::vector<std::string> settings;           // NAME=VALUE of --set
-  bool observe = false, strict = false, quiet = false;
+  bool observe = false, validate = false, strict = false, quiet = false;
   std::vector<std::string> command;
 };
 
@@ -44,7 +45,8 @@ const OptionInfo* find_option(std::string name) {
 
 void describe(CLI::App& app, Request& request) {
   app.prefix_command();
-  for (const OptionInfo& option : option_table())
+  for (const OptionInfo& option : option_table()) {
+    if (option.name == std::string_view("validate")) continue;  // a flag without a value, below
     app.add_option(flag_of(option), request.options[option.name],
                    std::string(option.help) + " [" + option.variable + "]")
         ->type_name(option.type)
@@ -52,6 +54,8 @@ void describe(CLI::App& app, Request& request) {
                 : option.standing == Standing::advanced ? "Advanced options"
                                                         : "")  // not in the help
         ->allow_extra_args(false);
+  }
+  app.add_flag("--validate", request.validate, "The same as --set validate=on; weft validate compares afterwards.");
   app.add_flag("--observe", request.observe, "The same as --mode observe.");
   app.add_option("--set", request.settings, "Set an option by its name or its variable; may be repeated.")
       ->type_name("NAME=VALUE")
@@ -98,12 +102,13 @@ void merge_settings(Request& request) {
     request.options[option->name] = setting.substr(equals + 1);
   }
   if (request.observe) request.options["mode"] = "observe";
+  if (request.validate) request.options["validate"] = "on";
 }
 
 // The variables of the environment as they will be: what is asked for wins over what is there.
-Variables with_request(const Request& request, Variables variables) {
+Variables with_request(Request request, Variables variables) {
   for (const OptionInfo& option : option_table())
-    if (const std::string& value = request.options.at(option.name); !value.empty()) variables[option.variable] = value;
+    if (const std::string& value = request.options[option.name]; !value.empty()) variables[option.variable] = value;
   // A job on the command line is meant to run, whatever an older WEFT=observe says; WEFT=off stays off.
   if (!request.options.at("fill").empty() && request.options.at("mode").empty() && variables["WEFT"] != "off")
     variables["WEFT"] = "fill";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/parse.h"
+#include "trace/validate/run_validation.h"
 
 namespace weft::cli {
 
@@ -22,7 +23,10 @@ int summary_verb(const Arguments& arguments) {
   if (const auto code = parse(app, arguments)) return *code;
   const RunSummary run = summarize_directories(directories);
   const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
-  const std::string text = json ? to_json(run) : to_text(run, directories.front() + more);
+  std::string text = json ? to_json(run) : to_text(run, directories.front() + more);
+  // The whole of it is for weft validate; but a number that is known to be wrong must not stand alone.
+  if (!json && has_truth(directories))
+    text += "\n" + to_text(validate_directories(directories, Bounds{}, shortest_idle));
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
   complain(std::string("the summary cannot be written: ") + std::strerror(errno));
   return failed;

@@ -11,7 +11,8 @@ void Iterations::bounds_found(const Bounds& bounds, std::uint64_t last) {
   WEFT_DCHECK(bounds.known() && period_ == 0 && bounds.beginnings().latest() + 1 == size_);
   bounded_ = true;
   base_ = size_ - 1;
-  turn_ = 1;
+  // Ranks may come to know the bound at different times, and all have seen it equally often.
+  turn_ = first_turn_ = bounds.beginnings().count();
   key_ = bounds.key();
   bounded_length_ = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(bounds.latest_length()));
   running_.clear();
@@ -62,9 +63,18 @@ Place Iterations::bounded_place(std::uint64_t position) const {
   place.ordinal = e->slot.ordinal;
   place.earlier = e->slot.earlier;
   if (position < base_) return place;
+  const Place here = present();
+  place.turn = here.turn;
+  place.rhythm = here.rhythm;
+  place.iteration = here.iteration;
+  return place;
+}
+
+Place Iterations::bounded_present() const {
+  Place place;
   place.turn = turn_;
   place.rhythm = key_;
-  place.iteration = number_base_ + turn_ - 1;
+  place.iteration = number_base_ + turn_ - first_turn_;
   return place;
 }
 
@@ -79,10 +89,11 @@ std::optional<Iteration> Iterations::bounded_done(std::uint64_t position, TimePo
   running_.pop();
   const bool reported = start_known_ && over.turn != 0;
   Iteration iteration = end(time);
-  iteration.number = number_base_ + over.turn - 1;
+  iteration.number = number_base_ + over.turn - first_turn_;
   iteration.groups = over.groups;
   iteration.rhythm = key_;
   iteration.turn = over.turn;
+  if (said_ && over.turn != 0) iteration.said = static_cast<std::int64_t>(over.turn - 1);
   return reported ? std::optional(iteration) : std::nullopt;
 }
 

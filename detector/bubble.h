@@ -13,14 +13,14 @@
 namespace weft {
 
 // The operation that the bubble waited for; or the host, which has launched nothing while a group was under way that
-// nobody waited for yet.
-enum class Cause : std::uint8_t { unknown, receive, send, collective, host };
-inline constexpr std::array cause_names{"unknown", "receive", "send", "collective",
-                                        "host"};  // as traces and messages have them
+// nobody waited for yet; or the schedule, which has nothing to compute, as the framework says.
+enum class Cause : std::uint8_t { unknown, receive, send, collective, host, schedule };
+inline constexpr std::array cause_names{"unknown",    "receive", "send",
+                                        "collective", "host",    "schedule"};  // as traces and messages have them
 
 // How the GPU came to be idle: which of the patterns of docs/how-it-works.md was seen.
-enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait, posted_early };
-inline constexpr std::array pattern_names{"event_wait", "inline_group", "host_wait", "posted_early"};
+enum class Pattern : std::uint8_t { event_wait, inline_group, host_wait, posted_early, said };
+inline constexpr std::array pattern_names{"event_wait", "inline_group", "host_wait", "posted_early", "said"};
 
 // Which bubble of an iteration this is. `ordinal` counts the groups of the rhythm, or numbers the slots that different
 // iterations share; -1 while no rhythm is known. Bytes may differ from one bubble of a slot to the next.
@@ -42,11 +42,18 @@ struct Forecast {
   std::uint32_t samples;
 };
 
+// The part of the schedule that the framework was in, as it says; -1: it has not said.
+struct Said {
+  std::int32_t stage = -1;
+  std::int32_t chunk = -1;
+  std::int64_t microbatch = -1;
+};
+
 struct Bubble {
   std::uint64_t id = 0;  // counts from 1 per device
   TimePoint opened{};
   TimePoint closed{};   // meaningful once closed
-  GroupId group = 0;    // the group that was waited for
+  GroupId group = 0;    // the group that was waited for; 0: none, the framework says that it is a bubble
   StreamId stream = 0;  // the stream that waits; 0: the host does
   Slot slot{};
   Cause cause = Cause::unknown;
@@ -54,6 +61,7 @@ struct Bubble {
   std::uint64_t iteration = 0;       // 0: before the rhythm was known and sure
   std::uint64_t rhythm = 0;          // of the iteration, see Iteration
   std::uint64_t turn = 0;            // likewise
+  Said said{};                       // when the group was issued
   std::optional<Forecast> forecast;  // as it was when the bubble opened
 };
 
@@ -66,9 +74,11 @@ struct Iteration {
   bool idle_known = true;  // false: its groups had no markers, its times are those at which they were issued
   // The contents of one iteration as a hash: the same when the same rhythm is found again.
   std::uint64_t rhythm = 0;
-  // Which iteration since the rhythm was found, from 1: the same on all ranks, give or take one.
+  // Which iteration since the rhythm was found, from 1, give or take one on other ranks. Between bounds: since the bound
+  // was first seen, the same on all ranks.
   std::uint64_t turn = 0;
-  Duration uncertain{};  // in which nobody could tell whether compute ran
+  Duration uncertain{};    // in which nobody could tell whether compute ran
+  std::int64_t said = -1;  // the number that the framework gave it; -1: it was found
 };
 
 // Time in which it cannot be told whether compute ran: neither idle nor busy.
@@ -85,6 +95,7 @@ enum class FindingKind : std::uint8_t {
   iteration_ended,
   rhythm_found,
   rhythm_lost,
+  note,
   anomaly
 };
 
@@ -94,8 +105,8 @@ struct Finding {
   Bubble bubble{};             // bubble_opened, bubble_closed
   Iteration iteration{};       // iteration_ended
   UncertainTime uncertain{};   // uncertain_time
-  std::uint32_t period = 0;    // rhythm_found, rhythm_lost: groups in one iteration
-  const char* text = nullptr;  // anomaly: a string literal
+  std::uint32_t period = 0;    // rhythm_found, rhythm_lost: groups in one iteration; 0: not known before it is over
+  const char* text = nullptr;  // anomaly, note: a string literal
 };
 
 constexpr const char* name_of(Cause cause) noexcept {

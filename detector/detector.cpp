@@ -12,6 +12,8 @@
 #include "detector/leader.h"
 #include "detector/rhythm.h"
 #include "detector/ring_queue.h"
+#include "detector/said_bubbles.h"
+#include "detector/sayings.h"
 #include "detector/slots.h"
 #include "detector/streams.h"
 
@@ -59,6 +61,7 @@ class Detector::Implementation {
         rhythm_(options.longest_period),
         iterations_(options.longest_period),
         slots_(options.history, options.warm_up_iterations),
+        said_bubbles_(options.history, options.warm_up_iterations),
         longest_period_(static_cast<std::uint32_t>(options.longest_period)) {}
 
   std::span<const Finding> observe(const Event& event) {
@@ -78,6 +81,11 @@ class Detector::Implementation {
   std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
   std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
   const Streams& streams() const { return streams_; }
+  std::uint64_t iteration_of(GroupId id) const {
+    const Group* group = groups_.find(id);
+    return group == nullptr ? 0 : group->iteration;
+  }
+  const Sayings& sayings() const { return sayings_; }
   std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }
 
  private:
@@ -92,6 +100,11 @@ class Detector::Implementation {
   void rhythm_lost(std::uint32_t period);
   void rhythm_found();
   void bounds_found(std::uint64_t last);
+  void iteration_said(const Event& event);
+  void bubble_said(const Event& event);
+  void follow_sayings();
+  void stop_following();
+  void refused(const char* why);
   void place_earlier();
   void place(Group& group);
   void update_bubble();
@@ -104,6 +117,8 @@ class Detector::Implementation {
   void report(FindingKind kind);
   void look_for_losses();
   void anomaly(const char* text);
+  void note(const char* text);
+  void say_once(FindingKind kind, const char* text);
 
   // A bubble that closed: it may turn out to belong to a rhythm that is found later.
   struct Remembered {
@@ -119,6 +134,8 @@ class Detector::Implementation {
   Leader leader_;
   Iterations iterations_;
   Slots slots_;
+  Sayings sayings_;
+  SaidBubbles said_bubbles_;
   std::uint32_t longest_period_;
   std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
   RingQueue<Remembered> remembered_{remembered_bubbles};
@@ -128,7 +145,8 @@ class Detector::Implementation {
   std::optional<TimePoint> uncertain_since_;
   const char* uncertain_why_ = nullptr;
   std::uint64_t bubbles_ = 0;
-  std::uint64_t issued_ = 0;  // groups
+  std::uint64_t issued_ = 0;       // groups
+  bool latest_is_marked_ = false;  // of them
   std::uint32_t captures_ = 0;
   std::uint64_t unknown_ = 0;
   std::uint64_t lost_ = 0;  // by the tables
@@ -172,6 +190,19 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::wait_passed:
       if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
       return;
+    case EventKind::said_iteration_begun:
+    case EventKind::said_iteration_ended:
+      return iteration_said(event);
+    case EventKind::said_stage:
+      return refused(sayings_.stage(event.saying));
+    case EventKind::said_microbatch_begun:
+      return refused(sayings_.microbatch_begun(event.saying));
+    case EventKind::said_microbatch_ended:
+      return refused(sayings_.microbatch_ended(event.saying));
+    case EventKind::said_bubble_begun:
+    case EventKind::said_bubble_ended:
+      return bubble_said(event);
+    case EventKind::operations_issued:
     case EventKind::none:
       return;
   }
@@ -179,9 +210,11 @@ void Detector::Implementation::dispatch(const Event& event) {
 
 void Detector::Implementation::group_issued(const Event& event) {
   const std::uint64_t position = issued_++;
+  latest_is_marked_ = event.done_ticket != 0;
+  follow_sayings();
   const Rhythm::Change change = follow_rhythm(event);
   const std::optional<std::uint64_t> over = bounds_.observe(event);
-  if (iterations_.bounded() && !bounds_.known()) {
+  if (iterations_.bounded() && !iterations_.said() && !bounds_.known()) {
     rhythm_lost(iterations_.length());
     rhythm_.begin_again(issued_);
   }
@@ -189,6 +222,7 @@ void Detector::Implementation::group_issued(const Event& event) {
   const std::optional<Iteration> ended = iterations_.group_issued(rhythm_, bounds_, event.time, shape_of(event), over);
   if (ended) iteration_over(*ended, event.done_ticket != 0);
   Group& group = groups_.insert(group_of(event, position));
+  group.said = sayings_.present();
   const bool bounded = iterations_.bounded();
   if (!bounded && leader_.bounds_take_over(rhythm_, bounds_, iterations_.sure(), over.has_value()))
     bounds_found(*over);
@@ -227,6 +261,54 @@ void Detector::Implementation::bounds_found(std::uint64_t last) {
   iterations_.bounds_found(bounds_, last);
   table_ = slots_.table_for(iterations_.key(), longest_period_);
   place_earlier();
+}
+
+void Detector::Implementation::iteration_said(const Event& event) {
+  const bool begins = event.kind == EventKind::said_iteration_begun;
+  const char* why =
+      begins ? sayings_.iteration_begun(event.saying, issued_) : sayings_.iteration_ended(event.saying, issued_);
+  refused(why);
+  if (why != nullptr) return stop_following();
+  if (!begins && iterations_.said()) {
+    const std::optional<Iteration> ended = iterations_.said_ended(now_);
+    if (ended) iteration_over(*ended, latest_is_marked_);
+  }
+  if (!begins || !sayings_.iterations_are_believed()) return;
+  const bool already = iterations_.said();
+  if (!already) {
+    if (table_ != 0) rhythm_lost(iterations_.length());
+    iterations_.saying_found(event.saying.number);
+    table_ = slots_.table_for(iterations_.key(), longest_period_);
+    report(FindingKind::rhythm_found);
+  }
+  iterations_.said_begun(event.saying.number, now_);
+}
+
+// The framework leads as long as it goes on to say where iterations are.
+void Detector::Implementation::follow_sayings() {
+  if (!iterations_.said() || !sayings_.iterations_have_ceased(issued_)) return;
+  note("annotations: iterations are no longer said, they are found by what repeats");
+  stop_following();
+}
+
+void Detector::Implementation::stop_following() {
+  if (!iterations_.said()) return;
+  rhythm_lost(iterations_.length());
+  rhythm_.begin_again(issued_);
+}
+
+void Detector::Implementation::refused(const char* why) {
+  if (why != nullptr) note(why);
+}
+
+// Whether there is one, the streams decide.
+void Detector::Implementation::bubble_said(const Event& event) {
+  const bool begins = event.kind == EventKind::said_bubble_begun;
+  refused(begins ? sayings_.bubble_begun(event.saying) : sayings_.bubble_ended(event.saying));
+  // Another one, or none: what is open was for the one before.
+  if (open_ && open_->pattern == Pattern::said) close();
+  if (sayings_.in_bubble()) said_bubbles_.begin(iterations_.present());
+  streams_.idle_said(sayings_.in_bubble());
 }
 
 // Groups that were issued before, and bubbles that closed before, get their place in hindsight.
@@ -306,8 +388,9 @@ void Detector::Implementation::update_bubble() {
 
 // The group that it was opened for is over: what is still waited for is another bubble. Or somebody waits by now.
 bool Detector::Implementation::is_over(const Bubble& bubble, const Verdict& now) const {
-  if (!groups_.pending(bubble.group)) return true;
   const bool is_idle = now.kind == Verdict::Kind::idle;
+  if (bubble.pattern == Pattern::said) return is_idle && now.idleness.pattern != Pattern::said;
+  if (!groups_.pending(bubble.group)) return true;
   return is_idle && bubble.pattern == Pattern::posted_early && now.idleness.pattern != Pattern::posted_early;
 }
 
@@ -332,8 +415,12 @@ void Detector::Implementation::open(const Idleness& idleness) {
   bubble.group = idleness.group;
   bubble.stream = idleness.stream;
   bubble.pattern = idleness.pattern;
-  if (group != nullptr) {
+  if (bubble.pattern == Pattern::said) {
+    said_bubbles_.open(bubble);
+    bubble.said = sayings_.present();
+  } else if (group != nullptr) {
     bubble.slot = group->slot;
+    bubble.said = group->said;
     bubble.cause = group->cause;
     bubble.iteration = group->iteration;
     bubble.rhythm = group->rhythm;
@@ -360,6 +447,7 @@ void Detector::Implementation::announce() {
   if (open_ && interrupted_ && now_ != *interrupted_) close();
   if (!open_ || announced_ || now_ == open_->opened) return;
   announced_ = true;
+  if (open_->pattern == Pattern::said) said_bubbles_.opened();
   ++bubbles_;
   report(FindingKind::bubble_opened);
   findings_.back().time = open_->opened;
@@ -379,6 +467,7 @@ void Detector::Implementation::close() {
   findings_.back().time = bubble.closed;
   findings_.back().bubble = bubble;
   iterations_.bubble_closed(length);
+  if (bubble.pattern == Pattern::said) return said_bubbles_.closed(bubble);
   const Group* group = groups_.find(bubble.group);
   if (group == nullptr || bubble.cause == Cause::host) return;
   slots_.add(group->table, group->slot.ordinal, length);
@@ -403,9 +492,18 @@ void Detector::Implementation::look_for_losses() {
 // Said once per kind of anomaly; the number of all is dropped().
 void Detector::Implementation::anomaly(const char* text) {
   ++unknown_;
+  say_once(FindingKind::anomaly, text);
+}
+
+// Worth knowing; nothing about the GPU is unknown for it.
+void Detector::Implementation::note(const char* text) {
+  say_once(FindingKind::note, text);
+}
+
+void Detector::Implementation::say_once(FindingKind kind, const char* text) {
   if (std::find(said_.begin(), said_.end(), text) != said_.end()) return;
   said_.push_back(text);
-  report(FindingKind::anomaly);
+  report(kind);
   findings_.back().text = text;
 }
 
@@ -437,6 +535,15 @@ std::optional<Bubble> Detector::open_bubble() const {
 }
 std::optional<TimePoint> Detector::next_expected_bubble() const {
   return implementation_->next_expected_bubble();
+}
+std::uint64_t Detector::iteration_of(GroupId group) const {
+  return implementation_->iteration_of(group);
+}
+bool Detector::bubble_is_said() const {
+  return implementation_->sayings().in_bubble();
+}
+std::uint64_t Detector::refused_annotations() const {
+  return implementation_->sayings().refused();
 }
 std::uint64_t Detector::dropped() const {
   return implementation_->dropped();

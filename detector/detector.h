@@ -63,6 +63,13 @@ class Detector {
   // May lie in the past: the bubble is late, and may open at any moment.
   std::optional<TimePoint> next_expected_bubble() const;
 
+  // The iteration of one of the latest groups, as far as it is known by now; 0: it is not.
+  std::uint64_t iteration_of(GroupId group) const;
+  // The framework says that there is a bubble. While it does, streams are asked whether one is.
+  bool bubble_is_said() const;
+  // Annotations that contradict others. They are not believed; each kind is noted once.
+  std::uint64_t refused_annotations() const;
+
   // Events that could not be used: of groups or markers that are not known, or that the bounded tables had no room for.
   std::uint64_t dropped() const;
 

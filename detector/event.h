@@ -1,6 +1,6 @@
 // The input of the detector, in the order in which it happened: the calls that the shim's hooks saw (…_issued,
-// host_wait_…, …), later the words in pinned memory that were written (…_started, …_reached, …_passed, …_done), and
-// what streams answered that were asked.
+// host_wait_…, …), what the main job says of itself (said_…), later the words in pinned memory that were written
+// (…_started, …_reached, …_passed, …_done), and what streams answered that were asked.
 //
 // Written by: hooks on the main job's threads (through the ring, see shim/seam/ring.h), and by the dispatcher thread
 // when it sees a word change or has asked; read by the detector. Fixed size, trivially copyable: it travels through the
@@ -28,6 +28,11 @@ enum class EventKind : std::uint8_t {
 #undef EVENT
 };
 
+// An annotation: not seen, but said by the main job.
+constexpr bool is_said(EventKind kind) noexcept {
+  return kind >= EventKind::said_iteration_begun && kind <= EventKind::said_bubble_ended;
+}
+
 // Whether a stream has work left, as far as it was asked.
 enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
 struct Answer {
@@ -50,10 +55,46 @@ struct GroupSummary {
   std::uint16_t reserved;
 };
 
+// The operations that a group may hold. `wait_signals` is for the signals of any number of ranks.
+enum class Operation : std::uint8_t {
+  send,
+  receive,
+  all_reduce,
+  reduce,
+  broadcast,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  gather,
+  scatter,
+  put,
+  wait_signals
+};
+
+// One operation of a group, for the trace; the detector does not look at it.
+struct IssuedOperation {
+  std::uint64_t bytes;
+  // Counts from 1 the sends to this peer on this communicator, the receives from it, or the communicator's collectives;
+  // 0: not known.
+  std::uint64_t sequence;
+  std::int32_t peer;  // rank in the communicator; the root of a collective that has one, else -1
+  Operation kind;
+  bool present;
+  std::uint8_t reserved[2];
+};
+
 // The place on a stream that an event stands for: just behind the group or the wait whose last marker is `ticket`.
 struct AwaitedPlace {
   StreamId stream;  // 0: none of this device
   Ticket ticket;
+};
+
+// An annotation of the main job.
+struct Saying {
+  std::int64_t number;  // of the iteration, stage or microbatch
+  std::int32_t chunk;   // of the model, with the stage; -1: it has no chunks
+  std::uint32_t reserved;
+  std::uint64_t thread;  // whose it is: the same number, the same thread
 };
 
 struct Event {
@@ -69,8 +110,10 @@ struct Event {
   Ticket ticket;
   Ticket done_ticket;
   union {
-    GroupSummary summary;  // group_issued only
-    AwaitedPlace awaited;  // wait_issued only
+    GroupSummary summary;           // group_issued only
+    AwaitedPlace awaited;           // wait_issued only
+    IssuedOperation operations[2];  // operations_issued only
+    Saying saying;                  // said_... only
   };
 };
 

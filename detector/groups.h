@@ -26,6 +26,7 @@ struct Group {
   bool ends_iteration = false;
   Cause cause = Cause::unknown;
   Slot slot{};
+  Said said{};
   std::uint64_t position = 0;   // in the sequence of groups
   std::uint64_t iteration = 0;  // 0: not known, see iterations.h
   std::uint64_t turn = 0;       // likewise

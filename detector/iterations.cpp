@@ -21,9 +21,9 @@ std::optional<Iteration> Iterations::group_issued(const Rhythm& rhythm, const Bo
   ++size_;
   const bool marked = period_ != 0 && bounds.latest_length() == period_;
   sure_ = rhythm.sure() || (rhythm.period() != 0 && (sure_ || marked));
-  if (!bounded_) return std::nullopt;
+  if (!bounded_ || (said_ && !said_runs_)) return std::nullopt;
   std::optional<Iteration> ended;
-  if (over) ended = next_begins(*over);
+  if (over && !said_) ended = next_begins(*over);
   entry(size_ - 1)->slot = phases_.next(shape);
   return ended;
 }
@@ -86,9 +86,16 @@ void Iterations::start_at(std::uint64_t position) {
   passed_ = -1;
 }
 
+void Iterations::start_now(TimePoint now) {
+  start_known_ = true;
+  started_ = now;
+  idle_ = uncertain_ = Duration{};
+  passed_ = -1;
+}
+
 void Iterations::rhythm_lost() {
-  if (bounded_) number_base_ += turn_;
-  bounded_ = false;
+  if (bounded_) number_base_ += turn_ - first_turn_ + 1;
+  bounded_ = said_ = said_runs_ = false;
   last_bubbles_.clear();
   bubbles_.clear();
   if (period_ == 0) return;

@@ -1,7 +1,8 @@
 // Iterations: where in the sequence of groups they begin, their numbers and times, and when the next bubble is due.
 //
 // Used by the detector, one thread, with the rhythm and the bounds that it keeps: an iteration is a period of the one
-// (iterations.cpp), or lies between two of the others (bounded.cpp). Where an iteration begins and what its times are
+// (iterations.cpp), or lies between two of the others (bounded.cpp), or is one that the framework says
+// (said_iterations.cpp). Where an iteration begins and what its times are
 // is written in README.md.
 #pragma once
 
@@ -21,7 +22,7 @@ namespace weft {
 struct Place {
   std::int32_t ordinal = -1;
   std::uint64_t iteration = 0;  // its number; 0: none, because the rhythm was not known or not sure yet
-  std::uint64_t turn = 0;       // which iteration since the rhythm was found, from 1; 0: the group was issued before
+  std::uint64_t turn = 0;       // see Iteration in bubble.h; 0: the group was issued before the rhythm was found
   std::uint64_t rhythm = 0;     // see Iteration in bubble.h
   bool ends_iteration = false;
   std::int32_t earlier = -1;  // the ordinal whose bubbles stand for this one's while it has had none
@@ -39,6 +40,12 @@ class Iterations {
   void rhythm_found(const Rhythm& rhythm, const Bounds& bounds);
   // After the call above for the first group of an iteration.
   void bounds_found(const Bounds& bounds, std::uint64_t last);
+  // The framework says iterations, from this number on; the call below follows. After rhythm_lost() of what led before.
+  void saying_found(std::int64_t number);
+  // With the next group one begins.
+  void said_begun(std::int64_t number, TimePoint now);
+  // Returns it where it is over already.
+  std::optional<Iteration> said_ended(TimePoint now);
   void rhythm_lost();
   std::uint64_t key() const { return key_; }
   // Groups in an iteration; 0: none are known. While bounds lead: in the latest one.
@@ -46,8 +53,11 @@ class Iterations {
   // Whether they are iterations, not possibly pieces of them.
   bool sure() const { return bounded_ || sure_; }
   bool bounded() const { return bounded_; }
+  bool said() const { return said_; }
 
   Place place(std::uint64_t position) const;
+  // The iteration in which the next group would be if nothing changed. Without a slot.
+  Place present() const;
 
   // A group is over; returns the iteration that ended with it.
   std::optional<Iteration> group_done(std::uint64_t position, const Place& place, TimePoint time);
@@ -80,10 +90,12 @@ class Iterations {
   std::uint64_t choose_beginning(const Rhythm& rhythm, const Bounds& bounds);
   Duration gap_after(std::uint64_t position);
   void start_at(std::uint64_t position);
+  void start_now(TimePoint now);
   Iteration end(TimePoint time);
   std::optional<Iteration> next_begins(std::uint64_t last);
   void find_phases(const Bounds& bounds);
   Place bounded_place(std::uint64_t position) const;
+  Place bounded_present() const;
   std::optional<Iteration> bounded_done(std::uint64_t position, TimePoint time);
   std::optional<TimePoint> next_bounded_bubble() const;
 
@@ -103,9 +115,12 @@ class Iterations {
   std::int32_t passed_ = -1;  // highest ordinal that is over, or had its bubble, in the iteration that runs
   std::vector<Expected> last_bubbles_;
   std::vector<Expected> bubbles_;
-  // While bounds lead. base_ is the beginning of the iteration that is issued.
+  // While bounds lead, those that were found or said. base_ is the beginning of the iteration that is issued.
   bool bounded_ = false;
+  bool said_ = false;
+  bool said_runs_ = false;  // has begun, and not ended
   std::uint64_t turn_ = 0;
+  std::uint64_t first_turn_ = 0;
   std::uint32_t bounded_length_ = 0;
   RingQueue<Running> running_{64};
   std::size_t most_slots_;

@@ -196,7 +196,7 @@ void Streams::looked() {
   });
 }
 
-// The stream is past all that was enqueued before this ticket.
+// All that was enqueued on the stream before this ticket is over.
 void Streams::note_passed(const Stream& stream, Ticket place) {
   for (const Stream& other : streams_) {
     if (other.id == stream.id) continue;
@@ -361,16 +361,22 @@ Verdict Streams::stop_asking() {
   return {};
 }
 
+// In this period of questions.
+bool Streams::has_asked() const {
+  return others_unknown_ == questions_ ||
+         std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) { return each.asked == questions_; });
+}
+
 Verdict Streams::verdict() {
   const bool any_group = std::any_of(streams_.begin(), streams_.end(),
                                      [this](const Stream& s) { return position(s) == Position::in_group; });
-  if (!any_group) return stop_asking();
+  if (!any_group && !idle_said_) return stop_asking();
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return stop_asking();
   wants_answers_ = true;
-  if (standing.busy) return {};
+  if (standing.busy || (standing.in_group == nullptr && !has_asked())) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
   for (const Stream& stream : streams_) {
     if (position(stream) != Position::waiting) continue;
@@ -394,6 +400,7 @@ Idleness Streams::explain(const Standing& standing) const {
       return {stream.at.group, stream.id, Pattern::inline_group};
   if (!host_waits_.empty())
     if (const Group* group = group_of_host_wait()) return {group->id, 0, Pattern::host_wait};
+  if (idle_said_) return {0, 0, Pattern::said};
   return {standing.in_group->at.group, 0, Pattern::posted_early};
 }
 

@@ -46,6 +46,9 @@ class Streams {
   void answered(StreamId stream, Answer answer);
   // All words that were written before a look have been told.
   void looked();
+  // The framework says that it has nothing to compute, or no longer. Then it is idle time also where no communication
+  // is under way, as soon as streams have been asked.
+  void idle_said(bool said) { idle_said_ = said; }
 
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
@@ -133,6 +136,7 @@ class Streams {
   void find_blocked_places();
   void look_for_doubts();
   void note_passed(const Stream& stream, Ticket place);
+  bool has_asked() const;
   // one_queue.cpp
   void look_for_proof(Ticket reached);
   void look_at_proof();
@@ -153,6 +157,7 @@ class Streams {
   std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
   std::vector<StreamId> host_waits_;
   std::vector<BlockedPlace> blocked_;  // of the latest verdict
+  bool idle_said_ = false;
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named

@@ -9,6 +9,7 @@
 
 #include "shim/main_job/launches.h"
 #include "shim/main_job/memory_rescue.h"
+#include "shim/main_job/sequences.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/waits.h"
@@ -133,6 +134,7 @@ bool load() noexcept {
   shim.list_streams_to_ask = list_streams_to_ask;
   shim.ask_stream = ask_stream;
   shim.set_launches_counted = set_launches_counted;
+  shim.set_operations_noted = set_operations_noted;
   shim.is_idle = is_idle;
   shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;

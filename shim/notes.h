@@ -24,6 +24,17 @@ template <class Fill>
     fill(event);
   });
 }
+// Belongs to the last event that this thread has noted, and has its time.
+template <class Fill>
+inline void note_again(EventKind kind, int device, Fill fill) noexcept {
+  event_ring.push([&](Event& event) {
+    event = Event{};
+    event.time = thread_state.last_event;
+    event.kind = kind;
+    event.device = device;
+    fill(event);
+  });
+}
 inline void note_lost() noexcept {
   lost_notes.fetch_add(1, std::memory_order_relaxed);
 }

@@ -14,6 +14,7 @@
 
 #include "detector/bubble.h"
 #include "trace/fixed_text.h"
+#include "trace/list.h"
 
 namespace weft {
 
@@ -71,6 +72,40 @@ struct CommunicatorRecord {
   CommunicatorId communicator = 0;
   std::int32_t rank = 0, ranks = 0;
   CommunicatorEvent event = CommunicatorEvent::opened;
+  std::uint64_t id = 0;  // equal on all its ranks; 0: not known
+  RecordText name{};     // that the program gave it; "": none
+};
+
+// In the order of Operation.
+inline constexpr std::array operation_names{"send",      "receive",        "all_reduce", "reduce",
+                                            "broadcast", "reduce_scatter", "all_gather", "all_to_all",
+                                            "gather",    "scatter",        "put",        "wait_signals"};
+
+// One operation of a group. `sequence` as in IssuedOperation.
+struct OperationRecord {
+  Operation kind = Operation::wait_signals;  // also one that only a newer Weft knows: it is joined with nothing
+  std::int32_t peer = -1;
+  std::uint64_t bytes = 0, sequence = 0;
+};
+
+// A group that is over, or will never be seen to be.
+struct GroupRecord {
+  GroupId id = 0;
+  CommunicatorId communicator = 0;
+  std::uint64_t iteration = 0;  // 0: not known
+  // On its stream. The true time is not farther away than `..._within`. Not known: no marker was seen there.
+  bool begun_known = false, ended_known = false;
+  TimePoint begun{}, ended{};
+  Duration begun_within{}, ended_within{};
+  std::uint32_t left_out = 0;  // operations that there is no room for
+  List<OperationRecord, 8> operations;
+};
+
+// Both clocks at the same moment: the wall clock was read within `width`, of which `monotonic` is the middle.
+struct ClockRecord {
+  TimePoint monotonic{};
+  Duration wall_clock{};  // since 1970
+  Duration width{};
 };
 
 // The price of filling for the main job, as far as it is known. Shares: 0.01 is 1 %.
@@ -137,6 +172,9 @@ struct TraceHeader {
   std::int64_t start_id = 0;  // by the writer: with `process` and `host` unlike that of every other process
   TimePoint started{};
   Duration wall_clock{};  // since 1970, at the time `started`; by the writer
+  RecordText boot;  // the kernel's id of this boot: equal where clocks are the same; "": unreadable. By the writer
+  bool clock_offset_known = false;
+  Duration clock_offset{};  // that the time namespace adds to the kernel's CLOCK_MONOTONIC; by the writer
 };
 static_assert(std::is_trivially_copyable_v<TraceHeader>);
 
@@ -162,10 +200,12 @@ struct TraceSummary {
   std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled
   std::uint64_t dropped_records = 0;                       // lost in any ring, events and trace together
   std::uint64_t records_left_out = 0;                      // behind the limit of the file; the writer counts them
+  std::uint64_t groups_thinned_out = 0;                    // that became no record: there were too many
   std::optional<SlowdownRecord> slowdown;                  // nothing: filling had no budget
   bool filling_stopped = false;
-  RecordText reason;            // why, when filling_stopped
-  RecordText uncertain_reason;  // of the longest time in which nobody could tell; "": none
+  RecordText reason;                      // why, when filling_stopped
+  RecordText uncertain_reason;            // of the longest time in which nobody could tell; "": none
+  std::uint64_t annotations_refused = 0;  // that contradicted others
 };
 static_assert(std::is_trivially_copyable_v<TraceSummary>);
 

@@ -21,19 +21,22 @@ struct IgnoredFields {
   void time(const char* /*key*/, auto& /*time*/) {}
   void begin_time(const char* /*key*/, auto& /*time*/) {}  // a line without it, or without the next, says nothing
   void end_time(const char* /*key*/, auto& /*time*/) {}    // not before the begin_time in front of it
+  void time_if(auto& /*known*/, const char* /*key*/, auto& /*time*/) {}  // null where it is not known
   void length(const char* /*key*/, auto& /*duration*/) {}
   void needed_length(const char* /*key*/, auto& /*duration*/) {}  // a line without it says nothing
   // Null where it is not known; `known` is read from the line, too.
   void length_if(auto& /*known*/, const char* /*key*/, auto& /*duration*/) {}
   void total_if(auto& /*known*/, const char* /*key*/, auto& /*duration*/) {}
-  void share(const char* /*key*/, auto& /*number*/) {}                     // 0.01 is 1 %; six decimals are written
-  void share_if(bool /*known*/, const char* /*key*/, auto& /*number*/) {}  // else null
+  void offset_if(auto& /*known*/, const char* /*key*/, auto& /*duration*/) {}  // likewise, of either sign
+  void share(const char* /*key*/, auto& /*number*/) {}                         // 0.01 is 1 %; six decimals are written
+  void share_if(bool /*known*/, const char* /*key*/, auto& /*number*/) {}      // else null
   void flag(const char* /*key*/, auto& /*boolean*/) {}
   void verdict(const char* /*key*/, auto& /*integer*/) {}  // 1 true, 0 false, -1 null
   void text(const char* /*key*/, auto& /*fixed_text*/) {}
   void choice(const char* /*key*/, const auto& /*names*/, auto& /*value*/) {}  // by its name
   void hash(const char* /*key*/, auto& /*bits*/) {}  // 16 hexadecimal digits; a JSON number may lose bits. 0: null
   void object(const char* /*key*/, auto& /*optional_record*/) {}               // with keys of its own; nothing: null
+  void list(const char* /*key*/, auto& /*records*/) {}                         // of objects with keys of their own
   void counts(const char* /*key*/, const auto& /*names*/, auto& /*array*/) {}  // an object with a count for each name
 };
 
@@ -61,6 +64,8 @@ void visit_fields(Fields& fields, Header& header) {
   fields.constant("clock", "CLOCK_MONOTONIC");
   fields.time("started", header.started);
   fields.length("wall_clock", header.wall_clock);
+  fields.text("boot", header.boot);
+  fields.offset_if(header.clock_offset_known, "clock_offset", header.clock_offset);
 }
 
 // Every record's, in front of those of its kind.
@@ -96,6 +101,9 @@ void visit_fields(Fields& fields, AnyBubble& bubble) {
   fields.integer("receive_peer", bubble.slot.receive_peer);
   fields.count("bytes", bubble.slot.bytes);
   fields.object("forecast", bubble.forecast);
+  fields.integer("stage", bubble.said.stage);
+  fields.integer("chunk", bubble.said.chunk);
+  fields.integer("microbatch", bubble.said.microbatch);
 }
 
 template <class Fields, MaybeConst<UncertainRecord> Uncertain>
@@ -127,6 +135,7 @@ void visit_fields(Fields& fields, AnyIteration& iteration) {
   fields.count("groups", iteration.groups);
   fields.length_if(iteration.idle_known, "idle", iteration.idle);
   fields.length("uncertain", iteration.uncertain);
+  fields.integer("said", iteration.said);
 }
 
 template <class Fields, MaybeConst<MemoryRecord> Memory>
@@ -151,6 +160,36 @@ void visit_fields(Fields& fields, Communicator& communicator) {
   fields.count("communicator", communicator.communicator);
   fields.count("rank", communicator.rank);
   fields.count("ranks", communicator.ranks);
+  fields.hash("id", communicator.id);
+  fields.text("name", communicator.name);
+}
+
+template <class Fields, MaybeConst<OperationRecord> AnyOperation>
+void visit_fields(Fields& fields, AnyOperation& operation) {
+  fields.choice("kind", operation_names, operation.kind);
+  fields.integer("peer", operation.peer);
+  fields.count("bytes", operation.bytes);
+  fields.count("sequence", operation.sequence);
+}
+
+template <class Fields, MaybeConst<GroupRecord> Group>
+void visit_fields(Fields& fields, Group& group) {
+  fields.count("id", group.id);
+  fields.count("communicator", group.communicator);
+  fields.count("iteration", group.iteration);
+  fields.time_if(group.begun_known, "begun", group.begun);
+  fields.length("begun_within", group.begun_within);
+  fields.time_if(group.ended_known, "ended", group.ended);
+  fields.length("ended_within", group.ended_within);
+  fields.list("operations", group.operations);
+  fields.count("left_out", group.left_out);
+}
+
+template <class Fields, MaybeConst<ClockRecord> Clock>
+void visit_fields(Fields& fields, Clock& clock) {
+  fields.time("monotonic", clock.monotonic);
+  fields.length("wall_clock", clock.wall_clock);
+  fields.length("width", clock.width);
 }
 
 template <class Fields, MaybeConst<SlowdownRecord> Slowdown>
@@ -193,6 +232,8 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.text("reason", summary.reason);
   fields.text("uncertain_reason", summary.uncertain_reason);
   fields.length("end_uncertainty", summary.end_uncertainty);
+  fields.total("groups_thinned_out", summary.groups_thinned_out);
+  fields.total("annotations_refused", summary.annotations_refused);
 }
 
 // Calls function(value) with what the record carries.

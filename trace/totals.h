@@ -33,6 +33,8 @@ class Totals {
   void add(const MemoryRecord&) {}
   void add(const CommunicatorRecord&) {}
   void add(const LimitRecord&) {}
+  void add(const GroupRecord&) {}
+  void add(const ClockRecord&) {}
 
   TraceSummary summary_{};
   Duration longest_uncertain_{};

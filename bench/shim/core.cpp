@@ -44,6 +44,9 @@ extern "C" __attribute__((visibility("default"))) bool weft_core_start(const wef
 extern "C" __attribute__((visibility("default"))) const weft::ShimServices* bench_services() {
   return services;
 }
+extern "C" __attribute__((visibility("default"))) void bench_note_operations(int yes) {
+  services->set_operations_noted(yes != 0);
+}
 extern "C" __attribute__((visibility("default"))) int bench_drain() {
   weft::Event event{};
   int taken = 0;

@@ -85,6 +85,7 @@ Options parse_command_line(int argc, char** argv) {
   app.add_option("--seed", options.seed, "seed of the weights and of the batches");
   app.add_option("--text", options.text, "file to learn from")->check(CLI::ExistingFile);
   app.add_option("--launch", options.launch, "start that many ranks on this machine")->check(CLI::PositiveNumber);
+  app.add_flag("--annotate", options.annotate, "say to Weft which iteration, stage and microbatch this is");
   app.add_option("--report", options.report, "directory for one JSON file per rank: losses and iteration times");
   try {
     app.parse(argc, argv);

@@ -44,9 +44,10 @@ struct Options {
   std::vector<double> stage_time;  // milliseconds of a forward and of a backward that peers sleep; empty: as measured
   float learning_rate = 3e-3F;
   unsigned seed = 1;
-  int launch = 0;      // start that many ranks on this machine; 0: this process is one rank
-  std::string text;    // file whose characters are learned
-  std::string report;  // directory for rank<r>.json; "": none
+  int launch = 0;         // start that many ranks on this machine; 0: this process is one rank
+  std::string text;       // file whose characters are learned
+  bool annotate = false;  // tell Weft where the training is (weft/annotate.h)
+  std::string report;     // directory for rank<r>.json; "": none
 };
 
 // Parses argv. Prints the help text or one line about what is wrong and ends the process when it cannot go on.

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/annotate.h"
+
 namespace trainer {
 
 Training::Training(const Options& options, const Place& place, std::vector<Instruction> program, const Text& text,
                    cudaStream_t compute)
     : options_(options),
+      rank_(place.rank),
       program_(std::move(program)),
       text_(text),
       compute_(compute),
@@ -29,16 +32,32 @@ void Training::show_progress_on(Board& board) {
 }
 
 std::vector<float> Training::iterate(int iteration) {
+  if (options_.annotate) weft_begin_iteration(iteration);
   load_characters(iteration);
   model_.begin_iteration();
-  for (const Instruction& instruction : program_) execute(instruction);
+  for (const Instruction& instruction : program_) {
+    if (options_.annotate) annotate(instruction);
+    execute(instruction);
+  }
+  if (options_.annotate) weft_end_microbatch(microbatch_);
   model_.compute_norm();
   computed_one();
   communication_.sum_over_ranks(model_.totals(), 2);
   CHECK(cudaMemcpyAsync(totals_.data(), model_.totals(), 2 * sizeof(float), cudaMemcpyDeviceToHost, compute_));
   model_.update(iteration + 1, options_.learning_rate);
   CHECK(cudaStreamSynchronize(compute_));
+  if (options_.annotate) weft_end_iteration(iteration);
   return {totals_[0], totals_[1]};
+}
+
+// An exchange counts for the first microbatch that it receives or sends.
+void Training::annotate(const Instruction& i) {
+  if (i.kind == Instruction::Kind::wait) return;
+  const std::vector<Transfer>& transfers = i.receives.empty() ? i.sends : i.receives;
+  const bool moves = i.kind == Instruction::Kind::exchange && !transfers.empty();
+  weft_set_stage(rank_, moves ? transfers.front().chunk : i.chunk);
+  microbatch_ = moves ? transfers.front().microbatch : i.microbatch;
+  weft_begin_microbatch(microbatch_);
 }
 
 void Training::load_characters(int iteration) {

@@ -32,11 +32,13 @@ class Training {
  private:
   void load_characters(int iteration);
   void execute(const Instruction& i);
+  void annotate(const Instruction& i);
   std::vector<Communication::Message> messages(const std::vector<Transfer>& transfers, bool send) const;
   Board::Times measure_times();
   void computed_one();
 
   Options options_;
+  int rank_;
   std::vector<Instruction> program_;
   const Text& text_;
   cudaStream_t compute_;
@@ -48,6 +50,7 @@ class Training {
   unsigned long long* progress_ = nullptr;  // device address of this rank's count; null: nobody looks
   unsigned long long computed_ = 0;
   Board::Times stage_time_{};
+  int microbatch_ = 0;  // the one annotated last
 };
 
 }  // namespace trainer

@@ -155,6 +155,7 @@ bool start(const ShimServices& shim, CoreServices& services) {
   auto core = std::make_unique<Core>(shim, parsed.options, directory_of_this_library() + "/weft-fill-probe");
   core->context.environments = {variables, first_environment_variables()};
   core->context.option_warnings = std::move(parsed.warnings);
+  core->context.validation = std::make_unique<Validation>(parsed.options, variables, shim.mark_own_thread);
   core->context.driver.load(shim.real_driver_symbol);
   if (!core->context.driver.missing_to_observe.empty()) {
     log(LogLevel::error, "this CUDA driver lacks " + joined(core->context.driver.missing_to_observe) + " (it is " +

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "runner/core/trials.h"
 #include "runner/options/options.h"
 #include "runner/options/variables.h"
+#include "runner/validate/validation.h"
 #include "shim/seam/core_interface.h"
 
 namespace weft {
@@ -41,6 +43,7 @@ struct CoreContext {
   std::map<int, MarkerEvent*> marker_events;  // likewise, of devices that had any
   Trials trials;                              // of the fill job
   std::atomic<int> waiting_trials{0};         // devices whose fill job may still become ready
+  std::unique_ptr<Validation> validation;     // WEFT_VALIDATE; made when the core starts
   // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
   void (*note_failure)() = nullptr;
 };

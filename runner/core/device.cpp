@@ -41,6 +41,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
   try {
     prepare_fill(may_fill);
     open_trace();
+    begin_validation();
     start_dispatcher();
     say_hello();
     communicator_opened(first);
@@ -55,6 +56,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
 void Device::give_up() noexcept {
   core_.shim.set_marker_words(ordinal_, {});
   if (dispatcher_) dispatcher_->stop(close_limit);
+  core_.validation->device_closed(ordinal_);
   let_go();
 }
 
@@ -110,6 +112,7 @@ void Device::begin_late(const TrialVerdict& verdict) {
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
     fill_.make(setup_, *reporter_);
+    core_.validation->fill_begins(setup_.context, fill_.stream());
     header_.fill_job = fill_.name();
     dispatcher_->begin_filling(*fill_.filler());
     record(fill_.memory(MemoryEvent::reserved));
@@ -157,11 +160,20 @@ void Device::open_trace() {
   if (!trace_) reporter_->warn(Audience::one_rank, error + "; there will be no trace");
 }
 
+// After the fill job was timed: what its slices took then is no part of the run.
+void Device::begin_validation() {
+  if (!trace_) return;
+  core_.validation->device_opened(completed(header_), directory_, setup_.context);
+  if (fill_.exists()) core_.validation->fill_begins(setup_.context, fill_.stream());
+}
+
 void Device::say_hello() const {
   if (!reporter_->speaks_for_all()) return;
   if (!core_.options.warned)
     for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
-  if (core_.options.summary) print(start_line(header_, directory_));
+  if (!core_.options.summary) return;
+  const std::string validation = core_.validation->state();
+  print(start_line(header_, directory_) + (validation.empty() ? "" : "; " + validation));
 }
 
 void Device::start_dispatcher() {
@@ -185,11 +197,13 @@ void Device::start_dispatcher() {
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.fills = fill_.exists();
   options.session.one_queue = setup_.marking.one_queue;
+  options.session.records_groups = core_.options.trace_groups;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
   if (core_.shim.set_launches_counted != nullptr) core_.shim.set_launches_counted(core_.options.launches);
+  if (core_.shim.set_operations_noted != nullptr) core_.shim.set_operations_noted(core_.options.trace_groups);
   core_.shim.set_marker_words(ordinal_, parts.words);
 }
 
@@ -246,6 +260,7 @@ void Device::release_left_over(Duration limit) {
 void Device::close_trace(bool stopped) {
   if (trial_.is_awaited() && stopped) dispatcher_->note_set_up_failure(trial_.why_never_filled());
   trial_.leave();
+  core_.validation->device_closed(ordinal_);
   if (!stopped) {
     reporter_->warn(Audience::every_rank, "the dispatcher does not answer; the trace has no summary");
     return;
@@ -253,6 +268,8 @@ void Device::close_trace(bool stopped) {
   const TraceSummary summary = dispatcher_->summary();
   if (trace_) trace_->finish(summary);
   if (!reporter_->speaks_for_all() || !core_.options.summary) return;
+  if (const std::string validation = core_.validation->state(); !validation.empty())
+    print("rank " + std::to_string(header_.rank) + ": " + validation);
   for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
 }
 
@@ -326,7 +343,9 @@ void Device::record(const MemoryRecord& memory) {
 }
 
 void Device::record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event) {
-  const CommunicatorRecord record{communicator.id, communicator.rank, communicator.ranks, event};
+  const RecordText name = std::string_view(communicator.name.text);
+  const CommunicatorRecord record{communicator.id, communicator.rank,      communicator.ranks,
+                                  event,           communicator.shared_id, name};
   dispatcher_->submit(Record(ordinal_, now(), record));
 }
 

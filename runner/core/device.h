@@ -67,6 +67,7 @@ class Device {
   void no_late_filling(const std::string& reason);
   bool nothing_is_pending();
   void open_trace();
+  void begin_validation();
   void start_dispatcher();  // from its end on hooks enqueue markers
   // open() has failed: frees what it has made so far.
   void give_up() noexcept;

@@ -30,6 +30,7 @@ class DeviceFill {
   const std::string& name() const { return fill_->job().name(); }
   std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
   MemoryRecord memory(MemoryEvent event) const;
+  CUstream stream() const { return fill_->stream(); }
   bool stream_is_idle() const { return core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS; }
   bool progress_is_kept() const { return progress_.is_kept(); }
 

@@ -3,8 +3,14 @@
 
 #include "runner/clock.h"
 #include "runner/fill/queues.h"
+#include "trace/write/clocks.h"
 
 namespace weft {
+namespace {
+
+constexpr Duration between_clocks = std::chrono::seconds(30);
+
+}  // namespace
 
 Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& options)
     : parts_(parts),
@@ -26,6 +32,7 @@ void Dispatcher::prepare() {
 Worker::Work Dispatcher::step(TimePoint now) {
   const std::vector<Event>& events = source_.gather(now, !context_is_closing());
   look_at_limits(now);
+  look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
   for (const Event& event : events) session_.observe(event);
   session_.looked();
@@ -34,6 +41,18 @@ Worker::Work Dispatcher::step(TimePoint now) {
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
   return {slices_in_flight(), source_.groups_pending()};
+}
+
+// Of several hosts nothing but the wall clock is common, and that is set and drifts.
+void Dispatcher::look_at_clocks(TimePoint now) {
+  if (now < next_clocks_) return;
+  next_clocks_ = now + between_clocks;
+  record_clocks();
+}
+
+void Dispatcher::record_clocks() {
+  const ClockRecord clocks = clock_pair();
+  records_.push(Record(options_.session.device, clocks.monotonic, clocks));
 }
 
 // How many streams the main job uses shows only while it runs.
@@ -108,6 +127,8 @@ void Dispatcher::note_set_up_failure(const std::string& text) {
 
 TraceSummary Dispatcher::summary() {
   take_inbox(now());  // what came after the thread's last step
+  session_.end(now());
+  record_clocks();
   return session_.summary(records_.dropped() + source_.lost());
 }
 

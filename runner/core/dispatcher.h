@@ -50,7 +50,7 @@ class Dispatcher final : public Worker {
   void submit(const Record& record);
   // Before start() or after the end: filling was asked for and cannot be; goes into trace and summary.
   void note_set_up_failure(const std::string& text);
-  // After the thread has ended, or before it has started.
+  // After the thread has ended, or before it has started. Records what is left to be recorded.
   TraceSummary summary();
 
  private:
@@ -59,6 +59,8 @@ class Dispatcher final : public Worker {
   TimePoint next_look(TimePoint now, bool wanted) const override;
   Work fail() noexcept override;
 
+  void look_at_clocks(TimePoint now);
+  void record_clocks();
   void look_at_limits(TimePoint now);
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
@@ -73,6 +75,7 @@ class Dispatcher final : public Worker {
   Inbox inbox_;
   Filler* filler_;
   std::vector<SliceRecord> slices_;
+  TimePoint next_clocks_{};
   bool table_was_full_ = false;
   bool lost_events_ = false;
 };

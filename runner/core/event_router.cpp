@@ -20,10 +20,13 @@ void EventRouter::take(int device, std::vector<Event>& events) {
 }
 
 void EventRouter::route(const Event& event) {
-  if (event.kind == EventKind::capture_begun || event.kind == EventKind::capture_ended) {
+  const bool of_all = event.device < 0;  // an annotation of a thread that has no device
+  if (of_all || event.kind == EventKind::capture_begun || event.kind == EventKind::capture_ended) {
     for (auto& [device, inbox] : inboxes_) keep(inbox, event);
     return;
   }
+  // The training may say what it likes of a device that nobody observes.
+  if (is_said(event.kind) && !inboxes_.contains(event.device)) return;
   keep(inboxes_[event.device], event);
 }
 

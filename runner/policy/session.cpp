@@ -61,8 +61,24 @@ Session::Session(const SessionOptions& options, RecordSink& records)
       filling_(options.fills) {}
 
 void Session::observe(const Event& event) {
-  accounts_.note(event);
-  for (const Finding& finding : detector_.observe(event)) take(finding);
+  if (options_.records_groups) groups_.observe(event, uncertainty_);
+  if (event.kind != EventKind::operations_issued) {
+    accounts_.note(event);
+    for (const Finding& finding : detector_.observe(event)) take(finding);
+  }
+  record_groups(event.time);
+}
+
+void Session::record_groups(TimePoint time) {
+  for (GroupRecord group : groups_.take_ready()) {
+    group.iteration = detector_.iteration_of(group.id);
+    record(time, group);
+  }
+}
+
+void Session::end(TimePoint now) {
+  groups_.give_up(now);
+  record_groups(now);
 }
 
 void Session::take(const Finding& finding) {
@@ -77,6 +93,8 @@ void Session::take(const Finding& finding) {
   } else if (finding.kind == FindingKind::iteration_ended) {
     record(finding.time, finding.iteration);
     take_iteration(finding.iteration);
+  } else if (finding.kind == FindingKind::note) {
+    record_anomaly(finding.time, finding.text, false, Audience::one_rank);
   } else if (finding.kind == FindingKind::anomaly) {
     trouble(finding.time, finding.text == nullptr ? "an unknown state" : finding.text, Audience::trace);
   }
@@ -183,7 +201,8 @@ void Session::launched() {
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   const TimePoint poll = now + options_.poll;
-  if (pending.wanted || pending.slices != 0 || detector_.open_bubble())
+  const bool said = detector_.bubble_is_said() && detector_.wants_answers();
+  if (pending.wanted || pending.slices != 0 || said || detector_.open_bubble())
     return again_ ? std::clamp(*again_, now + shortest_sleep, poll) : poll;
   TimePoint next = now + (pending.markers ? sleep_when_waiting : sleep_when_quiet);
   const std::optional<TimePoint> expected = detector_.next_expected_bubble();
@@ -239,6 +258,8 @@ Snapshot Session::snapshot() const {
 
 TraceSummary Session::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = accounts_.summary(dropped_records);
+  summary.groups_thinned_out = groups_.thinned_out();
+  summary.annotations_refused = detector_.refused_annotations();
   if (has_job_ && options_.slowdown_budget != Budget::unlimited) summary.slowdown = slowdown_record(budget_.longest());
   return summary;
 }

@@ -21,6 +21,7 @@
 #include "detector/detector.h"
 #include "runner/policy/accounts.h"
 #include "runner/policy/budget.h"
+#include "runner/policy/group_records.h"
 #include "runner/policy/late_slices.h"
 #include "runner/policy/planner.h"
 #include "trace/record_sink.h"
@@ -32,8 +33,9 @@ struct SessionOptions {
   Duration poll{50'000};  // WEFT_POLL
   PlannerOptions planner{};
   double slowdown_budget = Budget::unlimited;
-  bool fills = false;      // a fill job is ready; otherwise the session observes
-  bool one_queue = false;  // see DetectorOptions
+  bool fills = false;           // a fill job is ready; otherwise the session observes
+  bool records_groups = false;  // each group becomes a record, with its operations
+  bool one_queue = false;       // see DetectorOptions
 };
 
 // The fill job and its stream as the executor sees them at this moment.
@@ -94,12 +96,16 @@ class Session {
   // Something is not as it should be: ends filling, or is recorded where there is none.
   void trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled);
 
+  // Nothing more is observed: what is known of groups that were not seen to end is recorded.
+  void end(TimePoint now);
+
   bool fills() const { return filling_; }
   Snapshot snapshot() const;
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:
   void take(const Finding& finding);
+  void record_groups(TimePoint time);
   void take_iteration(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
   Decision consider(TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
@@ -119,6 +125,7 @@ class Session {
   Budget budget_;
   LateSlices late_;
   Accounts accounts_;
+  GroupRecords groups_;
   bool has_job_;  // there is a fill job, whether it runs or not
   bool filling_;
   std::string trouble_;                 // the first one; "": none

@@ -32,7 +32,10 @@ ncclResult_t operation(const OperationCall& what, Call call) noexcept {
     if (accepted(result)) operation_added(what);
     return result;
   }
+  IssuedOperation only;
   GroupMember bare{};
+  bare.operations = &only;
+  bare.most_operations = 1;
   add_operation(bare, what);
   announce_member(bare);
   const ncclResult_t result = call_nccl(call);
@@ -40,15 +43,18 @@ ncclResult_t operation(const OperationCall& what, Call call) noexcept {
   return result;
 }
 
-// Makes a communicator and puts it where `place` points: at once, or (`late`) when the group has ended.
-template <class Call>
-ncclResult_t creation(ncclComm_t* place, bool late, Call call) noexcept {
+// Makes a communicator and puts it where `place` points: at once, or (`late`) when the group has ended. `origin` says
+// where it comes from, and is asked about calls that NCCL has refused as well.
+template <class Origin, class Call>
+ncclResult_t creation(ncclComm_t* place, bool late, Origin origin, Call call) noexcept {
   const ncclResult_t result = call_nccl(call);
-  if (!noting() || !accepted(result) || place == nullptr) return result;
+  if (!noting()) return result;
+  const CommunicatorOrigin from = origin(accepted(result));
+  if (!accepted(result) || place == nullptr) return result;
   if (in_group()) {
-    communicator_promised(late ? nullptr : *place, late ? place : nullptr);
+    communicator_promised(late ? nullptr : *place, late ? place : nullptr, from);
   } else if (*place != nullptr) {
-    communicator_created(*place, result == ncclSuccess);
+    communicator_created(*place, from, result == ncclSuccess);
   }
   return result;
 }
@@ -203,7 +209,7 @@ ncclResult_t ncclPutSignal(const void* data, size_t count, ncclDataType_t type, 
                            size_t offset, int signal, int context, unsigned int flags, ncclComm_t communicator,
                            cudaStream_t stream) {
   const auto call = real<Symbol::ncclPutSignal>();
-  return operation({Operation::send, peer, count, type, communicator, stream}, [=] {
+  return operation({Operation::put, peer, count, type, communicator, stream}, [=] {
     return call(data, count, type, peer, window, offset, signal, context, flags, communicator, stream);
   });
 }
@@ -211,7 +217,7 @@ ncclResult_t ncclPutSignal(const void* data, size_t count, ncclDataType_t type, 
 ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t communicator,
                         cudaStream_t stream) {
   const auto call = real<Symbol::ncclSignal>();
-  return operation({Operation::send, peer, 0, ncclInt8, communicator, stream},
+  return operation({Operation::put, peer, 0, ncclInt8, communicator, stream},
                    [=] { return call(peer, signal, context, flags, communicator, stream); });
 }
 
@@ -219,7 +225,7 @@ ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, n
 ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t* signals, ncclComm_t communicator, cudaStream_t stream) {
   const auto call = real<Symbol::ncclWaitSignal>();
   const int peer = count > 0 && signals != nullptr ? signals[0].peer : -1;
-  return operation({Operation::receive, peer, 0, ncclInt8, communicator, stream},
+  return operation({Operation::wait_signals, peer, 0, ncclInt8, communicator, stream},
                    [=] { return call(count, signals, communicator, stream); });
 }
 
@@ -248,45 +254,58 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* information) {
 
 ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
   const auto call = real<Symbol::ncclCommInitRank>();
-  return creation(communicator, false, [=] { return call(communicator, ranks, id, rank); });
+  return creation(
+      communicator, false, [&](bool) { return origin_of_ids(&id, 1, nullptr); },
+      [&] { return call(communicator, ranks, id, rank); });
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   const auto call = real<Symbol::ncclCommInitRankConfig>();
-  return creation(communicator, false, [=] { return call(communicator, ranks, id, rank, config); });
+  return creation(
+      communicator, false, [&](bool) { return origin_of_ids(&id, 1, config); },
+      [&] { return call(communicator, ranks, id, rank, config); });
 }
 
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* communicator, int ranks, int rank, int ids, ncclUniqueId* id,
                                       ncclConfig_t* config) {
   const auto call = real<Symbol::ncclCommInitRankScalable>();
-  return creation(communicator, false, [=] { return call(communicator, ranks, rank, ids, id, config); });
+  return creation(
+      communicator, false, [&](bool) { return origin_of_ids(id, ids, config); },
+      [&] { return call(communicator, ranks, rank, ids, id, config); });
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int devices, const int* list) {
   const auto call = real<Symbol::ncclCommInitAll>();
   const ncclResult_t result = call_nccl([=] { return call(communicators, devices, list); });
   if (result != ncclSuccess || !noting() || communicators == nullptr) return result;
-  for (int index = 0; index < devices; ++index) communicator_created(communicators[index], true);
+  const CommunicatorOrigin origin = origin_in_process();
+  for (int index = 0; index < devices; ++index) communicator_created(communicators[index], origin, true);
   return result;
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* communicator, ncclConfig_t* config) {
   const auto call = real<Symbol::ncclCommSplit>();
-  return creation(communicator, true, [=] { return call(parent, color, key, communicator, config); });
+  return creation(
+      communicator, true, [&](bool made) { return split_off(parent, color, config, made); },
+      [&] { return call(parent, color, key, communicator, config); });
 }
 
 ncclResult_t ncclCommShrink(ncclComm_t parent, int* excluded, int count, ncclComm_t* communicator, ncclConfig_t* config,
                             int flags) {
   const auto call = real<Symbol::ncclCommShrink>();
-  return creation(communicator, true, [=] { return call(parent, excluded, count, communicator, config, flags); });
+  return creation(
+      communicator, true, [&](bool made) { return shrunk(parent, excluded, count, config, made); },
+      [&] { return call(parent, excluded, count, communicator, config, flags); });
 }
 
 // The rank is -1 in a rank of the parent, and there is no parent in one that joins.
 ncclResult_t ncclCommGrow(ncclComm_t parent, int ranks, const ncclUniqueId* id, int rank, ncclComm_t* communicator,
                           ncclConfig_t* config) {
   const auto call = real<Symbol::ncclCommGrow>();
-  return creation(communicator, true, [=] { return call(parent, ranks, id, rank, communicator, config); });
+  return creation(
+      communicator, true, [&](bool) { return origin_unknown(config); },
+      [&] { return call(parent, ranks, id, rank, communicator, config); });
 }
 
 // A suspended communicator stays open: it is the same one when it is resumed, and has no operations until then. The two

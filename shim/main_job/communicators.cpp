@@ -2,6 +2,7 @@
 #include "shim/main_job/communicators.h"
 
 #include "shim/activate.h"
+#include "shim/main_job/annotations.h"
 #include "shim/main_job/devices.h"
 #include "shim/notes.h"
 #include "shim/process.h"
@@ -59,9 +60,12 @@ CommunicatorState opened(Communicator& entry, ncclComm_t communicator) noexcept 
   if (!has_core()) return CommunicatorState::closed;
   note_device(info.device);
   info.id = last_communicator.fetch_add(1, std::memory_order_relaxed) + 1;
+  info.shared_id = entry.origin.shared_id;
+  info.name = entry.origin.name;
   entry.id.store(info.id, std::memory_order_relaxed);
   entry.device.store(info.device, std::memory_order_relaxed);
   tell_core(info);
+  say_stage_again(info.device);
   return CommunicatorState::open;
 }
 
@@ -85,9 +89,10 @@ Communicator* open_communicator(ncclComm_t communicator) noexcept {
   return entry != nullptr && entry->state.load(std::memory_order_acquire) == CommunicatorState::open ? entry : nullptr;
 }
 
-void communicator_created(ncclComm_t communicator, bool ready) noexcept {
+void communicator_created(ncclComm_t communicator, const CommunicatorOrigin& origin, bool ready) noexcept {
   Communicator* entry = communicators.claim(key_of(communicator));
   if (entry == nullptr) return note_full("communicators");
+  entry->origin = origin;
   if (ready) open(*entry, communicator);
 }
 
@@ -98,6 +103,7 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
   if (entry->state.compare_exchange_strong(open_state, CommunicatorState::closed, std::memory_order_acq_rel)) {
     const CommunicatorId id = entry->id.load(std::memory_order_relaxed);
     entry->unfinished.finish_all(false);
+    forget_sequences(entry->sequences, id);
     note(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed),
          [id](Event& event) { event.communicator = id; });
     CoreCall inside;
@@ -105,6 +111,9 @@ void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
   }
   if (!gone) return;
   entry->id.store(0, std::memory_order_relaxed);
+  entry->sequences.lost.store(false, std::memory_order_relaxed);
+  entry->origin = {};
+  entry->descent = {};
   entry->state.store(CommunicatorState::created, std::memory_order_relaxed);
   Table::release(*entry);
 }
@@ -115,6 +124,23 @@ void communicator_idle(ncclComm_t communicator) noexcept {
   const CommunicatorState current = entry->state.load(std::memory_order_acquire);
   if (current == CommunicatorState::created || current == CommunicatorState::opening) open(*entry, communicator);
   entry->unfinished.finish_all(true);
+}
+
+CommunicatorOrigin split_off(ncclComm_t parent, int color, const ncclConfig_t* config, bool made) noexcept {
+  Communicator* entry = communicators.find(key_of(parent));
+  if (entry == nullptr) return origin_unknown(config);
+  return origin_of_split(entry->origin.shared_id, entry->descent, color, config, made);
+}
+
+CommunicatorOrigin shrunk(ncclComm_t parent, const int* excluded, int count, const ncclConfig_t* config,
+                          bool made) noexcept {
+  Communicator* entry = communicators.find(key_of(parent));
+  if (entry == nullptr) return origin_unknown(config);
+  return origin_of_shrink(entry->origin.shared_id, entry->descent, excluded, count, config, made);
+}
+
+void operation_missed(ncclComm_t communicator) noexcept {
+  if (Communicator* entry = communicators.find(key_of(communicator))) lose_sequences(entry->sequences);
 }
 
 void finish_groups(Communicator& communicator, ncclComm_t handle) noexcept {

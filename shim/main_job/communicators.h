@@ -10,7 +10,9 @@
 #include <cstdint>
 
 #include "detector/event.h"
+#include "shim/main_job/communicator_origin.h"
 #include "shim/main_job/group_log.h"
+#include "shim/main_job/sequences.h"
 #include "shim/routing/vendor.h"
 
 namespace weft {
@@ -28,6 +30,10 @@ struct Communicator {
   std::atomic<CommunicatorId> id;
   std::atomic<std::int32_t> device;
   UnfinishedGroups unfinished;
+  Sequences sequences;
+  // Written before it is opened, and by the hooks that make others of it.
+  CommunicatorOrigin origin;
+  Descent descent;
 };
 
 // The communicator if it is open, else nullptr: it is not recorded (yet).
@@ -35,7 +41,15 @@ Communicator* open_communicator(ncclComm_t communicator) noexcept;
 
 // A communicator exists from now on. `ready`: it is opened; else not before NCCL says that it has nothing in progress,
 // because a question to one that is not ready is an error that NCCL remembers.
-void communicator_created(ncclComm_t communicator, bool ready) noexcept;
+void communicator_created(ncclComm_t communicator, const CommunicatorOrigin& origin, bool ready) noexcept;
+
+// A communicator is about to be made of this one; see communicator_origin.h. `made`: NCCL has accepted the call.
+CommunicatorOrigin split_off(ncclComm_t parent, int color, const ncclConfig_t* config, bool made) noexcept;
+CommunicatorOrigin shrunk(ncclComm_t parent, const int* excluded, int count, const ncclConfig_t* config,
+                          bool made) noexcept;
+
+// An operation on it was not seen, so those that come cannot be counted.
+void operation_missed(ncclComm_t communicator) noexcept;
 
 // It is about to be finalized, destroyed or aborted. `gone`: the handle is invalid afterwards.
 void communicator_closing(ncclComm_t communicator, bool gone) noexcept;

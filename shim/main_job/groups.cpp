@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint32_t most_members = 64;
 constexpr std::uint32_t most_promises = 64;
 constexpr std::uint32_t most_open_groups = 64;
+constexpr std::uint32_t most_operations = 8;  // as a line of the trace has room for (trace/record.h)
 
 std::uint64_t bytes_of(ncclDataType_t type) noexcept {
   switch (type) {
@@ -60,11 +61,25 @@ void note_group(const GroupMember& member, int device, Ticket started, bool noth
   });
 }
 
+// Two by two, because so many fit into one event. A trace can do without them, filling cannot do without the others.
+void note_operations(const GroupMember& member, int device) noexcept {
+  if (member.operations_kept != 0 && event_ring.half_full()) return;
+  for (std::uint32_t index = 0; index < member.operations_kept; index += 2) {
+    note_again(EventKind::operations_issued, device, [&](Event& event) {
+      event.communicator = member.communicator->id.load(std::memory_order_relaxed);
+      event.group = member.group;
+      event.operations[0] = member.operations[index];
+      if (index + 1 < member.operations_kept) event.operations[1] = member.operations[index + 1];
+    });
+  }
+}
+
 // Where nothing may be enqueued its beginning and end stay unknown; there is nothing to close.
 void note_unmarked_group(GroupMember& member, Stream& stream, int device) noexcept {
   member.stream = &stream;
   member.group = log_group(stream, 0);
   note_group(member, device, 0, false);
+  note_operations(member, device);
   member.stream = nullptr;
 }
 
@@ -74,12 +89,14 @@ struct OpenGroup {
   struct Promise {
     ncclComm_t communicator;
     ncclComm_t* place;
+    CommunicatorOrigin origin;
   };
   std::atomic<std::uint32_t> taken;
   std::uint32_t members;
   std::uint32_t promises;
   GroupMember member[most_members];
   Promise promise[most_promises];
+  IssuedOperation operation[most_members][most_operations];
 };
 
 namespace {
@@ -110,9 +127,28 @@ GroupMember* member_for(OpenGroup& group, const OperationCall& call) noexcept {
     if (group.member[index].handle == call.communicator) return &group.member[index];
   }
   if (group.members == most_members) return nullptr;
-  GroupMember& added = group.member[group.members++];
+  GroupMember& added = group.member[group.members];
   added = GroupMember{};
+  added.operations = group.operation[group.members++];
+  added.most_operations = most_operations;
   return &added;
+}
+
+bool is_send(Operation kind) noexcept {
+  return kind == Operation::send || kind == Operation::put;
+}
+
+bool is_receive(Operation kind) noexcept {
+  return kind == Operation::receive || kind == Operation::wait_signals;
+}
+
+// Counted in any case: the ones behind it have to have the right number.
+void keep_operation(GroupMember& member, const OperationCall& call, std::uint64_t bytes) noexcept {
+  Communicator& communicator = *member.communicator;
+  const CommunicatorId id = communicator.id.load(std::memory_order_relaxed);
+  const std::uint64_t sequence = next_in_sequence(communicator.sequences, id, call.kind, call.peer);
+  if (member.operations_kept == member.most_operations) return;
+  member.operations[member.operations_kept++] = {bytes, sequence, call.peer, call.kind, true, {}};
 }
 
 }  // namespace
@@ -123,7 +159,7 @@ void add_operation(GroupMember& member, const OperationCall& call) noexcept {
     member.communicator = open_communicator(call.communicator);
     member.handle = call.communicator;
     member.stream_argument = call.stream;
-    if (member.communicator == nullptr) return;
+    if (member.communicator == nullptr) return operation_missed(call.communicator);
     summary.send_peer = -1;
     summary.receive_peer = -1;
     summary.signature = mixed(0, member.communicator->id.load(std::memory_order_relaxed));
@@ -132,10 +168,11 @@ void add_operation(GroupMember& member, const OperationCall& call) noexcept {
   summary.signature =
       mixed(summary.signature, static_cast<std::uint64_t>(call.kind) << 32 | static_cast<std::uint32_t>(call.peer));
   summary.signature = mixed(summary.signature, bytes);
-  if (call.kind == Operation::send) {
+  if (operations_are_noted.load(std::memory_order_relaxed)) keep_operation(member, call, bytes);
+  if (is_send(call.kind)) {
     if (summary.sends++ == 0) summary.send_peer = call.peer;
     summary.sent_bytes += bytes;
-  } else if (call.kind == Operation::receive) {
+  } else if (is_receive(call.kind)) {
     if (summary.receives++ == 0) summary.receive_peer = call.peer;
     summary.received_bytes += bytes;
   } else {
@@ -152,7 +189,8 @@ void announce_member(GroupMember& member) noexcept {
   if (!has_marker_words(device)) return;
   finish_groups(*member.communicator, member.handle);
   Stream* stream = learn_stream(stream_of(member));
-  if (stream == nullptr || is_capturing(*stream)) return;
+  if (stream == nullptr) return;
+  if (is_capturing(*stream)) return lose_sequences(member.communicator->sequences);
   if (!may_mark(device)) return note_unmarked_group(member, *stream, device);
   const LaunchCount launched = launches_so_far(*stream);
   const Ticket started = reserve_ticket(device);
@@ -168,9 +206,12 @@ void announce_member(GroupMember& member) noexcept {
   member.group = log_group(*stream, done);
   stream->latest.store(done, std::memory_order_relaxed);
   note_group(member, device, started, nothing_launched_since_marker(*stream, launched));
+  note_operations(member, device);
 }
 
 void close_member(GroupMember& member, ncclResult_t result) noexcept {
+  const bool accepted = result == ncclSuccess || result == ncclInProgress;
+  if (!accepted && member.communicator != nullptr) lose_sequences(member.communicator->sequences);
   if (member.stream == nullptr) return;
   if (result == ncclInProgress) return member.communicator->unfinished.add(member.group);
   // A group that NCCL refused is over at once.
@@ -189,13 +230,10 @@ void group_started() noexcept {
 
 void operation_added(const OperationCall& call) noexcept {
   OpenGroup* group = take_group();
-  if (group == nullptr) return;
-  GroupMember* member = member_for(*group, call);
-  if (member != nullptr) {
-    add_operation(*member, call);
-  } else {
-    note_full("communicators in one NCCL group");
-  }
+  if (group == nullptr) return operation_missed(call.communicator);
+  if (GroupMember* member = member_for(*group, call)) return add_operation(*member, call);
+  operation_missed(call.communicator);
+  note_full("communicators in one NCCL group");
 }
 
 void announce_group() noexcept {
@@ -213,21 +251,25 @@ void group_ended(ncclResult_t result) noexcept {
   for (std::uint32_t index = 0; made && index < group->promises; ++index) {
     const OpenGroup::Promise& promise = group->promise[index];
     const ncclComm_t communicator = promise.place != nullptr ? *promise.place : promise.communicator;
-    if (communicator != nullptr) communicator_created(communicator, result == ncclSuccess);
+    if (communicator != nullptr) communicator_created(communicator, promise.origin, result == ncclSuccess);
   }
   give_group_back();
 }
 
 void group_dropped() noexcept {
   if (thread_state.group_depth == 0 || --thread_state.group_depth != 0) return;
+  OpenGroup* group = thread_state.group;
+  for (std::uint32_t index = 0; group != nullptr && index < group->members; ++index) {
+    operation_missed(group->member[index].handle);
+  }
   give_group_back();
 }
 
-void communicator_promised(ncclComm_t communicator, ncclComm_t* place) noexcept {
+void communicator_promised(ncclComm_t communicator, ncclComm_t* place, const CommunicatorOrigin& origin) noexcept {
   OpenGroup* group = take_group();
   if (group == nullptr) return;
   if (group->promises == most_promises) return note_full("communicators made in one NCCL group");
-  group->promise[group->promises++] = {communicator, place};
+  group->promise[group->promises++] = {communicator, place, origin};
 }
 
 }  // namespace weft

@@ -14,19 +14,6 @@
 
 namespace weft {
 
-enum class Operation : std::uint8_t {
-  send,
-  receive,
-  all_reduce,
-  reduce,
-  broadcast,
-  reduce_scatter,
-  all_gather,
-  all_to_all,
-  gather,
-  scatter
-};
-
 struct OperationCall {
   Operation kind;
   std::int32_t peer;  // the root of a collective that has one, else -1
@@ -38,6 +25,7 @@ struct OperationCall {
 
 struct Stream;
 struct Communicator;
+struct CommunicatorOrigin;
 
 // The operations of one group on one communicator. Where its operations are on several streams, all of them are summed
 // up, but only the stream of the first one gets markers.
@@ -49,6 +37,10 @@ struct GroupMember {
   Stream* stream;  // nullptr: not announced
   GroupId group;
   Ticket done;
+  // The first so many operations, each as it will be noted; of more only the sums are known.
+  IssuedOperation* operations;
+  std::uint32_t most_operations;
+  std::uint32_t operations_kept;
 };
 
 // A bare operation: added before the real call, announced, and closed after it.
@@ -66,6 +58,6 @@ void group_dropped() noexcept;  // ncclGroupSimulateEnd: nothing is launched
 
 // A communicator that is made inside the group can be used when the group has ended. Either its handle is there already
 // or NCCL will write it to `place`.
-void communicator_promised(ncclComm_t communicator, ncclComm_t* place) noexcept;
+void communicator_promised(ncclComm_t communicator, ncclComm_t* place, const CommunicatorOrigin& origin) noexcept;
 
 }  // namespace weft

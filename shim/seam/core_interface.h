@@ -56,6 +56,8 @@ struct ShimServices {
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.
   bool (*is_idle)(int device) = nullptr;
+  // Operations of groups are counted and noted from now on, or not. Any thread.
+  void (*set_operations_noted)(bool noted) = nullptr;
   // Launches are counted from now on, or not. Any thread.
   void (*set_launches_counted)(bool counted) = nullptr;
   // From now on cuModuleUnload and cuLibraryUnload answer CUDA_ERROR_DEINITIALIZED on the calling thread, without a
@@ -73,12 +75,19 @@ struct ShimServices {
   void (*mark_own_thread)() = nullptr;
 };
 
+// As the program gave it, cut after so many bytes; any bytes but zero. "": it gave none.
+struct CommunicatorName {
+  char text[128];
+};
+
 // A communicator as the shim knows it when it has been opened.
 struct CommunicatorInfo {
   CommunicatorId id;
   int device;
   int rank;
   int ranks;
+  std::uint64_t shared_id = 0;  // equal on all its ranks; 0: not known
+  CommunicatorName name{};
 };
 
 struct CoreServices {

@@ -38,14 +38,20 @@ struct EventRing {
     return false;
   }
 
+  // Any thread. Events that can be done without are not pushed then.
+  bool half_full() const noexcept {
+    return tail.load(std::memory_order_relaxed) - head.load(std::memory_order_relaxed) > slot_count / 2;
+  }
+
   // The consumer only. False: nothing there.
   bool pop(Event& event) noexcept {
-    Slot& slot = slots[head % slot_count];
-    const std::uint64_t lap = head / slot_count;
+    const std::uint64_t position = head.load(std::memory_order_relaxed);
+    Slot& slot = slots[position % slot_count];
+    const std::uint64_t lap = position / slot_count;
     if (slot.sequence.load(std::memory_order_acquire) != 2 * lap + 1) return false;
     event = slot.event;
     slot.sequence.store(2 * (lap + 1), std::memory_order_release);
-    ++head;
+    head.store(position + 1, std::memory_order_relaxed);
     return true;
   }
 
@@ -56,7 +62,7 @@ struct EventRing {
 
   alignas(64) std::atomic<std::uint64_t> tail;
   alignas(64) std::atomic<std::uint64_t> dropped;
-  alignas(64) std::uint64_t head;
+  alignas(64) std::atomic<std::uint64_t> head;  // written by the consumer
   alignas(64) Slot slots[slot_count];
 };
 

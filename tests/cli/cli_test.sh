@@ -83,7 +83,7 @@ usage() {
   run "$weft" lib surplus
   expect_code 2
   expect_one_line
-  for words in --help "help run" "run --help" "config --help" "summary --help" "lib --help" "version --help" --version; do
+  for words in --help "help run" "run --help" "config --help" "summary --help" "validate --help" "lib --help" "version --help" --version; do
     run "$weft" $words
     expect_code 0
     expect_err ""
@@ -111,6 +111,12 @@ variables() {
   expect_out "observe 200us 1ms 20us 4"
   WEFT_SLICE=100us WEFT_FLOOR=3ms run "$weft" run -q --slice 200us -- sh -c 'echo $WEFT_SLICE $WEFT_FLOOR'
   expect_out "200us 3ms"
+  run "$weft" run -q --validate sh -c 'echo $WEFT_VALIDATE'
+  expect_out on
+  run "$weft" run -q --set validate=on --set cupti=/x -- sh -c 'echo $WEFT_VALIDATE $WEFT_CUPTI'
+  expect_out "on /x"
+  run "$weft" run -q -- sh -c 'echo ${WEFT_VALIDATE-unset}'
+  expect_out unset
   run "$weft" run -q --set slcie=1 -- true
   expect_code 2
   expect_one_line
@@ -337,6 +343,50 @@ summary() {
   run "$weft" summary foreign
   expect_code 1
   expect_err "weft: error: foreign/rank0.1.jsonl:1: has version 99*"
+}
+
+# Of a run with truth files: tests/e2e/validate.sh.
+validate() {
+  run "$weft" validate "$source/tests/trace/run"
+  expect_code 1
+  [[ $out == *"rank 0: not validated: there is no truth file"*"verdict: none, nothing was compared" ]] || fail "no truth"
+  run "$weft" validate --json "$source/tests/trace/run"
+  expect_code 1
+  [[ $out == *'"agrees": false'*'"compared": false'* ]] || fail "no truth, as JSON"
+  run "$weft" validate missing
+  expect_code 1
+  expect_err "weft: error: missing does not exist*"
+  run "$weft" validate
+  expect_code 2
+  expect_one_line
+  run "$weft" validate --shortest 9 "$source/tests/trace/run"
+  expect_code 2
+  expect_one_line
+  run "$weft" validate --least 98 "$source/tests/trace/run"
+  expect_code 2
+  expect_one_line
+  run sh -c '"$1" validate "$2" >/dev/full' sh "$weft" "$source/tests/trace/run"
+  expect_code 1
+  expect_err "weft: error: the validation cannot be written: No space left on device"
+  # A truth file from anybody: its text does not reach the terminal as it is, its numbers are looked at first.
+  cp -r "$source/tests/trace/run" hostile
+  read -r host process start < <(python3 -c '
+import json
+header = json.loads(open("hostile/rank0.100.jsonl").readline())
+print(header["host"], header["process"], header.get("start_id", 0))')
+  printf '{"type": "header", "format": "weft-truth", "version": 1, "host": "%s", "process": %s, "start_id": %s}\n' \
+    "$host" "$process" "$start" >hostile/truth0.1.jsonl
+  printf '{"type": "off", "reason": "\\u001b[2J"}\n' >>hostile/truth0.1.jsonl
+  run "$weft" validate hostile
+  expect_code 1
+  LC_ALL=C grep -q '[^[:print:]]' "$work/stdout" && fail "a control character"
+  [[ $out == *'rank 0: not validated: \x1b[2J'* ]] || fail "the reason"
+  sed -i '/"off"/d' hostile/truth0.1.jsonl
+  printf '%s\n' '{"type": "device", "cupti": 0, "device": 0}' '{"type": "clock", "before": 0, "cupti": -9223372036854775808, "after": 0}' \
+    '{"type": "work", "rows": [["n",0,1,-9223372036854775808,9223372036854775807,1,1],["n",0,1,5,10,5,1]]}' >>hostile/truth0.1.jsonl
+  run "$weft" validate hostile
+  expect_code 1
+  [[ $out == *"2 lines of the truth file say nothing"* ]] || fail "impossible numbers"
 }
 
 # Other things in a directory of traces: none of them makes the command wait, grow or write to a terminal.

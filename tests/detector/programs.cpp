@@ -32,6 +32,12 @@ Intervals without(const Intervals& whole, const Intervals& part) {
   return result;
 }
 
+Intervals RandomProgram::idle_with(const Intervals& said) const {
+  Intervals all = groups_;
+  all.insert(all.end(), said.begin(), said.end());
+  return without(united(all), united(kernels_));
+}
+
 std::int64_t length(const Intervals& intervals) {
   std::int64_t sum = 0;
   for (const Interval& i : intervals) sum += i.end - i.begin;
@@ -258,6 +264,23 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
     answers.push_back({stream.id, {says, stream.unaskable ? 0 : before}});
   }
   return answers;
+}
+
+std::vector<Event> RandomProgram::news_for(const Detector& detector, std::int64_t time, std::int64_t dated) const {
+  std::vector<Event> news;
+  for (const auto& [stream, answer] : answers_at(time)) {
+    const std::optional<Answer> known = detector.answer_of(stream);
+    if (!known || *known == answer) continue;
+    Event event{};
+    event.time = TimePoint(Duration(dated));
+    event.stream = stream;
+    event.ticket = answer.launched_before;
+    event.kind = answer.says == StreamAnswer::dry    ? EventKind::stream_dry
+                 : answer.says == StreamAnswer::busy ? EventKind::stream_busy
+                                                     : EventKind::stream_unknown;
+    news.push_back(event);
+  }
+  return news;
 }
 
 }  // namespace weft::testing

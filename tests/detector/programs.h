@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "detector/event.h"
+#include "detector/detector.h"
 
 namespace weft::testing {
 
@@ -49,6 +49,8 @@ class RandomProgram {
   const std::vector<std::int64_t>& changes() const { return changes_; }
   // Compute stands still while a group is resident.
   Intervals idle() const { return without(united(groups_), united(kernels_)); }
+  // Also where the program says that it has nothing to compute.
+  Intervals idle_with(const Intervals& said) const;
 
   struct AnswerOf {
     StreamId stream;
@@ -56,6 +58,8 @@ class RandomProgram {
   };
   // Every stream that can be listed at this time.
   std::vector<AnswerOf> answers_at(std::int64_t time) const;
+  // Those that a detector does not have yet, as events of the time `dated`.
+  std::vector<Event> news_for(const Detector& detector, std::int64_t time, std::int64_t dated) const;
 
  private:
   struct Work {

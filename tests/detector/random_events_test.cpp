@@ -15,7 +15,9 @@ class RandomEvents : public ::testing::TestWithParam<unsigned> {};
 Event random_event(std::minstd_rand& random, TimePoint time, GroupId newest) {
   Event e{};
   e.time = time;
-  e.kind = static_cast<EventKind>(random() % 19);
+  // The kinds up to 18, and what is said.
+  const auto kind = random() % 26;
+  e.kind = static_cast<EventKind>(kind < 19 ? kind : kind + 13);
   // An open capture would keep everything quiet for most of the time.
   if (e.kind == EventKind::capture_begun && random() % 8 != 0) e.kind = EventKind::capture_ended;
   e.stream = static_cast<StreamId>(random() % 4);
@@ -25,6 +27,10 @@ Event random_event(std::minstd_rand& random, TimePoint time, GroupId newest) {
   e.done_ticket = static_cast<Ticket>(random() % 8);
   if (e.kind == EventKind::wait_issued) {
     e.awaited = {static_cast<StreamId>(random() % 4), static_cast<Ticket>(random() % 8)};
+    return e;
+  }
+  if (is_said(e.kind)) {
+    e.saying = {static_cast<std::int64_t>(random() % 4) - 1, 0, 0, random() % 2};
     return e;
   }
   e.summary.signature = random() % 3;

@@ -69,20 +69,7 @@ class Watcher {
   void ask(const RandomProgram& program, std::int64_t time, std::int64_t dated) {
     detector_.looked();
     if (!detector_.wants_answers()) return;
-    std::vector<Event> news;
-    for (const auto& [stream, answer] : program.answers_at(time)) {
-      const std::optional<Answer> known = detector_.answer_of(stream);
-      if (!known || *known == answer) continue;
-      Event event{};
-      event.time = TimePoint(Duration(dated));
-      event.stream = stream;
-      event.ticket = answer.launched_before;
-      event.kind = answer.says == StreamAnswer::dry    ? EventKind::stream_dry
-                   : answer.says == StreamAnswer::busy ? EventKind::stream_busy
-                                                       : EventKind::stream_unknown;
-      news.push_back(event);
-    }
-    for (const Event& event : news) give(event);
+    for (const Event& event : program.news_for(detector_, time, dated)) give(event);
   }
 
   void give(const Event& event) {

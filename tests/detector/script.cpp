@@ -48,6 +48,15 @@ bool set_summary(GroupSummary& summary, const std::string& key, const std::strin
   return read_number(value, summary.collective_bytes);
 }
 
+// Of the schedule, as far as the framework has said it.
+std::string describe(const Said& said) {
+  std::string text;
+  if (said.stage >= 0) text += " stage " + std::to_string(said.stage);
+  if (said.chunk >= 0) text += " chunk " + std::to_string(said.chunk);
+  if (said.microbatch >= 0) text += " microbatch " + std::to_string(said.microbatch);
+  return text;
+}
+
 bool set_field(Event& event, const std::string& key, const std::string& value) {
   if (key == "signature") {
     event.summary.signature = signature_of(value);
@@ -68,6 +77,12 @@ bool set_field(Event& event, const std::string& key, const std::string& value) {
     event.awaited.stream = static_cast<StreamId>(number);
   else if (key == "place" && event.kind == EventKind::wait_issued)
     event.awaited.ticket = static_cast<Ticket>(number);
+  else if (is_said(event.kind) && key == "number")
+    event.saying.number = static_cast<std::int64_t>(number);
+  else if (is_said(event.kind) && key == "chunk")
+    event.saying.chunk = static_cast<std::int32_t>(number);
+  else if (is_said(event.kind) && key == "thread")
+    event.saying.thread = number;
   else if (key == "communicator")
     event.communicator = static_cast<CommunicatorId>(number);
   else
@@ -128,7 +143,7 @@ std::string describe(const Bubble& bubble, bool closed) {
   out << " " << bubble.id << " group " << bubble.group;
   if (closed) return out.str() + " length " + microseconds(bubble.closed - bubble.opened);
   out << " " << name_of(bubble.cause) << " " << name_of(bubble.pattern) << " ordinal " << bubble.slot.ordinal
-      << " iteration " << bubble.iteration;
+      << " iteration " << bubble.iteration << describe(bubble.said);
   if (!bubble.forecast) return out.str() + " no forecast";
   const Forecast& f = *bubble.forecast;
   out << " forecast " << microseconds(f.low) << " " << microseconds(f.median) << " " << microseconds(f.high) << " of "
@@ -177,7 +192,8 @@ std::string describe(const Finding& finding) {
       return time + " uncertain for " + microseconds(finding.uncertain.ended - finding.uncertain.began) + ": " +
              finding.uncertain.why;
     case FindingKind::iteration_ended:
-      return time + " iteration " + std::to_string(finding.iteration.number) + " of " +
+      return time + " iteration " + std::to_string(finding.iteration.number) +
+             (finding.iteration.said >= 0 ? " said " + std::to_string(finding.iteration.said) : "") + " of " +
              std::to_string(finding.iteration.groups) + " groups, length " +
              microseconds(finding.iteration.ended - finding.iteration.started) + ", idle " +
              microseconds(finding.iteration.idle);
@@ -185,6 +201,8 @@ std::string describe(const Finding& finding) {
       return time + " rhythm found, period " + std::to_string(finding.period);
     case FindingKind::rhythm_lost:
       return time + " rhythm lost, period " + std::to_string(finding.period);
+    case FindingKind::note:
+      return time + " note: " + finding.text;
     case FindingKind::anomaly:
       return time + " anomaly: " + finding.text;
   }

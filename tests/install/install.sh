@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the build into a folder with a blank in its name, moves it, and uses it as a stranger would: the command finds
 # its library and the fill jobs that come with it, the pages have what they link to, and a project elsewhere builds a fill job
-# with find_package(weft).
+# with find_package(weft), and a program and a script that annotate themselves.
 #   install.sh BUILD CONSUMER [FILL JOB]...
 set -euo pipefail
 build=$1 consumer=$2
@@ -31,3 +31,5 @@ done < <(find "$work/second place" -name '*.md')
 cmake -S "$consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$work/second place" >/dev/null
 cmake --build "$work/consumer" >/dev/null
 nm -D "$work/consumer/libjob.so" | grep -q ' T weft_fill_job_v1'
+"$work/consumer/annotated"
+PYTHONPATH="$work/second place/include" python3 -B -c 'from weft import annotate; annotate.begin_iteration(1)'

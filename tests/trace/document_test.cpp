@@ -44,10 +44,12 @@ struct Keys {
   void time(const char* key, auto&) { add(key); }
   void begin_time(const char* key, auto&) { add(key); }
   void end_time(const char* key, auto&) { add(key); }
+  void time_if(bool, const char* key, auto&) { add(key); }
   void length(const char* key, auto&) { add(key); }
   void needed_length(const char* key, auto&) { add(key); }
   void length_if(bool, const char* key, auto&) { add(key); }
   void total_if(bool, const char* key, auto&) { add(key); }
+  void offset_if(bool, const char* key, auto&) { add(key); }
   void share(const char* key, auto&) { add(key); }
   void share_if(bool, const char* key, auto&) { add(key); }
   void flag(const char* key, auto&) { add(key); }
@@ -56,6 +58,7 @@ struct Keys {
   void choice(const char* key, const auto&, auto&) { add(key); }
   void hash(const char* key, auto&) { add(key); }
   void object(const char* key, auto&) { add(key); }
+  void list(const char* key, auto&) { add(key); }
   void counts(const char* key, const auto&, auto&) { add(key); }
   Names names;
 };
@@ -86,11 +89,13 @@ TEST(TracePage, HasEveryKeyOfEveryLineInItsOrder) {
 TEST(TracePage, HasEveryNameThatAValueMayBe) {
   const std::string page = test::read_file(WEFT_TRACE_PAGE);
   Names names = keys_of(Forecast{});
+  const Names of_operations = keys_of(OperationRecord{});
+  names.insert(names.end(), of_operations.begin(), of_operations.end());
   for (const auto& list :
        {Names(cause_names.begin(), cause_names.end()), Names(pattern_names.begin(), pattern_names.end()),
         Names(memory_event_names.begin(), memory_event_names.end()),
         Names(communicator_event_names.begin(), communicator_event_names.end()),
-        Names(unfilled_names.begin(), unfilled_names.end())})
+        Names(operation_names.begin(), operation_names.end()), Names(unfilled_names.begin(), unfilled_names.end())})
     names.insert(names.end(), list.begin(), list.end());
   for (const std::string& name : names) EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
 }

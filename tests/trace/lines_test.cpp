@@ -44,16 +44,18 @@ TEST(TraceLines, Bubble) {
   bubble.iteration = 5;
   bubble.rhythm = 0xfedc;
   bubble.turn = 4;
-  EXPECT_EQ(line_of(Record(1, at(1000), bubble)),
-            R"({"type": "bubble", "time": 1000, "device": 1, "id": 7, "opened": 100, "closed": 900, )"
-            R"("cause": "receive", "pattern": "event_wait", "stream": 2, "iteration": 5, )"
-            R"("rhythm": "000000000000fedc", "turn": 4, "ordinal": 3, "group": 42, "communicator": 1, )"
-            R"("send_peer": -1, "receive_peer": 2, "bytes": 65536, "forecast": null})"
-            "\n");
+  bubble.said = {2, 1, 6};
+  EXPECT_EQ(
+      line_of(Record(1, at(1000), bubble)),
+      R"({"type": "bubble", "time": 1000, "device": 1, "id": 7, "opened": 100, "closed": 900, )"
+      R"("cause": "receive", "pattern": "event_wait", "stream": 2, "iteration": 5, )"
+      R"("rhythm": "000000000000fedc", "turn": 4, "ordinal": 3, "group": 42, "communicator": 1, )"
+      R"("send_peer": -1, "receive_peer": 2, "bytes": 65536, "forecast": null, "stage": 2, "chunk": 1, "microbatch": 6})"
+      "\n");
   bubble.rhythm = 0;
   bubble.forecast = Forecast{10ns, 20ns, 30ns, 4};
   const std::string line = line_of(Record(1, at(1000), bubble));
-  EXPECT_NE(line.find(R"("forecast": {"low": 10, "median": 20, "high": 30, "samples": 4}})"), std::string::npos);
+  EXPECT_NE(line.find(R"("forecast": {"low": 10, "median": 20, "high": 30, "samples": 4}, )"), std::string::npos);
   EXPECT_NE(line.find(R"("rhythm": null)"), std::string::npos);
 }
 
@@ -75,10 +77,10 @@ TEST(TraceLines, IterationMemoryAnomalyCommunicator) {
   iteration.iteration = Iteration{3, at(1), at(2), 12, 5ns, true, 0xfedcba9876543210, 2, 7ns};
   EXPECT_EQ(line_of(iteration),
             R"({"type": "iteration", "time": 1000, "device": 1, "number": 3, "rhythm": "fedcba9876543210", "turn": 2, )"
-            R"("started": 1, "ended": 2, "groups": 12, "idle": 5, "uncertain": 7})"
+            R"("started": 1, "ended": 2, "groups": 12, "idle": 5, "uncertain": 7, "said": -1})"
             "\n");
   iteration.iteration.idle_known = false;
-  EXPECT_NE(line_of(iteration).find(R"("idle": null, "uncertain": 7})"), std::string::npos);
+  EXPECT_NE(line_of(iteration).find(R"("idle": null, "uncertain": 7, "said": -1})"), std::string::npos);
   Record memory = record_of(RecordKind::memory);
   memory.memory = MemoryRecord{5, 4, 3, 2, 18446744073709551615u, MemoryEvent::reserved};
   EXPECT_EQ(line_of(memory),
@@ -93,9 +95,11 @@ TEST(TraceLines, IterationMemoryAnomalyCommunicator) {
                               R"("stops_filling": true})"
                               "\n");
   Record communicator = record_of(RecordKind::communicator);
-  communicator.communicator = CommunicatorRecord{2, 3, 4, CommunicatorEvent::closed};
+  communicator.communicator =
+      CommunicatorRecord{2, 3, 4, CommunicatorEvent::closed, 0xfedc, std::string_view("a \"b\"\n\xff")};
   EXPECT_EQ(line_of(communicator), R"({"type": "communicator", "time": 1000, "device": 1, "event": "closed", )"
-                                   R"("communicator": 2, "rank": 3, "ranks": 4})"
+                                   R"("communicator": 2, "rank": 3, "ranks": 4, "id": "000000000000fedc", )"
+                                   R"("name": "a \"b\"\u000a?"})"
                                    "\n");
 }
 
@@ -146,8 +150,35 @@ TEST(TraceLines, Summary) {
       R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
       R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
       R"("other": 5}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
-      R"("reason": "enough", "uncertain_reason": "", "end_uncertainty": 0})"
+      R"("reason": "enough", "uncertain_reason": "", "end_uncertainty": 0, "groups_thinned_out": 0, "annotations_refused": 0})"
       "\n");
+}
+
+TEST(TraceLines, Group) {
+  GroupRecord group;
+  group.id = 42;
+  group.communicator = 1;
+  group.iteration = 5;
+  group.begun_known = true;
+  group.begun = at(100);
+  group.begun_within = 25ns;
+  group.operations.add({Operation::send, 2, 4096, 17});
+  group.operations.add({Operation::all_reduce, -1, 8, 3});
+  group.left_out = 6;
+  EXPECT_EQ(line_of(Record(1, at(1000), group)),
+            R"({"type": "group", "time": 1000, "device": 1, "id": 42, "communicator": 1, "iteration": 5, )"
+            R"("begun": 100, "begun_within": 25, "ended": null, "ended_within": 0, "operations": )"
+            R"([{"kind": "send", "peer": 2, "bytes": 4096, "sequence": 17}, )"
+            R"({"kind": "all_reduce", "peer": -1, "bytes": 8, "sequence": 3}], "left_out": 6})"
+            "\n");
+  group.operations = {};
+  EXPECT_NE(line_of(Record(1, at(1000), group)).find(R"("operations": [], )"), std::string::npos);
+}
+
+TEST(TraceLines, Clock) {
+  EXPECT_EQ(line_of(Record(1, at(1000), ClockRecord{at(10), 1700s, 40ns})),
+            R"({"type": "clock", "time": 1000, "device": 1, "monotonic": 10, "wall_clock": 1700000000000, "width": 40})"
+            "\n");
 }
 
 TEST(TraceLines, Limit) {

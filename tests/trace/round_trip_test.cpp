@@ -21,6 +21,10 @@ class Filler : public IgnoredFields {
   void time(const char*, TimePoint& value) { value = TimePoint(Duration(++last_)); }
   void begin_time(const char* key, TimePoint& value) { time(key, value); }
   void end_time(const char* key, TimePoint& value) { time(key, value); }
+  void time_if(bool& known, const char* key, TimePoint& value) {
+    known = true;
+    time(key, value);
+  }
   void length(const char*, Duration& value) { value = Duration(++last_); }
   void needed_length(const char* key, Duration& value) { length(key, value); }
   void length_if(bool& known, const char* key, Duration& value) {
@@ -28,6 +32,10 @@ class Filler : public IgnoredFields {
     length(key, value);
   }
   void total_if(bool& known, const char* key, Duration& value) { length_if(known, key, value); }
+  void offset_if(bool& known, const char*, Duration& value) {
+    known = true;
+    value = -Duration(++last_);
+  }
   void share(const char*, double& value) { value = static_cast<double>(++last_) / 64; }
   void share_if(bool known, const char* key, double& value) {
     EXPECT_TRUE(known) << key;
@@ -44,6 +52,11 @@ class Filler : public IgnoredFields {
   template <class Part>
   void object(const char*, std::optional<Part>& part) {
     visit_fields(*this, part.emplace());
+  }
+  void list(const char*, auto& values) {
+    std::remove_reference_t<decltype(*values.begin())> value{};
+    do visit_fields(*this, value);
+    while (values.add(value));
   }
   void counts(const char* key, const auto&, auto& values) {
     for (auto& value : values) count(key, value);
@@ -68,6 +81,7 @@ class Teller {
   void time(const char* key, TimePoint value) { tell(key, value.time_since_epoch().count()); }
   void begin_time(const char* key, TimePoint value) { time(key, value); }
   void end_time(const char* key, TimePoint value) { time(key, value); }
+  void time_if(bool known, const char* key, TimePoint value) { length_if(known, key, value.time_since_epoch()); }
   void length(const char* key, Duration value) { tell(key, value.count()); }
   void needed_length(const char* key, Duration value) { length(key, value); }
   void length_if(bool known, const char* key, Duration value) {
@@ -75,6 +89,7 @@ class Teller {
     length(key, value);
   }
   void total_if(bool known, const char* key, Duration value) { length_if(known, key, value); }
+  void offset_if(bool known, const char* key, Duration value) { length_if(known, key, value); }
   void share(const char* key, double value) { tell(key, value); }
   void share_if(bool, const char* key, double value) { tell(key, value); }
   void flag(const char* key, bool value) { tell(key, value); }
@@ -85,6 +100,10 @@ class Teller {
   void object(const char* key, const auto& part) {
     tell(key, part.has_value());
     if (part) visit_fields(*this, *part);
+  }
+  void list(const char* key, const auto& parts) {
+    tell(key, parts.size());
+    for (const auto& part : parts) visit_fields(*this, part);
   }
   void counts(const char* key, const auto&, const auto& values) {
     for (const auto value : values) tell(key, value);

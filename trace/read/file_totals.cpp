@@ -60,6 +60,9 @@ class Adder : public TraceSink {
  public:
   explicit Adder(std::uint64_t segments_of_others = 0) { result_.segments_of_others = segments_of_others; }
 
+  // They are looked at in join.cpp, and are most of the lines.
+  bool wants(std::string_view line) const override { return !line.starts_with(R"({"type": "group")"); }
+
   void header(const TraceHeader& header, const TraceLine& line) override {
     end_segment();
     const TraceProcess process{std::string(header.host), header.process, header.start_id};

@@ -7,13 +7,6 @@
 #include "trace/read/printable.h"
 
 namespace weft {
-namespace {
-
-std::string named(const char* key) {
-  return "`" + std::string(key) + "`";
-}
-
-}  // namespace
 
 void Doubts::add(std::uint64_t line, const std::string& why) {
   if (count_++ == 0) first_ = ":" + std::to_string(line) + ": " + why;
@@ -33,6 +26,10 @@ std::string Doubts::text(const std::string& file) const {
   const std::uint64_t more = lines_ - 1;
   return printable(file) + first_ +
          (more == 0 ? "" : " (and " + std::to_string(more) + " more such line" + (more == 1 ? ")" : "s)"));
+}
+
+std::string LineValues::named(const char* key) {
+  return "`" + std::string(key) + "`";
 }
 
 const nlohmann::json* LineValues::find(const char* key) const {
@@ -84,6 +81,18 @@ void LineValues::length_if(bool& known, const char* key, Duration& value) {
   const auto found = line_.find(key);
   known = found == line_.end() ? known : !found->is_null();
   length(key, value);
+}
+
+void LineValues::time_if(bool& known, const char* key, TimePoint& value) {
+  Duration since_start = value.time_since_epoch();
+  length_if(known, key, since_start);
+  value = TimePoint(since_start);
+}
+
+void LineValues::offset_if(bool& known, const char* key, Duration& value) {
+  const auto found = line_.find(key);
+  known = found == line_.end() ? known : !found->is_null();
+  if (const auto offset = whole_of(key, -latest_time, std::uint64_t{latest_time})) value = Duration(*offset);
 }
 
 void LineValues::time(const char* key, TimePoint& value) {

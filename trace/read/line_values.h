@@ -54,10 +54,12 @@ class LineValues {
   void time(const char* key, TimePoint& value);
   void begin_time(const char* key, TimePoint& value);
   void end_time(const char* key, TimePoint& value);
+  void time_if(bool& known, const char* key, TimePoint& value);
   void length(const char* key, Duration& value);
   void needed_length(const char* key, Duration& value);
   void length_if(bool& known, const char* key, Duration& value);
   void total_if(bool& known, const char* key, Duration& value) { length_if(known, key, value); }
+  void offset_if(bool& known, const char* key, Duration& value);
   void share(const char* key, double& value);
   void share_if(bool /*known*/, const char* key, double& value) { share(key, value); }
   void flag(const char* key, bool& value);
@@ -78,6 +80,19 @@ class LineValues {
     LineValues inside(*object, number_, doubts_);
     visit_fields(inside, value.emplace());
   }
+  // More than there is room for cannot be from a Weft of this version.
+  void list(const char* key, auto& values) {
+    const nlohmann::json* const list = find(key);
+    if (list == nullptr) return;
+    if (!list->is_array()) return doubt(named(key) + " is not a list");
+    for (const nlohmann::json& item : *list) {
+      std::remove_reference_t<decltype(*values.begin())> value{};
+      if (!item.is_object()) return doubt(named(key) + " holds something that is not an object");
+      LineValues inside(item, number_, doubts_);
+      visit_fields(inside, value);
+      if (!values.add(value)) return doubt(named(key) + " is too long");
+    }
+  }
   void counts(const char* key, const auto& names, auto& values) {
     const nlohmann::json* const object = object_of(key);
     if (object == nullptr) return;
@@ -86,6 +101,7 @@ class LineValues {
   }
 
  private:
+  static std::string named(const char* key);
   void doubt(const std::string& why) { doubts_.add(number_, why); }
   const nlohmann::json* find(const char* key) const;
   const nlohmann::json* object_of(const char* key) const;

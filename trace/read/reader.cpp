@@ -73,6 +73,7 @@ TraceDamage read_trace(const std::string& path, TraceSink& sink) {
       damage.too_long.add(next->number);
       continue;
     }
+    if (after_header && !sink.wants(next->text)) continue;
     const json line = json::parse(next->text, nullptr, false);
     const bool usable = line.is_object() && take_line(path, line, next->number, after_header, sink);
     after_header = after_header || usable;  // the first line that can be used is a header

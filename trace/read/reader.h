@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/read/decode.h"
@@ -19,6 +20,8 @@ namespace weft {
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
+  // False: this line, which comes after a header, is passed over unread.
+  virtual bool wants(std::string_view /*line*/) const { return true; }
   virtual void header(const TraceHeader& header, const TraceLine& line) = 0;  // comes before anything else
   virtual void record(const Record& record, const TraceLine& line) = 0;
   virtual void summary(const TraceSummary& summary, const TraceLine& line) = 0;

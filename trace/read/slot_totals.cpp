@@ -16,6 +16,7 @@ void SlotTable::add(const Bubble& bubble) {
   if (entry.totals.bubbles++ == 0) {
     entry.totals.slot = slot;
     entry.totals.cause = bubble.cause;
+    entry.totals.said = bubble.said;
   }
   const Duration length = bubble.closed - bubble.opened;
   add_to(entry.totals.idle, length);

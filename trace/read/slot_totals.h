@@ -18,6 +18,7 @@ namespace weft {
 struct SlotTotals {
   Slot slot{};  // of the first of them
   Cause cause = Cause::unknown;
+  Said said{};  // of the first of them
   std::uint64_t bubbles = 0;
   Duration idle{}, median{};
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -74,6 +75,9 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.totals.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.totals.dropped_records > 0)
     notes.push_back(label + std::to_string(rank.totals.dropped_records) + " records were dropped");
+  if (rank.totals.annotations_refused > 0)
+    notes.push_back(label + std::to_string(rank.totals.annotations_refused) +
+                    " annotations contradict others and were not believed, its anomalies say which");
   if (rank.lateness_share() > 0.005)
     notes.push_back(
         label + formatted("Weft's thread was late: ends of bubbles are known to %.0f us, so the idle time to %.1f "
@@ -84,6 +88,26 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
                     formatted("for %.1f %% of the time nobody could tell whether the GPU computed: ",
                               100 * rank.uncertain_share()) +
                     printable(rank.totals.uncertain_reason));
+}
+
+// The file has been read before; it may have gone since.
+void add_groups(GroupJoiner& joiner, const std::string& path, std::vector<std::string>& notes) {
+  try {
+    joiner.add_file(path);
+  } catch (const std::runtime_error& error) {
+    notes.push_back(std::string(error.what()) + "; its groups are not joined");
+  }
+}
+
+void add_group_notes(const GroupJoin& groups, std::vector<std::string>& notes) {
+  if (!groups.first_difference.empty())
+    notes.push_back("ranks disagree about " +
+                    std::to_string(groups.not_joined[static_cast<std::size_t>(Unjoined::different)]) +
+                    " groups, first about " + groups.first_difference);
+  if (groups.unusable > 0)
+    notes.push_back(std::to_string(groups.unusable) + " lines of groups or communicators cannot be used");
+  if (groups.not_looked_at > 0)
+    notes.push_back(std::to_string(groups.not_looked_at) + " groups were too many to be joined");
 }
 
 // One note for all ranks that share a reason: as a rule it is the same everywhere.
@@ -213,10 +237,14 @@ std::set<RankProcess> processes_of(const RunSummary& run) {
 RunSummary summarize_directories(const std::vector<std::string>& directories) {
   RunSummary run;
   std::vector<std::string> notes_of_all;
+  GroupJoiner joiner;
   for (const FileTotals& file : newest_run(directories, notes_of_all)) {
     run.ranks.push_back(file.rank);
     add_notes(file, run.notes);
+    add_groups(joiner, file.path, run.notes);
   }
+  run.groups = joiner.result();
+  add_group_notes(run.groups, run.notes);
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
   add_unknown_idle_notes(run);
   add_missing_ranks(run);

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "trace/read/join.h"
 #include "trace/read/reader.h"
 #include "trace/read/slot_totals.h"
 #include "trace/record.h"
@@ -53,6 +54,7 @@ struct RunSummary {
   // Of the ranks that are not unsure; window and idle time of those whose bubbles were measured. Sums; iterations: the
   // most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the largest.
   RankSummary total;
+  GroupJoin groups;
   std::vector<RankSlot> longest;   // slots with the most idle time, most first
   std::vector<std::string> notes;  // printable; what a reader should know: missing ranks, cut-off files
 };

@@ -67,14 +67,23 @@ std::string peers(const Slot& slot) {
   return line;
 }
 
-std::string slot_name(const Slot& slot) {
-  if (slot.ordinal < 0) return "before the rhythm was known";
-  return formatted("slot %d", slot.ordinal);
+std::string slot_name(const SlotTotals& totals) {
+  const std::int32_t ordinal = totals.slot.ordinal;
+  if (totals.cause == Cause::schedule)
+    return ordinal < 0 ? "pieces of annotated bubbles" : formatted("annotated bubble %d", ordinal);
+  return ordinal < 0 ? "before the rhythm was known" : formatted("slot %d", ordinal);
+}
+
+// Of the schedule, where the framework has said it.
+std::string place_of(const Said& said) {
+  if (said.stage < 0) return "";
+  return formatted(said.chunk < 0 ? " (stage %d)" : " (stage %d, chunk %d)", said.stage, said.chunk);
 }
 
 std::string slot_line(const SlotTotals& totals, const std::string& rank, Duration all) {
   const double share = all > Duration{} ? milliseconds(totals.idle) / milliseconds(all) : 0;
-  return "  rank " + rank + " " + slot_name(totals.slot) + ": " + name_of(totals.cause) + peers(totals.slot) +
+  return "  rank " + rank + " " + slot_name(totals) + place_of(totals.said) + ": " + name_of(totals.cause) +
+         peers(totals.slot) +
          formatted(", %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(totals.slot.bytes),
                    number(totals.bubbles), totals.bubbles == 1 ? "" : "s", milliseconds(totals.median), 100 * share);
 }
@@ -145,7 +154,8 @@ ordered_json to_json(const SlotTotals& totals, const TraceHeader& header) {
           {"ordinal", slot.ordinal},     {"cause", name_of(totals.cause)},
           {"send_peer", slot.send_peer}, {"receive_peer", slot.receive_peer},
           {"bytes", slot.bytes},         {"bubbles", totals.bubbles},
-          {"idle", totals.idle.count()}, {"median", totals.median.count()}};
+          {"idle", totals.idle.count()}, {"median", totals.median.count()},
+          {"stage", totals.said.stage},  {"chunk", totals.said.chunk}};
 }
 
 // The slots are shares of this: beyond WEFT_TRACE_LIMIT there are no records of bubbles, but the total goes on.
@@ -154,6 +164,29 @@ Duration idle_of_slots(const RankSummary& rank) {
   Duration idle{};
   for (const SlotTotals& slot : rank.slots) add_to(idle, slot.idle);
   return idle;
+}
+
+std::string groups_line(const GroupJoin& groups, std::uint64_t thinned_out) {
+  if (groups.recorded == 0) return "";
+  std::string line = formatted("groups: %llu recorded, %llu joined with those of the other ranks\n",
+                               number(groups.recorded), number(groups.joined));
+  for (std::size_t reason = 0; reason < groups.not_joined.size(); ++reason)
+    if (groups.not_joined[reason] > 0)
+      line += formatted("  %llu not: ", number(groups.not_joined[reason])) + unjoined_texts[reason] + "\n";
+  if (thinned_out > 0)
+    line += formatted("  %llu more became no record: communicators had too many in a second\n", number(thinned_out));
+  return line;
+}
+
+ordered_json to_json(const GroupJoin& groups) {
+  if (groups.recorded == 0) return nullptr;
+  ordered_json reasons = ordered_json::object();
+  for (std::size_t reason = 0; reason < groups.not_joined.size(); ++reason)
+    reasons[unjoined_names[reason]] = groups.not_joined[reason];
+  return {{"recorded", groups.recorded},
+          {"joined", groups.joined},
+          {"not_joined", reasons},
+          {"not_looked_at", groups.not_looked_at}};
 }
 
 // How many ranks, and what else there is to tell apart.
@@ -192,7 +225,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "rank iterations median ms/it   idle % uncertain % conversion %   units   wrong   dropped forecast err. %  "
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank);
-  result += total_row(run, width) + "\n" + causes(run.total) + slowdown_line(run.total);
+  result += total_row(run, width) + "\n" + causes(run.total) + slowdown_line(run.total) +
+            groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time:\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks)
@@ -217,8 +251,11 @@ std::string to_json(const RunSummary& run) {
     ranks.push_back(std::move(entry));
   }
   for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest.slot, run.ranks[longest.rank].header));
-  const ordered_json result{
-      {"ranks", ranks}, {"total", numbers(run.total)}, {"most_idle_slots", slots}, {"notes", run.notes}};
+  const ordered_json result{{"ranks", ranks},
+                            {"total", numbers(run.total)},
+                            {"groups", to_json(run.groups)},
+                            {"most_idle_slots", slots},
+                            {"notes", run.notes}};
   // ASCII only: then control characters beyond it are escaped, too.
   return result.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }

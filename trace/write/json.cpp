@@ -83,6 +83,23 @@ JsonLine& JsonLine::close() {
   return *this;
 }
 
+JsonLine& JsonLine::open_list(std::string_view key) {
+  begin(key);
+  out_ += '[';
+  return *this;
+}
+
+JsonLine& JsonLine::open_item() {
+  if (out_.back() != '[') out_ += ", ";
+  out_ += '{';
+  return *this;
+}
+
+JsonLine& JsonLine::close_list() {
+  out_ += ']';
+  return *this;
+}
+
 JsonLine& JsonLine::signed_number(std::string_view key, std::int64_t value) {
   begin(key);
   append_number(out_, value);

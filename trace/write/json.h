@@ -1,7 +1,7 @@
 // One JSON object per line, written key by key into a string. `"key": value`, with a blank after each colon: some
 // readers of such files look for exactly that.
 //
-// Used by the writer thread only. It knows no structure besides objects; the caller closes what it opens.
+// Used by the writer thread only. It knows objects and lists of objects; the caller closes what it opens.
 #pragma once
 
 #include <concepts>
@@ -32,6 +32,9 @@ class JsonLine {
 
   JsonLine& open(std::string_view key);  // an object as value
   JsonLine& close();
+  JsonLine& open_list(std::string_view key);  // of objects
+  JsonLine& open_item();
+  JsonLine& close_list();
   void end() { out_ += "}\n"; }
 
  private:

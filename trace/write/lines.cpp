@@ -25,6 +25,7 @@ class FieldWriter {
   void time(const char* key, TimePoint value) { line_.number(key, value); }
   void begin_time(const char* key, TimePoint value) { line_.number(key, value); }
   void end_time(const char* key, TimePoint value) { line_.number(key, value); }
+  void time_if(bool known, const char* key, TimePoint value) { length_if(known, key, value.time_since_epoch()); }
   void length(const char* key, Duration value) { line_.number(key, value); }
   void needed_length(const char* key, Duration value) { line_.number(key, value); }
   void share(const char* key, double value) { line_.number(key, value); }
@@ -41,6 +42,7 @@ class FieldWriter {
       line_.null(key);
   }
   void total_if(bool known, const char* key, Duration value) { length_if(known, key, value); }
+  void offset_if(bool known, const char* key, Duration value) { length_if(known, key, value); }
   void flag(const char* key, bool value) { line_.flag(key, value); }
   void verdict(const char* key, int value) {
     if (value < 0)
@@ -72,6 +74,15 @@ class FieldWriter {
     line_.open(key);
     visit_fields(*this, *part);
     line_.close();
+  }
+  void list(const char* key, const auto& parts) {
+    line_.open_list(key);
+    for (const auto& part : parts) {
+      line_.open_item();
+      visit_fields(*this, part);
+      line_.close();
+    }
+    line_.close_list();
   }
   void counts(const char* key, std::span<const char* const> names, const auto& values) {
     line_.open(key);

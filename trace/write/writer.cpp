@@ -20,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "trace/write/clocks.h"
 #include "trace/write/file.h"
 #include "trace/write/lines.h"
 #include "trace/write/record_ring.h"
@@ -57,7 +58,8 @@ bool is_written_beyond_the_limit(RecordKind kind) {
   return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown;
 }
 
-// With what is the same for all devices of the process.
+}  // namespace
+
 TraceHeader completed(TraceHeader header) {
   header.version = WEFT_TRACE_VERSION;
   header.weft = WEFT_VERSION_STRING;
@@ -67,10 +69,13 @@ TraceHeader completed(TraceHeader header) {
   header.start_id = start_id(header.process);
   const Duration since_start = clock_time(CLOCK_MONOTONIC) - header.started.time_since_epoch();
   header.wall_clock = clock_time(CLOCK_REALTIME) - since_start;
+  header.boot = boot_id();
+  if (const std::optional<Duration> offset = clock_offset()) {
+    header.clock_offset_known = true;
+    header.clock_offset = *offset;
+  }
   return header;
 }
-
-}  // namespace
 
 class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWriter::Implementation> {
  public:

@@ -16,6 +16,9 @@
 
 namespace weft {
 
+// The header with all that the writer knows: version, host, process, start. The same for all devices of the process.
+TraceHeader completed(TraceHeader header);
+
 class TraceWriter final : public RecordSink {
  public:
   // Called with one line of text for the log, and with who has to say it, on the writer's thread. May outlive the

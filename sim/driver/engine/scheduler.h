@@ -121,6 +121,7 @@ class Scheduler {
   void end_cohort(Cohort* cohort);
   void end_kernel(RunningKernel* kernel);
   void log_kernel(const RunningKernel& kernel);
+  void tell(const RunningKernel& kernel, simgpu_activity_sink sink) const;
   int priority_of(const Owner& owner, const KernelLaunch* launch) const;
   Duration scaled(double seconds);
   bool launch_fault(Device& device);

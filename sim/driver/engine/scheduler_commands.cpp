@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "engine/activity.h"
 #include "engine/scheduler.h"
 
 namespace simgpu {
@@ -212,6 +213,20 @@ void Scheduler::end_transfer(Transfer* transfer) {
     record.add("start", transfer->start).add("end", clock_);
     record.add("thread", thread_name(transfer->owner.item->thread));
     model.log.add(record.text());
+  }
+  if (const auto sink = activity_sink(); sink != nullptr) {
+    const Stream& stream = transfer->owner.stream();
+    const simgpu_activity activity{name_of(transfer->kind),
+                                   nullptr,
+                                   0,
+                                   transfer->device->ordinal,
+                                   stream.context->id,
+                                   stream.id,
+                                   transfer->owner.item->number,
+                                   nanoseconds(transfer->start),
+                                   nanoseconds(clock_),
+                                   uint64_t{transfer->box->bytes()}};
+    sink(&activity);
   }
   CopyEngine& copies = model.upload.active == transfer ? model.upload : model.download;
   copies.active = nullptr;

@@ -12,6 +12,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/activity.h"
 #include "engine/scheduler.h"
 
 namespace simgpu {
@@ -241,9 +242,29 @@ void Scheduler::end_kernel(RunningKernel* kernel) {
     std::erase(spinning_, kernel);
   }
   if (model.log.enabled()) log_kernel(*kernel);
+  if (const auto sink = activity_sink(); sink != nullptr) tell(*kernel, sink);
   model.kernels.remove(kernel);
   finish(kernel->owner, clock_);
   delete kernel;
+}
+
+void Scheduler::tell(const RunningKernel& kernel, simgpu_activity_sink sink) const {
+  const bool is_kernel = kernel.launch != nullptr;
+  const Stream& stream = *kernel.owner.item->stream;
+  const uint64_t bytes = is_kernel                ? 0
+                         : kernel.copy != nullptr ? uint64_t{kernel.copy->bytes()}
+                                                  : uint64_t{kernel.set->bytes()};
+  const simgpu_activity activity{is_kernel ? "kernel" : kernel.name.data(),
+                                 is_kernel ? kernel.name.data() : nullptr,
+                                 is_kernel ? kernel.name.size() : 0,
+                                 kernel.device->ordinal,
+                                 stream.context->id,
+                                 stream.id,
+                                 kernel.owner.item->number,
+                                 nanoseconds(kernel.started),
+                                 nanoseconds(clock_),
+                                 bytes};
+  sink(&activity);
 }
 
 void Scheduler::log_kernel(const RunningKernel& kernel) {

@@ -1,7 +1,8 @@
-// Services of the driver for the simulated NCCL; see simgpu/kernels.h. Usable by any thread, from `step` too.
+// Services of the driver for the simulated NCCL and CUPTI; see simgpu/kernels.h. Usable by any thread, from `step` too.
 #include "engine/services.h"
 
 #include "api/api.h"
+#include "engine/activity.h"
 #include "engine/engine.h"
 #include "engine/host_kernels.h"
 
@@ -39,7 +40,7 @@ int64_t last_event() {
 
 const simgpu_services& services() {
   static constexpr simgpu_services table{
-      sizeof(simgpu_services), register_host_kernels, doorbell_fd, ring, log, last_event};
+      sizeof(simgpu_services), register_host_kernels, doorbell_fd, ring, log, last_event, set_activity_sink};
   return table;
 }
 

@@ -225,8 +225,8 @@ Settings read_settings() {
   const std::vector<Variable> known = variables();
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view line(*entry);
-    // The simulated NCCL reads its own.
-    if (!line.starts_with("SIMGPU_") || line.starts_with("SIMGPU_NCCL_")) continue;
+    // The simulated NCCL and CUPTI read their own.
+    if (!line.starts_with("SIMGPU_") || line.starts_with("SIMGPU_NCCL_") || line.starts_with("SIMGPU_CUPTI=")) continue;
     const std::size_t equals = std::min(line.find('='), line.size());
     const std::string_view name = line.substr(0, equals);
     const std::string_view value = line.substr(std::min(equals + 1, line.size()));

@@ -57,9 +57,22 @@ typedef struct simgpu_kernel_list {
 /* Exported by a host-kernel library. Returns a static table. */
 const simgpu_kernel_list* simgpu_kernel_table(void);
 
-/* Services of the simulated driver for the simulated NCCL, besides the CUDA API:
+/* Services of the simulated driver for the simulated NCCL and CUPTI, besides the CUDA API:
  * cuGetExportTable(&table, SIMGPU_SERVICES_UUID) gives a const simgpu_services*. */
 #define SIMGPU_SERVICES_UUID_BYTES {0x73, 0x69, 0x6d, 0x67, 0x70, 0x75, 0x2d, 0x77, 0x65, 0x66, 0x74, 0x2d, 0x73, 0x76, 0x63, 0x31}
+
+/* A kernel, copy or set that has ended. Times are those of the log. */
+typedef struct simgpu_activity {
+  const char* kind; /* kernel, h2d, d2h, d2d, h2h, set: literals */
+  const char* name; /* of a kernel, else NULL; not ended by a zero, and to be copied during the call */
+  size_t name_length;
+  int32_t device;
+  uint64_t context, stream; /* as cuCtxGetId and cuStreamGetId say */
+  uint64_t correlation;
+  int64_t start, end;
+  uint64_t bytes; /* of a copy or set */
+} simgpu_activity;
+typedef void (*simgpu_activity_sink)(const simgpu_activity* activity);
 
 typedef struct simgpu_services {
   size_t struct_size;
@@ -74,6 +87,9 @@ typedef struct simgpu_services {
   void (*log)(const char* json_object);
   /* The engine's time of the last event it has handled, and the wall clock, both CLOCK_MONOTONIC in nanoseconds. */
   int64_t (*now)(void);
+  /* From now on each activity goes to `sink` when it ends, under the engine's lock: it may take a note, and call nothing of
+   * CUDA. NULL: to nobody. */
+  void (*set_activity_sink)(simgpu_activity_sink sink);
 } simgpu_services;
 
 #ifdef __cplusplus

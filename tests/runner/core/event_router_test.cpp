@@ -53,6 +53,26 @@ TEST_F(EventRouterTest, ADeviceGetsTheCapturesOfTheTimeBeforeItsDispatcher) {
   EXPECT_EQ(taken.size(), 1U);
 }
 
+TEST_F(EventRouterTest, AnnotationsWithoutADeviceGoToAll) {
+  router.add(0);
+  router.add(1);
+  push(*ring, event(EventKind::said_iteration_begun, -1));
+  push(*ring, event(EventKind::said_iteration_ended, 1));
+  take(0);
+  EXPECT_EQ(taken.size(), 1U);
+  take(1);
+  EXPECT_EQ(taken.size(), 2U);
+}
+
+TEST_F(EventRouterTest, AnnotationsOfADeviceThatNobodyObservesAreNotKept) {
+  router.add(0);
+  push(*ring, event(EventKind::said_bubble_begun, 3));
+  take(0);
+  EXPECT_TRUE(taken.empty());
+  take(3);
+  EXPECT_TRUE(taken.empty());
+}
+
 TEST_F(EventRouterTest, CapturesGoToAll) {
   take(0);
   take(1);

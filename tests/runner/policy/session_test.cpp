@@ -37,6 +37,39 @@ TEST(Session, ObservesBubblesAndIterations) {
   EXPECT_EQ(device.session.snapshot().filling, Snapshot::Filling::observes);
 }
 
+void say(VirtualDevice& device, EventKind kind) {
+  Event event{};
+  event.time = device.time;
+  event.kind = kind;
+  device.due.push_back(event);
+  device.step();
+}
+
+// Nothing about the GPU is unknown for it.
+TEST(Session, NotesAnnotationsThatContradictOthersAndGoesOnToFill) {
+  VirtualDevice device(filling());
+  run(device, 15);
+  for (int i = 0; i < 3; ++i) say(device, EventKind::said_iteration_ended);
+  const std::size_t before = device.launches.size();
+  run(device, 15);
+  EXPECT_GT(device.launches.size(), before);
+  EXPECT_EQ(device.session.summary(0).annotations_refused, 2U) << "the first one may be an end";
+  ASSERT_EQ(device.anomalies().size(), 1U);
+  EXPECT_EQ(std::string(device.anomalies()[0].text), "annotations: an iteration ends that has not begun");
+  EXPECT_FALSE(device.anomalies()[0].stops_filling);
+}
+
+TEST(Session, LooksOftenWhileABubbleIsSaid) {
+  VirtualDevice device;
+  run(device, 3);
+  EXPECT_GT(device.session.next_look(device.time, {}), device.time + 50us);
+  say(device, EventKind::said_bubble_begun);
+  EXPECT_TRUE(device.session.wants_answers());
+  EXPECT_EQ(device.session.next_look(device.time, {}), device.time + 50us);
+  say(device, EventKind::said_bubble_ended);
+  EXPECT_GT(device.session.next_look(device.time, {}), device.time + 50us);
+}
+
 TEST(Session, FillsBubblesAndNothingElse) {
   VirtualDevice device(filling());
   run(device, 30);

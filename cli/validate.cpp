@@ -1,0 +1,50 @@
+// weft validate: holds the traces of a run against what CUPTI recorded beside them.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/parse.h"
+#include "trace/validate/run_validation.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr int differs = 3;  // Weft's numbers are not within the bounds
+
+}  // namespace
+
+int validate_verb(const Arguments& arguments) {
+  bool json = false;
+  Bounds bounds;
+  std::int64_t shortest_us = shortest_idle / 1000;
+  std::vector<std::string> directories;
+  CLI::App app(
+      "Holds the traces of a run that was made with 'weft run --validate' against what CUPTI recorded.\n"
+      "Exit code: 0, all ranks keep the bounds; 3, some do not; 1, of some nothing can be said. Times in the JSON form "
+      "are nanoseconds.",
+      "weft validate");
+  app.add_flag("--json", json, "One JSON object.");
+  app.add_option("--least", bounds.least, "Bound for coverage and precision, as a share.")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--shortest", shortest_us, "Idle time shorter than so many microseconds is none; at least 10.")
+      ->check(CLI::Range(shortest_idle / 1000, std::int64_t{1'000'000}))
+      ->capture_default_str();
+  app.add_option("DIR", directories, "The directory of the traces; several where each rank has its own.")
+      ->required()
+      ->type_name("");
+  if (const auto code = parse(app, arguments)) return *code;
+  const RunValidation run = validate_directories(directories, bounds, shortest_us * 1000);
+  const std::string text = json ? to_json(run) : to_text(run);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    complain(std::string("the validation cannot be written: ") + std::strerror(errno));
+    return failed;
+  }
+  if (run.agrees()) return 0;
+  return run.decided() < run.ranks.size() ? failed : differs;
+}
+
+}  // namespace weft::cli

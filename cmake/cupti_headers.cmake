@@ -1,0 +1,16 @@
+# Target weft_cupti_headers, where the toolkit has CUPTI's headers: their folder, and the names of the newest kernel, copy
+# and set record. Without them Weft is built all the same (runner/validate/cupti_abi.h).
+find_path(WEFT_CUPTI_INCLUDE_DIR cupti.h HINTS ${WEFT_CUDA_INCLUDE_DIR} ${WEFT_CUDA_ROOT}/extras/CUPTI/include)
+if(WEFT_CUPTI_INCLUDE_DIR)
+  add_library(weft_cupti_headers INTERFACE)
+  target_include_directories(weft_cupti_headers SYSTEM INTERFACE ${WEFT_CUPTI_INCLUDE_DIR})
+  target_link_libraries(weft_cupti_headers INTERFACE weft_cuda_headers)
+  foreach(_record Kernel Memcpy Memset)
+    file(STRINGS ${WEFT_CUPTI_INCLUDE_DIR}/cupti_activity.h _line REGEX "^} CUpti_Activity${_record}[0-9]*;")
+    string(REGEX MATCH "CUpti_Activity${_record}[0-9]*" _name "${_line}")
+    string(TOUPPER ${_record} _upper)
+    target_compile_definitions(weft_cupti_headers INTERFACE WEFT_CUPTI_${_upper}_RECORD=${_name})
+  endforeach()
+else()
+  message(STATUS "cupti.h is missing: the simulated CUPTI, its tests and cupti_truth.so are left out.")
+endif()

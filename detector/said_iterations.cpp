@@ -1,0 +1,51 @@
+// Iterations that the framework says; the part of iterations.h that deals with them. Groups belong to the iteration in
+// which they were issued; its times are the GPU's, as far as groups tell them: it begins when what was issued before is
+// over, and ends with its own last group, but neither before the framework says so.
+#include "detector/dcheck.h"
+#include "detector/iterations.h"
+
+namespace weft {
+namespace {
+
+// They are one rhythm, whatever is in them: the framework says what an iteration is.
+constexpr std::uint64_t said_key = 0x7361'6964'6974'6572;
+
+}  // namespace
+
+void Iterations::saying_found(std::int64_t number) {
+  WEFT_DCHECK(!bounded_ && period_ == 0);
+  bounded_ = said_ = true;
+  key_ = said_key;
+  bounded_length_ = 0;
+  turn_ = first_turn_ = static_cast<std::uint64_t>(number) + 1;
+  start_known_ = false;
+  running_.clear();
+}
+
+// The turn is the number said, from 1: so it is the same on all ranks, whenever they begin to say it.
+void Iterations::said_begun(std::int64_t number, TimePoint now) {
+  turn_ = static_cast<std::uint64_t>(number) + 1;
+  base_ = size_;
+  said_runs_ = true;
+  phases_.begin_iteration();
+  const Entry* const before = entry(size_ - 1);
+  const bool pending = before != nullptr && before->done == TimePoint{};
+  if (pending && (running_.empty() || running_.back().last != size_ - 1)) running_.push({size_ - 1, 0, 0});
+  if (running_.empty()) start_now(now);
+}
+
+std::optional<Iteration> Iterations::said_ended(TimePoint now) {
+  said_runs_ = false;
+  if (size_ == base_) return std::nullopt;  // without communication: nothing tells when the GPU had done it
+  bounded_length_ = static_cast<std::uint32_t>(size_ - base_);
+  running_.push({size_ - 1, turn_, bounded_length_});
+  const Entry* const last = entry(size_ - 1);
+  return last != nullptr && last->done != TimePoint{} ? bounded_done(size_ - 1, now) : std::nullopt;
+}
+
+Place Iterations::present() const {
+  if (!bounded_) return size_ == 0 ? Place{} : place(size_ - 1);
+  return said_ && !said_runs_ ? Place{} : bounded_present();
+}
+
+}  // namespace weft

@@ -1,0 +1,190 @@
+// See the header.
+#include "runner/validate/truth_recorder.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "runner/clock.h"
+#include "runner/own_thread.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration between_looks = milliseconds(50);
+constexpr Duration between_flushes = seconds(1);
+constexpr int clock_readings = 5;  // of which the one with the closest bounds is taken
+
+void ignore_callback(void*, std::uint32_t, std::uint32_t, const void*) {}
+
+}  // namespace
+
+TruthRecorder::TruthRecorder(RecorderSettings settings, CuptiSession& session)
+    : settings_(std::move(settings)), session_(session) {}
+
+bool TruthRecorder::start() {
+  return start_own_thread([self = shared_from_this()] { self->live(); });
+}
+
+void TruthRecorder::add(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  pending_ += line;
+}
+
+void TruthRecorder::live() noexcept {
+  try {
+    ::pthread_setname_np(::pthread_self(), "weft-validate");
+    if (settings_.mark_own_thread != nullptr) settings_.mark_own_thread();
+    run();
+  } catch (...) {
+    // Only memory can run out here: the file ends without its last line, and says by that that it is partial.
+    session_.buffers.lend(false);
+  }
+  decided_.store(true, std::memory_order_release);
+  ended_.store(true, std::memory_order_release);
+}
+
+void TruthRecorder::run() {
+  off_ = begin();
+  decided_.store(true, std::memory_order_release);
+  if (!off_.empty()) {
+    write(TruthLines::off(off_));
+    close_trace_file(file_);
+    return;
+  }
+  TimePoint next_flush = now() + between_flushes;
+  while (!end_wanted_.load(std::memory_order_acquire)) {
+    sleep_until(now() + between_looks);
+    if (now() >= next_flush) {
+      session_.library.flush_all(0);
+      read_clocks();
+      next_flush = now() + between_flushes;
+    }
+    take_records();
+  }
+  finish();
+}
+
+// The file exists in any case: it says why there are no records.
+std::string TruthRecorder::begin() {
+  std::string why = cupti::other_profiler(settings_.environment);
+  if (why.empty()) why = subscribe();
+  TruthHeader header = settings_.header;
+  header.cupti = session_.library.version;
+  header.library = session_.library.path;
+  header.started = now();
+  std::string error;
+  file_ = open_trace_file(settings_.directory,
+                          "truth" + std::to_string(header.rank) + "." + std::to_string(header.process), error);
+  if (file_.descriptor < 0) return why.empty() ? error : why;
+  write(std::string(file_.torn ? "\n" : "") + TruthLines::header(header));
+  if (why.empty()) read_clocks();
+  return why;
+}
+
+std::string TruthRecorder::subscribe() {
+  CuptiSession& session = session_;
+  if (!session.enabled) {
+    if (const std::string why = cupti::open(settings_.library, settings_.environment, session.library); !why.empty())
+      return why;
+    if (!session.buffers.make() || !cupti::use_for_callbacks(session.buffers)) return "no memory for CUPTI's buffers";
+    // First of all: it tells whether another profiler is there, and tells others that this one is.
+    if (const auto result = session.library.subscribe(&session.subscriber, &ignore_callback, nullptr);
+        result != cupti::success)
+      return cupti::name_of(result);
+    if (const auto result = session.library.register_callbacks(&cupti::request_buffer, &cupti::complete_buffer);
+        result != cupti::success)
+      return "cuptiActivityRegisterCallbacks: " + cupti::name_of(result);
+    session.buffers.lend(true);
+    for (const cupti::Kind kind : {cupti::concurrent_kernel, cupti::memory_copy, cupti::memory_set})
+      if (const auto result = session.library.enable(kind); result != cupti::success)
+        return "cuptiActivityEnable: " + cupti::name_of(result);
+    session.enabled = true;
+  }
+  // Dropped since an earlier recorder has ended: of no window, as no communicator was open.
+  std::size_t between = 0;
+  session.library.flush_all(0);
+  session.library.dropped_records(nullptr, 0, &between);
+  session.buffers.lend(true);
+  return "";
+}
+
+void TruthRecorder::take_records() {
+  session_.buffers.empty([this](std::uint8_t* buffer, std::size_t valid) { take_buffer(buffer, valid); });
+  std::size_t dropped = 0;
+  if (session_.library.dropped_records(nullptr, 0, &dropped) == cupti::success && dropped != 0) {
+    counts_.dropped += dropped;
+    write(TruthLines::counts("counts", counts_));
+  }
+  write_pending();
+  write(lines_.take());
+}
+
+void TruthRecorder::take_buffer(std::uint8_t* buffer, std::size_t valid) {
+  cupti::Activity* record = nullptr;
+  for (;;) {
+    const cupti::Result result = session_.library.next_record(buffer, valid, &record);
+    if (result == cupti::max_limit_reached) return;
+    if (result != cupti::success) {
+      ++counts_.unreadable;
+      return;
+    }
+    ++counts_.records;
+    if (!lines_.add(*record)) ++counts_.untimed;
+  }
+}
+
+// The closest of a few readings: a thread may be held up between two of them.
+void TruthRecorder::read_clocks() {
+  TimePoint best_before{}, best_after{};
+  std::uint64_t best = 0;
+  for (int i = 0; i < clock_readings; ++i) {
+    std::uint64_t time = 0;
+    const TimePoint before = now();
+    if (session_.library.get_timestamp(&time) != cupti::success) return;
+    const TimePoint after = now();
+    if (best != 0 && after - before >= best_after - best_before) continue;
+    best_before = before, best_after = after, best = time;
+  }
+  write(TruthLines::clock(best_before, best, best_after));
+}
+
+void TruthRecorder::write(const std::string& text) {
+  if (text.empty() || file_.descriptor < 0) return;
+  full_ = full_ || file_.bytes + text.size() > settings_.limit;
+  // The last line tells how many records are missing: it is short and is written in any case.
+  if (full_ && !text.starts_with("{\"type\": \"end\"")) {
+    ++counts_.unwritten;
+    return;
+  }
+  if (append(file_, text) != 0) {
+    full_ = true;
+    ++counts_.unwritten;
+  }
+  file_.bytes += text.size();
+}
+
+void TruthRecorder::write_pending() {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    text.swap(pending_);
+  }
+  write(text);
+}
+
+void TruthRecorder::finish() {
+  session_.library.flush_all(cupti::flush_forced);
+  read_clocks();
+  take_records();
+  session_.buffers.lend(false);
+  write(TruthLines::counts("end", counts_));
+  close_trace_file(file_);
+}
+
+}  // namespace weft

@@ -1,0 +1,2 @@
+// The same as C++: an older one than Weft's own, as programs are.
+#include "annotate.c"

@@ -1,0 +1,172 @@
+// Truth files as the recorder writes them, damaged ones, and a run of traces with them.
+#include "trace/validate/run_validation.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "tests/trace/temporary_directory.h"
+#include "trace/validate/truth_file.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* header =
+    R"({"type": "header", "format": "weft-truth", "version": 1, "rank": 0, "host": "h", "process": 7, "start_id": 3, "cupti": 130001, "library": "l", "started": 0})"
+    "\n";
+constexpr const char* clocks = R"({"type": "clock", "before": 0, "cupti": 1000000000, "after": 0})"
+                               "\n"
+                               R"({"type": "device", "cupti": 2, "device": 0})"
+                               "\n";
+constexpr const char* end_lines =
+    R"({"type": "clock", "before": 1000000000, "cupti": 2000000000, "after": 1000000000})"
+    "\n"
+    R"({"type": "end", "records": 1000, "dropped": 0, "untimed": 0, "unreadable": 0, "unwritten": 0})"
+    "\n";
+// NCCL from 100 to 500 ms, compute before and after it, fill on stream 9.
+constexpr const char* work =
+    R"({"type": "work", "rows": [["n",2,5,1100000000,1500000000,400000000,1],["k",2,4,1000000000,1100000000,90000000,12],["k",2,9,1200000000,1300000000,80000000,3]]})"
+    "\n"
+    R"({"type": "fill", "cupti": 2, "stream": 9})"
+    "\n"
+    R"({"type": "work", "rows": [["k",2,4,1500000000,1900000000,300000000,7],["c",2,4,1900000000,1901000000,1000000,1],["k",0,4,1100000000,1500000000,400000000,1]]})"
+    "\n";
+
+// A trace of the process, with bubbles as "opened, closed" in milliseconds.
+std::string trace(const std::string& bubbles, const std::string& window_end = "510000000") {
+  return R"({"type": "header", "format": "weft-trace", "version": 2, "weft": "0", "rank": 0, "ranks": 1, "device": 0, "mode": "observe", "fill_job": "", "idle_unknown": "", "nccl": 22809, "driver": 13000, "multiprocessors": 132, "host": "h", "process": 7, "start_id": 3, "started": 0, "wall_clock": 0})"
+         "\n" +
+         bubbles + R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 0, "window_end": )" + window_end +
+         R"(, "iterations": 0, "bubbles": 1, "idle": 400000000, "uncertain": 0, "dropped_records": 0, "filling_stopped": false})"
+         "\n";
+}
+
+std::string bubble(int opened, int closed) {
+  const std::string zeros = "000000";
+  return R"({"type": "bubble", "id": 1, "opened": )" + std::to_string(opened) + zeros + R"(, "closed": )" +
+         std::to_string(closed) + zeros + R"(, "length": )" + std::to_string(closed - opened) + zeros + "}\n";
+}
+
+class RunValidationTest : public ::testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_.path() + "/" + name) << text;
+  }
+  TruthFile read(const std::string& text) {
+    write("truth0.7.jsonl", text);
+    return read_truth_file(directory_.path() + "/truth0.7.jsonl");
+  }
+  RunValidation validate() { return validate_directories({directory_.path()}, Bounds{}, shortest_idle); }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(RunValidationTest, ATruthFileIsReadInTheTimeOfTheTrace) {
+  const TruthFile file = read(std::string(header) + clocks + work + end_lines);
+  ASSERT_EQ(file.devices.size(), 1u);
+  const DeviceTruth& truth = file.devices.at(0);
+  EXPECT_EQ(truth.communication, (Spans{{100'000'000, 500'000'000}}));
+  EXPECT_EQ(truth.compute, (Spans{{0, 100'000'000}, {500'000'000, 900'000'000}}));
+  EXPECT_EQ(truth.copies, (Spans{{900'000'000, 901'000'000}}));
+  EXPECT_EQ(truth.fill, (Spans{{200'000'000, 300'000'000}}));  // although the stream was named later
+  EXPECT_EQ(truth.fill_busy, 80'000'000);
+  EXPECT_EQ(truth.fill_records, 3u);
+  EXPECT_EQ(file.known, (Span{0, 1'000'000'000}));
+  EXPECT_TRUE(file.ended);
+  EXPECT_EQ(file.missing(), 0);
+}
+
+TEST_F(RunValidationTest, DamagedLinesAreCounted) {
+  const TruthFile file =
+      read(std::string(header) + clocks + "not json\n" + R"({"type": "work", "rows": [["n",2],["k",2,4,20,10,0,1]]})" +
+           "\n" + work + R"({"type": "work", "rows": [["n")");
+  EXPECT_EQ(file.bad_lines, 3u);
+  EXPECT_FALSE(file.ended);
+  EXPECT_EQ(file.known.end, 901'000'000);  // of the last record that is there
+}
+
+TEST_F(RunValidationTest, AForeignOrNewerFileIsRefused) {
+  EXPECT_THROW(read("{\"type\": \"header\", \"format\": \"other\", \"version\": 1}\n"), std::runtime_error);
+  EXPECT_THROW(read("{\"type\": \"header\", \"format\": \"weft-truth\", \"version\": 2}\n"), std::runtime_error);
+  EXPECT_THROW(read(""), std::runtime_error);
+}
+
+TEST_F(RunValidationTest, CountsOfPartsOfARunAddUp) {
+  const std::string part =
+      std::string(header) + clocks +
+      R"({"type": "counts", "records": 5, "dropped": 2, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n" +
+      R"({"type": "end", "records": 10, "dropped": 3, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n";
+  const TruthFile file = read(part + part);
+  EXPECT_EQ(file.records, 20u);
+  EXPECT_EQ(file.dropped, 6u);
+}
+
+TEST_F(RunValidationTest, ARightTraceAgrees) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
+  EXPECT_TRUE(has_truth({directory_.path()}));
+  const RunValidation run = validate();
+  ASSERT_EQ(run.ranks.size(), 1u);
+  EXPECT_EQ(run.ranks[0].nothing, "");
+  EXPECT_TRUE(run.agrees());
+  EXPECT_TRUE(run.ranks[0].notes.empty());
+  EXPECT_DOUBLE_EQ(*run.ranks[0].comparison.coverage, 1);
+  EXPECT_NE(to_text(run).find("verdict: all 1 ranks keep the bounds"), std::string::npos);
+  EXPECT_NE(to_json(run).find("\"agrees\": true"), std::string::npos);
+}
+
+TEST_F(RunValidationTest, AWrongTraceDoesNotAgree) {
+  write("rank0.7.jsonl", trace(bubble(20, 300)));
+  write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
+  const RunValidation run = validate();
+  EXPECT_FALSE(run.agrees());
+  EXPECT_EQ(run.decided(), 1u);
+  EXPECT_EQ(run.ranks[0].faults.size(), 2u);
+  EXPECT_NE(to_text(run).find("rank 0: 50.0 % of the true idle time was neither reported nor uncertain"),
+            std::string::npos)
+      << to_text(run);
+}
+
+TEST_F(RunValidationTest, DroppedRecordsLeaveItOpen) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  write("truth0.7.jsonl",
+        std::string(header) + clocks + work +
+            R"({"type": "end", "records": 1000, "dropped": 20, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n");
+  const RunValidation run = validate();
+  EXPECT_TRUE(run.ranks[0].undecided);
+  EXPECT_FALSE(run.agrees());
+  EXPECT_NE(to_text(run).find("20 records were dropped by CUPTI: the truth is partial"), std::string::npos);
+  EXPECT_NE(to_text(run).find("verdict: none, records of CUPTI are missing"), std::string::npos);
+}
+
+TEST_F(RunValidationTest, WhatComesAfterTheLastRecordIsNotCompared) {
+  // Another profiler has taken the records at 500 ms; the second bubble cannot be judged.
+  write("rank0.7.jsonl", trace(bubble(100, 500) + bubble(600, 800), "900000000"));
+  write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
+  const RunValidation run = validate();
+  EXPECT_TRUE(run.agrees());
+  EXPECT_EQ(run.ranks[0].comparison.window, 500'000'000);
+  EXPECT_NE(to_text(run).find("another profiler may have taken CUPTI"), std::string::npos);
+}
+
+TEST_F(RunValidationTest, ARunWithoutTruthSaysSo) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  EXPECT_FALSE(has_truth({directory_.path()}));
+  EXPECT_NE(to_text(validate()).find("rank 0: not validated: there is no truth file"), std::string::npos);
+  write("truth0.7.jsonl", std::string(header) + "{\"type\": \"off\", \"reason\": \"no CUPTI here\"}\n");
+  EXPECT_NE(to_text(validate()).find("rank 0: not validated: no CUPTI here"), std::string::npos);
+  EXPECT_FALSE(validate().agrees());
+}
+
+TEST_F(RunValidationTest, TheTruthOfAnotherProcessIsNotTaken) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  std::string other = header;
+  other.replace(other.find("\"start_id\": 3"), 13, "\"start_id\": 4");
+  write("truth0.7.jsonl", other + clocks + work + end_lines);
+  EXPECT_NE(to_text(validate()).find("there is no truth file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft

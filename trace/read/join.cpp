@@ -1,0 +1,191 @@
+// Sorted by what they have to agree about, sides of one operation stand next to each other; see the header.
+#include "trace/read/join.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <tuple>
+
+#include "trace/formatted.h"
+#include "trace/read/reader.h"
+
+namespace weft {
+namespace {
+
+bool is_message(Operation kind) {
+  return kind == Operation::send || kind == Operation::receive;
+}
+
+bool is_one_sided(Operation kind) {
+  return kind == Operation::put || kind == Operation::wait_signals;
+}
+
+// The lines of one device of a process. A file may begin with those of an earlier process, which do not count.
+class FileAdder : public TraceSink {
+ public:
+  explicit FileAdder(GroupJoiner& joiner) : joiner_(joiner) {}
+
+  bool wants(std::string_view line) const override {
+    return line.starts_with(R"({"type": "group")") || line.starts_with(R"({"type": "communicator")") ||
+           line.starts_with(R"({"type": "header")");
+  }
+  void header(const TraceHeader& header, const TraceLine&) override {
+    const std::pair process(header.process, header.start_id);
+    if (process_ && *process_ != process) joiner_.forget_process();
+    process_ = process;
+  }
+  void record(const Record& record, const TraceLine& line) override {
+    if (!line.sound())
+      joiner_.add_unusable(1);
+    else if (record.kind == RecordKind::communicator)
+      joiner_.add(record.communicator);
+    else if (record.kind == RecordKind::group)
+      joiner_.add(record.group);
+  }
+  void summary(const TraceSummary&, const TraceLine&) override {}
+
+ private:
+  GroupJoiner& joiner_;
+  std::optional<std::pair<std::int64_t, std::int64_t>> process_;
+};
+
+}  // namespace
+
+void GroupJoiner::add_file(const std::string& path) {
+  FileAdder adder(*this);
+  try {
+    add_unusable(read_trace(path, adder).unreadable.lines);
+  } catch (...) {
+    forget_process();
+    throw;
+  }
+  end_process();
+}
+
+void GroupJoiner::add(const GroupRecord& group) {
+  ++recorded_;
+  if (sides_.size() + group.operations.size() > most_) {
+    ++not_looked_at_;
+    return;
+  }
+  verdicts_.push_back(0);
+  for (const OperationRecord& operation : group.operations) add(operation, group.communicator);
+  Side whole;
+  whole.group = static_cast<std::uint32_t>(verdicts_.size() - 1);
+  if (group.left_out > 0) mark(whole, Unjoined::left_out);
+}
+
+void GroupJoiner::add(const OperationRecord& operation, CommunicatorId communicator) {
+  Side side;
+  side.group = static_cast<std::uint32_t>(verdicts_.size() - 1);
+  if (is_one_sided(operation.kind)) return mark(side, Unjoined::one_sided);
+  if (operation.sequence == 0) return mark(side, Unjoined::no_sequence);
+  side.id = communicator;
+  side.to = operation.peer;
+  side.kind = operation.kind;
+  side.bytes = operation.bytes;
+  side.sequence = operation.sequence;
+  sides_.push_back(side);
+}
+
+// False: nobody knows which communicator it is on the other ranks.
+bool GroupJoiner::place(Side& side) const {
+  const auto found = communicators_.find(static_cast<CommunicatorId>(side.id));
+  if (found == communicators_.end() || found->second.id == 0) return false;
+  const std::int32_t peer = side.to;
+  side.id = found->second.id;
+  side.rank = found->second.rank;
+  side.from = side.kind == Operation::send ? side.rank : side.kind == Operation::receive ? peer : -1;
+  side.to = side.kind == Operation::send ? peer : side.kind == Operation::receive ? side.rank : -1;
+  return true;
+}
+
+void GroupJoiner::end_process() {
+  for (const auto& [number, communicator] : communicators_) {
+    sizes_[communicator.id] = std::max(sizes_[communicator.id], communicator.ranks);
+    if (seen_.emplace(communicator.id, communicator.rank).second) ++traced_[communicator.id];
+  }
+  std::size_t kept = first_side_;
+  for (std::size_t index = first_side_; index < sides_.size(); ++index) {
+    if (place(sides_[index]))
+      sides_[kept++] = sides_[index];
+    else
+      mark(sides_[index], Unjoined::no_id);
+  }
+  sides_.resize(kept);
+  result_.recorded += recorded_;
+  result_.not_looked_at += not_looked_at_;
+  first_side_ = sides_.size();
+  first_group_ = verdicts_.size();
+  forget_process();
+}
+
+void GroupJoiner::forget_process() {
+  sides_.resize(first_side_);
+  verdicts_.resize(first_group_);
+  communicators_.clear();
+  recorded_ = not_looked_at_ = 0;
+}
+
+// The strongest reason counts.
+void GroupJoiner::mark(const Side& side, Unjoined reason) {
+  std::uint8_t& verdict = verdicts_[side.group];
+  verdict = std::max(verdict, static_cast<std::uint8_t>(1 + static_cast<int>(reason)));
+}
+
+GroupJoin GroupJoiner::result() {
+  const auto key = [](const Side& side) { return std::tie(side.id, side.from, side.to, side.sequence); };
+  std::ranges::sort(sides_, [&](const Side& one, const Side& other) {
+    return std::tuple_cat(key(one), std::tie(one.rank, one.kind)) <
+           std::tuple_cat(key(other), std::tie(other.rank, other.kind));
+  });
+  for (std::size_t begin = 0, end = 0; begin < sides_.size(); begin = end) {
+    while (end < sides_.size() && key(sides_[end]) == key(sides_[begin])) ++end;
+    look_at(begin, end);
+  }
+  for (const std::uint8_t verdict : verdicts_) ++(verdict == 0 ? result_.joined : result_.not_joined[verdict - 1U]);
+  return result_;
+}
+
+// All sides of one operation that were recorded.
+void GroupJoiner::look_at(std::size_t begin, std::size_t end) {
+  const Side& first = sides_[begin];
+  const auto disagrees = [&](const Side& side) {
+    return side.bytes != first.bytes || (!is_message(first.kind) && side.kind != first.kind);
+  };
+  const auto sides = std::span(sides_).subspan(begin, end - begin);
+  const auto other = std::ranges::find_if(sides, disagrees);
+  if (other != sides.end()) note_difference(first, *other);
+  const bool all_there = sides.size() == expected(first);
+  if (other == sides.end() && all_there) return;
+  const Unjoined reason = other != sides.end() ? Unjoined::different
+                          : have_traces(first) ? Unjoined::not_recorded
+                                               : Unjoined::no_trace;
+  for (const Side& side : sides) mark(side, reason);
+}
+
+// How many sides it has.
+std::size_t GroupJoiner::expected(const Side& side) const {
+  return is_message(side.kind) ? 2 : static_cast<std::size_t>(std::max(sizes_.at(side.id), 0));
+}
+
+// Every rank that takes part.
+bool GroupJoiner::have_traces(const Side& side) const {
+  if (!is_message(side.kind)) return traced_.at(side.id) >= sizes_.at(side.id);
+  return seen_.contains({side.id, side.from}) && seen_.contains({side.id, side.to});
+}
+
+void GroupJoiner::note_difference(const Side& one, const Side& other) {
+  if (!result_.first_difference.empty()) return;
+  const auto part = [](const Side& side) {
+    return formatted("%s of %llu bytes on rank %d", operation_names[static_cast<std::size_t>(side.kind)],
+                     number(side.bytes), side.rank);
+  };
+  const std::string what =
+      is_message(one.kind) ? formatted("message %llu from rank %d to rank %d", number(one.sequence), one.from, one.to)
+                           : formatted("collective %llu", number(one.sequence));
+  result_.first_difference =
+      what + formatted(" of communicator %016llx: ", number(one.id)) + part(one) + ", " + part(other);
+}
+
+}  // namespace weft

@@ -1,0 +1,96 @@
+// The groups of all ranks of a run, held against each other: the k-th send from one rank to another has to be the k-th
+// receive there, of as many bytes, and the k-th collective of a communicator the same on all of its ranks.
+//
+// Used by `weft summary` and by tests, never inside the training process. Traces are added one by one; of each
+// operation some 40 bytes are kept, of a bounded number.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/record.h"
+
+namespace weft {
+
+enum class Unjoined : std::uint8_t {
+#define REASON(name, text) name,
+#include "trace/unjoined.def"
+#undef REASON
+};
+inline constexpr std::array unjoined_names{
+#define REASON(name, text) #name,
+#include "trace/unjoined.def"
+#undef REASON
+};
+inline constexpr std::array unjoined_texts{
+#define REASON(name, text) text,
+#include "trace/unjoined.def"
+#undef REASON
+};
+
+struct GroupJoin {
+  std::uint64_t recorded = 0;                                     // groups, of all ranks
+  std::uint64_t joined = 0;                                       // every one of its operations has its counterpart
+  std::array<std::uint64_t, unjoined_names.size()> not_joined{};  // by Unjoined, each group once
+  std::uint64_t not_looked_at = 0;                                // beyond the bound
+  std::uint64_t unusable = 0;                                     // lines that hold something that cannot be true
+  std::string first_difference;                                   // printable; "": none
+};
+
+class GroupJoiner {
+ public:
+  explicit GroupJoiner(std::size_t most_operations = std::size_t{4} << 20) : most_(most_operations) {}
+
+  // Throws as read_trace().
+  void add_file(const std::string& path);
+
+  // The same, record by record and in any order: those of one device of a process, and then end_process().
+  void add(const CommunicatorRecord& communicator) { communicators_[communicator.communicator] = communicator; }
+  void add(const GroupRecord& group);
+  void add_unusable(std::uint64_t lines) { result_.unusable += lines; }
+  void end_process();
+  void forget_process();  // instead of ending it
+
+  // After everything has been added; once.
+  GroupJoin result();
+
+ private:
+  // One side of a message, or one rank's part in a collective. Ranks are those in the communicator; of a collective
+  // `from` and `to` are -1.
+  struct Side {
+    std::uint64_t id = 0, sequence = 0, bytes = 0;
+    std::int32_t from = -1, to = -1, rank = -1;
+    std::uint32_t group = 0;
+    Operation kind = Operation::send;
+  };
+
+  void add(const OperationRecord& operation, CommunicatorId communicator);
+  bool place(Side& side) const;
+  void look_at(std::size_t begin, std::size_t end);
+  void mark(const Side& side, Unjoined reason);
+  std::size_t expected(const Side& side) const;
+  bool have_traces(const Side& side) const;
+  void note_difference(const Side& one, const Side& other);
+
+  std::size_t most_;
+  // Of the process that is being added. Until it has ended, its sides have the process's number of the communicator in
+  // place of its id, and the peer in `to`.
+  std::map<CommunicatorId, CommunicatorRecord> communicators_;
+  std::size_t first_side_ = 0, first_group_ = 0;
+  std::uint64_t recorded_ = 0, not_looked_at_ = 0;
+
+  std::vector<Side> sides_;
+  std::vector<std::uint8_t> verdicts_;                     // of each group: 0 joined, else 1 + Unjoined
+  std::map<std::uint64_t, std::int32_t> sizes_;            // ranks of each communicator
+  std::set<std::pair<std::uint64_t, std::int32_t>> seen_;  // communicator and rank with a trace
+  std::map<std::uint64_t, std::int32_t> traced_;           // how many of its ranks have one
+  GroupJoin result_;
+};
+
+}  // namespace weft

@@ -1,0 +1,171 @@
+// See the header.
+#include "trace/validate/comparison.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "trace/formatted.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t most_listed = 5;
+
+Spans without_shorter(Spans spans, std::int64_t shortest) {
+  std::erase_if(spans, [&](const Span& span) { return span.length() < shortest; });
+  return spans;
+}
+
+Spans longest(Spans spans) {
+  std::ranges::stable_sort(spans, {}, [](const Span& span) { return -span.length(); });
+  spans.resize(std::min(spans.size(), most_listed));
+  return spans;
+}
+
+// The part of `span` that is in `set`.
+std::int64_t common(const Span& span, const Spans& set) {
+  std::int64_t sum = 0;
+  auto next = std::ranges::upper_bound(set, span.begin, {}, &Span::end);
+  for (; next != set.end() && next->begin < span.end; ++next)
+    sum += std::min(next->end, span.end) - std::max(next->begin, span.begin);
+  return sum;
+}
+
+bool is_mostly_in(const Span& span, const Spans& set) {
+  return 2 * common(span, set) >= span.length();
+}
+
+EndErrors errors_of(std::vector<std::int64_t> late) {
+  EndErrors errors;
+  if (late.empty()) return errors;
+  std::ranges::sort(late);
+  errors.samples = late.size();
+  errors.median = late[late.size() / 2];
+  errors.latest = std::max<std::int64_t>(late.back(), 0);
+  std::ranges::sort(late, {}, [](std::int64_t value) { return std::abs(value); });
+  errors.p99 = std::abs(late[(late.size() - 1) * 99 / 100]);
+  return errors;
+}
+
+// Stretches with less than `gap` between them as one: NCCL's kernels follow each other after some microseconds, and
+// bubbles do so without any.
+Spans joined(const Spans& spans, std::int64_t gap) {
+  Spans result;
+  for (const Span& span : spans)
+    if (!result.empty() && span.begin - result.back().end < gap)
+      result.back().end = std::max(result.back().end, span.end);
+    else
+      result.push_back(span);
+  return result;
+}
+
+// Each end of a reported stretch against the outermost true one that it overlaps. Where a true stretch was reported as
+// several, only its own ends are compared, and the other way round.
+void compare_ends(const Spans& reported, const Spans& idle, Comparison& result) {
+  std::vector<std::int64_t> opens, closes;
+  std::optional<Span> latest;  // true one, whose end was compared last
+  for (const Span& stretch : reported) {
+    const auto first = std::ranges::upper_bound(idle, stretch.begin, {}, &Span::end);
+    if (first == idle.end() || first->begin >= stretch.end) continue;
+    const auto last = std::prev(std::ranges::lower_bound(idle, stretch.end, {}, &Span::begin));
+    if (latest != *first) opens.push_back(stretch.begin - first->begin);
+    if (latest == *last) closes.pop_back();
+    closes.push_back(stretch.end - last->end);
+    latest = *last;
+  }
+  result.opens = errors_of(std::move(opens));
+  result.closes = errors_of(std::move(closes));
+}
+
+// Unlike in a united set, bubbles that follow each other stay apart.
+Spans sorted_within(AnySpans spans, const Spans& windows) {
+  std::ranges::sort(spans, {}, &Span::begin);
+  std::erase_if(spans, [&](const Span& span) { return span.length() <= 0 || !is_mostly_in(span, windows); });
+  return spans;
+}
+
+void compare_bubbles(const Reported& reported, const Spans& windows, const Spans& idle, const Spans& found,
+                     std::int64_t gap, Comparison& result) {
+  const Spans bubbles = sorted_within(reported.bubbles, windows);
+  result.bubbles = bubbles.size();
+  for (const Span& bubble : bubbles) {
+    if (is_mostly_in(bubble, idle)) {
+      ++result.matched;
+    } else {
+      ++result.false_bubbles;
+      result.long_false += bubble.length() >= long_bubble ? 1 : 0;
+    }
+  }
+  const Spans stretches = joined(idle, gap);
+  result.true_bubbles = stretches.size();
+  for (const Span& one : stretches) {
+    const bool is_long = one.length() >= long_bubble, missed = !is_mostly_in(one, found);
+    result.missed_bubbles += missed ? 1 : 0;
+    result.long_true += is_long ? 1 : 0;
+    result.long_missed += is_long && missed ? 1 : 0;
+  }
+  compare_ends(joined(bubbles, gap), stretches, result);
+}
+
+double per_cent(double share) {
+  return 100 * share;
+}
+
+}  // namespace
+
+Comparison compare(const Reported& reported, const DeviceTruth& truth, Span known, std::int64_t shortest) {
+  Comparison result;
+  const Spans windows = intersection(united(reported.windows), united({known}));
+  const Spans compute = intersection(truth.compute, windows);
+  const Spans idle = without_shorter(difference(intersection(truth.communication, windows), compute), shortest);
+  const Spans said = intersection(united(reported.bubbles), windows);
+  const Spans uncertain = difference(intersection(united(reported.uncertain), windows), said);
+  AnySpans all = said;
+  all.insert(all.end(), uncertain.begin(), uncertain.end());
+  const Spans found = united(std::move(all));
+  const Spans missed = difference(idle, found), wrong = difference(said, idle);
+  result.window = length(windows);
+  result.reported = length(said);
+  result.truth = length(idle);
+  result.both = length(intersection(said, idle));
+  result.uncertain = length(uncertain);
+  result.uncertain_truth = length(intersection(uncertain, idle));
+  result.missed = length(missed);
+  result.beside_compute = length(intersection(wrong, compute));
+  result.beside_nothing = length(wrong) - result.beside_compute;
+  if (result.truth > 0) result.coverage = static_cast<double>(result.both) / static_cast<double>(result.truth);
+  if (result.reported > 0) result.precision = static_cast<double>(result.both) / static_cast<double>(result.reported);
+  result.largest_missed = longest(missed);
+  result.largest_false = longest(wrong);
+  compare_bubbles(reported, windows, idle, found, shortest, result);
+  const Spans fill = intersection(truth.fill, windows);
+  result.slices = reported.slices;
+  result.fill_records = truth.fill_records;
+  result.fill_alone = reported.fill_alone;
+  result.fill_busy = truth.fill_busy;
+  result.fill_in_idle = length(intersection(fill, idle));
+  result.fill_beside_compute = length(intersection(fill, compute));
+  return result;
+}
+
+std::vector<std::string> faults(const Comparison& comparison, const Bounds& bounds) {
+  std::vector<std::string> result;
+  const auto forgiven = [&](std::int64_t part) { return comparison.share(part) < bounds.forgiven; };
+  const auto kept = [&](std::int64_t lost, std::int64_t whole) {
+    return forgiven(lost) || static_cast<double>(whole - lost) >= bounds.least * static_cast<double>(whole);
+  };
+  if (comparison.window <= 0) result.push_back("there is no time that trace and truth have in common");
+  if (!kept(comparison.missed, comparison.truth))
+    result.push_back(
+        formatted("%.1f %% of the true idle time was neither reported nor uncertain",
+                  per_cent(static_cast<double>(comparison.missed) / static_cast<double>(comparison.truth))));
+  if (!kept(comparison.beside_compute, comparison.reported))
+    result.push_back(
+        formatted("the training computed in %.1f %% of the reported idle time",
+                  per_cent(static_cast<double>(comparison.beside_compute) / static_cast<double>(comparison.reported))));
+  if (comparison.slices > 0 && comparison.fill_records == 0)
+    result.push_back("slices ran, and none of their kernels was on the fill stream: here they count as training");
+  return result;
+}
+
+}  // namespace weft

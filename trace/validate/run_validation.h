@@ -1,0 +1,52 @@
+// All ranks of a run held against their truth files, and that as text and as JSON.
+//
+// Used by `weft validate`, `weft summary` and tests.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/validate/comparison.h"
+
+namespace weft {
+
+struct RankValidation {
+  std::string name;  // as in the summary
+  std::int64_t rank = 0, device = 0;
+  std::uint64_t cupti = 0;
+  std::string nothing;  // why nothing was compared; "": it was
+  Comparison comparison;
+  std::int64_t clock_uncertainty = 0;
+  std::uint64_t dropped = 0;
+  bool undecided = false;           // too many records are missing: the numbers are shown, and bounds mean nothing
+  std::vector<std::string> notes;   // why the truth may not be the whole one
+  std::vector<std::string> faults;  // bounds that are not kept
+};
+
+struct RunValidation {
+  std::vector<RankValidation> ranks;
+  Bounds bounds;
+  std::int64_t shortest = 0;
+  std::vector<std::string> notes;
+
+  std::size_t compared() const;
+  std::size_t decided() const;
+  bool agrees() const;  // all ranks are decided, and keep the bounds
+};
+
+// Idle time shorter than this is none: the gap between two dependent kernels. No less can be asked for, because shorter
+// gaps are not in the truth files.
+inline constexpr std::int64_t shortest_idle = 10'000;
+
+// Of the newest run in the directories, as in summarize_directories(), which it throws like.
+RunValidation validate_directories(const std::vector<std::string>& directories, const Bounds& bounds,
+                                   std::int64_t shortest);
+// Whether there is any truth file in the directories.
+bool has_truth(const std::vector<std::string>& directories);
+
+std::string to_text(const RunValidation& run);
+std::string to_json(const RunValidation& run);
+
+}  // namespace weft
