@@ -69,6 +69,7 @@ class Detector::Implementation {
     now_ = std::max(now_, event.time);
     announce();
     dispatch(event);
+    if (event.more_follow) return findings_;  // one verdict for all answers of a look
     look_for_losses();
     update_bubble();
     return findings_;

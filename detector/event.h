@@ -102,7 +102,8 @@ struct Event {
   EventKind kind;
   // group_issued, wait_issued: no compute was launched on the stream between its last mark and this one, for sure.
   bool nothing_launched;
-  std::uint8_t reserved[2];
+  bool more_follow;  // answers of streams: another one of the same look comes next
+  std::uint8_t reserved;
   std::int32_t device;  // CUDA ordinal
   StreamId stream;
   CommunicatorId communicator;

@@ -31,9 +31,10 @@ void Queues::note_apart(StreamId one, StreamId other) {
   const auto [low, high] = std::minmax(one, other);
   if (pair != pairs_.end() && pair->low == low && pair->high == high) {
     ++pair->times;
-  } else if (pairs_.size() < most_pairs) {
-    pairs_.insert(pair, {low, high, 1});
+    return;
   }
+  if (pairs_.size() == most_pairs) std::erase_if(pairs_, [](const Pair& each) { return each.times < enough; });
+  if (pairs_.size() < most_pairs) pairs_.insert(place_of(one, other), {low, high, 1});
 }
 
 void Queues::forget(StreamId stream) {

@@ -39,7 +39,7 @@ class Queues {
   void forget(StreamId stream);
 
  private:
-  static constexpr std::size_t most_pairs = 4096;      // later ones are learned anew each time
+  static constexpr std::size_t most_pairs = 4096;      // of others it is not known: their time stays uncertain
   static constexpr std::size_t most_sightings = 1024;  // within two looks
   static constexpr int enough = 2;                     // a launch may be counted before it is made
 

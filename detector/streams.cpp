@@ -181,11 +181,14 @@ void Streams::answered(StreamId id, Answer answer) {
   }
   Stream* stream = find_or_add(id);
   if (stream == nullptr) return;
+  const Answer before = current_answer(*stream);
   stream->answer = answer;
   stream->asked = questions_;
   stream->had_work = stream->had_work || answer.says == StreamAnswer::busy;
-  const bool is_past_all = answer.says == StreamAnswer::dry && answer.launched_before != 0;
-  if (is_past_all) note_passed(*stream, answer.launched_before);
+  // A launch is counted before it is made: it was there when the stream said that it was busy, or this tells nothing.
+  const Answer done{StreamAnswer::dry, before.launched_before};
+  if (before.says == StreamAnswer::busy && answer == done && answer.launched_before != 0)
+    note_passed(*stream, answer.launched_before);
 }
 
 void Streams::looked() {
@@ -194,15 +197,6 @@ void Streams::looked() {
     const Stream* stream = find(id);
     return stream != nullptr && blocked_place(*stream) == place;
   });
-}
-
-// All that was enqueued on the stream before this ticket is over.
-void Streams::note_passed(const Stream& stream, Ticket place) {
-  for (const Stream& other : streams_) {
-    if (other.id == stream.id) continue;
-    const std::optional<Ticket> blocked = blocked_place(other);
-    if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, *blocked);
-  }
 }
 
 Answer Streams::current_answer(const Stream& stream) const {
@@ -279,80 +273,6 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
     stream = find(mark.awaited.stream);
   }
   return nullptr;
-}
-
-// Behind this ticket stands the last that the stream has to compute; 0: not known. Nothing: no more is known than that
-// it may have something.
-std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
-  const Position where = position(stream);
-  if (where == Position::running) return stream.ahead.front().ticket;
-  const Answer answer = where == Position::behind ? current_answer(stream) : Answer{};
-  return answer.says == StreamAnswer::busy ? std::optional(answer.launched_before) : std::nullopt;
-}
-
-// Its first wait that is not over, if that will last as long as communication does; nothing: none. In the hardware
-// queue of the stream nothing that stands behind this ticket runs.
-std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
-  const Mark* wait = is_open_wait(stream.at) ? &stream.at : nullptr;
-  for (std::size_t i = 0; wait == nullptr && i < stream.ahead.size(); ++i)
-    if (is_open_wait(stream.ahead[i])) wait = &stream.ahead[i];
-  if (wait == nullptr) return std::nullopt;
-  bool runs = false;
-  if (const Stream* source = find(wait->awaited.stream)) root_of(*source, runs);
-  return runs ? std::nullopt : std::optional(wait->ticket);
-}
-
-bool Streams::is_open_wait(const Mark& mark) const {
-  return mark.kind == Kind::wait && !is_over(mark.awaited);
-}
-
-bool Streams::is_over(const AwaitedPlace& place) const {
-  if (place.stream == 0) return false;  // nothing is known of it
-  const Stream* stream = find(place.stream);
-  if (stream == nullptr) return true;
-  const auto has_yet_to_reach = [&place](Ticket ticket) { return !is_before(place.ticket, ticket); };
-  const Group* group = first_pending(*stream);
-  if (group != nullptr && has_yet_to_reach(group->done_ticket)) return false;
-  if (stream->at.kind == Kind::wait && has_yet_to_reach(stream->at.passed)) return false;
-  return stream->ahead.empty() || !has_yet_to_reach(stream->ahead.front().ticket);
-}
-
-// Each round: streams that may stand behind what the rounds before have found.
-void Streams::look_for_doubts() {
-  for (Stream& stream : streams_) stream.is_doubtful = false;
-  for (bool found = true; found;) {
-    found = false;
-    find_blocked_places();
-    if (blocked_.empty()) return;
-    for (Stream& stream : streams_) {
-      if (stream.is_doubtful || !may_be_blocked(stream)) continue;
-      stream.is_doubtful = found = true;
-    }
-  }
-}
-
-void Streams::find_blocked_places() {
-  blocked_.clear();
-  for (const Stream& stream : streams_)
-    if (const std::optional<Ticket> place = blocked_place(stream)) blocked_.push_back({stream.id, *place, false});
-  for (const Stream& stream : streams_)
-    if (const std::optional<Ticket> place = place_behind_group(stream)) blocked_.push_back({stream.id, *place, false});
-  for (BlockedPlace& place : blocked_)
-    place.holds_up_another = std::any_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
-      return stream.is_doubtful && may_stand_behind(stream, place);
-    });
-}
-
-bool Streams::may_be_blocked(const Stream& stream) const {
-  return std::any_of(blocked_.begin(), blocked_.end(),
-                     [&](const BlockedPlace& place) { return may_stand_behind(stream, place); });
-}
-
-// In the same hardware queue; or it waits, without a mark, for another stream that may stand there.
-bool Streams::may_stand_behind(const Stream& stream, const BlockedPlace& place) const {
-  const std::optional<Ticket> work = place_of_work(stream);
-  if (!work || stream.id == place.stream || (*work != 0 && !is_before(place.place, *work))) return false;
-  return one_queue_ || place.holds_up_another || !queues_.are_apart(stream.id, place.stream);
 }
 
 Verdict Streams::stop_asking() {

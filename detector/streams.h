@@ -125,18 +125,19 @@ class Streams {
   // The stream whose group holds this one up; nullptr: none is known. `runs`: one on the way runs.
   const Stream* root_of(const Stream& waiting, bool& runs) const;
   Verdict stop_asking();
+  Group* first_pending(const Stream& stream) const;
+  bool is_asked(const Stream& stream) const;
+  bool has_asked() const;
+  // doubts.cpp
+  void note_passed(const Stream& stream, Ticket place);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   bool is_open_wait(const Mark& mark) const;
   bool is_over(const AwaitedPlace& place) const;
-  Group* first_pending(const Stream& stream) const;
-  bool is_asked(const Stream& stream) const;
-  bool may_be_blocked(const Stream& stream) const;
-  bool may_stand_behind(const Stream& stream, const BlockedPlace& place) const;
-  void find_blocked_places();
   void look_for_doubts();
-  void note_passed(const Stream& stream, Ticket place);
-  bool has_asked() const;
+  void find_blocked_places();
+  bool may_be_blocked(const Stream& stream, Ticket work) const;
+  bool may_stand_behind(const Stream& stream, Ticket work, const BlockedPlace& place) const;
   // one_queue.cpp
   void look_for_proof(Ticket reached);
   void look_at_proof();

@@ -35,6 +35,7 @@ const std::vector<Event>& Questions::answers(const Session& session, TimePoint t
     busy_ = stream;
     if (one_is_enough) break;
   }
+  for (std::size_t i = 0; i + 1 < answers_.size(); ++i) answers_[i].more_follow = true;
   return answers_;
 }
 

@@ -9,6 +9,7 @@
 #include "shim/main_job/contexts.h"
 #include "shim/main_job/devices.h"
 #include "shim/main_job/forget_streams.h"
+#include "shim/main_job/launches.h"
 #include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/waits.h"
@@ -23,7 +24,7 @@ void stream_made(CUstream stream, bool by_main_job) noexcept {
   note_stream_made();
   if (is_wefts_call()) return;
   if (by_main_job) {
-    learn_stream(name_of(stream, false));
+    count_from_the_first(learn_stream(name_of(stream, false)));
   } else {
     learn_stream_of_nccl(stream);
   }

@@ -53,6 +53,10 @@ bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcep
   return nothing;
 }
 
+void count_from_the_first(Stream* stream) noexcept {
+  if (stream != nullptr && launches_are_counted.load(std::memory_order_relaxed)) begin_counting(*stream, 0);
+}
+
 void forget_marks_of(int device) noexcept {
   for (Stream& stream : all_streams()) {
     if (stream.device.load(std::memory_order_relaxed) != device) continue;
@@ -69,9 +73,12 @@ void expect_quiet_legacy_stream(int device) noexcept {
 }
 
 Ticket launched_before(const Stream& stream) noexcept {
-  const bool is_known = launches_are_counted.load(std::memory_order_relaxed);
+  constexpr Ticket comparable = 1U << 30;
+  const Ticket after = stream.enqueued_after.load(std::memory_order_relaxed);
+  const Ticket newest = stream.newest_ticket.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
+  const bool is_known = launches_are_counted.load(std::memory_order_relaxed) && after != 0;
   // The next one is not 0, also where they start again.
-  return is_known ? std::max<Ticket>(stream.enqueued_after.load(std::memory_order_relaxed) + 1, 1) : 0;
+  return is_known && newest - after < comparable ? std::max<Ticket>(after + 1, 1) : 0;
 }
 
 bool has_nothing_to_compute(const Stream& stream) noexcept {

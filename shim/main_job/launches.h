@@ -53,6 +53,9 @@ void set_launches_counted(bool counted) noexcept;
 
 using LaunchCount = std::uint32_t;
 
+// A stream that was just made; nullptr: it did not fit. Until it is launched on it has nothing to compute.
+void count_from_the_first(Stream* stream) noexcept;
+
 // To be read before a marker is enqueued; then, when the marker and Stream::latest are there: whether it is known that
 // nothing was launched since the marker before.
 LaunchCount launches_so_far(const Stream& stream) noexcept;

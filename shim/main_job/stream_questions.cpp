@@ -40,7 +40,7 @@ Answer ask_stream(int device, StreamId id) noexcept {
   const Stream* counted = stream != nullptr ? stream : find_by_id(device, id);
   // Copies may be left, but nothing to compute.
   if (counted != nullptr && has_nothing_to_compute(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
-    return {StreamAnswer::dry, launched_before(*counted)};
+    return {StreamAnswer::dry, 0};  // its last marker says what it has passed, waits behind that are not known
   }
   // One that was listed before the streams became a pool may be asked as before.
   if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;

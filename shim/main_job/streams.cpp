@@ -77,6 +77,7 @@ Stream* learn(const StreamName& name, bool of_nccl) noexcept {
   stream->context.store(home.context, std::memory_order_relaxed);
   stream->of_nccl.store(of_nccl, std::memory_order_relaxed);
   stream->launches.store(0, std::memory_order_relaxed);
+  stream->enqueued_after.store(0, std::memory_order_relaxed);
   stream->newest_ticket.store(&newest_ticket(home.device), std::memory_order_relaxed);
   StreamId none = 0;
   stream->id.compare_exchange_strong(none, last_stream.fetch_add(1, std::memory_order_relaxed) + 1,

@@ -153,7 +153,15 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
   EXPECT_TRUE(streams.wants_answers());
   says(StreamAnswer::busy, 0);
   EXPECT_TRUE(uncertain()) << "nobody knows when";
+  for (Ticket launched = 3002; launched < 3010; ++launched) {
+    says(StreamAnswer::dry, launched);
+    streams.looked();
+    streams.looked();
+  }
+  says(StreamAnswer::busy, 3010);
+  EXPECT_TRUE(uncertain()) << "dry because the launch that is counted was not made yet";
   for (int times = 0; times < 2; ++times) {
+    says(StreamAnswer::busy, 3002);
     says(StreamAnswer::dry, 3002);
     EXPECT_EQ(idle_for(), 1u);
     streams.looked();

@@ -1,4 +1,5 @@
 // Launches are counted, so that a mark with nothing launched before it can say so.
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -103,6 +104,19 @@ TEST_F(Launches, AheadOfAMarkerThatIsNotReachedAreNotOver) {
   fake_release(compute);
   fake_release(compute);
   EXPECT_EQ(ask(stream), StreamAnswer::dry);
+}
+
+// Copies are no compute.
+TEST_F(Launches, AStreamIsStillFromItsMakingUntilItIsLaunchedOn) {
+  const CUstream copies = stream();
+  weft::StreamId ids[512];
+  const int count = core()->shim->list_streams_to_ask(0, ids, 512);
+  const weft::StreamId latest = *std::max_element(ids, ids + count);
+  fake_block(copies);
+  EXPECT_EQ(ask(latest), StreamAnswer::dry);
+  launch(copies);
+  EXPECT_EQ(ask(latest), StreamAnswer::busy);
+  fake_release(copies);
 }
 
 // So the detector can tell what was launched behind a stream that waits.

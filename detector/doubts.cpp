@@ -1,0 +1,95 @@
+// Streams whose work may stand behind a blocked stream in its hardware queue; see streams.h and README.md.
+//
+// A part of Streams: called for each verdict, and as streams get on. Constant tables, nothing is allocated but the list
+// of blocked places, which keeps its room.
+#include <algorithm>
+
+#include "detector/streams.h"
+
+namespace weft {
+
+// All that was enqueued on the stream before this ticket is over.
+void Streams::note_passed(const Stream& stream, Ticket place) {
+  for (const Stream& other : streams_) {
+    if (other.id == stream.id) continue;
+    const std::optional<Ticket> blocked = blocked_place(other);
+    if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, *blocked);
+  }
+}
+
+// Behind this ticket stands the last that the stream has to compute; 0: not known. Nothing: no more is known than that
+// it may have something.
+std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
+  const Position where = position(stream);
+  if (where == Position::running) return stream.ahead.front().ticket;
+  const Answer answer = where == Position::behind ? current_answer(stream) : Answer{};
+  return answer.says == StreamAnswer::busy ? std::optional(answer.launched_before) : std::nullopt;
+}
+
+// Its first wait that is not over, if that will last as long as communication does; nothing: none. In the hardware
+// queue of the stream nothing that stands behind this ticket runs.
+std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
+  const Mark* wait = is_open_wait(stream.at) ? &stream.at : nullptr;
+  for (std::size_t i = 0; wait == nullptr && i < stream.ahead.size(); ++i)
+    if (is_open_wait(stream.ahead[i])) wait = &stream.ahead[i];
+  if (wait == nullptr) return std::nullopt;
+  bool runs = false;
+  if (const Stream* source = find(wait->awaited.stream)) root_of(*source, runs);
+  return runs ? std::nullopt : std::optional(wait->ticket);
+}
+
+bool Streams::is_open_wait(const Mark& mark) const {
+  return mark.kind == Kind::wait && !is_over(mark.awaited);
+}
+
+bool Streams::is_over(const AwaitedPlace& place) const {
+  if (place.stream == 0) return false;  // nothing is known of it
+  const Stream* stream = find(place.stream);
+  if (stream == nullptr) return true;
+  const auto has_yet_to_reach = [&place](Ticket ticket) { return !is_before(place.ticket, ticket); };
+  const Group* group = first_pending(*stream);
+  if (group != nullptr && has_yet_to_reach(group->done_ticket)) return false;
+  if (stream->at.kind == Kind::wait && has_yet_to_reach(stream->at.passed)) return false;
+  return stream->ahead.empty() || !has_yet_to_reach(stream->ahead.front().ticket);
+}
+
+// Each round: streams that may stand behind what the rounds before have found.
+void Streams::look_for_doubts() {
+  for (Stream& stream : streams_) stream.is_doubtful = false;
+  for (bool found = true; found;) {
+    found = false;
+    find_blocked_places();
+    if (blocked_.empty()) return;
+    for (Stream& stream : streams_) {
+      const std::optional<Ticket> work = stream.is_doubtful ? std::nullopt : place_of_work(stream);
+      if (work && may_be_blocked(stream, *work)) stream.is_doubtful = found = true;
+    }
+  }
+}
+
+void Streams::find_blocked_places() {
+  blocked_.clear();
+  for (const Stream& stream : streams_) {
+    if (const std::optional<Ticket> place = blocked_place(stream)) blocked_.push_back({stream.id, *place, false});
+    if (const std::optional<Ticket> place = place_behind_group(stream)) blocked_.push_back({stream.id, *place, false});
+  }
+  for (const Stream& stream : streams_) {
+    const std::optional<Ticket> work = stream.is_doubtful ? place_of_work(stream) : std::nullopt;
+    if (!work) continue;
+    for (BlockedPlace& place : blocked_)
+      place.holds_up_another = place.holds_up_another || may_stand_behind(stream, *work, place);
+  }
+}
+
+bool Streams::may_be_blocked(const Stream& stream, Ticket work) const {
+  return std::any_of(blocked_.begin(), blocked_.end(),
+                     [&](const BlockedPlace& place) { return may_stand_behind(stream, work, place); });
+}
+
+// In the same hardware queue; or it waits, without a mark, for another stream that may stand there.
+bool Streams::may_stand_behind(const Stream& stream, Ticket work, const BlockedPlace& place) const {
+  if (stream.id == place.stream || (work != 0 && !is_before(place.place, work))) return false;
+  return one_queue_ || place.holds_up_another || !queues_.are_apart(stream.id, place.stream);
+}
+
+}  // namespace weft
