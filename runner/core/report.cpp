@@ -89,8 +89,8 @@ std::string fill_text(const TraceHeader& header, const TraceSummary& summary) {
   const Duration steady = summary.window_end - summary.window_begin - startup.length;
   std::string text = formatted("fill used %.1f %% of the idle time (%.1f points of all time)",
                                percent(filled, summary.idle - startup.idle), percent(filled, steady));
-  if (startup.length > Duration{})
-    text += formatted(" after start-up (%.1f %% before)", percent(startup.filled, startup.idle));
+  if (startup.length > Duration{}) text += " after start-up";
+  if (startup.filled > Duration{}) text += formatted(" and %.1f %% before", percent(startup.filled, startup.idle));
   return text + formatted(" for %llu units of %s, %llu of them wrong", number(summary.fill_units),
                           header.fill_job.c_str(), number(summary.fill_units_wrong));
 }

@@ -14,6 +14,7 @@
 namespace weft {
 namespace {
 
+using namespace std::chrono_literals;
 using test::TemporaryDirectory;
 
 const std::string header_line = R"({"type": "header", "format": "weft-trace", "version": 1, "rank": 0, "ranks": 1})";
@@ -258,8 +259,9 @@ std::string trace_with_startup(int rank) {
   std::string text;
   for (int segment = 0; segment < 2; ++segment)
     text += header_of(rank, 0, rank + 1, 100) +
-            R"({"type": "summary", "window_begin": 1000, "window_end": 2000, "iterations": 5, "idle": 500, )"
-            R"("uncertain": 50, "filled": 100, "startup": {"length": 200, "idle": 180, "uncertain": 10, "filled": 36}})"
+            R"({"type": "summary", "window_begin": 1000000000, "window_end": 2000000000, "iterations": 5, )"
+            R"("idle": 500000000, "uncertain": 50000000, "filled": 100000000, "startup": {"length": 200000000, )"
+            R"("idle": 180000000, "uncertain": 10000000, "filled": 36000000}})"
             "\n";
   return text;
 }
@@ -269,24 +271,28 @@ TEST(Summary, ShowsTheSteadyStateAndTheStartupBesideIt) {
   for (const int rank : {0, 1})
     std::ofstream(directory / ("rank" + std::to_string(rank) + ".jsonl")) << trace_with_startup(rank);
   const RunSummary run = summarize_directories({directory.path()});
-  EXPECT_EQ(run.ranks[0].window, Duration(2000)) << "of all segments, start-up included";
+  EXPECT_EQ(run.ranks[0].window, Duration(2s)) << "of all segments, start-up included";
   EXPECT_DOUBLE_EQ(run.ranks[0].idle_share(), 0.5);
   ASSERT_TRUE(run.ranks[0].steady());
-  EXPECT_EQ(run.ranks[0].steady()->window, Duration(1600));
+  EXPECT_EQ(run.ranks[0].steady()->window, Duration(1600ms));
   EXPECT_DOUBLE_EQ(run.ranks[0].steady()->idle_share(), 0.4);
   EXPECT_DOUBLE_EQ(run.ranks[0].steady()->conversion(), 0.2);
   const std::string text = to_text(run, "here");
-  EXPECT_NE(text.find("40.00        5.00         20.0      0.000 "), std::string::npos) << text;
+  const std::string shares = "0.000    40.00        5.00         20.0      0.400 ";
+  EXPECT_NE(text.find("\n   1         10         " + shares), std::string::npos) << text;
+  EXPECT_NE(text.find("\n all         10         " + shares), std::string::npos) << "the longest start-up\n" << text;
   EXPECT_NE(
       text.find("start-up, until the first iteration, is not in these shares: 90.0 % of it idle, 5.0 % uncertain, "
                 "20.0 % of its idle time filled\n"),
       std::string::npos)
       << text;
   const nlohmann::json total = nlohmann::json::parse(to_json(run))["total"];
-  EXPECT_EQ(total["window"], 4000);
-  EXPECT_EQ(total["idle"], 2000);
-  EXPECT_EQ(total["startup"], nlohmann::json::parse(R"({"length": 800, "idle": 720, "uncertain": 40, "filled": 144})"));
-  EXPECT_EQ(total["steady"]["window"], 3200);
+  EXPECT_EQ(total["window"], 4000000000);
+  EXPECT_EQ(total["idle"], 2000000000);
+  EXPECT_EQ(
+      total["startup"],
+      nlohmann::json::parse(R"({"length": 800000000, "idle": 720000000, "uncertain": 40000000, "filled": 144000000})"));
+  EXPECT_EQ(total["steady"]["window"], 3200000000);
   EXPECT_DOUBLE_EQ(total["steady"]["idle_share"], 0.4);
   EXPECT_TRUE(has_note(run, "for 5.0 % of the time (5.0 % after start-up) nobody could tell"));
 }
@@ -303,7 +309,7 @@ TEST(Summary, AStartupThatIsNotKnownIsNotZero) {
   EXPECT_TRUE(
       has_note(run, "the trace does not tell start-up from steady state on rank 1: the shares are of the whole run"));
   const nlohmann::json json = nlohmann::json::parse(to_json(run));
-  EXPECT_EQ(json["ranks"][0]["startup"]["length"], 400);
+  EXPECT_EQ(json["ranks"][0]["startup"]["length"], 400000000);
   for (const char* key : {"startup", "steady"}) {
     EXPECT_TRUE(json["ranks"][1][key].is_null()) << key;
     EXPECT_TRUE(json["total"][key].is_null()) << key;

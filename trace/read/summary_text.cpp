@@ -28,7 +28,7 @@ std::string startup_seconds(const RankSummary& rank) {
 }
 
 // Behind a name that may be longer than a line of formatted().
-std::string row(std::size_t width, const std::string& name, const RankSummary& rank) {
+std::string row(std::size_t width, const std::string& name, const RankSummary& rank, const std::string& startup) {
   const TraceSummary& totals = rank.totals;
   const bool measured = is_measured(rank.header);
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
@@ -39,9 +39,8 @@ std::string row(std::size_t width, const std::string& name, const RankSummary& r
                    milliseconds(totals.iteration_median),
                    (measured ? formatted("%.2f", 100 * shown.idle_share()) : "unknown").c_str(),
                    (measured ? formatted("%.2f", 100 * shown.uncertain_share()) : "unknown").c_str(),
-                   (measured ? percent_or_dash(fills, shown.conversion()) : "unknown").c_str(),
-                   startup_seconds(rank).c_str(), number(totals.fill_units), number(totals.fill_units_wrong),
-                   number(totals.dropped_records),
+                   (measured ? percent_or_dash(fills, shown.conversion()) : "unknown").c_str(), startup.c_str(),
+                   number(totals.fill_units), number(totals.fill_units_wrong), number(totals.dropped_records),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
                    compared ? formatted("%+.2f", 100 * totals.slowdown->estimate).c_str() : "-");
 }
@@ -242,12 +241,19 @@ std::string shown_name(const RankSummary& rank) {
   return rank.name + (rank.unsure ? "?" : "");
 }
 
-// Without those that are unsure.
+// That of a rank which has an iteration, and is not unsure.
+Duration startup_length(const RankSummary& rank) {
+  return rank.steady() && !rank.unsure ? rank.totals.startup->length : Duration::min();
+}
+
+// Without those that are unsure. Its start-up is the longest, as they are at the same time.
 std::string total_row(const RunSummary& run, std::size_t width) {
   if (std::ranges::all_of(run.ranks, &RankSummary::unsure)) return "";
   RankSummary total = run.total;
   total.header.mode = run.ranks.front().header.mode;
-  return row(width, "all", total);
+  std::string startup = startup_seconds(total);
+  if (total.steady()) startup = startup_seconds(*std::ranges::max_element(run.ranks, {}, startup_length));
+  return row(width, "all", total, startup);
 }
 
 }  // namespace
@@ -262,7 +268,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "rank iterations median ms/it   idle % uncertain % conversion % start-up s   units   wrong   dropped "
             "forecast err. %  "
             "slowdown %\n";
-  for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank);
+  for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
   result += total_row(run, width) + "\n" + startup_line(run.total) + causes(run.total) + slowdown_line(run.total) +
             groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time:\n";
