@@ -182,6 +182,13 @@ inline bool is_measured(const TraceHeader& header) {
   return header.idle_unknown.empty();
 }
 
+// The part of a run before its first iteration began. A slice counts for it by where it ran.
+struct StartupRecord {
+  Duration length{};       // from the first group
+  bool idle_known = true;  // false: bubbles were not measured; by the writer
+  Duration idle{}, uncertain{}, filled{};
+};
+
 // Last line, when the process got so far. Totals of this rank, of what the trace has no room for as well; the window is
 // from the first group to the last one's end.
 struct TraceSummary {
@@ -206,6 +213,8 @@ struct TraceSummary {
   RecordText reason;                      // why, when filling_stopped
   RecordText uncertain_reason;            // of the longest time in which nobody could tell; "": none
   std::uint64_t annotations_refused = 0;  // that contradicted others
+  // All of the run where there are no iterations. The other numbers are of the whole window. Nothing: not known.
+  std::optional<StartupRecord> startup;
 };
 static_assert(std::is_trivially_copyable_v<TraceSummary>);
 

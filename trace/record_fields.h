@@ -209,6 +209,14 @@ void visit_fields(Fields& fields, Limit& limit) {
   fields.count("bytes", limit.bytes);
 }
 
+template <class Fields, MaybeConst<StartupRecord> Startup>
+void visit_fields(Fields& fields, Startup& startup) {
+  fields.total("length", startup.length);
+  fields.total_if(startup.idle_known, "idle", startup.idle);
+  fields.total("uncertain", startup.uncertain);
+  fields.total("filled", startup.filled);
+}
+
 template <class Fields, MaybeConst<TraceSummary> Summary>
 void visit_fields(Fields& fields, Summary& summary) {
   fields.count("rank", summary.rank);
@@ -234,6 +242,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.length("end_uncertainty", summary.end_uncertainty);
   fields.total("groups_thinned_out", summary.groups_thinned_out);
   fields.total("annotations_refused", summary.annotations_refused);
+  fields.object("startup", summary.startup);
 }
 
 // Calls function(value) with what the record carries.

@@ -2,6 +2,7 @@
 #include "trace/totals.h"
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct Summands : IgnoredFields {
   }
   void counts(const char* /*key*/, const auto& /*names*/, auto& array) {
     for (std::uint64_t& count : array) counted.push_back(&count);
+  }
+  template <class Part>
+  void object(const char* /*key*/, std::optional<Part>& part) {
+    if constexpr (std::same_as<Part, StartupRecord>)
+      if (part) visit_fields(*this, *part);
   }
   std::vector<std::uint64_t*> counted;
   std::vector<Duration*> lengths;
@@ -63,6 +69,7 @@ void Totals::widen(TimePoint from, TimePoint to) {
 void Totals::add(const Bubble& bubble) {
   add_to(summary_.bubbles, 1);
   add_to(summary_.idle, bubble.closed - bubble.opened);
+  startup_.add(bubble);
   summary_.forecasts = summary_.forecasts || bubble.forecast.has_value();
   // A bubble that an abort ended is idle time of a group that never was done.
   widen(bubble.opened, bubble.closed);
@@ -71,6 +78,7 @@ void Totals::add(const Bubble& bubble) {
 void Totals::add(const UncertainRecord& uncertain) {
   const Duration length = uncertain.ended - uncertain.began;
   add_to(summary_.uncertain, length);
+  startup_.add(uncertain);
   if (length <= longest_uncertain_) return;
   longest_uncertain_ = length;
   summary_.uncertain_reason = uncertain.why;
@@ -79,6 +87,7 @@ void Totals::add(const UncertainRecord& uncertain) {
 void Totals::add(const SliceRecord& slice) {
   add_to(summary_.slices, 1);
   add_to(summary_.filled, slice.alone);
+  startup_.add(slice);
   if (!slice.unit_done) return;
   add_to(summary_.fill_units, 1);
   if (slice.correct == 0) add_to(summary_.fill_units_wrong, 1);
@@ -86,6 +95,7 @@ void Totals::add(const SliceRecord& slice) {
 
 void Totals::add(const Iteration& iteration) {
   add_to(summary_.iterations, 1);
+  startup_.add(iteration);
   widen(iteration.started, iteration.ended);
 }
 
@@ -93,8 +103,16 @@ void Totals::add(const AnomalyRecord& anomaly) {
   if (anomaly.stops_filling) stop(summary_, anomaly.text);
 }
 
+TraceSummary Totals::with_startup() const {
+  TraceSummary summary = summary_;
+  summary.startup = startup_.record(summary);
+  return summary;
+}
+
 void add_up(TraceSummary& sum, const TraceSummary& part) {
   TraceSummary copy = part;
+  if (!part.startup) sum.startup.reset();
+  if (!sum.startup) copy.startup.reset();
   Summands sums, parts;
   visit_fields(sums, sum);
   visit_fields(parts, copy);

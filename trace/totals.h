@@ -5,6 +5,7 @@
 #pragma once
 
 #include "trace/record.h"
+#include "trace/startup.h"
 
 namespace weft {
 
@@ -20,8 +21,9 @@ class Totals {
   bool has_window() const { return has_window_; }
   void add(Unfilled reason) { add_to(summary_.unfilled[static_cast<std::size_t>(reason)], 1); }
 
-  // Without the median; slowdown and reason as of the latest and of the first record of theirs.
+  // Without the median and the start-up; slowdown and reason as of the latest and of the first record of theirs.
   const TraceSummary& summary() const { return summary_; }
+  TraceSummary with_startup() const;
 
  private:
   void add(const Bubble& bubble);
@@ -37,12 +39,14 @@ class Totals {
   void add(const ClockRecord&) {}
 
   TraceSummary summary_{};
+  StartupTotals startup_;
   Duration longest_uncertain_{};
   bool has_window_ = false;
 };
 
 // Totals of another rank, or of another part of the run: sums, the larger slowdown and uncertainty, the first reason. A
-// length that is not known adds nothing. Window, median and whether idle time is known are the caller's.
+// length that is not known adds nothing; the start-up is known where it is of both. Window, median and whether idle
+// time is known are the caller's.
 void add_up(TraceSummary& sum, const TraceSummary& part);
 
 }  // namespace weft

@@ -51,17 +51,48 @@ std::string unfilled_text(const TraceSummary& summary) {
          reasons[static_cast<std::size_t>(most - summary.unfilled.begin())];
 }
 
+// The part that the first lines leave out. Nothing, where all is start-up, or nobody knows: then they are of all time.
+StartupRecord startup_of(const TraceSummary& summary) {
+  return summary.iterations > 0 ? summary.startup.value_or(StartupRecord{}) : StartupRecord{};
+}
+
+// Less than half of the last digit is not worth a word.
+std::string uncertain_text(const TraceSummary& summary, const StartupRecord& startup) {
+  const Duration steady = summary.window_end - summary.window_begin - startup.length;
+  const double uncertain = percent(summary.uncertain - startup.uncertain, steady);
+  const double before = percent(startup.uncertain, startup.length);
+  if (uncertain < 0.05 && before < 0.05) return "";
+  std::string text = formatted("; uncertain for %.1f %%", uncertain);
+  if (before >= 0.05) text += formatted(", and for %.1f %% of start-up", before);
+  return text + ": " + std::string(summary.uncertain_reason);
+}
+
 std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
   const Duration window = summary.window_end - summary.window_begin;
   if (!is_measured(header)) return "idle time unknown: " + std::string(header.idle_unknown);
-  std::string text =
-      formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles), percent(summary.idle, window)) +
-      length(window);
-  // Less than half of the last digit is not worth a word.
-  const double uncertain = percent(summary.uncertain, window);
-  if (uncertain >= 0.05)
-    text += formatted("; uncertain for %.1f %%: ", uncertain) + std::string(summary.uncertain_reason);
-  return text;
+  const StartupRecord startup = startup_of(summary);
+  const Duration steady = window - startup.length;
+  std::string text = formatted("idle in %llu bubbles for %.1f %% of ", number(summary.bubbles),
+                               percent(summary.idle - startup.idle, steady)) +
+                     length(steady);
+  if (startup.length > Duration{})
+    text += formatted(", and for %.1f %% of ", percent(startup.idle, startup.length)) + length(startup.length) +
+            " of start-up before";
+  else if (summary.startup && summary.iterations == 0 && steady > Duration{})
+    text += ", all of it start-up";
+  return text + uncertain_text(summary, startup);
+}
+
+std::string fill_text(const TraceHeader& header, const TraceSummary& summary) {
+  const StartupRecord startup = startup_of(summary);
+  const Duration filled = summary.filled - startup.filled;
+  const Duration steady = summary.window_end - summary.window_begin - startup.length;
+  std::string text = formatted("fill used %.1f %% of the idle time (%.1f points of all time)",
+                               percent(filled, summary.idle - startup.idle), percent(filled, steady));
+  if (startup.length > Duration{}) text += " after start-up";
+  if (startup.filled > Duration{}) text += formatted(" and %.1f %% before", percent(startup.filled, startup.idle));
+  return text + formatted(" for %llu units of %s, %llu of them wrong", number(summary.fill_units),
+                          header.fill_job.c_str(), number(summary.fill_units_wrong));
 }
 
 std::string shell_word(const std::string& text) {
@@ -104,7 +135,6 @@ std::string start_line(const TraceHeader& header, const std::string& directory) 
 std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,
                                    const std::string& directory) {
   const std::string rank = formatted("rank %d: ", header.rank);
-  const Duration window = summary.window_end - summary.window_begin;
   std::vector<std::string> lines;
   if (summary.iterations > 0) {
     lines.push_back(rank + formatted("%llu iterations, median ", number(summary.iterations)) +
@@ -119,11 +149,7 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   }
   lines.push_back(rank + idle_text(header, summary));
   if (summary.slices > 0 || header.mode == "fill") {
-    lines.push_back(rank +
-                    formatted("fill used %.1f %% of the idle time (%.1f points of all time) for %llu units of %s, "
-                              "%llu of them wrong",
-                              percent(summary.filled, summary.idle), percent(summary.filled, window),
-                              number(summary.fill_units), header.fill_job.c_str(), number(summary.fill_units_wrong)));
+    lines.push_back(rank + fill_text(header, summary));
   }
   const bool any_unfilled = summary.unfilled != decltype(summary.unfilled){};
   if (summary.fill_units == 0 && any_unfilled) lines.push_back(rank + unfilled_text(summary));

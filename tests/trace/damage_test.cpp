@@ -29,7 +29,8 @@ std::string header_of(int rank, int ranks = 2) {
 // Of a run of one second, a fifth of it idle, half of that filled.
 std::string summary_with(const std::string& more = "") {
   return R"({"type": "summary", "window_begin": 0, "window_end": 1000000000, "iterations": 10, "bubbles": 20, )"
-         R"("iteration_median": 100000000, "idle": 200000000, "filled": 100000000, "fill_units": 3)" +
+         R"("iteration_median": 100000000, "idle": 200000000, "filled": 100000000, "fill_units": 3, )"
+         R"("startup": {"length": 90000000, "idle": 9000000, "uncertain": 0, "filled": 0})" +
          more + "}\n";
 }
 

@@ -89,8 +89,8 @@ TEST(TracePage, HasEveryKeyOfEveryLineInItsOrder) {
 TEST(TracePage, HasEveryNameThatAValueMayBe) {
   const std::string page = test::read_file(WEFT_TRACE_PAGE);
   Names names = keys_of(Forecast{});
-  const Names of_operations = keys_of(OperationRecord{});
-  names.insert(names.end(), of_operations.begin(), of_operations.end());
+  for (const Names& inside : {keys_of(OperationRecord{}), keys_of(StartupRecord{})})
+    names.insert(names.end(), inside.begin(), inside.end());
   for (const auto& list :
        {Names(cause_names.begin(), cause_names.end()), Names(pattern_names.begin(), pattern_names.end()),
         Names(memory_event_names.begin(), memory_event_names.end()),

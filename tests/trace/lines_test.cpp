@@ -142,6 +142,8 @@ TEST(TraceLines, Summary) {
   summary.records_left_out = 6;
   summary.filling_stopped = true;
   summary.reason = "enough";
+  summary.startup =
+      StartupRecord{.length = Duration(4), .idle = Duration(3), .uncertain = Duration(2), .filled = Duration(1)};
   std::string line;
   append_summary(line, summary);
   EXPECT_EQ(
@@ -150,8 +152,21 @@ TEST(TraceLines, Summary) {
       R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "filled": 0, "slices": 0, "fill_units": 0, )"
       R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
       R"("other": 5}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
-      R"("reason": "enough", "uncertain_reason": "", "end_uncertainty": 0, "groups_thinned_out": 0, "annotations_refused": 0})"
+      R"("reason": "enough", "uncertain_reason": "", "end_uncertainty": 0, "groups_thinned_out": 0, "annotations_refused": 0, )"
+      R"("startup": {"length": 4, "idle": 3, "uncertain": 2, "filled": 1}})"
       "\n");
+  summary.startup->idle_known = false;
+  line.clear();
+  append_summary(line, summary);
+  EXPECT_TRUE(line.ends_with(R"("startup": {"length": 4, "idle": null, "uncertain": 2, "filled": 1}})"
+                             "\n"))
+      << line;
+  summary.startup.reset();
+  line.clear();
+  append_summary(line, summary);
+  EXPECT_TRUE(line.ends_with(R"("startup": null})"
+                             "\n"))
+      << line;
 }
 
 TEST(TraceLines, Group) {

@@ -14,6 +14,7 @@
 namespace weft {
 namespace {
 
+using namespace std::chrono_literals;
 using test::TemporaryDirectory;
 
 const std::string header_line = R"({"type": "header", "format": "weft-trace", "version": 1, "rank": 0, "ranks": 1})";
@@ -164,6 +165,7 @@ std::string header_of(int rank, int device, int process, std::int64_t started, i
 // The process ran for that long.
 std::string summary_after(std::int64_t length, int iterations = 3) {
   return R"({"type": "summary", "window_begin": 1000, "window_end": )" + std::to_string(1000 + length) +
+         R"(, "startup": {"length": )" + std::to_string(length / 10) + R"(, "idle": 0, "uncertain": 0, "filled": 0})" +
          R"(, "iteration_median": 20, "iterations": )" + std::to_string(iterations) + "}\n";
 }
 
@@ -231,17 +233,97 @@ std::string disagreement(int iterations, int milliseconds, int other_iterations,
   std::ofstream(directory / "rank0.1.jsonl") << trace_of_iterations(0, iterations, milliseconds);
   std::ofstream(directory / "rank1.2.jsonl") << trace_of_iterations(1, other_iterations, other_milliseconds);
   const RunSummary run = summarize_directories({directory.path()});
-  return run.notes.empty() ? "" : run.notes.front();
+  std::string notes;
+  for (const std::string& note : run.notes) notes += note + "\n";
+  return notes;
 }
 
 TEST(Summary, SaysWhereTheRanksHaveDifferentIterations) {
-  EXPECT_EQ(disagreement(20, 560, 22, 74),
-            "iterations take 560.0 ms on rank 0 (20 of them) and 74.0 ms on rank 1 (22 of them): if they are stages of "
-            "one pipeline, one of them took something else for an iteration");
-  EXPECT_EQ(disagreement(38, 100, 40, 104), "");
-  EXPECT_EQ(disagreement(100, 100, 36, 100), "") << "one has found its rhythm later";
-  EXPECT_EQ(disagreement(0, 0, 20, 100), "");
-  EXPECT_EQ(disagreement(2, 100, 4, 300), "") << "too few to tell";
+  EXPECT_EQ(
+      disagreement(20, 560, 22, 74),
+      "iterations take 560.0 ms on rank 0 (20 of them) and 74.0 ms on rank 1 (22 of them): if they are stages of "
+      "one pipeline, one of them took something else for an iteration\n"
+      "ranks disagree about the number of iterations: 22 on rank 1 (start-up 4.00 s), 20 on rank 0 (start-up 4.00 "
+      "s); a rank counts from where it has found what repeats, or took something else for an iteration\n");
+  EXPECT_EQ(disagreement(39, 100, 40, 104), "");
+  const auto has = [](const std::string& notes, const char* part) { return notes.find(part) != std::string::npos; };
+  EXPECT_TRUE(
+      disagreement(38, 100, 40, 104).starts_with("ranks disagree about the number of iterations: 40 on rank 1"));
+  EXPECT_TRUE(has(disagreement(0, 0, 20, 100), "20 on rank 1 (start-up 4.00 s), 0 on rank 0;"));
+  EXPECT_TRUE(has(disagreement(0, 0, 20, 100), "no iteration was found on rank 0: all of the run counts as start-up"));
+  EXPECT_EQ(disagreement(3, 100, 4, 300), "") << "too few to tell";
+}
+
+// Two segments, of which each has a start-up.
+std::string trace_with_startup(int rank) {
+  std::string text;
+  for (int segment = 0; segment < 2; ++segment)
+    text += header_of(rank, 0, rank + 1, 100) +
+            R"({"type": "summary", "window_begin": 1000000000, "window_end": 2000000000, "iterations": 5, )"
+            R"("idle": 500000000, "uncertain": 50000000, "filled": 100000000, "startup": {"length": 200000000, )"
+            R"("idle": 180000000, "uncertain": 10000000, "filled": 36000000}})"
+            "\n";
+  return text;
+}
+
+TEST(Summary, ShowsTheSteadyStateAndTheStartupBesideIt) {
+  TemporaryDirectory directory;
+  for (const int rank : {0, 1})
+    std::ofstream(directory / ("rank" + std::to_string(rank) + ".jsonl")) << trace_with_startup(rank);
+  const RunSummary run = summarize_directories({directory.path()});
+  EXPECT_EQ(run.ranks[0].window, Duration(2s)) << "of all segments, start-up included";
+  EXPECT_DOUBLE_EQ(run.ranks[0].idle_share(), 0.5);
+  ASSERT_TRUE(run.ranks[0].steady());
+  EXPECT_EQ(run.ranks[0].steady()->window, Duration(1600ms));
+  EXPECT_DOUBLE_EQ(run.ranks[0].steady()->idle_share(), 0.4);
+  EXPECT_DOUBLE_EQ(run.ranks[0].steady()->conversion(), 0.2);
+  const std::string text = to_text(run, "here");
+  const std::string shares = "0.000    40.00        5.00         20.0      0.400 ";
+  EXPECT_NE(text.find("\n   1         10         " + shares), std::string::npos) << text;
+  EXPECT_NE(text.find("\n all         10         " + shares), std::string::npos) << "the longest start-up\n" << text;
+  EXPECT_NE(
+      text.find("start-up, until the first iteration, is not in these shares: 90.0 % of it idle, 5.0 % uncertain, "
+                "20.0 % of its idle time filled\n"),
+      std::string::npos)
+      << text;
+  const nlohmann::json total = nlohmann::json::parse(to_json(run))["total"];
+  EXPECT_EQ(total["window"], 4000000000);
+  EXPECT_EQ(total["idle"], 2000000000);
+  EXPECT_EQ(
+      total["startup"],
+      nlohmann::json::parse(R"({"length": 800000000, "idle": 720000000, "uncertain": 40000000, "filled": 144000000})"));
+  EXPECT_EQ(total["steady"]["window"], 3200000000);
+  EXPECT_DOUBLE_EQ(total["steady"]["idle_share"], 0.4);
+  EXPECT_TRUE(has_note(run, "for 5.0 % of the time (5.0 % after start-up) nobody could tell"));
+}
+
+// The other one is of a version that did not tell it: nobody knows that of the whole either.
+TEST(Summary, AStartupThatIsNotKnownIsNotZero) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.jsonl") << trace_with_startup(0);
+  std::ofstream(directory / "rank1.jsonl")
+      << header_of(1, 0, 2, 100) << R"({"type": "summary", "window_begin": 0, "window_end": 1000, )"
+      << R"("iterations": 10, "idle": 500})"
+      << "\n";
+  const RunSummary run = summarize_directories({directory.path()});
+  EXPECT_TRUE(
+      has_note(run, "the trace does not tell start-up from steady state on rank 1: the shares are of the whole run"));
+  const nlohmann::json json = nlohmann::json::parse(to_json(run));
+  EXPECT_EQ(json["ranks"][0]["startup"]["length"], 400000000);
+  for (const char* key : {"startup", "steady"}) {
+    EXPECT_TRUE(json["ranks"][1][key].is_null()) << key;
+    EXPECT_TRUE(json["total"][key].is_null()) << key;
+  }
+  EXPECT_EQ(to_text(run, "here").find("start-up, until"), std::string::npos);
+}
+
+TEST(Summary, AStartupThatIsMoreThanTheRunIsUnsure) {
+  for (const char* startup : {R"({"length": 900000000, "idle": 0})", R"({"length": 10, "idle": 501})"}) {
+    const FileTotals totals =
+        totals_of(header_line + "\n" + R"({"type": "summary", "window_begin": 0, "window_end": 1000, "idle": 500, )" +
+                  R"("iterations": 3, "startup": )" + startup + "}\n");
+    EXPECT_TRUE(totals.rank.unsure) << startup;
+  }
 }
 
 TEST(Summary, LeavesOutTheRanksThatOnlyAnEarlierRunHad) {

@@ -40,6 +40,14 @@ struct Segment {
   Longest bubble, iteration;
 };
 
+// It is a part of the rest, and made of the same sums.
+void doubt_startup(const Segment& segment, const TraceSummary& totals, Duration most, Doubts& doubts) {
+  const StartupRecord& startup = *totals.startup;
+  if (startup.length > most) doubts.add(segment.line, "`startup` is longer than the whole run");
+  if (startup.idle > totals.idle || startup.uncertain > totals.uncertain || startup.filled > totals.filled)
+    doubts.add(segment.line, "more in `startup` than in the whole run");
+}
+
 // Doubts totals that no single line shows to be impossible. A hundredth and 100 ms are left for rounding, and for a
 // slice that ends after its bubble.
 void doubt_totals(const Segment& segment, const TraceSummary& totals, Duration window, Doubts& doubts) {
@@ -53,12 +61,16 @@ void doubt_totals(const Segment& segment, const TraceSummary& totals, Duration w
   // On a clock that has slowed down a slice takes less than alone, but not a quarter.
   if (totals.filled > most || totals.filled / 4 > totals.idle + slack)
     doubts.add(segment.line, "more filled than there was idle time");
+  if (totals.startup) doubt_startup(segment, totals, most, doubts);
   if (totals.fill_units_wrong > totals.fill_units) doubts.add(segment.line, "more wrong units than units");
 }
 
 class Adder : public TraceSink {
  public:
-  explicit Adder(std::uint64_t segments_of_others = 0) { result_.segments_of_others = segments_of_others; }
+  explicit Adder(std::uint64_t segments_of_others = 0) {
+    result_.segments_of_others = segments_of_others;
+    result_.rank.totals.startup.emplace();  // of nothing; known as long as it is that of each segment
+  }
 
   // They are looked at in join.cpp, and are most of the lines.
   bool wants(std::string_view line) const override { return !line.starts_with(R"({"type": "group")"); }
@@ -109,6 +121,7 @@ class Adder : public TraceSink {
     // Records behind the limit are not there: then the process knows better how long its iterations were.
     sum.totals.iteration_median = result_.limited && medians_.seen() > 0 ? medians_.median() : iterations_.median();
     sum.totals.idle_known = is_measured(sum.header);
+    if (sum.totals.startup) sum.totals.startup->idle_known = sum.totals.idle_known;
     sum.forecasts = errors_.seen();
     if (sum.forecasts > 0) sum.forecast_error = errors_.median();
     sum.unsure = result_.doubts.count() > 0;
@@ -134,14 +147,14 @@ class Adder : public TraceSink {
   TraceSummary totals_of_segment() {
     if (!segment_.summary) {
       result_.rank.complete = false;
-      return segment_.counted.summary();
+      return segment_.counted.with_startup();
     }
     const TraceSummary& summary = *segment_.summary;
     TraceLine& line = segment_.summary_line;
     if (summary.window_end < summary.window_begin)
       line.doubts.add(line.number, "`window_end` is before `window_begin`");
     result_.doubts.add(line.doubts);
-    if (!line.sound()) return segment_.counted.summary();
+    if (!line.sound()) return segment_.counted.with_startup();
     segment_.last = std::max(segment_.last, summary.window_end);
     if (summary.iteration_median > Duration{}) medians_.add(summary.iteration_median);
     return summary;

@@ -55,6 +55,15 @@ void add_damage_notes(const FileTotals& file, const std::string& label, std::vec
                     " bubbles are not among those with the most idle time");
 }
 
+void add_uncertain_note(const RankSummary& rank, const std::string& label, std::vector<std::string>& notes) {
+  const std::optional<PartOfRun> steady = rank.steady();
+  const double most = steady ? std::max(rank.uncertain_share(), steady->uncertain_share()) : rank.uncertain_share();
+  if (!is_measured(rank.header) || most <= 0.01) return;
+  std::string note = label + formatted("for %.1f %% of the time ", 100 * rank.uncertain_share());
+  if (steady) note += formatted("(%.1f %% after start-up) ", 100 * steady->uncertain_share());
+  notes.push_back(note + "nobody could tell whether the GPU computed: " + printable(rank.totals.uncertain_reason));
+}
+
 void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   const RankSummary& rank = file.rank;
   const std::string label = "rank " + rank.name + ": ";
@@ -83,11 +92,7 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
         label + formatted("Weft's thread was late: ends of bubbles are known to %.0f us, so the idle time to %.1f "
                           "points",
                           static_cast<double>(rank.totals.end_uncertainty.count()) / 1e3, 100 * rank.lateness_share()));
-  if (is_measured(rank.header) && rank.uncertain_share() > 0.01)
-    notes.push_back(label +
-                    formatted("for %.1f %% of the time nobody could tell whether the GPU computed: ",
-                              100 * rank.uncertain_share()) +
-                    printable(rank.totals.uncertain_reason));
+  add_uncertain_note(rank, label, notes);
 }
 
 // The file has been read before; it may have gone since.
@@ -110,19 +115,42 @@ void add_group_notes(const GroupJoin& groups, std::vector<std::string>& notes) {
     notes.push_back(std::to_string(groups.not_looked_at) + " groups were too many to be joined");
 }
 
+// "all ranks", or "rank 0, 3, 5"; of many the first.
+std::string listed(const std::vector<std::string>& names, const RunSummary& run) {
+  constexpr std::size_t most_names = 8;
+  if (names.size() == run.ranks.size()) return "all ranks";
+  std::string list = "rank";
+  for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) list += (i == 0 ? " " : ", ") + names[i];
+  if (names.size() > most_names) list += " and " + std::to_string(names.size() - most_names) + " more";
+  return list;
+}
+
+// Shares are those of the steady state, where it is known.
+void add_startup_notes(RunSummary& run) {
+  std::vector<std::string> only_startup, unknown;
+  for (const RankSummary& rank : run.ranks) {
+    if (!is_measured(rank.header) || rank.window <= Duration{}) continue;
+    if (rank.totals.iterations == 0)
+      only_startup.push_back(rank.name);
+    else if (!rank.totals.startup)
+      unknown.push_back(rank.name);
+  }
+  if (!only_startup.empty())
+    run.notes.push_back("no iteration was found on " + listed(only_startup, run) +
+                        ": all of the run counts as start-up, and the shares are of all of it");
+  if (!unknown.empty())
+    run.notes.push_back("the trace does not tell start-up from steady state on " + listed(unknown, run) +
+                        ": the shares are of the whole run");
+}
+
 // One note for all ranks that share a reason: as a rule it is the same everywhere.
 void add_unknown_idle_notes(RunSummary& run) {
-  constexpr std::size_t most_names = 8;
   std::map<std::string, std::vector<std::string>> ranks;
   for (const RankSummary& rank : run.ranks)
     if (!is_measured(rank.header)) ranks[std::string(rank.header.idle_unknown)].push_back(rank.name);
-  for (const auto& [reason, names] : ranks) {
-    std::string list;
-    for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) list += (i == 0 ? " " : ", ") + names[i];
-    if (names.size() > most_names) list += " and " + std::to_string(names.size() - most_names) + " more";
-    run.notes.push_back("idle time unknown, bubbles were not measured, on " +
-                        (names.size() == run.ranks.size() ? "all ranks" : "rank" + list) + ": " + printable(reason));
-  }
+  for (const auto& [reason, names] : ranks)
+    run.notes.push_back("idle time unknown, bubbles were not measured, on " + listed(names, run) + ": " +
+                        printable(reason));
 }
 
 void add_missing_ranks(RunSummary& run) {
@@ -146,16 +174,43 @@ std::string iterations_of(const RankSummary& rank) {
          rank.name + " (" + std::to_string(rank.totals.iterations) + " of them)";
 }
 
+// "22 on rank 0 (start-up 0.52 s)"
+std::string count_of(const RankSummary& rank) {
+  std::string text = std::to_string(rank.totals.iterations) + " on rank " + rank.name;
+  if (rank.totals.iterations > 0 && rank.totals.startup)
+    text += formatted(" (start-up %.2f s)", static_cast<double>(rank.totals.startup->length.count()) / 1e9);
+  return text;
+}
+
+// Ranks of one job whose numbers are of all of their run.
+std::vector<const RankSummary*> whole_ranks(const RunSummary& run) {
+  std::vector<const RankSummary*> whole;
+  for (const RankSummary& rank : run.ranks)
+    if (rank.complete && !rank.unsure) whole.push_back(&rank);
+  return whole;
+}
+
+// One more or less lies at the ends of the run. More may be no fault, as a rank counts from where it has found its
+// rhythm: its start-up then is longer by as much.
+void add_disagreement_about_number(RunSummary& run) {
+  const std::vector<const RankSummary*> whole = whole_ranks(run);
+  if (whole.empty()) return;
+  const auto [fewest, most] =
+      std::ranges::minmax(whole, {}, [](const RankSummary* rank) { return rank->totals.iterations; });
+  if (most->totals.iterations - fewest->totals.iterations <= 1) return;
+  run.notes.push_back("ranks disagree about the number of iterations: " + count_of(*most) + ", " + count_of(*fewest) +
+                      "; a rank counts from where it has found what repeats, or took something else for an iteration");
+}
+
 // All stages of a pipeline take part in each iteration. Where the times differ, one has taken something else for one.
-// Their numbers may differ: a rank counts from where it has found its rhythm.
-void add_disagreement_of_ranks(RunSummary& run) {
+void add_disagreement_about_length(RunSummary& run) {
   constexpr double alike = 1.25;
   constexpr std::uint64_t fewest = 4;
   std::vector<const RankSummary*> known;
-  for (const RankSummary& rank : run.ranks) {
-    const bool is_whole = rank.complete && rank.totals.records_left_out == 0 && is_measured(rank.header);
-    if (is_whole && !rank.unsure && rank.totals.iterations >= fewest && rank.totals.iteration_median > Duration{})
-      known.push_back(&rank);
+  for (const RankSummary* rank : whole_ranks(run)) {
+    const bool is_measured_whole = rank->totals.records_left_out == 0 && is_measured(rank->header);
+    if (is_measured_whole && rank->totals.iterations >= fewest && rank->totals.iteration_median > Duration{})
+      known.push_back(rank);
   }
   if (known.empty()) return;
   const auto [shortest, longest] =
@@ -175,11 +230,14 @@ void add_up(RunSummary& run) {
   std::uint64_t iterations = 0;
   bool any_measured = false;
   RecordText idle_unknown;
+  run.total.totals.startup.emplace();
   for (std::size_t index = 0; index < run.ranks.size(); ++index) {
     const RankSummary& rank = run.ranks[index];
     run.total.unsure = run.total.unsure || rank.unsure;
     if (rank.unsure) continue;
-    add_up(run.total.totals, rank.totals);
+    TraceSummary totals = rank.totals;
+    if (!is_measured(rank.header)) totals.startup.emplace();  // as its window is not in the sum
+    add_up(run.total.totals, totals);
     if (is_measured(rank.header)) {
       any_measured = true;
       add_to(run.total.window, rank.window);
@@ -196,6 +254,7 @@ void add_up(RunSummary& run) {
   }
   if (!any_measured) run.total.header.idle_unknown = idle_unknown;
   run.total.totals.idle_known = is_measured(run.total.header);
+  if (run.total.totals.startup) run.total.totals.startup->idle_known = run.total.totals.idle_known;
   run.total.totals.iterations = iterations;
   run.total.totals.iteration_median = median(std::move(medians));
   if (!errors.empty()) run.total.forecast_error = median(std::move(errors));
@@ -205,27 +264,6 @@ void add_up(RunSummary& run) {
 }
 
 }  // namespace
-
-double RankSummary::idle_share() const {
-  return window > Duration{} ? static_cast<double>(totals.idle.count()) / static_cast<double>(window.count()) : 0.0;
-}
-
-double RankSummary::uncertain_share() const {
-  return window > Duration{} ? static_cast<double>(totals.uncertain.count()) / static_cast<double>(window.count())
-                             : 0.0;
-}
-
-// As if all beginnings and ends were wrong in the same direction, by the median.
-double RankSummary::lateness_share() const {
-  if (window <= Duration{}) return 0;
-  return static_cast<double>(totals.bubbles) * static_cast<double>(totals.end_uncertainty.count()) /
-         static_cast<double>(window.count());
-}
-
-double RankSummary::conversion() const {
-  const auto idle = static_cast<double>(totals.idle.count());
-  return idle > 0 ? static_cast<double>(totals.filled.count()) / idle : 0.0;
-}
 
 std::set<RankProcess> processes_of(const RunSummary& run) {
   std::set<RankProcess> processes;
@@ -248,7 +286,9 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
   add_unknown_idle_notes(run);
   add_missing_ranks(run);
-  add_disagreement_of_ranks(run);
+  add_startup_notes(run);
+  add_disagreement_about_length(run);
+  add_disagreement_about_number(run);
   add_up(run);
   return run;
 }

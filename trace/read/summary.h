@@ -20,6 +20,15 @@
 
 namespace weft {
 
+// The sums of a rank over a part of its run, or over all of it.
+struct PartOfRun {
+  Duration window{}, idle{}, uncertain{}, filled{};
+
+  double idle_share() const;       // of the window
+  double uncertain_share() const;  // likewise
+  double conversion() const;       // filled / idle
+};
+
 struct RankSummary {
   // As of its last segment. Of the total only `idle_unknown` means something: of no rank the bubbles were measured.
   TraceHeader header;
@@ -36,10 +45,16 @@ struct RankSummary {
   std::uint64_t forecasts = 0;
   std::vector<SlotTotals> slots;
 
-  double idle_share() const;       // of the window
-  double uncertain_share() const;  // likewise
-  double lateness_share() const;   // likewise: by which the idle share may be wrong, because bubbles end between looks
-  double conversion() const;       // filled / idle
+  PartOfRun whole() const;
+  // From where its first iteration began, of several segments the sum. Nothing: there was no iteration, or the trace
+  // does not tell its start-up.
+  std::optional<PartOfRun> steady() const;
+
+  double idle_share() const { return whole().idle_share(); }
+  double uncertain_share() const { return whole().uncertain_share(); }
+  double conversion() const { return whole().conversion(); }
+  // By which the idle share of the whole window may be wrong, because bubbles end between looks.
+  double lateness_share() const;
 };
 
 struct RankSlot {

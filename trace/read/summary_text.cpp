@@ -22,21 +22,39 @@ std::string percent_or_dash(bool known, double share) {
   return known ? formatted("%.1f", 100 * share) : "-";
 }
 
+std::string startup_seconds(const RankSummary& rank) {
+  if (rank.totals.iterations == 0) return "all";
+  return rank.totals.startup ? formatted("%.3f", milliseconds(rank.totals.startup->length) / 1e3) : "-";
+}
+
 // Behind a name that may be longer than a line of formatted().
-std::string row(std::size_t width, const std::string& name, const RankSummary& rank) {
+std::string row(std::size_t width, const std::string& name, const RankSummary& rank, const std::string& startup) {
   const TraceSummary& totals = rank.totals;
   const bool measured = is_measured(rank.header);
   const bool fills = rank.header.mode != "observe" || totals.filled > Duration{};
   const bool compared = totals.slowdown && totals.slowdown->control != 0;
+  const PartOfRun shown = rank.steady().value_or(rank.whole());
   return std::string(width - std::min(width, name.size()), ' ') + name +
-         formatted(" %10llu %13.3f %8s %11s %12s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
+         formatted(" %10llu %13.3f %8s %11s %12s %10s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
                    milliseconds(totals.iteration_median),
-                   (measured ? formatted("%.2f", 100 * rank.idle_share()) : "unknown").c_str(),
-                   (measured ? formatted("%.2f", 100 * rank.uncertain_share()) : "unknown").c_str(),
-                   (measured ? percent_or_dash(fills, rank.conversion()) : "unknown").c_str(),
+                   (measured ? formatted("%.2f", 100 * shown.idle_share()) : "unknown").c_str(),
+                   (measured ? formatted("%.2f", 100 * shown.uncertain_share()) : "unknown").c_str(),
+                   (measured ? percent_or_dash(fills, shown.conversion()) : "unknown").c_str(), startup.c_str(),
                    number(totals.fill_units), number(totals.fill_units_wrong), number(totals.dropped_records),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
                    compared ? formatted("%+.2f", 100 * totals.slowdown->estimate).c_str() : "-");
+}
+
+// The shares in the rows are of what comes after it.
+std::string startup_line(const RankSummary& total) {
+  if (!total.steady() || !is_measured(total.header) || total.totals.startup->length <= Duration{}) return "";
+  const StartupRecord& startup = *total.totals.startup;
+  const PartOfRun part{startup.length, startup.idle, startup.uncertain, startup.filled};
+  std::string line = formatted("start-up, until the first iteration, is not in these shares: %.1f %% of it idle, ",
+                               100 * part.idle_share()) +
+                     formatted("%.1f %% uncertain", 100 * part.uncertain_share());
+  if (part.filled > Duration{}) line += formatted(", %.1f %% of its idle time filled", 100 * part.conversion());
+  return line + "\n";
 }
 
 std::string causes(const RankSummary& total) {
@@ -106,6 +124,7 @@ class JsonFields : public IgnoredFields {
     for (std::size_t i = 0; i < values.size(); ++i) object[names[i]] = values[i];
   }
   void object(const char* key, const std::optional<SlowdownRecord>& slowdown);
+  void object(const char* key, const std::optional<StartupRecord>& startup);
 
  private:
   ordered_json& json_;
@@ -129,6 +148,22 @@ void JsonFields::object(const char* key, const std::optional<SlowdownRecord>& sl
   visit_fields(fields, *slowdown);
 }
 
+void JsonFields::object(const char* key, const std::optional<StartupRecord>& startup) {
+  ordered_json& object = json_[key] = nullptr;
+  if (!startup) return;
+  JsonFields fields(object);
+  visit_fields(fields, *startup);
+}
+
+ordered_json to_json(const std::optional<PartOfRun>& steady, bool measured) {
+  if (!steady) return nullptr;
+  const auto known = [&](double share) { return measured ? ordered_json(share) : nullptr; };
+  return {{"window", steady->window.count()},
+          {"idle_share", known(steady->idle_share())},
+          {"uncertain_share", known(steady->uncertain_share())},
+          {"conversion", known(steady->conversion())}};
+}
+
 ordered_json numbers(const RankSummary& rank) {
   ordered_json causes_of_idle = ordered_json::object(), result;
   for (const auto& [cause, idle] : rank.idle_by_cause) causes_of_idle[cause] = idle.count();
@@ -139,6 +174,7 @@ ordered_json numbers(const RankSummary& rank) {
   result["window"] = rank.window.count();
   result["idle_share"] = measured ? ordered_json(rank.idle_share()) : nullptr;
   result["uncertain_share"] = measured ? ordered_json(rank.uncertain_share()) : nullptr;
+  result["steady"] = to_json(rank.steady(), measured);
   result["idle_by_cause"] = causes_of_idle;
   result["conversion"] = measured ? ordered_json(rank.conversion()) : nullptr;
   result["forecasts"] = rank.forecasts;
@@ -205,12 +241,19 @@ std::string shown_name(const RankSummary& rank) {
   return rank.name + (rank.unsure ? "?" : "");
 }
 
-// Without those that are unsure.
+// That of a rank which has an iteration, and is not unsure.
+Duration startup_length(const RankSummary& rank) {
+  return rank.steady() && !rank.unsure ? rank.totals.startup->length : Duration::min();
+}
+
+// Without those that are unsure. Its start-up is the longest, as they are at the same time.
 std::string total_row(const RunSummary& run, std::size_t width) {
   if (std::ranges::all_of(run.ranks, &RankSummary::unsure)) return "";
   RankSummary total = run.total;
   total.header.mode = run.ranks.front().header.mode;
-  return row(width, "all", total);
+  std::string startup = startup_seconds(total);
+  if (total.steady()) startup = startup_seconds(*std::ranges::max_element(run.ranks, {}, startup_length));
+  return row(width, "all", total, startup);
 }
 
 }  // namespace
@@ -222,10 +265,11 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   const TraceHeader& first = run.ranks.front().header;
   result += first.fill_job.empty() ? ", mode " + printable(first.mode) : ", filled with " + printable(first.fill_job);
   result += "\n\n" + std::string(width - 4, ' ') +
-            "rank iterations median ms/it   idle % uncertain % conversion %   units   wrong   dropped forecast err. %  "
+            "rank iterations median ms/it   idle % uncertain % conversion % start-up s   units   wrong   dropped "
+            "forecast err. %  "
             "slowdown %\n";
-  for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank);
-  result += total_row(run, width) + "\n" + causes(run.total) + slowdown_line(run.total) +
+  for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
+  result += total_row(run, width) + "\n" + startup_line(run.total) + causes(run.total) + slowdown_line(run.total) +
             groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time:\n";
   Duration all{};

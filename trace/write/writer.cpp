@@ -189,6 +189,7 @@ void TraceWriter::Implementation::write_summary(const TraceSummary& summary) noe
     complete.rank = header_.rank;
     complete.device = header_.device;
     complete.idle_known = is_measured(header_);
+    if (complete.startup) complete.startup->idle_known = complete.idle_known;
     complete.records_left_out = left_out_;
     append_summary(text_, complete);
     write_out();

@@ -77,6 +77,32 @@ TEST(EndLines, Filled) {
           "rank 0: 0 records dropped", "traces of all ranks in weft-12/   next: weft summary weft-12"}));
 }
 
+TEST(EndLines, StartupStandsBesideTheSteadyState) {
+  TraceSummary summary = filling_summary();
+  summary.startup = StartupRecord{.length = 2s, .idle = 600ms, .uncertain = 500ms, .filled = 100ms};
+  summary.uncertain = 540ms;
+  summary.uncertain_reason = "a test";
+  Lines lines = end_lines(filling_header(), summary, "d");
+  EXPECT_EQ(lines.at(1),
+            "rank 0: idle in 480 bubbles for 20.0 % of 2.00 s, and for 30.0 % of 2.00 s of start-up before; uncertain "
+            "for 2.0 %, and for 25.0 % of start-up: a test");
+  EXPECT_EQ(
+      lines.at(2),
+      "rank 0: fill used 150.0 % of the idle time (30.0 points of all time) after start-up and 16.7 % before for 31 "
+      "units of matmul, 0 of them wrong");
+  summary.startup->filled = {};
+  EXPECT_EQ(
+      end_lines(filling_header(), summary, "d").at(2),
+      "rank 0: fill used 175.0 % of the idle time (35.0 points of all time) after start-up for 31 units of matmul, 0 "
+      "of them wrong");
+  // Without an iteration there is nothing else.
+  summary.iterations = 0;
+  summary.startup = StartupRecord{.length = 4s, .idle = 1s, .uncertain = 540ms, .filled = 700ms};
+  lines = end_lines(filling_header(), summary, "d");
+  EXPECT_EQ(lines.at(1),
+            "rank 0: idle in 480 bubbles for 25.0 % of 4.00 s, all of it start-up; uncertain for 13.5 %: a test");
+}
+
 TEST(EndLines, TellWhatFillingCost) {
   TraceSummary summary = filling_summary();
   summary.slowdown = SlowdownRecord{};

@@ -30,10 +30,26 @@ Record bubble(Duration opened, Duration closed) {
   return record_of(made);
 }
 
-Record iteration(Duration length) {
+Record iteration_between(Duration started, Duration ended) {
   Iteration made;
-  made.started = at(1ms);
-  made.ended = at(1ms + length);
+  made.started = at(started);
+  made.ended = at(ended);
+  return record_of(made);
+}
+
+Record iteration(Duration length) {
+  return iteration_between(1ms, 1ms + length);
+}
+
+Record uncertain(Duration began, Duration ended) {
+  return record_of(UncertainRecord{at(began), at(ended), {}});
+}
+
+Record slice(Duration launched, Duration finished, Duration alone) {
+  SliceRecord made;
+  made.launched = at(launched);
+  made.finished = at(finished);
+  made.alone = alone;
   return record_of(made);
 }
 
@@ -94,6 +110,82 @@ TEST(Accounts, AddsUpBubblesAndSlices) {
   EXPECT_EQ(summary.fill_units_wrong, 1U);
   EXPECT_EQ(summary.dropped_records, 4U);
   EXPECT_FALSE(summary.filling_stopped);
+}
+
+TEST(Accounts, StartupIsWhatLiesBeforeTheFirstIteration) {
+  Accounts accounts;
+  accounts.note(event(EventKind::group_issued, 2ms));
+  accounts.note(bubble(3ms, 5ms));
+  accounts.note(uncertain(5ms, 6ms));
+  accounts.note(slice(3ms, 4ms, 700us));
+  accounts.note(bubble(11ms, 14ms));
+  accounts.note(uncertain(14ms, 15ms));
+  accounts.note(slice(12ms, 13ms, 600us));
+  accounts.note(iteration_between(10ms, 20ms));
+  accounts.note(bubble(21ms, 25ms));
+  accounts.note(slice(22ms, 23ms, 500us));
+  const TraceSummary summary = accounts.summary(0);
+  ASSERT_TRUE(summary.startup);
+  EXPECT_EQ(summary.startup->length, Duration(8ms));
+  EXPECT_EQ(summary.startup->idle, Duration(2ms));
+  EXPECT_EQ(summary.startup->uncertain, Duration(1ms));
+  EXPECT_EQ(summary.startup->filled, Duration(700us));
+  EXPECT_EQ(summary.idle, Duration(9ms)) << "of the whole window";
+  EXPECT_EQ(summary.filled, Duration(1800us));
+}
+
+// Some are known before the first iteration is, others, that began long before, after it.
+TEST(Accounts, WhatLiesAcrossTheBorderIsSplitThere) {
+  Accounts accounts;
+  accounts.note(event(EventKind::group_issued, 2ms));
+  accounts.note(bubble(9ms, 12ms));
+  accounts.note(slice(8ms, 12ms, 2ms));
+  accounts.note(iteration_between(10ms, 20ms));
+  accounts.note(uncertain(4ms, 21ms));
+  const TraceSummary summary = accounts.summary(0);
+  ASSERT_TRUE(summary.startup);
+  EXPECT_EQ(summary.startup->idle, Duration(1ms));
+  EXPECT_EQ(summary.startup->filled, Duration(1ms)) << "half of it";
+  EXPECT_EQ(summary.startup->uncertain, Duration(6ms));
+}
+
+TEST(Accounts, OnlyTheFirstIterationEndsTheStartup) {
+  Accounts accounts;
+  accounts.note(event(EventKind::group_issued, 2ms));
+  accounts.note(iteration_between(10ms, 20ms));
+  accounts.note(bubble(30ms, 40ms));
+  accounts.note(iteration_between(50ms, 60ms));
+  const TraceSummary summary = accounts.summary(0);
+  ASSERT_TRUE(summary.startup);
+  EXPECT_EQ(summary.startup->length, Duration(8ms));
+  EXPECT_EQ(summary.startup->idle, Duration::zero());
+}
+
+TEST(Accounts, WithoutAnIterationAllIsStartup) {
+  Accounts accounts;
+  accounts.note(event(EventKind::group_issued, 2ms));
+  accounts.note(bubble(3ms, 5ms));
+  accounts.note(uncertain(5ms, 6ms));
+  accounts.note(slice(3ms, 4ms, 700us));
+  const TraceSummary summary = accounts.summary(0);
+  ASSERT_TRUE(summary.startup);
+  EXPECT_EQ(summary.startup->length, summary.window_end - summary.window_begin);
+  EXPECT_EQ(summary.startup->idle, Duration(2ms));
+  EXPECT_EQ(summary.startup->uncertain, Duration(1ms));
+  EXPECT_EQ(summary.startup->filled, Duration(700us));
+}
+
+// 65536 are kept until the first iteration is known; those before must be start-up.
+TEST(Accounts, AStartupOfManyBubblesIsExactAndOneThatCannotBeToldIsNotKnown) {
+  for (const std::int64_t first : {40'000, 10'000}) {
+    Accounts accounts;
+    accounts.note(event(EventKind::group_issued, 0ms));
+    for (std::int64_t number = 0; number < 100'000; ++number) accounts.note(bubble(number * 1us, number * 1us + 400ns));
+    accounts.note(iteration_between(first * 1us, 100ms));
+    const TraceSummary summary = accounts.summary(0);
+    EXPECT_EQ(summary.startup.has_value(), first == 40'000) << first;
+    EXPECT_EQ(summary.startup.value_or(StartupRecord{}).idle, (first == 40'000 ? 40'000 : 0) * 400ns);
+  }
 }
 
 TEST(Accounts, TheMedianIsOfTheIterations) {

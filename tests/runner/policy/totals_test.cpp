@@ -64,6 +64,10 @@ TEST(Totals, OfTheRecordsAreThoseOfTheRun) {
   live.unfilled = {};
   live.slowdown = rank.totals.slowdown;
   EXPECT_LE(rank.window, live.window_end - live.window_begin);
+  ASSERT_TRUE(live.startup);
+  EXPECT_GT(live.startup->idle, Duration::zero());
+  EXPECT_LT(live.startup->length, (live.window_end - live.window_begin) / 10);
+  live.startup->length -= live.window_end - live.window_begin - rank.window;
   live.window_begin = rank.totals.window_begin;
   live.window_end = rank.totals.window_end;
   EXPECT_EQ(line_of(rank.totals), line_of(live));
@@ -120,6 +124,24 @@ TEST(Totals, OfAPartWhoseIdleTimeIsNotKnownHaveTheRestOfIt) {
   add_up(sum, part);
   EXPECT_EQ(sum.idle, Duration(3ns));
   EXPECT_EQ(sum.iterations, 5U);
+}
+
+TEST(Totals, TheStartupOfTwoPartsIsKnownWhereItIsOfBoth) {
+  TraceSummary sum, part;
+  sum.startup.emplace();
+  part.startup = StartupRecord{.length = 7ns, .idle = 3ns, .uncertain = 2ns, .filled = 1ns};
+  add_up(sum, part);
+  add_up(sum, part);
+  ASSERT_TRUE(sum.startup);
+  EXPECT_EQ(sum.startup->length, Duration(14ns));
+  EXPECT_EQ(sum.startup->idle, Duration(6ns));
+  EXPECT_EQ(sum.startup->uncertain, Duration(4ns));
+  EXPECT_EQ(sum.startup->filled, Duration(2ns));
+  part.startup->idle_known = false;
+  add_up(sum, part);
+  EXPECT_EQ(sum.startup->idle, Duration(6ns));
+  add_up(sum, TraceSummary{});
+  EXPECT_FALSE(sum.startup);
 }
 
 TEST(Totals, StayAtTheLargestNumber) {
