@@ -55,10 +55,16 @@ ROWS = [
     Row("megatron-style", 2, (), PYTORCH / "megatron_style.py"),
     *(Row(situation.replace("_", "-"), 2, ("--situation", situation), ROOT / "bench/jobs/situations.py")
       for situation in SITUATIONS),
-    *(framework(f"fsdp2-{schedule}", 4, "torch_pipeline.py", "--data-parallel", "fsdp", "--schedule", schedule)
-      for schedule in ("1f1b", "interleaved", "zbv", "dualpipev")),
+    framework("fsdp2-1f1b", 4, "torch_pipeline.py", "--data-parallel", "fsdp"),
+    *(framework(f"fsdp2-{schedule}", 4, "torch_pipeline.py", "--data-parallel", "fsdp", "--schedule", schedule,
+                "--layers", "2") for schedule in ("interleaved", "zbv", "dualpipev")),
     framework("ddp-1f1b", 4, "torch_pipeline.py", "--data-parallel", "ddp"),
     framework("branches", 4, "branches.py"),
+    framework("deepspeed-zero1", 4, "deepspeed_pipeline.py"),
+    framework("megatron-pp2", 2, "megatron_pipeline.py"),
+    framework("megatron-pp4-vp2", 4, "megatron_pipeline.py", "--chunks", "2", "--layers", "2", "--microbatches", "8"),
+    framework("megatron-tp2-pp2", 4, "megatron_pipeline.py", "--tensor-parallel", "2"),
+    framework("megatron-lengths", 2, "megatron_pipeline.py", "--variable-lengths"),
 ]
 
 

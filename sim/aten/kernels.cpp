@@ -84,6 +84,24 @@ void copy_list(const simgpu_launch& launch, TwoLists lists, Nothing, Nothing) {
   }
 }
 
+// Tensors one behind the other. Each row of the grid copies one of them.
+struct Shape {
+  uint32_t sizes[4], strides[4];
+};
+struct Inputs {
+  const char* addresses[128];
+  uint32_t offsets[128], sizes[128], elements[128];
+  bool contiguous[128];
+  Shape shape;
+};
+constexpr size_t element_bytes = 4;
+
+void concatenate(const simgpu_launch& launch, char* to, Inputs inputs, Shape, int, uint32_t elements_per_offset) {
+  for (uint32_t tensor = 0; tensor < launch.grid[1]; ++tensor)
+    std::memcpy(to + inputs.offsets[tensor] * elements_per_offset * element_bytes, inputs.addresses[tensor],
+                inputs.elements[tensor] * element_bytes);
+}
+
 // What was gathered has one chunk per rank, each with a piece of every tensor: the pieces of a tensor are put together.
 void unpack(const simgpu_launch& launch, char** to, char** from, int64_t* piece_bytes, int64_t* tensor_of_block,
             int64_t* blocks_before, int64_t chunk_bytes, int64_t chunks) {
@@ -125,6 +143,9 @@ simgpu_kernel kernel(const char* name) {
 #define ELEMENTWISE(functor) "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_" functor "EEviT0_T1_"
 #define MULTIPLY "fffNS0_15binary_internal10MulFunctorIfEEEE"
 #define POINTERS(count) "St5arrayIPcLm" count "EE"
+#define CONCATENATE                                                                                                   \
+  "_ZN2at6native40_GLOBAL__N__0f1a8107_8_Shape_cu_49f7391c30CatArrayBatchedCopy_vectorizedINS1_10OpaqueTypeILj4EEEjLi" \
+  "1ELi128ELi1ELi16ELi4EEEvPcNS1_25CatArrInputTensorMetadataIT_T0_XT2_EXT3_EEENS1_16TensorSizeStrideIS8_Lj4EEEiS8_"
 #define LIST_COPY                                                                                                      \
   "_ZN2at6native55_GLOBAL__N__d25d856e_22_ForeachBinaryOpList_cu_a911ec4325multi_tensor_apply_kernelINS1_18TensorList" \
   "MetadataILi2EEENS1_14UnaryOpFunctorIfLi2ELi1ELi1EEEJNS0_4CopyIffEEEEEvT_T0_DpT1_"
@@ -136,6 +157,7 @@ const simgpu_kernel kernels[] = {
     kernel<scale>(ELEMENTWISE("13BUnaryFunctorI" MULTIPLY POINTERS("2"))),
     kernel<fill>(ELEMENTWISE("11FillFunctorIfEE" POINTERS("1"))),
     kernel<copy_list>(LIST_COPY),
+    kernel<concatenate>(CONCATENATE),
     kernel<unpack>("_ZN2at6native6detail51split_with_sizes_copy_out_contiguous_no_cast_kernelEPPcS3_PlS4_S4_ll"),
     kernel<pack>("_ZN2at6native6detail21chunk_cat_cuda_kernelIccEEvPPT0_PT_PlS8_S8_S8_S8_S8_lll"),
 };

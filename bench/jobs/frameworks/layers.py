@@ -33,8 +33,10 @@ class Layer(nn.Module):
         self.weight = nn.Parameter((1 + 0.01 * torch.rand(SIDE, SIDE, generator=generator)).to(device))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        for _ in range(self._kernels):
-            x = torch.mul(x, self.weight)
+        rows = x.shape[0]
+        weight = self.weight if rows == SIDE else self.weight[:rows]  # a slice has kernels of its own
+        for _ in range(self._kernels * rows // SIDE):
+            x = torch.mul(x, weight)
         return x
 
 
@@ -50,9 +52,9 @@ def batch(number: int, options: argparse.Namespace, device: torch.device) -> tor
 
 
 def loss(output: torch.Tensor, target: torch.Tensor | None = None) -> torch.Tensor:
-    """One element: a sum would be a kernel without an effect."""
+    """One element: a sum would be a kernel without an effect. No view, which the split backward pass cannot take apart."""
     del target
-    return output.view(-1)[0]
+    return output.view(-1)[0].clone()
 
 
 def write_report(folder: pathlib.Path | None, rank: int, losses: list[torch.Tensor]) -> None:
