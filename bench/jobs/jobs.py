@@ -56,8 +56,8 @@ ROWS = [
     *(Row(situation.replace("_", "-"), 2, ("--situation", situation), ROOT / "bench/jobs/situations.py")
       for situation in SITUATIONS),
     framework("fsdp2-1f1b", 4, "torch_pipeline.py", "--data-parallel", "fsdp"),
-    *(framework(f"fsdp2-{schedule}", 4, "torch_pipeline.py", "--data-parallel", "fsdp", "--schedule", schedule,
-                "--layers", "2") for schedule in ("interleaved", "zbv", "dualpipev")),
+    framework("fsdp2-interleaved", 4, "torch_pipeline.py", "--data-parallel", "fsdp", "--schedule", "interleaved",
+              "--layers", "2"),
     framework("ddp-1f1b", 4, "torch_pipeline.py", "--data-parallel", "ddp"),
     framework("branches", 4, "branches.py"),
     framework("deepspeed-zero1", 4, "deepspeed_pipeline.py"),
@@ -65,6 +65,9 @@ ROWS = [
     framework("megatron-pp4-vp2", 4, "megatron_pipeline.py", "--chunks", "2", "--layers", "2", "--microbatches", "8"),
     framework("megatron-tp2-pp2", 4, "megatron_pipeline.py", "--tensor-parallel", "2"),
     framework("megatron-lengths", 2, "megatron_pipeline.py", "--variable-lengths"),
+    framework("torchtitan-1f1b", 4, "torchtitan_pipeline.py", "--schedule", "1F1B"),
+    *(framework(f"torchtitan-{name}", 4, "torchtitan_pipeline.py", "--schedule", schedule, "--layers", "2")
+      for name, schedule in (("interleaved", "Interleaved1F1B"), ("zbv", "ZBVZeroBubble"), ("dualpipev", "DualPipeV"))),
 ]
 
 

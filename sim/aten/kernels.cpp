@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 #include "simgpu/kernels.h"
 
@@ -39,6 +40,11 @@ struct MultiplyByNumber {
   float number;
 };
 
+template <class Number>
+struct AddNumber {
+  Number number, factor;
+};
+
 struct Fill {
   float value;
 };
@@ -52,6 +58,13 @@ void binary(const simgpu_launch&, int count, Operation operation, Tensors<3> ten
 
 void scale(const simgpu_launch&, int count, MultiplyByNumber operation, Tensors<2> tensors) {
   for (int i = 0; i < count; ++i) floats(tensors[0])[i] = floats(tensors[1])[i] * operation.number;
+}
+
+template <class Number>
+void shift(const simgpu_launch&, int count, AddNumber<Number> operation, Tensors<2> tensors) {
+  auto* result = reinterpret_cast<Number*>(tensors[0]);
+  const auto* operand = reinterpret_cast<const Number*>(tensors[1]);
+  for (int i = 0; i < count; ++i) result[i] = operand[i] + operation.factor * operation.number;
 }
 
 void fill(const simgpu_launch&, int count, Fill operation, Tensors<1> tensors) {
@@ -131,6 +144,27 @@ void pack(const simgpu_launch& launch, char** from, char* to, int64_t* tensor_of
       }
 }
 
+// ---- the sum of all elements of a tensor of int64: the sizes of pickled objects
+
+template <int count>
+struct Offsets {
+  int dimensions;
+  uint32_t dividers[25][3], strides[25][count];
+};
+struct Sum {
+  char operation;
+  int64_t identity;
+  int element_bytes, inputs, outputs, more_configuration[13];
+  Offsets<1> in;
+  Offsets<2> out;
+  const int64_t* from;
+  int64_t* to;
+};
+
+void sum(const simgpu_launch&, Sum sum) {
+  if (sum.outputs == 1) *sum.to = std::accumulate(sum.from, sum.from + sum.inputs, sum.identity);
+}
+
 // ---- the table
 
 // No cost: all keep the device's time per block.
@@ -141,6 +175,7 @@ simgpu_kernel kernel(const char* name) {
 }
 
 #define ELEMENTWISE(functor) "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_" functor "EEviT0_T1_"
+#define ELEMENTWISE_BY_2(functor) "_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_" functor "EEviT0_T1_"
 #define MULTIPLY "fffNS0_15binary_internal10MulFunctorIfEEEE"
 #define POINTERS(count) "St5arrayIPcLm" count "EE"
 #define CONCATENATE                                                                                                   \
@@ -155,9 +190,14 @@ const simgpu_kernel kernels[] = {
     kernel<binary<Add>>(ELEMENTWISE("15CUDAFunctor_addIfEE" POINTERS("3"))),
     kernel<scale>(ELEMENTWISE("13AUnaryFunctorI" MULTIPLY POINTERS("2"))),
     kernel<scale>(ELEMENTWISE("13BUnaryFunctorI" MULTIPLY POINTERS("2"))),
+    kernel<shift<float>>(ELEMENTWISE("21CUDAFunctorOnSelf_addIfEE" POINTERS("2"))),
+    kernel<shift<int>>(ELEMENTWISE("21CUDAFunctorOnSelf_addIiEE" POINTERS("2"))),
+    kernel<shift<int64_t>>(ELEMENTWISE_BY_2("21CUDAFunctorOnSelf_addIlEE" POINTERS("2"))),
     kernel<fill>(ELEMENTWISE("11FillFunctorIfEE" POINTERS("1"))),
     kernel<copy_list>(LIST_COPY),
     kernel<concatenate>(CONCATENATE),
+    kernel<sum>("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIlNS0_14func_wrapper_tIlZNS0_11sum_functorIlllEclERNS_14Ten"
+                "sorIteratorEEUlllE_EEjlLi4ELi4EEEEEvT1_"),
     kernel<unpack>("_ZN2at6native6detail51split_with_sizes_copy_out_contiguous_no_cast_kernelEPPcS3_PlS4_S4_ll"),
     kernel<pack>("_ZN2at6native6detail21chunk_cat_cuda_kernelIccEEvPPT0_PT_PlS8_S8_S8_S8_S8_lll"),
 };
