@@ -1,7 +1,8 @@
 // Effects of PyTorch 2.11's kernels that multiply, add, fill and copy float32 tensors, also those of FSDP2's copies.
 //
 // Called by the simulated GPU, on its worker threads, once per launch. The parameters are laid out as PyTorch's headers
-// say (ATen/native/cuda: Loops.cuh, MultiTensorApply.cuh). Nothing here may depend on anything but a launch's parameters.
+// say (ATen/native/cuda: Loops.cuh, MultiTensorApply.cuh). Nothing here may depend on anything but a launch's
+// parameters.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,16 +23,12 @@ float* floats(char* pointer) {
 
 struct Multiply {
   char nothing;
-  float operator()(float left, float right) const {
-    return left * right;
-  }
+  float operator()(float left, float right) const { return left * right; }
 };
 
 struct Add {
   float factor;
-  float operator()(float left, float right) const {
-    return left + factor * right;
-  }
+  float operator()(float left, float right) const { return left + factor * right; }
 };
 
 // One operand is a number of the host: the empty functor, then the number.
@@ -115,7 +112,7 @@ void concatenate(const simgpu_launch& launch, char* to, Inputs inputs, Shape, in
                 inputs.elements[tensor] * element_bytes);
 }
 
-// What was gathered has one chunk per rank, each with a piece of every tensor: the pieces of a tensor are put together.
+// Gathered data has one chunk per rank, each with a piece of every tensor: the pieces of a tensor are put together.
 void unpack(const simgpu_launch& launch, char** to, char** from, int64_t* piece_bytes, int64_t* tensor_of_block,
             int64_t* blocks_before, int64_t chunk_bytes, int64_t chunks) {
   for (uint32_t block = 0; block < launch.grid[0]; ++block) {
@@ -178,7 +175,7 @@ simgpu_kernel kernel(const char* name) {
 #define ELEMENTWISE_BY_2(functor) "_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_" functor "EEviT0_T1_"
 #define MULTIPLY "fffNS0_15binary_internal10MulFunctorIfEEEE"
 #define POINTERS(count) "St5arrayIPcLm" count "EE"
-#define CONCATENATE                                                                                                   \
+#define CONCATENATE                                                                                                    \
   "_ZN2at6native40_GLOBAL__N__0f1a8107_8_Shape_cu_49f7391c30CatArrayBatchedCopy_vectorizedINS1_10OpaqueTypeILj4EEEjLi" \
   "1ELi128ELi1ELi16ELi4EEEvPcNS1_25CatArrInputTensorMetadataIT_T0_XT2_EXT3_EEENS1_16TensorSizeStrideIS8_Lj4EEEiS8_"
 #define LIST_COPY                                                                                                      \
@@ -196,7 +193,8 @@ const simgpu_kernel kernels[] = {
     kernel<fill>(ELEMENTWISE("11FillFunctorIfEE" POINTERS("1"))),
     kernel<copy_list>(LIST_COPY),
     kernel<concatenate>(CONCATENATE),
-    kernel<sum>("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIlNS0_14func_wrapper_tIlZNS0_11sum_functorIlllEclERNS_14Ten"
+    kernel<sum>("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIlNS0_14func_wrapper_tIlZNS0_11sum_"
+                "functorIlllEclERNS_14Ten"
                 "sorIteratorEEUlllE_EEjlLi4ELi4EEEEEvT1_"),
     kernel<unpack>("_ZN2at6native6detail51split_with_sizes_copy_out_contiguous_no_cast_kernelEPPcS3_PlS4_S4_ll"),
     kernel<pack>("_ZN2at6native6detail21chunk_cat_cuda_kernelIccEEvPPT0_PT_PlS8_S8_S8_S8_S8_lll"),
