@@ -6,6 +6,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTORCH = ROOT / "examples/pytorch"
+FRAMEWORKS = ROOT / "bench/jobs/frameworks"
 SITUATIONS = ("plain", "loss_copy", "weight_grads", "alternating", "random", "unbatched", "second_stream", "item", "offload")
 
 
@@ -24,19 +25,25 @@ class Row:
 
     @property
     def prints_losses(self) -> bool:
-        """On simulated GPUs only the trainer's kernels compute something."""
-        return not self.uses_pytorch
+        """On simulated GPUs few kernels compute something: the trainer's, and those that bench/jobs/frameworks launches."""
+        return self.program is None or self.program.parent == FRAMEWORKS
 
     def command(self, build: pathlib.Path, python: str, report: pathlib.Path, limit: int, iterations: int | None) -> list[str]:
         count = ["--launch", str(self.ranks), "--iterations", str(iterations or self.iterations)]
         if self.program is None:
             text = ["--text", str(ROOT / "LICENSE"), "--report", str(report)]
             return [str(build / "bin/trainer"), *count, *text, *self.arguments]
-        return [python, "-B", str(self.program), *count, "--device", "cuda", "--time-limit", str(limit), *self.arguments]
+        device = ["--device", "cuda", "--time-limit", str(limit)]
+        losses = ["--report", str(report)] if self.prints_losses else []
+        return [python, "-B", str(self.program), *count, *device, *losses, *self.arguments]
 
 
 def trainer(schedule: str, wait: str) -> Row:
     return Row(f"trainer-{schedule}-{wait}", 4, ("--schedule", schedule, "--wait", wait), iterations=8)
+
+
+def framework(name: str, ranks: int, program: str, *arguments: str) -> Row:
+    return Row(name, ranks, arguments, FRAMEWORKS / program)
 
 
 # The interleaved schedule posts its receives ahead, so it cannot wait for them in the stream.
@@ -48,6 +55,19 @@ ROWS = [
     Row("megatron-style", 2, (), PYTORCH / "megatron_style.py"),
     *(Row(situation.replace("_", "-"), 2, ("--situation", situation), ROOT / "bench/jobs/situations.py")
       for situation in SITUATIONS),
+    framework("fsdp2-1f1b", 4, "torch_pipeline.py", "--data-parallel", "fsdp"),
+    framework("fsdp2-interleaved", 4, "torch_pipeline.py", "--data-parallel", "fsdp", "--schedule", "interleaved",
+              "--layers", "2"),
+    framework("ddp-1f1b", 4, "torch_pipeline.py", "--data-parallel", "ddp"),
+    framework("branches", 4, "branches.py"),
+    framework("deepspeed-zero1", 4, "deepspeed_pipeline.py"),
+    framework("megatron-pp2", 2, "megatron_pipeline.py"),
+    framework("megatron-pp4-vp2", 4, "megatron_pipeline.py", "--chunks", "2", "--layers", "2", "--microbatches", "8"),
+    framework("megatron-tp2-pp2", 4, "megatron_pipeline.py", "--tensor-parallel", "2"),
+    framework("megatron-lengths", 2, "megatron_pipeline.py", "--variable-lengths"),
+    framework("torchtitan-1f1b", 4, "torchtitan_pipeline.py", "--schedule", "1F1B"),
+    *(framework(f"torchtitan-{name}", 4, "torchtitan_pipeline.py", "--schedule", schedule, "--layers", "2")
+      for name, schedule in (("interleaved", "Interleaved1F1B"), ("zbv", "ZBVZeroBubble"), ("dualpipev", "DualPipeV"))),
 ]
 
 

@@ -5,9 +5,10 @@
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/a tree/tests/pytorch" "$work/bin"
+mkdir -p "$work/a tree/tests/pytorch" "$work/a tree/bench/jobs/frameworks" "$work/bin"
 cp -r "$1/scripts" "$work/a tree/scripts"
 cp "$1/tests/pytorch/requirements.txt" "$work/a tree/tests/pytorch"
+cp "$1/bench/jobs/frameworks/requirements.txt" "$work/a tree/bench/jobs/frameworks"
 cd "$work/a tree" || exit 1
 unset CUDA_HOME CUDA_PATH
 
@@ -106,7 +107,7 @@ tests_with_frameworks() {
   stand_in "$work/bin/python3" 'echo "python3 $*" >>"$CALLS"; if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi'
   run scripts/test --frameworks -- -R gloo
   expect 0 "scripts/test: making build/frameworks with torch=="
-  expect_call "python3 -m pip install --quiet --disable-pip-version-check -r tests/pytorch/requirements.txt"
+  expect_call "python3 -m pip install --quiet --disable-pip-version-check -r tests/pytorch/requirements.txt -r bench/jobs/frameworks/requirements.txt"
   expect_call "cmake --preset release -DWEFT_TORCH_PYTHON=$PWD/build/frameworks/bin/python"
   expect_call "--parallel 2 -L frameworks -R gloo"
   : >"$CALLS"
@@ -117,6 +118,11 @@ tests_with_frameworks() {
   echo torch==99 >tests/pytorch/requirements.txt
   run scripts/test --frameworks
   expect 0 "with torch==99"
+  expect_call "pip install"
+  : >"$CALLS"
+  echo deepspeed==99 >bench/jobs/frameworks/requirements.txt
+  run scripts/test --frameworks
+  expect 0 "with torch==99 deepspeed==99"
   expect_call "pip install"
   : >"$CALLS"
   stand_in "$work/other/python" 'exit 0'

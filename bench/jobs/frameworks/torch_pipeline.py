@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""torch.distributed.pipelining next to data parallelism: fully sharded (FSDP2), or reductions that overlap (DDP).
+
+    python3 torch_pipeline.py --launch 4 --data-parallel fsdp --schedule interleaved
+
+Started by job_table.py. Two pipeline stages, and the other ranks are copies of them: rank = copies * stage + copy, as
+torchtitan lays them out.
+"""
+import argparse
+import pathlib
+import sys
+
+import torch
+from torch import nn
+from torch.distributed import pipelining
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples/pytorch"))
+import layers  # noqa: E402
+import pipeline  # noqa: E402
+import ranks  # noqa: E402
+
+STAGES = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--schedule", choices=pipeline.SCHEDULES, default="1f1b")
+    parser.add_argument("--data-parallel", choices=("fsdp", "ddp"), default="fsdp")
+
+
+def parallel(module: nn.Sequential, kind: str, mesh: DeviceMesh) -> nn.Module:
+    if kind == "ddp":
+        return DistributedDataParallel(module, process_group=mesh.get_group(), bucket_cap_mb=0.5, init_sync=False,
+                                       broadcast_buffers=False, gradient_as_bucket_view=True)
+    for layer in module:
+        fully_shard(layer, mesh=mesh, reshard_after_forward=False)
+    return fully_shard(module, mesh=mesh, reshard_after_forward=False)
+
+
+def build(rank: ranks.Rank, options: argparse.Namespace):
+    """The modules of this rank, their schedule, and whether the first and the last stage are among them."""
+    schedule_class, per_rank, v_shaped = pipeline.SCHEDULES[options.schedule]
+    mesh = init_device_mesh("cuda", (STAGES, rank.count // STAGES), mesh_dim_names=("pp", "dp"))
+    place = ranks.Rank(mesh["pp"].get_local_rank(), STAGES, rank.device)
+    numbers, count = pipeline.stage_numbers(place, per_rank, v_shaped), per_rank * STAGES
+    modules = [parallel(layers.stage(number, options, rank.device), options.data_parallel, mesh["dp"])
+               for number in numbers]
+    example = torch.empty(layers.SIDE, layers.SIDE, device="meta")
+    stages = [pipelining.PipelineStage(module, number, count, rank.device, input_args=example, output_args=example,
+                                       group=mesh["pp"].get_group()) for module, number in zip(modules, numbers)]
+    schedule = schedule_class(stages if per_rank > 1 else stages[0], options.microbatches, loss_fn=layers.loss)
+    return modules, schedule, 0 in numbers, count - 1 in numbers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for add in (add_arguments, layers.add_arguments, ranks.add_arguments):
+        add(parser)
+    options = parser.parse_args()
+    with ranks.start(options) as rank:
+        modules, schedule, has_first, has_last = build(rank, options)
+        weights = [weight for module in modules for weight in module.parameters()]
+        optimizer = torch.optim.SGD(weights, lr=layers.LEARNING_RATE, foreach=False)
+        copies = rank.count // STAGES
+        found: list[torch.Tensor] = []
+        for iteration in range(options.iterations):
+            optimizer.zero_grad()
+            inputs = layers.batch(iteration * copies + rank.number % copies, options, rank.device)
+            losses: list[torch.Tensor] = []
+            schedule.step(*(inputs,) if has_first else (), target=inputs if has_last else None,
+                          losses=losses if has_last else None, return_outputs=False)
+            optimizer.step()
+            found += [loss.detach() for loss in losses]
+        torch.cuda.synchronize()
+        layers.write_report(options.report, rank.number, found)
+        rank.say(f"done after {options.iterations} iterations")
+
+
+if __name__ == "__main__":
+    main()
