@@ -20,9 +20,11 @@ struct RankValidation {
   Comparison comparison;
   std::int64_t clock_uncertainty = 0;
   std::uint64_t dropped = 0;
-  bool undecided = false;           // too many records are missing: the numbers are shown, and bounds mean nothing
+  std::vector<std::string> doubts;  // why nothing can be said although something was compared
   std::vector<std::string> notes;   // why the truth may not be the whole one
-  std::vector<std::string> faults;  // bounds that are not kept
+  std::vector<std::string> faults;  // bounds that are not kept: they hold in spite of doubts
+
+  bool decided() const { return nothing.empty() && (doubts.empty() || !faults.empty()); }
 };
 
 struct RunValidation {
@@ -30,10 +32,11 @@ struct RunValidation {
   Bounds bounds;
   std::int64_t shortest = 0;
   std::vector<std::string> notes;
+  bool complete = true;  // there is a trace of each rank, and one beside each truth file
 
   std::size_t compared() const;
-  std::size_t decided() const;
-  bool agrees() const;  // all ranks are decided, and keep the bounds
+  bool agrees() const;   // all ranks are there and decided, and keep the bounds
+  bool differs() const;  // a rank does not keep them
 };
 
 // Idle time shorter than this is none: the gap between two dependent kernels. No less can be asked for, because shorter
