@@ -74,6 +74,8 @@ void TruthRecorder::live() noexcept {
 void TruthRecorder::run() {
   session_.in_use.store(true);
   off_ = session_.exiting.load() ? "the process ends" : begin();
+  // Validation waits for the decision before it can end anything, unless it has given up.
+  if (off_.empty() && end_wanted_.load(std::memory_order_acquire)) off_ = "CUPTI did not answer in time";
   decided_.store(true, std::memory_order_release);
   if (!off_.empty()) {
     session_.buffers.lend(false);

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-
 std::vector<std::string> truths_in(const std::vector<std::string>& directories) {
   std::vector<std::string> paths;
   for (const std::string& directory : directories) {
@@ -147,8 +146,17 @@ bool RunValidation::differs() const {
   return std::ranges::any_of(ranks, [](const RankValidation& rank) { return !rank.faults.empty(); });
 }
 
-bool has_truth(const std::vector<std::string>& directories) {
-  return !truths_in(directories).empty();
+std::uint64_t truth_bytes(const std::vector<std::string>& directories, const std::set<TraceProcess>& processes) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : truths_in(directories)) {
+    try {
+      const TruthFile file = read_truth_header(path);
+      if (processes.contains({file.host, file.process, file.start_id})) bytes += fs::file_size(path);
+    } catch (const std::exception&) {
+      // weft validate names it.
+    }
+  }
+  return bytes;
 }
 
 RunValidation validate_directories(const std::vector<std::string>& directories, const Bounds& bounds,

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "trace/read/file_totals.h"
 #include "trace/validate/comparison.h"
 
 namespace weft {
@@ -46,8 +48,8 @@ inline constexpr std::int64_t shortest_idle = 10'000;
 // Of the newest run in the directories, as in summarize_directories(), which it throws like.
 RunValidation validate_directories(const std::vector<std::string>& directories, const Bounds& bounds,
                                    std::int64_t shortest);
-// Whether there is any truth file in the directories.
-bool has_truth(const std::vector<std::string>& directories);
+// How many bytes the truth files of these processes have in the directories; 0: there are none.
+std::uint64_t truth_bytes(const std::vector<std::string>& directories, const std::set<TraceProcess>& processes);
 
 std::string to_text(const RunValidation& run);
 std::string to_json(const RunValidation& run);

@@ -56,6 +56,7 @@ class Lines {
  public:
   explicit Lines(TruthFile& file) : file_(file) {}
   void take(const json& line);
+  void check_header() const;
   void finish();
 
  private:
@@ -145,8 +146,12 @@ void Lines::place(const Row& row, const ClockMap& clock) {
   }
 }
 
-void Lines::finish() {
+void Lines::check_header() const {
   if (!headed_) throw std::runtime_error(printable(file_.path) + " holds no header");
+}
+
+void Lines::finish() {
+  check_header();
   const ClockMap clock(clocks_);
   file_.clocks = !clocks_.empty();
   file_.clocks_rise = clock.rises();
@@ -182,6 +187,16 @@ TruthFile read_truth_file(const std::string& path) {
   file.read_error = reader.error();
   if (file.read_error != 0) file.ended = false;
   lines.finish();
+  return file;
+}
+
+TruthFile read_truth_header(const std::string& path) {
+  TruthFile file;
+  file.path = path;
+  Lines lines(file);
+  LineReader reader(path);
+  if (const std::optional<FileLine> first = reader.next()) lines.take(json::parse(first->text, nullptr, false));
+  lines.check_header();
   return file;
 }
 

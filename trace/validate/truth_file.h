@@ -52,5 +52,7 @@ struct TruthFile {
 
 // Throws std::runtime_error, one line, when the file cannot be read or is of another format or version.
 TruthFile read_truth_file(const std::string& path);
+// Its first line alone: whose it is.
+TruthFile read_truth_header(const std::string& path);
 
 }  // namespace weft

@@ -106,7 +106,6 @@ TEST_F(RunValidationTest, CountsOfPartsOfARunAddUp) {
 TEST_F(RunValidationTest, ARightTraceAgrees) {
   write("rank0.7.jsonl", trace(bubble(100, 500)));
   write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
-  EXPECT_TRUE(has_truth({directory_.path()}));
   const RunValidation run = validate();
   ASSERT_EQ(run.ranks.size(), 1u);
   EXPECT_EQ(run.ranks[0].nothing, "");
@@ -276,11 +275,19 @@ TEST_F(RunValidationTest, StreamsOfTwoContextsAreToldApart) {
 
 TEST_F(RunValidationTest, ARunWithoutTruthSaysSo) {
   write("rank0.7.jsonl", trace(bubble(100, 500)));
-  EXPECT_FALSE(has_truth({directory_.path()}));
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: there is no truth file"), std::string::npos);
   write("truth0.7.jsonl", std::string(header) + "{\"type\": \"off\", \"reason\": \"no CUPTI here\"}\n");
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: no CUPTI here"), std::string::npos);
   EXPECT_FALSE(validate().agrees());
+}
+
+TEST_F(RunValidationTest, OnlyTheTruthOfTheseProcessesIsLookedFor) {
+  const std::string text = std::string(header) + clocks + work + end_lines;
+  EXPECT_EQ(truth_bytes({directory_.path()}, {{"h", 7, 3}}), 0u);
+  write("truth0.7.jsonl", text);
+  write("truth1.7.jsonl", "nothing\n");
+  EXPECT_EQ(truth_bytes({directory_.path()}, {{"h", 7, 3}}), text.size());
+  EXPECT_EQ(truth_bytes({directory_.path()}, {{"h", 7, 4}}), 0u);  // an older run's
 }
 
 TEST_F(RunValidationTest, TheTruthOfAnotherProcessIsNotTaken) {
