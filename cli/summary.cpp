@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,24 @@
 #include "trace/validate/run_validation.h"
 
 namespace weft::cli {
+
+namespace {
+
+constexpr std::uint64_t most_truth_bytes = 16'000'000;  // that are read in a second or so
+
+// The whole of it is for weft validate; but a number that is known to be wrong must not stand alone.
+std::string validation_of(const RunSummary& run, const std::vector<std::string>& directories) {
+  std::set<TraceProcess> processes;
+  for (const RankSummary& rank : run.ranks)
+    processes.insert({std::string(rank.header.host), rank.header.process, rank.header.start_id});
+  const std::uint64_t bytes = truth_bytes(directories, processes);
+  if (bytes == 0) return "";
+  if (bytes <= most_truth_bytes) return "\n" + to_text(validate_directories(directories, Bounds{}, shortest_idle));
+  return "\nCUPTI's records are beside the traces, " + std::to_string(bytes / 1'000'000) +
+         " MB of them: weft validate says how far the numbers above are right\n";
+}
+
+}  // namespace
 
 int summary_verb(const Arguments& arguments) {
   bool json = false;
@@ -24,9 +43,7 @@ int summary_verb(const Arguments& arguments) {
   const RunSummary run = summarize_directories(directories);
   const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
   std::string text = json ? to_json(run) : to_text(run, directories.front() + more);
-  // The whole of it is for weft validate; but a number that is known to be wrong must not stand alone.
-  if (!json && has_truth(directories))
-    text += "\n" + to_text(validate_directories(directories, Bounds{}, shortest_idle));
+  if (!json) text += validation_of(run, directories);
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
   complain(std::string("the summary cannot be written: ") + std::strerror(errno));
   return failed;

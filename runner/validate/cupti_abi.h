@@ -47,6 +47,8 @@ static_assert(offsetof(KernelActivity, start) == 16 && offsetof(KernelActivity, 
               offsetof(KernelActivity, device) == 40 && offsetof(KernelActivity, stream) == 48 &&
               offsetof(KernelActivity, name) == 104);
 
+inline constexpr std::size_t bytes_of_a_record = 144;  // CUpti_ActivityKernel6 to 9; others are shorter or alike
+
 struct CopyActivity {
   Kind kind;
   std::uint8_t copy_kind;
@@ -91,6 +93,7 @@ using CompleteFunction = void (*)(CUctx_st* context, std::uint32_t stream, std::
 #define WEFT_CUPTI_FUNCTIONS(FUNCTION)                                                                                \
   FUNCTION(get_version, "cuptiGetVersion", (std::uint32_t * version))                                                 \
   FUNCTION(subscribe, "cuptiSubscribe", (void** subscriber, CallbackFunction callback, void* user))                   \
+  FUNCTION(unsubscribe, "cuptiUnsubscribe", (void* subscriber))                                                       \
   FUNCTION(register_callbacks, "cuptiActivityRegisterCallbacks", (RequestFunction, CompleteFunction))                 \
   FUNCTION(enable, "cuptiActivityEnable", (Kind kind))                                                                \
   FUNCTION(next_record, "cuptiActivityGetNextRecord", (std::uint8_t * buffer, std::size_t valid, Activity * *record)) \
@@ -99,6 +102,7 @@ using CompleteFunction = void (*)(CUctx_st* context, std::uint32_t stream, std::
   FUNCTION(flush_all, "cuptiActivityFlushAll", (std::uint32_t flag))                                                  \
   FUNCTION(get_timestamp, "cuptiGetTimestamp", (std::uint64_t * time))                                                \
   FUNCTION(get_device_id, "cuptiGetDeviceId", (CUctx_st * context, std::uint32_t * device))                           \
+  FUNCTION(get_context_id, "cuptiGetContextId", (CUctx_st * context, std::uint32_t * id))                             \
   FUNCTION(get_stream_id, "cuptiGetStreamIdEx",                                                                       \
            (CUctx_st * context, CUstream_st * stream, std::uint8_t per_thread, std::uint32_t * id))
 

@@ -48,8 +48,10 @@ std::string TruthLines::device(std::uint32_t cupti_device, int device) {
   return line("device", [&](JsonLine& json) { json.number("cupti", cupti_device).number("device", device); });
 }
 
-std::string TruthLines::fill_stream(std::uint32_t cupti_device, std::uint32_t stream) {
-  return line("fill", [&](JsonLine& json) { json.number("cupti", cupti_device).number("stream", stream); });
+std::string TruthLines::fill_stream(std::uint32_t cupti_device, std::uint32_t context, std::uint32_t stream) {
+  return line("fill", [&](JsonLine& json) {
+    json.number("cupti", cupti_device).number("context", context).number("stream", stream);
+  });
 }
 
 std::string TruthLines::clock(TimePoint before, std::uint64_t cupti, TimePoint after) {
@@ -69,29 +71,29 @@ bool TruthLines::add(const cupti::Activity& activity) {
     case cupti::concurrent_kernel: {
       const auto& kernel = reinterpret_cast<const cupti::KernelActivity&>(activity);
       const Work work = is_nccl_kernel(kernel.name) ? Work::communication : Work::compute;
-      return add(work, kernel.device, kernel.stream, kernel.start, kernel.end);
+      return add({static_cast<char>(work), kernel.device, kernel.context, kernel.stream}, kernel.start, kernel.end);
     }
     case cupti::memory_copy: {
       const auto& copy = reinterpret_cast<const cupti::CopyActivity&>(activity);
       // A copy within the device may use the multiprocessors; the others have engines of their own.
       const Work work = copy.copy_kind == cupti::copy_device_to_device ? Work::compute : Work::copy;
-      return add(work, copy.device, copy.stream, copy.start, copy.end);
+      return add({static_cast<char>(work), copy.device, copy.context, copy.stream}, copy.start, copy.end);
     }
     case cupti::memory_set: {
       const auto& set = reinterpret_cast<const cupti::SetActivity&>(activity);
-      return add(Work::compute, set.device, set.stream, set.start, set.end);
+      return add({static_cast<char>(Work::compute), set.device, set.context, set.stream}, set.start, set.end);
     }
     default:
       return true;
   }
 }
 
-bool TruthLines::add(Work work, std::uint32_t device, std::uint32_t stream, std::uint64_t begin, std::uint64_t end) {
+bool TruthLines::add(const Place& place, std::uint64_t begin, std::uint64_t end) {
   if (begin == 0 || end < begin) return false;
-  const Place place{static_cast<char>(work), device, stream};
   const Row row{begin, end, end - begin, 1};
   // Each NCCL kernel stays as it is: its ends are what bubbles are compared with.
-  if (work == Work::communication) {
+  ++taken_;
+  if (std::get<0>(place) == static_cast<char>(Work::communication)) {
     write(place, row);
     return true;
   }
@@ -110,12 +112,12 @@ bool TruthLines::add(Work work, std::uint32_t device, std::uint32_t stream, std:
 }
 
 void TruthLines::write(const Place& place, const Row& row) {
-  const auto& [work, device, stream] = place;
+  const auto& [work, device, context, stream] = place;
   rows_ += rows_.empty() ? "{\"type\": \"work\", \"rows\": [[\"" : ",[\"";
   rows_ += work;
   rows_ += '"';
-  for (const std::uint64_t value :
-       {std::uint64_t{device}, std::uint64_t{stream}, row.begin, row.end, row.busy, row.records}) {
+  for (const std::uint64_t value : {std::uint64_t{device}, std::uint64_t{context}, std::uint64_t{stream}, row.begin,
+                                    row.end, row.busy, row.records}) {
     rows_ += ',';
     append(rows_, value);
   }
@@ -132,6 +134,7 @@ std::string TruthLines::take() {
   if (!rows_.empty()) lines_ += rows_ + "]}\n";
   rows_.clear();
   row_count_ = 0;
+  taken_ = 0;
   return std::exchange(lines_, {});
 }
 

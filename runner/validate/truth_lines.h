@@ -31,8 +31,8 @@ struct TruthCounts {
   std::uint64_t records = 0;
   std::uint64_t dropped = 0;     // by CUPTI, which had no buffer for them
   std::uint64_t untimed = 0;     // without time stamps, or with impossible ones
-  std::uint64_t unreadable = 0;  // buffers whose rest could not be read
-  std::uint64_t unwritten = 0;   // behind the limit of the file, or next to a full disk
+  std::uint64_t unreadable = 0;  // in the rest of a buffer that could not be read, by its size
+  std::uint64_t unwritten = 0;   // behind the limit of the file, or next to a full disk; other lines count as one
 };
 
 class TruthLines {
@@ -44,7 +44,7 @@ class TruthLines {
   static std::string header(const TruthHeader& header);
   static std::string off(std::string_view reason);
   static std::string device(std::uint32_t cupti_device, int device);
-  static std::string fill_stream(std::uint32_t cupti_device, std::uint32_t stream);
+  static std::string fill_stream(std::uint32_t cupti_device, std::uint32_t context, std::uint32_t stream);
   // CUPTI's clock was read between `before` and `after`.
   static std::string clock(TimePoint before, std::uint64_t cupti, TimePoint after);
   static std::string counts(std::string_view type, const TruthCounts& counts);
@@ -53,20 +53,23 @@ class TruthLines {
   bool add(const cupti::Activity& activity);
   // The rows since the last call as lines, "" when there are none.
   std::string take();
+  std::uint64_t taken() const { return taken_; }  // records since then that are in the rows
 
  private:
   enum class Work : char { compute = 'k', communication = 'n', copy = 'c' };
   struct Row {
     std::uint64_t begin = 0, end = 0, busy = 0, records = 0;
   };
-  using Place = std::tuple<char, std::uint32_t, std::uint32_t>;  // kind of work, device, stream
+  // Kind of work, device, context and stream: CUPTI numbers the streams of each context from the start.
+  using Place = std::tuple<char, std::uint32_t, std::uint32_t, std::uint32_t>;
 
-  bool add(Work work, std::uint32_t device, std::uint32_t stream, std::uint64_t begin, std::uint64_t end);
+  bool add(const Place& place, std::uint64_t begin, std::uint64_t end);
   void write(const Place& place, const Row& row);
 
   std::map<Place, Row> open_;  // the latest row of each place
   std::string rows_;           // of the line that is being written
   std::size_t row_count_ = 0;
+  std::uint64_t taken_ = 0;
   std::string lines_;
 };
 

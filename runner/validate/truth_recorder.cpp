@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "runner/clock.h"
@@ -21,6 +23,25 @@ constexpr Duration between_flushes = seconds(1);
 constexpr int clock_readings = 5;  // of which the one with the closest bounds is taken
 
 void ignore_callback(void*, std::uint32_t, std::uint32_t, const void*) {}
+
+constexpr Duration longest_at_exit = seconds(2);
+
+constinit std::atomic<CuptiSession*> session_to_end{nullptr};
+
+// The process leaves, on whatever thread called exit(): the recorder's thread writes its last lines meanwhile.
+void end_at_exit() {
+  CuptiSession& session = *session_to_end.load();
+  session.exiting.store(true);
+  wait_at_most(longest_at_exit, [&] { return !session.in_use.load(); });
+  session.gone.store(true);
+}
+
+// Exit handlers run in the reverse order of their registration: this one runs before all that CUPTI has registered up
+// to here, and before its destructors.
+void end_before_cupti(CuptiSession& session) {
+  session_to_end.store(&session);
+  std::atexit(&end_at_exit);
+}
 
 }  // namespace
 
@@ -45,20 +66,25 @@ void TruthRecorder::live() noexcept {
     // Only memory can run out here: the file ends without its last line, and says by that that it is partial.
     session_.buffers.lend(false);
   }
+  session_.in_use.store(false);
   decided_.store(true, std::memory_order_release);
   ended_.store(true, std::memory_order_release);
 }
 
 void TruthRecorder::run() {
-  off_ = begin();
+  session_.in_use.store(true);
+  off_ = session_.exiting.load() ? "the process ends" : begin();
+  // Validation waits for the decision before it can end anything, unless it has given up.
+  if (off_.empty() && end_wanted_.load(std::memory_order_acquire)) off_ = "CUPTI did not answer in time";
   decided_.store(true, std::memory_order_release);
   if (!off_.empty()) {
+    session_.buffers.lend(false);
     write(TruthLines::off(off_));
     close_trace_file(file_);
     return;
   }
   TimePoint next_flush = now() + between_flushes;
-  while (!end_wanted_.load(std::memory_order_acquire)) {
+  while (!end_wanted_.load(std::memory_order_acquire) && !session_.exiting.load()) {
     sleep_until(now() + between_looks);
     if (now() >= next_flush) {
       session_.library.flush_all(0);
@@ -79,42 +105,55 @@ std::string TruthRecorder::begin() {
   header.library = session_.library.path;
   header.started = now();
   std::string error;
-  file_ = open_trace_file(settings_.directory,
-                          "truth" + std::to_string(header.rank) + "." + std::to_string(header.process), error);
+  file_ = open_trace_file(settings_.directory, settings_.name, error);
   if (file_.descriptor < 0) return why.empty() ? error : why;
   write(std::string(file_.torn ? "\n" : "") + TruthLines::header(header));
-  if (why.empty()) read_clocks();
-  return why;
-}
-
-std::string TruthRecorder::subscribe() {
-  CuptiSession& session = session_;
-  if (!session.enabled) {
-    if (const std::string why = cupti::open(settings_.library, settings_.environment, session.library); !why.empty())
-      return why;
-    if (!session.buffers.make() || !cupti::use_for_callbacks(session.buffers)) return "no memory for CUPTI's buffers";
-    // First of all: it tells whether another profiler is there, and tells others that this one is.
-    if (const auto result = session.library.subscribe(&session.subscriber, &ignore_callback, nullptr);
-        result != cupti::success)
-      return cupti::name_of(result);
-    if (const auto result = session.library.register_callbacks(&cupti::request_buffer, &cupti::complete_buffer);
-        result != cupti::success)
-      return "cuptiActivityRegisterCallbacks: " + cupti::name_of(result);
-    session.buffers.lend(true);
-    for (const cupti::Kind kind : {cupti::concurrent_kernel, cupti::memory_copy, cupti::memory_set})
-      if (const auto result = session.library.enable(kind); result != cupti::success)
-        return "cuptiActivityEnable: " + cupti::name_of(result);
-    session.enabled = true;
-  }
+  if (!why.empty()) return why;
   // Dropped since an earlier recorder has ended: of no window, as no communicator was open.
   std::size_t between = 0;
-  session.library.flush_all(0);
-  session.library.dropped_records(nullptr, 0, &between);
-  session.buffers.lend(true);
+  session_.library.flush_all(0);
+  session_.library.dropped_records(nullptr, 0, &between);
+  session_.buffers.lend(true);
+  read_clocks();
+  return "";
+}
+
+// A second try after a failure would only find ourselves.
+std::string TruthRecorder::subscribe() {
+  CuptiSession& session = session_;
+  if (session.enabled || !session.failure.empty()) return session.failure;
+  session.failure = cupti::open(settings_.library, settings_.environment, session.library);
+  if (!session.failure.empty()) return session.failure;
+  if (!session.buffers.make() || !cupti::use_for_callbacks(session.buffers))
+    return session.failure = "no memory for CUPTI's buffers";
+  // First of all: it tells whether another profiler is there, and tells others that this one is.
+  if (const auto result = session.library.subscribe(&session.subscriber, &ignore_callback, nullptr);
+      result != cupti::success)
+    return session.failure = cupti::name_of(result);
+  session.failure = enable();
+  session.enabled = session.failure.empty();
+  if (session.enabled) {
+    end_before_cupti(session);
+  } else {
+    session.buffers.lend(false);
+    session.library.unsubscribe(session.subscriber);
+  }
+  return session.failure;
+}
+
+std::string TruthRecorder::enable() {
+  if (const auto result = session_.library.register_callbacks(&cupti::request_buffer, &cupti::complete_buffer);
+      result != cupti::success)
+    return "cuptiActivityRegisterCallbacks: " + cupti::name_of(result);
+  session_.buffers.lend(true);
+  for (const cupti::Kind kind : {cupti::concurrent_kernel, cupti::memory_copy, cupti::memory_set})
+    if (const auto result = session_.library.enable(kind); result != cupti::success)
+      return "cuptiActivityEnable: " + cupti::name_of(result);
   return "";
 }
 
 void TruthRecorder::take_records() {
+  if (session_.gone.load()) return;
   session_.buffers.empty([this](std::uint8_t* buffer, std::size_t valid) { take_buffer(buffer, valid); });
   std::size_t dropped = 0;
   if (session_.library.dropped_records(nullptr, 0, &dropped) == cupti::success && dropped != 0) {
@@ -122,16 +161,19 @@ void TruthRecorder::take_records() {
     write(TruthLines::counts("counts", counts_));
   }
   write_pending();
-  write(lines_.take());
+  const std::uint64_t taken = lines_.taken();
+  write(lines_.take(), taken);
 }
 
 void TruthRecorder::take_buffer(std::uint8_t* buffer, std::size_t valid) {
   cupti::Activity* record = nullptr;
-  for (;;) {
+  while (!session_.gone.load()) {
     const cupti::Result result = session_.library.next_record(buffer, valid, &record);
     if (result == cupti::max_limit_reached) return;
     if (result != cupti::success) {
-      ++counts_.unreadable;
+      const auto read =
+          record == nullptr ? 0 : static_cast<std::size_t>(reinterpret_cast<std::uint8_t*>(record) - buffer);
+      counts_.unreadable += 1 + (valid - std::min(read, valid)) / cupti::bytes_of_a_record;
       return;
     }
     ++counts_.records;
@@ -144,6 +186,7 @@ void TruthRecorder::read_clocks() {
   TimePoint best_before{}, best_after{};
   std::uint64_t best = 0;
   for (int i = 0; i < clock_readings; ++i) {
+    if (session_.gone.load()) return;
     std::uint64_t time = 0;
     const TimePoint before = now();
     if (session_.library.get_timestamp(&time) != cupti::success) return;
@@ -154,17 +197,17 @@ void TruthRecorder::read_clocks() {
   write(TruthLines::clock(best_before, best, best_after));
 }
 
-void TruthRecorder::write(const std::string& text) {
+void TruthRecorder::write(const std::string& text, std::uint64_t records) {
   if (text.empty() || file_.descriptor < 0) return;
   full_ = full_ || file_.bytes + text.size() > settings_.limit;
   // The last line tells how many records are missing: it is short and is written in any case.
   if (full_ && !text.starts_with("{\"type\": \"end\"")) {
-    ++counts_.unwritten;
+    counts_.unwritten += records;
     return;
   }
   if (append(file_, text) != 0) {
     full_ = true;
-    ++counts_.unwritten;
+    counts_.unwritten += records;
   }
   file_.bytes += text.size();
 }
@@ -179,11 +222,12 @@ void TruthRecorder::write_pending() {
 }
 
 void TruthRecorder::finish() {
-  session_.library.flush_all(cupti::flush_forced);
+  if (!session_.gone.load()) session_.library.flush_all(cupti::flush_forced);
   read_clocks();
   take_records();
   session_.buffers.lend(false);
-  write(TruthLines::counts("end", counts_));
+  // Without its last line the file says that records are missing.
+  if (!session_.gone.load()) write(TruthLines::counts("end", counts_));
   close_trace_file(file_);
 }
 

@@ -1,9 +1,9 @@
 // The thread of the validation: starts CUPTI's records, empties its buffers into the truth file, reads both clocks
 // every second, and ends the file when it is told to.
 //
-// Made and told by Validation on threads of the main job; all else happens on its own thread, which is detached and
-// shares the ownership. No thread of the training waits for a lock that this thread holds for longer than it takes to
-// move a short text.
+// Where the process leaves first, an exit handler has the thread end the file. Made and told by Validation on threads
+// of the main job; all else happens on its own thread, which is detached and shares the ownership. No thread of the
+// training waits for a lock that this thread holds for longer than it takes to move a short text.
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,17 @@ struct CuptiSession {
   cupti::Buffers buffers;
   void* subscriber = nullptr;
   bool enabled = false;
+  std::string failure;  // why it could not be subscribed to: that stays so
+  // From the process's exit handlers on. CUPTI's own destructors run after them, and no call may be made then.
+  std::atomic<bool> exiting{false}, gone{false};
+  std::atomic<bool> in_use{false};  // the recorder's thread calls CUPTI
 };
 
 struct RecorderSettings {
   std::string library;  // WEFT_CUPTI
   Variables environment;
-  std::uint64_t limit = 0;  // bytes of the file
-  std::string directory;
+  std::uint64_t limit = 0;      // bytes of the file
+  std::string directory, name;  // of the file
   TruthHeader header;
   void (*mark_own_thread)() = nullptr;
 };
@@ -59,10 +63,11 @@ class TruthRecorder : public std::enable_shared_from_this<TruthRecorder> {
   void run();
   std::string begin();
   std::string subscribe();
+  std::string enable();
   void take_records();
   void take_buffer(std::uint8_t* buffer, std::size_t valid);
   void read_clocks();
-  void write(const std::string& text);
+  void write(const std::string& text, std::uint64_t records = 1);
   void write_pending();
   void finish();
 

@@ -24,7 +24,7 @@ class Validation::Implementation {
   std::string state() const;
 
  private:
-  bool records() const { return recorder_ && off_.empty(); }
+  bool records() const { return recorder_ && off_.empty() && !session_.exiting.load(); }
 
   const std::string library_;
   const Variables environment_;
@@ -32,7 +32,8 @@ class Validation::Implementation {
   void (*const mark_)();
   CuptiSession session_;
   std::shared_ptr<TruthRecorder> recorder_;
-  std::string off_;  // why nothing is recorded
+  std::string directory_, name_;  // of the truth file
+  std::string off_;               // why nothing is recorded
   bool over_ = false;
 };
 
@@ -42,7 +43,13 @@ void Validation::Implementation::begin(const TraceHeader& header, const std::str
   settings.library = library_;
   settings.environment = environment_;
   settings.limit = limit_;
-  settings.directory = directory;
+  // The same file for the whole life of the process, also where it becomes another rank.
+  if (name_.empty()) {
+    directory_ = directory;
+    name_ = "truth" + std::to_string(header.rank) + "." + std::to_string(header.process);
+  }
+  settings.directory = directory_;
+  settings.name = name_;
   settings.mark_own_thread = mark_;
   settings.header.rank = header.rank;
   settings.header.host = header.host;
@@ -69,11 +76,12 @@ void Validation::Implementation::add_device(int device, CUctx_st* context) {
 }
 
 void Validation::Implementation::fill_begins(CUctx_st* context, CUstream_st* stream) {
-  std::uint32_t id = 0, device = 0;
+  std::uint32_t id = 0, context_id = 0, device = 0;
   if (!records()) return;
   if (session_.library.get_device_id(context, &device) == cupti::success &&
+      session_.library.get_context_id(context, &context_id) == cupti::success &&
       session_.library.get_stream_id(context, stream, 0, &id) == cupti::success)
-    recorder_->add(TruthLines::fill_stream(device, id));
+    recorder_->add(TruthLines::fill_stream(device, context_id, id));
 }
 
 void Validation::Implementation::end() {

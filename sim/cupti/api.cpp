@@ -1,7 +1,11 @@
 // The exported functions. Any thread of the client. SIMGPU_CUPTI is read when the first of them is called.
 #include <cupti.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -19,6 +23,7 @@ struct Faults {
   bool taken = false;
   std::uint32_t version = CUPTI_API_VERSION;
   std::uint64_t drop_every = 0;
+  bool refuse = false, lingers = false;
 };
 
 Faults read_faults() {
@@ -29,6 +34,8 @@ Faults read_faults() {
     const std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(one.size() + 1, rest.size()));
     if (one == "taken") faults.taken = true;
+    if (one == "refuse") faults.refuse = true;
+    if (one == "lingers") faults.lingers = true;
     if (one.starts_with("version=")) faults.version = static_cast<std::uint32_t>(std::atoi(one.data() + 8));
     if (one.starts_with("drop=")) faults.drop_every = static_cast<std::uint64_t>(std::atoi(one.data() + 5));
   }
@@ -41,6 +48,16 @@ const Faults& faults() {
 }
 
 std::atomic<bool> subscribed{false};
+
+// The real library has lost its state by then, and may crash.
+std::atomic<bool> destroyed{false};
+__attribute__((destructor)) void be_destroyed() {
+  destroyed = true;
+  if (faults().lingers) ::usleep(300'000);
+}
+void note_late_call(const char* name) {
+  if (destroyed) std::fprintf(stderr, "simulated CUPTI: %s was called after its destructors\n", name);
+}
 
 bool is_recorded(CUpti_ActivityKind kind) {
   return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_MEMCPY ||
@@ -82,6 +99,7 @@ CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequest
 
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
   if (!is_recorded(kind)) return CUPTI_ERROR_INVALID_KIND;
+  if (faults().refuse && kind == CUPTI_ACTIVITY_KIND_MEMSET) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   if (driver() == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
   delivery().drop_every(faults().drop_every);
   delivery().want(kind, true);
@@ -96,6 +114,7 @@ CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
 }
 
 CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
+  note_late_call(__func__);
   if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   std::size_t offset = 0, size = 0;
   if (*record != nullptr) {
@@ -111,18 +130,21 @@ CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, C
 }
 
 CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropped) {
+  note_late_call(__func__);
   if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   *dropped = delivery().take_dropped();
   return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t) {
+  note_late_call(__func__);
   if (!delivery().has_callbacks()) return CUPTI_ERROR_INVALID_OPERATION;
   delivery().flush();
   return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t* timestamp) {
+  note_late_call(__func__);
   if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);

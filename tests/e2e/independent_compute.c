@@ -1,8 +1,9 @@
 // Two ranks: rank 0 waits for rank 1 in each iteration, and for the first half of that it computes on a stream that has
 // nothing to do with NCCL. So it is truly idle for the second half only. Who does not know of that stream reports the
 // whole wait. With a library (hidden_compute.c) the calls of that stream are hidden from whatever is preloaded.
-// "killed" in its place: the ranks kill themselves at the end.
-//   independent_compute ITERATIONS [LIBRARY | killed]
+// In its place: "killed", the ranks kill themselves at the end; "leaves", they leave without destroying anything;
+// "again", they do all of it twice with a communicator each; "swapped", likewise and with each other's rank.
+//   independent_compute ITERATIONS [LIBRARY | killed | leaves | again | swapped]
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -29,7 +30,10 @@ static int plain_set(CUdeviceptr memory, size_t bytes, CUstream stream) {
 static int (*make_stream)(CUstream*) = plain_stream;
 static int (*set_memory)(CUdeviceptr, size_t, CUstream) = plain_set;
 
-static bool kills_itself = false;
+static const char* manner = "";
+static bool is(const char* word) {
+  return strcmp(manner, word) == 0;
+}
 
 static void hide_behind(const char* library) {
   void* const handle = dlopen(library, RTLD_NOW | RTLD_DEEPBIND);
@@ -62,12 +66,12 @@ static void iterate(int rank, ncclComm_t communicator, CUstream stream, CUstream
   CHECK(cuCtxSynchronize());  // names no stream
 }
 
-static int run(const ncclUniqueId* id, int rank, int iterations) {
+static int run(const ncclUniqueId* id, int device, int rank, int iterations) {
   CUcontext context = NULL;
   CUstream stream = NULL, independent = NULL;
   ncclComm_t communicator = NULL;
   CHECK(cuInit(0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, rank));
+  CHECK(cuDevicePrimaryCtxRetain(&context, device));
   CHECK(cuCtxSetCurrent(context));
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   CHECK(make_stream(&independent));
@@ -76,28 +80,35 @@ static int run(const ncclUniqueId* id, int rank, int iterations) {
   void* const large = allocate(wait_bytes);
   memset(large, 0, wait_bytes);  // its pages are there before they are timed
   for (int i = 0; i < iterations; ++i) iterate(rank, communicator, stream, independent, data, large);
-  if (kills_itself) raise(SIGKILL);
-  CHECK(ncclCommDestroy(communicator));
+  if (is("killed")) raise(SIGKILL);
+  if (!is("leaves")) CHECK(ncclCommDestroy(communicator));
   return 0;
+}
+
+static int run_all(const ncclUniqueId* ids, int device, int iterations) {
+  const int failed = run(&ids[0], device, device, iterations);
+  if (failed || (!is("again") && !is("swapped"))) return failed;
+  return run(&ids[1], device, is("swapped") ? 1 - device : device, iterations);
 }
 
 // The ranks part before anything of CUDA or NCCL is used: a child of a process that Weft sees is not seen.
 int main(int count, char** arguments) {
   int ends[2];
-  ncclUniqueId id;
+  ncclUniqueId ids[2];
   if (count < 2 || pipe(ends) != 0) return 2;
-  kills_itself = count > 2 && strcmp(arguments[2], "killed") == 0;
-  if (count > 2 && !kills_itself) hide_behind(arguments[2]);
+  if (count > 2) manner = arguments[2];
+  if (strchr(manner, '/') != NULL) hide_behind(manner);
   const int iterations = atoi(arguments[1]);
   const pid_t child = fork();
   if (child == 0) {
-    if (read(ends[0], &id, sizeof id) != (ssize_t)sizeof id) return 2;
-    return run(&id, 1, iterations);
+    if (read(ends[0], ids, sizeof ids) != (ssize_t)sizeof ids) return 2;
+    return run_all(ids, 1, iterations);
   }
-  CHECK(ncclGetUniqueId(&id));
-  if (write(ends[1], &id, sizeof id) != (ssize_t)sizeof id) return 2;
+  CHECK(ncclGetUniqueId(&ids[0]));
+  CHECK(ncclGetUniqueId(&ids[1]));
+  if (write(ends[1], ids, sizeof ids) != (ssize_t)sizeof ids) return 2;
   int status = 0;
-  const int mine = run(&id, 0, iterations);
+  const int mine = run_all(ids, 0, iterations);
   waitpid(child, &status, 0);
   return mine != 0 || status != 0;
 }

@@ -10,8 +10,13 @@ namespace weft {
 ClockMap::ClockMap(std::vector<ClockReading> readings) {
   std::ranges::sort(readings, {}, &ClockReading::cupti);
   for (const ClockReading& reading : readings) {
-    if (!points_.empty() && points_.back().cupti == reading.cupti) continue;
-    points_.push_back({reading.cupti, reading.before + (reading.after - reading.before) / 2});
+    const Point point{reading.cupti, reading.before + (reading.after - reading.before) / 2};
+    if (!points_.empty() && points_.back().monotonic > point.monotonic) rises_ = false;
+    if (!points_.empty() && points_.back().cupti == point.cupti) {
+      rises_ = rises_ && points_.back().monotonic == point.monotonic;
+      continue;
+    }
+    points_.push_back(point);
     uncertainty_ = std::max(uncertainty_, (reading.after - reading.before + 1) / 2);
   }
   for (std::size_t i = 1; i + 1 < points_.size(); ++i) {

@@ -19,7 +19,8 @@ class ClockMap {
  public:
   explicit ClockMap(std::vector<ClockReading> readings);  // in any order
 
-  bool is_empty() const { return points_.empty(); }
+  // False: one clock stood still or went back while the other went on, so that converted times mean nothing.
+  bool rises() const { return rises_; }
   std::int64_t monotonic(std::int64_t cupti) const;
   // By how much a converted time may be wrong: what a reading leaves open, and how far one is from the line between
   // its neighbours. CUPTI's own conversion from the clock of the GPU is not in it.
@@ -33,6 +34,7 @@ class ClockMap {
 
   std::vector<Point> points_;
   std::int64_t uncertainty_ = 0;
+  bool rises_ = true;
 };
 
 }  // namespace weft

@@ -107,8 +107,19 @@ void compare_bubbles(const Reported& reported, const Spans& windows, const Spans
   compare_ends(joined(bubbles, gap), stretches, result);
 }
 
-double per_cent(double share) {
-  return 100 * share;
+// Of each window the time before the first of `spans` begins there.
+Spans before_first(const Spans& spans, const Spans& windows) {
+  Spans result;
+  for (const Span& window : windows) {
+    const auto first = std::ranges::upper_bound(spans, window.begin, {}, &Span::end);
+    if (first != spans.end() && first->begin > window.begin)
+      result.push_back({window.begin, std::min(first->begin, window.end)});
+  }
+  return result;
+}
+
+double per_cent(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
 }  // namespace
@@ -125,6 +136,8 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
   const Spans found = united(std::move(all));
   const Spans missed = difference(idle, found), wrong = difference(said, idle);
   result.window = length(windows);
+  result.trace_window = length(united(reported.windows));
+  result.compute = length(compute);
   result.reported = length(said);
   result.truth = length(idle);
   result.both = length(intersection(said, idle));
@@ -133,6 +146,7 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
   result.missed = length(missed);
   result.beside_compute = length(intersection(wrong, compute));
   result.beside_nothing = length(wrong) - result.beside_compute;
+  result.before_nccl = length(intersection(difference(wrong, compute), before_first(truth.communication, windows)));
   if (result.truth > 0) result.coverage = static_cast<double>(result.both) / static_cast<double>(result.truth);
   if (result.reported > 0) result.precision = static_cast<double>(result.both) / static_cast<double>(result.reported);
   result.largest_missed = longest(missed);
@@ -147,24 +161,47 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
   result.fill_beside_compute = length(intersection(fill, compute));
   return result;
 }
-
 std::vector<std::string> faults(const Comparison& comparison, const Bounds& bounds) {
   std::vector<std::string> result;
-  const auto forgiven = [&](std::int64_t part) { return comparison.share(part) < bounds.forgiven; };
   const auto kept = [&](std::int64_t lost, std::int64_t whole) {
-    return forgiven(lost) || static_cast<double>(whole - lost) >= bounds.least * static_cast<double>(whole);
+    return comparison.share(lost) < bounds.forgiven ||
+           static_cast<double>(whole - lost) >= bounds.least * static_cast<double>(whole);
   };
-  if (comparison.window <= 0) result.push_back("there is no time that trace and truth have in common");
   if (!kept(comparison.missed, comparison.truth))
-    result.push_back(
-        formatted("%.1f %% of the true idle time was neither reported nor uncertain",
-                  per_cent(static_cast<double>(comparison.missed) / static_cast<double>(comparison.truth))));
+    result.push_back(formatted("%.1f %% of the true idle time was neither reported nor uncertain",
+                               per_cent(comparison.missed, comparison.truth)));
   if (!kept(comparison.beside_compute, comparison.reported))
-    result.push_back(
-        formatted("the training computed in %.1f %% of the reported idle time",
-                  per_cent(static_cast<double>(comparison.beside_compute) / static_cast<double>(comparison.reported))));
+    result.push_back(formatted("the training computed in %.1f %% of the reported idle time",
+                               per_cent(comparison.beside_compute, comparison.reported)));
   if (comparison.slices > 0 && comparison.fill_records == 0)
     result.push_back("slices ran, and none of their kernels was on the fill stream: here they count as training");
+  return result;
+}
+
+std::vector<std::string> doubts(const Comparison& comparison, const Bounds& bounds) {
+  if (comparison.window <= 0) return {"there is no time that trace and truth have in common"};
+  std::vector<std::string> result;
+  const auto too_much = [&](std::int64_t part, std::int64_t whole, double most) {
+    return comparison.share(part) >= bounds.forgiven && static_cast<double>(part) > most * static_cast<double>(whole);
+  };
+  const double compared = per_cent(comparison.window, comparison.trace_window);
+  if (compared < 100 * bounds.least_compared)
+    result.push_back(formatted("only %.1f %% of the trace's window could be compared (bound: %.3g %%)", compared,
+                               100 * bounds.least_compared));
+  if (comparison.truth == 0 && comparison.share(comparison.reported) >= bounds.forgiven)
+    result.push_back(
+        formatted("%.1f %% of the window was reported as idle, and CUPTI shows no idle time at all that "
+                  "lasts --shortest",
+                  per_cent(comparison.reported, comparison.window)));
+  if (too_much(comparison.uncertain_truth, comparison.truth, bounds.most_uncertain))
+    result.push_back(formatted("Weft was uncertain in %.1f %% of the true idle time (bound: %.3g %%)",
+                               per_cent(comparison.uncertain_truth, comparison.truth), 100 * bounds.most_uncertain));
+  const std::int64_t unexplained = comparison.beside_nothing - comparison.before_nccl;
+  if (too_much(unexplained, comparison.reported, bounds.most_beside_nothing))
+    result.push_back(
+        formatted("in %.1f %% of the reported idle time CUPTI shows no kernel at all, or none of NCCL for "
+                  "as long as --shortest (bound: %.3g %%): records may be missing",
+                  per_cent(unexplained, comparison.reported), 100 * bounds.most_beside_nothing));
   return result;
 }
 

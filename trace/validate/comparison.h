@@ -33,12 +33,15 @@ struct EndErrors {
 };
 
 struct Comparison {
-  std::int64_t window = 0;
+  std::int64_t window = 0;        // of the trace, where the truth is known: the time that is compared
+  std::int64_t trace_window = 0;  // the whole of the trace's
+  std::int64_t compute = 0;       // kernels of the training other than NCCL's, in the window
   // Idle time in the window. `missed` is true and neither reported nor uncertain.
   std::int64_t reported = 0, truth = 0, both = 0, uncertain = 0, uncertain_truth = 0, missed = 0;
   // Reported time that was not idle: the training computed, or nothing of it was resident at all (the host had launched
   // nothing, or a gap shorter than `shortest`).
   std::int64_t beside_compute = 0, beside_nothing = 0;
+  std::int64_t before_nccl = 0;     // of beside_nothing: before NCCL's first kernel, while it connects
   std::optional<double> coverage;   // both / truth
   std::optional<double> precision;  // both / reported
 
@@ -67,13 +70,18 @@ inline constexpr std::int64_t long_bubble = 1'000'000;
 
 // The bounds that a rank must keep for the verdict that Weft was right: so much of the true idle time is reported or
 // uncertain, and in so much of the reported time no kernel of the training computed; or what is missing of that is less
-// than `forgiven` of the window. Reported time in which nothing was resident is shown, and breaks no bound: the GPU was
-// idle.
+// than `forgiven` of the window. Reported time in which nothing was resident breaks no bound: the GPU was idle.
 struct Bounds {
   double least = 0.98;
   double forgiven = 0.005;
+  // Nothing can be said where these are not kept:
+  double most_uncertain = 0.2;       // of the true idle time
+  double most_beside_nothing = 0.1;  // of the reported time, NCCL's connecting apart: kernels may be unrecorded there
+  double least_compared = 0.9;       // of the trace's window
 };
 // One sentence for each bound that is not kept.
 std::vector<std::string> faults(const Comparison& comparison, const Bounds& bounds);
+// One sentence for each reason why a comparison without faults does not show that Weft was right.
+std::vector<std::string> doubts(const Comparison& comparison, const Bounds& bounds);
 
 }  // namespace weft

@@ -68,12 +68,14 @@ std::string verdict(const RunValidation& run) {
                                        100 * run.bounds.least, 100 * run.bounds.forgiven);
   if (run.agrees()) return formatted("verdict: all %zu ranks keep the bounds (", run.ranks.size()) + bounds + ")\n";
   if (run.compared() == 0) return "verdict: none, nothing was compared\n";
-  if (run.decided() == 0) return "verdict: none, records of CUPTI are missing\n";
-  std::string text = "verdict: not all ranks keep the bounds (" + bounds + ")\n";
-  for (const RankValidation& rank : run.ranks)
-    if (!rank.nothing.empty() || rank.undecided) text += "  rank " + rank.name + ": nothing can be said\n";
-  for (const RankValidation& rank : run.ranks)
+  std::string text = run.differs() ? "verdict: not all ranks keep the bounds (" + bounds + ")\n"
+                                   : "verdict: none, nothing can be said of some ranks\n";
+  for (const RankValidation& rank : run.ranks) {
+    if (!rank.nothing.empty()) text += "  rank " + rank.name + ": nothing was compared\n";
     for (const std::string& fault : rank.faults) text += "  rank " + rank.name + ": " + fault + "\n";
+    for (const std::string& doubt : rank.doubts)
+      text += "  rank " + rank.name + ": nothing can be said: " + doubt + "\n";
+  }
   return text;
 }
 
@@ -93,6 +95,7 @@ ordered_json errors(const EndErrors& ends) {
 
 ordered_json comparison(const Comparison& c) {
   return {{"window", c.window},
+          {"trace_window", c.trace_window},
           {"idle", c.reported},
           {"idle_true", c.truth},
           {"idle_error", c.share(c.reported) - c.share(c.truth)},
@@ -103,6 +106,7 @@ ordered_json comparison(const Comparison& c) {
           {"uncertain_true", c.uncertain_truth},
           {"beside_compute", c.beside_compute},
           {"beside_nothing", c.beside_nothing},
+          {"before_nccl", c.before_nccl},
           {"bubbles", c.bubbles},
           {"bubbles_matched", c.matched},
           {"bubbles_false", c.false_bubbles},
@@ -151,13 +155,20 @@ std::string to_json(const RunValidation& run) {
     if (rank.nothing.empty()) entry.update(comparison(rank.comparison));
     entry["clock_uncertainty"] = rank.clock_uncertainty;
     entry["dropped_records"] = rank.dropped;
-    entry["undecided"] = rank.undecided;
+    entry["undecided"] = rank.nothing.empty() && !rank.decided();
+    entry["doubts"] = rank.doubts;
     entry["notes"] = rank.notes;
     entry["faults"] = rank.faults;
     ranks.push_back(std::move(entry));
   }
   const ordered_json result{{"agrees", run.agrees()},
-                            {"bounds", {{"least", run.bounds.least}, {"forgiven", run.bounds.forgiven}}},
+                            {"complete", run.complete},
+                            {"bounds",
+                             {{"least", run.bounds.least},
+                              {"forgiven", run.bounds.forgiven},
+                              {"most_uncertain", run.bounds.most_uncertain},
+                              {"most_beside_nothing", run.bounds.most_beside_nothing},
+                              {"least_compared", run.bounds.least_compared}}},
                             {"shortest_idle", run.shortest},
                             {"ranks", ranks},
                             {"notes", run.notes}};

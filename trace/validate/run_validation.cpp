@@ -4,20 +4,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/read/runs.h"
+#include "trace/validate/trust.h"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double most_missing = 0.001;  // of the records: the last kernels of a run may have no time stamps yet
-constexpr std::int64_t longest_silence = 100'000'000;  // ns from CUPTI's last record to the end of the window
 
 std::vector<std::string> truths_in(const std::vector<std::string>& directories) {
   std::vector<std::string> paths;
@@ -49,113 +48,87 @@ Truths read_truths(const std::vector<std::string>& directories, std::vector<std:
   return truths;
 }
 
-std::int64_t nanoseconds(TimePoint time) {
-  return time.time_since_epoch().count();
-}
-
-// A trace as times alone. A segment without summary ends with its last bubble.
-class ReportReader : public TraceSink {
- public:
-  void header(const TraceHeader&, const TraceLine&) override { end_segment(); }
-  void record(const Record& record, const TraceLine&) override {
-    if (record.kind == RecordKind::bubble) {
-      add(reported_.bubbles, record.bubble.opened, record.bubble.closed);
-    } else if (record.kind == RecordKind::uncertain) {
-      add(reported_.uncertain, record.uncertain.began, record.uncertain.ended);
-    } else if (record.kind == RecordKind::slice) {
-      ++reported_.slices;
-      reported_.fill_alone += record.slice.alone.count();
-    } else if (record.kind == RecordKind::limit) {
-      limited_ = true;
-    }
-  }
-  void summary(const TraceSummary& summary, const TraceLine&) override {
-    const Span window{nanoseconds(summary.window_begin), nanoseconds(summary.window_end)};
-    if (is_time(window.begin) && is_time(window.end)) segment_ = window;
-    end_segment();
-    ended_ = true;
-  }
-  Reported take() {
-    if (segment_.length() > 0) end_segment();
-    return std::move(reported_);
-  }
-  bool ended() const { return ended_; }  // after take(): the last segment has a summary
-  bool limited() const { return limited_; }
-
- private:
-  // A trace may come from a broken disk: the summary's notes tell of that.
-  void add(AnySpans& spans, TimePoint begin, TimePoint end) {
-    const Span span{nanoseconds(begin), nanoseconds(end)};
-    if (!is_time(span.begin) || !is_time(span.end) || span.end < span.begin) return;
-    spans.push_back(span);
-    extend(span);
-  }
-  void extend(const Span& span) {
-    segment_ =
-        segment_.length() == 0 ? span : Span{std::min(segment_.begin, span.begin), std::max(segment_.end, span.end)};
-  }
-  void end_segment() {
-    if (segment_.length() > 0) reported_.windows.push_back(segment_);
-    segment_ = {};
-    ended_ = false;
-  }
-  Reported reported_;
-  Span segment_;
-  bool ended_ = false, limited_ = false;
+// All traces of one GPU of one process: the truth must not show NCCL where none of them has a window.
+struct Seen {
+  const DeviceTruth* truth = nullptr;
+  Span known;
+  AnySpans windows;
+  bool whole = true;  // all have their summaries
+  std::vector<std::size_t> ranks;
 };
+using AllSeen = std::map<std::pair<TraceProcess, std::int64_t>, Seen>;
 
-void note_what_is_missing(const TruthFile& truth, const ReportReader& trace, RankValidation& rank) {
-  const auto note = [&](std::uint64_t number_of, const char* what) {
-    if (number_of > 0) rank.notes.push_back(formatted("%llu %s: the truth is partial", number(number_of), what));
-  };
-  note(truth.dropped, "records were dropped by CUPTI");
-  note(truth.untimed, "records have no time stamps");
-  note(truth.unreadable, "buffers could not be read to their end");
-  note(truth.unwritten, "lines were not written (WEFT_TRACE_LIMIT, a full disk)");
-  note(truth.bad_lines, "lines of the truth file say nothing");
-  if (!truth.ended) rank.notes.push_back("the truth file has no end line: the process was killed, or still runs");
-  if (!trace.ended()) rank.notes.push_back("the trace has no summary: its window ends with the last bubble");
-  if (trace.limited()) rank.notes.push_back("the trace has reached WEFT_TRACE_LIMIT: later bubbles count as missed");
-}
-
-// Another profiler that registers its own callbacks takes the records from then on: what comes after the last record is
-// not known.
-Span known_to_the_last_record(const TruthFile& truth, const DeviceTruth& device, const Reported& reported,
-                              RankValidation& rank) {
-  Span known = truth.known;
-  const Spans windows = united(reported.windows);
-  if (windows.empty() || device.communication.empty()) return known;
-  const std::int64_t end = std::min(windows.back().end, known.end), last = device.communication.back().end;
-  if (end - last <= longest_silence) return known;
-  rank.notes.push_back(
-      formatted("no NCCL kernel was recorded in the last %.1f s: another profiler may have taken CUPTI; "
-                "only what came before is compared",
-                static_cast<double>(end - last) / 1e9));
-  known.end = last;
-  return known;
-}
-
-void compare_rank(const FileTotals& file, const TruthFile& truth, const RunValidation& run, RankValidation& rank) {
+void compare_rank(const FileTotals& file, const TruthFile& truth, RunValidation& run, AllSeen& all) {
+  RankValidation& rank = run.ranks.back();
   rank.cupti = truth.cupti;
   rank.clock_uncertainty = truth.clock_uncertainty;
   rank.dropped = truth.dropped;
-  const auto device = truth.devices.find(file.rank.header.device);
-  if (!truth.off.empty()) return void(rank.nothing = printable(truth.off));
-  if (device == truth.devices.end()) return void(rank.nothing = "the truth file does not know its device");
-  if (device->second.communication.empty())
-    return void(rank.nothing = device->second.compute.empty()
-                                   ? "CUPTI has recorded nothing"
-                                   : "CUPTI has recorded no kernel of NCCL: its kernels have other names, or none ran");
-  ReportReader trace;
-  read_trace(file.path, trace);
-  const Reported reported = trace.take();
+  rank.nothing = why_nothing(truth, file.rank.header.device);
+  if (!rank.nothing.empty()) return;
+  const DeviceTruth& device = truth.devices.at(file.rank.header.device);
+  const ReportedTrace trace = read_reported(file.path);
+  const Reported& reported = trace.reported;
   note_what_is_missing(truth, trace, rank);
-  const Span known = known_to_the_last_record(truth, device->second, reported, rank);
-  rank.comparison = compare(reported, device->second, known, run.shortest);
   if (!is_measured(file.rank.header))
     rank.notes.push_back("Weft did not measure idle time: " + printable(file.rank.header.idle_unknown));
-  rank.undecided = truth.missing() > most_missing * static_cast<double>(truth.records);
-  if (!rank.undecided) rank.faults = faults(rank.comparison, run.bounds);
+  const Span known = known_to_the_last_record(truth, device, reported, rank);
+  rank.comparison = compare(reported, device, known, run.shortest);
+  doubt_what_is_missing(truth, trace, rank);
+  if (rank.comparison.window > 0 && rank.comparison.compute == 0)
+    rank.doubts.push_back("CUPTI shows no kernel in the trace's window but those of NCCL");
+  if (rank.doubts.empty()) rank.faults = faults(rank.comparison, run.bounds);
+  for (std::string& doubt : doubts(rank.comparison, run.bounds)) rank.doubts.push_back(std::move(doubt));
+  Seen& seen = all[{file.process, file.rank.header.device}];
+  seen.truth = &device;
+  seen.known = truth.known;
+  seen.windows.insert(seen.windows.end(), reported.windows.begin(), reported.windows.end());
+  seen.whole = seen.whole && trace.ended;
+  seen.ranks.push_back(run.ranks.size() - 1);
+}
+
+void doubt_what_no_window_holds(const AllSeen& all, RunValidation& run) {
+  for (const auto& [place, seen] : all) {
+    const Spans windows = united(seen.windows);
+    const std::int64_t outside = length(difference(seen.truth->communication, windows));
+    if (!seen.whole || static_cast<double>(outside) < run.bounds.forgiven * static_cast<double>(length(windows)))
+      continue;
+    for (const std::size_t rank : seen.ranks)
+      run.ranks[rank].doubts.push_back(formatted("CUPTI shows %.1f ms of NCCL's kernels outside the trace's window",
+                                                 static_cast<double>(outside) / 1e6));
+  }
+}
+
+void note_missing_ranks(const std::vector<FileTotals>& files, RunValidation& run) {
+  std::int64_t expected = 0;
+  std::set<std::int64_t> there;
+  for (const FileTotals& file : files) {
+    expected = std::max<std::int64_t>(expected, file.rank.header.ranks);
+    there.insert(file.rank.header.rank);
+  }
+  const std::int64_t missing = expected - static_cast<std::int64_t>(there.size());
+  if (missing <= 0) return;
+  run.complete = false;
+  run.notes.push_back(formatted("the job has %lld ranks; of %lld there is no trace", static_cast<long long>(expected),
+                                static_cast<long long>(missing)));
+}
+
+// Traces of earlier runs are left out, and so are the truth files beside them: the process's number is in both names.
+void note_truth_without_trace(const Truths& truths, const std::vector<FileTotals>& files, RunValidation& run) {
+  for (const auto& [process, truth] : truths) {
+    if (std::ranges::any_of(files, [&](const FileTotals& file) { return file.process == process; })) continue;
+    const fs::path path(truth.path);
+    const std::string ending = "." + std::to_string(truth.process) + ".jsonl";
+    std::error_code error;
+    bool found = false;
+    for (fs::directory_iterator entry(path.parent_path(), error); !error && !found && entry != fs::directory_iterator();
+         entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      found = name.starts_with("rank") && name.ends_with(ending);
+    }
+    if (found) continue;
+    run.complete = false;
+    run.notes.push_back("there is no trace beside " + printable(truth.path));
+  }
 }
 
 }  // namespace
@@ -164,18 +137,26 @@ std::size_t RunValidation::compared() const {
   return static_cast<std::size_t>(std::ranges::count_if(ranks, [](const auto& rank) { return rank.nothing.empty(); }));
 }
 
-std::size_t RunValidation::decided() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(ranks, [](const auto& rank) { return rank.nothing.empty() && !rank.undecided; }));
-}
-
 bool RunValidation::agrees() const {
-  return !ranks.empty() && decided() == ranks.size() &&
-         std::ranges::all_of(ranks, [](const RankValidation& rank) { return rank.faults.empty(); });
+  return complete && !ranks.empty() && !differs() &&
+         std::ranges::all_of(ranks, [](const RankValidation& rank) { return rank.decided(); });
 }
 
-bool has_truth(const std::vector<std::string>& directories) {
-  return !truths_in(directories).empty();
+bool RunValidation::differs() const {
+  return std::ranges::any_of(ranks, [](const RankValidation& rank) { return !rank.faults.empty(); });
+}
+
+std::uint64_t truth_bytes(const std::vector<std::string>& directories, const std::set<TraceProcess>& processes) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : truths_in(directories)) {
+    try {
+      const TruthFile file = read_truth_header(path);
+      if (processes.contains({file.host, file.process, file.start_id})) bytes += fs::file_size(path);
+    } catch (const std::exception&) {
+      // weft validate names it.
+    }
+  }
+  return bytes;
 }
 
 RunValidation validate_directories(const std::vector<std::string>& directories, const Bounds& bounds,
@@ -185,6 +166,7 @@ RunValidation validate_directories(const std::vector<std::string>& directories, 
   run.shortest = shortest;
   const std::vector<FileTotals> files = newest_run(directories, run.notes);
   const Truths truths = read_truths(directories, run.notes);
+  AllSeen all;
   for (const FileTotals& file : files) {
     RankValidation& rank = run.ranks.emplace_back();
     rank.name = file.rank.name;
@@ -194,8 +176,11 @@ RunValidation validate_directories(const std::vector<std::string>& directories, 
     if (truth == truths.end())
       rank.nothing = "there is no truth file: the run was without WEFT_VALIDATE";
     else
-      compare_rank(file, truth->second, run, rank);
+      compare_rank(file, truth->second, run, all);
   }
+  doubt_what_no_window_holds(all, run);
+  note_missing_ranks(files, run);
+  note_truth_without_trace(truths, files, run);
   return run;
 }
 

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "trace/read/file_totals.h"
 #include "trace/validate/comparison.h"
 
 namespace weft {
@@ -20,9 +22,11 @@ struct RankValidation {
   Comparison comparison;
   std::int64_t clock_uncertainty = 0;
   std::uint64_t dropped = 0;
-  bool undecided = false;           // too many records are missing: the numbers are shown, and bounds mean nothing
+  std::vector<std::string> doubts;  // why nothing can be said although something was compared
   std::vector<std::string> notes;   // why the truth may not be the whole one
-  std::vector<std::string> faults;  // bounds that are not kept
+  std::vector<std::string> faults;  // bounds that are not kept: they hold in spite of doubts
+
+  bool decided() const { return nothing.empty() && (doubts.empty() || !faults.empty()); }
 };
 
 struct RunValidation {
@@ -30,10 +34,11 @@ struct RunValidation {
   Bounds bounds;
   std::int64_t shortest = 0;
   std::vector<std::string> notes;
+  bool complete = true;  // there is a trace of each rank, and one beside each truth file
 
   std::size_t compared() const;
-  std::size_t decided() const;
-  bool agrees() const;  // all ranks are decided, and keep the bounds
+  bool agrees() const;   // all ranks are there and decided, and keep the bounds
+  bool differs() const;  // a rank does not keep them
 };
 
 // Idle time shorter than this is none: the gap between two dependent kernels. No less can be asked for, because shorter
@@ -43,8 +48,8 @@ inline constexpr std::int64_t shortest_idle = 10'000;
 // Of the newest run in the directories, as in summarize_directories(), which it throws like.
 RunValidation validate_directories(const std::vector<std::string>& directories, const Bounds& bounds,
                                    std::int64_t shortest);
-// Whether there is any truth file in the directories.
-bool has_truth(const std::vector<std::string>& directories);
+// How many bytes the truth files of these processes have in the directories; 0: there are none.
+std::uint64_t truth_bytes(const std::vector<std::string>& directories, const std::set<TraceProcess>& processes);
 
 std::string to_text(const RunValidation& run);
 std::string to_json(const RunValidation& run);

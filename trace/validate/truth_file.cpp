@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
@@ -19,7 +20,7 @@ constexpr std::int64_t longest_busy = std::int64_t{1} << 40;  // of a row, ns: 1
 
 struct Row {
   char work = 0;  // 'k', 'n' or 'c'; see runner/validate/truth_lines.h
-  std::int64_t device = 0, stream = 0, begin = 0, end = 0, busy = 0, records = 0;
+  std::int64_t device = 0, context = 0, stream = 0, begin = 0, end = 0, busy = 0, records = 0;
 };
 
 std::int64_t integer(const json& line, const char* key) {
@@ -37,14 +38,14 @@ std::string text(const json& line, const char* key) {
 }
 
 std::optional<Row> row_of(const json& values) {
-  if (!values.is_array() || values.size() != 7 || !values[0].is_string() ||
+  if (!values.is_array() || values.size() != 8 || !values[0].is_string() ||
       values[0].get_ref<const std::string&>().size() != 1)
     return std::nullopt;
   if (!std::all_of(values.begin() + 1, values.end(), [](const json& value) { return value.is_number_integer(); }))
     return std::nullopt;
   const auto number = [&](std::size_t place) { return values[place].get<std::int64_t>(); };
   const char work = values[0].get_ref<const std::string&>()[0];
-  const Row row{work, number(1), number(2), number(3), number(4), number(5), number(6)};
+  const Row row{work, number(1), number(2), number(3), number(4), number(5), number(6), number(7)};
   const bool possible = is_cupti_time(row.begin) && is_cupti_time(row.end) && row.end >= row.begin && row.busy >= 0 &&
                         row.busy <= longest_busy && row.records >= 0;
   return possible ? std::optional(row) : std::nullopt;
@@ -55,6 +56,7 @@ class Lines {
  public:
   explicit Lines(TruthFile& file) : file_(file) {}
   void take(const json& line);
+  void check_header() const;
   void finish();
 
  private:
@@ -68,9 +70,10 @@ class Lines {
   bool headed_ = false;
   std::vector<Row> rows_;
   std::vector<ClockReading> clocks_;
-  std::map<std::int64_t, int> devices_;                           // by CUPTI's number
-  std::set<std::pair<std::int64_t, std::int64_t>> fill_streams_;  // CUPTI's device and stream
-  std::uint64_t earlier_[5] = {};                                 // counts of parts that have ended
+  std::map<std::int64_t, int> devices_;  // by CUPTI's number
+  using Stream = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
+  std::set<Stream> fill_streams_;  // CUPTI's device, context and stream
+  std::uint64_t earlier_[5] = {};  // counts of parts that have ended
 };
 
 void Lines::take_header(const json& line) {
@@ -86,7 +89,6 @@ void Lines::take_header(const json& line) {
   file_.rank = integer(line, "rank");
   file_.cupti = count(line, "cupti");
   file_.ended = false;
-  file_.off.clear();
 }
 
 void Lines::take_clock(const json& line) {
@@ -123,7 +125,7 @@ void Lines::take(const json& line) {
   if (!headed_ || type.empty()) return void(++file_.bad_lines);
   if (type == "off") file_.off = text(line, "reason");
   if (type == "device") devices_[integer(line, "cupti")] = static_cast<int>(integer(line, "device"));
-  if (type == "fill") fill_streams_.insert({integer(line, "cupti"), integer(line, "stream")});
+  if (type == "fill") fill_streams_.insert({integer(line, "cupti"), integer(line, "context"), integer(line, "stream")});
   if (type == "clock") take_clock(line);
   if (type == "work") take_rows(line);
   if (type == "counts" || type == "end") take_counts(line);
@@ -135,7 +137,7 @@ void Lines::place(const Row& row, const ClockMap& clock) {
   DeviceTruth& truth = file_.devices[device->second];
   const Span span{clock.monotonic(row.begin), clock.monotonic(row.end)};
   file_.known.end = std::max(file_.known.end, span.end);
-  if (fill_streams_.contains({row.device, row.stream})) {
+  if (fill_streams_.contains({row.device, row.context, row.stream})) {
     truth.fill.push_back(span);
     truth.fill_busy += row.busy;
     truth.fill_records += static_cast<std::uint64_t>(row.records);
@@ -144,9 +146,15 @@ void Lines::place(const Row& row, const ClockMap& clock) {
   }
 }
 
-void Lines::finish() {
+void Lines::check_header() const {
   if (!headed_) throw std::runtime_error(printable(file_.path) + " holds no header");
+}
+
+void Lines::finish() {
+  check_header();
   const ClockMap clock(clocks_);
+  file_.clocks = !clocks_.empty();
+  file_.clocks_rise = clock.rises();
   file_.clock_uncertainty = clock.uncertainty();
   for (const auto& [number, device] : devices_) file_.devices[device];
   if (!clocks_.empty()) file_.known.begin = std::ranges::min(clocks_, {}, &ClockReading::before).before;
@@ -166,13 +174,29 @@ TruthFile read_truth_file(const std::string& path) {
   Lines lines(file);
   LineReader reader(path);
   while (const std::optional<FileLine> next = reader.next()) {
-    if (next->cut_off) break;
+    if (next->cut_off) {
+      file.torn = true;
+      file.ended = false;
+      break;
+    }
     if (next->too_long)
       ++file.bad_lines;
     else
       lines.take(json::parse(next->text, nullptr, false));
   }
+  file.read_error = reader.error();
+  if (file.read_error != 0) file.ended = false;
   lines.finish();
+  return file;
+}
+
+TruthFile read_truth_header(const std::string& path) {
+  TruthFile file;
+  file.path = path;
+  Lines lines(file);
+  LineReader reader(path);
+  if (const std::optional<FileLine> first = reader.next()) lines.take(json::parse(first->text, nullptr, false));
+  lines.check_header();
   return file;
 }
 

@@ -59,6 +59,7 @@ struct SameCall<Result (*)(Ours...), CUptiResult (*)(Real...)>
 };
 static_assert(SameCall<decltype(Library::get_version), decltype(&cuptiGetVersion)>::value);
 static_assert(SameCall<decltype(Library::subscribe), decltype(&cuptiSubscribe)>::value);
+static_assert(SameCall<decltype(Library::unsubscribe), decltype(&cuptiUnsubscribe)>::value);
 static_assert(SameCall<decltype(Library::register_callbacks), decltype(&cuptiActivityRegisterCallbacks)>::value);
 static_assert(SameCall<decltype(Library::enable), decltype(&cuptiActivityEnable)>::value);
 static_assert(SameCall<decltype(Library::next_record), decltype(&cuptiActivityGetNextRecord)>::value);
@@ -66,6 +67,7 @@ static_assert(SameCall<decltype(Library::dropped_records), decltype(&cuptiActivi
 static_assert(SameCall<decltype(Library::flush_all), decltype(&cuptiActivityFlushAll)>::value);
 static_assert(SameCall<decltype(Library::get_timestamp), decltype(&cuptiGetTimestamp)>::value);
 static_assert(SameCall<decltype(Library::get_device_id), decltype(&cuptiGetDeviceId)>::value);
+static_assert(SameCall<decltype(Library::get_context_id), decltype(&cuptiGetContextId)>::value);
 static_assert(SameCall<decltype(Library::get_stream_id), decltype(&cuptiGetStreamIdEx)>::value);
 
 TEST(CuptiAbi, TheHeadersOfThisBuildAreKnown) {

@@ -32,25 +32,40 @@ TEST(TruthLines, KernelsInARowBecomeOne) {
   EXPECT_TRUE(add(lines, kernel("gemm", 4, 140 * us, 150 * us)));  // as long a gap as idle time may be
   EXPECT_TRUE(add(lines, kernel("gemm", 5, 131 * us, 132 * us)));  // another stream
   EXPECT_EQ(lines.take(),
-            "{\"type\": \"work\", \"rows\": [[\"k\",1,4,100000,130000,29000,2],[\"k\",1,4,140000,150000,10000,1],"
-            "[\"k\",1,5,131000,132000,1000,1]]}\n");
+            "{\"type\": \"work\", \"rows\": [[\"k\",1,0,4,100000,130000,29000,2],[\"k\",1,0,4,140000,150000,10000,1],"
+            "[\"k\",1,0,5,131000,132000,1000,1]]}\n");
   EXPECT_EQ(lines.take(), "");
+}
+
+TEST(TruthLines, StreamsOfTwoContextsAreToldApart) {
+  TruthLines lines;
+  cupti::KernelActivity other = kernel("gemm", 4, 121 * us, 130 * us);
+  other.context = 3;
+  EXPECT_TRUE(add(lines, kernel("gemm", 4, 100 * us, 120 * us)));
+  EXPECT_TRUE(add(lines, other));
+  EXPECT_EQ(lines.taken(), 2u);
+  EXPECT_EQ(
+      lines.take(),
+      "{\"type\": \"work\", \"rows\": [[\"k\",1,0,4,100000,120000,20000,1],[\"k\",1,3,4,121000,130000,9000,1]]}\n");
+  EXPECT_EQ(lines.taken(), 0u);
 }
 
 TEST(TruthLines, KernelsOfNcclStayApart) {
   TruthLines lines;
   EXPECT_TRUE(add(lines, kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 4, 100 * us, 120 * us)));
   EXPECT_TRUE(add(lines, kernel("ncclDevKernel_SendRecv", 4, 121 * us, 130 * us)));
-  EXPECT_EQ(lines.take(),
-            "{\"type\": \"work\", \"rows\": [[\"n\",1,4,100000,120000,20000,1],[\"n\",1,4,121000,130000,9000,1]]}\n");
+  EXPECT_EQ(
+      lines.take(),
+      "{\"type\": \"work\", \"rows\": [[\"n\",1,0,4,100000,120000,20000,1],[\"n\",1,0,4,121000,130000,9000,1]]}\n");
 }
 
 TEST(TruthLines, ARecordThatComesLateIsARowOfItsOwn) {
   TruthLines lines;
   EXPECT_TRUE(add(lines, kernel("a", 4, 200 * us, 210 * us)));
   EXPECT_TRUE(add(lines, kernel("a", 4, 100 * us, 110 * us)));
-  EXPECT_EQ(lines.take(),
-            "{\"type\": \"work\", \"rows\": [[\"k\",1,4,200000,210000,10000,1],[\"k\",1,4,100000,110000,10000,1]]}\n");
+  EXPECT_EQ(
+      lines.take(),
+      "{\"type\": \"work\", \"rows\": [[\"k\",1,0,4,200000,210000,10000,1],[\"k\",1,0,4,100000,110000,10000,1]]}\n");
 }
 
 TEST(TruthLines, RecordsWithoutTimesAreNotTaken) {
@@ -77,8 +92,8 @@ TEST(TruthLines, CopiesToTheHostAreToldApartFromThoseWithinTheDevice) {
   set.end = 110 * us;
   EXPECT_TRUE(lines.add(reinterpret_cast<const cupti::Activity&>(set)));
   EXPECT_EQ(lines.take(),
-            "{\"type\": \"work\", \"rows\": [[\"c\",0,0,100000,110000,10000,1],[\"k\",0,0,100000,110000,10000,1],"
-            "[\"k\",0,1,100000,110000,10000,1]]}\n");
+            "{\"type\": \"work\", \"rows\": [[\"c\",0,0,0,100000,110000,10000,1],[\"k\",0,0,0,100000,110000,10000,1],"
+            "[\"k\",0,0,1,100000,110000,10000,1]]}\n");
 }
 
 TEST(TruthLines, RecordsOfOtherKindsSayNothing) {
@@ -117,7 +132,7 @@ TEST(TruthLines, TheOtherLinesAreJson) {
             "{\"type\": \"header\", \"format\": \"weft-truth\", \"version\": 1, \"rank\": 3, \"host\": \"a\\\"b\", "
             "\"process\": 7, \"start_id\": 9, \"cupti\": 130001, \"library\": \"libcupti.so.13\", \"started\": 11}\n");
   EXPECT_EQ(TruthLines::off("no\n"), "{\"type\": \"off\", \"reason\": \"no\\u000a\"}\n");
-  EXPECT_EQ(TruthLines::fill_stream(0, 5), "{\"type\": \"fill\", \"cupti\": 0, \"stream\": 5}\n");
+  EXPECT_EQ(TruthLines::fill_stream(0, 2, 5), "{\"type\": \"fill\", \"cupti\": 0, \"context\": 2, \"stream\": 5}\n");
   EXPECT_EQ(
       TruthLines::counts("end", {1, 2, 3, 4, 5}),
       "{\"type\": \"end\", \"records\": 1, \"dropped\": 2, \"untimed\": 3, \"unreadable\": 4, \"unwritten\": 5}\n");

@@ -38,6 +38,12 @@ TEST(ClockMap, AClockThatWasSetMakesItUncertain) {
   EXPECT_EQ(map.uncertainty(), 5'000'000);
 }
 
+TEST(ClockMap, AClockThatGoesBackMapsNothing) {
+  EXPECT_TRUE(ClockMap({{0, offset, 0}, {second, offset + second, second}, {0, offset, 0}}).rises());
+  EXPECT_FALSE(ClockMap({{0, offset, 0}, {second, offset - second, second}}).rises());
+  EXPECT_FALSE(ClockMap({{0, offset, 0}, {second, offset, second}}).rises());
+}
+
 TEST(ClockMap, TheOrderOfReadingsAndARepeatedOneDoNotMatter) {
   const ClockMap map({{second, offset + second, second}, {0, offset, 0}, {0, offset, 0}});
   EXPECT_EQ(map.monotonic(offset + second / 4), second / 4);

@@ -160,7 +160,60 @@ TEST(Comparison, LittleIsForgiven) {
 TEST(Comparison, WithoutCommonTimeThereIsNoVerdict) {
   const Comparison result = compare(reported_of({{1, 2}}), truth_of({{1, 2}}, {}), {200 * ms, 300 * ms}, shortest);
   EXPECT_EQ(result.window, 0);
-  EXPECT_EQ(faults(result, {}).size(), 1u);
+  EXPECT_EQ(doubts(result, {}).size(), 1u);
+}
+
+// The doubts of a comparison in one line each.
+std::string doubts_of(const Comparison& comparison) {
+  std::string text;
+  for (const std::string& doubt : doubts(comparison, {})) text += doubt + "\n";
+  return text;
+}
+
+TEST(Comparison, ReportedTimeBesideWhichNothingIsResidentLeavesItOpen) {
+  // True: 10-30. Reported besides: 40-60, where CUPTI shows nothing, as if records were missing.
+  const Spans compute = {{0, 10}, {30, 40}, {60, 100}};
+  const Comparison result = compare(reported_of({{10, 30}, {40, 60}}), truth_of({{10, 30}}, compute), known, shortest);
+  EXPECT_TRUE(faults(result, {}).empty());
+  EXPECT_EQ(doubts_of(result),
+            "in 50.0 % of the reported idle time CUPTI shows no kernel at all, or none of NCCL for as long as "
+            "--shortest (bound: 10 %): records may be missing\n");
+}
+
+TEST(Comparison, TimeInWhichNcclConnectsIsExplained) {
+  // Reported: 0-30; NCCL's first kernel begins at 10. The second window begins with NCCL's connecting, too.
+  Reported reported = reported_of({{0, 30}, {200, 230}});
+  reported.windows.push_back({200 * ms, 300 * ms});
+  const DeviceTruth truth = truth_of({{10, 30}, {210, 230}}, {{30, 100}, {230, 300}});
+  const Comparison result = compare(reported, truth, known, shortest);
+  EXPECT_EQ(result.beside_nothing, 20 * ms);
+  EXPECT_EQ(result.before_nccl, 20 * ms);
+  EXPECT_EQ(doubts_of(result), "");
+}
+
+TEST(Comparison, WithoutTrueIdleTimeNothingThatWasReportedIsShown) {
+  const DeviceTruth truth = truth_of({{10, 30}}, {{0, 10}, {30, 100}});
+  const Comparison result = compare(reported_of({{10, 30}}), truth, known, 50 * ms);
+  EXPECT_EQ(result.truth, 0);
+  EXPECT_TRUE(faults(result, {}).empty());
+  EXPECT_NE(doubts_of(result).find("20.0 % of the window was reported as idle"), std::string::npos);
+  EXPECT_EQ(doubts_of(compare(reported_of({}), truth, known, 50 * ms)), "");
+}
+
+TEST(Comparison, ADetectorThatIsUncertainAllTheTimeShowsNothing) {
+  const DeviceTruth truth = truth_of({{10, 50}}, {{0, 10}, {50, 100}});
+  const Comparison half = compare(reported_of({{10, 30}}, {{30, 50}}), truth, known, shortest);
+  EXPECT_TRUE(faults(half, {}).empty());
+  EXPECT_EQ(doubts_of(half), "Weft was uncertain in 50.0 % of the true idle time (bound: 20 %)\n");
+  EXPECT_EQ(doubts_of(compare(reported_of({{10, 42}}, {{42, 50}}), truth, known, shortest)), "");
+}
+
+TEST(Comparison, ASliverOfTheWindowShowsNothing) {
+  const DeviceTruth truth = truth_of({{10, 50}}, {{0, 10}, {50, 100}});
+  const Comparison result = compare(reported_of({{10, 50}}), truth, {0, 89 * ms}, shortest);
+  EXPECT_EQ(result.trace_window, 100 * ms);
+  EXPECT_EQ(doubts_of(result), "only 89.0 % of the trace's window could be compared (bound: 90 %)\n");
+  EXPECT_EQ(doubts_of(compare(reported_of({{10, 50}}), truth, {0, 90 * ms}, shortest)), "");
 }
 
 }  // namespace

@@ -27,11 +27,11 @@ constexpr const char* end_lines =
     "\n";
 // NCCL from 100 to 500 ms, compute before and after it, fill on stream 9.
 constexpr const char* work =
-    R"({"type": "work", "rows": [["n",2,5,1100000000,1500000000,400000000,1],["k",2,4,1000000000,1100000000,90000000,12],["k",2,9,1200000000,1300000000,80000000,3]]})"
+    R"({"type": "work", "rows": [["n",2,1,5,1100000000,1500000000,400000000,1],["k",2,1,4,1000000000,1100000000,90000000,12],["k",2,1,9,1200000000,1300000000,80000000,3]]})"
     "\n"
-    R"({"type": "fill", "cupti": 2, "stream": 9})"
+    R"({"type": "fill", "cupti": 2, "context": 1, "stream": 9})"
     "\n"
-    R"({"type": "work", "rows": [["k",2,4,1500000000,1900000000,300000000,7],["c",2,4,1900000000,1901000000,1000000,1],["k",0,4,1100000000,1500000000,400000000,1]]})"
+    R"({"type": "work", "rows": [["k",2,1,4,1500000000,1900000000,300000000,7],["c",2,1,4,1900000000,1901000000,1000000,1],["k",0,1,4,1100000000,1500000000,400000000,1]]})"
     "\n";
 
 // A trace of the process, with bubbles as "opened, closed" in milliseconds.
@@ -79,9 +79,9 @@ TEST_F(RunValidationTest, ATruthFileIsReadInTheTimeOfTheTrace) {
 }
 
 TEST_F(RunValidationTest, DamagedLinesAreCounted) {
-  const TruthFile file =
-      read(std::string(header) + clocks + "not json\n" + R"({"type": "work", "rows": [["n",2],["k",2,4,20,10,0,1]]})" +
-           "\n" + work + R"({"type": "work", "rows": [["n")");
+  const TruthFile file = read(std::string(header) + clocks + "not json\n" +
+                              R"({"type": "work", "rows": [["n",2],["k",2,1,4,20,10,0,1]]})" + "\n" + work +
+                              R"({"type": "work", "rows": [["n")");
   EXPECT_EQ(file.bad_lines, 3u);
   EXPECT_FALSE(file.ended);
   EXPECT_EQ(file.known.end, 901'000'000);  // of the last record that is there
@@ -106,7 +106,6 @@ TEST_F(RunValidationTest, CountsOfPartsOfARunAddUp) {
 TEST_F(RunValidationTest, ARightTraceAgrees) {
   write("rank0.7.jsonl", trace(bubble(100, 500)));
   write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
-  EXPECT_TRUE(has_truth({directory_.path()}));
   const RunValidation run = validate();
   ASSERT_EQ(run.ranks.size(), 1u);
   EXPECT_EQ(run.ranks[0].nothing, "");
@@ -122,7 +121,7 @@ TEST_F(RunValidationTest, AWrongTraceDoesNotAgree) {
   write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
   const RunValidation run = validate();
   EXPECT_FALSE(run.agrees());
-  EXPECT_EQ(run.decided(), 1u);
+  EXPECT_TRUE(run.differs());
   EXPECT_EQ(run.ranks[0].faults.size(), 2u);
   EXPECT_NE(to_text(run).find("rank 0: 50.0 % of the true idle time was neither reported nor uncertain"),
             std::string::npos)
@@ -135,10 +134,14 @@ TEST_F(RunValidationTest, DroppedRecordsLeaveItOpen) {
         std::string(header) + clocks + work +
             R"({"type": "end", "records": 1000, "dropped": 20, "untimed": 0, "unreadable": 0, "unwritten": 0})" + "\n");
   const RunValidation run = validate();
-  EXPECT_TRUE(run.ranks[0].undecided);
+  EXPECT_FALSE(run.ranks[0].decided());
   EXPECT_FALSE(run.agrees());
+  EXPECT_FALSE(run.differs());
   EXPECT_NE(to_text(run).find("20 records were dropped by CUPTI: the truth is partial"), std::string::npos);
-  EXPECT_NE(to_text(run).find("verdict: none, records of CUPTI are missing"), std::string::npos);
+  EXPECT_NE(to_text(run).find("verdict: none, nothing can be said of some ranks\n  rank 0: nothing can be said: 2 % of "
+                              "CUPTI's records are missing"),
+            std::string::npos)
+      << to_text(run);
 }
 
 TEST_F(RunValidationTest, WhatComesAfterTheLastRecordIsNotCompared) {
@@ -146,18 +149,145 @@ TEST_F(RunValidationTest, WhatComesAfterTheLastRecordIsNotCompared) {
   write("rank0.7.jsonl", trace(bubble(100, 500) + bubble(600, 800), "900000000"));
   write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
   const RunValidation run = validate();
-  EXPECT_TRUE(run.agrees());
   EXPECT_EQ(run.ranks[0].comparison.window, 500'000'000);
+  EXPECT_EQ(run.ranks[0].comparison.trace_window, 900'000'000);
   EXPECT_NE(to_text(run).find("another profiler may have taken CUPTI"), std::string::npos);
+  EXPECT_NE(to_text(run).find("rank 0: nothing can be said: only 55.6 % of the trace's window could be compared"),
+            std::string::npos);
+  EXPECT_FALSE(run.agrees());
+}
+
+// Each of these alone leaves it open, with its reason; without it the same run agrees.
+class OpenVerdictTest : public RunValidationTest {
+ protected:
+  void expect_open(const std::string& why) {
+    const RunValidation run = validate();
+    EXPECT_FALSE(run.agrees());
+    EXPECT_FALSE(run.differs());
+    EXPECT_NE(to_text(run).find(why), std::string::npos) << to_text(run);
+  }
+  void write_truth(const std::string& text) { write("truth0.7.jsonl", text); }
+};
+
+TEST_F(OpenVerdictTest, WithoutClocks) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  std::string text = std::string(header) + clocks + work + end_lines;
+  for (std::size_t found; (found = text.find("\"clock\"")) != std::string::npos;) text.replace(found, 7, "\"other\"");
+  write_truth(text);
+  expect_open("CUPTI's clock could not be read");
+}
+
+TEST_F(OpenVerdictTest, WithAClockThatWentBack) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  write_truth(std::string(header) + clocks + work +
+              R"({"type": "clock", "before": 900000000, "cupti": 1, "after": 900000000})" + "\n" + end_lines);
+  expect_open("one of the two clocks was set back");
+}
+
+TEST_F(OpenVerdictTest, WithClocksThatAreFarApart) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  write_truth(std::string(header) + clocks + work +
+              R"({"type": "clock", "before": 500000000, "cupti": 1500000000, "after": 500202000})" + "\n" + end_lines);
+  expect_open("times may be wrong by 101.0 us (bound: 100 us)");
+}
+
+TEST_F(OpenVerdictTest, WhereTheTrainingHasNoKernels) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  std::string text = std::string(header) + clocks + work + end_lines;
+  for (std::size_t found; (found = text.find("[\"k\"")) != std::string::npos;) text[found + 2] = 'c';
+  write_truth(text);
+  expect_open("CUPTI shows no kernel in the trace's window but those of NCCL");
+}
+
+TEST_F(OpenVerdictTest, WhereWeftDroppedRecords) {
+  std::string text = trace(bubble(100, 500));
+  text.replace(text.find("\"dropped_records\": 0"), 20, "\"dropped_records\": 9");
+  write("rank0.7.jsonl", text);
+  write_truth(std::string(header) + clocks + work + end_lines);
+  expect_open("the trace lacks 9 records that Weft dropped");
+}
+
+TEST_F(OpenVerdictTest, WhereAPartOfTheTraceHasNoWindow) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)) + trace("", "0"));
+  write_truth(std::string(header) + clocks + work + end_lines);
+  expect_open("a part of the trace has no window");
+}
+
+TEST_F(OpenVerdictTest, WhereNcclRanOutsideTheWindow) {
+  write("rank0.7.jsonl", trace(bubble(100, 490), "490000000"));
+  write_truth(std::string(header) + clocks + work + end_lines);
+  expect_open("CUPTI shows 10.0 ms of NCCL's kernels outside the trace's window");
+}
+
+TEST_F(OpenVerdictTest, WhereRanksAreMissing) {
+  std::string text = trace(bubble(100, 500));
+  text.replace(text.find("\"ranks\": 1"), 10, "\"ranks\": 2");
+  write("rank0.7.jsonl", text);
+  write_truth(std::string(header) + clocks + work + end_lines);
+  expect_open("note: the job has 2 ranks; of 1 there is no trace");
+}
+
+TEST_F(OpenVerdictTest, WhereATruthFileHasNoTrace) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  write_truth(std::string(header) + clocks + work + end_lines);
+  std::string other = header;
+  other.replace(other.find("\"process\": 7"), 12, "\"process\": 8");
+  write("truth1.8.jsonl", other + clocks + work + end_lines);
+  expect_open("truth1.8.jsonl");
+  write("rank1.8.jsonl", "of an earlier run\n");  // left out, and so is the truth beside it
+  EXPECT_TRUE(validate().agrees());
+}
+
+TEST_F(OpenVerdictTest, WhereALaterPartWasNotRecorded) {
+  write("rank0.7.jsonl", trace(bubble(100, 500), "2000000000"));
+  write_truth(std::string(header) + clocks + work + end_lines + header + R"({"type": "off", "reason": "gone"})" + "\n");
+  expect_open("in a part of the run nothing was recorded: gone");
+}
+
+TEST_F(RunValidationTest, AFaultCountsBesideARankOfWhichNothingCanBeSaid) {
+  write("rank0.7.jsonl", trace(bubble(20, 300)));
+  write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
+  std::string text = trace(bubble(100, 500));
+  for (const std::string key : {"\"process\": 7", "\"rank\": 0"})
+    for (std::size_t found; (found = text.find(key)) != std::string::npos;) text[found + key.size() - 1] = '5';
+  write("rank5.5.jsonl", text);
+  const RunValidation run = validate();
+  ASSERT_EQ(run.ranks.size(), 2u);
+  EXPECT_FALSE(run.ranks[1].decided());
+  EXPECT_TRUE(run.differs());
+}
+
+TEST_F(RunValidationTest, ATornLastLineIsTheEndOfAKilledProcess) {
+  const TruthFile file = read(std::string(header) + clocks + work + end_lines + R"({"type": "work", "rows": [["n")");
+  EXPECT_TRUE(file.torn);
+  EXPECT_FALSE(file.ended);
+  EXPECT_EQ(file.bad_lines, 0u);
+}
+
+TEST_F(RunValidationTest, StreamsOfTwoContextsAreToldApart) {
+  const TruthFile file = read(
+      std::string(header) + clocks + R"({"type": "fill", "cupti": 2, "context": 1, "stream": 9})" + "\n" +
+      R"({"type": "work", "rows": [["k",2,1,9,1000000000,1100000000,5,1],["k",2,6,9,1200000000,1300000000,7,1]]})" +
+      "\n");
+  EXPECT_EQ(file.devices.at(0).fill_busy, 5);
+  EXPECT_EQ(file.devices.at(0).compute, (Spans{{200'000'000, 300'000'000}}));
 }
 
 TEST_F(RunValidationTest, ARunWithoutTruthSaysSo) {
   write("rank0.7.jsonl", trace(bubble(100, 500)));
-  EXPECT_FALSE(has_truth({directory_.path()}));
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: there is no truth file"), std::string::npos);
   write("truth0.7.jsonl", std::string(header) + "{\"type\": \"off\", \"reason\": \"no CUPTI here\"}\n");
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: no CUPTI here"), std::string::npos);
   EXPECT_FALSE(validate().agrees());
+}
+
+TEST_F(RunValidationTest, OnlyTheTruthOfTheseProcessesIsLookedFor) {
+  const std::string text = std::string(header) + clocks + work + end_lines;
+  EXPECT_EQ(truth_bytes({directory_.path()}, {{"h", 7, 3}}), 0u);
+  write("truth0.7.jsonl", text);
+  write("truth1.7.jsonl", "nothing\n");
+  EXPECT_EQ(truth_bytes({directory_.path()}, {{"h", 7, 3}}), text.size());
+  EXPECT_EQ(truth_bytes({directory_.path()}, {{"h", 7, 4}}), 0u);  // an older run's
 }
 
 TEST_F(RunValidationTest, TheTruthOfAnotherProcessIsNotTaken) {
