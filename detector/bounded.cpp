@@ -12,12 +12,13 @@ void Iterations::bounds_found(const Bounds& bounds, std::uint64_t last) {
   bounded_ = true;
   base_ = size_ - 1;
   // Ranks may come to know the bound at different times, and all have seen it equally often.
-  turn_ = first_turn_ = bounds.beginnings().count();
+  turn_ = bounds.beginnings().count();
+  since_ = 1;
   key_ = bounds.key();
   bounded_length_ = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(bounds.latest_length()));
   running_.clear();
   start_at(last + 1);
-  if (!start_known_) running_.push({last, 0, 0});
+  if (!start_known_) running_.push({last});
   find_phases(bounds);
 }
 
@@ -48,9 +49,10 @@ void Iterations::find_phases(const Bounds& bounds) {
 std::optional<Iteration> Iterations::next_begins(std::uint64_t last) {
   const std::uint64_t beginning = size_ - 1;
   bounded_length_ = static_cast<std::uint32_t>(beginning - base_);
-  running_.push({last, turn_, bounded_length_});
+  running_.push({last, turn_, bounded_length_, since_});
   base_ = beginning;
   ++turn_;
+  ++since_;
   phases_.begin_iteration();
   const Entry* const e = entry(last);
   return e != nullptr && e->done != TimePoint{} ? bounded_done(last, e->done) : std::nullopt;
@@ -74,7 +76,7 @@ Place Iterations::bounded_present() const {
   Place place;
   place.turn = turn_;
   place.rhythm = key_;
-  place.iteration = number_base_ + turn_ - first_turn_;
+  place.iteration = number_base_ + since_ - 1;
   return place;
 }
 
@@ -89,11 +91,12 @@ std::optional<Iteration> Iterations::bounded_done(std::uint64_t position, TimePo
   running_.pop();
   const bool reported = start_known_ && over.turn != 0;
   Iteration iteration = end(time);
-  iteration.number = number_base_ + over.turn - first_turn_;
+  iteration.number = number_base_ + over.since - 1;
   iteration.groups = over.groups;
   iteration.rhythm = key_;
   iteration.turn = over.turn;
-  if (said_ && over.turn != 0) iteration.said = static_cast<std::int64_t>(over.turn - 1);
+  iteration.since_found = over.since;
+  iteration.said = over.said;
   return reported ? std::optional(iteration) : std::nullopt;
 }
 

@@ -74,11 +74,12 @@ struct Iteration {
   bool idle_known = true;  // false: its groups had no markers, its times are those at which they were issued
   // The contents of one iteration as a hash: the same when the same rhythm is found again.
   std::uint64_t rhythm = 0;
-  // Which iteration since the rhythm was found, from 1, give or take one on other ranks. Between bounds: since the bound
-  // was first seen, the same on all ranks.
+  // Which iteration since the rhythm was found, from 1, give or take one on other ranks. Between bounds: since the
+  // bound was first seen, the same on all ranks. Of those that the framework says: by their numbers, see said_turns.h.
   std::uint64_t turn = 0;
-  Duration uncertain{};    // in which nobody could tell whether compute ran
-  std::int64_t said = -1;  // the number that the framework gave it; -1: it was found
+  Duration uncertain{};           // in which nobody could tell whether compute ran
+  std::int64_t said = -1;         // the number that the framework gave it; -1: it was found
+  std::uint64_t since_found = 0;  // which one since they were last found on this rank, from 1
 };
 
 // Time in which it cannot be told whether compute ran: neither idle nor busy.

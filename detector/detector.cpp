@@ -13,6 +13,7 @@
 #include "detector/rhythm.h"
 #include "detector/ring_queue.h"
 #include "detector/said_bubbles.h"
+#include "detector/said_turns.h"
 #include "detector/sayings.h"
 #include "detector/slots.h"
 #include "detector/streams.h"
@@ -103,6 +104,8 @@ class Detector::Implementation {
   void bounds_found(std::uint64_t last);
   void iteration_said(const Event& event);
   void bubble_said(const Event& event);
+  void give_up_bubble(const char* why);
+  void follow_bubbles();
   void follow_sayings();
   void stop_following();
   void refused(const char* why);
@@ -136,6 +139,7 @@ class Detector::Implementation {
   Iterations iterations_;
   Slots slots_;
   Sayings sayings_;
+  SaidTurns said_turns_;
   SaidBubbles said_bubbles_;
   std::uint32_t longest_period_;
   std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
@@ -212,6 +216,7 @@ void Detector::Implementation::dispatch(const Event& event) {
 void Detector::Implementation::group_issued(const Event& event) {
   const std::uint64_t position = issued_++;
   latest_is_marked_ = event.done_ticket != 0;
+  give_up_bubble(sayings_.group_issued());
   follow_sayings();
   const Rhythm::Change change = follow_rhythm(event);
   const std::optional<std::uint64_t> over = bounds_.observe(event);
@@ -266,9 +271,15 @@ void Detector::Implementation::bounds_found(std::uint64_t last) {
 
 void Detector::Implementation::iteration_said(const Event& event) {
   const bool begins = event.kind == EventKind::said_iteration_begun;
+  refused(sayings_.microbatch_left_open());
+  give_up_bubble(sayings_.bubble_left_open());
   const char* why =
       begins ? sayings_.iteration_begun(event.saying, issued_) : sayings_.iteration_ended(event.saying, issued_);
   refused(why);
+  if (begins) said_turns_.heard(event.saying.number);
+  if (said_turns_.counts())
+    note(
+        "annotations: the numbers of iterations go by no fixed step, so each rank counts them for the slowdown budget");
   if (why != nullptr) return stop_following();
   if (!begins && iterations_.said()) {
     const std::optional<Iteration> ended = iterations_.said_ended(now_);
@@ -278,11 +289,11 @@ void Detector::Implementation::iteration_said(const Event& event) {
   const bool already = iterations_.said();
   if (!already) {
     if (table_ != 0) rhythm_lost(iterations_.length());
-    iterations_.saying_found(event.saying.number);
+    iterations_.saying_found();
     table_ = slots_.table_for(iterations_.key(), longest_period_);
     report(FindingKind::rhythm_found);
   }
-  iterations_.said_begun(event.saying.number, now_);
+  iterations_.said_begun(event.saying.number, said_turns_.turn(), now_);
 }
 
 // The framework leads as long as it goes on to say where iterations are.
@@ -306,6 +317,16 @@ void Detector::Implementation::refused(const char* why) {
 void Detector::Implementation::bubble_said(const Event& event) {
   const bool begins = event.kind == EventKind::said_bubble_begun;
   refused(begins ? sayings_.bubble_begun(event.saying) : sayings_.bubble_ended(event.saying));
+  follow_bubbles();
+}
+
+void Detector::Implementation::give_up_bubble(const char* why) {
+  if (why == nullptr) return;
+  refused(why);
+  follow_bubbles();
+}
+
+void Detector::Implementation::follow_bubbles() {
   // Another one, or none: what is open was for the one before.
   if (open_ && open_->pattern == Pattern::said) close();
   if (sayings_.in_bubble()) said_bubbles_.begin(iterations_.present());

@@ -94,7 +94,7 @@ void Iterations::start_now(TimePoint now) {
 }
 
 void Iterations::rhythm_lost() {
-  if (bounded_) number_base_ += turn_ - first_turn_ + 1;
+  if (bounded_) number_base_ += since_;
   bounded_ = said_ = said_runs_ = false;
   last_bubbles_.clear();
   bubbles_.clear();
@@ -131,7 +131,7 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
   iteration.number = place.iteration;
   iteration.groups = static_cast<std::uint32_t>(place.ordinal) + 1;
   iteration.rhythm = place.rhythm;
-  iteration.turn = place.turn;
+  iteration.turn = iteration.since_found = place.turn;
   if (reported) ended = iteration;
   return ended;
 }

@@ -2,8 +2,7 @@
 //
 // Used by the detector, one thread, with the rhythm and the bounds that it keeps: an iteration is a period of the one
 // (iterations.cpp), or lies between two of the others (bounded.cpp), or is one that the framework says
-// (said_iterations.cpp). Where an iteration begins and what its times are
-// is written in README.md.
+// (said_iterations.cpp). Where an iteration begins and what its times are is written in README.md.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +39,10 @@ class Iterations {
   void rhythm_found(const Rhythm& rhythm, const Bounds& bounds);
   // After the call above for the first group of an iteration.
   void bounds_found(const Bounds& bounds, std::uint64_t last);
-  // The framework says iterations, from this number on; the call below follows. After rhythm_lost() of what led before.
-  void saying_found(std::int64_t number);
-  // With the next group one begins.
-  void said_begun(std::int64_t number, TimePoint now);
+  // The framework says iterations; the call below follows. After rhythm_lost() of what led before.
+  void saying_found();
+  // With the next group one begins; `turn` is that of SaidTurns.
+  void said_begun(std::int64_t number, std::uint64_t turn, TimePoint now);
   // Returns it where it is over already.
   std::optional<Iteration> said_ended(TimePoint now);
   void rhythm_lost();
@@ -79,6 +78,8 @@ class Iterations {
     std::uint64_t last = 0;  // position of its last group
     std::uint64_t turn = 0;  // 0: it is not reported, the first one that is begins with its end
     std::uint32_t groups = 0;
+    std::uint64_t since = 0;
+    std::int64_t said = -1;
   };
   struct Expected {
     std::int32_t ordinal;
@@ -118,9 +119,10 @@ class Iterations {
   // While bounds lead, those that were found or said. base_ is the beginning of the iteration that is issued.
   bool bounded_ = false;
   bool said_ = false;
-  bool said_runs_ = false;  // has begun, and not ended
-  std::uint64_t turn_ = 0;
-  std::uint64_t first_turn_ = 0;
+  bool said_runs_ = false;   // has begun, and not ended
+  std::uint64_t turn_ = 0;   // of the iteration that is issued
+  std::uint64_t since_ = 0;  // likewise, see Iteration in bubble.h
+  std::int64_t number_said_ = -1;
   std::uint32_t bounded_length_ = 0;
   RingQueue<Running> running_{64};
   std::size_t most_slots_;

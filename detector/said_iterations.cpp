@@ -12,25 +12,27 @@ constexpr std::uint64_t said_key = 0x7361'6964'6974'6572;
 
 }  // namespace
 
-void Iterations::saying_found(std::int64_t number) {
+void Iterations::saying_found() {
   WEFT_DCHECK(!bounded_ && period_ == 0);
   bounded_ = said_ = true;
   key_ = said_key;
   bounded_length_ = 0;
-  turn_ = first_turn_ = static_cast<std::uint64_t>(number) + 1;
+  turn_ = since_ = 0;
   start_known_ = false;
   running_.clear();
 }
 
-// The turn is the number said, from 1: so it is the same on all ranks, whenever they begin to say it.
-void Iterations::said_begun(std::int64_t number, TimePoint now) {
-  turn_ = static_cast<std::uint64_t>(number) + 1;
+void Iterations::said_begun(std::int64_t number, std::uint64_t turn, TimePoint now) {
+  WEFT_DCHECK(bounded_ && said_ && turn != 0);
+  number_said_ = number;
+  turn_ = turn;
+  ++since_;
   base_ = size_;
   said_runs_ = true;
   phases_.begin_iteration();
   const Entry* const before = entry(size_ - 1);
   const bool pending = before != nullptr && before->done == TimePoint{};
-  if (pending && (running_.empty() || running_.back().last != size_ - 1)) running_.push({size_ - 1, 0, 0});
+  if (pending && (running_.empty() || running_.back().last != size_ - 1)) running_.push({size_ - 1});
   if (running_.empty()) start_now(now);
 }
 
@@ -38,7 +40,7 @@ std::optional<Iteration> Iterations::said_ended(TimePoint now) {
   said_runs_ = false;
   if (size_ == base_) return std::nullopt;  // without communication: nothing tells when the GPU had done it
   bounded_length_ = static_cast<std::uint32_t>(size_ - base_);
-  running_.push({size_ - 1, turn_, bounded_length_});
+  running_.push({size_ - 1, turn_, bounded_length_, since_, number_said_});
   const Entry* const last = entry(size_ - 1);
   return last != nullptr && last->done != TimePoint{} ? bounded_done(size_ - 1, now) : std::nullopt;
 }

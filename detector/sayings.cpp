@@ -11,7 +11,7 @@ const char* Sayings::refuse(const char* why) {
 }
 
 void Sayings::begin(Span& span, const Saying& saying) {
-  span.heard = span.open = true;
+  span = {true, true};
   span.number = saying.number;
   span.thread = saying.thread;
 }
@@ -61,7 +61,7 @@ const char* Sayings::iteration_ended(const Saying& saying, std::uint64_t issued)
 }
 
 bool Sayings::iterations_have_ceased(std::uint64_t issued) const {
-  return issued - heard_at_ > std::max(patience * longest_, least_patience);
+  return issued - heard_at_ > std::max(patience * longest_, iteration_.open ? open_patience : least_patience);
 }
 
 const char* Sayings::stage(const Saying& saying) {
@@ -88,7 +88,7 @@ const char* Sayings::microbatch_ended(const Saying& saying) {
   const Span before = microbatch_;
   microbatch_ = Span{true};
   present_.microbatch = -1;
-  if (!before.heard) return nullptr;
+  if (!before.heard || before.given_up) return nullptr;
   if (before.open && before.thread != saying.thread)
     return refuse("annotations: two threads say microbatches at a time");
   if (!before.open || before.number != saying.number)
@@ -99,6 +99,7 @@ const char* Sayings::microbatch_ended(const Saying& saying) {
 const char* Sayings::bubble_begun(const Saying& saying) {
   const Span before = bubble_;
   begin(bubble_, saying);
+  in_bubble_ = 0;
   if (!before.open) return nullptr;
   bubble_.open = false;
   if (before.thread != saying.thread) return refuse("annotations: two threads say bubbles at a time");
@@ -108,10 +109,33 @@ const char* Sayings::bubble_begun(const Saying& saying) {
 const char* Sayings::bubble_ended(const Saying& saying) {
   const Span before = bubble_;
   bubble_ = Span{true};
-  if (!before.heard) return nullptr;
+  if (!before.heard || before.given_up) return nullptr;
   if (!before.open) return refuse("annotations: a bubble ends that has not begun");
   if (before.thread != saying.thread) return refuse("annotations: two threads say bubbles at a time");
   return nullptr;
+}
+
+// Its end was forgotten, in an early return or an exception. From here on it would name time that it was not meant for.
+const char* Sayings::left_open(Span& span, const char* why) {
+  if (!span.open) return nullptr;
+  span.open = false;
+  span.given_up = true;
+  return refuse(why);
+}
+
+const char* Sayings::microbatch_left_open() {
+  const char* const why = left_open(microbatch_, "annotations: a microbatch was not ended before its iteration was");
+  if (why != nullptr) present_.microbatch = -1;
+  return why;
+}
+
+const char* Sayings::bubble_left_open() {
+  return left_open(bubble_, "annotations: a bubble was not ended before its iteration was");
+}
+
+const char* Sayings::group_issued() {
+  if (!bubble_.open || ++in_bubble_ <= most_in_bubble) return nullptr;
+  return left_open(bubble_, "annotations: communication goes on in a bubble that was not ended");
 }
 
 }  // namespace weft

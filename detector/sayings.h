@@ -22,6 +22,12 @@ class Sayings {
   const char* microbatch_ended(const Saying& saying);
   const char* bubble_begun(const Saying& saying);
   const char* bubble_ended(const Saying& saying);
+  // A group is issued now: in a bubble only those that it waits for.
+  const char* group_issued();
+  // At each beginning and end of an iteration, before it: no microbatch or bubble may be open then. The next one
+  // counts.
+  const char* microbatch_left_open();
+  const char* bubble_left_open();
 
   bool iterations_are_believed() const { return whole_ >= enough_whole; }
   // The framework has stopped saying iterations: nothing was heard for several iterations' worth of groups.
@@ -37,19 +43,25 @@ class Sayings {
   struct Span {
     bool heard = false;  // an annotation of this kind: the first of all may be an end, its beginning came before Weft
     bool open = false;
+    bool given_up = false;  // its end is still to come, and counts for nothing
     std::int64_t number = 0;
     std::uint64_t thread = 0;
   };
   static constexpr std::uint64_t enough_whole = 2;
-  static constexpr std::uint64_t patience = 8, least_patience = 256;  // iterations, groups
+  // Without a word for so many of the longest iterations, or so many groups if that is more, they have ceased. One that
+  // has begun may be longer than all before it.
+  static constexpr std::uint64_t patience = 8, least_patience = 256, open_patience = 65536;
+  static constexpr std::uint32_t most_in_bubble = 2;  // groups: a send, and the receive that is waited for
 
   const char* refuse(const char* why);
   static void begin(Span& span, const Saying& saying);
+  const char* left_open(Span& span, const char* why);
 
   Span iteration_, microbatch_, bubble_;
   Said present_{};
   std::uint64_t whole_ = enough_whole;                       // iterations since the latest contradiction
   std::uint64_t begun_at_ = 0, heard_at_ = 0, longest_ = 0;  // groups
+  std::uint32_t in_bubble_ = 0;                              // groups
   std::uint64_t refused_ = 0;
 };
 

@@ -97,7 +97,7 @@ struct GroupRecord {
   bool begun_known = false, ended_known = false;
   TimePoint begun{}, ended{};
   Duration begun_within{}, ended_within{};
-  std::uint32_t left_out = 0;  // operations that there is no room for
+  std::uint32_t left_out = 0;  // operations that there is no room for, or that were lost on the way
   List<OperationRecord, 8> operations;
 };
 

@@ -13,9 +13,10 @@
  *   }
  *
  * C99 and C++, no CUDA header. Threads: any, at any time, also before CUDA is there, after fork() and next to other
- * annotations; a call takes no lock, allocates nothing and never fails. An annotation counts for what its thread calls
- * afterwards. One thread at a time says iterations, microbatches or bubbles of one device; anything else contradicts
- * itself, and contradictions are counted, named once and not believed.
+ * annotations; a call takes no lock, allocates nothing and never fails. An annotation counts for everything that any
+ * thread issues on its device afterwards. One thread at a time says iterations, microbatches or bubbles of one device,
+ * and what it has begun it ends itself; anything else contradicts itself, and contradictions are counted, named once and
+ * not believed.
  * Devices: an annotation is of the device of the thread's current CUDA context, and of all devices of the process where
  * it has none; weft_say() takes a device.
  *
@@ -114,7 +115,8 @@ static inline void weft_end_microbatch(int64_t number) {
 }
 
 /* The schedule has nothing to compute on this device until the end of the bubble: nothing will be launched. Weft takes
- * it for a bubble while nothing that it sees contradicts that, and may fill it as it does other bubbles. */
+ * it for a bubble while nothing that it sees contradicts that, and may fill it as it does other bubbles. It ends before
+ * its iteration does. */
 static inline void weft_begin_bubble(void) {
   weft_say(WEFT_BEGIN_BUBBLE, WEFT_CURRENT_DEVICE, 0, 0);
 }

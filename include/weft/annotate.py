@@ -42,6 +42,9 @@ _weft = _find()
 
 def _say(what, device, number=0, part=0):
     number, part, device = operator.index(number), operator.index(part), operator.index(device)
+    # ctypes would take the lowest bits of what does not fit.
+    if not (-(2**63) <= number < 2**63 and -(2**63) <= part < 2**63 and -(2**31) <= device < 2**31):
+        raise OverflowError("an annotation has 64 bits for a number and 32 for a device")
     if _weft is not None:
         _weft(what, device, number, part)
 

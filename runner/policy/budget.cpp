@@ -13,8 +13,12 @@ constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
 // A rhythm that always breaks before its first control run cannot be measured; at most `most_unmeasured` of its
 // iterations are filled.
 constexpr std::uint32_t most_unmeasured = 40;
-// Each decision looks through all ratios; once in so many iterations is soon enough.
+// Iterations after a break: a checkpoint may still be written.
+constexpr std::uint64_t settling = 4;
+// Each decision looks through all ratios; once in so many iterations that are compared is soon enough.
 constexpr std::uint64_t decide_every = 4;
+// Its multiples spread evenly, whatever the number of bubbles in an iteration.
+constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 
 }  // namespace
 
@@ -24,8 +28,7 @@ bool Budget::may_fill(const Bubble& bubble) const {
   if (bubble.iteration == 0 || is_control(bubble.turn)) return false;
   const KnownRhythm* const known = find(bubble.rhythm);
   if (known == nullptr || (!known->has_control && known->unmeasured >= most_unmeasured)) return false;
-  // Multiples of the golden ratio spread evenly, whatever the number of bubbles in an iteration.
-  const std::uint64_t spread = bubble.id * 0x9e3779b97f4a7c15U >> (64 - lowest_level);
+  const std::uint64_t spread = bubble.id * golden >> (64 - lowest_level);
   return spread < (std::uint64_t{1} << lowest_level) >> known->level;
 }
 
@@ -68,13 +71,13 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   const bool filled = iteration.number == last_filled_ || iteration.number == last_filled_before_;
   if (filled && !known.has_control) ++known.unmeasured;
   const Part part = part_of(iteration.turn);
-  if (!part.comparable || known.level == barred) return Change::none;
+  if (!part.comparable || iteration.since_found <= settling || known.level == barred) return Change::none;
   ++known.compared;
   known.has_control = known.has_control || part.control;
-  // A run is known by the number of its first iteration.
-  const std::uint64_t run = iteration.number - iteration.turn + part.run;
+  // A run is known by the turn of its first iteration, and by when the rhythm was found: then turns may begin anew.
+  const std::uint64_t run = (iteration.number - iteration.since_found) * golden + part.run;
   if (filled != part.control) known.ratios.add(run, part.control, length, iteration.groups);
-  return iteration.turn % decide_every == 0 ? decide(known) : Change::none;
+  return known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
 // Looks are many, and those between two runs share these: so it takes an interval of 99.9 % beyond the budget, or an

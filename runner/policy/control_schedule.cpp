@@ -10,7 +10,6 @@ struct Block {
 };
 constexpr Block first_blocks[] = {{8, 4}, {28, 6}, {90, 8}};
 constexpr Block later_block{152, 8};
-constexpr std::uint64_t settling = 4;  // iterations after a break
 
 }  // namespace
 
@@ -29,8 +28,7 @@ Part part_of(std::uint64_t turn) {
   const std::uint64_t next_run = begin + block.filled;
   if (turn >= next_run) return {true, turn != next_run && turn + 1 != next_run + block.control, next_run};
   const bool nearer_to_next = control_before == 0 || next_run - turn < turn - begin + 1;
-  return {false, turn > settling && turn != begin && turn + 1 != next_run,
-          nearer_to_next ? next_run : begin - control_before};
+  return {false, turn != begin && turn + 1 != next_run, nearer_to_next ? next_run : begin - control_before};
 }
 
 }  // namespace weft

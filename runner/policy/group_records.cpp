@@ -10,6 +10,19 @@ constexpr Duration window = std::chrono::seconds(1);
 constexpr std::uint32_t most_in_window = 256;  // records of one communicator
 constexpr unsigned most_exponent = 16;
 
+// Of any operation: the one that comes first on this rank need not come first on the other. Where none has a number the
+// group's own decides, which says nothing on other ranks.
+bool has_multiple(const GroupRecord& record, unsigned exponent) {
+  const std::uint64_t mask = (std::uint64_t{1} << exponent) - 1;
+  bool has_number = false;
+  for (const OperationRecord& operation : record.operations) {
+    if (operation.sequence == 0) continue;
+    if ((operation.sequence & mask) == 0) return true;
+    has_number = true;
+  }
+  return !has_number && (record.id & mask) == 0;
+}
+
 }  // namespace
 
 void GroupRecords::observe(const Event& event, Duration within) {
@@ -66,9 +79,7 @@ bool GroupRecords::is_wanted(const GroupRecord& record, TimePoint time) {
     pace.records = 0;
     pace.since = time;
   }
-  const bool has_number = record.operations.size() != 0 && record.operations.begin()->sequence != 0;
-  const std::uint64_t number = has_number ? record.operations.begin()->sequence : record.id;
-  if ((number & ((std::uint64_t{1} << pace.exponent) - 1)) != 0) return false;
+  if (!has_multiple(record, pace.exponent)) return false;
   if (++pace.records <= most_in_window) return true;
   pace.exponent = std::min(pace.exponent + 1, most_exponent);
   pace.records = 0;

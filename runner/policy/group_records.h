@@ -5,9 +5,9 @@
 // as it is.
 //
 // A communicator that is busy within microbatches (tensor parallelism) has thousands of groups in a second, which would
-// fill the trace. Of such a one only every second, fourth, eighth ... group becomes a record, until they are some
-// hundred in a second. Which ones, the numbers of their operations say: those are equal on all ranks, so the same
-// groups are left over everywhere.
+// fill the trace. Of such a one only groups with every second, fourth, eighth ... message of an edge or collective
+// become records, until they are some hundred in a second. The numbers of operations are equal on all ranks, so both
+// sides of those are left over. A group's other operations may have counterparts in groups that are not.
 #pragma once
 
 #include <cstddef>

@@ -32,6 +32,9 @@ void keep_stage(int device, const Saying& stage) noexcept {
   const bool is_stage = stage.number >= 0 && stage.number < INT32_MAX;
   const auto high = is_stage ? static_cast<std::uint64_t>(stage.number) + 1 : 0;
   const auto low = static_cast<std::uint64_t>(stage.chunk + 1);
+  // A word for all devices stands in place of earlier ones for each.
+  if (device < 0)
+    for (int each = 0; each < most_devices; ++each) stage_of(each).store(0, std::memory_order_relaxed);
   stage_of(device).store(is_stage ? high << 32 | low : 0, std::memory_order_relaxed);
 }
 

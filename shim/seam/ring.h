@@ -39,8 +39,13 @@ struct EventRing {
   }
 
   // Any thread. Events that can be done without are not pushed then.
-  bool half_full() const noexcept {
-    return tail.load(std::memory_order_relaxed) - head.load(std::memory_order_relaxed) > slot_count / 2;
+  bool half_full() const noexcept { return holds_more_than(slot_count / 2); }
+
+  // Head first: it may pass a tail that was read before it.
+  bool holds_more_than(std::uint64_t events) const noexcept {
+    const std::uint64_t taken = head.load(std::memory_order_acquire);
+    const std::uint64_t pushed = tail.load(std::memory_order_acquire);
+    return static_cast<std::int64_t>(pushed - taken) > static_cast<std::int64_t>(events);
   }
 
   // The consumer only. False: nothing there.

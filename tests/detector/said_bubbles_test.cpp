@@ -1,6 +1,7 @@
 // Bubbles that the framework says: only while nothing contradicts them.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -185,6 +186,34 @@ TEST_F(SaidBubbles, HaveForecastsByTheirNumberInTheIteration) {
   EXPECT_EQ(detector.open_bubble()->slot.ordinal, -1);
 }
 
+// An early return, an exception.
+TEST_F(SaidBubbles, EndWithTheirIterationAtTheLatest) {
+  say(EventKind::said_iteration_begun, 1);
+  begin();
+  answer(EventKind::stream_dry);
+  ASSERT_TRUE(is_open());
+  time += Duration{500};
+  say(EventKind::said_iteration_ended, 1);
+  EXPECT_FALSE(is_open());
+  time += Duration{500};
+  answer(EventKind::stream_dry);
+  EXPECT_FALSE(is_open()) << "a gap of the host";
+  ASSERT_EQ(bubbles.size(), 1u);
+  EXPECT_EQ(detector.refused_annotations(), 1u);
+}
+
+TEST_F(SaidBubbles, EndWhereCommunicationGoesOn) {
+  begin();
+  for (GroupId group = 1; group <= 3; ++group) {
+    EXPECT_TRUE(detector.bubble_is_said());
+    issue(group);
+    word(EventKind::group_started, group);
+    word(EventKind::group_done, group);
+  }
+  EXPECT_FALSE(detector.bubble_is_said());
+  EXPECT_EQ(detector.refused_annotations(), 1u);
+}
+
 TEST_F(SaidBubbles, AreOffAfterAContradiction) {
   begin();
   answer(EventKind::stream_dry);
@@ -219,6 +248,15 @@ struct Watch {
   }
 };
 
+// With the third one a bubble that is said is over.
+std::int64_t before_third_group(const RandomProgram& program, std::int64_t begin) {
+  int groups = 0;
+  for (const Event& event : program.events())
+    if (event.kind == EventKind::group_issued && nanoseconds(event.time) > begin && ++groups == 3)
+      return nanoseconds(event.time) - 1;
+  return std::numeric_limits<std::int64_t>::max();
+}
+
 // The program says at random that it has nothing to compute, mostly wrongly.
 Intervals random_sayings(const RandomProgram& program, std::minstd_rand& random) {
   Intervals said;
@@ -226,9 +264,10 @@ Intervals random_sayings(const RandomProgram& program, std::minstd_rand& random)
   const std::int64_t end = program.changes().back();
   while (true) {
     const std::int64_t begin = time + 1 + static_cast<std::int64_t>(random() % 400);
-    time = begin + 1 + static_cast<std::int64_t>(random() % 400);
+    time = std::min(begin + 1 + static_cast<std::int64_t>(random() % 400), before_third_group(program, begin));
     if (time >= end) return said;
-    said.push_back({begin, time});
+    if (time > begin) said.push_back({begin, time});
+    time = std::max(time, begin);
   }
 }
 

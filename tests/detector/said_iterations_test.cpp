@@ -144,6 +144,52 @@ TEST(SaidIterations, EndWithTheirLastGroup) {
   EXPECT_EQ(job.iterations[2].started, job.iterations[1].ended);
 }
 
+// Samples, or every eighth iteration: ranks agree whenever they begin to hear it, and number what they report as ever.
+TEST(SaidIterations, HaveTurnsThatRiseByOne) {
+  for (const int step : {1, 2, 8, 4096}) {
+    std::vector<std::uint64_t> turns[2];
+    for (const int late : {0, 1}) {
+      Job job;
+      job.work(1);
+      for (int i = late; i < 50; ++i) job.iteration(std::int64_t{step} * (i + 3), 3);
+      for (const Iteration& each : job.iterations) {
+        turns[late].push_back(each.turn);
+        EXPECT_EQ(each.number, turns[late].size());
+        EXPECT_EQ(each.since_found, turns[late].size());
+        EXPECT_EQ(each.said, step * (static_cast<int>(each.number) + 2 + late));
+      }
+      EXPECT_TRUE(job.notes.empty());
+      ASSERT_EQ(turns[late].size(), static_cast<std::size_t>(50 - late));
+    }
+    for (std::size_t i = 2; i < 50; ++i) {
+      EXPECT_EQ(turns[0][i], i + 4) << "step " << step;
+      EXPECT_EQ(turns[1][i - 1], i + 4) << "step " << step;
+    }
+  }
+}
+
+TEST(SaidIterations, AreCountedWhereTheirNumbersGoByNoStep) {
+  Job job;
+  job.work(1);
+  std::int64_t number = 0;
+  for (int i = 0; i < 60; ++i) job.iteration(number += 100 + i * i % 37, 3);
+  ASSERT_EQ(job.notes.size(), 1u);
+  EXPECT_NE(job.notes[0].find("no fixed step"), std::string::npos);
+  ASSERT_EQ(job.iterations.size(), 60u);
+  for (std::size_t i = 20; i < 60; ++i) EXPECT_EQ(job.iterations[i].turn, job.iterations[i - 1].turn + 1);
+  EXPECT_EQ(job.detector.refused_annotations(), 0u);
+}
+
+// An annotation that was lost on one rank, a step that was skipped, a run that goes on elsewhere: by the number.
+TEST(SaidIterations, LeaveTurnsOutWithTheirNumbers) {
+  Job job;
+  job.work(1);
+  for (const int i : {0, 8, 24, 32, 8000, 8008, 8016}) job.iteration(i, 3);
+  EXPECT_EQ(job.iterations.back().turn, 1003u);
+  EXPECT_EQ(job.iterations.back().number, 7u);
+  EXPECT_TRUE(job.notes.empty());
+}
+
 // An evaluation between two iterations belongs to none, and so does a pause.
 TEST(SaidIterations, LeaveOutWhatIsBetween) {
   Job job;

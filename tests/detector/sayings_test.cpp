@@ -83,6 +83,55 @@ TEST_F(SayingsTest, TheyCeaseAfterSeveralIterationsOfGroups) {
   EXPECT_TRUE(sayings.iterations_have_ceased(groups + 8001));
 }
 
+// The first one says how long they are.
+TEST_F(SayingsTest, OneThatHasBegunMayBeLongerThanAllBefore) {
+  EXPECT_EQ(begin(0), nullptr);
+  EXPECT_FALSE(sayings.iterations_have_ceased(groups + 65536));
+  EXPECT_TRUE(sayings.iterations_have_ceased(groups + 65537)) << "its end was forgotten";
+  groups += 10;
+  end(0);
+  EXPECT_TRUE(sayings.iterations_have_ceased(groups + 257));
+  EXPECT_EQ(begin(1), nullptr);
+  EXPECT_FALSE(sayings.iterations_have_ceased(groups + 4000));
+}
+
+TEST_F(SayingsTest, NoBubbleOutlivesItsIteration) {
+  begin(0);
+  sayings.bubble_begun(saying(0));
+  EXPECT_STREQ(sayings.bubble_left_open(), "annotations: a bubble was not ended before its iteration was");
+  EXPECT_FALSE(sayings.in_bubble());
+  EXPECT_EQ(sayings.bubble_left_open(), nullptr);
+  EXPECT_EQ(sayings.bubble_ended(saying(0)), nullptr) << "the end that comes late is not counted again";
+  EXPECT_EQ(sayings.bubble_begun(saying(0)), nullptr);
+  EXPECT_EQ(sayings.bubble_ended(saying(0)), nullptr);
+  EXPECT_EQ(sayings.refused(), 1u);
+}
+
+TEST_F(SayingsTest, NoMicrobatchOutlivesItsIteration) {
+  sayings.microbatch_begun(saying(4));
+  EXPECT_STREQ(sayings.microbatch_left_open(), "annotations: a microbatch was not ended before its iteration was");
+  EXPECT_EQ(sayings.present().microbatch, -1);
+  EXPECT_EQ(sayings.microbatch_ended(saying(4)), nullptr);
+  EXPECT_EQ(sayings.refused(), 1u);
+}
+
+// A send and a receive are what it waits for.
+TEST_F(SayingsTest, ABubbleInWhichCommunicationGoesOnIsNone) {
+  EXPECT_EQ(sayings.group_issued(), nullptr);
+  for (int bubble = 0; bubble < 2; ++bubble) {
+    EXPECT_EQ(sayings.bubble_begun(saying(0)), nullptr);
+    EXPECT_EQ(sayings.group_issued(), nullptr);
+    EXPECT_EQ(sayings.group_issued(), nullptr);
+    EXPECT_TRUE(sayings.in_bubble());
+    EXPECT_EQ(sayings.bubble_ended(saying(0)), nullptr);
+  }
+  sayings.bubble_begun(saying(0));
+  for (int group = 0; group < 2; ++group) sayings.group_issued();
+  EXPECT_STREQ(sayings.group_issued(), "annotations: communication goes on in a bubble that was not ended");
+  EXPECT_FALSE(sayings.in_bubble());
+  EXPECT_EQ(sayings.refused(), 1u);
+}
+
 TEST_F(SayingsTest, TheLatestMicrobatchIsThePresentOne) {
   Saying stage = saying(2);
   stage.chunk = 1;

@@ -53,6 +53,13 @@ class Annotate(unittest.TestCase):
             with self.assertRaises(TypeError):
                 annotate.begin_iteration(number)
 
+    def test_numbers_that_do_not_fit_are_refused_also_without_weft(self):
+        for number, device in ((2**70, 0), (2**63, 0), (-(2**63) - 1, 0), (1, 2**31)):
+            with self.assertRaises(OverflowError):
+                annotate.begin_iteration(number, device)
+        annotate.begin_iteration(2**63 - 1)
+        self.expect((1, -1, 2**63 - 1, 0))
+
     def test_threads(self):
         threads = [threading.Thread(target=lambda: [annotate.begin_microbatch(i) for i in range(1000)]) for _ in range(4)]
         for thread in threads:

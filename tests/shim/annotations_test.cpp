@@ -70,6 +70,15 @@ TEST_F(Annotations, AStageOfOneDeviceIsNotThatOfAnother) {
   EXPECT_EQ(seen[0].saying.chunk, -1);
 }
 
+TEST_F(Annotations, AStageOfAllDevicesReplacesThatOfEach) {
+  weft_say(WEFT_SET_STAGE, 0, 4, -1);
+  weft_set_stage(6, -1);  // of all: nobody has a context
+  communicator();
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::said_stage});
+  EXPECT_EQ(seen[0].saying.number, 6);
+}
+
 TEST_F(Annotations, NameTheirThreadAndTheDeviceThatIsGiven) {
   communicator();
   events();

@@ -152,12 +152,38 @@ TEST(GroupJoin, ByTheIdOfTheCommunicatorAndNotItsNumber) {
   EXPECT_EQ(joiner.result().joined, 4u);
 }
 
-TEST(GroupJoin, NoMoreThanTheBoundAreLookedAt) {
-  GroupJoiner joiner(2);
-  add_rank(joiner, communicator(0), {group({send(1, 1)}), group({send(1, 2)}), group({send(1, 3)})});
+// Not those that come first: both sides of the same ones are kept, and what is wrong with a group is still said.
+TEST(GroupJoin, BeyondTheBoundTheSameOperationsAreLookedAtOnAllRanks) {
+  GroupJoiner joiner(150);
+  std::vector<GroupRecord> sent, received;
+  for (std::uint64_t k = 1; k <= 100; ++k) {
+    sent.push_back(group({send(1, k), receive(1, k)}));
+    received.push_back(group({receive(0, k), send(0, k)}));
+  }
+  received.push_back(group({send(0, 0)}));
+  add_rank(joiner, communicator(0), sent);
+  add_rank(joiner, communicator(1), received);
   const GroupJoin join = joiner.result();
-  EXPECT_EQ(join.recorded, 3u);
-  EXPECT_EQ(join.not_looked_at, 1u);
+  EXPECT_EQ(join.recorded, 201u);
+  EXPECT_EQ(join.joined, 50u);
+  EXPECT_EQ(join.not_looked_at, 150u);
+  EXPECT_EQ(join.not_joined[static_cast<std::size_t>(Unjoined::no_sequence)], 1u);
+}
+
+// A process that is taken back while others were thinned out for it.
+TEST(GroupJoin, AProcessThatIsTakenBackLeavesTheOthers) {
+  GroupJoiner joiner(20);
+  std::vector<GroupRecord> sent;
+  for (std::uint64_t k = 1; k <= 16; ++k) sent.push_back(group({send(1, k)}));
+  add_rank(joiner, communicator(0), sent);
+  for (std::uint64_t k = 1; k <= 16; ++k) joiner.add(group({receive(0, k)}));
+  joiner.forget_process();
+  add_rank(joiner, communicator(1), {group({receive(0, 4)}), group({receive(0, 8)})});
+  const GroupJoin join = joiner.result();
+  EXPECT_EQ(join.recorded, 18u);
+  EXPECT_EQ(join.joined, 4u);
+  EXPECT_EQ(join.not_joined[static_cast<std::size_t>(Unjoined::not_recorded)], 6u);
+  EXPECT_EQ(join.not_looked_at, 8u);
 }
 
 class Files : public testing::Test {

@@ -283,6 +283,30 @@ TEST(TraceWriter, BeyondItsLimitOnlyTheEndOfTheRunIsWrittenAndTheRestCounted) {
       << last_warning;
 }
 
+TEST(TraceWriter, GroupsHaveHalfOfTheFile) {
+  TemporaryDirectory directory;
+  constexpr std::uint64_t limit = 40000;
+  auto writer = open(directory.path(), 0, limit);
+  const Record group(0, TimePoint{}, GroupRecord{});
+  for (int i = 0; i < 1000; ++i) writer->push(group);
+  for (std::uint64_t i = 1; i <= 20; ++i) writer->push(numbered(i));
+  writer->finish({});
+  const TraceFile file = read_trace(writer->path());
+  const TraceSegment& segment = file.segments.at(0);
+  std::uint64_t groups = 0, iterations = 0;
+  for (const auto& record : segment.records) {
+    groups += record.kind == RecordKind::group ? 1U : 0U;
+    iterations += record.kind == RecordKind::iteration ? 1U : 0U;
+    EXPECT_NE(record.kind, RecordKind::limit);
+  }
+  EXPECT_GT(groups, 0u);
+  EXPECT_EQ(iterations, 20u);
+  EXPECT_EQ(segment.summary->records_left_out, 1000 - groups);
+  EXPECT_LT(std::filesystem::file_size(writer->path()), limit);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_NE(last_warning.find("half of WEFT_TRACE_LIMIT"), std::string::npos) << last_warning;
+}
+
 TEST(TraceWriter, TheLimitIsThatOfTheWholeFileAndOneRankIsToSpeak) {
   TemporaryDirectory directory;
   constexpr std::uint64_t limit = 20000;

@@ -12,6 +12,10 @@
 namespace weft {
 namespace {
 
+// A group of which an operation was not kept. As long as none of the others is looked at nothing is known of it.
+constexpr std::uint8_t thinned = 0xff;
+constexpr unsigned most_exponent = 63;
+
 bool is_message(Operation kind) {
   return kind == Operation::send || kind == Operation::receive;
 }
@@ -64,10 +68,6 @@ void GroupJoiner::add_file(const std::string& path) {
 
 void GroupJoiner::add(const GroupRecord& group) {
   ++recorded_;
-  if (sides_.size() + group.operations.size() > most_) {
-    ++not_looked_at_;
-    return;
-  }
   verdicts_.push_back(0);
   for (const OperationRecord& operation : group.operations) add(operation, group.communicator);
   Side whole;
@@ -85,7 +85,29 @@ void GroupJoiner::add(const OperationRecord& operation, CommunicatorId communica
   side.kind = operation.kind;
   side.bytes = operation.bytes;
   side.sequence = operation.sequence;
+  if (!is_kept(side)) return leave_out(side);
   sides_.push_back(side);
+  while (sides_.size() > most_ && exponent_ < most_exponent) thin_out();
+}
+
+// A stronger word about the group stays.
+void GroupJoiner::leave_out(const Side& side) {
+  if (verdicts_[side.group] == 0) verdicts_[side.group] = thinned;
+}
+
+// Half of them, also those of processes that were added before.
+void GroupJoiner::thin_out() {
+  ++exponent_;
+  std::size_t kept = 0, kept_before = 0;
+  for (std::size_t index = 0; index < sides_.size(); ++index) {
+    if (index == first_side_) kept_before = kept;
+    if (is_kept(sides_[index]))
+      sides_[kept++] = sides_[index];
+    else
+      leave_out(sides_[index]);
+  }
+  first_side_ = first_side_ < sides_.size() ? kept_before : kept;
+  sides_.resize(kept);
 }
 
 // False: nobody knows which communicator it is on the other ranks.
@@ -114,7 +136,6 @@ void GroupJoiner::end_process() {
   }
   sides_.resize(kept);
   result_.recorded += recorded_;
-  result_.not_looked_at += not_looked_at_;
   first_side_ = sides_.size();
   first_group_ = verdicts_.size();
   forget_process();
@@ -124,13 +145,14 @@ void GroupJoiner::forget_process() {
   sides_.resize(first_side_);
   verdicts_.resize(first_group_);
   communicators_.clear();
-  recorded_ = not_looked_at_ = 0;
+  recorded_ = 0;
 }
 
 // The strongest reason counts.
 void GroupJoiner::mark(const Side& side, Unjoined reason) {
   std::uint8_t& verdict = verdicts_[side.group];
-  verdict = std::max(verdict, static_cast<std::uint8_t>(1 + static_cast<int>(reason)));
+  const auto why = static_cast<std::uint8_t>(1 + static_cast<int>(reason));
+  verdict = verdict == thinned ? why : std::max(verdict, why);
 }
 
 GroupJoin GroupJoiner::result() {
@@ -139,11 +161,14 @@ GroupJoin GroupJoiner::result() {
     return std::tuple_cat(key(one), std::tie(one.rank, one.kind)) <
            std::tuple_cat(key(other), std::tie(other.rank, other.kind));
   });
+  for (const Side& side : sides_)
+    if (verdicts_[side.group] == thinned) verdicts_[side.group] = 0;
   for (std::size_t begin = 0, end = 0; begin < sides_.size(); begin = end) {
     while (end < sides_.size() && key(sides_[end]) == key(sides_[begin])) ++end;
     look_at(begin, end);
   }
-  for (const std::uint8_t verdict : verdicts_) ++(verdict == 0 ? result_.joined : result_.not_joined[verdict - 1U]);
+  for (const std::uint8_t verdict : verdicts_)
+    ++(verdict == 0 ? result_.joined : verdict == thinned ? result_.not_looked_at : result_.not_joined[verdict - 1U]);
   return result_;
 }
 

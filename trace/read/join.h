@@ -2,7 +2,8 @@
 // receive there, of as many bytes, and the k-th collective of a communicator the same on all of its ranks.
 //
 // Used by `weft summary` and by tests, never inside the training process. Traces are added one by one; of each
-// operation some 40 bytes are kept, of a bounded number.
+// operation some 40 bytes are kept, of a bounded number. Where there are more, only those of every second, fourth,
+// eighth ... sequence are: the same ones on all ranks, so what is compared is a sample of the whole run.
 #pragma once
 
 #include <array>
@@ -36,9 +37,9 @@ inline constexpr std::array unjoined_texts{
 
 struct GroupJoin {
   std::uint64_t recorded = 0;                                     // groups, of all ranks
-  std::uint64_t joined = 0;                                       // every one of its operations has its counterpart
+  std::uint64_t joined = 0;                                       // every operation that was kept has its counterpart
   std::array<std::uint64_t, unjoined_names.size()> not_joined{};  // by Unjoined, each group once
-  std::uint64_t not_looked_at = 0;                                // beyond the bound
+  std::uint64_t not_looked_at = 0;                                // none of its operations was kept
   std::uint64_t unusable = 0;                                     // lines that hold something that cannot be true
   std::string first_difference;                                   // printable; "": none
 };
@@ -71,6 +72,9 @@ class GroupJoiner {
   };
 
   void add(const OperationRecord& operation, CommunicatorId communicator);
+  bool is_kept(const Side& side) const { return (side.sequence & ((std::uint64_t{1} << exponent_) - 1)) == 0; }
+  void leave_out(const Side& side);
+  void thin_out();
   bool place(Side& side) const;
   void look_at(std::size_t begin, std::size_t end);
   void mark(const Side& side, Unjoined reason);
@@ -83,10 +87,11 @@ class GroupJoiner {
   // place of its id, and the peer in `to`.
   std::map<CommunicatorId, CommunicatorRecord> communicators_;
   std::size_t first_side_ = 0, first_group_ = 0;
-  std::uint64_t recorded_ = 0, not_looked_at_ = 0;
+  std::uint64_t recorded_ = 0;
 
+  unsigned exponent_ = 0;  // operations are kept whose sequence is a multiple of 2 ^ this
   std::vector<Side> sides_;
-  std::vector<std::uint8_t> verdicts_;                     // of each group: 0 joined, else 1 + Unjoined
+  std::vector<std::uint8_t> verdicts_;                     // of each group: 0 joined, else 1 + Unjoined; or `thinned`
   std::map<std::uint64_t, std::int32_t> sizes_;            // ranks of each communicator
   std::set<std::pair<std::uint64_t, std::int32_t>> seen_;  // communicator and rank with a trace
   std::map<std::uint64_t, std::int32_t> traced_;           // how many of its ranks have one

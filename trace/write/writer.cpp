@@ -53,6 +53,11 @@ std::int64_t start_id(std::int64_t process) {
   return id;
 }
 
+// Groups have half of the file: they are by far the most, and the others are of use without them.
+std::uint64_t limit_of(RecordKind kind, std::uint64_t limit) {
+  return kind == RecordKind::group ? limit / 2 : limit;
+}
+
 // Lines that are few, and of use without the others.
 bool is_written_beyond_the_limit(RecordKind kind) {
   return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown;
@@ -106,6 +111,7 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   void write_what_came() noexcept;
   void write_summary(const TraceSummary& summary) noexcept;
   void drain();
+  void leave_out(const Record& record);
   void say_limit(const Record& first_left_out);
   void write_out();
   void give_up(const char* reason) noexcept;
@@ -124,7 +130,8 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
   std::string text_;
   std::uint64_t records_in_text_ = 0;
   std::uint64_t bytes_written_ = 0;
-  std::uint64_t left_out_ = 0;  // beyond the limit
+  std::uint64_t left_out_ = 0;        // beyond the limit
+  bool half_ = false, over_ = false;  // groups have been left out; all kinds have
   bool failed_ = false;
 
   std::mutex mutex_;  // guards what follows
@@ -206,14 +213,25 @@ void TraceWriter::Implementation::drain() {
     }
     const std::size_t before = text_.size();
     append_record(text_, record);
-    if (!is_written_beyond_the_limit(record.kind) && (left_out_ > 0 || bytes_written_ + text_.size() > limit_)) {
+    const bool is_over = over_ || bytes_written_ + text_.size() > limit_of(record.kind, limit_);
+    if (!is_written_beyond_the_limit(record.kind) && is_over) {
       text_.resize(before);
-      if (left_out_++ == 0) say_limit(record);
+      leave_out(record);
       return;
     }
     ++records_in_text_;
     if (text_.size() >= longest_text) write_out();
   });
+}
+
+void TraceWriter::Implementation::leave_out(const Record& record) {
+  ++left_out_;
+  const bool is_group = record.kind == RecordKind::group;
+  const bool is_half = is_group && !over_ && bytes_written_ + text_.size() <= limit_;
+  if (is_half && !std::exchange(half_, true) && warn_ != nullptr)
+    warn_(Audience::one_rank, "the groups in the trace " + file_.path +
+                                  " have reached half of WEFT_TRACE_LIMIT: from here on they are only counted");
+  if (!is_half && !std::exchange(over_, true)) say_limit(record);
 }
 
 // Ranks write about as much: one of them speaks for all, the records are in each trace.

@@ -35,8 +35,8 @@ TEST(ControlIterations, AreOneInTwentyInTheLongRun) {
 
 // Another rank may be one iteration ahead or behind.
 TEST(ControlIterations, AreComparedWhereBothNeighboursAreOfTheirKind) {
-  for (std::uint64_t turn = 0; turn < 5; ++turn) EXPECT_FALSE(part_of(turn).comparable) << turn;
-  for (std::uint64_t turn = 5; turn < 1000; ++turn) {
+  for (std::uint64_t turn = 0; turn < 2; ++turn) EXPECT_FALSE(part_of(turn).comparable) << turn;
+  for (std::uint64_t turn = 2; turn < 1000; ++turn) {
     const bool alike = is_control(turn - 1) == is_control(turn) && is_control(turn) == is_control(turn + 1);
     EXPECT_EQ(part_of(turn).comparable, alike) << turn;
   }
@@ -233,7 +233,7 @@ TEST(Budget, NothingIsDecidedBeforeASecondLook) {
   MainJob job;
   job.run(43, [](double share) { return 100 + 50 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 0);
-  job.run(1, [](double share) { return 100 + 50 * share; });
+  job.run(8, [](double share) { return 100 + 50 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 1);
 }
 
@@ -276,7 +276,7 @@ TEST(Budget, AnIterationWithoutALaunchIsNotComparedAsFilled) {
   Budget budget(0.01);
   for (std::uint64_t number = 1; number <= 46; ++number) {
     Iteration iteration;
-    iteration.number = iteration.turn = number;
+    iteration.number = iteration.turn = iteration.since_found = number;
     iteration.rhythm = 1;
     iteration.ended += microseconds(100);
     if (number >= 13 && number <= 40 && number % 2 == 0) budget.launched(number);
@@ -376,6 +376,41 @@ TEST(Budget, WhatBelongsToNoIterationIsNotFilled) {
   EXPECT_FALSE(job.budget.may_fill(bubble_of(1, 0, 21)));
   EXPECT_FALSE(job.budget.may_fill(bubble_of(1, 0, 0, 0)));
   EXPECT_TRUE(Budget(Budget::unlimited).may_fill(bubble_of(1, 0, 21)));
+}
+
+// Between bounds, and where the training says iterations, turns do not begin anew; a checkpoint may still be written.
+TEST(Budget, TheFirstIterationsAfterABreakAreNotCompared) {
+  MainJob whole, broken;
+  for (MainJob* const job : {&whole, &broken}) {
+    job->run(130, [](double) { return 100.0; });
+    if (job == &broken) job->since = 0;
+    job->run(20, [](double) { return 100.0; });
+  }
+  // The run without fill begins with 137. Of those before it 16 count up to 135; after the break 135 is the fifth.
+  EXPECT_EQ(broken.budget.present().slowdown->filled, whole.budget.present().slowdown->filled - 15);
+}
+
+// Steps of any size between the turns of those that are compared: it decides all the same.
+TEST(Budget, DecidesWhateverTurnsAreCompared) {
+  MainJob job;
+  const auto slower = [](double share) { return share > 0 ? 110.0 : 100.0; };
+  while (job.turn < 4000 && job.changes[Budget::Change::less] == 0) {
+    if ((job.turn + 1) % 4 == 0) ++job.turn;  // these are never said
+    job.run(1, slower);
+  }
+  EXPECT_GT(job.changes[Budget::Change::less], 0);
+}
+
+// A training that goes on from a checkpoint, and says so by its numbers: the early runs without fill are long over.
+TEST(Budget, ATurnThatBeginsLateOnlyMeansLessFillAtFirst) {
+  for (std::uint64_t first = 1000000; first < 1000160; ++first) {
+    MainJob job;
+    job.turn = first;
+    job.run(400, [](double share) { return share > 0 ? 110.0 : 100.0; });
+    const int decisions = job.changes[Budget::Change::less] + job.changes[Budget::Change::stop];
+    EXPECT_GT(decisions, 0) << first;
+    EXPECT_LT(job.filled, 8U * 230U) << first;
+  }
 }
 
 // Its beginning was not reported; or it never lasts until its first iterations without fill.

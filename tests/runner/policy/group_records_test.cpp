@@ -161,6 +161,25 @@ TEST(GroupRecords, ABusyCommunicatorIsThinnedOutAlikeOnAllRanks) {
   EXPECT_GT(common.size(), kept[0].size() * 9 / 10);
 }
 
+// 1F1B: one rank has the later message of the pair first, the other one the earlier.
+TEST(GroupRecords, BothSidesOfAMessageAreLeftOver) {
+  std::vector<std::uint64_t> kept[2];
+  for (int rank = 0; rank < 2; ++rank) {
+    Groups groups;
+    for (std::uint64_t k = 2; k < 20'000; ++k) {
+      groups.issue(k, 500us * k, 2);
+      Event issued = groups.event(EventKind::operations_issued, k, 500us * k);
+      issued.operations[0] = {8, rank == 0 ? k : k - 1, 1, Operation::send, true, {}};
+      issued.operations[1] = {8, rank == 0 ? k - 1 : k, 1, Operation::receive, true, {}};
+      groups.observe(issued);
+      groups.observe(groups.event(EventKind::group_done, k, 500us * k));
+      for (const GroupRecord& record : groups.records.take_ready()) kept[rank].push_back(record.id);
+    }
+    EXPECT_GT(groups.records.thinned_out(), 10'000u);
+  }
+  EXPECT_EQ(kept[0], kept[1]);
+}
+
 TEST(GroupRecords, AfterABusyTimeAllAreRecordedAgain) {
   Groups groups;
   for (std::uint64_t group = 1; group <= 5000; ++group) groups.whole(group, 200us * group, group);
