@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <utility>
 
 #include "runner/clock.h"
@@ -21,27 +20,6 @@ using std::chrono::seconds;
 constexpr Duration between_looks = milliseconds(50);
 constexpr Duration between_flushes = seconds(1);
 constexpr int clock_readings = 5;  // of which the one with the closest bounds is taken
-
-void ignore_callback(void*, std::uint32_t, std::uint32_t, const void*) {}
-
-constexpr Duration longest_at_exit = seconds(2);
-
-constinit std::atomic<CuptiSession*> session_to_end{nullptr};
-
-// The process leaves, on whatever thread called exit(): the recorder's thread writes its last lines meanwhile.
-void end_at_exit() {
-  CuptiSession& session = *session_to_end.load();
-  session.exiting.store(true);
-  wait_at_most(longest_at_exit, [&] { return !session.in_use.load(); });
-  session.gone.store(true);
-}
-
-// Exit handlers run in the reverse order of their registration: this one runs before all that CUPTI has registered up
-// to here, and before its destructors.
-void end_before_cupti(CuptiSession& session) {
-  session_to_end.store(&session);
-  std::atexit(&end_at_exit);
-}
 
 }  // namespace
 
@@ -99,7 +77,7 @@ void TruthRecorder::run() {
 // The file exists in any case: it says why there are no records.
 std::string TruthRecorder::begin() {
   std::string why = cupti::other_profiler(settings_.environment);
-  if (why.empty()) why = subscribe();
+  if (why.empty()) why = subscribe(session_, settings_.library, settings_.environment);
   TruthHeader header = settings_.header;
   header.cupti = session_.library.version;
   header.library = session_.library.path;
@@ -115,40 +93,6 @@ std::string TruthRecorder::begin() {
   session_.library.dropped_records(nullptr, 0, &between);
   session_.buffers.lend(true);
   read_clocks();
-  return "";
-}
-
-// A second try after a failure would only find ourselves.
-std::string TruthRecorder::subscribe() {
-  CuptiSession& session = session_;
-  if (session.enabled || !session.failure.empty()) return session.failure;
-  session.failure = cupti::open(settings_.library, settings_.environment, session.library);
-  if (!session.failure.empty()) return session.failure;
-  if (!session.buffers.make() || !cupti::use_for_callbacks(session.buffers))
-    return session.failure = "no memory for CUPTI's buffers";
-  // First of all: it tells whether another profiler is there, and tells others that this one is.
-  if (const auto result = session.library.subscribe(&session.subscriber, &ignore_callback, nullptr);
-      result != cupti::success)
-    return session.failure = cupti::name_of(result);
-  session.failure = enable();
-  session.enabled = session.failure.empty();
-  if (session.enabled) {
-    end_before_cupti(session);
-  } else {
-    session.buffers.lend(false);
-    session.library.unsubscribe(session.subscriber);
-  }
-  return session.failure;
-}
-
-std::string TruthRecorder::enable() {
-  if (const auto result = session_.library.register_callbacks(&cupti::request_buffer, &cupti::complete_buffer);
-      result != cupti::success)
-    return "cuptiActivityRegisterCallbacks: " + cupti::name_of(result);
-  session_.buffers.lend(true);
-  for (const cupti::Kind kind : {cupti::concurrent_kernel, cupti::memory_copy, cupti::memory_set})
-    if (const auto result = session_.library.enable(kind); result != cupti::success)
-      return "cuptiActivityEnable: " + cupti::name_of(result);
   return "";
 }
 

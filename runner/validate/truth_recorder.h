@@ -12,24 +12,11 @@
 #include <string>
 
 #include "runner/options/variables.h"
-#include "runner/validate/buffers.h"
-#include "runner/validate/cupti.h"
+#include "runner/validate/cupti_session.h"
 #include "runner/validate/truth_lines.h"
 #include "trace/write/file.h"
 
 namespace weft {
-
-// CUPTI as this process has subscribed to it: once, whatever is opened and closed. Changed by the recorder's thread.
-struct CuptiSession {
-  cupti::Library library;
-  cupti::Buffers buffers;
-  void* subscriber = nullptr;
-  bool enabled = false;
-  std::string failure;  // why it could not be subscribed to: that stays so
-  // From the process's exit handlers on. CUPTI's own destructors run after them, and no call may be made then.
-  std::atomic<bool> exiting{false}, gone{false};
-  std::atomic<bool> in_use{false};  // the recorder's thread calls CUPTI
-};
 
 struct RecorderSettings {
   std::string library;  // WEFT_CUPTI
@@ -62,8 +49,6 @@ class TruthRecorder : public std::enable_shared_from_this<TruthRecorder> {
   void live() noexcept;
   void run();
   std::string begin();
-  std::string subscribe();
-  std::string enable();
   void take_records();
   void take_buffer(std::uint8_t* buffer, std::size_t valid);
   void read_clocks();
