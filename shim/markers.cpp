@@ -12,6 +12,7 @@ namespace {
 struct DeviceWords {
   TicketWords tickets;
   std::atomic<CUcontext> context;
+  std::atomic<bool> cached;  // the core may keep words of this context
 };
 constinit DeviceWords device_words[most_devices]{};
 
@@ -51,6 +52,7 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
   CUcontext context = nullptr;
   real<Symbol::cuCtxGetCurrent>()(&context);
   mine.context.store(context, std::memory_order_relaxed);
+  mine.cached.store(true, std::memory_order_relaxed);
   forget_marks_of(device);
   mine.tickets.begin(words);
   note_device(device);
@@ -59,6 +61,15 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
 
 bool has_marker_words(int device) noexcept {
   return device_words[device].tickets.present();
+}
+
+bool may_have_words(int device) noexcept {
+  return device_words[device].cached.load(std::memory_order_relaxed);
+}
+
+bool words_end(int device) noexcept {
+  set_marker_words(device, {});
+  return device_words[device].cached.exchange(false, std::memory_order_relaxed);
 }
 
 bool may_mark(int device) noexcept {

@@ -18,6 +18,12 @@ void set_marker_words(int device, const MarkerWords& words) noexcept;
 // The core has prepared the device: its groups are noted.
 bool has_marker_words(int device) noexcept;
 
+// It had words in the present context. The core keeps them when the last communicator is closed, until the context
+// goes.
+bool may_have_words(int device) noexcept;
+// They go now. False: there were none.
+bool words_end(int device) noexcept;
+
 // Markers may be enqueued there.
 bool may_mark(int device) noexcept;
 

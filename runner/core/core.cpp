@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "runner/core/device_setup.h"
 #include "runner/core/device_table.h"
 #include "runner/core/rescue.h"
 #include "runner/log.h"
@@ -130,6 +131,7 @@ void context_closing(int device) {
     DeviceEntry& entry = the_core->devices.entry(device);
     const auto lock = locked(entry);
     entry.abandon();
+    forget_words(the_core->context, device);
   });
 }
 

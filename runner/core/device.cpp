@@ -324,11 +324,6 @@ void Device::note_given_back() {
 void Device::context_closing() {
   core_.shim.set_marker_words(ordinal_, {});
   const bool stopped = dispatcher_->stop_without_cuda(context_limit);
-  {
-    const std::lock_guard lock(core_.words_mutex);
-    core_.words[ordinal_].device = 0;
-    core_.words[ordinal_].events = nullptr;
-  }
   fill_.let_progress_go();
   close_trace(stopped);
   abandon_fill();

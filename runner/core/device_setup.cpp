@@ -86,6 +86,12 @@ MarkerWords words_of(CoreContext& core, int ordinal, Marks marks) {
 
 }  // namespace
 
+void forget_words(CoreContext& core, int ordinal) {
+  const std::lock_guard lock(core.words_mutex);
+  core.words[ordinal].device = 0;
+  core.words[ordinal].events = nullptr;
+}
+
 DeviceSetup set_up_device(CoreContext& core, int ordinal, const CommunicatorInfo& first) {
   DeviceSetup setup;
   setup.ordinal = ordinal;

@@ -31,10 +31,9 @@ void primary_released(int device) noexcept {
 
 void device_closing(int device) noexcept {
   if (is_off() || is_wefts_call() || !is_known(device)) return;
-  const bool prepared = has_marker_words(device);
-  set_marker_words(device, {});
+  const bool had_words = words_end(device);
   forget_streams_of(device);
-  if (!prepared || level() != Level::observe) return;
+  if (!had_words || level() != Level::observe) return;
   CoreCall inside;
   core()->context_closing(device);
 }
@@ -42,7 +41,7 @@ void device_closing(int device) noexcept {
 void context_closing(CUcontext context) noexcept {
   if (is_off() || is_wefts_call()) return;
   for (int device = 0; device < most_devices; ++device) {
-    if (has_marker_words(device) && context_of(device) == context) device_closing(device);
+    if (may_have_words(device) && context_of(device) == context) device_closing(device);
   }
   forget_streams_of(context);
 }

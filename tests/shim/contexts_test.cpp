@@ -16,6 +16,15 @@ TEST_F(Contexts, AContextThatGoesAwayStopsTheMarkers) {
   EXPECT_EQ(core()->contexts_closed, 1);
 }
 
+// It may keep words that are gone with the context.
+TEST_F(Contexts, TheCoreIsToldAlsoWhenNoCommunicatorIsOpen) {
+  ncclCommDestroy(c);
+  EXPECT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->contexts_closed, 1);
+  EXPECT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+  EXPECT_EQ(core()->contexts_closed, 1);
+}
+
 TEST_F(Contexts, StreamsOfAContextThatIsGoneAreNeverUsedAgain) {
   receive();
   const weft::Ticket before = last_ticket;
