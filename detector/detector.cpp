@@ -227,6 +227,7 @@ void Detector::Implementation::group_issued(const Event& event) {
   const bool was_sure = iterations_.sure();
   const std::optional<Iteration> ended = iterations_.group_issued(rhythm_, bounds_, event.time, shape_of(event), over);
   if (ended) iteration_over(*ended, event.done_ticket != 0);
+  if (const Group* forgotten = groups_.displaced_by(event.group)) streams_.lose_sight(forgotten->stream);
   Group& group = groups_.insert(group_of(event, position));
   group.said = sayings_.present();
   const bool bounded = iterations_.bounded();

@@ -29,6 +29,7 @@ std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
 // Its first wait that is not over, if that will last as long as communication does; nothing: none. In the hardware
 // queue of the stream nothing that stands behind this ticket runs.
 std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
+  if (stream.at.kind == Kind::lost) return stream.at.ticket;
   const Mark* wait = is_open_wait(stream.at) ? &stream.at : nullptr;
   for (std::size_t i = 0; wait == nullptr && i < stream.ahead.size(); ++i)
     if (is_open_wait(stream.ahead[i])) wait = &stream.ahead[i];

@@ -1,7 +1,7 @@
 // The groups that are not over yet (and the latest ones that are), by number.
 //
 // Used by the detector and its parts, one thread. A fixed table: group numbers rise, so a number's place is its low
-// bits. A group that is still pending when its place is needed again is forgotten and counted.
+// bits. A group that is still pending when its place is needed again is forgotten and counted (see displaced_by()).
 #pragma once
 
 #include <cstddef>
@@ -49,12 +49,16 @@ class GroupTable {
     return group != nullptr && !group->done;
   }
 
+  // The pending group that this one's insertion forgets; nullptr: none.
+  const Group* displaced_by(GroupId id) const {
+    const Group& place = groups_[id & (table_size - 1)];
+    return place.id != 0 && !place.done ? &place : nullptr;
+  }
+
   Group& insert(const Group& group) {
     WEFT_DCHECK(group.id != 0);
-    Group& place = groups_[group.id & (table_size - 1)];
-    if (place.id != 0 && !place.done) ++forgotten_;
-    place = group;
-    return place;
+    if (displaced_by(group.id) != nullptr) ++forgotten_;
+    return groups_[group.id & (table_size - 1)] = group;
   }
 
   template <typename Function>
@@ -66,7 +70,7 @@ class GroupTable {
   std::uint64_t forgotten() const { return forgotten_; }
 
  private:
-  static constexpr std::size_t table_size = 4096;
+  static constexpr std::size_t table_size = 16384;
   std::vector<Group> groups_;
   std::uint64_t forgotten_ = 0;
 };

@@ -17,6 +17,7 @@ class RingQueue {
   explicit RingQueue(std::size_t limit) : limit_(limit) {}
 
   bool empty() const { return size_ == 0; }
+  bool full() const { return size_ == limit_; }
   std::size_t size() const { return size_; }
   std::uint64_t dropped() const { return dropped_; }
 
@@ -28,13 +29,11 @@ class RingQueue {
   const T& back() const { return (*this)[size_ - 1]; }
 
   void push(T item) {
-    if (size_ == items_.size()) {
-      if (size_ < limit_) {
-        grow();
-      } else {
-        pop();
-        ++dropped_;
-      }
+    if (full()) {
+      pop();
+      ++dropped_;
+    } else if (size_ == items_.size()) {
+      grow();
     }
     ++size_;
     back() = std::move(item);

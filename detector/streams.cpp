@@ -10,6 +10,7 @@ constexpr const char* unasked = "a stream could not be asked whether it has work
 constexpr const char* unnamed = "not all streams could be asked whether they have work left";
 constexpr const char* behind_another = "a stream may stand behind a blocked one in its hardware queue";
 constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
+constexpr const char* out_of_sight = "more is outstanding than the detector has room for";
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
@@ -43,7 +44,17 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
 void Streams::issue(Stream& stream, const Mark& mark) {
   if (current_answer(stream).says != StreamAnswer::dry) stream.answer = {};
   if (!mark.nothing_before) ++stream.launched;
+  if (stream.ahead.full()) lose_sight(stream, stream.ahead.front().ticket);
   stream.ahead.push(mark);
+}
+
+void Streams::lose_sight(Stream& stream, Ticket first) {
+  if (stream.at.kind == Kind::lost) return;
+  stream.at = {Kind::lost, false, first};
+}
+
+void Streams::lose_sight(StreamId id) {
+  if (Stream* stream = find(id)) lose_sight(*stream, stream->at.ticket);
 }
 
 void Streams::group_issued(const Group& group, Ticket ticket) {
@@ -170,6 +181,7 @@ bool Streams::marker_reached(StreamId id, Ticket ticket) {
     erase_if_over(id);
     return true;
   }
+  if (stream->at.kind == Kind::lost) return true;
   // Of one look the later one may be told first.
   return stream->at.ticket == ticket || (stream->at.kind == Kind::passed && stream->at.passed == ticket);
 }
@@ -223,6 +235,7 @@ bool Streams::is_asked(const Stream& stream) const {
 
 Streams::Position Streams::position(const Stream& stream) const {
   const Mark& at = stream.at;
+  if (at.kind == Kind::lost) return Position::lost;
   if (at.kind == Kind::start && groups_.pending(at.group)) return Position::in_group;
   if (at.kind == Kind::wait && (at.passed != 0 || groups_.pending(at.group))) return Position::waiting;
   if (stream.ahead.empty()) return Position::behind;
@@ -243,6 +256,9 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
     case Position::waiting:
     case Position::held:
       return true;
+    case Position::lost:
+      standing.is_lost = true;
+      return true;
     case Position::behind:
       break;
   }
@@ -259,6 +275,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
   for (std::size_t steps = 0; steps <= streams_.size() && stream != nullptr; ++steps) {
     const Position where = position(*stream);
     if (where == Position::in_group) return stream;
+    if (where == Position::lost) return nullptr;
     const Mark& mark = where == Position::held ? stream->ahead.front() : stream->at;
     // Ahead of a group that has not begun, or of the end of a wait that is over.
     if (where == Position::held && mark.kind != Kind::wait) return stream;
@@ -288,15 +305,19 @@ bool Streams::has_asked() const {
 }
 
 Verdict Streams::verdict() {
-  const bool any_group = std::any_of(streams_.begin(), streams_.end(),
-                                     [this](const Stream& s) { return position(s) == Position::in_group; });
+  const bool any_group = std::any_of(streams_.begin(), streams_.end(), [this](const Stream& stream) {
+    const Position where = position(stream);
+    return where == Position::in_group || where == Position::lost;
+  });
   if (!any_group && !idle_said_) return stop_asking();
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return stop_asking();
   wants_answers_ = true;
-  if (standing.busy || (standing.in_group == nullptr && !has_asked())) return {};
+  if (standing.busy) return {};
+  if (standing.is_lost) return {Verdict::Kind::uncertain, {}, out_of_sight};
+  if (standing.in_group == nullptr && !has_asked()) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
   for (const Stream& stream : streams_) {
     if (position(stream) != Position::waiting) continue;

@@ -38,6 +38,8 @@ class Streams {
   void host_wait_begun(StreamId stream);
   void host_wait_ended(StreamId stream);
   void stream_destroyed(StreamId stream);
+  // A group of it that is not over was forgotten.
+  void lose_sight(StreamId stream);
 
   void group_started(GroupId group);
   void group_done(GroupId group);
@@ -65,7 +67,7 @@ class Streams {
   std::uint64_t dropped() const;
 
  private:
-  enum class Kind : std::uint8_t { none, start, wait, passed };
+  enum class Kind : std::uint8_t { none, start, wait, passed, lost };
   // A place that a stream has still to reach, or has reached last.
   struct Mark {
     Kind kind = Kind::none;
@@ -74,15 +76,17 @@ class Streams {
     GroupId group = 0;       // start: the group; wait: the one at the end of the chain, 0: not known when it was issued
     AwaitedPlace awaited{};  // wait: for this
     Ticket passed = 0;       // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
+    // lost: this mark and perhaps later ones were. Where the stream is shows when it reaches one that is known.
   };
   // held: a mark lies ahead and nothing to compute before it. Its hardware queue is blocked, or it is about to get
-  // there.
-  enum class Position : std::uint8_t { running, in_group, waiting, held, behind };
+  // there. lost: nobody knows.
+  enum class Position : std::uint8_t { running, in_group, waiting, held, behind, lost };
   struct Stream {
     StreamId id = 0;
-    Mark at{};                        // reached last
-    RingQueue<Mark> ahead{1024};      // issued, not reached
-    RingQueue<GroupId> groups{1024};  // issued on this stream, not done
+    Mark at{};  // reached last
+    // Of each as many as marker words let be outstanding; full, the oldest are lost and the stream is out of sight.
+    RingQueue<Mark> ahead{65536};      // issued, not reached
+    RingQueue<GroupId> groups{32768};  // issued on this stream, not done
     Answer answer;
     std::uint64_t asked = 0;       // in which period of questions
     std::uint64_t done = 0;        // groups
@@ -105,6 +109,7 @@ class Streams {
     const Stream* in_group = nullptr;  // the first one
     bool busy = false;                 // one has answered so
     bool doubtful = false;             // one has work left, and may not get to it
+    bool is_lost = false;              // of one nobody knows where it is
     const char* unknown = nullptr;
   };
 
@@ -116,6 +121,7 @@ class Streams {
   const Stream* find(StreamId id) const;
   Stream* find_or_add(StreamId id);
   void issue(Stream& stream, const Mark& mark);
+  void lose_sight(Stream& stream, Ticket first);
   void reach(Stream& stream, std::size_t marks);
   void erase_if_over(StreamId id);
   GroupId group_behind(const AwaitedPlace& place) const;

@@ -102,9 +102,11 @@ def read_trace(path: pathlib.Path) -> tuple[dict, dict, list[dict]]:
     return header, summary, records
 
 
-def true_idle(settings: Settings, log: pathlib.Path, window: tuple[int, int]) -> intervals.Intervals:
+def true_idle(settings: Settings, log: pathlib.Path, window: tuple[int, int], times: str) -> intervals.Intervals:
+    """`times`: modelled, or as told, which is when the simulated GPU got to it. sim/README.md has more."""
     command = [str(settings.build / "bin/simgpu-truth"), "--intervals", "--from", str(window[0]), "--to", str(window[1]),
                "--shortest", str(int(SHORTEST_IDLE * settings.time_scale)), str(log)]
+    command += ["--as-told"] if times == "told" else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=settings.timeout, check=True)
     return json.loads(done.stdout)["logs"][0]["intervals"]
 
@@ -124,7 +126,8 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
             kind = f"{record['pattern']}/{record['cause']}"
             kinds[kind] = kinds.get(kind, 0) + record["closed"] - record["opened"]
     time_in_window = max(window[1] - window[0], 1)
-    true = true_idle(settings, log, window)
+    true, modelled = (true_idle(settings, log, window, times) for times in ("told", "modelled"))
+    by_model = intervals.compare(reported, modelled, uncertain, window)
     started = min((record["started"] for record in records if record["type"] == "iteration"), default=None)
     later = intervals.compare(reported, true, uncertain, (started, window[1])) if started is not None else {}
     return {
@@ -132,6 +135,10 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
         **intervals.compare(reported, true, uncertain, window),
         "later_coverage": later.get("coverage"),
         "later_precision": later.get("precision"),
+        "late": intervals.length(intervals.difference(true, modelled)) / time_in_window,
+        "true_by_model": by_model["true"],
+        "coverage_by_model": by_model["coverage"],
+        "precision_by_model": by_model["precision"],
         "window": time_in_window,
         "bubbles": summary["bubbles"],
         "iterations": summary["iterations"],
@@ -159,6 +166,13 @@ def state(rc: int | str, plain_rc: int | str | None, ranks_found: int, ranks: in
             return "plain program hangs" if plain_rc == HANG else f"plain program fails ({plain_rc})"
         return "hangs with Weft" if rc == HANG else f"fails with Weft ({rc})"
     return "ok" if ranks_found == ranks else f"{ranks_found} of {ranks} ranks have a trace"
+
+
+def version() -> str:
+    """Of the sources, as git has them; nothing where they are no clone."""
+    done = subprocess.run(["git", "-C", str(jobs.ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip()
 
 
 def tail(log: pathlib.Path) -> str:
@@ -194,8 +208,8 @@ def measure(cell: Cell, settings: Settings) -> dict:
         same = None
         if rc == 0 and plain["rc"] == 0:
             same = plain["losses"] is not None and plain["losses"] == losses(folder / "weft")
-        return {"row": cell.row.name, "queues": cell.queues, "mode": cell.mode, "time_scale": settings.time_scale,
-                "state": state(rc, plain["rc"], len(ranks), cell.row.ranks), "rc": rc, "plain_rc": plain["rc"],
+        return {"version": version(), "row": cell.row.name, "queues": cell.queues, "mode": cell.mode,
+                "time_scale": settings.time_scale, "state": state(rc, plain["rc"], len(ranks), cell.row.ranks), "rc": rc, "plain_rc": plain["rc"],
                 "seconds": round(seconds, 1), "iterations_real": settings.iterations or cell.row.iterations,
                 "losses_identical": same, "ranks": ranks, "log": "" if rc == 0 else tail(folder / "weft/log")}
     finally:

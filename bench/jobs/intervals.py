@@ -34,10 +34,17 @@ def intersection(left: Intervals, right: Intervals) -> Intervals:
     return result
 
 
+def difference(left: Intervals, right: Intervals) -> Intervals:
+    """The time that is in one of two united sets, and not in the other."""
+    edges = sorted(edge for interval in left + right for edge in interval)  # from one to the next it changes
+    return united(zip(edges[::2], edges[1::2]))
+
+
 def compare(reported, true, uncertain, window: tuple[int, int]) -> dict:
     """Idle time as it was reported against what was true, both within the window. Shares of the window, and
 
     coverage: the part of the true idle time that was reported; uncertain time was not. None where there is none.
+    accounted: the part of it that was reported or said to be uncertain. Likewise.
     precision: the part of the reported idle time that was truly idle. None where there is none.
     """
     whole = united([window])
@@ -49,5 +56,6 @@ def compare(reported, true, uncertain, window: tuple[int, int]) -> dict:
         "true": length(true) / time,
         "uncertain": length(uncertain) / time,
         "coverage": both / length(true) if true else None,
+        "accounted": length(intersection(united(reported + uncertain), true)) / length(true) if true else None,
         "precision": both / length(reported) if reported else None,
     }

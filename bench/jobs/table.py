@@ -6,28 +6,41 @@ import pathlib
 LEAST_AGREEMENT = 0.98  # of coverage and precision
 MOST_RELATIVE, MOST_ABSOLUTE = 0.02, 0.005  # by which idle time may differ: the larger of the two
 MOST_UNSEEN = 2  # iterations: a rhythm is known when it has come twice
+MOST_UNCERTAIN = 0.01  # of the window, but for causes that are named
+MOST_LATE = 0.002  # of the window: with more the times of the model say little about Weft
 SHARES = {"coverage": "coverage", "precision": "precision", "later coverage": "later_coverage",
           "later precision": "later_precision"}
 BEGIN, END = "<!-- job_table.py: begin -->", "<!-- job_table.py: end -->"
-COLUMNS = ("job", "queues", "mode", "idle, Weft (%)", "idle, true (%)", "coverage", "precision",
-           "later coverage", "later precision", "uncertain (%)", "iterations", "losses", "ends", "misses")
+COLUMNS = ("job", "queues", "mode", "scale", "idle, Weft (%)", "idle, true (%)", "coverage", "precision", "later coverage",
+           "later precision", "uncertain (%)", "accounted", "late (%)", "by the model", "iterations", "losses", "ends", "misses")
 
 
 def lowest(ranks: list[dict], key: str) -> float | None:
     return min((rank[key] for rank in ranks if rank[key] is not None), default=None)
 
 
+def idle_is_off(rank: dict) -> bool:
+    return abs(rank["idle"] - rank["true"]) > max(MOST_RELATIVE * rank["true"], MOST_ABSOLUTE)
+
+
 def misses(cell: dict) -> list[str]:
-    """The bounds that a cell does not keep, in the words of the table's columns."""
+    """The bounds that a cell does not keep, in the words of the table's columns. Where a cause of uncertain time is named, it
+
+    is enough that what was not reported is uncertain.
+    """
     ranks = cell["ranks"]
     shares = {name: lowest(ranks, key) for name, key in SHARES.items()}
     found = [key for key, share in shares.items() if share is not None and share < LEAST_AGREEMENT]
-    if any(abs(rank["idle"] - rank["true"]) > max(MOST_RELATIVE * rank["true"], MOST_ABSOLUTE) for rank in ranks):
-        found.append("idle")
+    found += ["idle"] if any(idle_is_off(rank) for rank in ranks) else []
+    causes = sorted({rank["uncertain_reason"] for rank in ranks if rank["uncertain"] > MOST_UNCERTAIN})
+    if causes and all(rank["accounted"] is None or rank["accounted"] >= LEAST_AGREEMENT for rank in ranks):
+        found = [key for key in found if "precision" in key] + causes
     if any(not 0 <= cell["iterations_real"] - rank["iterations"] <= MOST_UNSEEN for rank in ranks):
         found.append("iterations")
     if cell["losses_identical"] is False:
         found.append("losses")
+    if any(rank["late"] > MOST_LATE for rank in ranks):
+        found.append("late")
     return found
 
 
@@ -40,24 +53,41 @@ def iterations(cell: dict) -> str:
     return f"{'-'.join(str(count) for count in found[:1] + found[1:][-1:])} of {cell['iterations_real']}"
 
 
+def share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def most(ranks: list[dict], key: str) -> str:
+    return f"{100 * max(rank[key] for rank in ranks):.1f}"
+
+
 def line(cell: dict) -> str:
     ranks = cell["ranks"]
-    numbers = [""] * 8
+    numbers = [""] * 11
     if ranks:
-        shares = [lowest(ranks, key) for key in SHARES.values()]
-        numbers = [percents(ranks, "idle"), percents(ranks, "true"),
-                   *("" if share is None else f"{share:.3f}" for share in shares),
-                   f"{100 * max(rank['uncertain'] for rank in ranks):.1f}", iterations(cell)]
+        by_model = [share(lowest(ranks, key)) for key in ("coverage_by_model", "precision_by_model")]
+        numbers = [percents(ranks, "idle"), percents(ranks, "true"), *(share(lowest(ranks, key)) for key in SHARES.values()),
+                   most(ranks, "uncertain"), share(lowest(ranks, "accounted")), most(ranks, "late"), " ".join(by_model),
+                   iterations(cell)]
     same = {True: "identical", False: "different", None: ""}[cell["losses_identical"]]
     end = cell["state"] if cell["state"] != "ok" or cell["rc"] != 0 else "0"
     unknown = [rank["idle_unknown"] for rank in ranks if rank["idle_unknown"]]
-    texts = [cell["row"], str(cell["queues"]), cell["mode"], *numbers, same, end, ", ".join(unknown[:1] or misses(cell))]
+    texts = [cell["row"], str(cell["queues"]), cell["mode"], f"{cell['time_scale']:g}", *numbers, same, end,
+             ", ".join(unknown[:1] or misses(cell))]
     return f"| {' | '.join(texts)} |"
+
+
+def versions(cells: list[dict]) -> str:
+    """Cells are measured in the course of time."""
+    counts: dict[str, int] = {}
+    for cell in cells:
+        counts[cell["version"]] = counts.get(cell["version"], 0) + 1
+    return "Versions: " + ", ".join(f"{version} ({count} cells)" for version, count in counts.items()) + "."
 
 
 def as_markdown(cells: list[dict]) -> str:
     head = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
-    return "\n".join([*head, *(line(cell) for cell in cells)]) + "\n"
+    return "\n".join([*head, *(line(cell) for cell in cells), "", versions(cells)]) + "\n"
 
 
 def write(cells: list[dict], page: pathlib.Path) -> None:

@@ -19,7 +19,7 @@ namespace weft {
 class MarkerBoard {
  public:
   // `most` markers are remembered; beyond it the oldest of that stream is given up and counted.
-  explicit MarkerBoard(const MarkerWords& words, const MarkedEvents& events = {}, std::size_t most = 32768)
+  explicit MarkerBoard(const MarkerWords& words, const MarkedEvents& events = {}, std::size_t most = 65536)
       : words_(words), events_(events), most_(most) {}
 
   // Takes an event of a hook; remembers the markers it announces.

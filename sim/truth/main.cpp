@@ -15,12 +15,13 @@ using nlohmann::ordered_json;
 
 struct Request {
   std::int64_t from = 0, to = 0, shortest = 0;
-  bool from_given = false, to_given = false, intervals = false;
+  bool from_given = false, to_given = false, intervals = false, as_told = false;
   std::vector<std::string> files;
 };
 
 ordered_json entry(const std::string& path, const Request& request) {
-  const simgpu::TruthLog log = simgpu::read_truth_log(path);
+  const simgpu::Times times = request.as_told ? simgpu::Times::told : simgpu::Times::modelled;
+  const simgpu::TruthLog log = simgpu::read_truth_log(path, times);
   simgpu::Interval window = simgpu::communication_window(log).value_or(simgpu::Interval{});
   if (request.from_given) window.begin = request.from;
   if (request.to_given) window.end = request.to;
@@ -63,6 +64,8 @@ int main(int count, char** values) {
   const auto to = app.add_option("--to", request.to, "End of the window; else the last NCCL kernel's.");
   app.add_option("--shortest", request.shortest, "Idle intervals shorter than this are left out.");
   app.add_flag("--intervals", request.intervals, "Also each idle interval, as [begin, end].");
+  app.add_flag("--as-told", request.as_told,
+               "Kernels start and end when the simulated GPU got to it, not at the times of its model.");
   app.add_option("FILE", request.files, "Logs: gpu<device>.<process>.jsonl")->required();
   CLI11_PARSE(app, count, values);
   request.from_given = !from->empty();

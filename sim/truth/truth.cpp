@@ -37,9 +37,15 @@ bool is_communication(const json& kernel) {
   return text(kernel, "name").starts_with("ncclDevKernel") || kernel.value("spin", json()) == true;
 }
 
-void take(const json& record, TruthLog& log) {
+Interval residence(const json& record, Times times) {
+  if (times == Times::told && record.contains("end_told"))
+    return {integer(record, "start_told"), integer(record, "end_told")};
+  return {integer(record, "start"), integer(record, "end")};
+}
+
+void take(const json& record, Times times, TruthLog& log) {
   const std::string type = text(record, "type");
-  const Interval resident{integer(record, "start"), integer(record, "end")};
+  const Interval resident = residence(record, times);
   if (type == "hazard" && is_fill(record)) ++log.fill_hazards;
   // While NCCL connects to a peer the host is kept in the call and no kernel runs yet: communication all the same.
   if (type == "connection") log.communication.push_back(resident);
@@ -63,7 +69,7 @@ void take_header(const json& header, const std::string& path, TruthLog& log) {
 
 }  // namespace
 
-TruthLog read_truth_log(const std::string& path) {
+TruthLog read_truth_log(const std::string& path, Times times) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path + " cannot be read: " + std::strerror(errno));
   TruthLog log;
@@ -75,7 +81,7 @@ TruthLog read_truth_log(const std::string& path) {
       take_header(record, path, log);
       headed = true;
     } else if (record.is_object()) {
-      take(record, log);
+      take(record, times, log);
     } else {
       ++log.unreadable_lines;
     }

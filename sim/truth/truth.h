@@ -38,8 +38,12 @@ struct TruthLog {
   std::uint64_t unreadable_lines = 0;
 };
 
+// Of kernels: as the model has them, or as anybody could know of them at the earliest. The second is later where the
+// simulated GPU got no processor time. Copies by the copy engines have but one.
+enum class Times { modelled, told };
+
 // A last line that breaks off is left out. Throws std::runtime_error, one line, when it is no such log.
-TruthLog read_truth_log(const std::string& path);
+TruthLog read_truth_log(const std::string& path, Times times = Times::modelled);
 
 // From the start of the first communication kernel to the end of the last one; nothing when there is none.
 std::optional<Interval> communication_window(const TruthLog& log);

@@ -80,7 +80,7 @@ TEST(Losses, AreAnAnomalyThatIsSaidOnce) {
   event.kind = EventKind::wait_issued;
   event.stream = 1;
   std::vector<std::string> said;
-  for (int i = 1; i <= 3000; ++i) {
+  for (int i = 1; i <= 70'000; ++i) {
     event.time = TimePoint(Duration(i));
     event.ticket = static_cast<Ticket>(i);
     for (const Finding& finding : detector.observe(event))

@@ -351,6 +351,37 @@ TEST_F(StreamsTest, MoreStreamsThanThereIsRoomForAreLost) {
   EXPECT_EQ(streams.dropped(), 1u);
 }
 
+// A host that is so far ahead: where the stream is nobody knows, until it reaches a mark that has not been lost.
+TEST_F(StreamsTest, AStreamWhoseNextMarksWereLostIsUncertain) {
+  constexpr Ticket most = 32768;  // waits, of two marks each
+  issue(1, 2);
+  streams.group_started(1);
+  const auto issue_wait = [&](Ticket number) { wait(1, {2, 2001}, 10'000 + 2 * number, 10'001 + 2 * number); };
+  for (Ticket number = 0; number < most; ++number) issue_wait(number);
+  EXPECT_TRUE(busy());
+  EXPECT_EQ(streams.dropped(), 0u);
+  issue_wait(most);
+  EXPECT_EQ(streams.dropped(), 2u);
+  EXPECT_TRUE(streams.marker_reached(1, 10'000)) << "it was lost, and that is known";
+  EXPECT_TRUE(uncertain()) << "it may stand at the wait that was lost";
+  EXPECT_TRUE(streams.marker_reached(1, 10'002));
+  EXPECT_EQ(idle_for(), 1u);
+}
+
+TEST_F(StreamsTest, AStreamWhoseGroupWasForgottenIsUncertain) {
+  issue(1, 2);
+  streams.group_started(1);
+  const GroupId later = 1 + 16384;
+  ASSERT_NE(groups.displaced_by(later), nullptr);
+  streams.lose_sight(groups.displaced_by(later)->stream);
+  issue(later, 3);
+  streams.group_started(later);
+  EXPECT_TRUE(uncertain());
+  issue(later + 1, 2);
+  streams.group_started(later + 1);
+  EXPECT_NE(idle_for(), 0u);
+}
+
 TEST_F(StreamsTest, MoreHostWaitsThanThereIsRoomForAreLost) {
   for (int i = 0; i < 64; ++i) streams.host_wait_begun(1);
   EXPECT_EQ(streams.dropped(), 0u);

@@ -69,6 +69,7 @@ struct RunningKernel {
   bool shares_throughput = true;  // co-resident blocks of this kernel slow each other down
 
   Time started = Time::max();  // the first block's start
+  Time start_told{};           // when the engine got to it: nobody could know before
   Time all_placed{};
   Multiprocessors::Counts resident;
   unsigned most_multiprocessors = 0;

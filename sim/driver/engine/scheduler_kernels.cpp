@@ -182,6 +182,7 @@ void Scheduler::start_cohorts(RunningKernel& kernel, const Multiprocessors::Coun
 
 void Scheduler::first_block_started(RunningKernel& kernel) {
   kernel.started = clock_;
+  if (kernel.device->model->log.enabled()) kernel.start_told = now();
   const bool at_head = kernel.owner.run == nullptr && !kernel.owner.item->passed;
   if (at_head) pop(*kernel.owner.stream().queue);
   if (kernel.spins) {
@@ -274,6 +275,7 @@ void Scheduler::log_kernel(const RunningKernel& kernel) {
   Record record(is_copy ? "copy" : "kernel");
   record.add(is_copy ? "kind" : "name", kernel.name).add("stream", item.stream->id).add("priority", kernel.priority);
   record.add("launched", item.arrival).add("start", kernel.started).add("end", clock_);
+  record.add("start_told", kernel.start_told).add("end_told", now());
   record.add("blocks", kernel.blocks).add("sms", kernel.most_multiprocessors);
   if (is_copy) {
     record.add("bytes", uint64_t{kernel.copy != nullptr ? kernel.copy->bytes() : kernel.set->bytes()});

@@ -37,7 +37,7 @@ def main() -> None:
             assert rank["coverage"] > LEAST_COVERAGE, rank
         text = (results / "table.md").read_text()
         assert run(*sys.argv[1:3], results) == "" and path.stat().st_mtime_ns == first, "a cell was run again"
-        assert (results / "table.md").read_text() == text and len(text.splitlines()) == 3, text
+        assert (results / "table.md").read_text() == text and len(text.splitlines()) == 5, text
 
 
 if __name__ == "__main__":

@@ -21,29 +21,37 @@ class Intervals(unittest.TestCase):
         self.assertEqual(intervals.intersection([(0, 10)], [(10, 20)]), [])
         self.assertEqual(intervals.intersection([], [(10, 20)]), [])
 
+    def test_difference(self):
+        self.assertEqual(intervals.difference([(0, 10), (20, 30)], [(5, 25), (27, 40)]), [(0, 5), (10, 20), (25, 27), (30, 40)])
+        self.assertEqual(intervals.difference([(0, 10)], [(0, 10)]), [])
+        self.assertEqual(intervals.difference([(0, 10)], [(10, 20)]), [(0, 20)])
+
     def test_compare_counts_in_the_window_only(self):
         found = intervals.compare([(0, 30), (60, 70)], [(20, 40), (60, 70), (95, 200)], [(40, 45)], (10, 100))
         self.assertAlmostEqual(found["idle"], 30 / 90)
         self.assertAlmostEqual(found["true"], 35 / 90)
         self.assertAlmostEqual(found["uncertain"], 5 / 90)
         self.assertAlmostEqual(found["coverage"], 20 / 35)
+        self.assertAlmostEqual(found["accounted"], 20 / 35)
         self.assertAlmostEqual(found["precision"], 20 / 30)
 
     def test_compare_without_idle_time(self):
         found = intervals.compare([], [], [], (0, 100))
         self.assertEqual((found["idle"], found["true"], found["coverage"], found["precision"]), (0, 0, None, None))
         self.assertEqual(intervals.compare([], [(0, 50)], [], (0, 100))["coverage"], 0)
+        self.assertEqual(intervals.compare([], [(0, 50)], [(0, 50)], (0, 100))["accounted"], 1)
         self.assertEqual(intervals.compare([(0, 50)], [], [], (0, 100))["precision"], 0)
 
 
 def rank(**changed) -> dict:
     return {"idle": 0.3, "true": 0.3, "coverage": 0.99, "precision": 1.0, "uncertain": 0.0, "iterations": 8, "idle_unknown": "",
-            "later_coverage": 0.995, "later_precision": 1.0, **changed}
+            "later_coverage": 0.995, "later_precision": 1.0, "accounted": 1.0, "late": 0.001, "uncertain_reason": "",
+            "coverage_by_model": 0.9, "precision_by_model": 0.8, **changed}
 
 
 def one_cell(*ranks, **changed) -> dict:
     return {"row": "some-job", "queues": 8, "mode": "observe", "ranks": list(ranks), "iterations_real": 8, "rc": 0, "state": "ok",
-            "losses_identical": None, **changed}
+            "losses_identical": None, "time_scale": 4.0, "version": "abc", **changed}
 
 
 class Table(unittest.TestCase):
@@ -56,12 +64,21 @@ class Table(unittest.TestCase):
         self.assertEqual(table.misses(one_cell(rank(coverage=None, precision=None))), [])
         self.assertEqual(table.misses(one_cell(rank(iterations=5), losses_identical=False)), ["iterations", "losses"])
         self.assertEqual(table.misses(one_cell(rank(iterations=9))), ["iterations"])
+        self.assertEqual(table.misses(one_cell(rank(), rank(late=0.01))), ["late"])
+
+    def test_uncertain_time_excuses_idle_time_that_is_missing_if_its_cause_is_named(self):
+        blind = rank(idle=0.0, coverage=0.0, later_coverage=0.0, uncertain=0.31, uncertain_reason="one queue")
+        self.assertEqual(table.misses(one_cell(rank(), blind)), ["one queue"])
+        self.assertEqual(table.misses(one_cell({**blind, "precision": 0.5})), ["precision", "one queue"])
+        self.assertEqual(table.misses(one_cell({**blind, "accounted": 0.9})), ["coverage", "later coverage", "idle"])
+        self.assertEqual(table.misses(one_cell({**blind, "uncertain": 0.009})), ["coverage", "later coverage", "idle"])
 
     def test_line(self):
         self.assertEqual(table.line(one_cell(rank(), rank(idle=0.1, true=0.1, coverage=0.985, uncertain=0.02, iterations=7))),
-                         "| some-job | 8 | observe | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 7-8 of 8 |  | 0 |  |")
+                         "| some-job | 8 | observe | 4 | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 1.000 | 0.1 | 0.900 0.800 "
+                         "| 7-8 of 8 |  | 0 |  |")
         self.assertEqual(table.line(one_cell(rc="hang", state="plain program hangs")),
-                         "| some-job | 8 | observe |  |  |  |  |  |  |  |  |  | plain program hangs |  |")
+                         "| some-job | 8 | observe | 4 |" + 12 * "  |" + " plain program hangs |  |")
 
     def test_a_page_keeps_what_stands_around_the_table(self):
         with tempfile.TemporaryDirectory() as folder:

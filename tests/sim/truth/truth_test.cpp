@@ -27,11 +27,11 @@ std::string copy(std::int64_t start, std::int64_t end, const std::string& thread
          R"(,"thread":")" + thread + "\"}\n";
 }
 
-TruthLog read_text(const std::string& text) {
+TruthLog read_text(const std::string& text, Times times = Times::modelled) {
   const std::string path = testing::TempDir() + "gpu1." + std::to_string(::getpid()) + ".jsonl";
   std::ofstream(path, std::ios::binary) << text;
   try {
-    TruthLog log = read_truth_log(path);
+    TruthLog log = read_truth_log(path, times);
     std::remove(path.c_str());
     return log;
   } catch (...) {
@@ -99,6 +99,16 @@ TEST(Truth, FillIsToldByItsThreadAndCostsTheMainJobNothingInTheAccount) {
   EXPECT_EQ(truth.fill_beside_compute, 20);
   EXPECT_EQ(truth.fill_in_idle, 140);
   EXPECT_EQ(log.fill_kernels, 2u);
+}
+
+// A simulated GPU that gets no processor time ends a kernel later than its model does.
+TEST(Truth, TimesAsToldAreThoseOfKernelsThatHaveThem) {
+  const std::string late =
+      R"({"type":"kernel","name":"a","start":100,"end":200,"start_told":110,"end_told":290,"thread":"trainer"})"
+      "\n";
+  const std::string text = header + late + kernel("ncclDevKernel_SendRecv", 0, 400);
+  EXPECT_EQ(truth_of(read_text(text), {0, 400}).idle, (Intervals{{0, 100}, {200, 400}}));
+  EXPECT_EQ(truth_of(read_text(text, Times::told), {0, 400}).idle, (Intervals{{0, 110}, {290, 400}}));
 }
 
 TEST(Truth, TheWindowCuts) {
