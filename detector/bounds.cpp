@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -29,11 +30,15 @@ std::uint64_t intervals(std::uint64_t seen) {
   return seen == 0 ? 0 : std::min(seen - 1, looked_at);
 }
 
-// Three of four.
-bool mostly(std::uint8_t bits, std::uint64_t seen) {
+// Whether the bits of at least `part` of `whole` of the latest intervals are set.
+bool share(std::uint8_t bits, std::uint64_t seen, unsigned part, unsigned whole) {
   const std::uint64_t all = intervals(seen);
   const auto mask = static_cast<std::uint8_t>((1U << all) - 1);
-  return all != 0 && 4U * static_cast<std::uint64_t>(std::popcount(static_cast<std::uint8_t>(bits & mask))) >= 3 * all;
+  return all != 0 && whole * static_cast<unsigned>(std::popcount(static_cast<std::uint8_t>(bits & mask))) >= part * all;
+}
+
+bool mostly(std::uint8_t bits, std::uint64_t seen) {
+  return share(bits, seen, 3, 4);
 }
 
 }  // namespace
@@ -71,6 +76,7 @@ void Bounds::collective(const Event& group) {
   if (!in_block_) {
     in_block_ = true;
     ++block_;
+    block_after_ = microbatches_.passed() - std::exchange(block_microbatch_, microbatches_.passed());
     block_bytes_ = 0;
     kinds_in_block_ = 0;
     last_outside_ = size_ - 1;
@@ -121,10 +127,13 @@ void Bounds::occurred(Recurring& recurring) {
   ++recurring.seen;
 }
 
-// Whether at least one of its intervals in four has less than several microbatches.
+// Whether most of its intervals have less than several microbatches; of the first few, one in four is enough. Sharded
+// weights that are gathered in the first microbatch make half of them short.
 bool Bounds::in_microbatches(CommunicatorId communicator) {
   const Recurring* found = find(communicators_, mixed(1, communicator), false);
-  return found != nullptr && found->seen > 1 && !mostly(found->several, found->seen);
+  if (found == nullptr || found->seen < 2) return false;
+  return intervals(found->seen) < several_microbatches ? !mostly(found->several, found->seen)
+                                                       : !share(found->several, found->seen, 1, 2);
 }
 
 bool Bounds::qualifies(const Recurring& kind) {
@@ -135,10 +144,11 @@ bool Bounds::qualifies(const Recurring& kind) {
          mostly(communicator->two, communicator->seen);
 }
 
-// Another block comes as often and moves more: the gradients' is to be the bound.
+// Another block comes as often and moves more, or as much behind more microbatches: the gradients' is to be the bound.
 bool Bounds::outweighed(const Recurring& kind) {
   return std::any_of(kinds_.begin(), kinds_.end(), [&](const Recurring& other) {
-    return other.seen > 1 && other.block > kind.block_before && other.block != block_ && other.bytes > kind.bytes &&
+    return other.seen > 1 && other.block > kind.block_before && other.block != block_ &&
+           std::pair(other.bytes, other.after) > std::pair(kind.bytes, kind.after) &&
            mostly(other.several, other.seen) && !in_microbatches(other.communicator);
   });
 }
@@ -149,6 +159,7 @@ bool Bounds::block_ended() {
   bool bounded = false;
   for (std::size_t i = 0; i < kinds_in_block_; ++i) {
     in_this_block_[i]->bytes = block_bytes_;
+    in_this_block_[i]->after = block_after_;
     in_this_block_[i]->beginnings.push(next);
     bounded = bounded || in_this_block_[i] == bound_;
   }

@@ -62,6 +62,7 @@ class Bounds {
     std::uint64_t seen = 0;                     // blocks
     std::uint8_t several = 0, two = 0;          // a bit per latest interval: so many microbatches were in it
     std::uint64_t bytes = 0;                    // of the whole latest block
+    std::uint64_t after = 0;                    // microbatches between the block before and the latest one
     std::uint64_t longest = 0;                  // interval, in microbatches
     Beginnings beginnings;
   };
@@ -85,6 +86,8 @@ class Bounds {
   std::uint64_t block_ = 0;
   bool in_block_ = false;
   std::uint64_t block_bytes_ = 0;
+  std::uint64_t block_microbatch_ = 0;  // when it began
+  std::uint64_t block_after_ = 0;       // microbatches between the block before and this one
   std::array<Recurring*, most_in_block> in_this_block_{};
   std::size_t kinds_in_block_ = 0;
   std::uint64_t last_outside_ = 0;  // position of the latest collective that is not of a microbatch

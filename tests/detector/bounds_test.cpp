@@ -36,8 +36,9 @@ class Feed {
     group.summary.sends = group.summary.receives = 4;
     take(group);
   }
-  void sum(CommunicatorId communicator, std::uint64_t bytes) {
-    Event group = next(communicator, bytes);
+  void sum(CommunicatorId communicator, std::uint64_t bytes) { sum(communicator, bytes, bytes); }
+  void sum(CommunicatorId communicator, std::uint64_t bytes, std::uint64_t signature) {
+    Event group = next(communicator, signature);
     group.summary.send_peer = group.summary.receive_peer = -1;
     group.summary.collectives = 1;
     group.summary.collective_bytes = bytes;
@@ -90,6 +91,23 @@ TEST(Bounds, AreKnownWithTheThird) {
   ASSERT_EQ(beginnings.size(), 5U);
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(beginnings[i], ends[i] + 1);
   EXPECT_EQ(feed.bounds.latest_length(), 4U * 4U + 20U);
+}
+
+// Fully sharded weights on a stage that is not the first: gathered behind its first receive, while the gradients'
+// collectives of the same communicator move as many bytes and end the iteration.
+TEST(Bounds, AreTheGradientsWhereWeightsAreGatheredInTheFirstMicrobatch) {
+  Feed feed;
+  std::vector<std::uint64_t> ends;
+  for (int i = 0; i < 5; ++i) {
+    feed.receive(0);
+    for (int layer = 0; layer < 4; ++layer) feed.sum(data, 1000);
+    feed.transfer(2, 0);
+    feed.microbatches(5);
+    for (int layer = 0; layer < 4; ++layer) feed.sum(data, 1000, 7);
+    ends.push_back(feed.size - 1);
+  }
+  feed.receive(0);
+  EXPECT_EQ(feed.last, std::vector<std::uint64_t>(ends.begin() + 2, ends.end()));
 }
 
 TEST(Bounds, AreNoCollectivesOfAMicrobatch) {
