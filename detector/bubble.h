@@ -52,7 +52,9 @@ struct Said {
 struct Bubble {
   std::uint64_t id = 0;  // counts from 1 per device
   TimePoint opened{};
-  TimePoint closed{};   // meaningful once closed
+  TimePoint closed{};  // meaningful once closed
+  // The true time is not farther away. Filled in by the session, which knows when words and streams were looked at.
+  Duration opened_within{}, closed_within{};
   GroupId group = 0;    // the group that was waited for; 0: none, the framework says that it is a bubble
   StreamId stream = 0;  // the stream that waits; 0: the host does
   Slot slot{};

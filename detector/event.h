@@ -33,6 +33,11 @@ constexpr bool is_said(EventKind kind) noexcept {
   return kind >= EventKind::said_iteration_begun && kind <= EventKind::said_bubble_ended;
 }
 
+// Seen in a word, or answered by a stream: it has the time of the look.
+constexpr bool is_seen_at_a_look(EventKind kind) noexcept {
+  return kind >= EventKind::group_started && kind <= EventKind::stream_unknown;
+}
+
 // Whether a stream has work left, as far as it was asked.
 enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
 struct Answer {

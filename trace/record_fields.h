@@ -88,6 +88,8 @@ void visit_fields(Fields& fields, AnyBubble& bubble) {
   fields.count("id", bubble.id);
   fields.begin_time("opened", bubble.opened);
   fields.end_time("closed", bubble.closed);
+  fields.length("opened_within", bubble.opened_within);
+  fields.length("closed_within", bubble.closed_within);
   fields.choice("cause", cause_names, bubble.cause);
   fields.choice("pattern", pattern_names, bubble.pattern);
   fields.count("stream", bubble.stream);

@@ -121,8 +121,10 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
     reported = [(record["opened"], record["closed"]) for record in records if record["type"] == "bubble"]
     uncertain = [(record["began"], record["ended"]) for record in records if record["type"] == "uncertain"]
     kinds: dict[str, int] = {}
+    unsure = 0  # of the beginnings and ends of all bubbles together
     for record in records:
         if record["type"] == "bubble":
+            unsure += record["opened_within"] + record["closed_within"]
             kind = f"{record['pattern']}/{record['cause']}"
             kinds[kind] = kinds.get(kind, 0) + record["closed"] - record["opened"]
     time_in_window = max(window[1] - window[0], 1)
@@ -136,6 +138,7 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
         "later_coverage": later.get("coverage"),
         "later_precision": later.get("precision"),
         "late": intervals.length(intervals.difference(true, modelled)) / time_in_window,
+        "between_looks": unsure / time_in_window,
         "true_by_model": by_model["true"],
         "coverage_by_model": by_model["coverage"],
         "precision_by_model": by_model["precision"],

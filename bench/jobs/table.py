@@ -1,4 +1,4 @@
-"""The table in Markdown, from the cells that job_table.py has kept. Pure but for write(); docs/jobs.md says what it shows."""
+"""The table in Markdown, from the cells that job_table.py has kept. Pure but for write(); docs/jobs.md explains it."""
 from __future__ import annotations
 
 import pathlib
@@ -12,7 +12,8 @@ SHARES = {"coverage": "coverage", "precision": "precision", "later coverage": "l
           "later precision": "later_precision"}
 BEGIN, END = "<!-- job_table.py: begin -->", "<!-- job_table.py: end -->"
 COLUMNS = ("job", "queues", "mode", "scale", "idle, Weft (%)", "idle, true (%)", "coverage", "precision", "later coverage",
-           "later precision", "uncertain (%)", "accounted", "late (%)", "by the model", "iterations", "losses", "ends", "misses")
+           "later precision", "uncertain (%)", "accounted", "between looks (%)", "late (%)", "by the model",
+           "iterations", "losses", "ends", "misses")
 
 
 def lowest(ranks: list[dict], key: str) -> float | None:
@@ -24,9 +25,9 @@ def idle_is_off(rank: dict) -> bool:
 
 
 def misses(cell: dict) -> list[str]:
-    """The bounds that a cell does not keep, in the words of the table's columns. Where a cause of uncertain time is named, it
+    """The bounds that a cell does not keep, in the words of the table's columns.
 
-    is enough that what was not reported is uncertain.
+    Where a cause of uncertain time is named, it is enough that what was not reported is uncertain.
     """
     ranks = cell["ranks"]
     shares = {name: lowest(ranks, key) for name, key in SHARES.items()}
@@ -63,12 +64,13 @@ def most(ranks: list[dict], key: str) -> str:
 
 def line(cell: dict) -> str:
     ranks = cell["ranks"]
-    numbers = [""] * 11
+    numbers = [""] * 12
     if ranks:
         by_model = [share(lowest(ranks, key)) for key in ("coverage_by_model", "precision_by_model")]
-        numbers = [percents(ranks, "idle"), percents(ranks, "true"), *(share(lowest(ranks, key)) for key in SHARES.values()),
-                   most(ranks, "uncertain"), share(lowest(ranks, "accounted")), most(ranks, "late"), " ".join(by_model),
-                   iterations(cell)]
+        numbers = [percents(ranks, "idle"), percents(ranks, "true"),
+                   *(share(lowest(ranks, key)) for key in SHARES.values()),
+                   most(ranks, "uncertain"), share(lowest(ranks, "accounted")), most(ranks, "between_looks"),
+                   most(ranks, "late"), " ".join(by_model), iterations(cell)]
     same = {True: "identical", False: "different", None: ""}[cell["losses_identical"]]
     end = cell["state"] if cell["state"] != "ok" or cell["rc"] != 0 else "0"
     unknown = [rank["idle_unknown"] for rank in ranks if rank["idle_unknown"]]

@@ -63,6 +63,7 @@ Session::Session(const SessionOptions& options, RecordSink& records)
 void Session::observe(const Event& event) {
   if (options_.records_groups) groups_.observe(event, uncertainty_);
   if (event.kind != EventKind::operations_issued) {
+    precision_.note(event, uncertainty_);
     accounts_.note(event);
     for (const Finding& finding : detector_.observe(event)) take(finding);
   }
@@ -82,10 +83,15 @@ void Session::end(TimePoint now) {
 }
 
 void Session::take(const Finding& finding) {
-  if (finding.kind == FindingKind::bubble_closed) {
-    record(finding.time, finding.bubble);
-    accounts_.note_end_within(uncertainty_);
-    count_unfilled(finding.bubble);
+  if (finding.kind == FindingKind::bubble_opened) {
+    opened_within_ = precision_.of(finding.bubble.opened);
+  } else if (finding.kind == FindingKind::bubble_closed) {
+    Bubble bubble = finding.bubble;
+    bubble.opened_within = opened_within_;
+    bubble.closed_within = precision_.of(bubble.closed);
+    record(finding.time, bubble);
+    accounts_.note_end_within(bubble.closed_within);
+    count_unfilled(bubble);
   } else if (finding.kind == FindingKind::uncertain_time) {
     UncertainRecord uncertain{finding.uncertain.began, finding.uncertain.ended, {}};
     uncertain.why = finding.uncertain.why;

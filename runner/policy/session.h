@@ -24,6 +24,7 @@
 #include "runner/policy/group_records.h"
 #include "runner/policy/late_slices.h"
 #include "runner/policy/planner.h"
+#include "runner/policy/precision.h"
 #include "trace/record_sink.h"
 
 namespace weft {
@@ -136,7 +137,9 @@ class Session {
   std::uint64_t last_iteration_ = 0;
   std::optional<TimePoint> again_;
   TimePoint last_decision_{};
-  Duration uncertainty_{};  // of times
+  Duration uncertainty_{};  // of what is seen at the present look
+  Precision precision_;
+  Duration opened_within_{};  // of the bubble that is open
 };
 
 }  // namespace weft

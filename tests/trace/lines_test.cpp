@@ -45,10 +45,12 @@ TEST(TraceLines, Bubble) {
   bubble.rhythm = 0xfedc;
   bubble.turn = 4;
   bubble.said = {2, 1, 6};
+  bubble.opened_within = 25ns;
+  bubble.closed_within = 30ns;
   EXPECT_EQ(
       line_of(Record(1, at(1000), bubble)),
       R"({"type": "bubble", "time": 1000, "device": 1, "id": 7, "opened": 100, "closed": 900, )"
-      R"("cause": "receive", "pattern": "event_wait", "stream": 2, "iteration": 5, )"
+      R"("opened_within": 25, "closed_within": 30, "cause": "receive", "pattern": "event_wait", "stream": 2, "iteration": 5, )"
       R"("rhythm": "000000000000fedc", "turn": 4, "ordinal": 3, "group": 42, "communicator": 1, )"
       R"("send_peer": -1, "receive_peer": 2, "bytes": 65536, "forecast": null, "stage": 2, "chunk": 1, "microbatch": 6})"
       "\n");

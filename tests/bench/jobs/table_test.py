@@ -45,7 +45,7 @@ class Intervals(unittest.TestCase):
 
 def rank(**changed) -> dict:
     return {"idle": 0.3, "true": 0.3, "coverage": 0.99, "precision": 1.0, "uncertain": 0.0, "iterations": 8, "idle_unknown": "",
-            "later_coverage": 0.995, "later_precision": 1.0, "accounted": 1.0, "late": 0.001, "uncertain_reason": "",
+            "later_coverage": 0.995, "later_precision": 1.0, "accounted": 1.0, "between_looks": 0.002, "late": 0.001, "uncertain_reason": "",
             "coverage_by_model": 0.9, "precision_by_model": 0.8, **changed}
 
 
@@ -75,10 +75,10 @@ class Table(unittest.TestCase):
 
     def test_line(self):
         self.assertEqual(table.line(one_cell(rank(), rank(idle=0.1, true=0.1, coverage=0.985, uncertain=0.02, iterations=7))),
-                         "| some-job | 8 | observe | 4 | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 1.000 | 0.1 | 0.900 0.800 "
+                         "| some-job | 8 | observe | 4 | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 1.000 | 0.2 | 0.1 | 0.900 0.800 "
                          "| 7-8 of 8 |  | 0 |  |")
         self.assertEqual(table.line(one_cell(rc="hang", state="plain program hangs")),
-                         "| some-job | 8 | observe | 4 |" + 12 * "  |" + " plain program hangs |  |")
+                         "| some-job | 8 | observe | 4 |" + 13 * "  |" + " plain program hangs |  |")
 
     def test_a_page_keeps_what_stands_around_the_table(self):
         with tempfile.TemporaryDirectory() as folder:
