@@ -5,7 +5,7 @@
 
 Rows are the simulated GPU's prices of a marker (SIMGPU_WRITE_TIME), and a control without Weft, in which both kinds of
 block are the same. Each row is trained again and again, the rows in turn, until the standard error of its change is small
-enough or the time is over. What was measured lies in --results, a file per row: a command that was stopped goes on there.
+enough or the time is over. The samples lie in --results, a file per row: a command that was stopped goes on there.
 Needs a build (scripts/build). docs/bench.md says what the columns mean. The exit code is 0 when all runs went well,
 whatever they show.
 """
@@ -73,7 +73,7 @@ def training_of(options: argparse.Namespace) -> Training:
 
 
 class Row:
-    """What is known of a row, and the file that it lies in."""
+    """The runs of a row so far, and the file that they lie in."""
 
     def __init__(self, name: str, options: argparse.Namespace):
         self.name, self.options, self.training = name, options, training_of(options)
