@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,27 @@ struct Options {
   int iterations = 4;  // that count, in a block; one before them does not
 };
 
+// Pairs of a name and a number; the one who starts this is observing_cost.py.
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i];
-    const double value = std::atof(argv[i + 1]);
-    if (name == "--forward") options.load.forward = value;
-    if (name == "--backward") options.load.backward = value;
-    if (name == "--microbatches") options.load.microbatches = static_cast<int>(value);
-    if (name == "--ranks") options.ranks = static_cast<int>(value);
-    if (name == "--rounds") options.rounds = static_cast<int>(value);
-    if (name == "--iterations") options.iterations = static_cast<int>(value);
+    const double value = i + 1 < argc ? std::atof(argv[i + 1]) : 0;
+    if (value <= 0) throw std::invalid_argument(name + " wants a number above 0");
+    if (name == "--forward")
+      options.load.forward = value;
+    else if (name == "--backward")
+      options.load.backward = value;
+    else if (name == "--microbatches")
+      options.load.microbatches = static_cast<int>(value);
+    else if (name == "--ranks")
+      options.ranks = static_cast<int>(value);
+    else if (name == "--rounds")
+      options.rounds = static_cast<int>(value);
+    else if (name == "--iterations")
+      options.iterations = static_cast<int>(value);
+    else
+      throw std::invalid_argument("unknown option " + name);
   }
   return options;
 }

@@ -16,6 +16,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,20 @@ def training_of(options: argparse.Namespace) -> Training:
     return Training(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Training)})
 
 
+def run_all(command: list[str], environment: dict[str, str], limit: float) -> tuple[int | None, str]:
+    """(exit code, None past the limit; stdout) of a command that is ended with all that it has started."""
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        output = process.communicate(timeout=limit)[0]
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
 class Row:
     """The runs of a row so far, and the file that they lie in."""
 
@@ -111,11 +126,12 @@ class Row:
         environment = dict(os.environ, SIMGPU_TIME_SCALE=str(self.training.time_scale), WEFT_SUMMARY="off")
         if observed:
             environment["SIMGPU_WRITE_TIME"] = self.name
-        done = subprocess.run([str(word) for word in command], env=environment, stdout=subprocess.PIPE, text=True,
-                              timeout=60 + 3 * self.options.rounds * self.training.round_seconds())
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        if done.returncode != 0 or len(lines) != 1 + BLOCKS * self.options.rounds:
-            raise SystemExit(f"observing_cost.py: {self.name}: the training failed (exit code {done.returncode})")
+        code, output = run_all([str(word) for word in command], environment,
+                               60 + 3 * self.options.rounds * self.training.round_seconds())
+        lines = [json.loads(line) for line in output.splitlines()] if code == 0 else []
+        if len(lines) != 1 + BLOCKS * self.options.rounds:
+            raise SystemExit(f"observing_cost.py: {self.name}: the training "
+                             + ("did not end in time" if code is None else f"failed (exit code {code})"))
         if lines[0]["hooks"] != observed:
             raise SystemExit(f"observing_cost.py: {self.name}: Weft is {'not ' if observed else ''}in the process")
         if observed:
