@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "shim/main_job/annotations.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/sequences.h"
@@ -127,6 +128,7 @@ bool load() noexcept {
   shim.real_driver_symbol = real_driver_symbol;
   shim.driver_path = path_of(Library::cuda);
   shim.dropped_events = dropped_events;
+  shim.unheard_annotations = unheard_annotations;
   shim.turn_off = turn_off;
   shim.full_table = full_table;
   shim.streams_made = streams_made;

@@ -210,9 +210,10 @@ struct TraceSummary {
   std::uint64_t groups_thinned_out = 0;                    // that became no record: there were too many
   std::optional<SlowdownRecord> slowdown;                  // nothing: filling had no budget
   bool filling_stopped = false;
-  RecordText reason;                      // why, when filling_stopped
-  RecordText uncertain_reason;            // of the longest time in which nobody could tell; "": none
-  std::uint64_t annotations_refused = 0;  // that contradicted others
+  RecordText reason;                        // why, when filling_stopped
+  RecordText uncertain_reason;              // of the longest time in which nobody could tell; "": none
+  std::uint64_t annotations_refused = 0;    // that contradicted others, or named a device that cannot be
+  std::uint64_t annotations_held_back = 0;  // there was no room for them beside the job's own events
   // All of the run where there are no iterations. The other numbers are of the whole window. Nothing: not known.
   std::optional<StartupRecord> startup;
 };

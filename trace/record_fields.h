@@ -244,6 +244,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.length("end_uncertainty", summary.end_uncertainty);
   fields.total("groups_thinned_out", summary.groups_thinned_out);
   fields.total("annotations_refused", summary.annotations_refused);
+  fields.total("annotations_held_back", summary.annotations_held_back);
   fields.object("startup", summary.startup);
 }
 

@@ -129,7 +129,11 @@ TraceSummary Dispatcher::summary() {
   take_inbox(now());  // what came after the thread's last step
   session_.end(now());
   record_clocks();
-  return session_.summary(records_.dropped() + source_.lost());
+  TraceSummary summary = session_.summary(records_.dropped() + source_.lost());
+  const UnheardAnnotations unheard = source_.unheard_annotations();
+  summary.annotations_refused += unheard.refused;
+  summary.annotations_held_back = unheard.held_back;
+  return summary;
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@ EventSource::EventSource(const ShimServices& shim, EventRouter& router, const Ma
                          const MarkedEvents& events)
     : shim_(shim), router_(router), device_(device), board_(words, events) {
   dropped_ = shim_.dropped_events();
+  unheard_before_ = unheard_annotations();
   lost_before_ = dropped_ + router_.lost();
 }
 
@@ -28,6 +29,12 @@ const std::vector<Event>& EventSource::gather(TimePoint now, bool ask) {
 bool EventSource::lost_more() {
   const std::uint64_t dropped = shim_.dropped_events();
   return std::exchange(dropped_, dropped) != dropped;
+}
+
+UnheardAnnotations EventSource::unheard_annotations() const {
+  if (shim_.unheard_annotations == nullptr) return {};
+  const UnheardAnnotations now = shim_.unheard_annotations();
+  return {now.held_back - unheard_before_.held_back, now.refused - unheard_before_.refused};
 }
 
 std::uint64_t EventSource::lost() const {

@@ -34,6 +34,8 @@ class EventSource {
   bool lost_more();
   // Events and markers that were lost since this object was made.
   std::uint64_t lost() const;
+  // Annotations of the process since then, of whichever device.
+  UnheardAnnotations unheard_annotations() const;
 
  private:
   const ShimServices& shim_;
@@ -45,7 +47,8 @@ class EventSource {
   TimePoint middle_{};
   std::uint64_t dropped_ = 0;        // by the process's ring, as last seen
   std::uint64_t looked_at_all_ = 0;  // when so many were lost
-  std::uint64_t lost_before_ = 0;    // of the process's events, before this object
+  UnheardAnnotations unheard_before_;
+  std::uint64_t lost_before_ = 0;  // of the process's events, before this object
 };
 
 }  // namespace weft

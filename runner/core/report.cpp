@@ -156,6 +156,9 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   if (summary.slowdown) lines.push_back(rank + "slowdown " + slowdown_text(*summary.slowdown));
   if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + std::string(summary.reason));
   lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));
+  if (summary.annotations_held_back > 0)
+    lines.push_back(
+        rank + formatted("%llu annotations lost, more than there was room for", number(summary.annotations_held_back)));
   lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " +
                   shell_pattern(directory));
   return lines;

@@ -85,6 +85,10 @@ std::string other_profiler(const Variables& environment) {
 
 std::string name_of(Result result) {
   if (result == multiple_subscribers_not_supported) return "another profiler has CUPTI (error 39)";
+  // No other library is tried then: two in a process would be two subscribers that do not know of each other.
+  if (result == not_initialized)
+    return "CUPTI cannot be initialised (error 15): it is newer than the driver, or another profiler keeps it from "
+           "that";
   if (result == 35) return "CUPTI refuses: insufficient privileges (error 35)";
   return "CUPTI error " + std::to_string(result);
 }

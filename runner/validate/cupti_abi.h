@@ -18,8 +18,9 @@ namespace weft::cupti {
 
 using Result = int;  // CUptiResult
 inline constexpr Result success = 0;
-inline constexpr Result max_limit_reached = 12;                   // no more records in a buffer
-inline constexpr Result invalid_kind = 21;                        // an incomplete record: nothing behind it can be read
+inline constexpr Result max_limit_reached = 12;  // no more records in a buffer
+inline constexpr Result invalid_kind = 21;       // an incomplete record: nothing behind it can be read
+inline constexpr Result not_initialized = 15;
 inline constexpr Result multiple_subscribers_not_supported = 39;  // another profiler has CUPTI
 
 using Kind = std::uint32_t;  // CUpti_ActivityKind

@@ -51,6 +51,7 @@ std::string enable(CuptiSession& session) {
 
 std::string subscribe(CuptiSession& session, const std::string& named, const Variables& environment) {
   if (session.enabled || !session.failure.empty()) return session.failure;
+  // One library, whatever it answers: one that has been called stays in the process, and so would the next one.
   session.failure = cupti::open(named, environment, session.library);
   if (!session.failure.empty()) return session.failure;
   if (!session.buffers.make() || !cupti::use_for_callbacks(session.buffers))

@@ -18,7 +18,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration between_looks = milliseconds(50);
-constexpr Duration between_flushes = seconds(1);
+// Soon at first, so that a short run that is interrupted has records, too; each time is twice the one before.
+constexpr Duration first_flush = milliseconds(100), between_flushes = seconds(1);
 constexpr int clock_readings = 5;  // of which the one with the closest bounds is taken
 
 }  // namespace
@@ -61,13 +62,15 @@ void TruthRecorder::run() {
     close_trace_file(file_);
     return;
   }
-  TimePoint next_flush = now() + between_flushes;
+  Duration until_flush = first_flush;
+  TimePoint next_flush = now() + until_flush;
   while (!end_wanted_.load(std::memory_order_acquire) && !session_.exiting.load()) {
     sleep_until(now() + between_looks);
     if (now() >= next_flush) {
       session_.library.flush_all(0);
       read_clocks();
-      next_flush = now() + between_flushes;
+      until_flush = std::min(2 * until_flush, between_flushes);
+      next_flush = now() + until_flush;
     }
     take_records();
   }

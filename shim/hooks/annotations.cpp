@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "shim/caller.h"
-#include "shim/notes.h"
 #include "weft/annotate.h"
 
 using namespace weft;
@@ -29,8 +28,9 @@ static_assert(std::size(kinds) == WEFT_END_BUBBLE + 1);
 extern "C" [[gnu::visibility("default")]] void weft_say_v1(std::uint32_t what, std::int32_t device, std::int64_t number,
                                                            std::int64_t part) noexcept {
   if (what == 0 || what >= std::size(kinds) || !is_outer_call()) return;
+  if (!can_be_annotated(device)) return refuse_annotation();
   const int of = annotated_device(device);
   const Saying saying = saying_of(number, part);
   if (kinds[what] == EventKind::said_stage) keep_stage(of, saying);
-  if (level() == Level::observe) note(kinds[what], of, [&](Event& event) { event.saying = saying; });
+  say(kinds[what], of, saying);
 }

@@ -24,6 +24,12 @@ struct EventRing;
 // Any thread; may be slow. The core builds its typed table of driver functions from it once, at start.
 using RealDriverSymbol = void* (*)(const char* name);
 
+// Annotations of the process that never became an event.
+struct UnheardAnnotations {
+  std::uint64_t held_back = 0;  // the ring was three quarters full: the rest is for what the job does
+  std::uint64_t refused = 0;    // of a device whose number none can have
+};
+
 struct ShimServices {
   const char* build_id = nullptr;
   EventRing* ring = nullptr;
@@ -34,6 +40,7 @@ struct ShimServices {
   RealDriverSymbol real_driver_symbol = nullptr;
   const char* driver_path = "libcuda.so.1";  // the file that the driver is, for messages
   std::uint64_t (*dropped_events)() = nullptr;
+  UnheardAnnotations (*unheard_annotations)() = nullptr;  // any thread
   // After this call every hook is a plain pass-through for the rest of the process. `reason`: for the log, a string
   // literal.
   void (*turn_off)(const char* reason) = nullptr;

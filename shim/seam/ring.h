@@ -38,8 +38,9 @@ struct EventRing {
     return false;
   }
 
-  // Any thread. Events that can be done without are not pushed then.
+  // Any thread. Events that can be done without are not pushed then: those of later operations, and annotations.
   bool half_full() const noexcept { return holds_more_than(slot_count / 2); }
+  bool three_quarters_full() const noexcept { return holds_more_than(slot_count / 4 * 3); }
 
   // Head first: it may pass a tail that was read before it.
   bool holds_more_than(std::uint64_t events) const noexcept {

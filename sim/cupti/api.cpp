@@ -23,7 +23,7 @@ struct Faults {
   bool taken = false;
   std::uint32_t version = CUPTI_API_VERSION;
   std::uint64_t drop_every = 0;
-  bool refuse = false, lingers = false;
+  bool refuse = false, lingers = false, uninitialised = false;
 };
 
 Faults read_faults() {
@@ -36,6 +36,7 @@ Faults read_faults() {
     if (one == "taken") faults.taken = true;
     if (one == "refuse") faults.refuse = true;
     if (one == "lingers") faults.lingers = true;
+    if (one == "uninitialised") faults.uninitialised = true;
     if (one.starts_with("version=")) faults.version = static_cast<std::uint32_t>(std::atoi(one.data() + 8));
     if (one.starts_with("drop=")) faults.drop_every = static_cast<std::uint64_t>(std::atoi(one.data() + 5));
   }
@@ -78,7 +79,7 @@ CUptiResult CUPTIAPI cuptiGetVersion(uint32_t* version) {
 
 CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc, void*) {
   if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (driver() == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (driver() == nullptr || faults().uninitialised) return CUPTI_ERROR_NOT_INITIALIZED;
   if (faults().taken || subscribed.exchange(true)) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&subscribed);
   return CUPTI_SUCCESS;

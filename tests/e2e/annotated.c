@@ -1,7 +1,7 @@
 // Two ranks whose iterations never repeat, and which say where they are (include/weft/annotate.h). Each iteration has
 // two bubbles that are said: one is true; in the other one a set runs, which nothing but the stream itself tells.
-//   annotated right|wrong
-// wrong: what is said contradicts itself. Started with and without Weft; exits with 0 when all calls have succeeded.
+//   annotated right|wrong|many
+// wrong: what is said contradicts itself. many: more is said than can be taken, beside communication. Started with and without Weft; exits with 0 when all calls have succeeded.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "nccl.h"
 #include "weft/annotate.h"
 
-enum { iterations = 12, first = 100, bytes = 1 << 16, set = 1 << 16, sets = 4, pause_us = 30000, lead_us = 3000 };
+enum { iterations = 12, first = 100, bytes = 1 << 16, set = 1 << 16, sets = 4, pause_us = 30000, lead_us = 3000, many_microbatches = 40 };
 
 struct Rank {
   int number;
@@ -111,6 +111,22 @@ static void contradict(void) {
   weft_begin_bubble();  // and never ends
 }
 
+static void* say_much(void* unused) {
+  for (int i = 0; i < 100000; ++i) {
+    weft_begin_bubble();
+    weft_end_bubble();
+  }
+  return unused;
+}
+
+static void say_more_than_can_be_taken(struct Rank* rank) {
+  pthread_t others[2];
+  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&others[i], NULL, say_much, NULL));
+  for (int i = 0; i < many_microbatches; ++i) microbatch(rank, i);
+  for (int i = 0; i < 2; ++i) CHECK(pthread_join(others[i], NULL));
+  CHECK(cuCtxSynchronize());
+}
+
 // A child of a process that Weft sees is not seen: whatever it says, and it may.
 static void say_in_a_child(void) {
   const pid_t child = fork();
@@ -123,11 +139,13 @@ static void say_in_a_child(void) {
   CHECK(waitpid(child, &status, 0) != child || status != 0);
 }
 
-static int run(const ncclUniqueId* id, int number, int wrong) {
+static int run(const ncclUniqueId* id, int number, const char* what) {
+  const int wrong = strcmp(what, "wrong") == 0;
   static struct Rank rank;
   set_up(&rank, id, number);
   for (int i = 0; i < iterations; ++i) iteration(&rank, i);
   if (wrong) contradict();
+  if (strcmp(what, "many") == 0) say_more_than_can_be_taken(&rank);
   say_in_a_child();
   for (int i = 0; i < 3 && wrong; ++i) microbatch(&rank, i);
   CHECK(cuCtxSynchronize());
@@ -139,17 +157,16 @@ static int run(const ncclUniqueId* id, int number, int wrong) {
 int main(int count, char** arguments) {
   int ends[2];
   if (count != 2 || pipe(ends) != 0) return 2;
-  const int wrong = strcmp(arguments[1], "wrong") == 0;
   ncclUniqueId id;
   const pid_t child = fork();
   if (child == 0) {
     if (read(ends[0], &id, sizeof id) != (ssize_t)sizeof id) return 2;
-    return run(&id, 1, wrong);
+    return run(&id, 1, arguments[1]);
   }
   CHECK(ncclGetUniqueId(&id));
   if (write(ends[1], &id, sizeof id) != (ssize_t)sizeof id) return 2;
   int status = 0;
-  const int mine = run(&id, 0, wrong);
+  const int mine = run(&id, 0, arguments[1]);
   waitpid(child, &status, 0);
   return mine != 0 || status != 0;
 }

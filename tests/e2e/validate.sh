@@ -105,6 +105,7 @@ for rank in ranks:
 CHECKS
     ;;
   taken) SIMGPU_CUPTI=taken off "another profiler has CUPTI (error 39)" ;;
+  uninitialised) SIMGPU_CUPTI=uninitialised off "CUPTI cannot be initialised (error 15)" ;;
   injected) CUDA_INJECTION64_PATH=/nowhere/tool.so off "another profiler is in the process (CUDA_INJECTION64_PATH)" ;;
   missing) WEFT_CUPTI=/nowhere/libcupti.so off "/nowhere/libcupti.so (WEFT_CUPTI) cannot be opened" ;;
   version) SIMGPU_CUPTI=version=990000 off "libcupti.so.13 is of version 990000, whose records this build does not know" ;;

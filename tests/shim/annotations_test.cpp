@@ -98,8 +98,35 @@ TEST_F(Annotations, WithoutSenseAreNotNoted) {
   weft_find()(0, 0, 1, 0);
   weft_find()(WEFT_END_BUBBLE + 1, 0, 1, 0);
   EXPECT_TRUE(events().empty());
-  weft_say(WEFT_BEGIN_BUBBLE, 1 << 20, 0, 0);  // no device: the thread's
-  EXPECT_EQ(events().at(0).device, 0);
+}
+
+TEST_F(Annotations, OfADeviceThatCannotBeAreRefused) {
+  weft_say(WEFT_BEGIN_BUBBLE, 64, 0, 0);  // nobody listens yet
+  communicator();
+  events();
+  for (const std::int32_t device : {1 << 20, 64, -2, INT32_MIN}) weft_say(WEFT_BEGIN_BUBBLE, device, 0, 0);
+  weft_say(WEFT_SET_STAGE, 64, 3, 0);
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(core()->shim->unheard_annotations().refused, 5U);
+  weft_say(WEFT_BEGIN_BUBBLE, -1, 0, 0);
+  weft_say(WEFT_BEGIN_BUBBLE, 63, 0, 0);
+  EXPECT_EQ(events().size(), 2U);
+  EXPECT_EQ(core()->shim->unheard_annotations().refused, 5U);
+}
+
+TEST_F(Annotations, NeverDisplaceTheJobsOwnEvents) {
+  const ncclComm_t open = communicator();
+  const CUstream transfer = stream();
+  events();
+  constexpr int many = 20'000, room = 16'384 / 4 * 3 + 1;
+  for (int number = 0; number < many; ++number) weft_begin_iteration(number);
+  EXPECT_EQ(core()->shim->unheard_annotations().held_back, static_cast<std::uint64_t>(many - room));
+  EXPECT_EQ(core()->shim->dropped_events(), 0U);
+  for (int group = 0; group < 100; ++group) ncclRecv(buffer, 1, ncclInt8, 0, open, transfer);
+  EXPECT_EQ(core()->shim->dropped_events(), 0U);
+  EXPECT_GE(events().size(), static_cast<std::size_t>(room + 100));
+  weft_begin_iteration(many);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::said_iteration_begun});
 }
 
 // A fill job may be a training that says where it is.

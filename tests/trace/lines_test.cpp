@@ -155,6 +155,7 @@ TEST(TraceLines, Summary) {
       R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "too_short": 2, "no_room": 3, "held_back": 4, )"
       R"("other": 5}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
       R"("reason": "enough", "uncertain_reason": "", "end_uncertainty": 0, "groups_thinned_out": 0, "annotations_refused": 0, )"
+      R"("annotations_held_back": 0, )"
       R"("startup": {"length": 4, "idle": 3, "uncertain": 2, "filled": 1}})"
       "\n");
   summary.startup->idle_known = false;

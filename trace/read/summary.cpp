@@ -86,7 +86,11 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
     notes.push_back(label + std::to_string(rank.totals.dropped_records) + " records were dropped");
   if (rank.totals.annotations_refused > 0)
     notes.push_back(label + std::to_string(rank.totals.annotations_refused) +
-                    " annotations contradict others and were not believed, its anomalies say which");
+                    " annotations were not believed: they contradict others, and its anomalies say which, or name no "
+                    "device");
+  if (rank.totals.annotations_held_back > 0)
+    notes.push_back(label + std::to_string(rank.totals.annotations_held_back) +
+                    " annotations are lost: there were more than could be taken beside the events of the training");
   if (rank.lateness_share() > 0.005)
     notes.push_back(
         label + formatted("Weft's thread was late: ends of bubbles are known to %.0f us, so the idle time to %.1f "

@@ -78,6 +78,8 @@ std::string why_nothing(const TruthFile& truth, int device) {
   const bool empty =
       found == truth.devices.end() || (found->second.communication.empty() && found->second.compute.empty());
   if (empty && !truth.off.empty()) return printable(truth.off);
+  if (empty && !truth.ended)
+    return "the process was killed, or still runs, and none of CUPTI's records had been written by then";
   if (found == truth.devices.end()) return "the truth file does not know its device";
   if (empty) return "CUPTI has recorded nothing";
   if (found->second.communication.empty())

@@ -15,6 +15,7 @@ constexpr double fill_microseconds = 2000, predecessor_microseconds = 200;
 
 struct GreenStream {
   CUstream stream = nullptr;
+  CUgreenCtx context = nullptr;
   unsigned multiprocessors = 0;
 };
 
@@ -35,13 +36,22 @@ GreenStream make_green_stream() {
   require(d.cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, reserved), "cuDevSmResourceSplitByCount");
   CUdevResourceDesc description = nullptr;
   require(d.cuDevResourceGenerateDesc(&description, &rest, 1), "cuDevResourceGenerateDesc");
-  CUgreenCtx context = nullptr;
-  require(d.cuGreenCtxCreate(&context, description, gpu().device, CU_GREEN_CTX_DEFAULT_STREAM), "cuGreenCtxCreate");
   GreenStream made;
-  require(d.cuGreenCtxStreamCreate(&made.stream, context, CU_STREAM_NON_BLOCKING, gpu().lowest_priority),
+  require(d.cuGreenCtxCreate(&made.context, description, gpu().device, CU_GREEN_CTX_DEFAULT_STREAM),
+          "cuGreenCtxCreate");
+  require(d.cuGreenCtxStreamCreate(&made.stream, made.context, CU_STREAM_NON_BLOCKING, gpu().lowest_priority),
           "cuGreenCtxStreamCreate");
   made.multiprocessors = rest.sm.smCount;
   return made;
+}
+
+int multiprocessors_used(CUdeviceptr counts, uint32_t most, CUstream stream) {
+  std::vector<uint32_t> seen(most);
+  check(driver().cuMemcpyDtoHAsync(seen.data(), counts, most * sizeof(uint32_t), stream));
+  check(driver().cuStreamSynchronize(stream));
+  int used = 0;
+  for (const uint32_t each : seen) used += each != 0 ? 1 : 0;
+  return used;
 }
 
 // Multiprocessors that a grid of so many blocks ran on.
@@ -49,12 +59,34 @@ int spread(CUstream stream, unsigned blocks) {
   const auto most = static_cast<uint32_t>(gpu().multiprocessors);
   const CUdeviceptr counts = make_device_memory(most * sizeof(uint32_t));
   launch(Kernel::where, {blocks, compute_threads}, stream, counts, most, uint64_t{100'000});
-  std::vector<uint32_t> seen(most);
-  check(driver().cuMemcpyDtoHAsync(seen.data(), counts, most * sizeof(uint32_t), stream));
-  check(driver().cuStreamSynchronize(stream));
-  int used = 0;
-  for (const uint32_t each : seen) used += each != 0 ? 1 : 0;
-  return used;
+  return multiprocessors_used(counts, most, stream);
+}
+
+// The same for a node of a graph whose kernel belongs to the green context, launched into a stream that does not: how a
+// recorded program would be confined.
+int spread_of_node(const GreenStream& green, CUstream stream, unsigned blocks) {
+  const Driver& d = driver();
+  auto most = static_cast<uint32_t>(gpu().multiprocessors);
+  CUdeviceptr counts = make_device_memory(most * sizeof(uint32_t));
+  uint64_t nanoseconds = 100'000;
+  void* arguments[] = {&counts, &most, &nanoseconds};
+  CUDA_KERNEL_NODE_PARAMS node{};
+  CUlibrary library = nullptr;
+  check(d.cuLibraryLoadData(&library, kernel_image(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  check(d.cuLibraryGetKernel(&node.kern, library, "probe_where"));
+  check(d.cuCtxFromGreenCtx(&node.ctx, green.context));
+  node.gridDimX = blocks;
+  node.blockDimX = compute_threads;
+  node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
+  node.kernelParams = arguments;
+  CUgraph graph = nullptr;
+  CUgraphNode made = nullptr;
+  CUgraphExec executable = nullptr;
+  check(d.cuGraphCreate(&graph, 0));
+  check(d.cuGraphAddKernelNode(&made, graph, nullptr, 0, &node));
+  check(d.cuGraphInstantiate(&executable, graph, 0));
+  check(d.cuGraphLaunch(executable, stream));
+  return multiprocessors_used(counts, most, stream);
 }
 
 // Start of a kernel like NCCL's behind its predecessor, while fill of so many blocks is resident; microseconds.
@@ -108,6 +140,8 @@ std::string measure(const Options& options, Report& report) {
   report.add("multiprocessors_given", static_cast<int>(green.multiprocessors));
   report.add("used_by_uncapped_grid", uncapped_plain);
   report.add("used_by_uncapped_grid_in_green_context", uncapped_green);
+  answered(report, "used_by_uncapped_graph_node_in_green_context",
+           [&] { report.add("used_by_uncapped_graph_node_in_green_context", spread_of_node(green, plain, 16 * all)); });
   report.add("start_p99_next_to_capped_grid_us", capped);
   report.add("start_p99_next_to_green_context_us", in_green);
   report.add("start_p99_next_to_uncapped_grid_in_green_context_us", uncapped_start);

@@ -145,6 +145,17 @@ std::vector<Question> other_questions(Things& t) {
          launch_with(reinterpret_cast<CUfunction>(t.kernel), {}, t.other, arguments);
          return CUDA_SUCCESS;
        }},
+      {"cuLibraryLoadData", nothing,
+       [&] { return d.cuLibraryLoadData(&t.library, kernel_image(), nullptr, nullptr, 0, nullptr, nullptr, 0); }},
+      {"first launch of a kernel with more local memory",
+       [&] { return d.cuLibraryGetKernel(&t.kernel, t.library, "probe_local_memory"); },
+       [&] {
+         CUdeviceptr sink = t.to;
+         uint32_t count = 1;
+         void* arguments[] = {&sink, &count};
+         launch_with(reinterpret_cast<CUfunction>(t.kernel), {}, t.other, arguments);
+         return CUDA_SUCCESS;
+       }},
       {"cuGraphInstantiate", [&] { return make_graph(t), CUDA_SUCCESS; },
        [&] { return d.cuGraphInstantiate(&t.executable, t.graph, 0); }},
       {"cuGraphUpload", nothing, [&] { return d.cuGraphUpload(t.executable, t.other); }},

@@ -7,7 +7,7 @@ same answers. A list stands for itself, "none" for an empty one; what a probe di
 # Calls that the simulator, which is the strict adversary, lets stall next to a spinning kernel.
 _STALLS = ("cuMemAlloc", "cuMemFree", "cuMemAllocAsync (pool grows)", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostRegister",
            "cuMemHostUnregister", "cuMemCreate", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease", "cuStreamCreate", "cuModuleLoadData",
-           "cuModuleUnload", "first launch of a kernel")
+           "cuModuleUnload", "first launch of a kernel", "first launch of a kernel with more local memory")
 
 
 def _words(items):

@@ -6,6 +6,7 @@ intervals are shown as they are.
 
 from . import behaviours
 from . import constants as constants_of
+from . import decisions
 from .environment import HARDWARE_QUEUES
 
 ABSENT = "not measured"
@@ -61,7 +62,8 @@ def _version(number):
 
 
 def _hardware_queues(steps):
-    values = {step["environment"][HARDWARE_QUEUES] for step in steps if HARDWARE_QUEUES in step.get("environment", {})}
+    values = {step["environment"][HARDWARE_QUEUES] for step in steps
+              if HARDWARE_QUEUES in step.get("environment", {}) and step["feeds"] != "probe"}
     return f"{', '.join(sorted(values))} in trainings with fill, elsewhere as found" if values else "as found"
 
 
@@ -207,6 +209,13 @@ def _frontier(result):
     return text
 
 
+def _decisions(result):
+    def words(found):
+        return "; ".join(f"{where}: {_yes(answer)}" if where else _yes(answer) for where, answer in found)
+    rows = [(question, words(found), decides) for question, decides, found in decisions.answers(result["probes"])]
+    return "## What decides most\n\n" + _table(("question", "answer", "what it decides"), rows)
+
+
 def _facts(result):
     lines = [f"- **{name}**: {output.get('fact', 'no fact given')}" for name, output in sorted(result["probes"].items())]
     return "## Probes\n\n" + ("\n".join(lines) if lines else ABSENT.capitalize() + ".")
@@ -273,6 +282,6 @@ def _constants(result, constants):
 
 
 def render(result, constants):
-    parts = [_head(result), _goals(result), _measures(result), _frontier(result), _facts(result), _cases(result), _pytorch(result),
+    parts = [_head(result), _goals(result), _decisions(result), _measures(result), _frontier(result), _facts(result), _cases(result), _pytorch(result),
              _constants(result, constants), _environment(result), _steps(result)]
     return "\n\n".join(parts) + "\n"

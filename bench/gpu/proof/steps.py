@@ -9,7 +9,7 @@ import importlib.util
 import pathlib
 import sys
 
-from . import budget, environment, simulator
+from . import budget, decisions, environment, simulator
 from .run import Step
 
 COMPUTE_SANITIZERS = ("memcheck", "racecheck", "synccheck")
@@ -45,13 +45,35 @@ def _programs_in(place, folder):
 PROBES_WITH_RANKS = ("nccl_kernel_shape", "nccl_links", "ranks_on_one_gpu")
 
 
-def probe_steps(place):
+def _probe(place, name, program, more=None, **of_step):
     short = ["--quick"] if place.quick else []
-    settings = simulator.OF_PROBES if place.simulated else {}
-    return [Step(f"probe.{program.name}", [program, *short],
-                 budget.PROBE_WITH_RANKS if program.name in PROBES_WITH_RANKS else place.limit("probe"), "probe",
-                 environment=settings.get(program.name, {}))
-            for program in _programs_in(place, "bin/probes")]
+    settings = simulator.OF_PROBES.get(program.name, {}) if place.simulated else {}
+    limit = budget.PROBE_WITH_RANKS if program.name in PROBES_WITH_RANKS else place.limit("probe")
+    return Step(f"probe.{name}", [program, *short], min(limit, decisions.FIRST.get(name, limit)), "probe",
+                environment={**settings, **(more or {})}, **of_step)
+
+
+def _probe_in_pytorch(place):
+    """It asks within PyTorch's process: the same question, where what is in the way is."""
+    script = place.root / "bench/gpu/probes/fixed_address_in_pytorch.py"
+    if not place.torch or not script.exists():
+        return []
+    before, _, _, skip = pytorch_place(place)
+    return [Step("probe.fixed_address_in_pytorch", [*(before if place.simulated else ()), place.python, script], budget.PYTORCH_WARM_UP, "probe",
+                 least=10, skip=skip)]
+
+
+def probe_steps(place):
+    """Those that decide most come first."""
+    steps = _probe_in_pytorch(place)
+    for program in _programs_in(place, "bin/probes"):
+        if program.name == "one_queue":
+            steps += [_probe(place, decisions.of_queues(count), program, {environment.HARDWARE_QUEUES: str(count)})
+                      for count in decisions.HARDWARE_QUEUES]
+        else:
+            steps.append(_probe(place, program.name, program))
+    order = [f"probe.{name}" for name in (*decisions.FIRST, *decisions.SECOND)]
+    return sorted(steps, key=lambda step: order.index(step.name) if step.name in order else len(order))
 
 
 def case_variants(root, name):

@@ -7,6 +7,7 @@ GPUs (sim/aten), so a loss depends on every weight and message before it.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import pathlib
 
@@ -61,3 +62,31 @@ def write_report(folder: pathlib.Path | None, rank: int, losses: list[torch.Tens
     if folder is not None:
         values = [loss.item() for loss in losses]  # only here: a host that reads each loss does not run ahead
         (folder / f"rank{rank}.json").write_text(json.dumps({"losses": values}) + "\n", encoding="utf-8")
+
+
+@dataclasses.dataclass
+class Pipeline:
+    """A schedule of torch.distributed.pipelining, and the part of it that this rank has."""
+    schedule: object
+    modules: list[nn.Module]
+    has_first: bool
+    has_last: bool
+
+
+def train(rank, options: argparse.Namespace, pipeline: Pipeline, copies: int) -> None:
+    """All iterations, then the report. Of `copies` ranks with the same stages each has a batch of its own; `rank` is of
+    examples/pytorch/ranks.py."""
+    weights = [weight for module in pipeline.modules for weight in module.parameters()]
+    optimizer = torch.optim.SGD(weights, lr=LEARNING_RATE, foreach=False)
+    found: list[torch.Tensor] = []
+    for iteration in range(options.iterations):
+        optimizer.zero_grad()
+        inputs = batch(iteration * copies + rank.number % copies, options, rank.device)
+        losses: list[torch.Tensor] = []
+        pipeline.schedule.step(*(inputs,) if pipeline.has_first else (), target=inputs if pipeline.has_last else None,
+                               losses=losses if pipeline.has_last else None, return_outputs=False)
+        optimizer.step()
+        found += [each.detach() for each in losses]
+    torch.cuda.synchronize()
+    write_report(options.report, rank.number, found)
+    rank.say(f"done after {options.iterations} iterations")

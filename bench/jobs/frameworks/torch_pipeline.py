@@ -61,21 +61,7 @@ def main() -> None:
     options = parser.parse_args()
     with ranks.start(options) as rank:
         modules, schedule, has_first, has_last = build(rank, options)
-        weights = [weight for module in modules for weight in module.parameters()]
-        optimizer = torch.optim.SGD(weights, lr=layers.LEARNING_RATE, foreach=False)
-        copies = rank.count // STAGES
-        found: list[torch.Tensor] = []
-        for iteration in range(options.iterations):
-            optimizer.zero_grad()
-            inputs = layers.batch(iteration * copies + rank.number % copies, options, rank.device)
-            losses: list[torch.Tensor] = []
-            schedule.step(*(inputs,) if has_first else (), target=inputs if has_last else None,
-                          losses=losses if has_last else None, return_outputs=False)
-            optimizer.step()
-            found += [loss.detach() for loss in losses]
-        torch.cuda.synchronize()
-        layers.write_report(options.report, rank.number, found)
-        rank.say(f"done after {options.iterations} iterations")
+        layers.train(rank, options, layers.Pipeline(schedule, modules, has_first, has_last), rank.count // STAGES)
 
 
 if __name__ == "__main__":

@@ -70,20 +70,7 @@ def main() -> None:
         model = Model(stages * options.layers, options, rank.device)
         schedule, parts, has_first, has_last = pipeline_llm(
             model, places, configuration(options, stages), rank.device, model.model_args, parallelize_llama, layers.loss)
-        weights = [weight for part in parts for weight in part.parameters()]
-        optimizer = torch.optim.SGD(weights, lr=layers.LEARNING_RATE, foreach=False)
-        found: list[torch.Tensor] = []
-        for iteration in range(options.iterations):
-            optimizer.zero_grad()
-            inputs = layers.batch(iteration * copies + rank.number % copies, options, rank.device)
-            losses: list[torch.Tensor] = []
-            schedule.step(*(inputs,) if has_first else (), target=inputs if has_last else None,
-                          losses=losses if has_last else None, return_outputs=False)
-            optimizer.step()
-            found += [loss.detach() for loss in losses]
-        torch.cuda.synchronize()
-        layers.write_report(options.report, rank.number, found)
-        rank.say(f"done after {options.iterations} iterations")
+        layers.train(rank, options, layers.Pipeline(schedule, parts, has_first, has_last), copies)
 
 
 if __name__ == "__main__":

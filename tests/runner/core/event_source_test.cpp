@@ -37,5 +37,21 @@ TEST(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
   EXPECT_EQ(seen[0].time, TimePoint(4us));
 }
 
+TEST(EventSourceTest, AnnotationsThatWereNotHeardCountFromWhenItWasMade) {
+  static UnheardAnnotations told;
+  told = {5, 7};
+  const auto ring = std::make_unique<EventRing>();
+  EventRouter router(*ring);
+  ShimServices shim;
+  shim.dropped_events = [] { return std::uint64_t{0}; };
+  shim.unheard_annotations = [] { return told; };
+  std::array<MarkerWord, 8> words{};
+  const EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
+  EXPECT_EQ(source.unheard_annotations().held_back, 0U);
+  told = {6, 9};
+  EXPECT_EQ(source.unheard_annotations().held_back, 1U);
+  EXPECT_EQ(source.unheard_annotations().refused, 2U);
+}
+
 }  // namespace
 }  // namespace weft

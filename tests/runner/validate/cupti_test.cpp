@@ -28,6 +28,12 @@ TEST(Cupti, ALibraryThatIsNoCuptiIsRefused) {
   EXPECT_EQ(open("libc.so.6", {}, library), "libc.so.6 has no cuptiGetVersion");
 }
 
+TEST(Cupti, ErrorsThatAUserCanDoSomethingAboutAreNamed) {
+  EXPECT_EQ(name_of(7), "CUPTI error 7");
+  EXPECT_NE(name_of(15).find("newer than the driver"), std::string::npos);
+  EXPECT_NE(name_of(39).find("another profiler has CUPTI"), std::string::npos);
+}
+
 TEST(Cupti, AnInjectedProfilerIsNamed) {
   EXPECT_EQ(other_profiler({}), "");
   EXPECT_EQ(other_profiler({{"CUDA_INJECTION64_PATH", ""}}), "");

@@ -264,6 +264,15 @@ TEST_F(RunValidationTest, ATornLastLineIsTheEndOfAKilledProcess) {
   EXPECT_EQ(file.bad_lines, 0u);
 }
 
+TEST_F(RunValidationTest, AProcessThatWasKilledBeforeTheFirstRecordsSaysSo) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  write("truth0.7.jsonl", std::string(header) + clocks);
+  EXPECT_EQ(validate().ranks.at(0).nothing,
+            "the process was killed, or still runs, and none of CUPTI's records had been written by then");
+  write("truth0.7.jsonl", std::string(header) + clocks + end_lines);
+  EXPECT_EQ(validate().ranks.at(0).nothing, "CUPTI has recorded nothing");
+}
+
 TEST_F(RunValidationTest, StreamsOfTwoContextsAreToldApart) {
   const TruthFile file = read(
       std::string(header) + clocks + R"({"type": "fill", "cupti": 2, "context": 1, "stream": 9})" + "\n" +

@@ -138,3 +138,33 @@ extern "C" __global__ void __launch_bounds__(256)
   if (multiprocessor < most) atomicAdd(&blocks_of[multiprocessor], 1);
   wait_until(device_time() + nanoseconds);
 }
+
+// An effect that depends on every word before it and on the order of launches.
+extern "C" __global__ void __launch_bounds__(256) probe_mix(uint32_t* words, uint64_t count, uint32_t factor) {
+  const uint64_t step = uint64_t{gridDim.x} * blockDim.x;
+  for (uint64_t index = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; index < count; index += step) {
+    words[index] = words[index] * factor + static_cast<uint32_t>(index);
+  }
+}
+
+// Variables of each kind that a module may have, for module_variables.
+extern "C" {
+__device__ uint32_t probe_variable = 3;
+__constant__ uint32_t probe_constant = 5;
+static __device__ uint32_t probe_static_variable = 7;
+}
+extern "C" __global__ void __launch_bounds__(32) probe_variables(uint32_t* to) {
+  if (threadIdx.x != 0) return;
+  to[0] = probe_variable;
+  to[1] = probe_constant;
+  to[2] = probe_static_variable++;
+}
+
+// 4 KiB of local memory for each thread, more than a context has at first: its first launch makes the driver get some.
+extern "C" __global__ void __launch_bounds__(32) probe_local_memory(uint32_t* to, uint32_t count) {
+  uint32_t values[1024];
+  for (uint32_t index = 0; index < 1024; ++index) values[index] = index * count;
+  uint32_t at = count;
+  for (uint32_t index = 0; index < count; ++index) at = values[at % 1024] + index;
+  if (at == 1) *to = at;
+}

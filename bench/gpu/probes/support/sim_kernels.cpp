@@ -64,6 +64,13 @@ simgpu_cost stream_cost(const simgpu_launch&, const float*, float*, uint64_t wor
   return {0, static_cast<double>(words) * static_cast<double>(repeats) * bytes_per_word};
 }
 
+void mix(const simgpu_launch&, uint32_t* words, uint64_t count, uint32_t factor) {
+  for (uint64_t index = 0; index < count; ++index) words[index] = words[index] * factor + static_cast<uint32_t>(index);
+}
+simgpu_cost mix_cost(const simgpu_launch&, uint32_t*, uint64_t count, uint32_t) {
+  return {0, static_cast<double>(count) * 2 * sizeof(uint32_t)};
+}
+
 template <auto shape, auto cost>
 constexpr simgpu_kernel without_effect(const char* name) {
   simgpu_kernel kernel = simgpu::kernel<shape, cost>(name);
@@ -81,6 +88,7 @@ const simgpu_kernel kernels[] = {
     {sizeof(simgpu_kernel), "probe_resident", 4, busy_sizes, nullptr, nullptr, busy, resident_registers, 4},
     without_effect<compute, compute_cost>("probe_compute"),
     without_effect<stream, stream_cost>("probe_stream"),
+    simgpu::kernel<mix, mix_cost>("probe_mix"),
 };
 const simgpu_kernel_list list{sizeof(simgpu_kernel_list), sizeof(kernels) / sizeof(kernels[0]), kernels};
 

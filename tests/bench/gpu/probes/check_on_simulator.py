@@ -56,7 +56,7 @@ EXPECTED = {
     "memory_calls_next_to_spin": {
         "stalls": lambda calls: {"cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuStreamCreate", "cuMemCreate", "cuMemRelease",
                                  "cuMemUnmap", "cuMemSetAccess", "cuMemAllocAsync (pool grows)",
-                                 "first launch of a kernel"} <= set(calls),
+                                 "first launch of a kernel", "first launch of a kernel with more local memory"} <= set(calls),
         "does_not": lambda calls: {"cuMemAllocAsync (from the pool)", "cuMemMap", "launch of a warm kernel", "cuEventRecord",
                                    "cuEventQuery", "cuStreamWriteValue32", "cuGraphLaunch"} <= set(calls),
         "stalls_other_threads": [], "refused": []},
@@ -86,6 +86,11 @@ EXPECTED = {
     "nccl_links": {"nccl_fifo": CONSTANTS["nccl_fifo"]},
     # "Processes share nothing: each has its own device."
     "ranks_on_one_gpu": {"ranks_2_works": True, "ranks_3_works": True},
+    "fixed_address": {"early_honoured": True, "late_honoured": True, "mapped_piece_works": True},
+    "graph_in_another_process": {"nodes": 3, "results_equal": True},
+    # "Which variables an image has cannot be known."
+    "module_variables": {f"{kind}_of_{place}": "CUDA_ERROR_NOT_FOUND" for kind in ("global", "constant", "static")
+                         for place in ("library", "module")},
     # A block's neighbours stretch it: a collision costs something, whatever the two are made of.
     "collision_slowdown": {
         f"main_{main}_fill_{fill}_delay_us": lambda delays: all(delay > 0 for delay in delays)

@@ -11,7 +11,7 @@ import unittest
 
 from support import SOURCE, TemporaryFolder, results_of  # it also makes the modules of bench/gpu known
 
-from proof import behaviours, constants, files, page, results, run
+from proof import behaviours, constants, decisions, files, page, results, run
 import numbers_of_runs
 import recovery
 import truth
@@ -150,6 +150,43 @@ class Behaviours(unittest.TestCase):
         self.assertIsNone(rows["streams of different priority share hardware queues"]["as_assumed"])
         text = page.render(dict(results_of(), probes=probes), [])
         self.assertIn("| a stalled memory call holds other threads up | none | none | yes | memory_calls_next_to_spin |", text)
+
+
+class Decisions(unittest.TestCase):
+    def answers(self, **probes):
+        return {question: [answer for _, answer in found]
+                for question, _, found in decisions.answers({name: {"values": values} for name, values in probes.items()})}
+
+    def test_each_number_of_queues_has_its_answer_and_none_is_no_answer(self):
+        found = self.answers(one_queue_with_1={"write_passes": False, "event_passes": True, "host_wait_passes": True},
+                             one_queue_with_8={"write_passes": True, "event_passes": True, "green_passes": False, "green_wide_passes": True})
+        self.assertEqual(found["fill runs beside a running kernel with a stream-ordered write behind it"], [False, None, True])
+        self.assertEqual(found["fill runs while the host waits for the device, an event behind the running kernel"], [True, None, None])
+        self.assertEqual(found["fill in a green context runs beside a blocked stream"], [None, None, True])
+        self.assertTrue(all(set(answers) == {None} for answers in self.answers().values()))
+
+    def test_packages_need_each_part(self):
+        stalls = {"stalls": ["cuMemUnmap"], "does_not": ["cuMemRelease"]}
+        found = self.answers(fixed_address={"early_honoured": True, "late_honoured": False}, memory_calls_next_to_spin=stalls,
+                             green_context={"multiprocessors_given": 124, "used_by_uncapped_grid_in_green_context": 124,
+                                            "used_by_uncapped_graph_node_in_green_context": 132},
+                             module_variables={"global_of_library": "found", "constant_of_library": "CUDA_ERROR_NOT_FOUND"})
+        self.assertEqual(found["addresses are given where asked for, early and late"], [False])
+        self.assertEqual(found["a grid without a cap stays inside its green context"], [True])
+        self.assertEqual(found["the same for a node of a graph that names the context"], [False])
+        self.assertEqual(found["global, constant and static variables are found by name"], [False])
+        self.assertEqual(found["memory is unmapped and released beside a running kernel without a stall"], [False])
+        # Not all of its calls were asked.
+        self.assertEqual(found["code is loaded and graphs are made beside a running kernel without a stall"], [None])
+
+    def test_the_page_has_them(self):
+        text = page.render(dict(results_of(), probes={"one_queue_with_1": {"values": {"write_passes": False}}}), [])
+        self.assertIn("with a stream-ordered write behind it | 1 queue: NO; 2 queues: not measured; 8 queues: not measured |", text)
+
+    def test_queues_of_probes_are_not_those_of_trainings(self):
+        steps = [{"name": "probe.one_queue_with_1", "feeds": "probe", "status": "passed", "seconds": 1.0, "reason": "",
+                  "environment": {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}}]
+        self.assertIn("| CUDA_DEVICE_MAX_CONNECTIONS | as found |", page.render(dict(results_of(), steps=steps), []))
 
 
 class Constants(unittest.TestCase):

@@ -12,7 +12,7 @@ import unittest
 
 from support import BUILD, SOURCE, TemporaryFolder, alive  # it also makes the modules of bench/gpu known
 
-from proof import environment, processes, run, simulator, steps
+from proof import decisions, environment, processes, run, simulator, steps
 
 
 # Ignores SIGTERM, and has a grandchild in a session of its own whose parent is gone. Writes both process numbers.
@@ -167,11 +167,35 @@ class Steps(TemporaryFolder):
         for mode in ("quick", "full"):
             made = steps.probe_steps(steps.Place(root=SOURCE, programs=self.folder, python="", work=self.folder, mode=mode, simulated=False,
                                                  devices=1, torch=False, training={}))
-            self.assertEqual(len(made), len(sources))
+            self.assertEqual({step.command[0].name for step in made}, set(sources))
+            self.assertEqual(len(made), len(sources) + len(decisions.HARDWARE_QUEUES) - 1)
             for step in made:
-                source = sources[step.name.split(".")[1]]
+                source = sources[step.command[0].name]
                 own = "longest_probe_with_ranks" if "longest_probe_with_ranks" in source else "longest_probe"
                 self.assertGreaterEqual(step.limit, longest[own] + 5, step.name)
+
+    def test_what_decides_most_is_asked_first_and_within_two_minutes(self):
+        (self.folder / "bin/probes").mkdir(parents=True)
+        for path in (SOURCE / "bench/gpu/probes").glob("*.cpp"):
+            (self.folder / "bin/probes" / path.stem).touch()
+        for mode in ("quick", "full"):
+            place = steps.Place(root=SOURCE, programs=self.folder, python=sys.executable, work=self.folder, mode=mode, simulated=False, devices=1,
+                                torch=True, training={})
+            made = [step for step in steps.steps_of(place) if step.quick or mode == "full"]
+            names = [step.name for step in made]
+            first = ["probe.one_queue_with_1", "probe.one_queue_with_2", "probe.one_queue_with_8", "probe.green_context"]
+            self.assertEqual(names[:4], first)
+            self.assertLessEqual(sum(step.limit + processes.GRACE_SECONDS for step in made[:4]), 120)
+            self.assertEqual([step.environment.get(environment.HARDWARE_QUEUES) for step in made[:4]], ["1", "2", "8", None])
+            self.assertEqual(names[4:9], [f"probe.{name}" for name in decisions.SECOND])
+            self.assertNotIn("probe.one_queue", names)
+
+    def test_the_probe_in_pytorch_needs_pytorch(self):
+        place = steps.Place(root=SOURCE, programs=self.folder, python="python-with-torch", work=self.folder, mode="quick", simulated=False,
+                            devices=1, torch=False, training={})
+        self.assertEqual(steps.probe_steps(place), [])
+        place.torch = True
+        self.assertEqual([step.command[0] for step in steps.probe_steps(place)], ["python-with-torch"])
 
     def test_quick_steps_are_some_of_the_full_ones_and_fit_their_time_each(self):
         place = dict(root=SOURCE, programs=BUILD, python=sys.executable, work=self.folder, simulated=False, devices=1, torch=True, training={})
