@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "runner/options/fillable.h"
 #include "runner/options/variables.h"
 
 namespace weft {
@@ -25,17 +26,6 @@ std::uint32_t hardware_queues(const Variables& variables);
 // training with PyTorch would wait for itself there: its process group records one behind each kernel of NCCL. With
 // blocking launches the host waits in every call, and idle time has none of the patterns that bubbles are known by.
 enum class Marks : std::uint8_t { writes, events, none };
-
-// Which bubbles may be filled. In the only queue a slice waits for what was enqueued before it, and what comes later
-// waits for the slice. So there a slice may only be launched where the host waits for the GPU and has enqueued nothing
-// to compute, and where the machine has answered that such a slice runs.
-enum class Fillable : std::uint8_t {
-  any,
-  host_waits,        // one queue: the host waits, and nothing but groups and waits of streams is enqueued
-  host_waits_alone,  // likewise, and no stream waits
-  unasked,           // one queue: the machine has to be asked first
-  nothing
-};
 
 struct Marking {
   Marks marks = Marks::writes;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "detector/detector.h"
+#include "runner/options/fillable.h"
 #include "runner/policy/accounts.h"
 #include "runner/policy/budget.h"
 #include "runner/policy/group_records.h"
@@ -43,6 +44,9 @@ struct FillView {
   bool ready = false;     // a next slice exists and may be launched
   Duration next_slice{};  // on the idle GPU
   InFlight in_flight{};
+  Fillable fillable = Fillable::any;
+  // Nothing to compute is enqueued that no marker tells of. Only asked for with one hardware queue.
+  bool nothing_enqueued = false;
 };
 
 // Everything else that decides when to look again.
@@ -100,6 +104,7 @@ class Session {
   void end(TimePoint now);
 
   bool fills() const { return filling_; }
+  bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
   Snapshot snapshot() const;
   TraceSummary summary(std::uint64_t dropped_records) const;
 
@@ -108,6 +113,7 @@ class Session {
   void record_groups(TimePoint time);
   void take_iteration(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
+  bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
                     Duration slice) const;
   SlowdownRecord slowdown_record(const Budget::State& state) const;

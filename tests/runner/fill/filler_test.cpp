@@ -22,7 +22,7 @@ struct FillerTest : ::testing::Test {
       FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_empty.so", ""}, reservation, {0, 100});
   Unit unit{driver, {{nullptr, 100us}, {nullptr, 200us}, {nullptr, 300us}}};
   std::atomic<std::uint32_t> word{0};
-  Filler filler{driver, nullptr, DoneWord{&word, 0}, *job, unit};
+  Filler filler{driver, nullptr, DoneMark{&word, 0}, *job, unit};
   std::vector<SliceRecord> finished;
 
   void reap(Duration time) { filler.reap(at(time), finished); }
