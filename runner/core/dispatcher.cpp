@@ -95,7 +95,7 @@ void Dispatcher::fill(TimePoint now) {
       filler.begin_unit();  // and decide anew: that took time
       continue;
     }
-    if (filler.launch(time, decision.bubble)) session_.launched();
+    if (filler.launch(time, decision.bubble)) session_.launched(weft::now() - time);
   }
   if (!filler.failure().empty())
     session_.end_filling(now, filler.failure(), filler.context_gone() ? Audience::trace : Audience::every_rank);

@@ -27,6 +27,10 @@ constexpr Duration forgiven_after = minutes(10);
 
 }  // namespace
 
+Duration LateSlices::in_time(Duration alone) {
+  return in_time_factor * alone + in_time_slack;
+}
+
 Duration LateSlices::rest() const {
   Duration rest = first_rest;
   for (std::uint32_t pause = 1; pause < pauses_; ++pause) rest *= rest_factor;
@@ -48,7 +52,7 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
   }
   const Duration passed = std::clamp(now - since, Duration{}, longest_gap);
   watched_ += passed;
-  in_time_ = in_time_factor * in_flight.oldest_alone + in_time_slack;
+  in_time_ = in_time(in_flight.oldest_alone);
   if (in_bubble) watched_in_bubbles_ += passed;
   if (state_ == State::late) return watched_ > longest_watch ? Change::stop : Change::none;
   // Time that the slice rightly waited behind the main job says nothing about how it gets on in a bubble.
@@ -63,7 +67,8 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
 }
 
 void LateSlices::finished(TimePoint now) {
-  held_up_ = watched_in_bubbles_ > in_time_ ? held_up_ + 1 : 0;
+  const bool held_up = call_stood_ || watched_in_bubbles_ > in_time_;
+  held_up_ = held_up ? held_up_ + 1 : 0;
   watched_ = watched_in_bubbles_ = {};
   if (state_ == State::late) {
     state_ = State::resting;

@@ -24,6 +24,9 @@ class LateSlices {
   // to wait for the main job. One look per step, with the slices in flight after what has finished was taken out.
   // `one_queue`: the machine has answered that a slice runs at once, or it would hold up the main job.
   Change look(TimePoint now, bool in_bubble, const InFlight& in_flight, bool one_queue = false);
+  // One of this length was launched, in a call that took so long: a driver that lets nobody launch while the host waits
+  // for it lets the call stand.
+  void launched(Duration alone, Duration took) { call_stood_ = took > in_time(alone); }
   // The oldest slice in flight has ended.
   void finished(TimePoint now);
 
@@ -35,12 +38,15 @@ class LateSlices {
   Duration rest() const;  // from the end of the late slice to the next launch
 
  private:
+  static Duration in_time(Duration alone);
+
   enum class State : std::uint8_t { filling, late, resting };
 
   State state_ = State::filling;
   std::uint32_t pauses_ = 0;
   std::uint32_t careful_slices_ = 0;  // that still have to end in time
   std::uint32_t held_up_ = 0;         // in a row
+  bool call_stood_ = false;           // of the latest launch
   Duration in_time_{};                // for the slice in flight: in bubbles
   TimePoint last_look_{};
   Duration watched_{};

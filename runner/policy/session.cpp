@@ -209,7 +209,8 @@ Decision Session::consider(TimePoint now, const std::optional<Bubble>& bubble, c
   return decision;
 }
 
-void Session::launched() {
+void Session::launched(Duration took) {
+  late_.launched(next_slice_, took);
   const std::optional<Bubble> bubble = detector_.open_bubble();
   WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;

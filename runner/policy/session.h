@@ -86,8 +86,8 @@ class Session {
   // Whether the next slice is to be launched now. Refuses while a capture is open, during a pause, after the end of
   // filling, and what planner or budget refuse. The first refusal of a bubble that stays empty is counted.
   Decision decide(TimePoint now, const FillView& view);
-  // The slice was launched in the open bubble.
-  void launched();
+  // The slice was launched in the open bubble, in a call that took so long.
+  void launched(Duration took = {});
 
   TimePoint next_look(TimePoint now, const Pending& pending) const;
 
