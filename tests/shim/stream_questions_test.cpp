@@ -147,6 +147,7 @@ TEST_F(Enqueued, NothingIsWhileAGroupRunsAndAStreamWaits) {
   launch(compute);
   EXPECT_FALSE(nothing()) << "behind the wait";
   fake_release(compute);
+  fake_release(transfer);
   EXPECT_TRUE(nothing()) << "it is done";
   launch(transfer);
   EXPECT_FALSE(nothing()) << "behind the group";
