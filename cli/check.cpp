@@ -13,7 +13,7 @@
 namespace weft::cli {
 namespace {
 
-constexpr int incomplete = 3;        // a question has no answer, or bubbles cannot be measured
+constexpr int incomplete = 3;  // a question has no answer, or bubbles cannot be measured
 constexpr std::size_t name_width = 34;
 
 std::string word_of(Found answer) {

@@ -48,8 +48,8 @@ void DeviceFill::make_filler(const Marking& marking) {
     done.host = static_cast<std::atomic<std::uint32_t>*>(done_word_);
     done.device = register_pages(core_.driver, done_word_, done_word_bytes);
   }
-  filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit(),
-                                     marking.fillable);
+  filler_ =
+      std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit(), marking.fillable);
 }
 
 void DeviceFill::take_up_progress(const DeviceSetup& setup, const Reporter& reporter) {

@@ -101,7 +101,7 @@ void Dispatcher::fill(TimePoint now) {
     session_.end_filling(now, filler.failure(), filler.context_gone() ? Audience::trace : Audience::every_rank);
 }
 
-// What is enqueued is only asked for where it decides.
+// The shim is asked what is enqueued only where that decides.
 FillView Dispatcher::view_of(const Filler& filler) const {
   FillView view = filler.view();
   const bool decides = view.fillable != Fillable::any && view.ready && session_.bubble_is_open();

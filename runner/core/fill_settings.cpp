@@ -23,8 +23,7 @@ void check_head_room(const CoreContext& core) {
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
   const Marking& marking = setup.marking;
-  if (marking.fillable == Fillable::nothing)
-    throw SetUpError(std::string(marking.because) + ": " + marking.unfillable);
+  if (marking.fillable == Fillable::nothing) throw SetUpError(std::string(marking.because) + ": " + marking.unfillable);
   if (marking.one_queue && !core.options.launches)
     throw SetUpError(std::string(marking.because) + ": with WEFT_LAUNCHES=off it is not known what is enqueued there");
   const std::uint32_t queues = hardware_queues(core.environments.now);

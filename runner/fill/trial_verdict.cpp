@@ -61,8 +61,8 @@ std::string trial_key(const TrialSubject& subject) {
 std::string text_of(const TrialNote& note) {
   std::string text = std::string(first_line) + "\nstarted " + std::to_string(note.started.time_since_epoch().count());
   if (note.verdict)
-    text += "\npreparation " + std::to_string(note.verdict->preparation.count()) + "\nfound " +
-            note.verdict->found + "\nfault " + one_line(note.verdict->fault) + "\n" + std::string(last_line);
+    text += "\npreparation " + std::to_string(note.verdict->preparation.count()) + "\nfound " + note.verdict->found +
+            "\nfault " + one_line(note.verdict->fault) + "\n" + std::string(last_line);
   return text + "\n";
 }
 

@@ -56,7 +56,7 @@ struct Answers {
 std::string answers_folder(const std::string& option, const Variables& variables);
 std::string answers_file(const std::string& folder, const Machine& machine);
 
-// What is found, as one word: a letter for each question. False: that is none, and `answers` stays as it is.
+// Their findings as one word, a letter for each question. False: that is none, and `answers` stays as it is.
 std::string letters_of(const Answers& answers);
 bool parse_letters(std::string_view letters, Answers& answers);
 

@@ -1,5 +1,5 @@
-// Which bubbles may be filled, by what the machine has answered. Decided in marking.cpp, at set-up or after the trial of a
-// fill job; obeyed by the Session and the filler. A plain value, pure.
+// Which bubbles may be filled, by what the machine has answered. Decided in marking.cpp, at set-up or after the trial
+// of a fill job; obeyed by the Session and the filler. A plain value, pure.
 #pragma once
 
 #include <cstdint>

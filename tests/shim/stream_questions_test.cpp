@@ -146,8 +146,7 @@ TEST_F(Enqueued, NothingIsWhileAGroupRunsAndAStreamWaits) {
   EXPECT_TRUE(nothing()) << "what stands ahead of the marker does not count";
   launch(compute);
   EXPECT_FALSE(nothing()) << "behind the wait";
-  fake_release(compute);
-  fake_release(transfer);
+  for (const CUstream stream : {compute, transfer, compute}) fake_release(stream);
   EXPECT_TRUE(nothing()) << "it is done";
   launch(transfer);
   EXPECT_FALSE(nothing()) << "behind the group";

@@ -195,9 +195,8 @@ bool Engine::drained(const Stream& stream, uint64_t limit) const {
   const auto done = [limit](const Stream& one) { return one.head == nullptr || one.head->number > limit; };
   if (stream.kind != StreamKind::legacy) return done(stream);
   const auto& streams = stream.context->streams;
-  return std::all_of(streams.begin(), streams.end(), [&](const Stream* other) {
-    return (!other->blocking() && other != &stream) || done(*other);
-  });
+  return std::all_of(streams.begin(), streams.end(),
+                     [&](const Stream* other) { return (!other->blocking() && other != &stream) || done(*other); });
 }
 
 CUresult Engine::synchronize(Stream& stream) {

@@ -47,9 +47,10 @@ TEST(OneHardwareQueue, IsMarkedByEventsAndGetsNoStreamWhereTheAnswersAreAgainstI
   real_create = job.function<decltype(real_create)>("cuStreamCreateWithPriority");
   SimulatedJob::replaced["cuStreamCreateWithPriority"] = reinterpret_cast<void*>(&count_stream);
   const std::string said = job.open();
-  EXPECT_NE(said.find("weft: warning: rank 0: " + one_queue +
-                      ": what is launched while the host waits for the GPU does not run (weft check); observing only\n"),
-            std::string::npos)
+  EXPECT_NE(
+      said.find("weft: warning: rank 0: " + one_queue +
+                ": what is launched while the host waits for the GPU does not run (weft check); observing only\n"),
+      std::string::npos)
       << said;
   EXPECT_NE(said.find("observing bubbles; " + one_queue + ": some time may be uncertain, 2 ranks; traces in "),
             std::string::npos)
@@ -71,9 +72,8 @@ TEST(OneHardwareQueue, IsMarkedByEventsAndGetsNoStreamWhereTheAnswersAreAgainstI
 }
 
 TEST(OneHardwareQueue, IsNotFilledWhereNobodyCountsLaunches) {
-  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")},
-                             {"WEFT_LAUNCHES", "off"},
-                             {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}});
+  SimulatedJob job(
+      Variables{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_LAUNCHES", "off"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}});
   const std::string said = job.open();
   EXPECT_NE(said.find(one_queue + ": with WEFT_LAUNCHES=off it is not known what is enqueued there; observing only\n"),
             std::string::npos)

@@ -116,7 +116,7 @@ TEST_F(AnswersTest, DecideWhichBubblesAreFilledWithOneQueue) {
   EXPECT_EQ(marking_for({{{"CUDA_LAUNCH_BLOCKING", "1"}}, {}}).fillable, Fillable::nothing);
 }
 
-// What is asked about fill work beside a stream that waits is asked with events on either side of its wait.
+// The question about fill work beside a stream that waits has events on either side of its wait.
 TEST_F(AnswersTest, EventsArePreferredWhereTheyLetMoreBeFilled) {
   given[Asked::write] = given[Asked::host_wait] = Found::passes;
   EXPECT_EQ(marking_for({one, one}, &given, Purpose::fill).marks, Marks::writes);
