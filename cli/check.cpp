@@ -1,81 +1,20 @@
 // weft check: asks the machine, through a child process of its own, what the driver promises nowhere; prints the
 // answers, keeps them for runs on the same GPU with the same driver and environment, and ends with an exit code.
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 
 #include "cli/locate.h"
 #include "cli/parse.h"
 #include "runner/options/answers.h"
+#include "runner/options/asking.h"
 #include "runner/options/marking.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr int incomplete = 3;        // a question has no answer, or bubbles cannot be measured
-constexpr int cannot_be_asked = 77;  // of the probe
+constexpr int incomplete = 3;  // a question has no answer, or bubbles cannot be measured
 constexpr std::size_t name_width = 34;
-
-struct ProbeResult {
-  int code = -1;
-  nlohmann::json line;
-};
-
-std::string read_all(int file) {
-  std::string text;
-  char part[4096];
-  for (ssize_t size = 0; (size = ::read(file, part, sizeof part)) > 0 || (size < 0 && errno == EINTR);)
-    if (size > 0) text.append(part, static_cast<std::size_t>(size));
-  return text;
-}
-
-// Its time is limited by the probe itself. stderr goes where ours does.
-ProbeResult run_probe(const std::string& path) {
-  int ends[2] = {};
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::string("no pipe: ") + std::strerror(errno));
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  char* const arguments[] = {const_cast<char*>(path.c_str()), nullptr};
-  pid_t process = 0;
-  const int error = ::posix_spawn(&process, path.c_str(), &actions, nullptr, arguments, ::environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  const std::string output = error == 0 ? read_all(ends[0]) : "";
-  ::close(ends[0]);
-  if (error != 0) throw std::runtime_error(path + " does not start: " + std::strerror(error));
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, nlohmann::json::parse(output, nullptr, false)};
-}
-
-std::string probe_path() {
-  const std::string path = library_directory() / "weft-check-probe";
-  if (!std::filesystem::exists(path))
-    throw std::runtime_error(path + " is missing: this Weft was built without nvcc or without WEFT_BUILD_BENCH");
-  return path;
-}
-
-Answers answers_of(const nlohmann::json& line, const Variables& variables) {
-  const nlohmann::json& values = line.at("values");
-  Answers answers;
-  answers.machine = machine_of(line.at("device"), values.at("driver_version"), variables);
-  for (std::size_t i = 0; i < asked_names.size(); ++i) {
-    const auto value = values.find(std::string(asked_names[i]) + "_passes");
-    if (value != values.end() && value->is_boolean())
-      answers.found[i] = value->get<bool>() ? Found::passes : Found::holds;
-  }
-  return answers;
-}
 
 std::string word_of(Found answer) {
   if (answer == Found::unknown) return "no answer";
@@ -87,13 +26,27 @@ const char* name_of(Marks marks) {
 }
 
 // Of the answers, for a run with this environment.
-std::string consequence(const Marking& marking) {
-  if (marking.marks == Marks::none)
-    return std::string("idle time is not measured: ") + marking.because + "; nothing is filled";
-  const std::string measured = std::string("idle time is measured, by ") +
-                               (marking.marks == Marks::writes ? "stream-ordered writes" : "recorded events");
-  if (!marking.one_queue) return measured + "; bubbles can be filled";
-  return measured + "; some may be uncertain and nothing is filled: one hardware queue";
+std::string idle_time(const Marking& marking) {
+  if (marking.marks == Marks::none) return std::string("idle time is not measured: ") + marking.because;
+  const bool writes = marking.marks == Marks::writes;
+  return std::string("idle time is measured, by ") + (writes ? "stream-ordered writes" : "recorded events") +
+         (marking.one_queue ? "; some may be uncertain: one hardware queue" : "");
+}
+std::string filling(const Marking& marking) {
+  if (marking.fillable == Fillable::any) return "bubbles are filled";
+  if (marking.fillable == Fillable::host_waits)
+    return "bubbles are filled while the host waits for the GPU and has enqueued nothing to compute";
+  if (marking.fillable == Fillable::host_waits_alone)
+    return "bubbles are filled while the host waits for the GPU, and no stream does";
+  return std::string("nothing is filled: ") + marking.unfillable;
+}
+bool can_fill(const Marking& marking) {
+  return marking.fillable != Fillable::nothing;
+}
+const char* name_of(Fillable fillable) {
+  if (fillable == Fillable::any) return "any";
+  if (fillable == Fillable::host_waits) return "host_waits";
+  return fillable == Fillable::host_waits_alone ? "host_waits_alone" : "none";
 }
 
 struct Outcome {
@@ -117,7 +70,7 @@ void print_text(const Outcome& outcome) {
   std::puts("beside a running kernel, does one of another stream run that is launched after");
   for (std::size_t i = 0; i < asked_words.size(); ++i)
     std::printf("  %-*s%s\n", static_cast<int>(name_width), asked_words[i], word_of(outcome.answers.found[i]).c_str());
-  std::printf("so here %s\n", consequence(outcome.marking).c_str());
+  std::printf("so here %s\n        %s\n", idle_time(outcome.marking).c_str(), filling(outcome.marking).c_str());
   if (outcome.fault.empty()) std::printf("kept in %s\n", outcome.path.c_str());
 }
 
@@ -130,7 +83,8 @@ void print_json(const Outcome& outcome) {
                                 {"passes", nlohmann::ordered_json::object()},
                                 {"marks", name_of(outcome.marking.marks)},
                                 {"because", outcome.marking.because},
-                                {"can_fill", outcome.marking.marks != Marks::none && !outcome.marking.one_queue}};
+                                {"can_fill", can_fill(outcome.marking)},
+                                {"fillable", name_of(outcome.marking.fillable)}};
   for (std::size_t i = 0; i < asked_names.size(); ++i) {
     nlohmann::ordered_json& value = result["passes"][asked_names[i]];
     if (outcome.answers.found[i] != Found::unknown) value = outcome.answers.found[i] == Found::passes;
@@ -140,15 +94,8 @@ void print_json(const Outcome& outcome) {
 }
 
 Outcome ask(const std::string& folder, const Variables& variables) {
-  const ProbeResult probe = run_probe(probe_path());
-  if (probe.code == cannot_be_asked) {
-    const std::string why = probe.line.is_object() ? probe.line.value("skipped", "") : "";
-    throw std::runtime_error("the GPU cannot be asked" + (why.empty() ? "" : ": " + why));
-  }
-  if (probe.code != 0 || !probe.line.is_object() || !probe.line.contains("values"))
-    throw std::runtime_error("the probe gave no answer (exit code " + std::to_string(probe.code) + ")");
   Outcome outcome;
-  outcome.answers = answers_of(probe.line, variables);
+  outcome.answers = ask_machine(library_directory() / asking_program, variables);
   outcome.marking = marking_for({variables, variables}, &outcome.answers);
   outcome.path = answers_file(folder, outcome.answers.machine);
   outcome.fault = keep_answers(folder, outcome.answers);

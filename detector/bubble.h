@@ -49,6 +49,10 @@ struct Said {
   std::int64_t microbatch = -1;
 };
 
+// The main job has left this enqueued while its host waits for the GPU, as far as its marks say: nothing but groups
+// that run; also streams that wait, with nothing behind their waits; or more. `more` also where the host does not wait.
+enum class Enqueued : std::uint8_t { groups, waits, more };
+
 struct Bubble {
   std::uint64_t id = 0;  // counts from 1 per device
   TimePoint opened{};

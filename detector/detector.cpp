@@ -550,6 +550,9 @@ void Detector::looked() {
 bool Detector::is_uncertain() const {
   return implementation_->is_uncertain();
 }
+Enqueued Detector::enqueued_while_host_waits() const {
+  return implementation_->streams().enqueued_while_host_waits();
+}
 bool Detector::capture_is_open() const {
   return implementation_->capture_is_open();
 }

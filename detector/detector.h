@@ -56,6 +56,8 @@ class Detector {
   // It cannot be told whether compute runs.
   bool is_uncertain() const;
 
+  Enqueued enqueued_while_host_waits() const;
+
   // A stream capture is open in this process: nothing may be launched.
   bool capture_is_open() const;
 

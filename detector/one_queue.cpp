@@ -38,4 +38,21 @@ std::optional<Ticket> Streams::place_behind_group(const Stream& stream) const {
   return group->done_ticket;
 }
 
+// A group behind a group, or behind a wait, is a kernel behind a running one. A wait behind a group of its own stream
+// is one that nobody has asked the machine about.
+Enqueued Streams::enqueued_while_host_waits() const {
+  if (host_waits_.empty()) return Enqueued::more;
+  Enqueued found = Enqueued::groups;
+  for (const Stream& stream : streams_) {
+    const Position where = position(stream);
+    if (where == Position::behind) continue;  // dry, or it is no idle time
+    if (where == Position::in_group && stream.ahead.empty()) continue;
+    if (where == Position::in_group || where == Position::running) return Enqueued::more;
+    for (std::size_t i = 0; i < stream.ahead.size(); ++i)
+      if (stream.ahead[i].kind == Kind::start || !stream.ahead[i].nothing_before) return Enqueued::more;
+    found = Enqueued::waits;
+  }
+  return found;
+}
+
 }  // namespace weft

@@ -64,6 +64,8 @@ class Streams {
   // Appends the streams, of those that are known, that have to be asked.
   void to_ask(std::vector<StreamId>& streams) const;
 
+  Enqueued enqueued_while_host_waits() const;  // see Detector
+
   std::uint64_t dropped() const;
 
  private:

@@ -138,6 +138,7 @@ bool load() noexcept {
   shim.set_launches_counted = set_launches_counted;
   shim.set_operations_noted = set_operations_noted;
   shim.is_idle = is_idle;
+  shim.nothing_is_enqueued = nothing_is_enqueued;
   shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;
   shim.memory_reserved = memory_reserved;

@@ -133,12 +133,12 @@ void Communication::exchange(int number, Lane lane, const std::vector<Message>& 
   for (const Message& m : sends) CHECK(ncclSend(m.data, floats, ncclFloat, peer(m.peer, 1), c.communicator, stream));
   for (const Message& m : receives) CHECK(ncclRecv(m.data, floats, ncclFloat, peer(m.peer, 0), c.communicator, stream));
   CHECK(ncclGroupEnd());
-  if (wait_ == WaitKind::event) CHECK(cudaEventRecord(finished_[static_cast<std::size_t>(number)], stream));
+  if (waits_by_event()) CHECK(cudaEventRecord(finished_[static_cast<std::size_t>(number)], stream));
 }
 
 void Communication::wait(int number) {
-  if (wait_ == WaitKind::event) CHECK(cudaStreamWaitEvent(compute_, finished_[static_cast<std::size_t>(number)], 0));
-  if (wait_ == WaitKind::host) CHECK(cudaDeviceSynchronize());
+  if (waits_by_event()) CHECK(cudaStreamWaitEvent(compute_, finished_[static_cast<std::size_t>(number)], 0));
+  if (wait_ == WaitKind::host || wait_ == WaitKind::event_and_host) CHECK(cudaDeviceSynchronize());
 }
 
 bool Communication::is_over(int number) const {

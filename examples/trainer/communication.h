@@ -45,6 +45,8 @@ class Communication {
   void warm_up(const Place& place);
   void connect_edges(const Place& place, const std::vector<std::byte>& ids);
 
+  bool waits_by_event() const { return wait_ == WaitKind::event || wait_ == WaitKind::event_and_host; }
+
   WaitKind wait_;
   cudaStream_t compute_;
   cudaEvent_t ready_ = nullptr;  // the compute stream has produced what is to be sent

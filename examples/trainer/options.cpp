@@ -49,15 +49,17 @@ Options parse_command_line(int argc, char** argv) {
   app.option_defaults()->always_capture_default();
   const std::map<std::string, ScheduleKind> schedules{
       {"gpipe", ScheduleKind::gpipe}, {"1f1b", ScheduleKind::one_f_one_b}, {"interleaved", ScheduleKind::interleaved}};
-  const std::map<std::string, WaitKind> waits{
-      {"event", WaitKind::event}, {"in-stream", WaitKind::in_stream}, {"host", WaitKind::host}};
+  const std::map<std::string, WaitKind> waits{{"event", WaitKind::event},
+                                              {"in-stream", WaitKind::in_stream},
+                                              {"host", WaitKind::host},
+                                              {"event-and-host", WaitKind::event_and_host}};
   const std::map<std::string, Precision> precisions{{"float32", Precision::float32}, {"bf16", Precision::bf16}};
   const std::map<std::string, Peers> peers{{"real", Peers::real}, {"sleep", Peers::sleep}};
   const std::map<std::string, bool> sizes{{"small", false}, {"real", true}};
   bool real_size = false;
   app.add_option("--schedule", options.schedule, "gpipe, 1f1b or interleaved")
       ->transform(CLI::CheckedTransformer(schedules).description(""));
-  app.add_option("--wait", options.wait, "how a stage waits for a receive: event, in-stream or host")
+  app.add_option("--wait", options.wait, "how a stage waits for a receive: event, in-stream, host or event-and-host")
       ->transform(CLI::CheckedTransformer(waits).description(""));
   app.add_option("--microbatches", options.microbatches, "microbatches per iteration")->check(CLI::PositiveNumber);
   app.add_option("--iterations", options.iterations, "iterations to train")->check(CLI::PositiveNumber);

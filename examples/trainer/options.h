@@ -9,11 +9,12 @@ namespace trainer {
 
 enum class ScheduleKind { gpipe, one_f_one_b, interleaved };
 
-// How a stage waits for what it receives; the three ways that frameworks have.
+// How a stage waits for what it receives; the ways that frameworks have.
 enum class WaitKind {
-  event,      // a stream of its own for communication, the compute stream waits for its events (PyTorch)
-  in_stream,  // receives on the compute stream itself (plain NCCL programs)
-  host,       // the host synchronises the device after each receive (Megatron-LM)
+  event,           // a stream of its own for communication, the compute stream waits for its events (PyTorch)
+  in_stream,       // receives on the compute stream itself (plain NCCL programs)
+  host,            // the host synchronises the device after each receive
+  event_and_host,  // the compute stream waits for events, and then the host for the device (Megatron-LM)
 };
 
 enum class Precision {

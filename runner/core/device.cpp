@@ -79,7 +79,7 @@ void Device::prepare_fill(bool may_fill) {
   try {
     const FillSettings settings = fill_settings(core_, setup_);
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
-    if (trial_.is_passed(settings)) return fill_.make(setup_, *reporter_);
+    if (const auto verdict = trial_.passed(settings)) return make_fill(*verdict);
     trial_.await();
     reporter_->warn(Audience::one_rank,
                     "the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
@@ -88,6 +88,12 @@ void Device::prepare_fill(bool may_fill) {
     reporter_->warn(Audience::one_rank,
                     set_up_failure_ + (setup_.is_unmarked() ? "; nothing is filled" : "; observing only"));
   }
+}
+
+// With settings of this moment, which may be against filling once the machine has answered.
+void Device::make_fill(const TrialVerdict& verdict) {
+  setup_.take_answers(verdict.found);
+  fill_.make(setup_, *reporter_);
 }
 
 void Device::quiet_moment(Hold hold) {
@@ -111,7 +117,7 @@ void Device::begin_late(const TrialVerdict& verdict) {
   const TimePoint began = now();
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
-    fill_.make(setup_, *reporter_);
+    make_fill(verdict);
     core_.validation->fill_begins(setup_.context, fill_.stream());
     header_.fill_job = fill_.name();
     dispatcher_->begin_filling(*fill_.filler());

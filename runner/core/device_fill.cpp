@@ -26,7 +26,7 @@ void DeviceFill::make(const DeviceSetup& setup, const Reporter& reporter) {
     core_.shim.memory_reserved(setup.ordinal);
     fill_->complete_lap(core_.shim.streams_made(setup.ordinal) - settings.streams_made);
     take_up_progress(setup, reporter);
-    make_filler();
+    make_filler(setup.marking);
   } catch (...) {
     discard();
     core_.memory_came_back();  // also what a job that is not ready had reserved
@@ -38,11 +38,18 @@ void DeviceFill::make(const DeviceSetup& setup, const Reporter& reporter) {
                                           " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
 }
 
-void DeviceFill::make_filler() {
-  done_word_ = map_pages(done_word_bytes);
-  const DoneWord done{static_cast<std::atomic<std::uint32_t>*>(done_word_),
-                      register_pages(core_.driver, done_word_, done_word_bytes)};
-  filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit());
+void DeviceFill::make_filler(const Marking& marking) {
+  DoneMark done;
+  if (marking.one_queue) {
+    check(core_.driver, core_.driver.cuEventCreate(&done_event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    done.event = done_event_;
+  } else {
+    done_word_ = map_pages(done_word_bytes);
+    done.host = static_cast<std::atomic<std::uint32_t>*>(done_word_);
+    done.device = register_pages(core_.driver, done_word_, done_word_bytes);
+  }
+  filler_ =
+      std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit(), marking.fillable);
 }
 
 void DeviceFill::take_up_progress(const DeviceSetup& setup, const Reporter& reporter) {
@@ -93,6 +100,7 @@ void DeviceFill::discard() noexcept {
   const bool held = held_memory() != 0;
   filler_.reset();
   fill_.reset();
+  if (done_event_ != nullptr) core_.driver.cuEventDestroy_v2(std::exchange(done_event_, nullptr));
   if (done_word_ != nullptr) give_pages_back(core_.driver, std::exchange(done_word_, nullptr), done_word_bytes);
   progress_.let_go();
   if (held) core_.memory_came_back();

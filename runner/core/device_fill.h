@@ -55,10 +55,11 @@ class DeviceFill {
 
  private:
   void take_up_progress(const DeviceSetup& setup, const Reporter& reporter);
-  void make_filler();
+  void make_filler(const Marking& marking);
 
   CoreContext& core_;
   void* done_word_ = nullptr;
+  CUevent done_event_ = nullptr;  // in its place, with one hardware queue
   JobProgress progress_;
   bool giving_back_ = false;
   std::unique_ptr<PreparedFill> fill_;

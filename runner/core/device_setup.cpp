@@ -34,6 +34,7 @@ std::string name_of(const Driver& driver, CUdevice device) {
 
 // Kept answers are read where they may decide.
 void decide_marking(const CoreContext& core, CUdevice device, DeviceSetup& setup) {
+  const Purpose purpose = core.options.mode == Mode::fill ? Purpose::fill : Purpose::observe;
   setup.marking = marking_for(core.environments);
   if (!setup.marking.one_queue) return;
   const bool now = hardware_queues(core.environments.now) == 1;
@@ -42,7 +43,7 @@ void decide_marking(const CoreContext& core, CUdevice device, DeviceSetup& setup
   Answers answers;
   const std::string folder = answers_folder(core.options.answers, core.environments.now);
   if (read_answers(folder, machine, answers, setup.answers_fault))
-    setup.marking = marking_for(core.environments, &answers);
+    setup.marking = marking_for(core.environments, &answers, purpose);
 }
 
 // The current context if it is of this device, else the device's primary one.
@@ -85,6 +86,13 @@ MarkerWords words_of(CoreContext& core, int ordinal, Marks marks) {
 }
 
 }  // namespace
+
+void DeviceSetup::take_answers(const std::string& letters) {
+  if (marking.fillable != Fillable::unasked) return;
+  Answers answers;
+  parse_letters(letters, answers);
+  decide_fillable(answers, marking);
+}
 
 void forget_words(CoreContext& core, int ordinal) {
   const std::lock_guard lock(core.words_mutex);

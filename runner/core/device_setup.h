@@ -24,6 +24,8 @@ struct DeviceSetup {
   std::string answers_fault;  // why kept answers of weft check are not used; "": they are, or there are none
   MarkerWords words{};        // that markers are written into
 
+  // Takes what the machine has said in the trial of the fill job, see letters_of(), where it had to be asked.
+  void take_answers(const std::string& letters);
   bool is_unmarked() const { return marking.marks == Marks::none; }
 };
 

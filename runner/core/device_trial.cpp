@@ -5,21 +5,21 @@
 
 namespace weft {
 
-bool DeviceTrial::is_passed(const FillSettings& settings) {
+std::optional<TrialVerdict> DeviceTrial::passed(const FillSettings& settings) {
   if (!trial_)
     trial_ = core_.trials.join(settings,
                                trial_subject(settings, core_.options, core_.environments.now, core_.driver,
                                              core_.shim.driver_version, core_.shim.build_id),
                                core_.environments.now);
   if (!core_.trials.wait(*trial_)) {
-    if (trial_->has_thread() || trial_->has_verdict()) return false;
+    if (trial_->has_thread() || trial_->has_verdict()) return std::nullopt;
     leave();
     throw SetUpError("the fill job cannot be tried: no memory for it");
   }
-  const std::string fault = trial_->verdict()->fault;
+  auto verdict = trial_->verdict();
   leave();
-  if (!fault.empty()) throw SetUpError(fault);
-  return true;
+  if (!verdict->fault.empty()) throw SetUpError(verdict->fault);
+  return verdict;
 }
 
 void DeviceTrial::await() {

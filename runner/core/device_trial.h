@@ -22,8 +22,8 @@ class DeviceTrial {
   DeviceTrial(const DeviceTrial&) = delete;
   DeviceTrial& operator=(const DeviceTrial&) = delete;
 
-  // True: the job is sound. False: nobody knows yet. Throws SetUpError where it is not.
-  bool is_passed(const FillSettings& settings);
+  // The verdict on a job that is sound. Nothing: nobody knows yet. Throws SetUpError where it is not.
+  std::optional<TrialVerdict> passed(const FillSettings& settings);
   // From here on the verdict is used when it comes, at a quiet moment.
   void await();
   bool is_awaited() const { return awaited_; }

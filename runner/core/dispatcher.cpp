@@ -65,7 +65,7 @@ void Dispatcher::look_at_limits(TimePoint now) {
     session_.trouble(now, std::string("more ") + what + " than Weft has room for: the rest is not seen",
                      Audience::one_rank);
   }
-  if (!session_.fills()) return;
+  if (!session_.fills() || filler_ == nullptr || filler_->fillable() != Fillable::any) return;
   const std::string crowd = too_many_streams(parts_.shim->streams_in_use(options_.session.device), options_.queues);
   if (!crowd.empty()) session_.end_filling(now, crowd);
 }
@@ -89,16 +89,25 @@ void Dispatcher::fill(TimePoint now) {
   session_.look(now, filler.view());
   while (launching_is_allowed() && !inbox_.ends_filling()) {
     const TimePoint time = weft::now();
-    const Decision decision = session_.decide(time, filler.view());
+    const Decision decision = session_.decide(time, view_of(filler));
     if (!decision.launch || context_is_closing()) break;
     if (filler.unit_has_to_begin()) {
       filler.begin_unit();  // and decide anew: that took time
       continue;
     }
-    if (filler.launch(time, decision.bubble)) session_.launched();
+    if (filler.launch(time, decision.bubble)) session_.launched(weft::now() - time);
   }
   if (!filler.failure().empty())
     session_.end_filling(now, filler.failure(), filler.context_gone() ? Audience::trace : Audience::every_rank);
+}
+
+// The shim is asked what is enqueued only where that decides.
+FillView Dispatcher::view_of(const Filler& filler) const {
+  FillView view = filler.view();
+  const bool decides = view.fillable != Fillable::any && view.ready && session_.bubble_is_open();
+  view.nothing_enqueued = decides && parts_.shim->nothing_is_enqueued != nullptr &&
+                          parts_.shim->nothing_is_enqueued(options_.session.device);
+  return view;
 }
 
 TimePoint Dispatcher::next_look(TimePoint now, bool wanted) const {

@@ -64,6 +64,7 @@ class Dispatcher final : public Worker {
   void look_at_limits(TimePoint now);
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
+  FillView view_of(const Filler& filler) const;
   std::uint32_t slices_in_flight() const;
 
   const DispatcherParts parts_;

@@ -22,11 +22,13 @@ void check_head_room(const CoreContext& core) {
 
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
-  if (setup.is_unmarked() || setup.marking.one_queue)
-    throw SetUpError(std::string(setup.marking.because) + ": fill work and the training would wait for each other");
+  const Marking& marking = setup.marking;
+  if (marking.fillable == Fillable::nothing) throw SetUpError(std::string(marking.because) + ": " + marking.unfillable);
+  if (marking.one_queue && !core.options.launches)
+    throw SetUpError(std::string(marking.because) + ": with WEFT_LAUNCHES=off it is not known what is enqueued there");
   const std::uint32_t queues = hardware_queues(core.environments.now);
   const std::string crowd = too_many_streams(core.shim.streams_in_use(setup.ordinal), queues);
-  if (!crowd.empty()) throw SetUpError(crowd);
+  if (!marking.one_queue && !crowd.empty()) throw SetUpError(crowd);
   if (!core.driver.missing_to_fill.empty())
     throw SetUpError(std::string("this CUDA driver lacks ") + core.driver.missing_to_fill.front() + " (it is " +
                      core.shim.driver_path + ")");
@@ -38,6 +40,7 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   settings.unit.slice_cap = core.options.slice;
   settings.unit.max_blocks = blocks_left(setup.multiprocessors, core.options.reserve_sms);
   settings.queues = queues;
+  settings.asks_machine = marking.fillable == Fillable::unasked;
   settings.streams_made = core.shim.streams_made(setup.ordinal);
   check_head_room(core);
   return settings;

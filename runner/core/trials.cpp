@@ -117,6 +117,7 @@ TrialSubject trial_subject(const FillSettings& settings, const Options& options,
   subject.gpu = gpu_of(driver, settings.device, driver_version);
   subject.memory = settings.memory;
   subject.max_blocks = settings.unit.max_blocks;
+  subject.asks_machine = settings.asks_machine ? 1 : 0;
   subject.slice_cap = static_cast<std::uint64_t>(settings.unit.slice_cap.count());
   return subject;
 }

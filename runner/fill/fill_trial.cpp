@@ -61,7 +61,8 @@ class Trial {
                std::to_string(settings.unit.slice_cap.count()),
                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count() + 1),
                settings.spec.path,
-               settings.spec.arguments},
+               settings.spec.arguments,
+               settings.asks_machine ? "asks" : ""},
         environment_texts_(probe.environment),
         arguments_(pointers_to(texts_)),
         environment_(pointers_to(environment_texts_)) {
@@ -161,6 +162,7 @@ TrialVerdict verdict_of(const std::string& path, const std::string& transcript, 
       step = "in " + std::string(line.substr(3));
       about_job = true;
     }
+    if (line.starts_with("found ")) verdict.found = line.substr(6);
     if (line.starts_with("prepared ")) verdict.preparation = Duration(std::atoll(line.data() + 9));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }

@@ -31,6 +31,7 @@ std::optional<TrialVerdict> try_fill_job(const ProbeProgram& probe, const FillSe
 
 // From what the probe has written to its descriptor 3. Pure.
 //   at <step>              about to do this
+//   found <letters>        what the machine has answered, see letters_of()
 //   prepared <nanoseconds> so long it took to make the job ready
 //   failed <text>          the job is not sound; last line
 //   ok                     the job is sound; last line

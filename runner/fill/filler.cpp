@@ -7,11 +7,22 @@
 
 namespace weft {
 void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {
-  const std::uint32_t reached = done_.host->load(std::memory_order_acquire);
-  while (count_ != 0 && static_cast<std::int32_t>(reached - launched_[0].number) >= 0) {
-    finished.push_back(finish_first(now));
-    if (!failure_.empty()) break;
+  while (count_ != 0 && failure_.empty() && first_is_done()) finished.push_back(finish_first(now));
+}
+
+bool Filler::first_is_done() {
+  if (done_.event == nullptr) {
+    const std::uint32_t reached = done_.host->load(std::memory_order_acquire);
+    return static_cast<std::int32_t>(reached - launched_[0].number) >= 0;
   }
+  const CUresult state = driver_.cuEventQuery(done_.event);
+  if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) fail(state, "asking for the end of a slice");
+  return state == CUDA_SUCCESS;
+}
+
+CUresult Filler::mark_end(std::uint32_t number) const {
+  if (done_.event != nullptr) return driver_.cuEventRecord(done_.event, stream_);
+  return driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
 SliceRecord Filler::finish_first(TimePoint now) {
@@ -38,9 +49,10 @@ SliceRecord Filler::finish_first(TimePoint now) {
 
 FillView Filler::view() const {
   const std::size_t slices = unit_.slices().size();
-  const bool ready = failure_.empty() && count_ < most_in_flight && next_ < slices;
+  const std::uint32_t most = fillable_ == Fillable::any ? most_in_flight : 1;
+  const bool ready = failure_.empty() && count_ < most && next_ < slices;
   // Of the next unit, when all of this one were launched.
-  return {ready, unit_.slices()[next_ % slices].alone, in_flight()};
+  return {ready, unit_.slices()[next_ % slices].alone, in_flight(), fillable_};
 }
 
 void Filler::begin_unit() {
@@ -58,8 +70,7 @@ bool Filler::launch(TimePoint now, std::uint64_t bubble) {
   entry = {unit_number_, next_, number, bubble, now, count_ == 0 ? now : before.expected_end};
   ++count_;
   ++next_;
-  const CUresult written =
-      driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
+  const CUresult written = mark_end(number);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
   return true;
 }

@@ -16,23 +16,30 @@
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
 #include "runner/fill/unit.h"
+#include "runner/options/fillable.h"
 #include "runner/policy/session.h"
 #include "trace/record.h"
 
 namespace weft {
 
-// A word in pinned host memory that the fill stream writes a number into after each slice.
-struct DoneWord {
+// A word in pinned host memory that the fill stream writes a number into after each slice. With one hardware queue, in
+// which such a write may hold up the main job until the slice is over, an event is recorded there in its place; there
+// is one slice in flight then.
+struct DoneMark {
   const std::atomic<std::uint32_t>* host = nullptr;
   CUdeviceptr device = 0;
+  CUevent event = nullptr;
 };
 
 class Filler {
  public:
   static constexpr std::uint32_t most_in_flight = 2;
 
-  Filler(const Driver& driver, CUstream stream, DoneWord done, FillJob& job, const Unit& unit)
-      : driver_(driver), stream_(stream), done_(done), job_(job), unit_(unit) {}
+  // `fillable`: any, or one of those of one hardware queue; then with an event.
+  Filler(const Driver& driver, CUstream stream, DoneMark done, FillJob& job, const Unit& unit,
+         Fillable fillable = Fillable::any)
+      : driver_(driver), stream_(stream), done_(done), job_(job), unit_(unit), fillable_(fillable) {}
+  Fillable fillable() const { return fillable_; }
 
   // Appends the slices that have finished; ends a unit when its last one has.
   void reap(TimePoint now, std::vector<SliceRecord>& finished);
@@ -61,14 +68,17 @@ class Filler {
     TimePoint starts{};  // estimate
   };
 
+  bool first_is_done();
+  CUresult mark_end(std::uint32_t number) const;
   SliceRecord finish_first(TimePoint now);
   void fail(CUresult result, const char* what);
 
   const Driver& driver_;
   CUstream stream_;
-  DoneWord done_;
+  DoneMark done_;
   FillJob& job_;
   const Unit& unit_;
+  const Fillable fillable_;
   std::array<Launched, most_in_flight> launched_{};
   std::uint32_t count_ = 0;
   std::uint32_t last_number_ = 0;

@@ -25,6 +25,7 @@ struct FillSettings {
   UnitOptions unit;
   std::uint32_t queues = 1;        // hardware queues that the streams of the process take turns at
   std::uint32_t streams_made = 0;  // before, in the same context
+  bool asks_machine = false;       // the trial also asks who holds up the only hardware queue, see TrialVerdict
 };
 
 class PreparedFill {

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view first_line = "weft trial 1";
+constexpr std::string_view first_line = "weft trial 2";
 constexpr std::string_view last_line = "end";
 constexpr std::size_t longest_fault = 1024;
 
@@ -49,7 +49,7 @@ std::string trial_key(const TrialSubject& subject) {
        {subject.job, subject.node, subject.build, subject.path, subject.arguments, subject.gpu})
     add(text);
   for (const std::uint64_t number : {subject.file_device, subject.file_number, subject.file_bytes, subject.file_changed,
-                                     subject.memory, subject.max_blocks, subject.slice_cap})
+                                     subject.memory, subject.max_blocks, subject.slice_cap, subject.asks_machine})
     add(std::to_string(number));
   char name[33];
   std::snprintf(name, sizeof name, "%016llx%016llx",
@@ -61,8 +61,8 @@ std::string trial_key(const TrialSubject& subject) {
 std::string text_of(const TrialNote& note) {
   std::string text = std::string(first_line) + "\nstarted " + std::to_string(note.started.time_since_epoch().count());
   if (note.verdict)
-    text += "\npreparation " + std::to_string(note.verdict->preparation.count()) + "\nfault " +
-            one_line(note.verdict->fault) + "\n" + std::string(last_line);
+    text += "\npreparation " + std::to_string(note.verdict->preparation.count()) + "\nfound " + note.verdict->found +
+            "\nfault " + one_line(note.verdict->fault) + "\n" + std::string(last_line);
   return text + "\n";
 }
 
@@ -73,9 +73,11 @@ TrialNote parse_note(std::string_view text) {
   if (!started) return note;
   note.started = TimePoint(Duration(*started));
   const auto preparation = number_behind("preparation ", take_line(text));
-  const std::string_view fault = take_line(text);
-  if (!preparation || !fault.starts_with("fault ") || take_line(text) != last_line) return note;
-  note.verdict = TrialVerdict{std::string(fault.substr(6)), Duration(*preparation)};
+  const std::string_view found = take_line(text), fault = take_line(text);
+  if (!preparation || !found.starts_with("found ") || !fault.starts_with("fault ") || take_line(text) != last_line)
+    return note;
+  note.verdict =
+      TrialVerdict{std::string(fault.substr(6)), Duration(*preparation), false, std::string(found.substr(6))};
   return note;
 }
 

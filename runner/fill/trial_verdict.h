@@ -17,6 +17,7 @@ struct TrialVerdict {
   std::string fault;       // one line; "": the job is sound
   Duration preparation{};  // how long it took to make the job ready
   bool is_local = false;   // it says nothing about the job: other ranks, and this one later, try anew
+  std::string found{};     // what the machine has answered, see letters_of(); "": it was not asked, or gave no answer
 };
 
 // All that a verdict is about. Ranks whose subjects are the same share one trial.
@@ -27,7 +28,7 @@ struct TrialSubject {
   std::string path, arguments;
   std::uint64_t file_device = 0, file_number = 0, file_bytes = 0, file_changed = 0;
   std::string gpu;  // model and driver
-  std::uint64_t memory = 0, max_blocks = 0, slice_cap = 0;
+  std::uint64_t memory = 0, max_blocks = 0, slice_cap = 0, asks_machine = 0;
 };
 // A name for it, of letters and digits.
 std::string trial_key(const TrialSubject& subject);

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view first_line = "weft-answers 1";
 constexpr std::size_t most_bytes = 4096;
 constexpr const char* answer_words[] = {"unknown", "passes", "holds"};
+constexpr std::string_view answer_letters = "uph";
 
 std::string value_of(const Variables& variables, const char* name) {
   const auto found = variables.find(name);
@@ -71,6 +72,20 @@ std::string answers_file(const std::string& folder, const Machine& machine) {
   for (const char c : machine.gpu) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
   return folder + "/" + name + "-driver-" + std::to_string(machine.driver_version) + "-queues-" +
          std::to_string(machine.queues) + (machine.mps ? "-mps" : "") + ".answers";
+}
+
+std::string letters_of(const Answers& answers) {
+  std::string letters;
+  for (const Found found : answers.found) letters += answer_letters[static_cast<std::size_t>(found)];
+  return letters;
+}
+
+bool parse_letters(std::string_view letters, Answers& answers) {
+  if (letters.size() != asked_names.size() || letters.find_first_not_of(answer_letters) != std::string_view::npos)
+    return false;
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    answers.found[i] = static_cast<Found>(answer_letters.find(letters[i]));
+  return true;
 }
 
 std::string text_of(const Answers& answers) {

@@ -56,6 +56,10 @@ struct Answers {
 std::string answers_folder(const std::string& option, const Variables& variables);
 std::string answers_file(const std::string& folder, const Machine& machine);
 
+// Their findings as one word, a letter for each question. False: that is none, and `answers` stays as it is.
+std::string letters_of(const Answers& answers);
+bool parse_letters(std::string_view letters, Answers& answers);
+
 std::string text_of(const Answers& answers);
 // False, and why in `fault`, where the text is damaged; `answers` may hold a part then.
 bool parse_answers(std::string_view text, Answers& answers, std::string& fault);

@@ -1,10 +1,12 @@
-// How Weft marks the streams of the main job, decided by the environment and by what `weft check` has found out.
+// How Weft marks the streams of the main job, and which bubbles it may fill: decided by the environment and by what
+// `weft check` has found out.
 //
 // Pure; used by the core at set-up and by the command.
 #pragma once
 
 #include <cstdint>
 
+#include "runner/options/fillable.h"
 #include "runner/options/variables.h"
 
 namespace weft {
@@ -24,14 +26,23 @@ std::uint32_t hardware_queues(const Variables& variables);
 // training with PyTorch would wait for itself there: its process group records one behind each kernel of NCCL. With
 // blocking launches the host waits in every call, and idle time has none of the patterns that bubbles are known by.
 enum class Marks : std::uint8_t { writes, events, none };
+
 struct Marking {
   Marks marks = Marks::writes;
   bool one_queue = false;    // perhaps all streams share one
   const char* because = "";  // of other marks than writes; a string literal
+  Fillable fillable = Fillable::any;
+  const char* unfillable = "";  // why nothing is; a string literal
 };
 
 // A process may have changed a variable since it began, before CUDA read it or after: either value counts. `answers` of
-// weft check decide where there are any; nullptr: nobody has asked.
-Marking marking_for(const Environments& environments, const Answers* answers = nullptr);
+// weft check decide where there are any; nullptr: nobody has asked. Where work is to be filled in, events may be
+// preferred to writes: a write behind a wait is not asked about.
+enum class Purpose : std::uint8_t { observe, fill };
+Marking marking_for(const Environments& environments, const Answers* answers = nullptr,
+                    Purpose purpose = Purpose::observe);
+
+// Which bubbles these answers let be filled with one queue, by recorded events; `marking` keeps its marks.
+void decide_fillable(const Answers& answers, Marking& marking);
 
 }  // namespace weft

@@ -13,6 +13,9 @@ using std::chrono::minutes;
 constexpr Duration longest_gap = milliseconds(1);
 constexpr int slack_factor = 10;
 constexpr Duration slack_in_bubble = milliseconds(20);
+// A slice that has a queue to itself ends within so many times its length, and this.
+constexpr int in_time_factor = 3;
+constexpr Duration in_time_slack = milliseconds(1);
 // Outside bubbles a slice waits for multiprocessors behind kernels of the main job, which may be long.
 constexpr Duration slack_outside = milliseconds(2000);
 
@@ -24,13 +27,17 @@ constexpr Duration forgiven_after = minutes(10);
 
 }  // namespace
 
+Duration LateSlices::in_time(Duration alone) {
+  return in_time_factor * alone + in_time_slack;
+}
+
 Duration LateSlices::rest() const {
   Duration rest = first_rest;
   for (std::uint32_t pause = 1; pause < pauses_; ++pause) rest *= rest_factor;
   return rest;
 }
 
-LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFlight& in_flight) {
+LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFlight& in_flight, bool one_queue) {
   const TimePoint since = std::max(last_look_, in_flight.oldest_launched);
   last_look_ = now;
   if (state_ == State::resting && now >= rest_over_) {
@@ -38,12 +45,14 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
     careful_slices_ = slices_with_care;
     return Change::resumed;
   }
+  if (one_queue && held_up_ >= most_held_up) return Change::held_up;
   if (in_flight.slices == 0) {
     watched_ = watched_in_bubbles_ = {};
     return Change::none;
   }
   const Duration passed = std::clamp(now - since, Duration{}, longest_gap);
   watched_ += passed;
+  in_time_ = in_time(in_flight.oldest_alone);
   if (in_bubble) watched_in_bubbles_ += passed;
   if (state_ == State::late) return watched_ > longest_watch ? Change::stop : Change::none;
   // Time that the slice rightly waited behind the main job says nothing about how it gets on in a bubble.
@@ -58,6 +67,8 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
 }
 
 void LateSlices::finished(TimePoint now) {
+  const bool held_up = call_stood_ || watched_in_bubbles_ > in_time_;
+  held_up_ = held_up ? held_up_ + 1 : 0;
   watched_ = watched_in_bubbles_ = {};
   if (state_ == State::late) {
     state_ = State::resting;

@@ -15,11 +15,18 @@ class LateSlices {
   static constexpr std::uint32_t most_pauses = 3;                      // one more late slice ends filling
   static constexpr Duration longest_watch = std::chrono::seconds(30);  // of a slice that does not end at all
 
-  enum class Change : std::uint8_t { none, paused, resumed, stop };
+  // With one hardware queue: so many slices in a row that got on only after their bubble, and it was wrong to fill.
+  static constexpr std::uint32_t most_held_up = 3;
+
+  enum class Change : std::uint8_t { none, paused, resumed, stop, held_up };
 
   // `in_bubble`: the device is idle but for fill work, so a slice that does not get on is late; otherwise it may have
   // to wait for the main job. One look per step, with the slices in flight after what has finished was taken out.
-  Change look(TimePoint now, bool in_bubble, const InFlight& in_flight);
+  // `one_queue`: the machine has answered that a slice runs at once, or it would hold up the main job.
+  Change look(TimePoint now, bool in_bubble, const InFlight& in_flight, bool one_queue = false);
+  // One of this length was launched, in a call that took so long: a driver that lets nobody launch while the host waits
+  // for it lets the call stand.
+  void launched(Duration alone, Duration took) { call_stood_ = took > in_time(alone); }
   // The oldest slice in flight has ended.
   void finished(TimePoint now);
 
@@ -31,11 +38,16 @@ class LateSlices {
   Duration rest() const;  // from the end of the late slice to the next launch
 
  private:
+  static Duration in_time(Duration alone);
+
   enum class State : std::uint8_t { filling, late, resting };
 
   State state_ = State::filling;
   std::uint32_t pauses_ = 0;
   std::uint32_t careful_slices_ = 0;  // that still have to end in time
+  std::uint32_t held_up_ = 0;         // in a row
+  bool call_stood_ = false;           // of the latest launch
+  Duration in_time_{};                // for the slice in flight: in bubbles
   TimePoint last_look_{};
   Duration watched_{};
   Duration watched_in_bubbles_{};

@@ -43,6 +43,11 @@ std::string late_slice(const LateSlices& late, const InFlight& in_flight) {
          std::to_string(late.watched().count() / 1000) + " us";
 }
 
+std::string held_up_slices() {
+  return "one hardware queue: " + std::to_string(LateSlices::most_held_up) +
+         " slices in a row did not end while the host waited for the GPU, against the answers of weft check";
+}
+
 std::string pause_for(const LateSlices& late) {
   return ": filling pauses until " +
          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(late.rest()).count()) +
@@ -157,7 +162,10 @@ void Session::finished(const SliceRecord& slice) {
 void Session::look(TimePoint now, const FillView& view) {
   again_.reset();
   if (!filling_) return;
-  switch (late_.look(now, detector_.open_bubble().has_value(), view.in_flight)) {
+  const bool one_queue = view.fillable != Fillable::any;
+  switch (late_.look(now, detector_.open_bubble().has_value(), view.in_flight, one_queue)) {
+    case LateSlices::Change::held_up:
+      return end_filling(now, held_up_slices());
     case LateSlices::Change::paused:
       return record_anomaly(now, late_slice(late_, view.in_flight) + pause_for(late_), false, Audience::every_rank);
     case LateSlices::Change::stop:
@@ -177,12 +185,22 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   last_decision_ = now;
   next_slice_ = view.next_slice;
   Decision decision = consider(now, detector_.open_bubble(), view.in_flight, view.next_slice);
+  if (decision.launch && !may_launch_in_one_queue(view))
+    decision = {false, std::nullopt, Unfilled::one_queue, decision.bubble};
   again_ = decision.again;
   if (decision.refusal && decision.bubble != last_refused_) {
     last_refused_ = decision.bubble;
     refusal_ = *decision.refusal;
   }
   return decision;
+}
+
+// Behind anything but what runs, a slice waits in the only queue, and with it all that the main job launches next.
+bool Session::may_launch_in_one_queue(const FillView& view) const {
+  if (view.fillable == Fillable::any) return true;
+  if (view.in_flight.slices != 0 || !view.nothing_enqueued) return false;
+  const Enqueued enqueued = detector_.enqueued_while_host_waits();
+  return enqueued == Enqueued::groups || (enqueued == Enqueued::waits && view.fillable == Fillable::host_waits);
 }
 
 // The one rule. A reason that would keep the bubble empty in any case comes first.
@@ -197,7 +215,8 @@ Decision Session::consider(TimePoint now, const std::optional<Bubble>& bubble, c
   return decision;
 }
 
-void Session::launched() {
+void Session::launched(Duration took) {
+  late_.launched(next_slice_, took);
   const std::optional<Bubble> bubble = detector_.open_bubble();
   WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "detector/detector.h"
+#include "runner/options/fillable.h"
 #include "runner/policy/accounts.h"
 #include "runner/policy/budget.h"
 #include "runner/policy/group_records.h"
@@ -44,6 +45,9 @@ struct FillView {
   bool ready = false;     // a next slice exists and may be launched
   Duration next_slice{};  // on the idle GPU
   InFlight in_flight{};
+  Fillable fillable = Fillable::any;
+  // Nothing to compute is enqueued that no marker tells of. Only asked for with one hardware queue.
+  bool nothing_enqueued = false;
 };
 
 // Everything else that decides when to look again.
@@ -83,8 +87,8 @@ class Session {
   // Whether the next slice is to be launched now. Refuses while a capture is open, during a pause, after the end of
   // filling, and what planner or budget refuse. The first refusal of a bubble that stays empty is counted.
   Decision decide(TimePoint now, const FillView& view);
-  // The slice was launched in the open bubble.
-  void launched();
+  // The slice was launched in the open bubble, in a call that took so long.
+  void launched(Duration took = {});
 
   TimePoint next_look(TimePoint now, const Pending& pending) const;
 
@@ -101,6 +105,7 @@ class Session {
   void end(TimePoint now);
 
   bool fills() const { return filling_; }
+  bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
   Snapshot snapshot() const;
   TraceSummary summary(std::uint64_t dropped_records) const;
 
@@ -109,6 +114,7 @@ class Session {
   void record_groups(TimePoint time);
   void take_iteration(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
+  bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
                     Duration slice) const;
   SlowdownRecord slowdown_record(const Budget::State& state) const;

@@ -81,15 +81,17 @@ Ticket launched_before(const Stream& stream) noexcept {
   return is_known && newest - after < comparable ? std::max<Ticket>(after + 1, 1) : 0;
 }
 
-bool has_nothing_to_compute(const Stream& stream) noexcept {
+bool nothing_launched_behind_marker(const Stream& stream) noexcept {
   if (!launches_are_counted.load(std::memory_order_relaxed) || !stream.is_marked.load(std::memory_order_acquire)) {
     return false;
   }
   // In this order: the marker is there before what lies ahead of it counts as marked.
-  if (stream.launches_marked.load(std::memory_order_acquire) != stream.launches.load(std::memory_order_relaxed)) {
-    return false;
-  }
-  return reached(stream.device.load(std::memory_order_relaxed), stream.latest.load(std::memory_order_relaxed));
+  return stream.launches_marked.load(std::memory_order_acquire) == stream.launches.load(std::memory_order_relaxed);
+}
+
+bool has_nothing_to_compute(const Stream& stream) noexcept {
+  return nothing_launched_behind_marker(stream) &&
+         reached(stream.device.load(std::memory_order_relaxed), stream.latest.load(std::memory_order_relaxed));
 }
 
 }  // namespace weft

@@ -71,6 +71,9 @@ void expect_quiet_legacy_stream(int device) noexcept;
 // Its launches, and its waits without a marker, were enqueued before this ticket was given out; 0: not known.
 Ticket launched_before(const Stream& stream) noexcept;
 
+// Nothing was launched on the stream since its last marker, whether it has got to that or not.
+bool nothing_launched_behind_marker(const Stream& stream) noexcept;
+
 // The stream has got to its last marker, and nothing was launched since: it has nothing to compute.
 bool has_nothing_to_compute(const Stream& stream) noexcept;
 

@@ -62,6 +62,20 @@ int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {
   return listed;
 }
 
+bool nothing_is_enqueued(int device) noexcept {
+  const auto has_nothing = [](const Stream& stream) {
+    const StreamId id = stream.id.load(std::memory_order_acquire);
+    return nothing_launched_behind_marker(stream) || query(stream, id) == StreamAnswer::dry;
+  };
+  Stream* found[most_asked];
+  const int count = streams_to_ask(device, found);
+  for (int index = 0; index < count; ++index) {
+    if (!has_nothing(*found[index])) return false;
+  }
+  const Stream* legacy = find_stream(legacy_stream_of(device));
+  return count >= 0 && (legacy == nullptr || has_nothing(*legacy));
+}
+
 bool is_idle(int device) noexcept {
   for (const Stream& stream : all_streams()) {
     const StreamId id = stream.id.load(std::memory_order_acquire);

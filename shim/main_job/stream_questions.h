@@ -21,6 +21,9 @@ namespace weft {
 Answer ask_stream(int device, StreamId stream) noexcept;
 bool is_idle(int device) noexcept;
 
+// See ShimServices.
+bool nothing_is_enqueued(int device) noexcept;
+
 // The streams that ask_stream() may be called for, explicit ones and the legacy one, into `found`; -1: more than `most`
 // or than can be told.
 int list_streams_to_ask(int device, StreamId* found, int most) noexcept;

@@ -63,6 +63,9 @@ struct ShimServices {
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.
   bool (*is_idle)(int device) = nullptr;
+  // No stream of the device has got anything to compute since its last marker, or it has none left. False also where
+  // that is not known. Copies to and from the host do not count. Any thread with the device's context current.
+  bool (*nothing_is_enqueued)(int device) = nullptr;
   // Operations of groups are counted and noted from now on, or not. Any thread.
   void (*set_operations_noted)(bool noted) = nullptr;
   // Launches are counted from now on, or not. Any thread.

@@ -516,5 +516,49 @@ TEST_F(OneQueueThatPasses, AWaitForWorkThatRunsHoldsNobodyUpForLong) {
   EXPECT_TRUE(is(Verdict::Kind::busy));
 }
 
+// With one hardware queue: what stands in it while the host waits.
+TEST_F(StreamsTest, WhatIsEnqueuedIsOnlyKnownWhileTheHostWaits) {
+  issue(1, 2);
+  streams.group_started(1);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::more);
+  streams.host_wait_begun(0);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::groups);
+  streams.host_wait_ended(0);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::more);
+}
+
+TEST_F(StreamsTest, AStreamThatWaitsWithNothingBehindIsEnqueued) {
+  issue(1, 2);
+  wait(1, {2, 2001}, 3001, 4001);
+  streams.host_wait_begun(0);
+  streams.group_started(1);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::more) << "stream 1 has not got to its wait";
+  at_wait(1, 1);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::waits);
+  wait(1, {2, 2001}, 3002, 4002, true);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::waits) << "a second wait, with nothing in between";
+  wait(1, {2, 2001}, 3003, 4003, false);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::more) << "something was launched in between";
+}
+
+TEST_F(StreamsTest, AGroupBehindAGroupOrAWaitIsMore) {
+  issue(1, 2);
+  streams.group_started(1);
+  streams.host_wait_begun(0);
+  issue(2, 3);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::more) << "it has not begun";
+  streams.group_started(2);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::groups);
+  issue(3, 2);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::more) << "a kernel behind a running one";
+  run(1);
+  streams.group_started(3);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::groups);
+  wait_for_group(4, 3, 1);
+  at_wait(4, 1);
+  issue(4, 4);
+  EXPECT_EQ(streams.enqueued_while_host_waits(), Enqueued::more);
+}
+
 }  // namespace
 }  // namespace weft

@@ -9,7 +9,7 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
 weft=$build/bin/weft
 export SIMGPU_DEVICES=2 CUDA_DEVICE_MAX_CONNECTIONS=1 HOME=$work/home
-unset XDG_CACHE_HOME WEFT_ANSWERS ${!SIMGPU_QUEUE*}
+unset XDG_CACHE_HOME WEFT_ANSWERS ${!SIMGPU_QUEUE*} ${!SIMGPU_HOST_WAIT*}
 fail() { echo "check: $1"; echo "--- stdout"; cat "$work/out"; echo "--- stderr"; cat "$work/err"; exit 1; }
 # check CODE ARGUMENT...
 check() {
@@ -33,26 +33,33 @@ CHECKS
 check 0
 says "Simulated GPU (not hardware), driver 13.0, 1 hardware queue" out
 says "a stream-ordered write behind it  no, it waits" out
-says "so here idle time is measured, by recorded events; some may be uncertain and nothing is filled: one hardware queue" out
+says "so here idle time is measured, by recorded events; some may be uncertain: one hardware queue" out
+says "        bubbles are filled while the host waits for the GPU and has enqueued nothing to compute" out
 says "kept in $work/home/.cache/weft/Simulated-GPU--not-hardware--driver-13000-queues-1.answers" out
-[ "$(wc -l <"$work/out")" -le 12 ] || fail "more than can be read at once"
+[ "$(wc -l <"$work/out")" -le 14 ] || fail "more than can be read at once"
 
 # Both answers to everything that the simulator can be told.
 check 0 --json --answers "$work/kept"
 answers nothing=true event=true write=false kernel=false wait=true wait_and_kernel=false above=false host_wait=true \
-  marks=events can_fill=false
+  host_and_stream_wait=true marks=events can_fill=true fillable=host_waits
 SIMGPU_QUEUE_RECORD=holds check 3 --json --answers "$work/events_hold"
-answers nothing=true event=false wait=false host_wait=false marks=none
+answers nothing=true event=false wait=false host_wait=false marks=none can_fill=false fillable=none
 SIMGPU_QUEUE_WRITE=passes check 0 --json --answers "$work/writes_pass"
-answers write=true event=true marks=writes
+answers write=true event=true marks=writes fillable=host_waits
 SIMGPU_QUEUE_KERNEL=passes check 0 --json --answers "$work/kernels_pass"
 answers kernel=true wait_and_kernel=true
 SIMGPU_QUEUE_WAIT=holds check 0 --json --answers "$work/waits_hold"
-answers wait=false event=true marks=events
+answers wait=false event=true marks=events fillable=host_waits_alone
+SIMGPU_QUEUE_RECORD_BEHIND_WAIT=holds check 0 --json --answers "$work/records_hold_behind_waits"
+answers event=true wait=true host_and_stream_wait=false can_fill=true fillable=host_waits_alone
+SIMGPU_HOST_WAIT_LAUNCH=holds check 0 --answers "$work/launches_stand"
+says "        nothing is filled: what is launched while the host waits for the GPU does not run (weft check)" out
+SIMGPU_QUEUE_GRAPH=holds SIMGPU_HOST_WAIT=all check 0 --json --answers "$work/harsh"
+answers host_wait=true host_and_stream_wait=true fillable=host_waits
 SIMGPU_QUEUE_PRIORITY=own check 0 --json --answers "$work/own"
 answers above=true wait_and_kernel=false
 CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --json --answers "$work/kept"
-answers hardware_queues=8 write=true wait_and_kernel=true marks=writes can_fill=true
+answers hardware_queues=8 write=true wait_and_kernel=true marks=writes can_fill=true fillable=any
 
 # A run uses them, and only those of its own driver version.
 train() {

@@ -20,6 +20,8 @@ struct FakeGpu {
   std::atomic<int> allocations{0};
   std::atomic<int> releases{0};
   std::atomic<bool> unmapping_stalls{false};
+  int events_recorded = 0;
+  CUresult event_state = CUDA_ERROR_NOT_READY;
   CUstream last_stream = nullptr;             // that memory was cleared or copied on
   std::atomic<std::uint32_t> last_number{0};  // that the fill stream was told to write
 };
@@ -105,6 +107,8 @@ inline Driver fake_driver(FakeGpu& gpu) {
     fake_gpu->last_number = value;
     return CUDA_SUCCESS;
   };
+  driver.cuEventRecord = [](CUevent, CUstream) { return ++fake_gpu->events_recorded, CUDA_SUCCESS; };
+  driver.cuEventQuery = [](CUevent) { return fake_gpu->event_state; };
   driver.cuGraphExecDestroy = [](CUgraphExec) { return CUDA_SUCCESS; };
   return driver;
 }

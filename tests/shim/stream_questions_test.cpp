@@ -125,4 +125,48 @@ TEST_F(StreamQuestions, WorkOfAnotherDeviceIsNotAskedFor) {
   EXPECT_TRUE(core()->shim->is_idle(1));
 }
 
+// With one hardware queue a slice may only be launched then.
+class Enqueued : public StreamQuestions {
+ protected:
+  void SetUp() override {
+    StreamQuestions::SetUp();
+    core()->shim->set_launches_counted(true);
+  }
+  static void launch(CUstream stream) {
+    EXPECT_EQ(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_SUCCESS);
+    fake_block(stream);
+  }
+  static bool nothing() { return core()->shim->nothing_is_enqueued(0); }
+};
+
+TEST_F(Enqueued, NothingIsWhileAGroupRunsAndAStreamWaits) {
+  launch(compute);
+  receive();
+  cuStreamWaitEvent(compute, arrived, 0);
+  EXPECT_TRUE(nothing()) << "what stands ahead of the marker does not count";
+  launch(compute);
+  EXPECT_FALSE(nothing()) << "behind the wait";
+  for (const CUstream stream : {compute, transfer, compute}) fake_release(stream);
+  EXPECT_TRUE(nothing()) << "it is done";
+  launch(transfer);
+  EXPECT_FALSE(nothing()) << "behind the group";
+}
+
+TEST_F(Enqueued, AStreamWithoutMarkersIsAsked) {
+  receive();
+  const CUstream other = stream();
+  launch(other);
+  EXPECT_FALSE(nothing());
+  fake_release(other);
+  EXPECT_TRUE(nothing());
+}
+
+TEST_F(Enqueued, IsNotKnownWhereLaunchesAreNotCounted) {
+  receive();
+  fake_block(transfer);
+  EXPECT_TRUE(nothing());
+  core()->shim->set_launches_counted(false);
+  EXPECT_FALSE(nothing());
+}
+
 }  // namespace

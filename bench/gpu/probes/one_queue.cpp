@@ -24,9 +24,21 @@ struct Places {
   CUstream above = make_stream(gpu().highest_priority);
   uint32_t* word = make_pinned<uint32_t>();
   uint32_t* stamp = make_pinned<uint32_t>();
-  CUevent event = make_event();
+  CUevent event = make_event(), mark = make_event();
   Spin running;
   Busy behind, other;
+  CUgraphExec slice = nullptr;  // two of `other`, one behind the other, as fill work is launched
+
+  Places() {
+    other.sets_when_done(stamp);
+    check(driver().cuStreamBeginCapture(fill, CU_STREAM_CAPTURE_MODE_RELAXED));
+    for (int time = 0; time < 2; ++time) other.launch(fill, 0);
+    CUgraph graph = nullptr;
+    check(driver().cuStreamEndCapture(fill, &graph));
+    check(driver().cuGraphInstantiate(&slice, graph, 0));
+    check(driver().cuGraphUpload(slice, fill));
+    check(driver().cuStreamSynchronize(fill));
+  }
 };
 
 void nothing(Places&) {}
@@ -44,6 +56,15 @@ void wait(Places& places) {
   event(places);
   check(driver().cuStreamWaitEvent(places.compute, places.event, 0));
 }
+// As Megatron-LM and PyTorch do before the host waits, with the markers of Weft (recorded events) on either side.
+void two_waits(Places& places) {
+  event(places);
+  for (int time = 0; time < 2; ++time) {
+    check(driver().cuEventRecord(places.mark, places.compute));
+    check(driver().cuStreamWaitEvent(places.compute, places.event, 0));
+  }
+  check(driver().cuEventRecord(places.mark, places.compute));
+}
 void wait_and_kernel(Places& places) {
   wait(places);
   places.behind.launch(places.compute, 0);
@@ -54,7 +75,7 @@ struct Case {
   const char* name;
   void (*enqueue)(Places&);
   bool above = false;       // the other stream has a higher priority
-  bool host_waits = false;  // another thread waits for the device meanwhile
+  bool host_waits = false;  // another thread waits for the device meanwhile; the other stream runs a graph
 };
 constexpr Case cases[] = {{"nothing", nothing},
                           {"event", event},
@@ -63,7 +84,8 @@ constexpr Case cases[] = {{"nothing", nothing},
                           {"wait", wait},
                           {"wait_and_kernel", wait_and_kernel},
                           {"above", wait_and_kernel, true},
-                          {"host_wait", event, false, true}};
+                          {"host_wait", event, false, true},
+                          {"host_and_stream_wait", two_waits, false, true}};
 
 bool runs_beside(const Case& asked, Places& places) {
   __atomic_store_n(places.stamp, 0, __ATOMIC_RELEASE);
@@ -78,21 +100,25 @@ bool runs_beside(const Case& asked, Places& places) {
     });
     sleep_milliseconds(5);
   }
-  places.other.launch(asked.above ? places.above : places.fill, 0);
+  if (asked.host_waits) {
+    check(driver().cuGraphLaunch(places.slice, places.fill));
+  } else {
+    places.other.launch(asked.above ? places.above : places.fill, 0);
+  }
   const bool ran = wait_for([&] { return Spin::read(*places.stamp) != 0; }, patience * slack());
   const bool ended = places.running.timed_out();
   places.running.release();
   check(driver().cuCtxSynchronize());
   if (waiting.joinable()) waiting.join();
-  if (ended) throw std::runtime_error("the running kernel ended before it was released");
-  return ran;
+  // A launch that stands until the host has waited comes back when the running kernel has ended by itself.
+  if (ended && !asked.host_waits) throw std::runtime_error("the running kernel ended before it was released");
+  return ran && !ended;
 }
 
 // It runs each time, or the queue is held up.
 std::string measure_part(const std::string& name) {
   use_gpu();
   Places places;
-  places.other.sets_when_done(places.stamp);
   for (const Case& asked : cases) {
     if (name != asked.name) continue;
     bool ran = true;

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "runner/clock.h"
 #include "runner/fill/own_memory.h"
 #include "runner/fill/prepared_fill.h"
+#include "runner/options/asking.h"
 
 namespace {
 
@@ -88,6 +90,23 @@ void try_job(const weft::FillSettings& settings) {
   look_for_own_memory(driver, settings);
 }
 
+// Of one hardware queue, whatever the environment says by now: that is what the answers are needed for. Without an
+// answer the job is tried all the same; what it means that there is none the core decides.
+void ask_about_one_queue() {
+  weft::Variables variables = weft::environment_variables();
+  variables["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  if (length <= 0) return;
+  const std::string own(path, static_cast<std::size_t>(length));
+  try {
+    const std::string program = own.substr(0, own.rfind('/') + 1) + weft::asking_program;
+    say("found " + weft::letters_of(weft::ask_machine(program, variables)));
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 std::uint64_t number(const char* text) {
   return std::strtoull(text, nullptr, 10);
 }
@@ -95,7 +114,7 @@ std::uint64_t number(const char* text) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 8) return 2;
+  if (argument_count != 9) return 2;
   weft::FillSettings settings;
   settings.device = static_cast<int>(number(arguments[1]));
   settings.memory = number(arguments[2]);
@@ -104,6 +123,7 @@ int main(int argument_count, char** arguments) {
   settings.unit.timing.repeats = 1;
   ::alarm(static_cast<unsigned>(number(arguments[5])));
   settings.spec = {arguments[6], arguments[7]};
+  if (*arguments[8] != '\0') ask_about_one_queue();
   try {
     try_job(settings);
   } catch (const weft::SetUpError& error) {

@@ -36,6 +36,7 @@ struct GraphRun {
   std::shared_ptr<const GraphProgram> program;
   std::vector<uint32_t> waiting;  // dependencies left, by node
   std::size_t unfinished = 0;
+  std::size_t not_begun = 0;
 };
 
 // Owner of an execution: the command of a stream, or a node of a running graph.

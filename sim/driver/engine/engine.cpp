@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "engine/capture_hooks.h"
@@ -16,6 +17,10 @@ namespace {
 
 constexpr Duration flush_period = std::chrono::milliseconds(100);
 constexpr Duration long_stall = std::chrono::seconds(1);
+
+bool is_launch(const Command& command) {
+  return std::holds_alternative<KernelCommand>(command) || std::holds_alternative<GraphCommand>(command);
+}
 
 }  // namespace
 
@@ -141,6 +146,9 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
   if (stream.kind == StreamKind::legacy) {
     if (const CUresult error = capture_forbids_legacy(stream); error != CUDA_SUCCESS) return error;
   }
+  if (settings_.queue.launch_waits_for_host && is_launch(command)) {
+    wait_locked(guard, [&] { return stream.context->waiting_threads == 0; });
+  }
   if (const CUresult error = stream.context->error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   if (auto* record = std::get_if<RecordCommand>(&command)) record->event->captured.reset();
   const Time arrival = arrivals_.now();
@@ -187,9 +195,8 @@ bool Engine::drained(const Stream& stream, uint64_t limit) const {
   const auto done = [limit](const Stream& one) { return one.head == nullptr || one.head->number > limit; };
   if (stream.kind != StreamKind::legacy) return done(stream);
   const auto& streams = stream.context->streams;
-  return std::all_of(streams.begin(), streams.end(), [&](const Stream* other) {
-    return (!other->blocking() && other != &stream) || done(*other);
-  });
+  return std::all_of(streams.begin(), streams.end(),
+                     [&](const Stream* other) { return (!other->blocking() && other != &stream) || done(*other); });
 }
 
 CUresult Engine::synchronize(Stream& stream) {
@@ -203,8 +210,11 @@ CUresult Engine::synchronize(Stream& stream) {
 
 CUresult Engine::synchronize(Context& context) {
   Guard guard(lock_);
-  const uint64_t limit = scheduler_->last_number();
+  ++context.waiting_threads;
+  const bool for_later = settings_.queue.host_waits_for_later;
+  const uint64_t limit = for_later ? std::numeric_limits<uint64_t>::max() : scheduler_->last_number();
   wait_locked(guard, [&] { return drained(context, limit); });
+  --context.waiting_threads;
   leave(guard);
   return context.error.load();
 }

@@ -61,6 +61,7 @@ struct Context {
   std::vector<HardwareQueue> queues;
   std::vector<unsigned> next_queue;  // [lock] of each class
   std::size_t limits[16] = {};
+  int waiting_threads = 0;  // [lock] for the context
 };
 
 enum class StreamKind : uint8_t { explicit_blocking, explicit_non_blocking, legacy, per_thread };

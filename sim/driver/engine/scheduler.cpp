@@ -173,6 +173,15 @@ bool Scheduler::default_stream_allows(const StreamItem& item) {
   });
 }
 
+// A wait stands before it in its stream.
+bool Scheduler::is_behind_wait(const StreamItem& item) {
+  for (const StreamItem* before = item.stream->head; before != nullptr && before != &item;
+       before = before->next_in_stream) {
+    if (std::holds_alternative<WaitCommand>(before->command)) return true;
+  }
+  return false;
+}
+
 // Whether it waits for its turn in its stream, or for its event, without holding up the hardware queue.
 bool Scheduler::may_pass(const StreamItem& item) const {
   const QueueModel& model = settings_.queue;
@@ -180,7 +189,8 @@ bool Scheduler::may_pass(const StreamItem& item) const {
   const auto is_write = [](const MemoryOperation& each) { return each.kind != MemoryOperation::Kind::wait; };
   if (std::holds_alternative<WaitCommand>(item.command)) return !model.wait_holds;
   if (!is_behind) return false;
-  if (std::holds_alternative<RecordCommand>(item.command)) return !model.record_holds;
+  if (std::holds_alternative<RecordCommand>(item.command))
+    return !model.record_holds && !(model.record_behind_wait_holds && is_behind_wait(item));
   if (std::holds_alternative<KernelCommand>(item.command)) return !model.kernel_holds;
   if (const auto* operation = std::get_if<MemoryOperation>(&item.command)) {
     return !model.write_holds && is_write(*operation);
@@ -219,7 +229,9 @@ bool Scheduler::issue_head(HardwareQueue& queue) {
   const bool blocks = std::holds_alternative<KernelCommand>(item->command) ||
                       std::holds_alternative<SetCommand>(item->command) ||
                       (copy != nullptr && copy->kind == CopyKind::device_to_device);
-  if (!blocks) pop(queue);
+  // A graph whose nodes pass through the queue, too, keeps the head until the last of them has begun.
+  const bool keeps_head = settings_.queue.graph_holds && std::holds_alternative<GraphCommand>(item->command);
+  if (!blocks && !keeps_head) pop(queue);
   execute(Owner{item}, item->command);
   return true;
 }

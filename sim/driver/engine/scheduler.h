@@ -80,6 +80,7 @@ class Scheduler {
   void add_timer(Time at, TimerKind kind, Device* device, void* object, uint32_t index = 0);
   void handle(const Timer& timer);
   void issue_all();
+  static bool is_behind_wait(const StreamItem& item);
   bool issue_head(HardwareQueue& queue);
   bool issue_passed(HardwareQueue& queue);
   bool let_head_pass(HardwareQueue& queue);
@@ -106,6 +107,7 @@ class Scheduler {
   void end_transfer(Transfer* transfer);
   void begin_graph(const Owner& owner, const GraphCommand& command);
   void start_node(GraphRun* run, uint32_t node);
+  void begin_node(const Owner& owner, const Command& command);
   void finish_node(GraphRun* run, uint32_t node, Time at);
   bool retry_blocked_nodes();
 

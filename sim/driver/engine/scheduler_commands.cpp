@@ -238,6 +238,7 @@ void Scheduler::end_transfer(Transfer* transfer) {
 void Scheduler::begin_graph(const Owner& owner, const GraphCommand& command) {
   const GraphProgram& program = *command.program;
   if (program.nodes.empty()) {
+    if (owner.stream().queue->head == owner.item) pop(*owner.stream().queue);
     finish(owner, clock_);
     return;
   }
@@ -245,6 +246,7 @@ void Scheduler::begin_graph(const Owner& owner, const GraphCommand& command) {
   run->item = owner.item;
   run->program = command.program;
   run->unfinished = program.nodes.size();
+  run->not_begun = program.nodes.size();
   runs_.push_back(run);
   Device* device = owner.stream().context->device;
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
@@ -257,10 +259,17 @@ void Scheduler::start_node(GraphRun* run, uint32_t node) {
   const Command& command = run->program->nodes[node].command;
   const Owner owner{run->item, run, node};
   if (satisfied(owner, command)) {
-    execute(owner, command);
+    begin_node(owner, command);
   } else {
     blocked_nodes_.push_back({owner, owner.stream().context->device});
   }
+}
+
+// With its last node a graph leaves a hardware queue that it holds.
+void Scheduler::begin_node(const Owner& owner, const Command& command) {
+  HardwareQueue& queue = *owner.stream().queue;
+  if (--owner.run->not_begun == 0 && queue.head == owner.item) pop(queue);
+  execute(owner, command);
 }
 
 void Scheduler::finish_node(GraphRun* run, uint32_t node, Time at) {
@@ -289,7 +298,7 @@ bool Scheduler::retry_blocked_nodes() {
       continue;
     }
     blocked_nodes_.erase(blocked_nodes_.begin() + static_cast<std::ptrdiff_t>(index));
-    execute(owner, command);
+    begin_node(owner, command);
     progress = true;
   }
   return progress;

@@ -182,6 +182,12 @@ std::vector<Variable> variables() {
       choice("SIMGPU_QUEUE_WRITE", "holds", "passes", "holds or passes is wanted", &QueueModel::write_holds),
       choice("SIMGPU_QUEUE_KERNEL", "holds", "passes", "holds or passes is wanted", &QueueModel::kernel_holds),
       choice("SIMGPU_QUEUE_WAIT", "holds", "passes", "holds or passes is wanted", &QueueModel::wait_holds),
+      choice("SIMGPU_QUEUE_RECORD_BEHIND_WAIT", "holds", "passes", "holds or passes is wanted",
+             &QueueModel::record_behind_wait_holds),
+      choice("SIMGPU_QUEUE_GRAPH", "holds", "passes", "holds or passes is wanted", &QueueModel::graph_holds),
+      choice("SIMGPU_HOST_WAIT_LAUNCH", "holds", "passes", "holds or passes is wanted",
+             &QueueModel::launch_waits_for_host),
+      choice("SIMGPU_HOST_WAIT", "all", "before", "all or before is wanted", &QueueModel::host_waits_for_later),
       choice("SIMGPU_QUEUE_PRIORITY", "shared", "own", "shared or own is wanted", &QueueModel::priorities_share),
       {"SIMGPU_HAZARDS", "stall or log is wanted",
        [](std::string_view value, Settings& settings) {

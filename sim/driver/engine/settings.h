@@ -29,8 +29,12 @@ struct QueueModel {
   bool record_holds = false;
   bool write_holds = true;
   bool kernel_holds = true;
-  bool wait_holds = false;       // for an event that has not happened, also with nothing unfinished ahead of it
-  bool priorities_share = true;  // streams of different priority
+  bool wait_holds = false;  // for an event that has not happened, also with nothing unfinished ahead of it
+  bool record_behind_wait_holds = false;  // likewise, where that command is a wait for an event
+  bool graph_holds = false;               // until its last node has begun
+  bool launch_waits_for_host = false;     // while a thread waits for the context, launches of other threads stand
+  bool host_waits_for_later = false;  // a thread that waits for the context also waits for what is launched meanwhile
+  bool priorities_share = true;       // streams of different priority
 };
 
 struct Settings {

@@ -77,7 +77,7 @@ struct DispatcherTest : ::testing::Test {
       FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_sound.so", ""}, reservation, {0, 100});
   Unit unit{driver, {{nullptr, 200us}, {nullptr, 200us}}};
   std::atomic<std::uint32_t> done_word{0};
-  Filler filler{driver, nullptr, DoneWord{&done_word, 0}, *job, unit};
+  Filler filler{driver, nullptr, DoneMark{&done_word, 0}, *job, unit};
   std::unique_ptr<Dispatcher> dispatcher;
   std::atomic<bool> gpu_stops{false};
   std::thread gpu_thread;

@@ -2,10 +2,12 @@
 // and start line and trace name the queue. Blocking launches: nothing is enqueued, iterations are known from the groups
 // as they are issued, and start line, end lines and trace say that idle time is unknown.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "runner/options/answers.h"
 #include "tests/runner/core/simulated_job.h"
 
 namespace weft {
@@ -27,14 +29,28 @@ CUresult count_stream(CUstream* stream, unsigned flags, int priority) {
   return real_create(stream, flags, priority);
 }
 
-TEST(OneHardwareQueue, IsMarkedByEventsAndGetsNoStream) {
-  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}});
+// The folder of kept answers, in which a host that waits holds up what is launched.
+std::string answers_against_filling() {
+  Answers answers;
+  answers.machine = {"Simulated GPU (not hardware)", 13000, 1, false};
+  answers[Asked::event] = Found::passes;
+  answers[Asked::host_wait] = Found::holds;
+  const std::string folder = ::testing::TempDir() + "weft_answers_against_" + std::to_string(::getpid());
+  EXPECT_EQ(keep_answers(folder, answers), "");
+  return folder;
+}
+
+TEST(OneHardwareQueue, IsMarkedByEventsAndGetsNoStreamWhereTheAnswersAreAgainstIt) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")},
+                             {"WEFT_ANSWERS", answers_against_filling()},
+                             {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}});
   real_create = job.function<decltype(real_create)>("cuStreamCreateWithPriority");
   SimulatedJob::replaced["cuStreamCreateWithPriority"] = reinterpret_cast<void*>(&count_stream);
   const std::string said = job.open();
-  EXPECT_NE(said.find("weft: warning: rank 0: " + one_queue +
-                      ": fill work and the training would wait for each other; observing only\n"),
-            std::string::npos)
+  EXPECT_NE(
+      said.find("weft: warning: rank 0: " + one_queue +
+                ": what is launched while the host waits for the GPU does not run (weft check); observing only\n"),
+      std::string::npos)
       << said;
   EXPECT_NE(said.find("observing bubbles; " + one_queue + ": some time may be uncertain, 2 ranks; traces in "),
             std::string::npos)
@@ -53,6 +69,16 @@ TEST(OneHardwareQueue, IsMarkedByEventsAndGetsNoStream) {
   EXPECT_GE(count_of(trace, "bubble"), 30u);
   EXPECT_GT(record_of(trace, "summary")["idle"], 0);
   EXPECT_GE(count_of(trace, "iteration"), 5u);
+}
+
+TEST(OneHardwareQueue, IsNotFilledWhereNobodyCountsLaunches) {
+  SimulatedJob job(
+      Variables{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_LAUNCHES", "off"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}});
+  const std::string said = job.open();
+  EXPECT_NE(said.find(one_queue + ": with WEFT_LAUNCHES=off it is not known what is enqueued there; observing only\n"),
+            std::string::npos)
+      << said;
+  job.close();
 }
 
 // The events go with the context; new ones are made in the next one.

@@ -55,6 +55,11 @@ TEST(Verdict, SaysHowLongTheJobTookToBeReady) {
   EXPECT_EQ(verdict_of("j.so", "ok\n", false, 30s).preparation, Duration::zero());
 }
 
+TEST(Verdict, SaysWhatTheMachineHasAnswered) {
+  EXPECT_EQ(verdict_of("j.so", "found uph\nat init\nok\n", false, 30s).found, "uph");
+  EXPECT_EQ(verdict_of("j.so", "at init\nok\n", false, 30s).found, "");
+}
+
 std::string script(const std::string& body) {
   const std::string path = ::testing::TempDir() + "probe_" + std::to_string(::getpid()) + ".sh";
   std::ofstream(path) << "#!/bin/sh\n" << body << "\n";
@@ -73,6 +78,13 @@ FillSettings settings() {
 TEST(Trial, PassesWhatTheProbeNeeds) {
   EXPECT_EQ(
       fault_of_trial(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s), "");
+}
+
+TEST(Trial, AsksTheMachineWhereThatIsWanted) {
+  FillSettings asking = settings();
+  asking.asks_machine = true;
+  EXPECT_EQ(fault_of_trial(script("[ \"$8\" = asks ] && echo ok >&3"), asking, 20s), "");
+  EXPECT_EQ(fault_of_trial(script("[ \"$8\" = '' ] && echo ok >&3"), settings(), 20s), "");
 }
 
 TEST(Trial, TurnsWeftOffInTheProbe) {

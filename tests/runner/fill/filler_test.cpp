@@ -22,7 +22,7 @@ struct FillerTest : ::testing::Test {
       FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_empty.so", ""}, reservation, {0, 100});
   Unit unit{driver, {{nullptr, 100us}, {nullptr, 200us}, {nullptr, 300us}}};
   std::atomic<std::uint32_t> word{0};
-  Filler filler{driver, nullptr, DoneWord{&word, 0}, *job, unit};
+  Filler filler{driver, nullptr, DoneMark{&word, 0}, *job, unit};
   std::vector<SliceRecord> finished;
 
   void reap(Duration time) { filler.reap(at(time), finished); }
@@ -110,6 +110,28 @@ TEST_F(FillerTest, TheEndOfTheProcessIsNoAnomaly) {
   gpu.launch_result = CUDA_ERROR_DEINITIALIZED;
   launch(1ms);
   EXPECT_TRUE(filler.context_gone());
+}
+
+// In the only hardware queue a write behind the slice might hold up the main job.
+TEST_F(FillerTest, WithOneQueueAnEventMarksTheEndAndOneIsInFlight) {
+  Filler one(driver, nullptr, DoneMark{nullptr, 0, reinterpret_cast<CUevent>(&word)}, *job, unit, Fillable::host_waits);
+  EXPECT_EQ(one.view().fillable, Fillable::host_waits);
+  one.begin_unit();
+  ASSERT_TRUE(one.launch(at(1ms), 9));
+  EXPECT_EQ(gpu.events_recorded, 1);
+  EXPECT_EQ(gpu.last_number, 0U) << "nothing is written";
+  EXPECT_FALSE(one.view().ready);
+  one.reap(at(2ms), finished);
+  EXPECT_TRUE(finished.empty());
+  gpu.event_state = CUDA_SUCCESS;
+  one.reap(at(3ms), finished);
+  ASSERT_EQ(finished.size(), 1U);
+  EXPECT_TRUE(one.view().ready);
+  ASSERT_TRUE(one.launch(at(4ms), 9));
+  gpu.event_state = CUDA_ERROR_LAUNCH_FAILED;
+  one.reap(at(5ms), finished);
+  EXPECT_EQ(finished.size(), 1U);
+  EXPECT_EQ(one.failure(), "asking for the end of a slice failed with CUDA_ERROR_UNKNOWN");
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ TEST(TrialKey, IsAnotherOneForEveryOtherSubject) {
       [](TrialSubject& subject) { subject.file_changed = 1; },
       [](TrialSubject& subject) { subject.memory = 1; },
       [](TrialSubject& subject) { subject.max_blocks = 1; },
-      [](TrialSubject& subject) { subject.slice_cap = 1; }};
+      [](TrialSubject& subject) { subject.slice_cap = 1; },
+      [](TrialSubject& subject) { subject.asks_machine = 1; }};
   std::set<std::string> keys;
   for (const auto& change : changes) {
     TrialSubject subject;
@@ -53,6 +54,9 @@ TEST(TrialNote, IsReadAsItWasWritten) {
   note.verdict = TrialVerdict{"", 1234ms};
   EXPECT_EQ(parse_note(text_of(note)).verdict->fault, "");
   EXPECT_EQ(parse_note(text_of(note)).verdict->preparation, 1234ms);
+  EXPECT_EQ(parse_note(text_of(note)).verdict->found, "");
+  note.verdict->found = "uph";
+  EXPECT_EQ(parse_note(text_of(note)).verdict->found, "uph");
   note.verdict->fault = "fill job j.so: two\nlines";
   EXPECT_EQ(parse_note(text_of(note)).verdict->fault, "fill job j.so: two lines");
 }
@@ -67,7 +71,7 @@ TEST(TrialNote, HalfAVerdictIsNone) {
   const std::string whole = text_of({at(77s), TrialVerdict{"fill job j.so: no", 1s}});
   for (std::size_t size = 0; size < whole.size(); ++size)
     EXPECT_FALSE(parse_note(whole.substr(0, size)).verdict) << size;
-  EXPECT_FALSE(parse_note("weft trial 2" + whole.substr(whole.find('\n'))).verdict) << "of another version";
+  EXPECT_FALSE(parse_note("weft trial 1" + whole.substr(whole.find('\n'))).verdict) << "of another version";
   EXPECT_FALSE(parse_note(std::string(2000, '\0')).verdict);
 }
 

@@ -58,7 +58,7 @@ TEST_F(AnswersTest, DamagedFilesAreRefusedWithAReason) {
   const std::pair<std::string, std::string> files[] = {{"", "it is not complete"},
                                                        {"{}\n", "line 1 is not understood"},
                                                        {good.substr(0, good.size() - 1), "it is not complete"},
-                                                       {good + "more\n", "line 14 is not understood"},
+                                                       {good + "more\n", "line 15 is not understood"},
                                                        {good.substr(0, good.find("queues")), "it is not complete"},
                                                        {other, "it is of another GPU, driver or environment"},
                                                        {std::string(10000, 'x'), "it is not complete"}};
@@ -82,6 +82,47 @@ TEST_F(AnswersTest, AreLookedForInTheCache) {
   EXPECT_EQ(answers_folder("", {{"XDG_CACHE_HOME", "/cache"}, {"HOME", "/home/x"}}), "/cache/weft");
   EXPECT_EQ(answers_folder("", {{"XDG_CACHE_HOME", "relative"}, {"HOME", "/home/x"}}), "/home/x/.cache/weft");
   EXPECT_EQ(answers_folder("", {}), "");
+}
+
+TEST_F(AnswersTest, TravelAsLetters) {
+  given[Asked::host_wait] = Found::passes;
+  const std::string letters = letters_of(given);
+  EXPECT_EQ(letters, "uphuuuupu");
+  ASSERT_TRUE(parse_letters(letters, read));
+  EXPECT_EQ(read.found, given.found);
+  for (const char* bad : {"", "p", "uphuuuupuu", "uphuuuupx"}) EXPECT_FALSE(parse_letters(bad, read)) << bad;
+  EXPECT_EQ(read.found, given.found) << "nothing of what is no answer is taken";
+}
+
+TEST_F(AnswersTest, DecideWhichBubblesAreFilledWithOneQueue) {
+  const auto marking = [&] { return marking_for({one, one}, &given, Purpose::fill); };
+  EXPECT_EQ(marking_for({one, one}).fillable, Fillable::unasked);
+  EXPECT_EQ(marking_for({{}, {}}, &given).fillable, Fillable::any) << "with more queues they decide nothing";
+  EXPECT_EQ(marking().fillable, Fillable::nothing) << "a question without an answer forbids";
+  EXPECT_NE(std::string(marking().unfillable).find("has no answer"), std::string::npos);
+  given[Asked::host_wait] = Found::passes;
+  EXPECT_EQ(marking().fillable, Fillable::host_waits_alone);
+  given[Asked::host_and_stream_wait] = Found::holds;
+  EXPECT_EQ(marking().fillable, Fillable::host_waits_alone);
+  given[Asked::host_and_stream_wait] = Found::passes;
+  EXPECT_EQ(marking().fillable, Fillable::host_waits);
+  EXPECT_STREQ(marking().unfillable, "");
+  given[Asked::host_wait] = Found::holds;
+  EXPECT_EQ(marking().fillable, Fillable::nothing);
+  given[Asked::host_wait] = Found::passes;
+  given[Asked::event] = Found::holds;
+  EXPECT_EQ(marking().fillable, Fillable::nothing);
+  EXPECT_STREQ(marking().unfillable, "an event holds up what is launched next (weft check)");
+  EXPECT_EQ(marking_for({{{"CUDA_LAUNCH_BLOCKING", "1"}}, {}}).fillable, Fillable::nothing);
+}
+
+// The question about fill work beside a stream that waits has events on either side of its wait.
+TEST_F(AnswersTest, EventsArePreferredWhereTheyLetMoreBeFilled) {
+  given[Asked::write] = given[Asked::host_wait] = Found::passes;
+  EXPECT_EQ(marking_for({one, one}, &given, Purpose::fill).marks, Marks::writes);
+  given[Asked::host_and_stream_wait] = Found::passes;
+  EXPECT_EQ(marking_for({one, one}, &given, Purpose::fill).marks, Marks::events);
+  EXPECT_EQ(marking_for({one, one}, &given).marks, Marks::writes);
 }
 
 TEST_F(AnswersTest, DecideHowOneQueueIsMarked) {

@@ -107,5 +107,46 @@ TEST(LateSlices, ASliceThatNeverEndsIsTheEnd) {
   EXPECT_EQ(watch(late, start + 30ms, 31s, true, 500us), Change::stop);
 }
 
+// With one hardware queue: 100 us alone, so 1.3 ms are in time.
+Change watch_in_one_queue(LateSlices& late, TimePoint launched, Duration time, bool in_bubble = true) {
+  for (TimePoint now = launched; now <= launched + time; now += 50us) {
+    const Change change = late.look(now, in_bubble, one_since(launched), true);
+    if (change != Change::none) return change;
+  }
+  late.finished(launched + time);
+  return late.look(launched + time, false, {}, true);
+}
+
+TEST(LateSlices, ThreeInARowThatOutlastTheirBubbleEndFillingInOneQueue) {
+  LateSlices late;
+  TimePoint now = start;
+  for (int slice = 0; slice < 2; ++slice, now += 100ms) EXPECT_EQ(watch_in_one_queue(late, now, 2ms), Change::none);
+  EXPECT_EQ(watch_in_one_queue(late, now, 500us), Change::none) << "in time";
+  for (int slice = 0; slice < 2; ++slice) EXPECT_EQ(watch_in_one_queue(late, now += 100ms, 2ms), Change::none);
+  EXPECT_EQ(watch_in_one_queue(late, now += 100ms, 2ms, false), Change::none) << "it had to wait for the main job";
+  for (int slice = 0; slice < 2; ++slice) EXPECT_EQ(watch_in_one_queue(late, now += 100ms, 2ms), Change::none);
+  EXPECT_EQ(watch_in_one_queue(late, now += 100ms, 2ms), Change::held_up);
+}
+
+TEST(LateSlices, LaunchesThatStandUntilTheHostHasWaitedEndFillingInOneQueue) {
+  LateSlices late;
+  for (int slice = 0; slice < 3; ++slice) {
+    EXPECT_EQ(late.look(start, true, {}, true), Change::none);
+    late.launched(100us, slice == 0 ? 5ms : 2ms);
+    late.finished(start);
+  }
+  EXPECT_EQ(late.look(start, true, {}, true), Change::held_up);
+  EXPECT_EQ(LateSlices().look(start, true, {}, true), Change::none);
+}
+
+TEST(LateSlices, WithMoreQueuesNothingIsHeldUp) {
+  LateSlices late;
+  for (int slice = 0; slice < 5; ++slice) {
+    late.launched(100us, 5ms);
+    late.finished(start);
+  }
+  EXPECT_EQ(late.look(start, true, {}), Change::none);
+}
+
 }  // namespace
 }  // namespace weft

@@ -45,6 +45,8 @@ struct VirtualDevice final : RecordSink {
   }
   // An event without a place in the pattern.
   void happens(EventKind kind) { due.push_back(event(kind, 0, time, 0)); }
+  // Likewise, before all that is still to come.
+  void happens_first(EventKind kind) { due.push_front(event(kind, 0, time, 0)); }
   void advance(TimePoint until) {
     for (;;) {
       step();
@@ -70,7 +72,9 @@ struct VirtualDevice final : RecordSink {
     }
   }
   FillView view() const {
-    FillView view{session.fills() && fill.size() < 2, slice, {}};
+    FillView view{session.fills() && fill.size() < (fillable == Fillable::any ? 2U : 1U), slice, {}};
+    view.fillable = fillable;
+    view.nothing_enqueued = nothing_enqueued;
     view.in_flight.slices = static_cast<std::uint32_t>(fill.size());
     if (fill.empty()) return view;
     view.in_flight.oldest_launched = fill.front().launched;
@@ -92,6 +96,8 @@ struct VirtualDevice final : RecordSink {
   Duration slice = std::chrono::microseconds(200);  // on the idle GPU
   Duration takes = slice;                           // now
   bool gpu_hangs = false;                           // no slice ends
+  Fillable fillable = Fillable::any;                // as the machine has answered
+  bool nothing_enqueued = false;                    // that no marker tells of
   bool paused = false;                              // nobody asks for decisions
   std::vector<Launch> launches;
   std::vector<Record> records;

@@ -33,7 +33,7 @@ EXPECTED = {
         for marker in ("nothing", "write", "write_without_barrier", "event", "timed_event", "kernel")},
     # With the 8 queues of the default nobody is held up.
     "one_queue": {f"{case}_passes": True for case in (
-        "nothing", "event", "write", "kernel", "wait", "wait_and_kernel", "above", "host_wait")},
+        "nothing", "event", "write", "kernel", "wait", "wait_and_kernel", "above", "host_wait", "host_and_stream_wait")},
     # "Kernels of higher priority first, without pre-emption"; whatever gave them the priority.
     "default_stream_priority": {
         "start_stream_equal": lambda share: share > 0.9,

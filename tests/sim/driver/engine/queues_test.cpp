@@ -1,5 +1,9 @@
 // The one hardware queue: which commands of other streams hold up what is launched behind them, with both answers to
 // each question that nobody has put to a GPU yet (SIMGPU_QUEUE_...).
+#include <chrono>
+#include <optional>
+#include <thread>
+
 #include "harness.h"
 
 namespace simtest {
@@ -89,6 +93,62 @@ TEST(Queues, AWaitOfAnotherStreamDoesNotUnlessAskedButAKernelBehindItDoes) {
   EXPECT_TRUE(runs_beside({}, wait_of_another_stream));
   EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_WAIT", "holds"}}, wait_of_another_stream));
 }
+void record_behind_wait(const Scene& scene) {
+  wait_of_another_stream(scene);
+  CHECK_CUDA(cuEventRecord(scene.event, scene.second));
+}
+TEST(Queues, ARecordBehindAWaitDoesNotUnlessAsked) {
+  EXPECT_TRUE(runs_beside({}, record_behind_wait));
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_RECORD_BEHIND_WAIT", "holds"}}, record_behind_wait));
+  EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_RECORD_BEHIND_WAIT", "holds"}}, record));
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_RECORD", "holds"}}, record_behind_wait));
+}
+// Two kernels one after the other.
+void graph(const Scene& scene) {
+  CUgraph recorded = nullptr;
+  CUgraphExec executable = nullptr;
+  CHECK_CUDA(cuStreamBeginCapture(scene.second, CU_STREAM_CAPTURE_MODE_RELAXED));
+  for (int kernel = 0; kernel < 2; ++kernel) work(scene.second, 1, 20'000);
+  CHECK_CUDA(cuStreamEndCapture(scene.second, &recorded));
+  CHECK_CUDA(cuGraphInstantiate(&executable, recorded, 0));
+  CHECK_CUDA(cuGraphLaunch(executable, scene.second));
+}
+TEST(Queues, AGraphHoldsItUntilItsLastNodeBeginsIfAsked) {
+  EXPECT_TRUE(runs_beside({}, graph));
+  EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_GRAPH", "holds"}}, graph));
+}
+
+// A thread waits for the context while another one launches.
+int64_t launched_beside_a_host_wait(const Environment& settings, std::optional<bool> waits_for_it) {
+  isolated(settings, [&] {
+    make_context();
+    CUcontext context = nullptr;
+    CHECK_CUDA(cuCtxGetCurrent(&context));
+    const CUstream first = stream(), second = stream();
+    function("wide");
+    work(first, 1, 30'000);
+    std::thread waits([&] {
+      CHECK_CUDA(cuCtxSetCurrent(context));
+      CHECK_CUDA(cuCtxSynchronize());
+      if (waits_for_it) {
+        EXPECT_EQ(cuStreamQuery(second) == CUDA_SUCCESS, *waits_for_it);
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    work(second, 1, 60'000, 256, "wide");
+    waits.join();
+    CHECK_CUDA(cuCtxSynchronize());
+  });
+  return kernel("wide")["start"].get<int64_t>() - kernel("work")["end"].get<int64_t>();
+}
+TEST(Queues, LaunchesDoNotStandWhileTheHostWaitsUnlessAsked) {
+  EXPECT_LT(launched_beside_a_host_wait({}, false), 0);
+  EXPECT_GT(launched_beside_a_host_wait({{"SIMGPU_HOST_WAIT_LAUNCH", "holds"}}, std::nullopt), 0);
+}
+TEST(Queues, AHostThatWaitsForTheContextWaitsForLaterLaunchesIfAsked) {
+  EXPECT_LT(launched_beside_a_host_wait({{"SIMGPU_HOST_WAIT", "all"}}, true), 0);
+}
+
 TEST(Queues, AMemoryWaitDoes) {
   EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_WRITE", "passes"}}, memory_wait));
 }

@@ -1,0 +1,20 @@
+// Asks the machine the questions of answers.def: runs weft-check-probe, a process of its own with a limited time, and
+// takes what it has found.
+//
+// Used by the weft command and by the process in which a fill job is tried; never by a training process, because the
+// probe makes a context. Blocks for up to 20 s.
+#pragma once
+
+#include <string>
+
+#include "runner/options/answers.h"
+
+namespace weft {
+
+inline constexpr const char* asking_program = "weft-check-probe";  // next to the other parts of Weft
+
+// `variables`: what the probe gets as its environment, and what the answers hold for. It dies with the calling thread.
+// Throws std::runtime_error when there is no GPU, or it cannot be asked.
+Answers ask_machine(const std::string& program, const Variables& variables);
+
+}  // namespace weft
