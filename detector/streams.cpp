@@ -10,6 +10,9 @@ constexpr const char* unasked = "a stream could not be asked whether it has work
 constexpr const char* unnamed = "not all streams could be asked whether they have work left";
 constexpr const char* behind_another = "a stream may stand behind a blocked one in its hardware queue";
 constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
+constexpr const char* captured_step =
+    "captured step: a replayed graph holds NCCL operations, whose waits and compute cannot be told apart";
+constexpr const char* behind_context_wait = "a context waits for an event: what was launched since may be held up";
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
@@ -80,6 +83,7 @@ void Streams::wait_issued(const Event& wait) {
   const Ticket passed = wait.done_ticket;
   issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited, passed});
   if (passed != 0) issue(*stream, {Kind::passed, true, passed, 0, {}, wait.ticket});
+  if (wait.of_whole_context) note_context_wait(wait);
 }
 
 void Streams::host_wait_begun(StreamId stream) {
@@ -112,6 +116,7 @@ void Streams::erase_if_over(StreamId id) {
   if (stream == nullptr || !stream->destroyed || !stream->ahead.empty() || first_pending(id) != nullptr) return;
   lost_ += stream->ahead.dropped() + stream->groups.dropped();
   queues_.forget(id);
+  std::erase_if(context_waits_, [id](const ContextWait& wait) { return wait.stream == id; });
   streams_.erase(place_of(id));
 }
 
@@ -167,6 +172,7 @@ bool Streams::marker_reached(StreamId id, Ticket ticket) {
   for (std::size_t i = 0; i < stream->ahead.size(); ++i) {
     if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind == Kind::start) continue;
     reach(*stream, i + 1);
+    forget_context_waits(id, ticket);
     erase_if_over(id);
     return true;
   }
@@ -231,6 +237,11 @@ Streams::Position Streams::position(const Stream& stream) const {
   return was_dry ? Position::behind : Position::running;
 }
 
+bool Streams::is_in_captured_step(const Stream& stream) const {
+  const Group* group = groups_.find(stream.at.group);
+  return stream.at.kind == Kind::start && group != nullptr && group->captured && !group->done;
+}
+
 // False: the stream runs for sure, nobody has to be asked.
 bool Streams::look_at(const Stream& stream, Standing& standing) const {
   switch (position(stream)) {
@@ -238,6 +249,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
       standing.doubtful = standing.doubtful || stream.is_doubtful;
       return stream.is_doubtful;
     case Position::in_group:
+      standing.captured = standing.captured || is_in_captured_step(stream);
       if (standing.in_group == nullptr) standing.in_group = &stream;
       return true;
     case Position::waiting:
@@ -288,13 +300,19 @@ bool Streams::has_asked() const {
 }
 
 Verdict Streams::verdict() {
-  const bool any_group = std::any_of(streams_.begin(), streams_.end(),
-                                     [this](const Stream& s) { return position(s) == Position::in_group; });
-  if (!any_group && !idle_said_) return stop_asking();
+  bool any_group = false, any_captured = false;
+  for (const Stream& s : streams_)
+    if (position(s) == Position::in_group) (is_in_captured_step(s) ? any_captured : any_group) = true;
+  if (!any_group && !any_captured && !idle_said_ && !host_is_still_) return stop_asking();
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return stop_asking();
+  if (any_captured && !any_group &&
+      !idle_said_) {  // answers would not tell idle time, and are not asked for next to whole steps
+    stop_asking();
+    return {Verdict::Kind::uncertain, {}, captured_step};
+  }
   wants_answers_ = true;
   if (standing.busy || (standing.in_group == nullptr && !has_asked())) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
@@ -305,7 +323,13 @@ Verdict Streams::verdict() {
     if (runs) return {};
     if (root == nullptr) standing.unknown = unknown_wait;
   }
-  if (standing.doubtful) standing.unknown = one_queue_ ? one_queue : behind_another;
+  if (standing.doubtful)
+    standing.unknown = one_queue_ ? one_queue : context_waits_.empty() ? behind_another : behind_context_wait;
+  if (!any_group && !idle_said_) {
+    const bool is_dry = standing.unknown == nullptr && !standing.doubtful;
+    return is_dry ? Verdict{Verdict::Kind::uncertain, {}, host_wait_outside_cuda} : Verdict{};
+  }
+  if (standing.captured) standing.unknown = captured_step;
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};
   return {Verdict::Kind::idle, explain(standing), nullptr};
 }
