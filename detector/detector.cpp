@@ -22,6 +22,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t remembered_bubbles = 4096;
+constexpr std::size_t remembered_host_waits = 1024;
+constexpr Duration least_host_wait = std::chrono::milliseconds(2);
 
 Cause cause_of(const GroupSummary& summary) {
   if (summary.receives > 0) return Cause::receive;
@@ -40,6 +42,7 @@ Group group_of(const Event& event, std::uint64_t position) {
   group.done = event.done_ticket == 0;
   group.done_ticket = event.done_ticket;
   group.send_only = summary.sends > 0 && summary.receives == 0 && summary.collectives == 0;
+  group.captured = summary.captured != 0;
   group.cause = cause_of(summary);
   group.slot.communicator = event.communicator;
   group.slot.send_peer = summary.send_peer;
@@ -114,6 +117,8 @@ class Detector::Implementation {
   void update_bubble();
   bool is_over(const Bubble& bubble, const Verdict& now) const;
   void look_at_uncertainty(const Verdict& verdict);
+  void report_uncertainty(const UncertainTime& uncertain);
+  void report_host_waits();
   void open(const Idleness& idleness);
   void expect(Bubble& bubble, const Group& group);
   void announce();
@@ -149,6 +154,7 @@ class Detector::Implementation {
   std::optional<TimePoint> interrupted_;  // at this time the open bubble has ended, unless it goes on at once
   std::optional<TimePoint> uncertain_since_;
   const char* uncertain_why_ = nullptr;
+  RingQueue<UncertainTime> host_waits_{remembered_host_waits};  // since the last group, to be reported
   std::uint64_t bubbles_ = 0;
   std::uint64_t issued_ = 0;       // groups
   bool latest_is_marked_ = false;  // of them
@@ -170,6 +176,9 @@ void Detector::Implementation::dispatch(const Event& event) {
       return streams_.host_wait_begun(event.stream);
     case EventKind::host_wait_ended:
       return streams_.host_wait_ended(event.stream);
+    case EventKind::host_still:
+    case EventKind::host_acts:
+      return streams_.host_is_still(event.kind == EventKind::host_still && issued_ != 0);
     case EventKind::capture_begun:
       ++captures_;
       return;
@@ -215,6 +224,7 @@ void Detector::Implementation::dispatch(const Event& event) {
 
 void Detector::Implementation::group_issued(const Event& event) {
   const std::uint64_t position = issued_++;
+  report_host_waits();
   latest_is_marked_ = event.done_ticket != 0;
   give_up_bubble(sayings_.group_issued());
   follow_sayings();
@@ -239,6 +249,8 @@ void Detector::Implementation::group_issued(const Event& event) {
   else
     place(group);
   streams_.group_issued(group, event.ticket);
+  if (group.captured)
+    note("captured step: a CUDA graph with NCCL operations is replayed; the time in which it runs is uncertain");
   if (group.done) pass(group, false);
 }
 
@@ -424,9 +436,19 @@ void Detector::Implementation::look_at_uncertainty(const Verdict& verdict) {
   const char* why = std::exchange(uncertain_why_, verdict.why);
   if (uncertain) uncertain_since_ = now_;
   if (!since || now_ == *since) return;
-  iterations_.uncertain_time(now_ - *since);
+  if (why != host_wait_outside_cuda) return report_uncertainty({*since, now_, why});
+  if (now_ - *since >= least_host_wait) host_waits_.push({*since, now_, why});
+}
+
+void Detector::Implementation::report_uncertainty(const UncertainTime& uncertain) {
+  iterations_.uncertain_time(uncertain.ended - uncertain.began);
   report(FindingKind::uncertain_time);
-  findings_.back().uncertain = {*since, now_, why};
+  findings_.back().uncertain = uncertain;
+}
+
+// Before another group comes nobody knows whether it is still training.
+void Detector::Implementation::report_host_waits() {
+  for (; !host_waits_.empty(); host_waits_.pop()) report_uncertainty(host_waits_.front());
 }
 
 void Detector::Implementation::open(const Idleness& idleness) {

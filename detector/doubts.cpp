@@ -45,6 +45,10 @@ bool Streams::is_open_wait(const Mark& mark) const {
 
 bool Streams::is_over(const AwaitedPlace& place) const {
   if (place.stream == 0) return false;  // nothing is known of it
+  if (place.stream == every_stream)
+    return std::all_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
+      return is_over(AwaitedPlace{each.id, place.ticket});
+    });
   const Stream* stream = find(place.stream);
   if (stream == nullptr) return true;
   const auto has_yet_to_reach = [&place](Ticket ticket) { return !is_before(place.ticket, ticket); };
@@ -52,6 +56,20 @@ bool Streams::is_over(const AwaitedPlace& place) const {
   if (group != nullptr && has_yet_to_reach(group->done_ticket)) return false;
   if (stream->at.kind == Kind::wait && has_yet_to_reach(stream->at.passed)) return false;
   return stream->ahead.empty() || !has_yet_to_reach(stream->ahead.front().ticket);
+}
+
+// Streams that the shim could not mark wait as well, and those that are made later.
+void Streams::note_context_wait(const Event& wait) {
+  if (context_waits_.size() == most_context_waits) {
+    context_waits_.erase(context_waits_.begin());
+    ++lost_;
+  }
+  context_waits_.push_back({wait.stream, wait.ticket, wait.done_ticket});
+}
+
+void Streams::forget_context_waits(StreamId stream, Ticket reached) {
+  std::erase_if(context_waits_,
+                [&](const ContextWait& wait) { return wait.stream == stream && !is_before(reached, wait.passed); });
 }
 
 // Each round: streams that may stand behind what the rounds before have found.
@@ -74,6 +92,7 @@ void Streams::find_blocked_places() {
     if (const std::optional<Ticket> place = blocked_place(stream)) blocked_.push_back({stream.id, *place, false});
     if (const std::optional<Ticket> place = place_behind_group(stream)) blocked_.push_back({stream.id, *place, false});
   }
+  for (const ContextWait& wait : context_waits_) blocked_.push_back({wait.stream, wait.place, true});
   for (const Stream& stream : streams_) {
     const std::optional<Ticket> work = stream.is_doubtful ? place_of_work(stream) : std::nullopt;
     if (!work) continue;

@@ -57,7 +57,7 @@ struct GroupSummary {
   std::uint16_t sends;
   std::uint16_t receives;
   std::uint16_t collectives;
-  std::uint16_t reserved;
+  std::uint16_t captured;  // not 0: a replayed graph that holds these operations, and perhaps compute as well
 };
 
 // The operations that a group may hold. `wait_signals` is for the signals of any number of ranks.
@@ -90,9 +90,12 @@ struct IssuedOperation {
 
 // The place on a stream that an event stands for: just behind the group or the wait whose last marker is `ticket`.
 struct AwaitedPlace {
-  StreamId stream;  // 0: none of this device
+  StreamId stream;  // 0: none of this device; every_stream
   Ticket ticket;
 };
+// The event was recorded on a whole context: it stands for everything with this ticket or an earlier one, on each
+// stream.
+inline constexpr StreamId every_stream = (1U << 24) - 1;
 
 // An annotation of the main job.
 struct Saying {
@@ -107,9 +110,9 @@ struct Event {
   EventKind kind;
   // group_issued, wait_issued: no compute was launched on the stream between its last mark and this one, for sure.
   bool nothing_launched;
-  bool more_follow;  // answers of streams: another one of the same look comes next
-  std::uint8_t reserved;
-  std::int32_t device;  // CUDA ordinal
+  bool more_follow;       // answers of streams: another one of the same look comes next
+  bool of_whole_context;  // wait_issued: whatever is launched later, on any stream, waits as well
+  std::int32_t device;    // CUDA ordinal
   StreamId stream;
   CommunicatorId communicator;
   GroupId group;

@@ -23,6 +23,7 @@ struct Group {
   bool done = false;
   Ticket done_ticket = 0;
   bool send_only = false;
+  bool captured = false;  // a replayed graph: nobody knows where in it the stream is
   bool ends_iteration = false;
   Cause cause = Cause::unknown;
   Slot slot{};

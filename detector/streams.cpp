@@ -11,6 +11,9 @@ constexpr const char* unnamed = "not all streams could be asked whether they hav
 constexpr const char* behind_another = "a stream may stand behind a blocked one in its hardware queue";
 constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
 constexpr const char* out_of_sight = "more is outstanding than the detector has room for";
+constexpr const char* captured_step =
+    "captured step: a replayed graph holds NCCL operations, whose waits and compute cannot be told apart";
+constexpr const char* behind_context_wait = "a context waits for an event: what was launched since may be held up";
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
@@ -91,6 +94,7 @@ void Streams::wait_issued(const Event& wait) {
   const Ticket passed = wait.done_ticket;
   issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited, passed});
   if (passed != 0) issue(*stream, {Kind::passed, true, passed, 0, {}, wait.ticket});
+  if (wait.of_whole_context) note_context_wait(wait);
 }
 
 void Streams::host_wait_begun(StreamId stream) {
@@ -123,6 +127,7 @@ void Streams::erase_if_over(StreamId id) {
   if (stream == nullptr || !stream->destroyed || !stream->ahead.empty() || first_pending(id) != nullptr) return;
   lost_ += stream->ahead.dropped() + stream->groups.dropped();
   queues_.forget(id);
+  std::erase_if(context_waits_, [id](const ContextWait& wait) { return wait.stream == id; });
   streams_.erase(place_of(id));
 }
 
@@ -178,6 +183,7 @@ bool Streams::marker_reached(StreamId id, Ticket ticket) {
   for (std::size_t i = 0; i < stream->ahead.size(); ++i) {
     if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind == Kind::start) continue;
     reach(*stream, i + 1);
+    forget_context_waits(id, ticket);
     erase_if_over(id);
     return true;
   }
@@ -244,6 +250,11 @@ Streams::Position Streams::position(const Stream& stream) const {
   return was_dry ? Position::behind : Position::running;
 }
 
+bool Streams::is_in_captured_step(const Stream& stream) const {
+  const Group* group = groups_.find(stream.at.group);
+  return stream.at.kind == Kind::start && group != nullptr && group->captured && !group->done;
+}
+
 // False: the stream runs for sure, nobody has to be asked.
 bool Streams::look_at(const Stream& stream, Standing& standing) const {
   switch (position(stream)) {
@@ -251,6 +262,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
       standing.doubtful = standing.doubtful || stream.is_doubtful;
       return stream.is_doubtful;
     case Position::in_group:
+      standing.captured = standing.captured || is_in_captured_step(stream);
       if (standing.in_group == nullptr) standing.in_group = &stream;
       return true;
     case Position::waiting:
@@ -304,16 +316,28 @@ bool Streams::has_asked() const {
          std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) { return each.asked == questions_; });
 }
 
-Verdict Streams::verdict() {
-  const bool any_group = std::any_of(streams_.begin(), streams_.end(), [this](const Stream& stream) {
+Streams::UnderWay Streams::look_for_groups() const {
+  UnderWay found;
+  for (const Stream& stream : streams_) {
     const Position where = position(stream);
-    return where == Position::in_group || where == Position::lost;
-  });
-  if (!any_group && !idle_said_) return stop_asking();
+    if (where == Position::lost) found.group = true;
+    if (where == Position::in_group) (is_in_captured_step(stream) ? found.captured_step : found.group) = true;
+  }
+  return found;
+}
+
+Verdict Streams::verdict() {
+  const UnderWay under_way = look_for_groups();
+  if (!under_way.group && !under_way.captured_step && !idle_said_ && !host_is_still_) return stop_asking();
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return stop_asking();
+  // Answers would not tell idle time, and are not asked for next to whole steps.
+  if (under_way.captured_step && !under_way.group && !idle_said_) {
+    stop_asking();
+    return {Verdict::Kind::uncertain, {}, captured_step};
+  }
   wants_answers_ = true;
   if (standing.busy) return {};
   if (standing.is_lost) return {Verdict::Kind::uncertain, {}, out_of_sight};
@@ -326,7 +350,13 @@ Verdict Streams::verdict() {
     if (runs) return {};
     if (root == nullptr) standing.unknown = unknown_wait;
   }
-  if (standing.doubtful) standing.unknown = one_queue_ ? one_queue : behind_another;
+  if (standing.doubtful)
+    standing.unknown = one_queue_ ? one_queue : context_waits_.empty() ? behind_another : behind_context_wait;
+  if (!under_way.group && !idle_said_) {
+    const bool is_dry = standing.unknown == nullptr && !standing.doubtful;
+    return is_dry ? Verdict{Verdict::Kind::uncertain, {}, host_wait_outside_cuda} : Verdict{};
+  }
+  if (standing.captured) standing.unknown = captured_step;
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};
   return {Verdict::Kind::idle, explain(standing), nullptr};
 }

@@ -20,6 +20,10 @@ struct Idleness {
   Pattern pattern = Pattern::event_wait;
 };
 
+// Why time is uncertain that is so only where it lasts: the host may just be slow.
+inline constexpr const char* host_wait_outside_cuda =
+    "host wait outside CUDA: all work was done, nothing was launched, and no communication was under way";
+
 // Whether compute runs, as far as it can be told.
 struct Verdict {
   enum class Kind : std::uint8_t { busy, idle, uncertain };
@@ -51,6 +55,10 @@ class Streams {
   // The framework says that it has nothing to compute, or no longer. Then it is idle time also where no communication
   // is under way, as soon as streams have been asked.
   void idle_said(bool said) { idle_said_ = said; }
+
+  // The host launches nothing and calls nothing, or no longer. Where all streams are dry then, it waits for something
+  // that nobody sees.
+  void host_is_still(bool still) { host_is_still_ = still; }
 
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
@@ -106,13 +114,26 @@ class Streams {
     Ticket place;
     bool holds_up_another;  // perhaps
   };
+  // A wait of a whole context, as its first stream has it.
+  struct ContextWait {
+    StreamId stream;
+    Ticket place, passed;
+  };
   // The streams of one verdict that are not known to run.
   struct Standing {
     const Stream* in_group = nullptr;  // the first one
     bool busy = false;                 // one has answered so
     bool doubtful = false;             // one has work left, and may not get to it
     bool is_lost = false;              // of one nobody knows where it is
+    bool captured = false;             // one is in a captured step
     const char* unknown = nullptr;
+  };
+
+  static constexpr std::size_t most_context_waits = 64;  // more are taken for over
+  // Communication, or what may be some.
+  struct UnderWay {
+    bool group = false;  // also where a stream was lost
+    bool captured_step = false;
   };
 
   static constexpr std::size_t most_host_waits = 64;  // at a time: threads of the main job that wait on one device
@@ -134,6 +155,8 @@ class Streams {
   const Stream* root_of(const Stream& waiting, bool& runs) const;
   Verdict stop_asking();
   Group* first_pending(const Stream& stream) const;
+  UnderWay look_for_groups() const;
+  bool is_in_captured_step(const Stream& stream) const;
   bool is_asked(const Stream& stream) const;
   bool has_asked() const;
   // doubts.cpp
@@ -142,6 +165,8 @@ class Streams {
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   bool is_open_wait(const Mark& mark) const;
   bool is_over(const AwaitedPlace& place) const;
+  void note_context_wait(const Event& wait);
+  void forget_context_waits(StreamId stream, Ticket reached);
   void look_for_doubts();
   void find_blocked_places();
   bool may_be_blocked(const Stream& stream, Ticket work) const;
@@ -165,8 +190,10 @@ class Streams {
   Queues queues_;
   std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
   std::vector<StreamId> host_waits_;
-  std::vector<BlockedPlace> blocked_;  // of the latest verdict
+  std::vector<BlockedPlace> blocked_;       // of the latest verdict
+  std::vector<ContextWait> context_waits_;  // not over
   bool idle_said_ = false;
+  bool host_is_still_ = false;
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named

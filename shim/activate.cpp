@@ -135,6 +135,7 @@ bool load() noexcept {
   shim.streams_in_use = streams_in_use;
   shim.list_streams_to_ask = list_streams_to_ask;
   shim.ask_stream = ask_stream;
+  shim.launches_on = launches_on;
   shim.set_launches_counted = set_launches_counted;
   shim.set_operations_noted = set_operations_noted;
   shim.is_idle = is_idle;

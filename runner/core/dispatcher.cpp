@@ -18,6 +18,7 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& op
       records_(*parts.reporter, parts.trace),
       source_(*parts.shim, *parts.router, parts.words, options.session.device, {parts.driver, parts.words}),
       questions_(*parts.shim, options.session.device),
+      host_(*parts.shim, options.session.device),
       session_(options.session, records_),
       filler_(parts.filler) {}
 
@@ -34,6 +35,7 @@ Worker::Work Dispatcher::step(TimePoint now) {
   look_at_limits(now);
   look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
+  watch_host(events);
   for (const Event& event : events) session_.observe(event);
   session_.looked();
   for (const Event& event : questions_.answers(session_, source_.time_of_look(), !context_is_closing()))
@@ -41,6 +43,17 @@ Worker::Work Dispatcher::step(TimePoint now) {
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
   return {slices_in_flight(), source_.groups_pending()};
+}
+
+// Before the events: where there are some, the host acts from the first one on.
+void Dispatcher::watch_host(const std::vector<Event>& events) {
+  const std::optional<EventKind> change = host_.look(!events.empty());
+  if (!change) return;
+  Event event{};
+  event.time = events.empty() ? source_.time_of_look() : events.front().time;
+  event.kind = *change;
+  event.device = options_.session.device;
+  session_.observe(event);
 }
 
 // Of several hosts nothing but the wall clock is common, and that is set and drifts.

@@ -10,6 +10,7 @@
 
 #include "runner/core/driver.h"
 #include "runner/core/event_source.h"
+#include "runner/core/host_watch.h"
 #include "runner/core/inbox.h"
 #include "runner/core/questions.h"
 #include "runner/core/reporter.h"
@@ -59,6 +60,7 @@ class Dispatcher final : public Worker {
   TimePoint next_look(TimePoint now, bool wanted) const override;
   Work fail() noexcept override;
 
+  void watch_host(const std::vector<Event>& events);
   void look_at_clocks(TimePoint now);
   void record_clocks();
   void look_at_limits(TimePoint now);
@@ -72,6 +74,7 @@ class Dispatcher final : public Worker {
   ReportedTrace records_;
   EventSource source_;
   Questions questions_;
+  HostWatch host_;
   Session session_;
   Inbox inbox_;
   Filler* filler_;

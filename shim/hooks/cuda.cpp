@@ -101,6 +101,26 @@ CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned in
   return result;
 }
 
+CUresult cuCtxRecordEvent(CUcontext context, CUevent event) {
+  const auto call = real<Symbol::cuCtxRecordEvent>();
+  return record_context(context, event, observing(), [=] { return call(context, event); });
+}
+
+CUresult cuCtxWaitEvent(CUcontext context, CUevent event) {
+  const auto call = real<Symbol::cuCtxWaitEvent>();
+  return make_context_wait(context, event, observing(), [=] { return call(context, event); });
+}
+
+CUresult cuGreenCtxRecordEvent(CUgreenCtx context, CUevent event) {
+  const auto call = real<Symbol::cuGreenCtxRecordEvent>();
+  return record_context(context, event, observing(), [=] { return call(context, event); });
+}
+
+CUresult cuGreenCtxWaitEvent(CUgreenCtx context, CUevent event) {
+  const auto call = real<Symbol::cuGreenCtxWaitEvent>();
+  return make_context_wait(context, event, observing(), [=] { return call(context, event); });
+}
+
 CUresult cuStreamSynchronize(CUstream stream) {
   const auto call = real<Symbol::cuStreamSynchronize>();
   const HostWait wait = observing() ? host_waits_for_stream(stream, false) : HostWait{};

@@ -177,22 +177,6 @@ CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_optio
                      [=] { return call(library, path, jit, jit_values, jit_count, options, values, count); });
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags) {
-  const auto call = real<Symbol::cuGraphInstantiateWithFlags>();
-  return with_rescue(current_device, unknown_bytes, [=] { return call(made, graph, flags); });
-}
-
-CUresult cuGraphInstantiateWithParams(CUgraphExec* made, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const auto call = real<Symbol::cuGraphInstantiateWithParams>();
-  return with_rescue(current_device, unknown_bytes, [=] { return call(made, graph, parameters); });
-}
-
-CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* made, CUgraph graph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const auto call = real<Symbol::cuGraphInstantiateWithParams_ptsz>();
-  return with_rescue(current_device, unknown_bytes, [=] { return call(made, graph, parameters); });
-}
-
 CUresult cuGraphUpload(CUgraphExec graph, CUstream stream) {
   const auto call = real<Symbol::cuGraphUpload>();
   return with_rescue([=] { return device_of(stream, false); }, unknown_bytes, [=] { return call(graph, stream); });

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "shim/main_job/devices.h"
+#include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 
@@ -38,12 +39,27 @@ std::uint64_t packed(const EventPlace& place) noexcept {
 }
 
 EventPlace unpacked(std::uint64_t word) noexcept {
-  return {static_cast<StreamId>(word >> 8) & (most_placed_streams - 1), static_cast<int>(word & 0xff),
+  return {static_cast<StreamId>(word >> 8) & every_stream, static_cast<int>(word & 0xff),
           static_cast<Ticket>(word >> 32)};
 }
 
 bool is_ahead(const EventPlace& place) noexcept {
+  // A stream may have got a new marker since: it counts, which is too often rather than too rarely.
+  if (place.stream == every_stream) return places_ahead(place.device) != 0;
   return place.ticket != 0 && !reached(place.device, place.ticket);
+}
+
+int places_ahead(int device, EventPlace* last) noexcept {
+  int count = 0;
+  for (const Stream& stream : all_streams()) {
+    const StreamId id = stream.id.load(std::memory_order_acquire);
+    if (id == 0 || stream.device.load(std::memory_order_relaxed) != device) continue;
+    const EventPlace place{id, device, stream.latest.load(std::memory_order_relaxed)};
+    if (!is_ahead(place)) continue;
+    ++count;
+    if (last != nullptr) *last = place;
+  }
+  return count;
 }
 
 void map_event(CUevent event, const EventPlace& place) noexcept {

@@ -11,7 +11,7 @@ namespace weft {
 
 // Just behind the last group or noted wait of a stream, whose last marker is `ticket`.
 struct EventPlace {
-  StreamId stream;
+  StreamId stream;  // or every_stream
   int device;
   Ticket ticket;  // 0: nothing that communication could hold up
 
@@ -19,12 +19,15 @@ struct EventPlace {
 };
 
 // One word holds a place: at most so many streams of a process can be told apart here.
-inline constexpr StreamId most_placed_streams = 1u << 24;
+inline constexpr StreamId most_placed_streams = every_stream;
 std::uint64_t packed(const EventPlace& place) noexcept;
 EventPlace unpacked(std::uint64_t word) noexcept;
 
 // The streams are not past it.
 bool is_ahead(const EventPlace& place) noexcept;
+
+// How many streams of the device have such a place ahead of them, and the last one found. Looks at all streams.
+int places_ahead(int device, EventPlace* last = nullptr) noexcept;
 
 // The event stands for this place from now on.
 void map_event(CUevent event, const EventPlace& place) noexcept;

@@ -2,6 +2,7 @@
 #include "shim/main_job/groups.h"
 
 #include "shim/main_job/capture.h"
+#include "shim/main_job/captured_steps.h"
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
@@ -190,7 +191,10 @@ void announce_member(GroupMember& member) noexcept {
   finish_groups(*member.communicator, member.handle);
   Stream* stream = learn_stream(stream_of(member));
   if (stream == nullptr) return;
-  if (is_capturing(*stream)) return lose_sequences(member.communicator->sequences);
+  if (is_capturing(*stream)) {
+    operations_captured(*stream, member.communicator->id.load(std::memory_order_relaxed), member.summary);
+    return lose_sequences(member.communicator->sequences);
+  }
   if (!may_mark(device)) return note_unmarked_group(member, *stream, device);
   const LaunchCount launched = launches_so_far(*stream);
   const Ticket started = reserve_ticket(device);

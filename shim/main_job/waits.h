@@ -12,6 +12,8 @@
 
 namespace weft {
 
+struct Stream;
+
 // The event has been recorded on the stream: it stands for the stream's last group or noted wait, if that is not over.
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept;
 
@@ -24,6 +26,43 @@ struct StreamWait {
 StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
 // The real call is over. `made`: it has succeeded.
 void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, bool made) noexcept;
+
+// The same for all streams of a context, green or not. An event that is recorded on one stands for the work of all its
+// streams; where one waits, everything waits that is launched in it later, also on streams that are not known yet. The
+// streams of the device's other contexts are taken for its own: a wait that is none is passed at once.
+void context_recorded(int device, CUevent event) noexcept;
+int device_of(CUcontext context) noexcept;  // no_device: cannot be told
+int device_of(CUgreenCtx context) noexcept;
+
+inline constexpr int most_context_streams =
+    16;  // that are marked; of the others all that is known is that they may wait
+struct ContextWait {
+  int streams;
+  struct {
+    Stream* stream;
+    StreamId id;
+    StreamWait wait;
+  } each[most_context_streams];
+};
+void context_waits(int device, CUevent event, ContextWait& wait) noexcept;
+void context_waits_now(const ContextWait& wait, bool made) noexcept;
+
+// Around the real calls, in hooks.
+template <class Context, class Call>
+CUresult record_context(Context context, CUevent event, bool seen, Call call) noexcept {
+  const CUresult result = call();
+  if (seen && result == CUDA_SUCCESS) context_recorded(device_of(context), event);
+  return result;
+}
+template <class Context, class Call>
+CUresult make_context_wait(Context context, CUevent event, bool seen, Call call) noexcept {
+  ContextWait wait;
+  wait.streams = 0;
+  if (seen) context_waits(device_of(context), event, wait);
+  const CUresult result = call();
+  context_waits_now(wait, result == CUDA_SUCCESS);
+  return result;
+}
 
 // The host is about to block; nothing is recorded (device is -1) when no group is pending.
 struct HostWait {

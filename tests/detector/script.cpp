@@ -73,6 +73,8 @@ bool set_field(Event& event, const std::string& key, const std::string& value) {
     event.ticket = static_cast<Ticket>(number);
   else if (key == "done")
     event.done_ticket = static_cast<Ticket>(number);
+  else if (key == "captured" && event.kind == EventKind::group_issued)
+    event.summary.captured = static_cast<std::uint16_t>(number);
   else if (key == "source" && event.kind == EventKind::wait_issued)
     event.awaited.stream = static_cast<StreamId>(number);
   else if (key == "place" && event.kind == EventKind::wait_issued)

@@ -60,6 +60,58 @@ class StreamsTest : public ::testing::Test {
   Streams streams{groups};
 };
 
+// A context waits for a receive: its known streams are marked, of others nobody knows whether they may run.
+TEST_F(StreamsTest, WhatIsLaunchedBehindAWaitOfTheContextMayBeHeldUp) {
+  issue(1, 2);
+  streams.group_started(1);
+  Event event{};
+  event.kind = EventKind::wait_issued;
+  event.stream = 2;
+  event.awaited = {2, 2001};
+  event.ticket = 3001;
+  event.done_ticket = 4001;
+  event.of_whole_context = true;
+  streams.wait_issued(event);
+  wait_for_group(3, 1, 2);
+  at_wait(3, 2);
+  answer(StreamAnswer::dry, {2, 3});
+  EXPECT_EQ(idle_for(), 1u) << "nothing else is there";
+  streams.verdict();
+  streams.answered(7, {StreamAnswer::busy, 2999});
+  EXPECT_TRUE(busy()) << "launched before the wait";
+  streams.answered(7, {StreamAnswer::busy, 3500});
+  EXPECT_TRUE(uncertain());
+  streams.group_done(1);
+  at_wait(2, 1);
+  past_wait(2, 1);
+  past_wait(3, 2);
+  issue(2, 2);
+  streams.group_started(2);
+  answer(StreamAnswer::dry, {3});
+  streams.answered(7, {StreamAnswer::busy, 3500});
+  EXPECT_TRUE(busy()) << "the wait is over";
+}
+
+// Recorded on a context with several receives: it stands for all of them.
+TEST_F(StreamsTest, AWaitForEveryStreamIsUncertainUntilItIsPassed) {
+  issue(1, 2);
+  issue(2, 3);
+  streams.group_started(1);
+  streams.group_started(2);
+  wait(1, {every_stream, 2002}, 3001, 4001);
+  at_wait(1, 1);
+  answer(StreamAnswer::dry, {2, 3});
+  EXPECT_TRUE(uncertain());
+  streams.answered(7, {StreamAnswer::busy, 100});
+  EXPECT_TRUE(busy()) << "another stream computes";
+  streams.answered(7, {StreamAnswer::dry, 100});
+  streams.group_done(1);
+  EXPECT_FALSE(busy()) << "the second receive still holds it up";
+  streams.group_done(2);
+  past_wait(1, 1);
+  EXPECT_TRUE(busy());
+}
+
 TEST_F(StreamsTest, AChainOfWaitsEndsInTheGroupThatHoldsItUp) {
   issue(1, 2);
   wait_for_group(1, 1, 1);

@@ -1,46 +1,17 @@
 // Three ranks whose traces have to be joined: a ring of sends and receives, all-reduces, two splits of the
 // communicator, a group with more operations than a record has room for, and names that no JSON writer likes. Started
 // under the preload; exits with 0 when every call has succeeded.
-#include <stdatomic.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "check.h"
-#include "cuda.h"
-#include "nccl.h"
+#include "ranks.h"
 
 enum { ranks = 3, iterations = 12, many = 20, bytes = 1 << 16 };
 
-// Between the ranks.
-struct Shared {
-  ncclUniqueId id;
-  atomic_int made;
-};
-
-// Device memory.
-static void* allocate(void) {
-  CUdeviceptr memory = 0;
-  void* pointer = NULL;
-  CHECK(cuMemAlloc(&memory, bytes));
-  memcpy(&pointer, &memory, sizeof memory);
-  return pointer;
-}
-
-static ncclComm_t make_world(int rank, struct Shared* shared) {
+static ncclComm_t make_world(int rank, struct SharedId* shared) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   ncclComm_t world = NULL;
-  if (rank == 0) {
-    CHECK(ncclGetUniqueId(&shared->id));
-    shared->made = 1;
-  }
-  while (!shared->made) usleep(1000);
   config.commName = "the \"world\"\n\\ \xff \xc3\xa4";
-  CHECK(ncclCommInitRankConfig(&world, ranks, shared->id, rank, &config));
+  CHECK(ncclCommInitRankConfig(&world, ranks, *shared_id(shared, rank), rank, &config));
   return world;
 }
 
@@ -71,17 +42,11 @@ static void send_many(ncclComm_t pair, int rank, void* buffer, CUstream stream) 
   CHECK(ncclGroupEnd());
 }
 
-static void rank_main(int rank, struct Shared* shared) {
-  CUdevice device = 0;
-  CUcontext context = NULL;
-  CUstream stream = NULL;
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, rank));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  void* out = allocate();
-  void* in = allocate();
+static void rank_main(int rank, void* shared) {
+  use_device(rank);
+  const CUstream stream = make_stream();
+  void* out = allocate(bytes);
+  void* in = allocate(bytes);
   const ncclComm_t world = make_world(rank, shared);
   // The last rank gets no communicator of the first split, and counts it all the same.
   const ncclComm_t pair = split(world, rank < 2 ? 5 : NCCL_SPLIT_NOCOLOR, rank);
@@ -99,16 +64,8 @@ static void rank_main(int rank, struct Shared* shared) {
   if (pair != NULL) CHECK(ncclCommDestroy(pair));
   CHECK(ncclCommDestroy(all));
   CHECK(ncclCommDestroy(world));
-  exit(0);
 }
 
 int main(void) {
-  struct Shared* shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return 2;
-  for (int rank = 0; rank < ranks; ++rank)
-    if (fork() == 0) rank_main(rank, shared);
-  int result = 0;
-  for (int status = 0; wait(&status) > 0;)
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) result = 1;
-  return result;
+  return run_ranks(ranks, rank_main, shared_memory(sizeof(struct SharedId)));
 }

@@ -107,6 +107,76 @@ TEST_F(Waits, AllAbisOfRecordAndWait) {
   EXPECT_TRUE(events().empty());  // waits for it already
 }
 
+// An event of a whole context.
+TEST_F(Waits, AContextWithOneReceiveStandsForIt) {
+  const weft::Event group = receive();
+  const CUevent all = event();
+  ASSERT_EQ(cuCtxRecordEvent(fake_context(0), all), CUDA_SUCCESS);
+  cuStreamWaitEvent(compute, all, 0);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_EQ(seen[0].awaited.stream, group.stream);
+  EXPECT_EQ(seen[0].awaited.ticket, group.done_ticket);
+  EXPECT_FALSE(seen[0].of_whole_context);
+  fake_release(transfer);
+  cuGreenCtxRecordEvent(reinterpret_cast<CUgreenCtx>(fake_context(0)), all);
+  cuStreamWaitEvent(stream(), all, 0);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Waits, AContextWithMoreReceivesStandsForAll) {
+  receive();
+  const CUstream third = stream();
+  ncclRecv(buffer, 1, ncclInt8, 0, c, third);
+  const weft::Event last = events().at(0);
+  const CUevent all = event();
+  cuCtxRecordEvent(fake_context(0), all);
+  cuStreamWaitEvent(compute, all, 0);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_EQ(seen[0].awaited.stream, weft::every_stream);
+  EXPECT_GE(seen[0].awaited.ticket, last.done_ticket);
+  cuEventSynchronize(all);
+  EXPECT_EQ(events().at(0).stream, 0u);
+  fake_release(transfer);
+  fake_release(third);
+  cuStreamWaitEvent(stream(), all, 0);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Waits, AContextThatWaitsHoldsUpItsStreams) {
+  const weft::Event group = receive();
+  const CUstream third = stream();
+  core()->shim->set_launches_counted(true);
+  cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, third, nullptr, nullptr);
+  cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, compute, nullptr, nullptr);
+  stream();  // not in use
+  ASSERT_EQ(cuCtxWaitEvent(fake_context(0), arrived), CUDA_SUCCESS);
+  auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::wait_issued, EventKind::wait_issued, EventKind::wait_issued}));
+  EXPECT_EQ(seen[0].stream, group.stream) << "it tells when the wait is over";
+  EXPECT_TRUE(seen[0].of_whole_context);
+  for (int i = 1; i < 3; ++i) {
+    EXPECT_FALSE(seen[i].of_whole_context);
+    EXPECT_EQ(seen[i].awaited.ticket, group.done_ticket);
+    EXPECT_TRUE(reached(seen[i].ticket));
+    EXPECT_FALSE(reached(seen[i].done_ticket));
+  }
+  fake_release(transfer);
+  for (const weft::Event& wait : seen) EXPECT_TRUE(reached(wait.done_ticket));
+  cuGreenCtxWaitEvent(reinterpret_cast<CUgreenCtx>(fake_context(0)), arrived);
+  EXPECT_TRUE(events().empty()) << "it is over";
+}
+
+TEST_F(Waits, AContextWaitThatIsRefusedIsPassedAtOnce) {
+  receive();
+  fake_fail_waits(true);
+  EXPECT_NE(cuCtxWaitEvent(fake_context(0), arrived), CUDA_SUCCESS);
+  fake_fail_waits(false);
+  fake_release(transfer);
+  for (const weft::Event& wait : events()) EXPECT_TRUE(reached(wait.done_ticket));
+}
+
 TEST_F(Waits, HostWaitsWithNothingPendingAreNothing) {
   cuStreamSynchronize(compute);
   cuEventSynchronize(arrived);

@@ -22,6 +22,12 @@ CUresult record(CUevent event_handle, CUstream stream_handle, DefaultStream mean
   return engine().submit(*stream, command);
 }
 
+CUresult context_and_event(CUcontext context_handle, CUevent event_handle, Context*& context, Event*& event) {
+  if (context_handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (const CUresult result = find_context(context_handle, context); result != CUDA_SUCCESS) return result;
+  return find_event(event_handle, event);
+}
+
 CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
   Event* from = nullptr;
   Event* to = nullptr;
@@ -62,6 +68,20 @@ SIMGPU_API cuEventDestroy(CUevent hEvent) {
 SIMGPU_PAIR(cuEventRecord, _ptsz, (CUevent hEvent, CUstream hStream), record(hEvent, hStream, meaning, 0))
 SIMGPU_PAIR(cuEventRecordWithFlags, _ptsz, (CUevent hEvent, CUstream hStream, unsigned int flags),
             record(hEvent, hStream, meaning, flags))
+
+SIMGPU_API cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent) {
+  Context* context = nullptr;
+  Event* event = nullptr;
+  if (const CUresult result = context_and_event(hCtx, hEvent, context, event); result != CUDA_SUCCESS) return result;
+  return event->context != context ? CUDA_ERROR_INVALID_HANDLE : engine().record(*context, *event);
+}
+
+SIMGPU_API cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent) {
+  Context* context = nullptr;
+  Event* event = nullptr;
+  if (const CUresult result = context_and_event(hCtx, hEvent, context, event); result != CUDA_SUCCESS) return result;
+  return engine().make_wait(*context, *event);
+}
 
 SIMGPU_API cuEventQuery(CUevent hEvent) {
   Event* event = nullptr;

@@ -25,6 +25,10 @@ CUresult capture_forbids_use(Event& event);
 // For work on a legacy stream, which would have to wait for the blocking streams that are being captured.
 CUresult capture_forbids_legacy(const Stream& stream);
 
+// For an event of a whole context, of which no stream may be in a capture, and for one that is a part of a capture.
+CUresult capture_forbids_context(const Context& context);
+CUresult capture_forbids_event(Event& event);
+
 // Without the lock. A CUfunction, or a CUkernel cast to one, as cuLaunchKernel takes it. Loads it if it is not loaded
 // yet, with the stall that goes with it. CUDA_ERROR_INVALID_HANDLE for anything else.
 struct LaunchableFunction {

@@ -96,7 +96,9 @@ struct RecordCommand {
   Event* event = nullptr;
   unsigned flags = 0;
   EventRecord* record = nullptr;
+  bool joins = false;  // the event's last record stands for this place as well
 };
+// Without an event `record` is given.
 struct WaitCommand {
   Event* event = nullptr;
   unsigned flags = 0;

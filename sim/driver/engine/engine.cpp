@@ -163,6 +163,40 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
   return CUDA_SUCCESS;
 }
 
+CUresult Engine::record(Context& context, Event& event) {
+  Guard guard(lock_);
+  if (const CUresult error = capture_forbids_context(context); error != CUDA_SUCCESS) return error;
+  if (const CUresult error = context.error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
+  event.captured.reset();
+  RecordCommand command;
+  command.event = &event;
+  const Time arrival = arrivals_.now();
+  scheduler_->advance(now());
+  for (Stream* stream : context.streams) {
+    if (stream->idle()) continue;
+    scheduler_->append(*stream, command, arrival);
+    command.joins = true;
+  }
+  if (!command.joins) scheduler_->append(*context.legacy, command, arrival);
+  leave(guard);
+  return CUDA_SUCCESS;
+}
+
+CUresult Engine::make_wait(Context& context, Event& event) {
+  Guard guard(lock_);
+  if (const CUresult error = capture_forbids_context(context); error != CUDA_SUCCESS) return error;
+  if (event.captured != nullptr) return capture_forbids_event(event);
+  if (const CUresult error = context.error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
+  const Time arrival = arrivals_.now();
+  for (Stream* stream : context.streams) scheduler_->append(*stream, WaitCommand{&event, 0, nullptr}, arrival);
+  if (event.last != nullptr && !event.last->done) {
+    ++event.last->references;
+    context.waits.push_back(event.last);
+  }
+  leave(guard);
+  return CUDA_SUCCESS;
+}
+
 // --- waiting
 // ----------------------------------------------------------------------------------------------------------
 

@@ -44,6 +44,10 @@ class Engine {
   // Everything that puts work on a stream goes through here. A capturing stream gets a graph node instead (capture.h).
   CUresult submit(Stream& stream, Command&& command);
 
+  // The same for all streams of a context: those that have work left are recorded; those that are made later wait, too.
+  CUresult record(Context& context, Event& event);
+  CUresult make_wait(Context& context, Event& event);
+
   // --- waiting (without the lock) -----------------------------------------------------------------------------------
   // Blocks until the condition holds; it is evaluated under the lock, after each step of the engine.
   void wait(const std::function<bool()>& condition);

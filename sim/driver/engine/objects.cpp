@@ -60,6 +60,7 @@ void Engine::destroy_context(Context& context) {
   release_context_resources(context);
   Guard guard(lock_);
   scheduler_->advance(now());
+  for (EventRecord* record : context.waits) scheduler_->release(record);
   std::erase(device.contexts, &context);
   for (Stream* stream : context.streams) slab<Stream>.release(stream);
   leave(guard);
@@ -79,6 +80,13 @@ Stream* Engine::create_stream(Context& context, StreamKind kind, unsigned flags,
   const unsigned turn = context.next_queue[priority_class]++ % settings_.connections;
   stream->queue = &context.queues[priority_class * settings_.connections + turn];
   context.streams.push_back(stream);
+  std::erase_if(context.waits, [this](EventRecord* record) {
+    if (!record->done) return false;
+    scheduler_->release(record);
+    return true;
+  });
+  for (EventRecord* record : context.waits)
+    scheduler_->append(*stream, WaitCommand{nullptr, 0, record}, arrivals_.now());
   slab<Stream>.publish(stream);
   return stream;
 }

@@ -26,6 +26,7 @@ struct DeviceModel;
 // Owned by the capture code: a capture in progress, and the place in a captured graph that an event stands for.
 struct Capture;
 struct CapturedPoint;
+class EventRecord;
 
 struct Device {
   Device(int number, std::size_t bytes);
@@ -56,7 +57,8 @@ struct Context {
   bool is_primary = false;
   std::atomic<CUresult> error{CUDA_SUCCESS};  // sticky: every later call returns it
   Stream* legacy = nullptr;
-  std::vector<Stream*> streams;  // [lock] all, the default streams too
+  std::vector<Stream*> streams;     // [lock] all, the default streams too
+  std::vector<EventRecord*> waits;  // [lock] that streams made later have to wait for; each is referenced
   // [lock] The ones for each class of priorities, one class after the other; there may be one class for all.
   std::vector<HardwareQueue> queues;
   std::vector<unsigned> next_queue;  // [lock] of each class
@@ -90,6 +92,7 @@ struct Stream {
 class EventRecord {
  public:
   bool done = false;
+  uint32_t parts = 1;  // streams that have still to get to it
   Time at{};
   uint32_t references = 0;
   EventRecord* next_free = nullptr;

@@ -128,12 +128,16 @@ void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
   // Known by its kind, a command is moved by a few instructions; the variant's own assignment goes through a table.
   std::visit([item]<class Kind>(Kind& kind) { item->command.emplace<Kind>(std::move(kind)); }, command);
   if (auto* record = std::get_if<RecordCommand>(&item->command)) {
-    if (record->event->last != nullptr) release(record->event->last);
-    record->event->last = new_record();
+    if (record->joins) {
+      ++record->event->last->parts;
+    } else {
+      if (record->event->last != nullptr) release(record->event->last);
+      record->event->last = new_record();
+    }
     record->record = record->event->last;
     ++record->record->references;
   } else if (auto* wait = std::get_if<WaitCommand>(&item->command)) {
-    wait->record = wait->event->last;
+    if (wait->event != nullptr) wait->record = wait->event->last;
     if (wait->record != nullptr) ++wait->record->references;
   } else if (is_work(item->command) && stream.context->device->model->log.enabled()) {
     item->thread = current_thread(arrival);
@@ -321,6 +325,7 @@ EventRecord* Scheduler::new_record() {
     free_records_ = record->next_free;
   }
   record->done = false;
+  record->parts = 1;
   record->references = 1;
   return record;
 }

@@ -138,8 +138,10 @@ void Scheduler::complete_record(const Owner& owner, const RecordCommand& command
     command.event->last = record;
     ++record->references;
   }
-  record->done = true;
-  record->at = clock_;
+  if (--record->parts == 0) {
+    record->done = true;
+    record->at = clock_;
+  }
   release(record);
   finish(owner, clock_);
 }

@@ -247,6 +247,21 @@ CUresult capture_forbids_use(Event& event) {
   return CUDA_ERROR_CAPTURED_EVENT;
 }
 
+CUresult capture_forbids_context(const Context& context) {
+  CUresult result = CUDA_SUCCESS;
+  for (const std::shared_ptr<Capture>& capture : captures().all) {
+    const bool is_there = std::any_of(capture->frontiers.begin(), capture->frontiers.end(),
+                                      [&](const auto& branch) { return branch.first->context == &context; });
+    if (is_there) result = invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  return result;
+}
+
+CUresult capture_forbids_event(Event& event) {
+  if (const std::shared_ptr<Capture> capture = event.captured->capture.lock()) capture->invalid = true;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 CUresult capture_forbids_legacy(const Stream& stream) {
   if (stream.kind != StreamKind::legacy || active_captures.load(std::memory_order_acquire) == 0) return CUDA_SUCCESS;
   CUresult result = CUDA_SUCCESS;

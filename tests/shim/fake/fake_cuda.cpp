@@ -124,6 +124,22 @@ CUresult wait(Stream* stream, CUevent event) {
   return put(stream, {Stream::Kind::wait, reinterpret_cast<Event*>(event), nullptr, 0});
 }
 
+// Of the explicit streams of the context.
+CUresult record_context(CUcontext context, CUevent event) {
+  const std::lock_guard lock(mutex);
+  auto* mine = reinterpret_cast<Event*>(event);
+  for (auto& [handle, stream] : streams)
+    if (handle_of(stream->context) == context && !stream->queue.empty()) return record(event, stream.get());
+  return mine->done = true, CUDA_SUCCESS;
+}
+
+CUresult make_context_wait(CUcontext context, CUevent event) {
+  const std::lock_guard lock(mutex);
+  for (auto& [handle, stream] : streams)
+    if (handle_of(stream->context) == context) wait(stream.get(), event);
+  return CUDA_SUCCESS;
+}
+
 CUresult allocate(CUdeviceptr* pointer) {
   const std::lock_guard lock(mutex);
   ++allocations;
@@ -320,6 +336,30 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
 CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int) {
   return record(event, find(stream, true));
 }
+CUresult cuCtxRecordEvent(CUcontext context, CUevent event) {
+  return record_context(context, event);
+}
+CUresult cuCtxWaitEvent(CUcontext context, CUevent event) {
+  return waits_fail ? CUDA_ERROR_INVALID_VALUE : make_context_wait(context, event);
+}
+// Green contexts are handles of contexts here.
+CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  return *context = reinterpret_cast<CUcontext>(green), CUDA_SUCCESS;
+}
+CUresult cuGreenCtxRecordEvent(CUgreenCtx context, CUevent event) {
+  return record_context(reinterpret_cast<CUcontext>(context), event);
+}
+CUresult cuGreenCtxWaitEvent(CUgreenCtx context, CUevent event) {
+  return make_context_wait(reinterpret_cast<CUcontext>(context), event);
+}
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph* graph,
+                                   const CUgraphNode**, size_t*) {
+  const std::lock_guard lock(mutex);
+  Stream* mine = find(stream);
+  if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *graph = reinterpret_cast<CUgraph>(mine);  // a stream captures into one graph at a time
+  return *status = mine->capture, CUDA_SUCCESS;
+}
 CUresult cuModuleUnload(CUmodule) {
   return ++unloaded, CUDA_SUCCESS;
 }
@@ -357,7 +397,8 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode) {
   return begin(stream, true);
 }
-CUresult cuStreamEndCapture(CUstream stream, CUgraph*) {
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  if (graph != nullptr) *graph = reinterpret_cast<CUgraph>(find(stream));
   return end(stream, false);
 }
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph*) {
@@ -406,9 +447,21 @@ CUresult cuLibraryLoadData(CUlibrary*, const void*, CUjit_option*, void**, unsig
   CUdeviceptr pointer = 0;
   return allocate(&pointer);
 }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long) {
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph, unsigned long long) {
+  static char executables[64];
+  static int last = 0;
   CUdeviceptr pointer = 0;
+  if (made != nullptr) *made = reinterpret_cast<CUgraphExec>(&executables[last++]);
   return allocate(&pointer);
+}
+CUresult cuGraphClone(CUgraph* made, CUgraph) {
+  static char clones[64];
+  static int last = 0;
+  return *made = reinterpret_cast<CUgraph>(&clones[last++]), CUDA_SUCCESS;
+}
+CUresult cuGraphAddNode_v2(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
+                           CUgraphNodeParams*) {
+  return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
                         unsigned int, CUstream, void**, void**) {
@@ -418,7 +471,10 @@ CUresult cuLaunchKernel_ptsz(CUfunction, unsigned int, unsigned int, unsigned in
                              unsigned int, unsigned int, CUstream, void**, void**) {
   return CUDA_SUCCESS;
 }
-CUresult cuGraphLaunch(CUgraphExec, CUstream) {
+CUresult cuGraphLaunch(CUgraphExec, CUstream stream) {
+  const std::lock_guard lock(mutex);
+  Stream* mine = find(stream);
+  if (mine != nullptr && mine->capture != CU_STREAM_CAPTURE_STATUS_NONE) ++mine->captured;
   return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**) {

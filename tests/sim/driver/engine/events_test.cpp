@@ -41,6 +41,71 @@ TEST(Events, ElapsedTimeIsExact) {
   });
 }
 
+// An event of a context stands for the work of all its streams.
+TEST(Events, AContextIsRecorded) {
+  isolated({}, [] {
+    make_context();
+    CUcontext context = nullptr;
+    CHECK_CUDA(cuCtxGetCurrent(&context));
+    const CUstream one = stream();
+    const CUstream other = stream();
+    CUevent event = nullptr;
+    CHECK_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    EXPECT_EQ(cuCtxRecordEvent(nullptr, event), CUDA_ERROR_INVALID_CONTEXT);
+    work(one, 1, 2'000);
+    work(other, 1, 10'000);
+    CHECK_CUDA(cuCtxRecordEvent(context, event));
+    CHECK_CUDA(cuStreamSynchronize(one));
+    EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+    CHECK_CUDA(cuEventSynchronize(event));
+    EXPECT_EQ(cuStreamQuery(other), CUDA_SUCCESS);
+    CHECK_CUDA(cuCtxRecordEvent(context, event));
+    CHECK_CUDA(cuEventSynchronize(event));
+  });
+}
+
+// All that is launched later waits, also on streams that do not exist yet.
+TEST(Events, AContextWaits) {
+  isolated({}, [] {
+    make_context();
+    CUcontext context = nullptr;
+    CHECK_CUDA(cuCtxGetCurrent(&context));
+    const CUstream first = stream();
+    const CUstream before = stream();
+    CUevent event = nullptr;
+    CHECK_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    CHECK_CUDA(cuCtxWaitEvent(context, event));
+    work(first, 1, 20'000);
+    CHECK_CUDA(cuEventRecord(event, first));
+    CHECK_CUDA(cuCtxWaitEvent(context, event));
+    const CUstream after = stream();
+    work(before, 1, 10);
+    work(after, 1, 10);
+    EXPECT_EQ(cuStreamQuery(first), CUDA_ERROR_NOT_READY);
+    CHECK_CUDA(cuStreamSynchronize(after));
+    EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+    CHECK_CUDA(cuCtxSynchronize());
+  });
+}
+
+TEST(Events, AContextThatCapturesIsNeitherRecordedNorWaits) {
+  isolated({}, [] {
+    make_context();
+    CUcontext context = nullptr;
+    CHECK_CUDA(cuCtxGetCurrent(&context));
+    const CUstream s = stream();
+    CUevent event = nullptr;
+    CUgraph graph = nullptr;
+    CHECK_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    CHECK_CUDA(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_EQ(cuCtxRecordEvent(context, event), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(cuStreamEndCapture(s, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CHECK_CUDA(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_EQ(cuCtxWaitEvent(context, event), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(cuStreamEndCapture(s, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  });
+}
+
 TEST(Events, UnrecordedEventsCountAsDone) {
   isolated({}, [] {
     make_context();

@@ -1,0 +1,95 @@
+"""Traces against the simulated GPU's logs, for the tests of this folder. Needs bench/jobs in PYTHONPATH.
+
+A run has a segment for each time that communicators were there, with a summary at its end; only these are looked at.
+Shares are parts of all segments' windows.
+"""
+from __future__ import annotations
+
+import glob
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from intervals import Intervals, intersection, length, united
+
+
+@dataclass
+class Comparison:
+    name: str
+    device: int
+    records: list[dict]
+    summaries: list[dict]
+    idle: float  # reported
+    true: float  # NCCL ran and nothing computed
+    nothing: float  # nothing ran at all
+    uncertain: float
+    precision: float  # the part of the reported idle time in which nothing computed; 1 where none is reported
+    coverage: float  # the part of the true idle time that is reported
+    covered: float  # the part of it that is reported or uncertain
+    nothing_covered: float  # the part of the time in which nothing ran that is reported or uncertain
+    computed_uncertain: float  # the part of the uncertain time in which something computed
+    causes: list[str]  # of uncertain time
+
+    def of(self, kind: str) -> list[dict]:
+        return [record for record in self.records if record["type"] == kind]
+
+    def __str__(self) -> str:
+        return (f"{self.name}: idle {self.idle:.1%} true {self.true:.1%} precision {self.precision:.4f} coverage "
+                f"{self.coverage:.4f} uncertain {self.uncertain:.2%} covered {self.covered:.4f} nothing ran "
+                f"{self.nothing:.1%} covered {self.nothing_covered:.4f} {self.causes}")
+
+
+def without(whole: Intervals, part: Intervals) -> Intervals:
+    result, at = [], 0
+    for begin, end in whole:
+        at = begin
+        for first, last in intersection([(begin, end)], part):
+            result.append((at, first))
+            at = last
+        result.append((at, end))
+    return united(result)
+
+
+def what_ran(log: str) -> tuple[Intervals, Intervals]:
+    """Compute, and everything."""
+    ran = [record for record in map(json.loads, open(log, encoding="utf-8")) if record["type"] in ("kernel", "copy")]
+    is_compute = lambda r: (r["kind"] in ("d2d", "set") if r["type"] == "copy" else not r.get("spin"))
+    times = lambda records: united((r["start"], r["end"]) for r in records)
+    return times(filter(is_compute, ran)), times(ran)
+
+
+def compare(tool: str, trace: str, logs: str) -> Comparison:
+    """`tool`: simgpu-truth; `logs`: the folder that SIMGPU_LOG named."""
+    records = [json.loads(line) for line in open(trace, encoding="utf-8")]
+    summaries = [record for record in records if record["type"] == "summary"]
+    assert summaries and records[-1]["type"] == "summary", trace
+    device, process = records[0]["device"], trace.split("/")[-1].split(".")[1]
+    log = f"{logs}/gpu{device}.{process}.jsonl"
+    windows = united((summary["window_begin"], summary["window_end"]) for summary in summaries)
+    true: Intervals = []
+    for begin, end in windows:
+        told = subprocess.run([tool, "--from", str(begin), "--to", str(end), "--intervals", log], capture_output=True,
+                              check=True)
+        true += [(first, last) for first, last in json.loads(told.stdout)["logs"][0]["intervals"]]
+    true = united(true)
+    compute, everything = what_ran(log)
+    nothing = without(windows, everything)
+    of = lambda kind, first, last: intersection(united((r[first], r[last]) for r in records if r["type"] == kind), windows)
+    idle, uncertain = of("bubble", "opened", "closed"), of("uncertain", "began", "ended")
+    known = united(idle + uncertain)
+    part = lambda some, whole: length(some) / length(whole) if length(whole) else 1.0
+    both = lambda left, right: intersection(left, right)
+    return Comparison(trace.split("/")[-1], device, records, summaries, part(idle, windows), part(true, windows),
+                      part(nothing, windows), part(uncertain, windows), part(without(idle, compute), idle),
+                      part(both(idle, true), true), part(both(known, true), true), part(both(known, nothing), nothing),
+                      part(both(uncertain, compute), uncertain),
+                      sorted({record["why"] for record in records if record["type"] == "uncertain"}))
+
+
+def compare_all(tool: str, work: str) -> list[Comparison]:
+    """Of WORK/trace with WORK/truth."""
+    found = [compare(tool, trace, work + "/truth") for trace in sorted(glob.glob(work + "/trace/*.jsonl"))]
+    for comparison in found:
+        print(comparison, file=sys.stderr)
+    return found
