@@ -172,6 +172,8 @@ void Detector::Implementation::dispatch(const Event& event) {
       return group_issued(event);
     case EventKind::wait_issued:
       return streams_.wait_issued(event);
+    case EventKind::context_waits:
+      return streams_.context_waits(event);
     case EventKind::host_wait_begun:
       return streams_.host_wait_begun(event.stream);
     case EventKind::host_wait_ended:
@@ -188,7 +190,7 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::communicator_closed:
       return communicator_closed(event.communicator);
     case EventKind::stream_destroyed:
-      return streams_.stream_destroyed(event.stream);
+      return streams_.stream_destroyed(event.stream, event.ticket);
     case EventKind::group_started:
       if (groups_.find(event.group) == nullptr) anomaly("the start of a group that is not known");
       return streams_.group_started(event.group);
@@ -237,7 +239,7 @@ void Detector::Implementation::group_issued(const Event& event) {
   const bool was_sure = iterations_.sure();
   const std::optional<Iteration> ended = iterations_.group_issued(rhythm_, bounds_, event.time, shape_of(event), over);
   if (ended) iteration_over(*ended, event.done_ticket != 0);
-  if (const Group* forgotten = groups_.displaced_by(event.group)) streams_.lose_sight(forgotten->stream);
+  if (const Group* forgotten = groups_.displaced_by(event.group)) streams_.lose_sight(*forgotten);
   Group& group = groups_.insert(group_of(event, position));
   group.said = sayings_.present();
   const bool bounded = iterations_.bounded();
@@ -417,7 +419,7 @@ void Detector::Implementation::update_bubble() {
   // Words of one look come one by one: what ends and goes on at one time has not ended.
   if (open_ && !idle && !interrupted_) interrupted_ = now_;
   if (open_ && idle) interrupted_.reset();
-  if (!open_ && idle && captures_ == 0) open(verdict.idleness);
+  if (!open_ && idle) open(verdict.idleness);
   look_at_uncertainty(verdict);
 }
 
@@ -452,7 +454,7 @@ void Detector::Implementation::report_host_waits() {
 }
 
 void Detector::Implementation::open(const Idleness& idleness) {
-  WEFT_DCHECK(!open_ && captures_ == 0);
+  WEFT_DCHECK(!open_);
   const Group* group = groups_.find(idleness.group);
   Bubble bubble;
   bubble.id = bubbles_ + 1;  // of one that is not announced the next one takes the number
@@ -528,7 +530,7 @@ void Detector::Implementation::report(FindingKind kind) {
 
 // A stream or group that a table has lost may still be running: from then on an idle GPU is only an opinion.
 void Detector::Implementation::look_for_losses() {
-  const std::uint64_t lost = groups_.forgotten() + streams_.dropped();
+  const std::uint64_t lost = groups_.forgotten() + streams_.dropped() + host_waits_.dropped();
   if (lost <= lost_) return;
   lost_ = lost;
   anomaly("more is outstanding than the detector has room for");

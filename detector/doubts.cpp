@@ -58,18 +58,13 @@ bool Streams::is_over(const AwaitedPlace& place) const {
   return stream->ahead.empty() || !has_yet_to_reach(stream->ahead.front().ticket);
 }
 
-// Streams that the shim could not mark wait as well, and those that are made later.
-void Streams::note_context_wait(const Event& wait) {
+// None of the streams that wait is marked: nobody but their own threads may put something onto them.
+void Streams::context_waits(const Event& wait) {
   if (context_waits_.size() == most_context_waits) {
     context_waits_.erase(context_waits_.begin());
     ++lost_;
   }
-  context_waits_.push_back({wait.stream, wait.ticket, wait.done_ticket});
-}
-
-void Streams::forget_context_waits(StreamId stream, Ticket reached) {
-  std::erase_if(context_waits_,
-                [&](const ContextWait& wait) { return wait.stream == stream && !is_before(reached, wait.passed); });
+  context_waits_.push_back({wait.awaited, wait.ticket});
 }
 
 // Each round: streams that may stand behind what the rounds before have found.
@@ -92,7 +87,8 @@ void Streams::find_blocked_places() {
     if (const std::optional<Ticket> place = blocked_place(stream)) blocked_.push_back({stream.id, *place, false});
     if (const std::optional<Ticket> place = place_behind_group(stream)) blocked_.push_back({stream.id, *place, false});
   }
-  for (const ContextWait& wait : context_waits_) blocked_.push_back({wait.stream, wait.place, true});
+  std::erase_if(context_waits_, [this](const ContextWait& wait) { return is_over(wait.awaited); });
+  for (const ContextWait& wait : context_waits_) blocked_.push_back({wait.awaited.stream, wait.place, true});
   for (const Stream& stream : streams_) {
     const std::optional<Ticket> work = stream.is_doubtful ? place_of_work(stream) : std::nullopt;
     if (!work) continue;

@@ -33,11 +33,6 @@ constexpr bool is_said(EventKind kind) noexcept {
   return kind >= EventKind::said_iteration_begun && kind <= EventKind::said_bubble_ended;
 }
 
-// Seen in a word, or answered by a stream: it has the time of the look.
-constexpr bool is_seen_at_a_look(EventKind kind) noexcept {
-  return kind >= EventKind::group_started && kind <= EventKind::stream_unknown;
-}
-
 // Whether a stream has work left, as far as it was asked.
 enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
 struct Answer {
@@ -110,9 +105,9 @@ struct Event {
   EventKind kind;
   // group_issued, wait_issued: no compute was launched on the stream between its last mark and this one, for sure.
   bool nothing_launched;
-  bool more_follow;       // answers of streams: another one of the same look comes next
-  bool of_whole_context;  // wait_issued: whatever is launched later, on any stream, waits as well
-  std::int32_t device;    // CUDA ordinal
+  bool more_follow;  // answers of streams: another one of the same look comes next
+  std::uint8_t reserved;
+  std::int32_t device;  // CUDA ordinal
   StreamId stream;
   CommunicatorId communicator;
   GroupId group;
@@ -120,7 +115,7 @@ struct Event {
   Ticket done_ticket;
   union {
     GroupSummary summary;           // group_issued only
-    AwaitedPlace awaited;           // wait_issued only
+    AwaitedPlace awaited;           // wait_issued, context_waits
     IssuedOperation operations[2];  // operations_issued only
     Saying saying;                  // said_... only
   };

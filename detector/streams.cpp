@@ -56,8 +56,11 @@ void Streams::lose_sight(Stream& stream, Ticket first) {
   stream.at = {Kind::lost, false, first};
 }
 
-void Streams::lose_sight(StreamId id) {
-  if (Stream* stream = find(id)) lose_sight(*stream, stream->at.ticket);
+void Streams::lose_sight(const Group& forgotten) {
+  Stream* stream = find(forgotten.stream);
+  if (stream == nullptr) return;
+  lose_sight(*stream, stream->at.ticket);
+  while (!stream->groups.empty() && stream->groups.front() <= forgotten.id) stream->groups.pop();
 }
 
 void Streams::group_issued(const Group& group, Ticket ticket) {
@@ -94,7 +97,6 @@ void Streams::wait_issued(const Event& wait) {
   const Ticket passed = wait.done_ticket;
   issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited, passed});
   if (passed != 0) issue(*stream, {Kind::passed, true, passed, 0, {}, wait.ticket});
-  if (wait.of_whole_context) note_context_wait(wait);
 }
 
 void Streams::host_wait_begun(StreamId stream) {
@@ -115,9 +117,10 @@ void Streams::host_wait_ended(StreamId stream) {
 }
 
 // Its work goes on to the end, and others may wait for that.
-void Streams::stream_destroyed(StreamId id) {
-  Stream* stream = find(id);
+void Streams::stream_destroyed(StreamId id, Ticket last) {
+  Stream* stream = last == 0 ? find(id) : find_or_add(id);
   if (stream == nullptr) return;
+  if (last != 0) issue(*stream, {Kind::passed, false, last});
   stream->destroyed = true;
   erase_if_over(id);
 }
@@ -127,7 +130,6 @@ void Streams::erase_if_over(StreamId id) {
   if (stream == nullptr || !stream->destroyed || !stream->ahead.empty() || first_pending(id) != nullptr) return;
   lost_ += stream->ahead.dropped() + stream->groups.dropped();
   queues_.forget(id);
-  std::erase_if(context_waits_, [id](const ContextWait& wait) { return wait.stream == id; });
   streams_.erase(place_of(id));
 }
 
@@ -183,7 +185,6 @@ bool Streams::marker_reached(StreamId id, Ticket ticket) {
   for (std::size_t i = 0; i < stream->ahead.size(); ++i) {
     if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind == Kind::start) continue;
     reach(*stream, i + 1);
-    forget_context_waits(id, ticket);
     erase_if_over(id);
     return true;
   }
@@ -200,6 +201,8 @@ void Streams::answered(StreamId id, Answer answer) {
   Stream* stream = find_or_add(id);
   if (stream == nullptr) return;
   const Answer before = current_answer(*stream);
+  // No mark is ahead that could tell where it is, but now it is behind them all.
+  if (stream->at.kind == Kind::lost && stream->ahead.empty() && answer.says == StreamAnswer::dry) stream->at = {};
   stream->answer = answer;
   stream->asked = questions_;
   stream->had_work = stream->had_work || answer.says == StreamAnswer::busy;
@@ -236,7 +239,9 @@ void Streams::to_ask(std::vector<StreamId>& found) const {
 }
 
 bool Streams::is_asked(const Stream& stream) const {
-  return !stream.destroyed && position(stream) == Position::behind;
+  if (stream.destroyed) return false;
+  const Position where = position(stream);
+  return where == Position::behind || (where == Position::lost && stream.ahead.empty());
 }
 
 Streams::Position Streams::position(const Stream& stream) const {
@@ -316,17 +321,23 @@ bool Streams::has_asked() const {
          std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) { return each.asked == questions_; });
 }
 
+// It may be for communication, of another device for example.
+bool Streams::waits_for_unknown(const Stream& stream, Position where) {
+  return where == Position::waiting && stream.at.awaited.stream == 0;
+}
+
 Streams::UnderWay Streams::look_for_groups() const {
   UnderWay found;
   for (const Stream& stream : streams_) {
     const Position where = position(stream);
-    if (where == Position::lost) found.group = true;
+    if (where == Position::lost || waits_for_unknown(stream, where)) found.group = true;
     if (where == Position::in_group) (is_in_captured_step(stream) ? found.captured_step : found.group) = true;
   }
   return found;
 }
 
 Verdict Streams::verdict() {
+  is_settled_ = false;
   const UnderWay under_way = look_for_groups();
   if (!under_way.group && !under_way.captured_step && !idle_said_ && !host_is_still_) return stop_asking();
   look_for_doubts();
@@ -341,7 +352,7 @@ Verdict Streams::verdict() {
   wants_answers_ = true;
   if (standing.busy) return {};
   if (standing.is_lost) return {Verdict::Kind::uncertain, {}, out_of_sight};
-  if (standing.in_group == nullptr && !has_asked()) return {};
+  if (!under_way.group && !has_asked()) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
   for (const Stream& stream : streams_) {
     if (position(stream) != Position::waiting) continue;
@@ -353,8 +364,8 @@ Verdict Streams::verdict() {
   if (standing.doubtful)
     standing.unknown = one_queue_ ? one_queue : context_waits_.empty() ? behind_another : behind_context_wait;
   if (!under_way.group && !idle_said_) {
-    const bool is_dry = standing.unknown == nullptr && !standing.doubtful;
-    return is_dry ? Verdict{Verdict::Kind::uncertain, {}, host_wait_outside_cuda} : Verdict{};
+    is_settled_ = standing.unknown == nullptr && !standing.doubtful;
+    return is_settled_ ? Verdict{Verdict::Kind::uncertain, {}, host_wait_outside_cuda} : Verdict{};
   }
   if (standing.captured) standing.unknown = captured_step;
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};

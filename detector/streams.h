@@ -39,11 +39,13 @@ class Streams {
 
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
+  void context_waits(const Event& wait);
   void host_wait_begun(StreamId stream);
   void host_wait_ended(StreamId stream);
-  void stream_destroyed(StreamId stream);
-  // A group of it that is not over was forgotten.
-  void lose_sight(StreamId stream);
+  // `last`: is written behind all that it had left; 0: it had nothing to compute.
+  void stream_destroyed(StreamId stream, Ticket last = 0);
+  // This group is not over, and no longer followed.
+  void lose_sight(const Group& forgotten);
 
   void group_started(GroupId group);
   void group_done(GroupId group);
@@ -66,7 +68,7 @@ class Streams {
   Verdict verdict();
   // Streams without a mark ahead decide the verdict: each is to be asked whether it has work left. As of the latest
   // verdict; answers are forgotten when it becomes false.
-  bool wants_answers() const { return wants_answers_; }
+  bool wants_answers() const { return wants_answers_ && !is_settled_; }
   // The answer that counts for this stream; nothing: it need not be asked.
   std::optional<Answer> answer_of(StreamId stream) const;
   // Appends the streams, of those that are known, that have to be asked.
@@ -114,10 +116,10 @@ class Streams {
     Ticket place;
     bool holds_up_another;  // perhaps
   };
-  // A wait of a whole context, as its first stream has it.
+  // A wait of a whole context: for this; what was enqueued before the ticket was given out does not wait.
   struct ContextWait {
-    StreamId stream;
-    Ticket place, passed;
+    AwaitedPlace awaited;
+    Ticket place;
   };
   // The streams of one verdict that are not known to run.
   struct Standing {
@@ -132,7 +134,7 @@ class Streams {
   static constexpr std::size_t most_context_waits = 64;  // more are taken for over
   // Communication, or what may be some.
   struct UnderWay {
-    bool group = false;  // also where a stream was lost
+    bool group = false;  // also where a stream was lost, or waits for something that is not known
     bool captured_step = false;
   };
 
@@ -155,6 +157,7 @@ class Streams {
   const Stream* root_of(const Stream& waiting, bool& runs) const;
   Verdict stop_asking();
   Group* first_pending(const Stream& stream) const;
+  static bool waits_for_unknown(const Stream& stream, Position where);
   UnderWay look_for_groups() const;
   bool is_in_captured_step(const Stream& stream) const;
   bool is_asked(const Stream& stream) const;
@@ -165,8 +168,6 @@ class Streams {
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   bool is_open_wait(const Mark& mark) const;
   bool is_over(const AwaitedPlace& place) const;
-  void note_context_wait(const Event& wait);
-  void forget_context_waits(StreamId stream, Ticket reached);
   void look_for_doubts();
   void find_blocked_places();
   bool may_be_blocked(const Stream& stream, Ticket work) const;
@@ -194,6 +195,7 @@ class Streams {
   std::vector<ContextWait> context_waits_;  // not over
   bool idle_said_ = false;
   bool host_is_still_ = false;
+  bool is_settled_ = false;  // all work is done, and the host launches nothing: no answer changes before it acts
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named

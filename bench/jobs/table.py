@@ -75,7 +75,7 @@ def line(cell: dict) -> str:
     end = cell["state"] if cell["state"] != "ok" or cell["rc"] != 0 else "0"
     unknown = [rank["idle_unknown"] for rank in ranks if rank["idle_unknown"]]
     texts = [cell["row"], str(cell["queues"]), cell["mode"], f"{cell['time_scale']:g}", *numbers, same, end,
-             ", ".join(unknown[:1] or misses(cell))]
+             ", ".join(unknown[:1] + misses(cell))]
     return f"| {' | '.join(texts)} |"
 
 

@@ -38,8 +38,9 @@ Worker::Work Dispatcher::step(TimePoint now) {
   watch_host(events);
   for (const Event& event : events) session_.observe(event);
   session_.looked();
-  for (const Event& event : questions_.answers(session_, source_.time_of_look(), !context_is_closing()))
-    session_.observe(event);
+  const std::vector<Event>& answers = questions_.answers(session_, source_.time_of_look(), !context_is_closing());
+  if (!answers.empty()) session_.looks_within(weft::now() - source_.time_of_look());
+  for (const Event& event : answers) session_.observe(event);
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
   return {slices_in_flight(), source_.groups_pending()};

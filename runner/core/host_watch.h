@@ -1,7 +1,7 @@
 // Whether the host does anything that the shim can see: calls that hooks note, or launches. Between two looks at least.
 //
-// Used by the dispatcher thread only; reads counters of the shim. Where it has none (`launches_on` is not there) the
-// host is never still.
+// Used by the dispatcher thread only; reads counters of the shim. Where it has none, or not all launches are counted,
+// the host is never still.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class HostWatch {
   // At each look; `noted`: there were events since the last one. The host has become still, or acts again; nothing: it
   // goes on as it did.
   std::optional<EventKind> look(bool noted) {
-    if (shim_.launches_on == nullptr) return std::nullopt;
-    const std::uint32_t launches = shim_.launches_on(device_);
-    const bool still = !noted && has_looked_ && launches == launches_;
+    std::uint32_t launches = 0;
+    const bool known = shim_.launches_on != nullptr && shim_.launches_on(device_, &launches);
+    const bool still = known && !noted && has_looked_ && launches == launches_;
     launches_ = launches;
-    has_looked_ = true;
+    has_looked_ = known;
     if (still == still_) return std::nullopt;
     still_ = still;
     return still ? EventKind::host_still : EventKind::host_acts;

@@ -51,7 +51,8 @@ std::shared_ptr<SharedTrial> Trials::join(const FillSettings& settings, const Tr
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[key];
   if (entry.trial == nullptr) {
-    entry.trial = std::make_shared<SharedTrial>(probe_, variables, settings, key, longest_trial, times_given_back_);
+    const Duration limit = settings.asks_machine ? longest_trial + longest_asking : longest_trial;
+    entry.trial = std::make_shared<SharedTrial>(probe_, variables, settings, key, limit, times_given_back_);
     entry.trial->start();
   }
   ++entry.users;

@@ -19,6 +19,8 @@ namespace weft {
 inline constexpr Duration longest_wait_for_trials = std::chrono::seconds(5);
 // After this a trial is ended; nobody waits for it that long.
 inline constexpr Duration longest_trial = std::chrono::seconds(30);
+// So much longer where it asks the machine before, see FillSettings::asks_machine.
+inline constexpr Duration longest_asking = std::chrono::seconds(20);
 
 class Trials {
  public:

@@ -13,6 +13,9 @@ namespace weft {
 
 inline constexpr const char* asking_program = "weft-check-probe";  // next to the other parts of Weft
 
+// A variable of the probe: the CUDA ordinal of the GPU that is asked. Not set: the first one.
+inline constexpr const char* asked_device = "WEFT_PROBE_DEVICE";
+
 // `variables`: what the probe gets as its environment, and what the answers hold for. It dies with the calling thread.
 // Throws std::runtime_error when there is no GPU, or it cannot be asked.
 Answers ask_machine(const std::string& program, const Variables& variables);

@@ -53,7 +53,8 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
   const Duration passed = std::clamp(now - since, Duration{}, longest_gap);
   watched_ += passed;
   in_time_ = in_time(in_flight.oldest_alone);
-  if (in_bubble) watched_in_bubbles_ += passed;
+  // In the only queue it waits for nothing of the main job that was launched later.
+  if (in_bubble || one_queue) watched_in_bubbles_ += passed;
   if (state_ == State::late) return watched_ > longest_watch ? Change::stop : Change::none;
   // Time that the slice rightly waited behind the main job says nothing about how it gets on in a bubble.
   const Duration usual = slack_factor * in_flight.oldest_alone;

@@ -29,6 +29,7 @@ struct NotedGraph {
 using Table = HandleTable<NotedGraph, most_graphs>;
 constinit Table graphs{};
 constinit std::atomic<bool> any_graph_may{false};  // hold operations
+constinit std::atomic<bool> any_body{false};       // of a conditional node was noted
 
 std::uint64_t key_of(const void* graph) noexcept {
   return reinterpret_cast<std::uint64_t>(graph);
@@ -45,8 +46,10 @@ void suspect_all() noexcept {
 
 NotedGraph* claim(const void* graph) noexcept {
   NotedGraph* noted = graphs.claim(key_of(graph));
-  if (noted == nullptr) suspect_all();
-  return noted;
+  if (noted != nullptr) return noted;
+  note_full("captured graphs");
+  suspect_all();
+  return nullptr;
 }
 
 void add(NotedGraph& to, CommunicatorId communicator, const GroupSummary& more) noexcept {
@@ -76,6 +79,17 @@ GroupSummary summary_of(const NotedGraph& graph) noexcept {
   return summary;
 }
 
+void forget(NotedGraph& noted) noexcept {
+  noted.whole.store(0, std::memory_order_relaxed);
+  noted.signature.store(0, std::memory_order_relaxed);
+  noted.bytes.store(0, std::memory_order_relaxed);
+  noted.sends.store(0, std::memory_order_relaxed);
+  noted.receives.store(0, std::memory_order_relaxed);
+  noted.collectives.store(0, std::memory_order_relaxed);
+  noted.communicator.store(0, std::memory_order_relaxed);
+  Table::release(noted);
+}
+
 // A capture and the bodies within bodies that it is in.
 void add_to_all(const void* graph, CommunicatorId communicator, const GroupSummary& summary) noexcept {
   constexpr int deepest = 16;
@@ -89,12 +103,12 @@ void add_to_all(const void* graph, CommunicatorId communicator, const GroupSumma
   if (key != 0) suspect_all();
 }
 
-CUgraph graph_captured_into(const Stream& stream) noexcept {
+// False: it captures into nothing. `graph` is nullptr where that cannot be told.
+bool captures_into(const Stream& stream, CUgraph* graph) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUgraph graph = nullptr;
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
-  const CUresult result = real<Symbol::cuStreamGetCaptureInfo_v2>()(handle, &status, nullptr, &graph, nullptr, nullptr);
-  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE ? graph : nullptr;
+  const CUresult result = real<Symbol::cuStreamGetCaptureInfo_v2>()(handle, &status, nullptr, graph, nullptr, nullptr);
+  return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void note_step(const Stream& stream, const NotedGraph* graph, GroupId group, Ticket started, Ticket done,
@@ -139,7 +153,8 @@ CapturedStep announce(Stream& stream, const NotedGraph* graph) noexcept {
 constinit std::atomic<bool> steps_were_captured{false};
 
 void operations_captured(const Stream& stream, CommunicatorId communicator, const GroupSummary& summary) noexcept {
-  const CUgraph graph = graph_captured_into(stream);
+  CUgraph graph = nullptr;
+  if (!captures_into(stream, &graph)) return;
   if (graph == nullptr) return suspect_all();
   add_to_all(graph, communicator, summary);
   steps_were_captured.store(true, std::memory_order_release);
@@ -158,26 +173,24 @@ void graph_contains(const void* graph, CUgraph child) noexcept {
 }
 
 void graph_gone(const void* graph) noexcept {
-  NotedGraph* noted = graphs.find(key_of(graph));
-  if (noted == nullptr) return;
-  noted->whole.store(0, std::memory_order_relaxed);
-  noted->signature.store(0, std::memory_order_relaxed);
-  noted->bytes.store(0, std::memory_order_relaxed);
-  noted->sends.store(0, std::memory_order_relaxed);
-  noted->receives.store(0, std::memory_order_relaxed);
-  noted->collectives.store(0, std::memory_order_relaxed);
-  noted->communicator.store(0, std::memory_order_relaxed);
-  Table::release(*noted);
+  if (graph == nullptr) return;
+  if (NotedGraph* noted = graphs.find(key_of(graph))) forget(*noted);
+  // Bodies go with the graph that they are in, and nobody names them.
+  if (!any_body.load(std::memory_order_relaxed)) return;
+  for (NotedGraph& body : graphs.entries)
+    if (body.whole.load(std::memory_order_acquire) == key_of(graph)) forget(body);
 }
 
 // Bodies are made empty, before anything is captured into them.
 void graph_has_node(const void* graph, const CUgraphNodeParams* node) noexcept {
-  if (node == nullptr) return;
+  if (node == nullptr || level() != Level::observe) return;
   if (node->type == CU_GRAPH_NODE_TYPE_GRAPH) return graph_contains(graph, node->graph.graph);
   if (node->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || node->conditional.phGraph_out == nullptr) return;
   for (unsigned int index = 0; index < node->conditional.size; ++index) {
     NotedGraph* body = claim(node->conditional.phGraph_out[index]);
-    if (body != nullptr) body->whole.store(key_of(graph), std::memory_order_release);
+    if (body == nullptr) continue;
+    body->whole.store(key_of(graph), std::memory_order_release);
+    any_body.store(true, std::memory_order_relaxed);
   }
 }
 

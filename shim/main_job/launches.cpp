@@ -20,8 +20,17 @@ void begin_counting(Stream& stream, LaunchCount launched) noexcept {
 
 constinit std::atomic<bool> launches_are_counted{false};
 
+namespace {
+constinit std::atomic<bool> launched_on_own_stream{false};  // by any thread, its own default stream
+}  // namespace
+
 void set_launches_counted(bool counted) noexcept {
   launches_are_counted.store(counted, std::memory_order_relaxed);
+}
+
+bool all_launches_are_counted() noexcept {
+  return launches_are_counted.load(std::memory_order_relaxed) &&
+         !launched_on_own_stream.load(std::memory_order_relaxed);
 }
 
 void count_on_another_stream(CUstream stream) noexcept {
@@ -31,6 +40,7 @@ void count_on_another_stream(CUstream stream) noexcept {
   Stream* known = find_stream(name);
   // A thread's own default stream would be one more for each thread that ever launches.
   const bool is_shared = stream != CU_STREAM_PER_THREAD;
+  if (!is_shared) launched_on_own_stream.store(true, std::memory_order_relaxed);
   if (known == nullptr && is_shared) known = learn_stream(name);
   if (known == nullptr) return;
   if (is_shared) note_use(*known);

@@ -16,6 +16,9 @@ namespace weft {
 [[gnu::visibility("hidden")]] extern std::atomic<bool> launches_are_counted;
 void set_launches_counted(bool counted) noexcept;
 
+// On streams that can be asked: on a thread's own default stream nobody else can.
+bool all_launches_are_counted() noexcept;
+
 // Another stream than that of the last launch of this thread; learned at first sight.
 [[gnu::noinline]] void count_on_another_stream(CUstream stream) noexcept;
 

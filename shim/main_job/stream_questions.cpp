@@ -76,13 +76,15 @@ bool nothing_is_enqueued(int device) noexcept {
   return count >= 0 && (legacy == nullptr || has_nothing(*legacy));
 }
 
-std::uint32_t launches_on(int device) noexcept {
+bool launches_on(int device, std::uint32_t* launches) noexcept {
   Stream* found[most_asked];
   const int count = streams_to_ask(device, found);
+  if (count < 0 || !all_launches_are_counted()) return false;
   const Stream* legacy = find_stream(legacy_stream_of(device));
   std::uint32_t sum = legacy != nullptr ? launches_so_far(*legacy) : 0;
   for (int index = 0; index < count; ++index) sum += launches_so_far(*found[index]);
-  return sum;
+  *launches = sum;
+  return true;
 }
 
 bool is_idle(int device) noexcept {

@@ -29,7 +29,7 @@ bool nothing_is_enqueued(int device) noexcept;
 int list_streams_to_ask(int device, StreamId* found, int most) noexcept;
 
 // Another number when anything was launched meanwhile on one of those.
-std::uint32_t launches_on(int device) noexcept;
+bool launches_on(int device, std::uint32_t* launches) noexcept;
 
 // Until nobody asks any more: microseconds, a tenth of a second at most.
 void wait_for_questions() noexcept;

@@ -30,7 +30,7 @@ HostWait begin_wait(int device, StreamId stream) noexcept {
 }
 
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
-StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, bool of_whole_context = false) noexcept {
+StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   const LaunchCount launched = launches_so_far(stream);
   const Ticket reached = reserve_ticket(device);
@@ -45,7 +45,6 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, bool of_who
   const bool nothing_before = nothing_launched_since_marker(stream, launched);
   note(EventKind::wait_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;
-    event.of_whole_context = of_whole_context;
     event.stream = stream.id.load(std::memory_order_relaxed);
     event.ticket = reached;
     event.done_ticket = passed;
@@ -94,24 +93,6 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
 
 namespace {
 
-// `waiting` is nullptr when another thread has destroyed it just now.
-void end_noted_wait(Stream* waiting, const StreamWait& wait, bool made) noexcept {
-  // Or the wait has made it a part of a capture.
-  if (waiting == nullptr || is_capturing(*waiting)) return write_ticket_from_host(wait.device, wait.passed);
-  if (!enqueue_marker(*waiting, wait.passed)) {
-    write_ticket_from_host(wait.device, wait.passed);
-    return note_lost();
-  }
-  if (made) waiting->waited.store(wait.place, std::memory_order_relaxed);
-}
-
-// It is in use, and can be marked from here: another thread's own default stream cannot.
-bool can_wait(const Stream& stream, int device) noexcept {
-  return stream.id.load(std::memory_order_acquire) != 0 && stream.used.load(std::memory_order_relaxed) &&
-         !stream.of_nccl.load(std::memory_order_relaxed) && stream.device.load(std::memory_order_relaxed) == device &&
-         stream.handle.load(std::memory_order_relaxed) != CU_STREAM_PER_THREAD && !is_capturing(stream);
-}
-
 template <class AskGreen>
 int ask_device(CUcontext context, AskGreen make) noexcept {
   if (!several_devices()) return current_device();
@@ -125,7 +106,14 @@ int ask_device(CUcontext context, AskGreen make) noexcept {
 }  // namespace
 
 void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, bool made) noexcept {
-  end_noted_wait(find_stream(name_of(stream, per_thread)), wait, made);
+  Stream* waiting = find_stream(name_of(stream, per_thread));
+  // Destroyed by another thread just now, or the wait has made it a part of a capture.
+  if (waiting == nullptr || is_capturing(*waiting)) return write_ticket_from_host(wait.device, wait.passed);
+  if (!enqueue_marker(*waiting, wait.passed)) {
+    write_ticket_from_host(wait.device, wait.passed);
+    return note_lost();
+  }
+  if (made) waiting->waited.store(wait.place, std::memory_order_relaxed);
 }
 
 int device_of(CUcontext context) noexcept {
@@ -147,29 +135,14 @@ void context_recorded(int device, CUevent event) noexcept {
   map_event(event, place);
 }
 
-void context_waits(int device, CUevent event, ContextWait& wait) noexcept {
+void context_waits(int device, CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
   if (!is_ahead(place)) return;
-  if (device < 0 || device >= most_devices) return note_lost();
-  const auto mark = [&](Stream& stream) {
-    if (!can_wait(stream, device) || wait.streams == most_context_streams) return;
-    // One is enough to tell how long the others may be held up.
-    const StreamWait marked = begin_noted_wait(stream, place, wait.streams == 0);
-    if (marked.passed != 0) wait.each[wait.streams++] = {&stream, stream.id.load(std::memory_order_relaxed), marked};
-  };
-  // First the one that it waits for: that is past the wait as soon as it is over.
-  for (Stream& stream : all_streams())
-    if (stream.id.load(std::memory_order_acquire) == place.stream) mark(stream);
-  for (Stream& stream : all_streams())
-    if (stream.id.load(std::memory_order_acquire) != place.stream) mark(stream);
-  if (wait.streams == 0) note_lost();
-}
-
-void context_waits_now(const ContextWait& wait, bool made) noexcept {
-  for (int index = 0; index < wait.streams; ++index) {
-    const auto& [stream, id, marked] = wait.each[index];
-    end_noted_wait(stream->id.load(std::memory_order_acquire) == id ? stream : nullptr, marked, made);
-  }
+  if (device < 0 || place.device != device) return note_lost();
+  note(EventKind::context_waits, device, [&](Event& noted) {
+    noted.awaited = {place.stream, place.ticket};
+    noted.ticket = newest_ticket(device).load(std::memory_order_relaxed);
+  });
 }
 
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {

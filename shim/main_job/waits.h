@@ -29,23 +29,14 @@ void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, 
 
 // The same for all streams of a context, green or not. An event that is recorded on one stands for the work of all its
 // streams; where one waits, everything waits that is launched in it later, also on streams that are not known yet. The
-// streams of the device's other contexts are taken for its own: a wait that is none is passed at once.
+// streams of the device's other contexts are taken for its own.
 void context_recorded(int device, CUevent event) noexcept;
 int device_of(CUcontext context) noexcept;  // no_device: cannot be told
 int device_of(CUgreenCtx context) noexcept;
 
-inline constexpr int most_context_streams =
-    16;  // that are marked; of the others all that is known is that they may wait
-struct ContextWait {
-  int streams;
-  struct {
-    Stream* stream;
-    StreamId id;
-    StreamWait wait;
-  } each[most_context_streams];
-};
-void context_waits(int device, CUevent event, ContextWait& wait) noexcept;
-void context_waits_now(const ContextWait& wait, bool made) noexcept;
+// Before the real call. No marker goes onto a stream that the caller has not named: another thread may be about to
+// capture into it or to destroy it, and on the legacy stream it would order streams that the program has not ordered.
+void context_waits(int device, CUevent event) noexcept;
 
 // Around the real calls, in hooks.
 template <class Context, class Call>
@@ -56,12 +47,8 @@ CUresult record_context(Context context, CUevent event, bool seen, Call call) no
 }
 template <class Context, class Call>
 CUresult make_context_wait(Context context, CUevent event, bool seen, Call call) noexcept {
-  ContextWait wait;
-  wait.streams = 0;
-  if (seen) context_waits(device_of(context), event, wait);
-  const CUresult result = call();
-  context_waits_now(wait, result == CUDA_SUCCESS);
-  return result;
+  if (seen) context_waits(device_of(context), event);
+  return call();
 }
 
 // The host is about to block; nothing is recorded (device is -1) when no group is pending.

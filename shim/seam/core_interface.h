@@ -60,9 +60,9 @@ struct ShimServices {
   // device's context current.
   int (*list_streams_to_ask)(int device, StreamId* ids, int most) = nullptr;
   Answer (*ask_stream)(int device, StreamId stream) = nullptr;
-  // Another number when anything was launched meanwhile on one of the streams that may be asked, if launches are
-  // counted. Any thread.
-  std::uint32_t (*launches_on)(int device) = nullptr;
+  // `launches`: another number when anything was launched meanwhile on the device. False: that is not known, because
+  // launches are not counted, or some were made on streams that cannot be asked. Any thread.
+  bool (*launches_on)(int device, std::uint32_t* launches) = nullptr;
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.
   bool (*is_idle)(int device) = nullptr;

@@ -224,10 +224,15 @@ void RandomProgram::synchronise() {
 void RandomProgram::replace_stream() {
   const std::size_t place = below(static_cast<std::uint32_t>(alive_.size()));
   Stream& old = streams_[alive_[place]];
-  // A kernel behind its last mark would run unseen: nobody can ask a stream that is gone.
-  if (old.unaskable || old.end > std::max(next_.time, old.latest_at)) return;
+  if (old.unaskable) return;
   old.destroyed = next_.time;
-  hook(EventKind::stream_destroyed, old.id);
+  Event gone = hook(EventKind::stream_destroyed, old.id);
+  if (old.launched) {  // nobody can ask a stream that is gone
+    gone.ticket = next_.ticket++;
+    ordered_.back().event = gone;
+    const std::int64_t reached = enqueue(old, 0, 0);
+    word(EventKind::wait_passed, gone, gone.ticket, reached);
+  }
   alive_.erase(alive_.begin() + static_cast<std::ptrdiff_t>(place));
   create();
 }

@@ -100,12 +100,11 @@ TEST_F(SaidBubbles, DoNotOpenWhileAStreamRuns) {
   EXPECT_TRUE(bubbles.empty());
 }
 
-TEST_F(SaidBubbles, DoNotOpenInACapture) {
+// It is idle time, but nothing is filled: see Detector::capture_is_open().
+TEST_F(SaidBubbles, OpenInACapture) {
   observe(at(EventKind::capture_begun));
   begin();
   answer(EventKind::stream_dry);
-  EXPECT_FALSE(is_open());
-  observe(at(EventKind::capture_ended));
   EXPECT_TRUE(is_open());
 }
 

@@ -60,18 +60,15 @@ class StreamsTest : public ::testing::Test {
   Streams streams{groups};
 };
 
-// A context waits for a receive: its known streams are marked, of others nobody knows whether they may run.
+// A context waits for a receive: nobody knows which streams may run.
 TEST_F(StreamsTest, WhatIsLaunchedBehindAWaitOfTheContextMayBeHeldUp) {
   issue(1, 2);
   streams.group_started(1);
   Event event{};
-  event.kind = EventKind::wait_issued;
-  event.stream = 2;
+  event.kind = EventKind::context_waits;
   event.awaited = {2, 2001};
-  event.ticket = 3001;
-  event.done_ticket = 4001;
-  event.of_whole_context = true;
-  streams.wait_issued(event);
+  event.ticket = 3000;
+  streams.context_waits(event);
   wait_for_group(3, 1, 2);
   at_wait(3, 2);
   answer(StreamAnswer::dry, {2, 3});
@@ -82,8 +79,6 @@ TEST_F(StreamsTest, WhatIsLaunchedBehindAWaitOfTheContextMayBeHeldUp) {
   streams.answered(7, {StreamAnswer::busy, 3500});
   EXPECT_TRUE(uncertain());
   streams.group_done(1);
-  at_wait(2, 1);
-  past_wait(2, 1);
   past_wait(3, 2);
   issue(2, 2);
   streams.group_started(2);
@@ -425,13 +420,46 @@ TEST_F(StreamsTest, AStreamWhoseGroupWasForgottenIsUncertain) {
   streams.group_started(1);
   const GroupId later = 1 + 16384;
   ASSERT_NE(groups.displaced_by(later), nullptr);
-  streams.lose_sight(groups.displaced_by(later)->stream);
+  streams.lose_sight(*groups.displaced_by(later));
   issue(later, 3);
   streams.group_started(later);
   EXPECT_TRUE(uncertain());
   issue(later + 1, 2);
   streams.group_started(later + 1);
   EXPECT_NE(idle_for(), 0u);
+}
+
+TEST_F(StreamsTest, AStreamIsInSightAgainWhenItHasNothingLeft) {
+  issue(1, 2);
+  issue(2, 3);
+  streams.group_started(1);
+  streams.group_started(2);
+  streams.lose_sight(*groups.find(1));
+  EXPECT_TRUE(uncertain());
+  answer(StreamAnswer::busy, {2});
+  EXPECT_FALSE(idle_for() != 0);
+  answer(StreamAnswer::dry, {2});
+  EXPECT_EQ(idle_for(), 2u);
+}
+
+TEST_F(StreamsTest, ADestroyedStreamComputesUntilItsLastMarkerIsReached) {
+  issue(1, 2);
+  streams.group_started(1);
+  answer(StreamAnswer::dry, {1});
+  streams.stream_destroyed(7, 5000);  // it had launches only, and was not heard of
+  EXPECT_TRUE(busy());
+  EXPECT_TRUE(streams.marker_reached(7, 5000));
+  answer(StreamAnswer::dry, {1});
+  EXPECT_EQ(idle_for(), 1u);
+}
+
+TEST_F(StreamsTest, AWaitForSomethingUnknownIsUncertainAlsoWhenNoGroupIsUnderWay) {
+  wait(1, {0, 0}, 10, 11);
+  EXPECT_TRUE(busy());
+  EXPECT_TRUE(streams.marker_reached(1, 10));
+  EXPECT_TRUE(uncertain());
+  EXPECT_TRUE(streams.marker_reached(1, 11));
+  EXPECT_TRUE(busy());
 }
 
 TEST_F(StreamsTest, MoreHostWaitsThanThereIsRoomForAreLost) {

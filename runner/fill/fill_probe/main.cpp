@@ -92,9 +92,10 @@ void try_job(const weft::FillSettings& settings) {
 
 // Of one hardware queue, whatever the environment says by now: that is what the answers are needed for. Without an
 // answer the job is tried all the same; what it means that there is none the core decides.
-void ask_about_one_queue() {
+void ask_about_one_queue(int device) {
   weft::Variables variables = weft::environment_variables();
   variables["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
+  variables[weft::asked_device] = std::to_string(device);
   char path[4096];
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
   if (length <= 0) return;
@@ -123,7 +124,7 @@ int main(int argument_count, char** arguments) {
   settings.unit.timing.repeats = 1;
   ::alarm(static_cast<unsigned>(number(arguments[5])));
   settings.spec = {arguments[6], arguments[7]};
-  if (*arguments[8] != '\0') ask_about_one_queue();
+  if (*arguments[8] != '\0') ask_about_one_queue(settings.device);
   try {
     try_job(settings);
   } catch (const weft::SetUpError& error) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -26,7 +27,8 @@ void find_device(Gpu& found) {
   if (driver().cuInit(0) != CUDA_SUCCESS) throw Skipped("the CUDA driver finds no GPU");
   int count = 0;
   if (driver().cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0) throw Skipped("there is no GPU");
-  check(driver().cuDeviceGet(&found.device, 0));
+  const char* asked = std::getenv("WEFT_PROBE_DEVICE");  // as runner/options/asking.h has it
+  check(driver().cuDeviceGet(&found.device, asked == nullptr ? 0 : std::atoi(asked)));
   char name[256] = "";
   check(driver().cuDeviceGetName(name, sizeof name, found.device));
   const std::lock_guard lock(name_mutex);
