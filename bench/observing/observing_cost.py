@@ -3,7 +3,7 @@
 
     python3 bench/observing/observing_cost.py --results build/observing --minutes 40 --markdown docs/bench.md
 
-Rows are the simulated GPU's prices of a marker (SIMGPU_WRITE_TIME), and a control without Weft, in which both kinds of
+Rows are the simulated GPU's prices of a marker (SIMGPU_RECORD_TIME, SIMGPU_WRITE_TIME), and a control without Weft, in which both kinds of
 block are the same. Each row is trained again and again, the rows in turn, until the standard error of its change is small
 enough or the time is over. The samples lie in --results, a file per row: a command that was stopped goes on there.
 Needs a build (scripts/build). docs/bench.md says what the columns mean. The exit code is 0 when all runs went well,
@@ -52,7 +52,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=pathlib.Path, required=True, metavar="DIR", help="one JSON file per row lies there")
     parser.add_argument("--rows", default=f"{CONTROL},0us,1us,5us", metavar="TIME,...",
-                        help=f"SIMGPU_WRITE_TIME of each row, or {CONTROL} ({CONTROL},0us,1us,5us)")
+                        help=f"price of a marker of each row, or {CONTROL} ({CONTROL},0us,1us,5us)")
     parser.add_argument("--minutes", type=float, default=40, help="end after this, reached or not (40)")
     parser.add_argument("--error", type=float, default=0.03, metavar="PERCENT", help="standard error that is enough (0.03)")
     parser.add_argument("--forward", type=float, default=13, metavar="MS", help="of a microbatch on a stage (13, as the demo's)")
@@ -125,7 +125,8 @@ class Row:
                    *self.training.arguments(), "--rounds", str(self.options.rounds)]
         environment = dict(os.environ, SIMGPU_TIME_SCALE=str(self.training.time_scale), WEFT_SUMMARY="off")
         if observed:
-            environment["SIMGPU_WRITE_TIME"] = self.name
+            # A marker is an event, or a write where the machine was asked.
+            environment["SIMGPU_WRITE_TIME"] = environment["SIMGPU_RECORD_TIME"] = self.name
         code, output = run_all([str(word) for word in command], environment,
                                60 + 3 * self.options.rounds * self.training.round_seconds())
         lines = [json.loads(line) for line in output.splitlines()] if code == 0 else []

@@ -32,13 +32,13 @@ std::string name_of(const Driver& driver, CUdevice device) {
   return name;
 }
 
-// Kept answers are read where they may decide.
+// Answers that were kept for one queue decide with any number of them, see marking.h.
 void decide_marking(const CoreContext& core, CUdevice device, DeviceSetup& setup) {
   const Purpose purpose = core.options.mode == Mode::fill ? Purpose::fill : Purpose::observe;
   setup.marking = marking_for(core.environments);
-  if (!setup.marking.one_queue) return;
-  const bool now = hardware_queues(core.environments.now) == 1;
-  const Variables& variables = now ? core.environments.now : core.environments.first;
+  if (setup.is_unmarked()) return;
+  Variables variables = core.environments.now;
+  variables["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   const Machine machine = machine_of(name_of(core.driver, device), core.shim.driver_version, variables);
   Answers answers;
   const std::string folder = answers_folder(core.options.answers, core.environments.now);

@@ -28,6 +28,14 @@ Marking with_one_queue(const char* because, const Answers* answers, Purpose purp
   return marking;
 }
 
+// There may be more streams than queues, so that some share one. The answers are those for one queue, where all do.
+Marking with_several_queues(const Answers* answers) {
+  Marking marking;
+  const bool is_asked = answers != nullptr && answers->machine.queues == 1;
+  if (is_asked && (*answers)[Asked::write] == Found::passes) marking.marks = Marks::writes;
+  return marking;
+}
+
 Marking unmarked(const char* because) {
   return {Marks::none, false, because, Fillable::nothing, "idle time is not measured"};
 }
@@ -60,7 +68,7 @@ Marking marking_for(const Environments& environments, const Answers* answers, Pu
   if (hardware_queues(environments.first) == 1)
     return with_one_queue("perhaps one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS was 1 when the process began)",
                           answers, purpose);
-  return {};
+  return with_several_queues(answers);
 }
 
 }  // namespace weft

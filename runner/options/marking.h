@@ -21,23 +21,25 @@ std::uint32_t hardware_queues(const Variables& variables);
 // How the streams of the main job say how far they have come: by stream-ordered writes; by events that are recorded; or
 // not at all, and then no bubble can be measured.
 //
-// A program that asks for one queue wants its kernels to run side by side in the order of their launches. Nothing
-// public says whether a write behind a running kernel holds the queue until that is over. An event does not, or every
-// training with PyTorch would wait for itself there: its process group records one behind each kernel of NCCL. With
+// Streams share hardware queues where there are more of them, as PyTorch's pools have. Nothing public says whether a
+// write behind a running kernel holds the queue until that is over. If it does, a receive that is marked so holds up
+// another stream's send in the same queue, for which the other rank waits: a dead-lock that the program did not have.
+// An event does not hold it, or every training with PyTorch would wait for itself: its process group records one behind
+// each kernel of NCCL. So marks are events unless the machine has been asked, with one queue (weft check). With
 // blocking launches the host waits in every call, and idle time has none of the patterns that bubbles are known by.
 enum class Marks : std::uint8_t { writes, events, none };
 
 struct Marking {
-  Marks marks = Marks::writes;
+  Marks marks = Marks::events;
   bool one_queue = false;    // perhaps all streams share one
-  const char* because = "";  // of other marks than writes; a string literal
+  const char* because = "";  // it is one, or nothing is marked; a string literal
   Fillable fillable = Fillable::any;
   const char* unfillable = "";  // why nothing is; a string literal
 };
 
 // A process may have changed a variable since it began, before CUDA read it or after: either value counts. `answers` of
-// weft check decide where there are any; nullptr: nobody has asked. Where work is to be filled in, events may be
-// preferred to writes: a write behind a wait is not asked about.
+// weft check with one queue decide where there are any; nullptr: nobody has asked. Where work is to be filled in,
+// events may be preferred to writes: a write behind a wait is not asked about.
 enum class Purpose : std::uint8_t { observe, fill };
 Marking marking_for(const Environments& environments, const Answers* answers = nullptr,
                     Purpose purpose = Purpose::observe);

@@ -59,7 +59,7 @@ answers host_wait=true host_and_stream_wait=true fillable=host_waits
 SIMGPU_QUEUE_PRIORITY=own check 0 --json --answers "$work/own"
 answers above=true wait_and_kernel=false
 CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --json --answers "$work/kept"
-answers hardware_queues=8 write=true wait_and_kernel=true marks=writes can_fill=true fillable=any
+answers hardware_queues=8 write=true wait_and_kernel=true marks=events can_fill=true fillable=any
 
 # A run uses them, and only those of its own driver version.
 train() {

@@ -36,8 +36,8 @@ def main() -> None:
             rounds = [one for each in row["runs"] for one in each["rounds"]]
             assert len(rounds) == 8 and row["groups"] == 6, row
             assert all(len(one[kind]) == 4 for one in rounds for kind in ("on", "off")), rounds
-            # What an iteration computes: 5 forwards and backwards, one after the other. A single one is shorter where the
-            # end of the one before was late.
+            # An iteration computes 5 forwards and backwards, one after the other. A single one is shorter where the end of
+            # the one before was late.
             assert all(statistics.median(one["on"] + one["off"]) > 30 for one in rounds), rounds
         page = results / "page.md"
         assert run(*sys.argv[1:3], results, "--only-table", "--markdown", str(page)).returncode == 0

@@ -1,6 +1,7 @@
 // The core on the simulated driver, observing: traces, marker words, several devices and communicators; held against
 // the simulator's own log.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "runner/options/answers.h"
 #include "tests/runner/core/simulated_job.h"
 
 namespace weft {
@@ -62,9 +64,15 @@ TEST(CoreOnSimulator, DevicesThatAreOpenedAtTheSameTimeArePreparedOneAfterTheOth
   EXPECT_FALSE(job.turned_off);
 }
 
-// The dispatcher or a hook may look at the words at any time, also while the main job resets its device or exits.
+// Streams are marked by writes where the machine has answered that they hold nobody up. The dispatcher or a hook may
+// look at the words at any time, also while the main job resets its device or exits.
 TEST(CoreOnSimulator, MarkerWordsOutliveTheContext) {
-  SimulatedJob job(Variables{{"WEFT", "observe"}});
+  Answers answers;
+  answers.machine = {"Simulated GPU (not hardware)", 13000, 1, false};
+  answers[Asked::write] = Found::passes;
+  const std::string folder = ::testing::TempDir() + "weft_writes_pass_" + std::to_string(::getpid());
+  ASSERT_EQ(keep_answers(folder, answers), "");
+  SimulatedJob job(Variables{{"WEFT", "observe"}, {"WEFT_ANSWERS", folder}});
   job.open();
   train(job, 3);
   const MarkerWords words = SimulatedJob::words();

@@ -14,14 +14,14 @@ TEST(HardwareQueues, AreReadAsTheDriverReadsThem) {
   for (const char* ignored : {"", "0", "33", "-1", "many"}) EXPECT_EQ(queues(ignored), 8U) << ignored;
 }
 
-TEST(HardwareQueues, OneOfThemGetsEventsInPlaceOfWrites) {
+TEST(HardwareQueues, AnyNumberOfThemGetsEventsWhereNobodyHasAsked) {
   const auto marking = [](const Variables& variables) { return marking_for({variables, variables}); };
   const Marking one = marking({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}});
   EXPECT_EQ(one.marks, Marks::events);
   EXPECT_TRUE(one.one_queue);
   EXPECT_STREQ(one.because, "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)");
   const Marking two = marking({{"CUDA_DEVICE_MAX_CONNECTIONS", "2"}, {"CUDA_LAUNCH_BLOCKING", "0"}});
-  EXPECT_EQ(two.marks, Marks::writes);
+  EXPECT_EQ(two.marks, Marks::events);
   EXPECT_FALSE(two.one_queue);
   EXPECT_STREQ(marking({}).because, "");
 }

@@ -134,7 +134,18 @@ TEST_F(AnswersTest, DecideHowOneQueueIsMarked) {
   given[Asked::event] = Found::holds;
   EXPECT_EQ(marks().marks, Marks::none);
   EXPECT_STREQ(marks().because, "one hardware queue, which an event holds up (weft check)");
-  EXPECT_EQ(marking_for({{}, {}}, &given).marks, Marks::writes) << "with more queues they decide nothing";
+}
+
+// Streams that share one of several queues hold each other up in the same way.
+TEST_F(AnswersTest, WithSeveralQueuesStreamsAreMarkedByEventsUnlessAWriteIsKnownToHoldNobodyUp) {
+  EXPECT_EQ(marking_for({{}, {}}).marks, Marks::events);
+  EXPECT_EQ(marking_for({{}, {}}, &given).marks, Marks::events);
+  given[Asked::write] = Found::passes;
+  given.machine.queues = 1;
+  EXPECT_EQ(marking_for({{}, {}}, &given).marks, Marks::writes);
+  EXPECT_FALSE(marking_for({{}, {}}, &given).one_queue);
+  given.machine.queues = 8;
+  EXPECT_EQ(marking_for({{}, {}}, &given).marks, Marks::events) << "streams of a queue each say nothing";
 }
 
 }  // namespace
