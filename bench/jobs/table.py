@@ -33,7 +33,7 @@ def misses(cell: dict) -> list[str]:
     shares = {name: lowest(ranks, key) for name, key in SHARES.items()}
     found = [key for key, share in shares.items() if share is not None and share < LEAST_AGREEMENT]
     found += ["idle"] if any(idle_is_off(rank) for rank in ranks) else []
-    causes = sorted({rank["uncertain_reason"] for rank in ranks if rank["uncertain"] > MOST_UNCERTAIN})
+    causes = sorted({rank["uncertain_reason"].split(":")[0] for rank in ranks if rank["uncertain"] > MOST_UNCERTAIN})
     if causes and all(rank["accounted"] is None or rank["accounted"] >= LEAST_AGREEMENT for rank in ranks):
         found = [key for key in found if "precision" in key] + causes
     if any(not 0 <= cell["iterations_real"] - rank["iterations"] <= MOST_UNSEEN for rank in ranks):

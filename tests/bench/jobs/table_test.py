@@ -67,7 +67,7 @@ class Table(unittest.TestCase):
         self.assertEqual(table.misses(one_cell(rank(), rank(late=0.01))), ["late"])
 
     def test_uncertain_time_excuses_idle_time_that_is_missing_if_its_cause_is_named(self):
-        blind = rank(idle=0.0, coverage=0.0, later_coverage=0.0, uncertain=0.31, uncertain_reason="one queue")
+        blind = rank(idle=0.0, coverage=0.0, later_coverage=0.0, uncertain=0.31, uncertain_reason="one queue: and so on")
         self.assertEqual(table.misses(one_cell(rank(), blind)), ["one queue"])
         self.assertEqual(table.misses(one_cell({**blind, "precision": 0.5})), ["precision", "one queue"])
         self.assertEqual(table.misses(one_cell({**blind, "accounted": 0.9})), ["coverage", "later coverage", "idle"])
