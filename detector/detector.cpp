@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t remembered_bubbles = 4096;
 constexpr std::size_t remembered_host_waits = 1024;
+constexpr const char* between_two_looks = "something was launched, and was over before the next look";
 constexpr Duration least_host_wait = std::chrono::milliseconds(2);
 
 Cause cause_of(const GroupSummary& summary) {
@@ -52,6 +53,12 @@ Group group_of(const Event& event, std::uint64_t position) {
   return group;
 }
 
+Answer answer_in(const Event& event) {
+  if (event.kind == EventKind::stream_dry) return {StreamAnswer::dry, event.ticket, event.done_ticket};
+  if (event.kind == EventKind::stream_busy) return {StreamAnswer::busy, event.ticket};
+  return {StreamAnswer::unknown};
+}
+
 Place place_of(const Group& group) {
   return {group.slot.ordinal, group.iteration, group.turn, group.rhythm, group.ends_iteration, -1};
 }
@@ -71,6 +78,8 @@ class Detector::Implementation {
   std::span<const Finding> observe(const Event& event) {
     findings_.clear();
     now_ = std::max(now_, event.time);
+    if (open_ && event.kind == EventKind::stream_dry && streams_.ran_unseen(event.stream, answer_in(event)))
+      leave_out_look();
     announce();
     dispatch(event);
     if (event.more_follow) return findings_;  // one verdict for all answers of a look
@@ -79,7 +88,10 @@ class Detector::Implementation {
     return findings_;
   }
 
-  void looked() { streams_.looked(); }
+  void looked(TimePoint time) {
+    before_look_ = std::exchange(look_, time);
+    streams_.looked();
+  }
   bool is_uncertain() const { return uncertain_since_.has_value(); }
   bool capture_is_open() const { return captures_ != 0; }
 
@@ -119,6 +131,7 @@ class Detector::Implementation {
   void look_at_uncertainty(const Verdict& verdict);
   void report_uncertainty(const UncertainTime& uncertain);
   void report_host_waits();
+  void leave_out_look();
   void open(const Idleness& idleness);
   void expect(Bubble& bubble, const Group& group);
   void announce();
@@ -163,6 +176,7 @@ class Detector::Implementation {
   std::uint64_t lost_ = 0;  // by the tables
   std::vector<const char*> said_;
   TimePoint now_{};
+  TimePoint look_{}, before_look_{};  // the latest two
   std::vector<Finding> findings_;
 };
 
@@ -197,11 +211,9 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::group_done:
       return group_done(event.group);
     case EventKind::stream_dry:
-      return streams_.answered(event.stream, {StreamAnswer::dry, event.ticket});
     case EventKind::stream_busy:
-      return streams_.answered(event.stream, {StreamAnswer::busy, event.ticket});
     case EventKind::stream_unknown:
-      return streams_.answered(event.stream, {StreamAnswer::unknown, 0});
+      return streams_.answered(event.stream, answer_in(event));
     case EventKind::wait_reached:
     case EventKind::wait_passed:
       if (!streams_.marker_reached(event.stream, event.ticket)) anomaly("a marker that is not known was reached");
@@ -453,6 +465,16 @@ void Detector::Implementation::report_host_waits() {
   for (; !host_waits_.empty(); host_waits_.pop()) report_uncertainty(host_waits_.front());
 }
 
+// Something was launched and was over since the look before. A bubble that is announced has to have some length.
+void Detector::Implementation::leave_out_look() {
+  const TimePoint since = std::max(before_look_, open_->opened);
+  if (interrupted_ || since >= now_ || (announced_ && since == open_->opened)) return;
+  if (since > open_->opened) announce();
+  interrupted_ = since;
+  close();
+  report_uncertainty({since, now_, between_two_looks});
+}
+
 void Detector::Implementation::open(const Idleness& idleness) {
   WEFT_DCHECK(!open_);
   const Group* group = groups_.find(idleness.group);
@@ -568,8 +590,8 @@ std::optional<Answer> Detector::answer_of(StreamId stream) const {
 void Detector::to_ask(std::vector<StreamId>& streams) const {
   implementation_->streams().to_ask(streams);
 }
-void Detector::looked() {
-  implementation_->looked();
+void Detector::looked(TimePoint time) {
+  implementation_->looked(time);
 }
 bool Detector::is_uncertain() const {
   return implementation_->is_uncertain();

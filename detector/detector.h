@@ -50,8 +50,9 @@ class Detector {
   // Appends the streams, of those that the detector knows, that have to be asked.
   void to_ask(std::vector<StreamId>& streams) const;
 
-  // A look is over: all words that were written before it have been given. In between, words may come in any order.
-  void looked();
+  // A look is over: all words that were written before its time have been given. In between, words may come in any
+  // order. The answers of the look come next.
+  void looked(TimePoint time);
 
   // It cannot be told whether compute runs.
   bool is_uncertain() const;

@@ -38,6 +38,7 @@ enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
 struct Answer {
   StreamAnswer says = StreamAnswer::none;
   Ticket launched_before = 0;  // all launches seen on it were made before this was given out; 0: not known
+  std::uint32_t launched = 0;  // dry: another number after each launch seen on it; 0: not known
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 

@@ -193,6 +193,13 @@ bool Streams::marker_reached(StreamId id, Ticket ticket) {
   return stream->at.ticket == ticket || (stream->at.kind == Kind::passed && stream->at.passed == ticket);
 }
 
+bool Streams::ran_unseen(StreamId id, const Answer& answer) const {
+  const Stream* stream = find(id);
+  const Answer before = stream == nullptr ? Answer{} : current_answer(*stream);
+  return before.says == StreamAnswer::dry && answer.says == StreamAnswer::dry && before.launched != 0 &&
+         answer.launched != 0 && before.launched != answer.launched;
+}
+
 void Streams::answered(StreamId id, Answer answer) {
   if (id == 0) {
     others_unknown_ = questions_;
@@ -207,8 +214,8 @@ void Streams::answered(StreamId id, Answer answer) {
   stream->asked = questions_;
   stream->had_work = stream->had_work || answer.says == StreamAnswer::busy;
   // A launch is counted before it is made: it was there when the stream said that it was busy, or this tells nothing.
-  const Answer done{StreamAnswer::dry, before.launched_before};
-  if (before.says == StreamAnswer::busy && answer == done && answer.launched_before != 0)
+  if (before.says == StreamAnswer::busy && answer.says == StreamAnswer::dry && answer.launched_before != 0 &&
+      answer.launched_before == before.launched_before)
     note_passed(*stream, answer.launched_before);
 }
 

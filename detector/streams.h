@@ -65,6 +65,9 @@ class Streams {
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
 
+  // The stream has got something to compute, and is through with it, since it was asked last: it was dry then, too.
+  bool ran_unseen(StreamId stream, const Answer& answer) const;
+
   Verdict verdict();
   // Streams without a mark ahead decide the verdict: each is to be asked whether it has work left. As of the latest
   // verdict; answers are forgotten when it becomes false.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pathlib
 import statistics
 
-LEAST_ROUNDS = 8  # a standard error of fewer says little
+LEAST_ROUNDS = 24  # of fewer the standard error is a guess, and to stop as soon as it is small picks quiet minutes
 HEAD = "| marker | iteration, ms | rounds | change of means, % | of medians, % | us per group | load | standard error |"
 
 

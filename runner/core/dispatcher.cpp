@@ -37,7 +37,7 @@ Worker::Work Dispatcher::step(TimePoint now) {
   session_.looks_within(source_.uncertainty_of_look());
   watch_host(events);
   for (const Event& event : events) session_.observe(event);
-  session_.looked();
+  session_.looked(now);
   const std::vector<Event>& answers = questions_.answers(session_, source_.time_of_look(), !context_is_closing());
   if (!answers.empty()) session_.looks_within(weft::now() - source_.time_of_look());
   for (const Event& event : answers) session_.observe(event);

@@ -62,6 +62,7 @@ void Questions::answer(TimePoint time, StreamId stream, Answer answer) {
   event.device = device_;
   event.stream = stream;
   event.ticket = answer.launched_before;
+  event.done_ticket = answer.launched;
   answers_.push_back(event);
 }
 

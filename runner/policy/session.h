@@ -79,7 +79,7 @@ class Session {
   bool wants_answers() const { return detector_.wants_answers(); }
   std::optional<Answer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
   bool is_uncertain() const { return detector_.is_uncertain(); }
-  void looked() { detector_.looked(); }
+  void looked(TimePoint time) { detector_.looked(time); }
   void to_ask(std::vector<StreamId>& streams) const { detector_.to_ask(streams); }
   void finished(const SliceRecord& slice);
   void look(TimePoint now, const FillView& view);

@@ -46,9 +46,11 @@ Answer ask_stream(int device, StreamId id) noexcept {
   if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;
   if (stream == nullptr) return {StreamAnswer::unknown, 0};
   // Launches that come meanwhile: dry may be so without them, busy may be so because of them.
-  const Ticket launched = launched_before(*stream);
+  const Ticket before = launched_before(*stream);
+  const LaunchCount launched = before == 0 ? 0 : launches_so_far(*stream);
   const StreamAnswer answer = query(*stream, id);
-  return {answer, answer == StreamAnswer::busy ? launched_before(*stream) : launched};
+  if (answer == StreamAnswer::dry) return {answer, before, launched};
+  return {answer, answer == StreamAnswer::busy ? launched_before(*stream) : 0};
 }
 
 int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {

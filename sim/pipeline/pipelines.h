@@ -82,7 +82,7 @@ void watch_at(const Timeline& timeline, const std::vector<TimePoint>& looks, Wat
   for (const TimePoint time : looks) {
     for (; next < timeline.events.size() && timeline.events[next].time <= time; ++next)
       take(detector.observe(timeline.events[next]));
-    detector.looked();
+    detector.looked(time);
     if (!detector.wants_answers()) continue;
     for (const auto& [stream, answer] : answers_at(timeline, time)) {
       const std::optional<Answer> known = detector.answer_of(stream);

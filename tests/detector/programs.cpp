@@ -106,7 +106,7 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
     std::int64_t& queue = queues_[stream.queue];
     queue = std::max({queue, next_.time, length == 0 ? not_before : 0});
   }
-  stream.work.push_back({next_.time, stream.end, stream.before});
+  stream.work.push_back({next_.time, stream.end, stream.before, stream.launches});
   changes_.push_back(start);
   changes_.push_back(stream.end);
   return start;
@@ -115,6 +115,7 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
 void RandomProgram::launch() {
   Stream& stream = streams_[any_stream()];
   stream.before = next_.ticket;
+  ++stream.launches;
   const std::int64_t start = enqueue(stream, 0, 1 + below(150));
   kernels_.push_back({start, stream.end});
   stream.launched = true;
@@ -260,13 +261,19 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
     if (stream.created > time || (stream.destroyed >= 0 && stream.destroyed <= time)) continue;
     bool busy = false;
     Ticket before = 1;
+    std::uint32_t launches = 1;
     for (const Work& work : stream.work) {
       if (work.issued > time) break;
       busy = busy || work.end > time;
       before = work.before;
+      launches = work.launches;
     }
-    const StreamAnswer says = stream.unaskable ? StreamAnswer::unknown : busy ? StreamAnswer::busy : StreamAnswer::dry;
-    answers.push_back({stream.id, {says, stream.unaskable ? 0 : before}});
+    if (stream.unaskable)
+      answers.push_back({stream.id, {StreamAnswer::unknown}});
+    else if (busy)
+      answers.push_back({stream.id, {StreamAnswer::busy, before}});
+    else
+      answers.push_back({stream.id, {StreamAnswer::dry, before, launches}});
   }
   return answers;
 }
@@ -280,6 +287,7 @@ std::vector<Event> RandomProgram::news_for(const Detector& detector, std::int64_
     event.time = TimePoint(Duration(dated));
     event.stream = stream;
     event.ticket = answer.launched_before;
+    event.done_ticket = answer.launched;
     event.kind = answer.says == StreamAnswer::dry    ? EventKind::stream_dry
                  : answer.says == StreamAnswer::busy ? EventKind::stream_busy
                                                      : EventKind::stream_unknown;

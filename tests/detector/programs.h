@@ -65,6 +65,7 @@ class RandomProgram {
   struct Work {
     std::int64_t issued, end;
     Ticket before;
+    std::uint32_t launches;  // of the stream, so far
   };
   struct Stream {
     StreamId id = 0;
@@ -75,6 +76,7 @@ class RandomProgram {
     std::int64_t created = 0, destroyed = -1;
     bool unaskable = false;
     Ticket before = 1;     // the first one given out after all it has without a marker was enqueued
+    std::uint32_t launches = 1;
     bool launched = true;  // since the last marker, as far as the shim knows
     std::vector<Work> work;
   };

@@ -73,7 +73,7 @@ class Watcher {
   std::int64_t announced_at(const Event& word) const { return announced_[word.ticket % announced_.size()]; }
 
   void ask(const RandomProgram& program, std::int64_t time, std::int64_t dated) {
-    detector_.looked();
+    detector_.looked(TimePoint(Duration(time)));
     if (!detector_.wants_answers()) return;
     for (const Event& event : program.news_for(detector_, time, dated)) give(event);
   }

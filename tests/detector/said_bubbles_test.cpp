@@ -241,7 +241,7 @@ struct Watch {
     }
   }
   void ask(const RandomProgram& program, std::int64_t time) {
-    detector.looked();
+    detector.looked(TimePoint(Duration(time)));
     if (!detector.wants_answers()) return;
     for (const Event& event : program.news_for(detector, time, time)) give(event);
   }
