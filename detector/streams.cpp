@@ -346,7 +346,8 @@ Streams::UnderWay Streams::look_for_groups() const {
 Verdict Streams::verdict() {
   is_settled_ = false;
   const UnderWay under_way = look_for_groups();
-  if (!under_way.group && !under_way.captured_step && !idle_said_ && !host_is_still_) return stop_asking();
+  const bool host_is_still = host_is_still_ && host_waits_.empty();
+  if (!under_way.group && !under_way.captured_step && !idle_said_ && !host_is_still) return stop_asking();
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)

@@ -22,7 +22,7 @@ struct Idleness {
 
 // Why time is uncertain that is so only where it lasts: the host may just be slow.
 inline constexpr const char* host_wait_outside_cuda =
-    "host wait outside CUDA: all work was done, nothing was launched, and no communication was under way";
+    "host wait outside CUDA: nothing to compute was left, nothing was launched, and no communication was under way";
 
 // Whether compute runs, as far as it can be told.
 struct Verdict {

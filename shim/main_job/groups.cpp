@@ -125,7 +125,8 @@ void give_group_back() noexcept {
 
 GroupMember* member_for(OpenGroup& group, const OperationCall& call) noexcept {
   for (std::uint32_t index = 0; index < group.members; ++index) {
-    if (group.member[index].handle == call.communicator) return &group.member[index];
+    const GroupMember& member = group.member[index];
+    if (member.handle == call.communicator && member.stream_argument == call.stream) return &group.member[index];
   }
   if (group.members == most_members) return nullptr;
   GroupMember& added = group.member[group.members];
@@ -237,7 +238,7 @@ void operation_added(const OperationCall& call) noexcept {
   if (group == nullptr) return operation_missed(call.communicator);
   if (GroupMember* member = member_for(*group, call)) return add_operation(*member, call);
   operation_missed(call.communicator);
-  note_full("communicators in one NCCL group");
+  note_full("communicators and streams in one NCCL group");
 }
 
 void announce_group() noexcept {

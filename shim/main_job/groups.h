@@ -2,7 +2,7 @@
 // it is announced it is in group_log.h.
 //
 // Hooks of NCCL only. A bare operation is a group of one. Records come from a fixed pool. A thread that finds none, and
-// the communicators of one group beyond those that fit, are not seen: note_full() says so once, and the core ends
+// what one group has on other communicators and streams than those that fit, are not seen: note_full() says so once, and the core ends
 // filling. A marker that cannot be enqueued is counted as lost. Nothing here allocates or locks.
 #pragma once
 
@@ -27,8 +27,8 @@ struct Stream;
 struct Communicator;
 struct CommunicatorOrigin;
 
-// The operations of one group on one communicator. Where its operations are on several streams, all of them are summed
-// up, but only the stream of the first one gets markers.
+// The operations of one group on one communicator and one stream. NCCL makes each of the streams wait for all of them,
+// so those of another stream of the same communicator are noted as a group of their own.
 struct GroupMember {
   Communicator* communicator;
   ncclComm_t handle;

@@ -5,6 +5,7 @@
 
 #include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
+#include "shim/main_job/waits.h"
 #include "shim/routing/real.h"
 
 namespace weft {
@@ -81,7 +82,7 @@ bool nothing_is_enqueued(int device) noexcept {
 bool launches_on(int device, std::uint32_t* launches) noexcept {
   Stream* found[most_asked];
   const int count = streams_to_ask(device, found);
-  if (count < 0 || !all_launches_are_counted()) return false;
+  if (count < 0 || !all_launches_are_counted() || host_waits_for_compute()) return false;
   const Stream* legacy = find_stream(legacy_stream_of(device));
   std::uint32_t sum = legacy != nullptr ? launches_so_far(*legacy) : 0;
   for (int index = 0; index < count; ++index) sum += launches_so_far(*found[index]);

@@ -28,7 +28,7 @@ bool nothing_is_enqueued(int device) noexcept;
 // or than can be told.
 int list_streams_to_ask(int device, StreamId* found, int most) noexcept;
 
-// Another number when anything was launched meanwhile on one of those.
+// Another number when anything was launched meanwhile on one of those. False: see ShimServices.
 bool launches_on(int device, std::uint32_t* launches) noexcept;
 
 // Until nobody asks any more: microseconds, a tenth of a second at most.

@@ -1,6 +1,9 @@
 // Who waits; see waits.h.
 #include "shim/main_job/waits.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "shim/activate.h"
 #include "shim/main_job/capture.h"
 #include "shim/main_job/devices.h"
@@ -10,6 +13,7 @@
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
+#include "shim/process.h"
 
 namespace weft {
 namespace {
@@ -27,6 +31,19 @@ HostWait begin_wait(int device, StreamId stream) noexcept {
 [[gnu::noinline]] HostWait begin_stream_wait(int device, const StreamName& name) noexcept {
   Stream* stream = learn_stream(name);
   return stream == nullptr ? HostWait{} : begin_wait(device, stream->id.load(std::memory_order_relaxed));
+}
+
+// By the low digits of the thread's number: a store is cheaper than a locked count, and of two threads with one place
+// the wait of one may be forgotten.
+constinit std::atomic<bool> waiting_threads[64]{};
+
+void set_waiting(bool waits) noexcept {
+  waiting_threads[thread_state.number % std::size(waiting_threads)].store(waits, std::memory_order_relaxed);
+}
+
+HostWait count_wait() noexcept {
+  set_waiting(true);
+  return {HostWait::counted, 0};
 }
 
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
@@ -91,6 +108,17 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place);
 }
 
+// Its end is marked, and events behind it stand for that. Nothing is said about its cause.
+StreamWait stream_waits_for_memory(CUstream stream, bool per_thread) noexcept {
+  Stream* waiting = learn_stream(name_of(stream, per_thread));
+  if (waiting == nullptr) return {};
+  note_use(*waiting);
+  if (is_capturing(*waiting)) return {};
+  StreamWait wait = begin_noted_wait(*waiting, {0, no_device, 0});
+  wait.place = 0;
+  return wait;
+}
+
 namespace {
 
 template <class AskGreen>
@@ -150,7 +178,7 @@ HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name);
   if (known != nullptr) note_use(*known);
   const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
-  if (device < 0 || pending_group(device) == 0) return {};
+  if (device < 0 || pending_group(device) == 0) return count_wait();
   return begin_stream_wait(device, name);
 }
 
@@ -158,12 +186,12 @@ HostWait host_waits_for_event(CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
   if (is_ahead(place)) return begin_wait(place.device, place.stream == every_stream ? 0 : place.stream);
   const int device = current_device();
-  return device < 0 || pending_group(device) == 0 ? HostWait{} : begin_wait(device, 0);
+  return device < 0 || pending_group(device) == 0 ? count_wait() : begin_wait(device, 0);
 }
 
 HostWait host_waits_for_device() noexcept {
   const int device = current_device();
-  return device < 0 || pending_group(device) == 0 ? HostWait{} : begin_wait(device, 0);
+  return device < 0 || pending_group(device) == 0 ? count_wait() : begin_wait(device, 0);
 }
 
 constinit std::atomic<bool> quiet_moments_wanted{false};
@@ -176,7 +204,13 @@ void offer_quiet_moment() noexcept {
 }
 
 void note_wait_over(HostWait wait) noexcept {
-  note_host_wait(EventKind::host_wait_ended, wait);
+  if (wait.device != HostWait::counted) return note_host_wait(EventKind::host_wait_ended, wait);
+  set_waiting(false);
+}
+
+bool host_waits_for_compute() noexcept {
+  return std::any_of(std::begin(waiting_threads), std::end(waiting_threads),
+                     [](const std::atomic<bool>& waits) { return waits.load(std::memory_order_relaxed); });
 }
 
 }  // namespace weft

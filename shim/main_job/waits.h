@@ -19,13 +19,24 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept;
 
 // A stream is about to be made to wait for an event; two registers.
 struct StreamWait {
-  std::uint64_t place;  // that it waits for, see event_places.h
+  std::uint64_t place;  // that it waits for, see event_places.h; 0: not known
   Ticket passed;        // to be written behind the wait; 0: nothing is noted, no communication could hold it up
   int device;
 };
 StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
 // The real call is over. `made`: it has succeeded.
 void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, bool made) noexcept;
+
+// A stream is about to be made to wait for a word in memory: whoever writes it, nobody sees that.
+StreamWait stream_waits_for_memory(CUstream stream, bool per_thread) noexcept;
+// Around the real call, in hooks.
+template <class Call>
+CUresult wait_for_memory(CUstream stream, bool per_thread, bool seen, Call call) noexcept {
+  const StreamWait wait = seen ? stream_waits_for_memory(stream, per_thread) : StreamWait{};
+  const CUresult result = call();
+  if (wait.passed != 0) stream_waits_now(stream, per_thread, wait, result == CUDA_SUCCESS);
+  return result;
+}
 
 // The same for all streams of a context, green or not. An event that is recorded on one stands for the work of all its
 // streams; where one waits, everything waits that is launched in it later, also on streams that are not known yet. The
@@ -51,9 +62,10 @@ CUresult make_context_wait(Context context, CUevent event, bool seen, Call call)
   return call();
 }
 
-// The host is about to block; nothing is recorded (device is -1) when no group is pending.
+// The host is about to block. Nothing is recorded when no group is pending: then it is only counted.
 struct HostWait {
-  int device = -1;
+  static constexpr int unseen = -1, counted = -2;
+  int device = unseen;  // or one of these
   StreamId stream = 0;
 };
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept;
@@ -61,8 +73,10 @@ HostWait host_waits_for_event(CUevent event) noexcept;
 HostWait host_waits_for_device() noexcept;
 void note_wait_over(HostWait wait) noexcept;
 [[gnu::always_inline]] inline void host_wait_over(HostWait wait) noexcept {
-  if (wait.device >= 0) note_wait_over(wait);
+  if (wait.device != HostWait::unseen) note_wait_over(wait);
 }
+// A thread of the main job waits in a call of CUDA, and no group was pending when it began to.
+bool host_waits_for_compute() noexcept;
 
 // The core wants to hear of moments at which nothing is pending. Off but for the seconds of a late trial.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> quiet_moments_wanted;

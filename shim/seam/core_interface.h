@@ -61,7 +61,8 @@ struct ShimServices {
   int (*list_streams_to_ask)(int device, StreamId* ids, int most) = nullptr;
   Answer (*ask_stream)(int device, StreamId stream) = nullptr;
   // `launches`: another number when anything was launched meanwhile on the device. False: that is not known, because
-  // launches are not counted, or some were made on streams that cannot be asked. Any thread.
+  // launches are not counted, some were made on streams that cannot be asked, or a thread of the main job waits in a
+  // call of CUDA. Any thread.
   bool (*launches_on)(int device, std::uint32_t* launches) = nullptr;
   // No stream of the device has work left. False also where that cannot be asked: while a stream captures, after an
   // error. Main-job thread, with the device's context current.

@@ -94,7 +94,8 @@ TEST_F(BetweenLooks, InEveryLook) {
   for (int i = 1; i <= 9; ++i) look(i * 100, 5 + static_cast<std::uint32_t>(i));
   const std::string found = end();
   EXPECT_EQ(found,
-            " idle 10-100 uncertain 100-200 uncertain 200-300 uncertain 300-400 uncertain 400-500 uncertain 500-600 uncertain "
+            " idle 10-100 uncertain 100-200 uncertain 200-300 uncertain 300-400 uncertain 400-500 uncertain 500-600 "
+            "uncertain "
             "600-700 uncertain 700-800 uncertain 800-900 idle 900-1000");
 }
 

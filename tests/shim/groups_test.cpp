@@ -297,7 +297,7 @@ TEST_F(Groups, MoreCommunicatorsInAGroupThanFitAreNamed) {
   for (const ncclComm_t c : all) ncclSend(buffer, 1, ncclInt8, 0, c, s);
   ncclGroupEnd();
   EXPECT_EQ(events().size(), 64u);
-  EXPECT_STREQ(core()->shim->full_table(), "communicators in one NCCL group");
+  EXPECT_STREQ(core()->shim->full_table(), "communicators and streams in one NCCL group");
   EXPECT_EQ(core()->shim->dropped_events(), 0u);
 }
 
