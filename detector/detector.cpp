@@ -92,7 +92,6 @@ class Detector::Implementation {
     before_look_ = std::exchange(look_, time);
     streams_.looked();
   }
-  bool is_uncertain() const { return uncertain_since_.has_value(); }
   bool capture_is_open() const { return captures_ != 0; }
 
   std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
@@ -593,8 +592,8 @@ void Detector::to_ask(std::vector<StreamId>& streams) const {
 void Detector::looked(TimePoint time) {
   implementation_->looked(time);
 }
-bool Detector::is_uncertain() const {
-  return implementation_->is_uncertain();
+bool Detector::is_doubtful(StreamId stream) const {
+  return implementation_->streams().is_doubtful(stream);
 }
 Enqueued Detector::enqueued_while_host_waits() const {
   return implementation_->streams().enqueued_while_host_waits();

@@ -54,8 +54,8 @@ class Detector {
   // order. The answers of the look come next.
   void looked(TimePoint time);
 
-  // It cannot be told whether compute runs.
-  bool is_uncertain() const;
+  // Of the stream, as of the latest verdict: all that it has left may stand behind a blocked one in its hardware queue.
+  bool is_doubtful(StreamId stream) const;
 
   Enqueued enqueued_while_host_waits() const;
 

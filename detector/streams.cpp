@@ -240,6 +240,11 @@ std::optional<Answer> Streams::answer_of(StreamId id) const {
   return is_asked(*stream) ? std::optional(current_answer(*stream)) : std::nullopt;
 }
 
+bool Streams::is_doubtful(StreamId id) const {
+  const Stream* stream = find(id);
+  return stream != nullptr && stream->is_doubtful;
+}
+
 void Streams::to_ask(std::vector<StreamId>& found) const {
   for (const Stream& stream : streams_)
     if (is_asked(stream)) found.push_back(stream.id);

@@ -74,6 +74,7 @@ class Streams {
   bool wants_answers() const { return wants_answers_ && !is_settled_; }
   // The answer that counts for this stream; nothing: it need not be asked.
   std::optional<Answer> answer_of(StreamId stream) const;
+  bool is_doubtful(StreamId stream) const;  // see Detector
   // Appends the streams, of those that are known, that have to be asked.
   void to_ask(std::vector<StreamId>& streams) const;
 

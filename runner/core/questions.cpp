@@ -21,9 +21,8 @@ const std::vector<Event>& Questions::answers(const Session& session, TimePoint t
   const bool all_named = name_streams(session, ask);
   const Answer not_all{StreamAnswer::unknown};
   if (!all_named && session.answer_of(0) != not_all) answer(time, 0, not_all);
-  // One that has work left is enough, so the one that had some last is asked first. While it may stand behind a blocked
-  // one, another may still run.
-  const bool one_is_enough = !session.is_uncertain();
+  // One that has work left is enough, so the one that had some last is asked first. One that may stand behind a blocked
+  // one is not: another may still run, or no longer.
   const auto last = std::find(streams_.begin(), streams_.end(), busy_);
   if (last != streams_.end()) std::iter_swap(streams_.begin(), last);
   for (const StreamId stream : streams_) {
@@ -31,9 +30,9 @@ const std::vector<Event>& Questions::answers(const Session& session, TimePoint t
     if (!known) continue;
     const Answer now = ask ? shim_.ask_stream(device_, stream) : Answer{StreamAnswer::unknown};
     if (now != *known) answer(time, stream, now);
-    if (now.says != StreamAnswer::busy) continue;
+    if (now.says != StreamAnswer::busy || session.is_doubtful(stream)) continue;
     busy_ = stream;
-    if (one_is_enough) break;
+    break;
   }
   for (std::size_t i = 0; i + 1 < answers_.size(); ++i) answers_[i].more_follow = true;
   return answers_;

@@ -78,7 +78,7 @@ class Session {
   // See Detector: the answers are observed as any other event.
   bool wants_answers() const { return detector_.wants_answers(); }
   std::optional<Answer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
-  bool is_uncertain() const { return detector_.is_uncertain(); }
+  bool is_doubtful(StreamId stream) const { return detector_.is_doubtful(stream); }
   void looked(TimePoint time) { detector_.looked(time); }
   void to_ask(std::vector<StreamId>& streams) const { detector_.to_ask(streams); }
   void finished(const SliceRecord& slice);

@@ -116,12 +116,40 @@ TEST_F(QuestionsTest, AllAreAskedWhileThatLeavesADoubt) {
   wait.kind = EventKind::wait_reached;
   session.observe(wait);
   EXPECT_EQ(look(20us), (Given{{3, EventKind::stream_busy}}));
-  EXPECT_TRUE(session.is_uncertain());
+  EXPECT_TRUE(session.is_doubtful(3));
   EXPECT_EQ(look(30us), (Given{{4, EventKind::stream_busy}}));
-  EXPECT_TRUE(session.is_uncertain());
+  EXPECT_TRUE(session.is_doubtful(4));
   launched_before[4] = 2;
   EXPECT_EQ(look(40us), (Given{{4, EventKind::stream_busy}})) << "when it was launched is news";
-  EXPECT_FALSE(session.is_uncertain()) << "before the wait";
+  EXPECT_FALSE(session.is_doubtful(4)) << "before the wait";
+  asked = 0;
+  EXPECT_EQ(look(50us), Given{});
+  EXPECT_EQ(asked, 1) << "now that one is enough";
+  streams[4] = StreamAnswer::dry;
+  EXPECT_EQ(look(60us), (Given{{4, EventKind::stream_dry}})) << "the other one is asked only after it";
+}
+
+TEST_F(QuestionsTest, ADoubtfulStreamIsNotEnoughOnceTheOtherOneIsDry) {
+  streams = {{1, StreamAnswer::dry}, {2, StreamAnswer::dry}, {3, StreamAnswer::busy}, {4, StreamAnswer::busy}};
+  launched_before = {{3, 2}, {4, 9}};
+  begin_receive();
+  Event wait{};
+  wait.kind = EventKind::wait_issued;
+  wait.time = TimePoint(11us);
+  wait.stream = 1;
+  wait.awaited = {2, 2};
+  wait.ticket = 3;
+  wait.done_ticket = 4;
+  session.observe(wait);
+  wait.kind = EventKind::wait_reached;
+  session.observe(wait);
+  streams[3] = StreamAnswer::dry;
+  EXPECT_EQ(look(20us), (Given{{3, EventKind::stream_dry}, {4, EventKind::stream_busy}}));
+  EXPECT_TRUE(session.is_doubtful(4));
+  streams[3] = StreamAnswer::busy;
+  EXPECT_EQ(look(30us), (Given{{3, EventKind::stream_busy}}));
+  streams[3] = StreamAnswer::dry;
+  EXPECT_EQ(look(40us), (Given{{3, EventKind::stream_dry}}));
 }
 
 TEST_F(QuestionsTest, WhereNotAllStreamsCanBeNamedThatIsSaidOnce) {
