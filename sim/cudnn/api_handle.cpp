@@ -23,6 +23,18 @@ void say_once(const std::string& text) {
   if (said->insert(text).second) std::fprintf(stderr, "simulated cuDNN: %s\n", text.c_str());
 }
 
+// As a CUDA runtime does, of which the real library holds one: a thread without a context gets that of the first
+// device.
+bool make_context_current() {
+  CUcontext context = nullptr;
+  if (driver()->cuInit(0) != CUDA_SUCCESS || driver()->cuCtxGetCurrent(&context) != CUDA_SUCCESS) return false;
+  if (context != nullptr) return true;
+  CUdevice device = 0;
+  return driver()->cuDeviceGet(&device, 0) == CUDA_SUCCESS &&
+         driver()->cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS &&
+         driver()->cuCtxSetCurrent(context) == CUDA_SUCCESS;
+}
+
 Status refuse(const char* function) {
   return fail(CUDNN_STATUS_NOT_SUPPORTED, "%s is not simulated (sim/cudnn/README.md)", function);
 }
@@ -94,9 +106,7 @@ void cudnnGetLastErrorString(char* message, size_t size) {
 Status cudnnCreate(cudnnContext** handle) {
   if (handle == nullptr) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnCreate: no place for the handle");
   if (driver() == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
-  CUcontext context = nullptr;
-  if (driver()->cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr)
-    return fail(CUDNN_STATUS_NOT_INITIALIZED, "cudnnCreate: the thread has no current context");
+  if (!make_context_current()) return fail(CUDNN_STATUS_NOT_INITIALIZED, "cudnnCreate: no context, and none to be had");
   *handle = new cudnnContext;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -145,12 +145,39 @@ Status add_matmul(const Content& operation, OperationGraph* graph) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Attention as one operation: matmuls of the sizes q x keys and o x keys, of either kind one forward, and three and two
+// backward.
+struct Attention {
+  int q, v, o;
+  double over_q, over_o;
+};
+constexpr Attention forward_attention = {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC,
+                                         CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, 1, 1};
+constexpr Attention backward_attention = {CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC, CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC,
+                                          CUDNN_ATTR_OPERATION_SDPA_BWD_ODESC, 3, 2};
+
+Status add_attention(const Content& operation, const Attention& attention, OperationGraph* graph) {
+  const Content *const q = operation.child(attention.q), *const v = operation.child(attention.v),
+                       *const o = operation.child(attention.o);
+  // v: batch, heads, keys, size of a head
+  if (q == nullptr || v == nullptr || o == nullptr || sizes_of(*v).size() != 4)
+    return fail(CUDNN_STATUS_BAD_PARAM, "attention lacks one of its tensors");
+  graph->cost.flops += 2 * static_cast<double>(sizes_of(*v)[2]) *
+                       (attention.over_q * static_cast<double>(elements_of(*q)) +
+                        attention.over_o * static_cast<double>(elements_of(*o)));
+  return CUDNN_STATUS_SUCCESS;
+}
+
 Status add(const Content& operation, bool alone, OperationGraph* graph) {
   if (const ConvolutionNames* names = convolution_names(operation.type))
     return add_convolution(operation, *names, alone, graph);
   switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
       return add_matmul(operation, graph);
+    case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
+      return add_attention(operation, forward_attention, graph);
+    case CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR:
+      return add_attention(operation, backward_attention, graph);
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:

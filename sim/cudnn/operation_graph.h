@@ -23,6 +23,7 @@ struct OperationGraph {
 // Checks the operations of `descriptor` and sums up their cost:
 //   convolution  cost_of(Convolution)
 //   matmul       2 operations for each element of the result and the inner dimension
+//   attention    as its matmuls, where it is one operation: two forward, five backward
 //   others       1 operation for each element of their largest tensor
 //   bytes        each tensor that is neither virtual nor passed by value, once
 // A status of the kind NOT_SUPPORTED for an operation that is none of those in descriptors.cpp.

@@ -1,0 +1,364 @@
+// Convolutions and batch normalisation of the simulated cuDNN, against their definitions written down plainly.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <ostream>
+#include <vector>
+
+#include "batch_norm.h"
+#include "convolution.h"
+
+namespace {
+
+using namespace simgpu::cudnn;
+using Result = Convolution::Result;
+
+std::vector<float> numbers(int64_t count, int seed) {
+  std::vector<float> all(static_cast<size_t>(count));
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = static_cast<float>((i * 37 + static_cast<size_t>(seed) * 11) % 17) / 8 - 1;
+  return all;
+}
+
+ConvolutionTensor dense(int64_t outer, int64_t inner, Extents extents, std::vector<float>& data) {
+  const Extents strides = {extents[1] * extents[2], extents[2], 1};
+  const int64_t inner_stride = extents[0] * strides[0];
+  return {outer, inner, extents, inner * inner_stride, inner_stride, strides, data.data()};
+}
+
+// Channels lie next to each other.
+ConvolutionTensor channels_last(ConvolutionTensor tensor) {
+  const int64_t channels = tensor.inner;
+  const Extents& extents = tensor.extents;
+  tensor.inner_stride = 1;
+  tensor.strides = {extents[1] * extents[2] * channels, extents[2] * channels, channels};
+  tensor.outer_stride = extents[0] * tensor.strides[0];
+  return tensor;
+}
+
+float& at(const ConvolutionTensor& t, int64_t outer, int64_t inner, Extents i) {
+  return t.data[outer * t.outer_stride + inner * t.inner_stride + i[0] * t.strides[0] + i[1] * t.strides[1] +
+                i[2] * t.strides[2]];
+}
+
+// Every product of the definition: visit(x, w, y).
+template <class Visit>
+void products(const Convolution& c, Visit visit) {
+  const int64_t filters_per_group = c.w.outer / c.groups();
+  const auto each = [](Extents extents, auto&& action) {
+    for (int64_t i = 0; i < extents[0] * extents[1] * extents[2]; ++i)
+      action(Extents{i / extents[2] / extents[1], i / extents[2] % extents[1], i % extents[2]});
+  };
+  for (int64_t n = 0; n < c.x.outer; ++n)
+    for (int64_t k = 0; k < c.w.outer; ++k)
+      for (int64_t channel = 0; channel < c.w.inner; ++channel)
+        each(c.y.extents, [&](Extents out) {
+          each(c.w.extents, [&](Extents tap) {
+            Extents in, weight;
+            for (size_t i = 0; i < 3; ++i) {
+              in[i] = out[i] * c.stride[i] + tap[i] * c.dilation[i] - c.padding_before[i];
+              weight[i] = c.flipped ? c.w.extents[i] - 1 - tap[i] : tap[i];
+              if (in[i] < 0 || in[i] >= c.x.extents[i]) return;
+            }
+            visit(at(c.x, n, k / filters_per_group * c.w.inner + channel, in), at(c.w, k, channel, weight),
+                  at(c.y, n, k, out));
+          });
+        });
+}
+
+struct Case {
+  const char* name;
+  int64_t batch, channels, filters, groups;
+  Extents input, filter, stride, dilation, padding_before, padding_after;
+  bool flipped, last;
+};
+
+void PrintTo(const Case& shape, std::ostream* out) {
+  *out << shape.name;
+}
+
+class Convolutions : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    const Case& c = GetParam();
+    Extents output;
+    for (size_t i = 0; i < 3; ++i)
+      output[i] = (c.input[i] + c.padding_before[i] + c.padding_after[i] - c.dilation[i] * (c.filter[i] - 1) - 1) /
+                      c.stride[i] +
+                  1;
+    const auto volume = [](const Extents& e) { return e[0] * e[1] * e[2]; };
+    x_ = numbers(c.batch * c.channels * volume(c.input), 1);
+    w_ = numbers(c.filters * c.channels / c.groups * volume(c.filter), 2);
+    y_ = numbers(c.batch * c.filters * volume(output), 3);
+    convolution_ = {Result::y,
+                    dense(c.batch, c.channels, c.input, x_),
+                    dense(c.filters, c.channels / c.groups, c.filter, w_),
+                    dense(c.batch, c.filters, output, y_),
+                    c.stride,
+                    c.dilation,
+                    c.padding_before,
+                    c.padding_after,
+                    c.flipped,
+                    1,
+                    0};
+    if (c.last) {
+      convolution_.x = channels_last(convolution_.x);
+      convolution_.w = channels_last(convolution_.w);
+      convolution_.y = channels_last(convolution_.y);
+    }
+  }
+
+  std::vector<float>& data(Result which) { return which == Result::y ? y_ : which == Result::x ? x_ : w_; }
+
+  std::vector<float> expected(Result result, float alpha, float beta) {
+    const std::vector<float> before = data(result);
+    std::vector<float> sums(before.size());
+    Convolution there = convolution_;
+    std::vector<float> scratch(before.size(), 0);
+    there.tensor(result).data = scratch.data();
+    products(there, [&](float& x, float& w, float& y) {
+      if (result == Result::y) y += x * w;
+      if (result == Result::x) x += y * w;
+      if (result == Result::w) w += x * y;
+    });
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] = alpha * scratch[i] + (beta == 0 ? 0 : beta * before[i]);
+    return sums;
+  }
+
+  Convolution convolution_;
+  std::vector<float> x_, w_, y_;
+};
+
+TEST_P(Convolutions, AreTheirDefinition) {
+  ASSERT_TRUE(consistent(convolution_));
+  for (const Result result : {Result::y, Result::x, Result::w}) {
+    for (const auto& [alpha, beta] : {std::pair{1.F, 0.F}, std::pair{0.5F, 2.F}}) {
+      const std::vector<float> wanted = expected(result, alpha, beta);
+      Convolution convolution = convolution_;
+      convolution.result = result, convolution.alpha = alpha, convolution.beta = beta;
+      compute(convolution);
+      ASSERT_EQ(data(result).size(), wanted.size());
+      for (size_t i = 0; i < wanted.size(); ++i)
+        ASSERT_NEAR(data(result)[i], wanted[i], 1e-3 + 1e-4 * std::fabs(wanted[i]))
+            << static_cast<int>(result) << ' ' << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Convolutions,
+    ::testing::Values(
+        Case{"plain", 2, 3, 4, 1, {1, 6, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, false, false},
+        Case{"line", 2, 3, 4, 1, {1, 1, 9}, {1, 1, 4}, {1, 1, 2}, {1, 1, 1}, {0, 0, 3}, {0, 0, 1}, false, false},
+        Case{"volume", 1, 2, 3, 1, {4, 5, 6}, {2, 3, 2}, {2, 1, 2}, {1, 2, 1}, {1, 1, 0}, {1, 0, 2}, false, false},
+        Case{"groups", 2, 4, 6, 2, {1, 5, 5}, {1, 2, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false, false},
+        Case{"depthwise", 1, 4, 4, 4, {1, 5, 5}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, false, false},
+        Case{"padding_beyond_the_filter",
+             1,
+             1,
+             1,
+             1,
+             {1, 2, 2},
+             {1, 2, 2},
+             {1, 1, 1},
+             {1, 3, 3},
+             {0, 4, 4},
+             {0, 4, 4},
+             false,
+             false},
+        Case{"flipped", 1, 2, 2, 1, {1, 5, 6}, {1, 3, 2}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, true, false},
+        Case{"channels_last",
+             2,
+             3,
+             4,
+             1,
+             {1, 5, 6},
+             {1, 3, 3},
+             {1, 1, 2},
+             {1, 1, 1},
+             {0, 1, 1},
+             {0, 1, 1},
+             false,
+             true}),
+    [](const auto& shape) { return shape.param.name; });
+
+TEST(Convolution, WhatWasThereNeedNotBeANumber) {
+  std::vector<float> x = {1, 2}, w = {3}, y = {NAN, NAN};
+  Convolution convolution{Result::y,
+                          dense(1, 1, {1, 1, 2}, x),
+                          dense(1, 1, {1, 1, 1}, w),
+                          dense(1, 1, {1, 1, 2}, y),
+                          {1, 1, 1},
+                          {1, 1, 1},
+                          {0, 0, 0},
+                          {0, 0, 0},
+                          false,
+                          1,
+                          0};
+  compute(convolution);
+  EXPECT_EQ(y, (std::vector<float>{3, 6}));
+}
+
+TEST(Convolution, CostIsThatOfItsSize) {
+  std::vector<float> nothing(1);
+  const Convolution convolution{Result::w,
+                                dense(2, 4, {1, 8, 8}, nothing),
+                                dense(6, 2, {1, 3, 3}, nothing),
+                                dense(2, 6, {1, 6, 6}, nothing),
+                                {1, 1, 1},
+                                {1, 1, 1},
+                                {0, 0, 0},
+                                {0, 0, 0},
+                                false,
+                                1,
+                                0};
+  const simgpu_cost cost = cost_of(convolution, 4);
+  EXPECT_EQ(cost.flops, 2.0 * (2 * 6 * 36) * (2 * 9));
+  EXPECT_EQ(cost.bytes, 4.0 * (2 * 4 * 64 + 6 * 2 * 9 + 2 * 6 * 36));
+}
+
+TEST(Convolution, SizesThatDoNotFitAreSeen) {
+  std::vector<float> nothing(1);
+  const Convolution fits{Result::y,
+                         dense(1, 4, {1, 8, 8}, nothing),
+                         dense(6, 2, {1, 3, 3}, nothing),
+                         dense(1, 6, {1, 6, 6}, nothing),
+                         {1, 1, 1},
+                         {1, 1, 1},
+                         {0, 0, 0},
+                         {0, 0, 0},
+                         false,
+                         1,
+                         0};
+  ASSERT_TRUE(consistent(fits));
+  const auto broken = [&](auto&& change) {
+    Convolution copy = fits;
+    change(copy);
+    return !consistent(copy);
+  };
+  EXPECT_TRUE(broken([](Convolution& c) { c.y.extents[2] = 7; }));
+  EXPECT_TRUE(broken([](Convolution& c) { c.y.outer = 2; }));
+  EXPECT_TRUE(broken([](Convolution& c) { c.y.inner = 5; }));
+  EXPECT_TRUE(broken([](Convolution& c) { c.w.inner = 3; }));
+  EXPECT_TRUE(broken([](Convolution& c) { c.w.inner = 0; }));
+  EXPECT_TRUE(broken([](Convolution& c) { c.stride[1] = 0; }));
+  EXPECT_TRUE(broken([](Convolution& c) { c.padding_before[1] = -1; }));
+  EXPECT_TRUE(broken([](Convolution& c) { c.w.extents = {1, 9, 9}; }));
+}
+
+// ---- batch normalisation: two channels of 2 x 3 elements in a batch of 2
+
+class BatchNorms : public ::testing::Test {
+ protected:
+  static constexpr int channels = 2, places = 6, batch = 2, count = batch * places;
+  BatchNorm norm(BatchNorm::Pass pass) {
+    BatchNorm norm{};
+    norm.pass = pass;
+    norm.sizes = {batch, channels, 1, 2, 3};
+    const std::array<int64_t, 5> strides = {channels * places, places, places, 3, 1};
+    norm.x = {strides, x.data()}, norm.y = {strides, y.data()}, norm.dx = {strides, dx.data()};
+    norm.scale = scale.data(), norm.bias = bias.data();
+    norm.running_mean = running_mean.data(), norm.running_variance = running_variance.data();
+    norm.saved_mean = saved_mean.data(), norm.saved_inverse_deviation = saved_inverse.data();
+    norm.scale_gradient = scale_gradient.data(), norm.bias_gradient = bias_gradient.data();
+    norm.factor = 0.25, norm.epsilon = 1e-3;
+    norm.alpha = norm.parameter_alpha = 1;
+    return norm;
+  }
+  static size_t index(int n, int channel, int place) {
+    return static_cast<size_t>((n * channels + channel) * places + place);
+  }
+  double mean(int channel) const {
+    double sum = 0;
+    for (int n = 0; n < batch; ++n)
+      for (int i = 0; i < places; ++i) sum += x[index(n, channel, i)];
+    return sum / count;
+  }
+  double variance(int channel) const {
+    double sum = 0;
+    for (int n = 0; n < batch; ++n)
+      for (int i = 0; i < places; ++i) sum += std::pow(x[index(n, channel, i)] - mean(channel), 2);
+    return sum / count;
+  }
+  // What training makes of one element of x, and so of a changed x: for the gradients.
+  double normalised(int n, int channel, int place) const {
+    return (x[index(n, channel, place)] - mean(channel)) / std::sqrt(variance(channel) + 1e-3);
+  }
+  double loss() const {
+    double sum = 0;
+    for (int n = 0; n < batch; ++n)
+      for (int c = 0; c < channels; ++c)
+        for (int i = 0; i < places; ++i)
+          sum += gradient[index(n, c, i)] *
+                 (normalised(n, c, i) * scale[static_cast<size_t>(c)] + bias[static_cast<size_t>(c)]);
+    return sum;
+  }
+
+  std::vector<float> x = numbers(count * channels, 5), gradient = numbers(count * channels, 7);
+  std::vector<float> y = std::vector<float>(x.size(), NAN), dx = y;
+  std::vector<float> scale = {1.5F, -0.5F}, bias = {0.25F, 2}, running_mean = {1, 2}, running_variance = {3, 4};
+  std::vector<float> saved_mean = {NAN, NAN}, saved_inverse = saved_mean, scale_gradient = saved_mean,
+                     bias_gradient = saved_mean;
+};
+
+TEST_F(BatchNorms, Training) {
+  compute(norm(BatchNorm::Pass::training));
+  for (int c = 0; c < channels; ++c) {
+    const auto i = static_cast<size_t>(c);
+    EXPECT_NEAR(saved_mean[i], mean(c), 1e-6);
+    EXPECT_NEAR(saved_inverse[i], 1 / std::sqrt(variance(c) + 1e-3), 1e-6);
+    EXPECT_NEAR(running_mean[i], 0.75 * (c + 1) + 0.25 * mean(c), 1e-6);
+    EXPECT_NEAR(running_variance[i], 0.75 * (c + 3) + 0.25 * variance(c) * count / (count - 1), 1e-6);
+    for (int n = 0; n < batch; ++n)
+      for (int place = 0; place < places; ++place)
+        EXPECT_NEAR(y[index(n, c, place)], normalised(n, c, place) * scale[i] + bias[i], 1e-5);
+  }
+}
+
+TEST_F(BatchNorms, InferenceGoesByTheRunningOnes) {
+  compute(norm(BatchNorm::Pass::inference));
+  EXPECT_EQ(running_mean, (std::vector<float>{1, 2}));
+  for (int c = 0; c < channels; ++c)
+    EXPECT_NEAR(y[index(1, c, 4)],
+                (x[index(1, c, 4)] - (c + 1.0)) / std::sqrt(c + 3 + 1e-3) * scale[static_cast<size_t>(c)] +
+                    bias[static_cast<size_t>(c)],
+                1e-5);
+}
+
+TEST_F(BatchNorms, BackwardIsTheDerivative) {
+  compute(norm(BatchNorm::Pass::training));
+  y = gradient;
+  compute(norm(BatchNorm::Pass::backward));
+  std::vector<float> with_saved = dx;
+  const auto slope = [&](float& parameter) {
+    const float before = parameter, step = 1e-2F;
+    parameter = before + step;
+    const double above = loss();
+    parameter = before - step;
+    const double below = loss();
+    parameter = before;
+    return (above - below) / (2 * step);
+  };
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(dx[i], slope(x[i]), 1e-3) << i;
+  for (size_t c = 0; c < channels; ++c) {
+    EXPECT_NEAR(scale_gradient[c], slope(scale[c]), 1e-3);
+    EXPECT_NEAR(bias_gradient[c], slope(bias[c]), 1e-3);
+  }
+  // Without the saved ones they are made again.
+  BatchNorm again = norm(BatchNorm::Pass::backward);
+  again.saved_mean = again.saved_inverse_deviation = nullptr;
+  compute(again);
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(dx[i], with_saved[i], 1e-5);
+}
+
+TEST_F(BatchNorms, Costs) {
+  const double elements = count * channels;
+  const auto cost = [&](BatchNorm::Pass pass) { return cost_of(norm(pass), 4); };
+  EXPECT_EQ(cost(BatchNorm::Pass::training).flops, 5 * elements);
+  EXPECT_EQ(cost(BatchNorm::Pass::training).bytes, 12 * elements);
+  EXPECT_EQ(cost(BatchNorm::Pass::inference).bytes, 8 * elements);
+  EXPECT_EQ(cost(BatchNorm::Pass::backward).flops, 10 * elements);
+  EXPECT_EQ(cost(BatchNorm::Pass::backward).bytes, 20 * elements);
+}
+
+}  // namespace
