@@ -1,4 +1,4 @@
-// What a graph of operations comes to: one kernel with a cost, and its arithmetic where it is a convolution in float32.
+// The sum of a graph of operations: one kernel with a cost, and its arithmetic where it is a convolution in float32.
 //
 // Built when an operation graph is finalised, on the program's threads; read when its plan is executed. No CUDA.
 #ifndef SIMGPU_CUDNN_OPERATION_GRAPH_H

@@ -21,7 +21,7 @@ def sizes_of_weights(output: str) -> dict[str, str]:
 
 
 def run(command: list[str], **environment: str) -> tuple[dict[str, str], str]:
-    """What the stages say of their weights, and what stands on stderr."""
+    """The sizes of the weights that the stages say, and stderr."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, env={**os.environ, **environment})
     assert done.returncode == 0, done.stdout + done.stderr
     found = sizes_of_weights(done.stdout)

@@ -280,7 +280,7 @@ class BatchNorms : public ::testing::Test {
       for (int i = 0; i < places; ++i) sum += std::pow(x[index(n, channel, i)] - mean(channel), 2);
     return sum / count;
   }
-  // What training makes of one element of x, and so of a changed x: for the gradients.
+  // An element of x after training's normalisation; of a changed x too, for the gradients.
   double normalised(int n, int channel, int place) const {
     return (x[index(n, channel, place)] - mean(channel)) / std::sqrt(variance(channel) + 1e-3);
   }

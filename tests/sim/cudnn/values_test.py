@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch calls cuDNN for, on the simulated GPU: values against those of the CPU, and all that has none runs.
+"""PyTorch's operations of cuDNN on the simulated GPU: values against those of the CPU, and operations without values run.
 
 Called by CTest, through scripts/on-simulated-gpu --pytorch. Gradients are asked for with given ones of the results: PyTorch's
 own sums and copies write nothing for most types and shapes.
