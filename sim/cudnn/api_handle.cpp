@@ -1,9 +1,5 @@
-// Handles, versions, texts of errors, and the functions that are refused. On the program's threads.
-#include <cstdarg>
+// Handles, versions, names of statuses, and the functions that are refused. On the program's threads.
 #include <cstdio>
-#include <mutex>
-#include <set>
-#include <string>
 
 #include "api.h"
 
@@ -13,15 +9,6 @@ namespace {
 // The version whose numbers these are; PyTorch 2.11 (CUDA 13) comes with it and wants no older one.
 constexpr int major_version = 9, minor_version = 19, patch_level = 0;
 constexpr size_t runtime_version = 13000;  // of the CUDA runtime that the real library holds
-
-thread_local std::string last_error;
-
-void say_once(const std::string& text) {
-  static std::mutex mutex;
-  static auto* const said = new std::set<std::string>;
-  const std::lock_guard lock(mutex);
-  if (said->insert(text).second) std::fprintf(stderr, "simulated cuDNN: %s\n", text.c_str());
-}
 
 // As a CUDA runtime does, of which the real library holds one: a thread without a context gets that of the first
 // device.
@@ -40,17 +27,6 @@ Status refuse(const char* function) {
 }
 
 }  // namespace
-
-Status fail(Status status, const char* format, ...) {
-  char text[256];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  last_error = text;
-  if (status / 1000 * 1000 == CUDNN_STATUS_NOT_SUPPORTED) say_once(last_error);
-  return status;
-}
 
 }  // namespace simgpu::cudnn
 
@@ -100,7 +76,7 @@ const char* cudnnGetErrorString(Status status) {
 }
 
 void cudnnGetLastErrorString(char* message, size_t size) {
-  if (message != nullptr && size > 0) std::snprintf(message, size, "%s", last_error.c_str());
+  if (message != nullptr && size > 0) std::snprintf(message, size, "%s", last_error());
 }
 
 Status cudnnCreate(cudnnContext** handle) {

@@ -38,9 +38,9 @@ struct Content {
   template <class Value>
   std::vector<Value> values(int name, int attribute_type) const {
     const Attribute* attribute = find(name, attribute_type);
-    if (attribute == nullptr) return {};
-    const auto* first = reinterpret_cast<const Value*>(attribute->bytes.data());
-    return {first, first + attribute->count};
+    std::vector<Value> all(attribute == nullptr ? 0 : static_cast<size_t>(attribute->count));
+    if (!all.empty()) std::memcpy(all.data(), attribute->bytes.data(), all.size() * sizeof(Value));
+    return all;
   }
   template <class Value>
   Value value(int name, int attribute_type, Value otherwise) const {

@@ -18,6 +18,8 @@ using Status = int;
 // Notes why a call of this thread failed, for cudnnGetLastErrorString, and returns `status`. A status of the kind
 // NOT_SUPPORTED is also said on stderr, each text once: the caller may well go on without.
 [[gnu::format(printf, 2, 3)]] Status fail(Status status, const char* format, ...);
+// The reason that fail() noted last on this thread; valid until the next one.
+const char* last_error();
 
 }  // namespace simgpu::cudnn
 

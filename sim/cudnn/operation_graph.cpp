@@ -73,38 +73,46 @@ float factor_of(const Content& operation, int name, float otherwise) {
   return static_cast<float>(operation.value<double>(name, CUDNN_TYPE_DOUBLE, single));
 }
 
+// One number for each of the spatial dimensions; fewer of them than three stand at the end. False where there are
+// others.
+bool extents_of(const Content& how, int name, size_t spatial, int64_t otherwise, Extents* out) {
+  const std::vector<int64_t> values = how.values<int64_t>(name, CUDNN_TYPE_INT64);
+  if (values.size() != spatial) return false;
+  *out = {otherwise, otherwise, otherwise};
+  std::copy(values.begin(), values.end(), out->end() - spatial);
+  return true;
+}
+
+// Strides, dilations and paddings.
+Status geometry_of(const Content& how, size_t spatial, Convolution* out) {
+  if (spatial < 1 || spatial > most_spatial_dimensions)
+    return fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "convolutions have 1 to 3 spatial dimensions, not %zu", spatial);
+  if (!extents_of(how, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, spatial, 1, &out->stride) ||
+      !extents_of(how, CUDNN_ATTR_CONVOLUTION_DILATIONS, spatial, 1, &out->dilation) ||
+      !extents_of(how, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, spatial, 0, &out->padding_before) ||
+      !extents_of(how, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, spatial, 0, &out->padding_after))
+    return fail(CUDNN_STATUS_BAD_PARAM, "a convolution needs strides, dilations and paddings for %zu dimensions",
+                spatial);
+  out->flipped = how.value<int>(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
+                                CUDNN_CROSS_CORRELATION) == CUDNN_CONVOLUTION;
+  return CUDNN_STATUS_SUCCESS;
+}
+
 Status convolution_of(const Content& operation, const ConvolutionNames& names, Convolution* out) {
   const Content* const how = operation.child(names.descriptor);
   const Content* const tensors[] = {operation.child(names.x), operation.child(names.w), operation.child(names.y)};
   if (how == nullptr || std::count(std::begin(tensors), std::end(tensors), nullptr) != 0)
     return fail(CUDNN_STATUS_BAD_PARAM, "a convolution lacks one of its descriptors");
-  const auto numbers = [&](int name) { return how->values<int64_t>(name, CUDNN_TYPE_INT64); };
-  const std::vector<int64_t> stride = numbers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
-  const size_t spatial = stride.size();
-  if (spatial < 1 || spatial > most_spatial_dimensions)
-    return fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "convolutions have 1 to 3 spatial dimensions, not %zu", spatial);
+  const size_t dimensions = sizes_of(*tensors[0]).size();
+  if (const Status status = geometry_of(*how, dimensions < 2 ? 0 : dimensions - 2, out); status != CUDNN_STATUS_SUCCESS)
+    return status;
   for (const Content* tensor : tensors) {
-    if (sizes_of(*tensor).size() != spatial + 2)
-      return fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "a tensor of a convolution does not have %zu dimensions",
-                  spatial + 2);
+    if (sizes_of(*tensor).size() != dimensions)
+      return fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "the tensors of a convolution have different dimensions");
   }
-  const auto extents = [&](const std::vector<int64_t>& values, int64_t otherwise) {
-    Extents all = {otherwise, otherwise, otherwise};
-    if (values.size() == spatial) std::copy(values.begin(), values.end(), all.end() - spatial);
-    return all;
-  };
-  *out = {names.result,
-          tensor_of(*tensors[0]),
-          tensor_of(*tensors[1]),
-          tensor_of(*tensors[2]),
-          extents(stride, 1),
-          extents(numbers(CUDNN_ATTR_CONVOLUTION_DILATIONS), 1),
-          extents(numbers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS), 0),
-          extents(numbers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS), 0),
-          how->value<int>(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION) ==
-              CUDNN_CONVOLUTION,
-          factor_of(operation, names.alpha, 1),
-          factor_of(operation, names.beta, 0)};
+  out->result = names.result;
+  out->x = tensor_of(*tensors[0]), out->w = tensor_of(*tensors[1]), out->y = tensor_of(*tensors[2]);
+  out->alpha = factor_of(operation, names.alpha, 1), out->beta = factor_of(operation, names.beta, 0);
   if (!consistent(*out)) return fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "the tensors of a convolution do not fit");
   return CUDNN_STATUS_SUCCESS;
 }
