@@ -142,9 +142,12 @@ pytorch() {
   run scripts/on-simulated-gpu --pytorch true
   expect 1 "has no libsimulated_cublas.so, which PyTorch needs"
   touch "$libraries/libsimulated_cublas.so"
+  run scripts/on-simulated-gpu --pytorch true
+  expect 1 "has no libcudnn.so.9, which PyTorch needs"
+  touch "$libraries/libcudnn.so.9"
   # The loader splits LD_PRELOAD at blanks, so no folder stands in it. It complains of the empty files and goes on.
   run scripts/on-simulated-gpu --pytorch printenv LD_PRELOAD
-  expect 0 $'\nlibsimulated_cublas.so:libcudart.so.13:libnccl.so.2'
+  expect 0 $'\nlibsimulated_cublas.so:libcudnn.so.9:libcudart.so.13:libnccl.so.2'
   run scripts/on-simulated-gpu --pytorch printenv SIMGPU_BLOCK_TIME
   expect 0 "100us"
   SIMGPU_BLOCK_TIME=7us run scripts/on-simulated-gpu --pytorch printenv SIMGPU_BLOCK_TIME

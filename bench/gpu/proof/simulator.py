@@ -8,7 +8,7 @@ import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-STAND_IN = "libsimulated_cublas.so"  # for cuBLAS, see sim/cublas
+STAND_INS = ("libsimulated_cublas.so", "libcudnn.so.9")  # for cuBLAS and cuDNN, see sim/cublas and sim/cudnn
 # Settings without which a probe's question cannot be asked: the simulator's arithmetic is too slow for short kernels.
 OF_PROBES = {"collision_slowdown": {"SIMGPU_FLOPS": "1e13", "SIMGPU_BANDWIDTH": "1e12"},
              "default_stream_priority": {"SIMGPU_FLOPS": "1e13"}}
@@ -30,7 +30,8 @@ def libraries(environment):
 
 def missing_for_pytorch(folder):
     """Why PyTorch does not run on the simulator whose libraries are in the folder; "": it does."""
-    return "" if (folder / STAND_IN).exists() else f"the build of the simulated GPU lacks {STAND_IN}"
+    missing = [name for name in STAND_INS if not (folder / name).exists()]
+    return f"the build of the simulated GPU lacks {missing[0]}" if missing else ""
 
 
 def pytorch_prefix(folder):

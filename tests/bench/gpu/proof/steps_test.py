@@ -233,11 +233,14 @@ class Simulated(TemporaryFolder):
         self.assertIn("case.event", [step.name for step in self.steps("case.")])
         self.assertEqual([step.name for step in self.steps("ranks.")], ["ranks.stage-1"])
 
-    def test_pytorch_is_skipped_where_nothing_stands_in_for_cublas(self):
-        self.assertTrue(all(simulator.STAND_IN in step.skip for step in self.steps("pytorch.")))
+    def test_pytorch_is_skipped_where_nothing_stands_in_for_cublas_or_cudnn(self):
+        for name in simulator.STAND_INS:
+            self.assertTrue(all(name in step.skip for step in self.steps("pytorch.")))
+            (self.libraries / name).touch()
 
     def test_pytorch_is_run_with_the_simulator_preloaded(self):
-        (self.libraries / simulator.STAND_IN).touch()
+        for name in simulator.STAND_INS:
+            (self.libraries / name).touch()
         for step in self.steps("pytorch."):
             self.assertEqual((step.skip, step.command[0].name), ("", "on-simulated-gpu"))
             self.assertEqual(step.command[1:4], ["--build", self.folder, "--pytorch"])
