@@ -14,7 +14,7 @@ namespace {
 
 constexpr int first_driver_with_green_contexts = 12040;
 
-// What CUdevResourceDesc stands for. No call gives one back.
+// Behind a CUdevResourceDesc. No call gives one back.
 struct Description {
   int device = 0;
   bool balanced = false;
