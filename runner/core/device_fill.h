@@ -61,7 +61,7 @@ class DeviceFill {
 
   CoreContext& core_;
   void* done_word_ = nullptr;
-  CUevent done_event_ = nullptr;  // in its place, with one hardware queue
+  CUevent done_event_ = nullptr;  // in its place, in the only hardware queue
   JobProgress progress_;
   bool giving_back_ = false;
   std::unique_ptr<PreparedFill> fill_;

@@ -22,8 +22,8 @@
 
 namespace weft {
 
-// A word in pinned host memory that the fill stream writes a number into after each slice. With one hardware queue, in
-// which such a write may hold up the main job until the slice is over, an event is recorded there in its place; there
+// A word in pinned host memory that the fill stream writes a number into after each slice. In the only hardware queue,
+// where such a write may hold up the main job until the slice is over, an event is recorded there in its place; there
 // is one slice in flight then.
 struct DoneMark {
   const std::atomic<std::uint32_t>* host = nullptr;
