@@ -16,8 +16,9 @@ namespace {
 constexpr int incomplete = 3;  // a question has no answer, or bubbles cannot be measured
 constexpr std::size_t name_width = 34;
 
-std::string word_of(Found answer) {
+std::string word_of(Found answer, const std::string& why) {
   if (answer == Found::unknown) return "no answer";
+  if (!why.empty()) return "no: " + why;
   return answer == Found::passes ? "yes" : "no, it waits";
 }
 
@@ -33,6 +34,10 @@ std::string idle_time(const Marking& marking) {
          (marking.one_queue ? "; some may be uncertain: one hardware queue" : "");
 }
 std::string filling(const Marking& marking) {
+  if (marking.stream == FillStream::green_context)
+    return "bubbles are filled, in a hardware queue of its own: a green context's";
+  if (marking.stream == FillStream::above)
+    return "bubbles are filled, in a hardware queue of its own: that of a higher priority";
   if (marking.fillable == Fillable::any) return "bubbles are filled";
   if (marking.fillable == Fillable::host_waits)
     return "bubbles are filled while the host waits for the GPU and has enqueued nothing to compute";
@@ -62,6 +67,15 @@ struct Outcome {
   }
 };
 
+// Of WEFT_ONE_QUEUE: why it changes nothing, or that it could.
+std::string of_the_wish(const Outcome& outcome) {
+  const Marking& marking = outcome.marking;
+  const bool could = marking.one_queue && marking.marks != Marks::none && marking.stream == FillStream::plain &&
+                     outcome.answers[Asked::above] == Found::passes;
+  return could ? "with WEFT_ONE_QUEUE=above all bubbles are: fill work goes before the training then, for a slice"
+               : marking.unheeded;
+}
+
 void print_text(const Outcome& outcome) {
   const Machine& machine = outcome.answers.machine;
   std::printf("%s, driver %d.%d, %u hardware queue%s%s\n", machine.gpu.c_str(), machine.driver_version / 1000,
@@ -69,8 +83,10 @@ void print_text(const Outcome& outcome) {
               machine.mps ? ", under MPS" : "");
   std::puts("beside a running kernel, does one of another stream run that is launched after");
   for (std::size_t i = 0; i < asked_words.size(); ++i)
-    std::printf("  %-*s%s\n", static_cast<int>(name_width), asked_words[i], word_of(outcome.answers.found[i]).c_str());
+    std::printf("  %-*s%s\n", static_cast<int>(name_width), asked_words[i],
+                word_of(outcome.answers.found[i], outcome.answers.why[i]).c_str());
   std::printf("so here %s\n        %s\n", idle_time(outcome.marking).c_str(), filling(outcome.marking).c_str());
+  if (const std::string more = of_the_wish(outcome); !more.empty()) std::printf("        %s\n", more.c_str());
   if (outcome.fault.empty()) std::printf("kept in %s\n", outcome.path.c_str());
 }
 
@@ -84,19 +100,22 @@ void print_json(const Outcome& outcome) {
                                 {"marks", name_of(outcome.marking.marks)},
                                 {"because", outcome.marking.because},
                                 {"can_fill", can_fill(outcome.marking)},
-                                {"fillable", name_of(outcome.marking.fillable)}};
+                                {"fillable", name_of(outcome.marking.fillable)},
+                                {"fill_stream", name_of(outcome.marking.stream)},
+                                {"why", nlohmann::ordered_json::object()}};
   for (std::size_t i = 0; i < asked_names.size(); ++i) {
     nlohmann::ordered_json& value = result["passes"][asked_names[i]];
     if (outcome.answers.found[i] != Found::unknown) value = outcome.answers.found[i] == Found::passes;
+    if (!outcome.answers.why[i].empty()) result["why"][asked_names[i]] = outcome.answers.why[i];
   }
   result["kept"] = outcome.fault.empty() ? nlohmann::ordered_json(outcome.path) : nlohmann::ordered_json(nullptr);
   std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
-Outcome ask(const std::string& folder, const Variables& variables) {
+Outcome ask(const std::string& folder, const Variables& variables, OneQueue wish) {
   Outcome outcome;
   outcome.answers = ask_machine(library_directory() / asking_program, variables);
-  outcome.marking = marking_for({variables, variables}, &outcome.answers);
+  outcome.marking = marking_for({variables, variables}, &outcome.answers, Purpose::observe, wish);
   outcome.path = answers_file(folder, outcome.answers.machine);
   outcome.fault = keep_answers(folder, outcome.answers);
   return outcome;
@@ -118,8 +137,9 @@ int check_verb(const Arguments& arguments) {
   app.add_option("--answers", folder, "Directory of the answers, in place of WEFT_ANSWERS.")->type_name("DIR");
   if (const auto code = parse(app, arguments)) return *code;
   const Variables variables = environment_variables();
-  if (folder.empty()) folder = answers_folder(parse_options(variables).options.answers, variables);
-  const Outcome outcome = ask(folder, variables);
+  const Options options = parse_options(variables).options;
+  if (folder.empty()) folder = answers_folder(options.answers, variables);
+  const Outcome outcome = ask(folder, variables, options.one_queue);
   json ? print_json(outcome) : print_text(outcome);
   if (!outcome.fault.empty()) {
     complain("the answers cannot be kept: " + outcome.fault);

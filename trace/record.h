@@ -161,6 +161,7 @@ struct TraceHeader {
   bool device_in_name = false;  // of the file: another device of the process may have the same rank. Not in the line
   RecordText mode;              // "observe" or "fill"
   RecordText fill_job;          // its name, or ""
+  RecordText fill_stream;       // where its work runs, as far as it was known: see docs/trace.md
   // Why nothing was enqueued on the training's streams, so that no bubble could be seen; "": they are measured.
   RecordText idle_unknown;
   // Why some time may be uncertain, as it is known at the start: of a closed list, see docs/trace.md; "": nothing is.
@@ -211,6 +212,7 @@ struct TraceSummary {
   std::optional<SlowdownRecord> slowdown;                  // nothing: filling had no budget
   bool filling_stopped = false;
   RecordText reason;                        // why, when filling_stopped
+  RecordText fill_stream;                   // as in the header, by the end of the run
   RecordText uncertain_reason;              // of the longest time in which nobody could tell; "": none
   std::uint64_t annotations_refused = 0;    // that contradicted others, or named a device that cannot be
   std::uint64_t annotations_held_back = 0;  // there was no room for them beside the job's own events

@@ -53,6 +53,7 @@ void visit_fields(Fields& fields, Header& header) {
   fields.count("device", header.device);
   fields.text("mode", header.mode);
   fields.text("fill_job", header.fill_job);
+  fields.text("fill_stream", header.fill_stream);
   fields.text("idle_unknown", header.idle_unknown);
   fields.text("caution", header.caution);
   fields.integer("nccl_version", header.nccl_version);
@@ -240,6 +241,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.object("slowdown", summary.slowdown);
   fields.flag("filling_stopped", summary.filling_stopped);
   fields.text("reason", summary.reason);
+  fields.text("fill_stream", summary.fill_stream);
   fields.text("uncertain_reason", summary.uncertain_reason);
   fields.length("end_uncertainty", summary.end_uncertainty);
   fields.total("groups_thinned_out", summary.groups_thinned_out);

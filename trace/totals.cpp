@@ -122,6 +122,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   if (part.filling_stopped) stop(sum, part.reason);
   sum.end_uncertainty = std::max(sum.end_uncertainty, part.end_uncertainty);
   if (sum.uncertain_reason.empty()) sum.uncertain_reason = part.uncertain_reason;
+  if (sum.fill_stream.empty()) sum.fill_stream = part.fill_stream;
 }
 
 }  // namespace weft

@@ -76,6 +76,7 @@ void Device::let_go() noexcept {
 
 void Device::prepare_fill(bool may_fill) {
   if (core_.options.mode != Mode::fill) return;
+  say_unheeded();
   try {
     const FillSettings settings = fill_settings(core_, setup_);
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
@@ -92,8 +93,14 @@ void Device::prepare_fill(bool may_fill) {
 
 // With settings of this moment, which may be against filling once the machine has answered.
 void Device::make_fill(const TrialVerdict& verdict) {
-  setup_.take_answers(verdict.found);
+  const bool unasked = setup_.marking.fillable == Fillable::unasked;
+  setup_.take_answers(verdict.found, core_.options.one_queue);
+  if (unasked) say_unheeded();
   fill_.make(setup_, *reporter_);
+}
+
+void Device::say_unheeded() const {
+  if (*setup_.marking.unheeded != '\0') reporter_->warn(Audience::one_rank, setup_.marking.unheeded);
 }
 
 void Device::quiet_moment(Hold hold) {
@@ -118,8 +125,9 @@ void Device::begin_late(const TrialVerdict& verdict) {
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
     make_fill(verdict);
-    core_.validation->fill_begins(setup_.context, fill_.stream());
+    core_.validation->fill_begins(context_of(core_.driver, fill_.stream()), fill_.stream());
     header_.fill_job = fill_.name();
+    header_.fill_stream = fill_stream();
     dispatcher_->begin_filling(*fill_.filler());
     record(fill_.memory(MemoryEvent::reserved));
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began).count();
@@ -141,6 +149,11 @@ void Device::trial_gave_way() {
   if (verdict && verdict->is_local) no_late_filling(verdict->fault);
 }
 
+// As the trace names it; "": there is none, or not yet.
+RecordText Device::fill_stream() const {
+  return fill_.exists() ? name_of(setup_.marking.stream) : std::string_view();
+}
+
 void Device::open_trace() {
   header_.rank = setup_.rank;
   header_.ranks = setup_.ranks;
@@ -148,6 +161,7 @@ void Device::open_trace() {
   header_.device_in_name = setup_.is_further_device;
   header_.mode = fill_.exists() || trial_.is_awaited() ? "fill" : "observe";
   header_.fill_job = fill_.exists() ? fill_.name() : trial_.is_awaited() ? name_in_path(core_.options.fill) : "";
+  header_.fill_stream = fill_stream();
   header_.idle_unknown = setup_.is_unmarked() ? setup_.marking.because : "";
   header_.caution = setup_.is_unmarked() ? "" : setup_.marking.because;
   header_.nccl_version = core_.shim.nccl_version;
@@ -170,7 +184,7 @@ void Device::open_trace() {
 void Device::begin_validation() {
   if (!trace_) return;
   core_.validation->device_opened(completed(header_), directory_, setup_.context);
-  if (fill_.exists()) core_.validation->fill_begins(setup_.context, fill_.stream());
+  if (fill_.exists()) core_.validation->fill_begins(context_of(core_.driver, fill_.stream()), fill_.stream());
 }
 
 void Device::say_hello() const {
@@ -271,7 +285,8 @@ void Device::close_trace(bool stopped) {
     reporter_->warn(Audience::every_rank, "the dispatcher does not answer; the trace has no summary");
     return;
   }
-  const TraceSummary summary = dispatcher_->summary();
+  TraceSummary summary = dispatcher_->summary();
+  summary.fill_stream = header_.fill_stream;
   if (trace_) trace_->finish(summary);
   if (!reporter_->speaks_for_all() || !core_.options.summary) return;
   if (const std::string validation = core_.validation->state(); !validation.empty())

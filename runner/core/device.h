@@ -64,6 +64,8 @@ class Device {
   // Has the fill job tried, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
   void prepare_fill(bool may_fill);
   void make_fill(const TrialVerdict& verdict);
+  void say_unheeded() const;
+  RecordText fill_stream() const;
   void begin_late(const TrialVerdict& verdict);
   void no_late_filling(const std::string& reason);
   bool nothing_is_pending();

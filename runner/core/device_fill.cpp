@@ -16,13 +16,14 @@ constexpr std::size_t done_word_bytes = 4096;
 
 }  // namespace
 
-void DeviceFill::make(const DeviceSetup& setup, const Reporter& reporter) {
+void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter) {
   const FillSettings settings = fill_settings(core_, setup);
   try {
     {
       const ExitBracket bracket(core_.shim);
       fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
     }
+    check_stream(setup.marking, reporter);
     core_.shim.memory_reserved(setup.ordinal);
     fill_->complete_lap(core_.shim.streams_made(setup.ordinal) - settings.streams_made);
     take_up_progress(setup, reporter);
@@ -38,9 +39,18 @@ void DeviceFill::make(const DeviceSetup& setup, const Reporter& reporter) {
                                           " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
 }
 
+void DeviceFill::check_stream(Marking& marking, const Reporter& reporter) {
+  const std::string& fault = fill_->stream_fault();
+  if (fault.empty()) return;
+  fall_back_to_plain_stream(marking);
+  const std::string text = "fill work gets no hardware queue of its own: " + fault;
+  if (marking.fillable == Fillable::nothing) throw SetUpError(text + "; " + marking.unfillable);
+  reporter.warn(Audience::one_rank, text + "; only bubbles in which the host waits for the GPU are filled");
+}
+
 void DeviceFill::make_filler(const Marking& marking) {
   DoneMark done;
-  if (marking.one_queue) {
+  if (marking.fillable != Fillable::any) {
     check(core_.driver, core_.driver.cuEventCreate(&done_event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
     done.event = done_event_;
   } else {
@@ -48,8 +58,8 @@ void DeviceFill::make_filler(const Marking& marking) {
     done.host = static_cast<std::atomic<std::uint32_t>*>(done_word_);
     done.device = register_pages(core_.driver, done_word_, done_word_bytes);
   }
-  filler_ =
-      std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit(), marking.fillable);
+  filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit(), marking.fillable,
+                                     marking.stream);
 }
 
 void DeviceFill::take_up_progress(const DeviceSetup& setup, const Reporter& reporter) {
@@ -93,6 +103,7 @@ MemoryRecord DeviceFill::release(const Reporter& reporter, Duration limit) {
 
 void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
   if (fill_ && nothing_in_flight && fill_->reservation().give_device_back(limit)) core_.memory_came_back();
+  if (fill_ && nothing_in_flight) fill_->let_context_go();
   leave();
 }
 

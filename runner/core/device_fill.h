@@ -22,8 +22,9 @@ class DeviceFill {
   DeviceFill(const DeviceFill&) = delete;
   DeviceFill& operator=(const DeviceFill&) = delete;
 
-  // With settings of this moment: waiting for the trial took its time. Throws SetUpError.
-  void make(const DeviceSetup& setup, const Reporter& reporter);
+  // With settings of this moment: waiting for the trial took its time. Where the stream that the setup names cannot be
+  // made, it has a plain one then. Throws SetUpError.
+  void make(DeviceSetup& setup, const Reporter& reporter);
   // It is there until it has been released, also without its device memory.
   bool exists() const { return fill_ != nullptr; }
   Filler* filler() const { return filler_.get(); }  // nullptr: there is no fill job
@@ -55,11 +56,12 @@ class DeviceFill {
 
  private:
   void take_up_progress(const DeviceSetup& setup, const Reporter& reporter);
+  void check_stream(Marking& marking, const Reporter& reporter);
   void make_filler(const Marking& marking);
 
   CoreContext& core_;
   void* done_word_ = nullptr;
-  CUevent done_event_ = nullptr;  // in its place, with one hardware queue
+  CUevent done_event_ = nullptr;  // in its place, in the only hardware queue
   JobProgress progress_;
   bool giving_back_ = false;
   std::unique_ptr<PreparedFill> fill_;

@@ -43,7 +43,7 @@ void decide_marking(const CoreContext& core, CUdevice device, DeviceSetup& setup
   Answers answers;
   const std::string folder = answers_folder(core.options.answers, core.environments.now);
   if (read_answers(folder, machine, answers, setup.answers_fault))
-    setup.marking = marking_for(core.environments, &answers, purpose);
+    setup.marking = marking_for(core.environments, &answers, purpose, core.options.one_queue);
 }
 
 // The current context if it is of this device, else the device's primary one.
@@ -87,11 +87,11 @@ MarkerWords words_of(CoreContext& core, int ordinal, Marks marks) {
 
 }  // namespace
 
-void DeviceSetup::take_answers(const std::string& letters) {
+void DeviceSetup::take_answers(const std::string& letters, OneQueue wish) {
   if (marking.fillable != Fillable::unasked) return;
   Answers answers;
   parse_letters(letters, answers);
-  decide_fillable(answers, marking);
+  decide_fillable(answers, wish, marking);
 }
 
 void forget_words(CoreContext& core, int ordinal) {

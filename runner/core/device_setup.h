@@ -25,7 +25,7 @@ struct DeviceSetup {
   MarkerWords words{};        // that markers are written into
 
   // Takes what the machine has said in the trial of the fill job, see letters_of(), where it had to be asked.
-  void take_answers(const std::string& letters);
+  void take_answers(const std::string& letters, OneQueue wish);
   bool is_unmarked() const { return marking.marks == Marks::none; }
 };
 

@@ -79,7 +79,7 @@ void Dispatcher::look_at_limits(TimePoint now) {
     session_.trouble(now, std::string("more ") + what + " than Weft has room for: the rest is not seen",
                      Audience::one_rank);
   }
-  if (!session_.fills() || filler_ == nullptr || filler_->fillable() != Fillable::any) return;
+  if (!session_.fills() || filler_ == nullptr || options_.session.one_queue) return;
   const std::string crowd = too_many_streams(parts_.shim->streams_in_use(options_.session.device), options_.queues);
   if (!crowd.empty()) session_.end_filling(now, crowd);
 }

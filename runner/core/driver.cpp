@@ -9,9 +9,11 @@ void Driver::load(void* (*symbol)(const char* name)) {
   if (function == nullptr) missing.push_back(#function);
 #define TO_OBSERVE(function) LOAD(function, missing_to_observe)
 #define TO_FILL(function) LOAD(function, missing_to_fill)
+#define OF_LATER(function) function = reinterpret_cast<decltype(function)>(symbol(#function));
 #include "runner/core/driver_functions.def"
 #undef TO_OBSERVE
 #undef TO_FILL
+#undef OF_LATER
 #undef LOAD
 }
 

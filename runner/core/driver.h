@@ -17,9 +17,11 @@ namespace weft {
 struct Driver {
 #define TO_OBSERVE(name) decltype(&::name) name = nullptr;
 #define TO_FILL(name) decltype(&::name) name = nullptr;
+#define OF_LATER(name) decltype(&::name) name = nullptr;
 #include "runner/core/driver_functions.def"
 #undef TO_OBSERVE
 #undef TO_FILL
+#undef OF_LATER
 
   std::vector<const char*> missing_to_observe;
   std::vector<const char*> missing_to_fill;

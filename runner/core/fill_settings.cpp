@@ -24,7 +24,7 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
   const Marking& marking = setup.marking;
   if (marking.fillable == Fillable::nothing) throw SetUpError(std::string(marking.because) + ": " + marking.unfillable);
-  if (marking.one_queue && !core.options.launches)
+  if (marking.one_queue && marking.fillable != Fillable::any && !core.options.launches)
     throw SetUpError(std::string(marking.because) + ": with WEFT_LAUNCHES=off it is not known what is enqueued there");
   const std::uint32_t queues = hardware_queues(core.environments.now);
   const std::string crowd = too_many_streams(core.shim.streams_in_use(setup.ordinal), queues);
@@ -41,6 +41,8 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   settings.unit.max_blocks = blocks_left(setup.multiprocessors, core.options.reserve_sms);
   settings.queues = queues;
   settings.asks_machine = marking.fillable == Fillable::unasked;
+  settings.wish = core.options.one_queue;
+  settings.stream = marking.stream;
   settings.streams_made = core.shim.streams_made(setup.ordinal);
   check_head_room(core);
   return settings;

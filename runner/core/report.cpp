@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "runner/options/fillable.h"
 #include "trace/formatted.h"
 #include "weft/version.h"
 
@@ -119,11 +120,18 @@ std::string with_slash(const std::string& directory) {
   return directory.ends_with('/') ? directory : directory + "/";
 }
 
+// "": like those of the training.
+const char* of_fill_stream(std::string_view stream) {
+  if (stream == name_of(FillStream::green_context)) return ", in a hardware queue of its own (a green context)";
+  return stream == name_of(FillStream::above) ? ", in a hardware queue of its own (a higher priority)" : "";
+}
+
 }  // namespace
 
 std::string start_line(const TraceHeader& header, const std::string& directory) {
-  std::string does =
-      header.mode == "fill" ? "filling bubbles with " + std::string(header.fill_job) : "observing bubbles";
+  std::string does = header.mode == "fill"
+                         ? "filling bubbles with " + std::string(header.fill_job) + of_fill_stream(header.fill_stream)
+                         : "observing bubbles";
   if (!is_measured(header))
     does = std::string(header.idle_unknown) + ": bubbles are not measured, idle time is unknown";
   if (!header.caution.empty()) does += "; " + std::string(header.caution) + ": some time may be uncertain";
@@ -149,7 +157,7 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   }
   lines.push_back(rank + idle_text(header, summary));
   if (summary.slices > 0 || header.mode == "fill") {
-    lines.push_back(rank + fill_text(header, summary));
+    lines.push_back(rank + fill_text(header, summary) + of_fill_stream(summary.fill_stream));
   }
   const bool any_unfilled = summary.unfilled != decltype(summary.unfilled){};
   if (summary.fill_units == 0 && any_unfilled) lines.push_back(rank + unfilled_text(summary));

@@ -6,6 +6,13 @@
 
 namespace weft {
 
+// The one that a stream belongs to: that of the fill stream may be a green one. Throws SetUpError.
+inline CUcontext context_of(const Driver& driver, CUstream stream) {
+  CUcontext context = nullptr;
+  check(driver, driver.cuStreamGetCtx(stream, &context), "cuStreamGetCtx");
+  return context;
+}
+
 // Makes a context current for a scope on a thread of the main job, without a trace left behind.
 class CurrentContext {
  public:

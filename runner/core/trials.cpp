@@ -119,6 +119,8 @@ TrialSubject trial_subject(const FillSettings& settings, const Options& options,
   subject.memory = settings.memory;
   subject.max_blocks = settings.unit.max_blocks;
   subject.asks_machine = settings.asks_machine ? 1 : 0;
+  subject.wish = settings.asks_machine ? static_cast<std::uint64_t>(settings.wish) : 0;
+  subject.stream = static_cast<std::uint64_t>(settings.stream);
   subject.slice_cap = static_cast<std::uint64_t>(settings.unit.slice_cap.count());
   return subject;
 }

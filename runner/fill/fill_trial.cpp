@@ -62,7 +62,8 @@ class Trial {
                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count() + 1),
                settings.spec.path,
                settings.spec.arguments,
-               settings.asks_machine ? "asks" : ""},
+               settings.asks_machine ? std::string(name_of(settings.wish)) : "",
+               std::string(name_of(settings.stream))},
         environment_texts_(probe.environment),
         arguments_(pointers_to(texts_)),
         environment_(pointers_to(environment_texts_)) {

@@ -49,7 +49,8 @@ SliceRecord Filler::finish_first(TimePoint now) {
 
 FillView Filler::view() const {
   const std::size_t slices = unit_.slices().size();
-  const std::uint32_t most = fillable_ == Fillable::any ? most_in_flight : 1;
+  const bool behind_another = fillable_ == Fillable::any && kind_ != FillStream::above;
+  const std::uint32_t most = behind_another ? most_in_flight : 1;
   const bool ready = failure_.empty() && count_ < most && next_ < slices;
   // Of the next unit, when all of this one were launched.
   return {ready, unit_.slices()[next_ % slices].alone, in_flight(), fillable_};

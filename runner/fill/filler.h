@@ -22,8 +22,8 @@
 
 namespace weft {
 
-// A word in pinned host memory that the fill stream writes a number into after each slice. With one hardware queue, in
-// which such a write may hold up the main job until the slice is over, an event is recorded there in its place; there
+// A word in pinned host memory that the fill stream writes a number into after each slice. In the only hardware queue,
+// where such a write may hold up the main job until the slice is over, an event is recorded there in its place; there
 // is one slice in flight then.
 struct DoneMark {
   const std::atomic<std::uint32_t>* host = nullptr;
@@ -35,10 +35,11 @@ class Filler {
  public:
   static constexpr std::uint32_t most_in_flight = 2;
 
-  // `fillable`: any, or one of those of one hardware queue; then with an event.
+  // `fillable`: any, or one of those of one hardware queue; then with an event. `kind`: in a stream above those of the
+  // training there is one slice in flight, because a second one would go first.
   Filler(const Driver& driver, CUstream stream, DoneMark done, FillJob& job, const Unit& unit,
-         Fillable fillable = Fillable::any)
-      : driver_(driver), stream_(stream), done_(done), job_(job), unit_(unit), fillable_(fillable) {}
+         Fillable fillable = Fillable::any, FillStream kind = FillStream::plain)
+      : driver_(driver), stream_(stream), done_(done), job_(job), unit_(unit), fillable_(fillable), kind_(kind) {}
   Fillable fillable() const { return fillable_; }
 
   // Appends the slices that have finished; ends a unit when its last one has.
@@ -79,6 +80,7 @@ class Filler {
   FillJob& job_;
   const Unit& unit_;
   const Fillable fillable_;
+  const FillStream kind_;
   std::array<Launched, most_in_flight> launched_{};
   std::uint32_t count_ = 0;
   std::uint32_t last_number_ = 0;

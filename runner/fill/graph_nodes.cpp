@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "runner/core/scopes.h"
 #include "runner/fill/slices.h"
 
 namespace weft {
@@ -113,8 +114,9 @@ CUgraphNode append(const Driver& driver, CUgraph graph, CUgraphNode previous, CU
 }  // namespace
 
 CUgraphExec instantiate(const Driver& driver, std::span<const CUgraphNode> nodes, CUstream stream) {
-  CUcontext context = nullptr;
-  check(driver, driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+  const CUcontext context = context_of(driver, stream);
+  const CurrentContext current(driver, context);
+  if (!current.pushed()) throw SetUpError("the context of the fill stream cannot be used");
   Graph graph(driver);
   check(driver, driver.cuGraphCreate(graph.out(), 0), "cuGraphCreate");
   CUgraphNode previous = nullptr;

@@ -7,6 +7,7 @@
 
 #include "detector/median.h"
 #include "runner/clock.h"
+#include "runner/core/scopes.h"
 
 namespace weft {
 namespace {
@@ -19,7 +20,10 @@ constexpr std::size_t batch = 64;
 // Timing events, destroyed with their scope.
 class Events {
  public:
-  Events(const Driver& driver, std::size_t count) : driver_(driver) {
+  // Of the stream's context, or they could not be recorded there.
+  Events(const Driver& driver, CUstream stream, std::size_t count) : driver_(driver) {
+    const CurrentContext current(driver, context_of(driver, stream));
+    if (!current.pushed()) throw SetUpError("the context of the fill stream cannot be used");
     for (std::size_t index = 0; index < count; ++index) {
       CUevent event = nullptr;
       check(driver_, driver_.cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
@@ -61,7 +65,7 @@ void time_once(const Driver& driver, std::span<const CUgraphExec> graphs, CUstre
 
 std::vector<nanoseconds> measure(const Driver& driver, std::span<const CUgraphExec> graphs, CUstream stream,
                                  const TimingOptions& options) {
-  const Events events(driver, std::min(batch, graphs.size()) + 1);
+  const Events events(driver, stream, std::min(batch, graphs.size()) + 1);
   std::vector<std::vector<nanoseconds>> samples(graphs.size());
   time_once(driver, graphs, stream, events, options.patience, samples);
   for (auto& sample : samples) sample.clear();

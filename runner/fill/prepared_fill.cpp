@@ -5,9 +5,9 @@
 
 namespace weft {
 PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, const OnStep& on_step)
-    : queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver) {
+    : queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver), green_(driver) {
   try {
-    stream_ = lap_.make(settings.queues, settings.streams_made);
+    stream_ = make_stream(settings);
     reservation_.use(stream_);
     on_step("init");
     job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
@@ -23,6 +23,20 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, c
   }
 }
 
+// Where there can be no green context, a plain stream is enough for some bubbles.
+CUstream PreparedFill::make_stream(const FillSettings& settings) {
+  if (settings.stream == FillStream::green_context) {
+    try {
+      return green_.make(settings.device);
+    } catch (const SetUpError& error) {
+      stream_fault_ = error.what();
+    }
+  }
+  const bool above = settings.stream == FillStream::above;
+  return lap_.make(settings.queues, settings.streams_made,
+                   above ? QueueLap::Priority::highest : QueueLap::Priority::lowest);
+}
+
 PreparedFill::~PreparedFill() {
   release();
 }
@@ -31,6 +45,7 @@ void PreparedFill::release() noexcept {
   destroy_unit();
   destroy_job();
   lap_.destroy();
+  green_.destroy();
   stream_ = nullptr;
   reservation_.release();
 }

@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
+#include "runner/fill/green_stream.h"
 #include "runner/fill/queues.h"
 #include "runner/fill/reservation.h"
 #include "runner/fill/unit.h"
+#include "runner/options/fillable.h"
 
 namespace weft {
 
@@ -26,6 +29,8 @@ struct FillSettings {
   std::uint32_t queues = 1;        // hardware queues that the streams of the process take turns at
   std::uint32_t streams_made = 0;  // before, in the same context
   bool asks_machine = false;       // the trial also asks who holds up the only hardware queue, see TrialVerdict
+  OneQueue wish = OneQueue::keep;  // with it the trial finds the stream that follows from the answers
+  FillStream stream = FillStream::plain;
 };
 
 class PreparedFill {
@@ -43,6 +48,8 @@ class PreparedFill {
   FillJob& job() { return *job_; }
   const Unit& unit() const { return *unit_; }
   CUstream stream() const { return stream_; }
+  // Why it is a plain one although another was wanted; "": it is as wanted.
+  const std::string& stream_fault() const { return stream_fault_; }
   Reservation& reservation() { return reservation_; }
 
   // The job itself made so many streams.
@@ -52,13 +59,20 @@ class PreparedFill {
   void destroy_unit() noexcept { unit_.reset(); }
   void destroy_job() noexcept { job_.reset(); }
 
+  // The context is going, which its green context would keep; nothing of it is in flight.
+  void let_context_go() noexcept { green_.destroy(); }
+
   // Nothing of it is in flight: frees everything. Where that is not sure the object is left as it is and stays.
   void release() noexcept;
 
  private:
+  CUstream make_stream(const FillSettings& settings);
+
   const std::uint32_t queues_;
   Reservation reservation_;
   QueueLap lap_;
+  GreenStream green_;
+  std::string stream_fault_;
   CUstream stream_ = nullptr;
   std::unique_ptr<FillJob> job_;
   std::unique_ptr<Unit> unit_;

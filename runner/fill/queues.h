@@ -25,15 +25,17 @@ class QueueLap {
   QueueLap(const QueueLap&) = delete;
   QueueLap& operator=(const QueueLap&) = delete;
 
-  // A lap of streams of the lowest priority. The one that is returned is the last one whose queue later streams get to;
-  // `made`: streams that were made before in the context, without its default stream. Throws SetUpError.
-  CUstream make(std::uint32_t queues, std::uint32_t made);
+  // A lap of streams of the lowest priority, or the highest. The one that is returned is the last one whose queue later
+  // streams get to; `made`: streams that were made before in the context, without its default stream. Throws
+  // SetUpError.
+  enum class Priority : std::uint8_t { lowest, highest };
+  CUstream make(std::uint32_t queues, std::uint32_t made, Priority priority = Priority::lowest);
   // Others made so many streams on our behalf: completes their lap.
   void complete(std::uint32_t queues, std::uint32_t made);
   void destroy() noexcept;
 
  private:
-  void add(std::uint32_t count);
+  void add(std::uint32_t count, Priority priority);
 
   const Driver& driver_;
   std::vector<CUstream> streams_;

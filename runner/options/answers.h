@@ -47,6 +47,8 @@ Machine machine_of(const std::string& gpu, int driver_version, const Variables& 
 struct Answers {
   Machine machine;
   std::array<Found, asked_names.size()> found{};
+  // Why the driver could not be asked, which counts as `holds`. As they were found, not as they were kept.
+  std::array<std::string, asked_names.size()> why{};
 
   Found operator[](Asked asked) const { return found[static_cast<std::size_t>(asked)]; }
   Found& operator[](Asked asked) { return found[static_cast<std::size_t>(asked)]; }

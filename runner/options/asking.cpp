@@ -80,6 +80,7 @@ Answers ask_machine(const std::string& program, const Variables& variables) {
     const auto value = values.find(std::string(asked_names[i]) + "_passes");
     if (value != values.end() && value->is_boolean())
       answers.found[i] = value->get<bool>() ? Found::passes : Found::holds;
+    answers.why[i] = values.value(std::string(asked_names[i]) + "_why", "");
   }
   return answers;
 }

@@ -35,6 +35,10 @@ struct Marking {
   const char* because = "";  // it is one, or nothing is marked; a string literal
   Fillable fillable = Fillable::any;
   const char* unfillable = "";  // why nothing is; a string literal
+  FillStream stream = FillStream::plain;
+  Fillable fillable_in_plain = Fillable::any;  // where no other stream can be made; and why nothing then
+  const char* unfillable_in_plain = "";
+  const char* unheeded = "";  // why the user's wish is not obeyed; a string literal
 };
 
 // A process may have changed a variable since it began, before CUDA read it or after: either value counts. `answers` of
@@ -42,9 +46,11 @@ struct Marking {
 // events may be preferred to writes: a write behind a wait is not asked about.
 enum class Purpose : std::uint8_t { observe, fill };
 Marking marking_for(const Environments& environments, const Answers* answers = nullptr,
-                    Purpose purpose = Purpose::observe);
+                    Purpose purpose = Purpose::observe, OneQueue wish = OneQueue::keep);
 
-// Which bubbles these answers let be filled with one queue, by recorded events; `marking` keeps its marks.
-void decide_fillable(const Answers& answers, Marking& marking);
+// Which bubbles these answers let be filled with one queue, and in which stream; `marking` keeps its marks.
+void decide_fillable(const Answers& answers, OneQueue wish, Marking& marking);
+// No stream with a queue of its own can be made.
+void fall_back_to_plain_stream(Marking& marking);
 
 }  // namespace weft

@@ -19,6 +19,8 @@ template <class Value>
 using Words = std::span<const std::pair<std::string_view, Value>>;
 constexpr std::pair<std::string_view, Mode> mode_words[] = {
     {"off", Mode::off}, {"observe", Mode::observe}, {"fill", Mode::fill}};
+constexpr std::pair<std::string_view, OneQueue> one_queue_words[] = {{one_queue_names[0], OneQueue::keep},
+                                                                     {one_queue_names[1], OneQueue::above}};
 constexpr std::pair<std::string_view, bool> flag_words[] = {{"on", true},  {"off", false}, {"yes", true},
                                                             {"no", false}, {"true", true}, {"false", false},
                                                             {"1", true},   {"0", false}};
@@ -83,6 +85,10 @@ std::string accepted<Mode>(const OptionInfo&) {
   return one_of<Mode>(mode_words);
 }
 template <>
+std::string accepted<OneQueue>(const OptionInfo&) {
+  return one_of<OneQueue>(one_queue_words);
+}
+template <>
 std::string accepted<LogLevel>(const OptionInfo&) {
   return one_of<LogLevel>(level_words);
 }
@@ -134,6 +140,10 @@ bool parse(std::string_view text, bool& value) {
 
 bool parse(std::string_view text, Mode& value) {
   return choose<Mode>(text, mode_words, value);
+}
+
+bool parse(std::string_view text, OneQueue& value) {
+  return choose<OneQueue>(text, one_queue_words, value);
 }
 
 bool parse(std::string_view text, LogLevel& value) {

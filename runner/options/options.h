@@ -16,6 +16,7 @@
 
 #include "detector/time.h"
 #include "runner/log.h"
+#include "runner/options/fillable.h"
 #include "runner/options/variables.h"
 
 namespace weft {
@@ -32,6 +33,7 @@ struct ByteLimit {
 // The C++ type behind each type name of the table.
 namespace option_type {
 using Mode = weft::Mode;
+using OneQueue = weft::OneQueue;
 using Text = std::string;
 using Bytes = std::uint64_t;
 using Limit = ByteLimit;

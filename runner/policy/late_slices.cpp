@@ -37,7 +37,7 @@ Duration LateSlices::rest() const {
   return rest;
 }
 
-LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFlight& in_flight, bool one_queue) {
+LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFlight& in_flight, SliceQueue queue) {
   const TimePoint since = std::max(last_look_, in_flight.oldest_launched);
   last_look_ = now;
   if (state_ == State::resting && now >= rest_over_) {
@@ -45,7 +45,7 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
     careful_slices_ = slices_with_care;
     return Change::resumed;
   }
-  if (one_queue && held_up_ >= most_held_up) return Change::held_up;
+  if (queue != SliceQueue::several && held_up_ >= most_held_up) return Change::held_up;
   if (in_flight.slices == 0) {
     watched_ = watched_in_bubbles_ = {};
     return Change::none;
@@ -54,7 +54,7 @@ LateSlices::Change LateSlices::look(TimePoint now, bool in_bubble, const InFligh
   watched_ += passed;
   in_time_ = in_time(in_flight.oldest_alone);
   // In the only queue it waits for nothing of the main job that was launched later.
-  if (in_bubble || one_queue) watched_in_bubbles_ += passed;
+  if (in_bubble || queue == SliceQueue::only) watched_in_bubbles_ += passed;
   if (state_ == State::late) return watched_ > longest_watch ? Change::stop : Change::none;
   // Time that the slice rightly waited behind the main job says nothing about how it gets on in a bubble.
   const Duration usual = slack_factor * in_flight.oldest_alone;

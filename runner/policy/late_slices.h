@@ -10,6 +10,9 @@
 
 namespace weft {
 
+// Of the hardware queues: the training has several; or it has one, and fill work waits in that, or in one of its own.
+enum class SliceQueue : std::uint8_t { several, only, own };
+
 class LateSlices {
  public:
   static constexpr std::uint32_t most_pauses = 3;                      // one more late slice ends filling
@@ -22,8 +25,9 @@ class LateSlices {
 
   // `in_bubble`: the device is idle but for fill work, so a slice that does not get on is late; otherwise it may have
   // to wait for the main job. One look per step, with the slices in flight after what has finished was taken out.
-  // `one_queue`: the machine has answered that a slice runs at once, or it would hold up the main job.
-  Change look(TimePoint now, bool in_bubble, const InFlight& in_flight, bool one_queue = false);
+  // Unless there are several queues the machine has answered that a slice runs at once in a bubble, and where it does
+  // not it holds up the main job.
+  Change look(TimePoint now, bool in_bubble, const InFlight& in_flight, SliceQueue queue = SliceQueue::several);
   // One of this length was launched, in a call that took so long: a driver that lets nobody launch while the host waits
   // for it lets the call stand.
   void launched(Duration alone, Duration took) { call_stood_ = took > in_time(alone); }

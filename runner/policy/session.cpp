@@ -43,9 +43,10 @@ std::string late_slice(const LateSlices& late, const InFlight& in_flight) {
          std::to_string(late.watched().count() / 1000) + " us";
 }
 
-std::string held_up_slices() {
-  return "one hardware queue: " + std::to_string(LateSlices::most_held_up) +
-         " slices in a row did not end while the host waited for the GPU, against the answers of weft check";
+std::string held_up_slices(SliceQueue queue) {
+  return "one hardware queue: " + std::to_string(LateSlices::most_held_up) + " slices in a row did not end " +
+         (queue == SliceQueue::own ? "in their bubbles" : "while the host waited for the GPU") +
+         ", against the answers of weft check";
 }
 
 std::string pause_for(const LateSlices& late) {
@@ -162,10 +163,11 @@ void Session::finished(const SliceRecord& slice) {
 void Session::look(TimePoint now, const FillView& view) {
   again_.reset();
   if (!filling_) return;
-  const bool one_queue = view.fillable != Fillable::any;
-  switch (late_.look(now, detector_.open_bubble().has_value(), view.in_flight, one_queue)) {
+  const bool shared = view.fillable != Fillable::any;
+  const SliceQueue queue = shared ? SliceQueue::only : options_.one_queue ? SliceQueue::own : SliceQueue::several;
+  switch (late_.look(now, detector_.open_bubble().has_value(), view.in_flight, queue)) {
     case LateSlices::Change::held_up:
-      return end_filling(now, held_up_slices());
+      return end_filling(now, held_up_slices(queue));
     case LateSlices::Change::paused:
       return record_anomaly(now, late_slice(late_, view.in_flight) + pause_for(late_), false, Audience::every_rank);
     case LateSlices::Change::stop:

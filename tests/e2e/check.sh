@@ -36,18 +36,20 @@ says "a stream-ordered write behind it  no, it waits" out
 says "so here idle time is measured, by recorded events; some may be uncertain: one hardware queue" out
 says "        bubbles are filled while the host waits for the GPU and has enqueued nothing to compute" out
 says "kept in $work/home/.cache/weft/Simulated-GPU--not-hardware--driver-13000-queues-1.answers" out
-[ "$(wc -l <"$work/out")" -le 14 ] || fail "more than can be read at once"
+[ "$(wc -l <"$work/out")" -le 16 ] || fail "more than can be read at once"
 
 # Both answers to everything that the simulator can be told.
 check 0 --json --answers "$work/kept"
 answers nothing=true event=true write=false kernel=false wait=true wait_and_kernel=false above=false host_wait=true \
-  host_and_stream_wait=true marks=events can_fill=true fillable=host_waits
+  host_and_stream_wait=true marks=events can_fill=true fillable=host_waits green=false green_balanced=false \
+  fill_stream=plain
 SIMGPU_QUEUE_RECORD=holds check 3 --json --answers "$work/events_hold"
 answers nothing=true event=false wait=false host_wait=false marks=none can_fill=false fillable=none
 SIMGPU_QUEUE_WRITE=passes check 0 --json --answers "$work/writes_pass"
 answers write=true event=true marks=writes fillable=host_waits
 SIMGPU_QUEUE_KERNEL=passes check 0 --json --answers "$work/kernels_pass"
-answers kernel=true wait_and_kernel=true
+# Fill work of its own stream would run there, and hold up the training by its mark.
+answers kernel=true wait_and_kernel=true above=false green=false
 SIMGPU_QUEUE_WAIT=holds check 0 --json --answers "$work/waits_hold"
 answers wait=false event=true marks=events fillable=host_waits_alone
 SIMGPU_QUEUE_RECORD_BEHIND_WAIT=holds check 0 --json --answers "$work/records_hold_behind_waits"
@@ -57,7 +59,19 @@ says "        nothing is filled: what is launched while the host waits for the G
 SIMGPU_QUEUE_GRAPH=holds SIMGPU_HOST_WAIT=all check 0 --json --answers "$work/harsh"
 answers host_wait=true host_and_stream_wait=true fillable=host_waits
 SIMGPU_QUEUE_PRIORITY=own check 0 --json --answers "$work/own"
-answers above=true wait_and_kernel=false
+answers above=true wait_and_kernel=false green_balanced=false fillable=host_waits fill_stream=plain
+SIMGPU_QUEUE_PRIORITY=own WEFT_ONE_QUEUE=above check 0 --json --answers "$work/own"
+answers fillable=any fill_stream=above
+SIMGPU_DRIVER_VERSION=13010 SIMGPU_QUEUE_GREEN_CONTEXT=own check 0 --json --answers "$work/own"
+answers green=false green_balanced=true above=false fillable=any fill_stream=green_context why={}
+SIMGPU_DRIVER_VERSION=13010 WEFT_ONE_QUEUE=above check 0 --answers "$work/shared"
+says "the same, balanced green context  no, it waits" out
+says "        WEFT_ONE_QUEUE=above changes nothing here: streams of higher priority have no hardware queue" out
+# A driver that has no such stream has answered by that, and the other answers count.
+SIMGPU_DRIVER_VERSION=12030 check 0 --answers "$work/old"
+says "the same, in a green context      no: cuDeviceGetDevResource (multiprocessors): CUDA_ERROR_NOT_SUPPORTED" out
+says "the same, balanced green context  no: cuDeviceGetDevResource (workqueues): CUDA_ERROR_NOT_SUPPORTED" out
+says "        bubbles are filled while the host waits for the GPU and has enqueued nothing to compute" out
 CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --json --answers "$work/kept"
 answers hardware_queues=8 write=true wait_and_kernel=true marks=events can_fill=true fillable=any
 

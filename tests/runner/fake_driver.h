@@ -37,6 +37,7 @@ inline Driver fake_driver(FakeGpu& gpu) {
     return CUDA_SUCCESS;
   };
   driver.cuCtxGetCurrent = [](CUcontext*) { return CUDA_SUCCESS; };
+  driver.cuStreamGetCtx = [](CUstream, CUcontext*) { return CUDA_SUCCESS; };
   driver.cuCtxGetDevice = [](CUdevice* device) {
     *device = 0;
     return CUDA_SUCCESS;

@@ -264,6 +264,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   for (const RankSummary& rank : run.ranks) width = std::max(width, shown_name(rank).size());
   const TraceHeader& first = run.ranks.front().header;
   result += first.fill_job.empty() ? ", mode " + printable(first.mode) : ", filled with " + printable(first.fill_job);
+  if (const RecordText& stream = run.total.totals.fill_stream; !stream.empty() && stream != "plain")
+    result += " in a hardware queue of its own (" + printable(stream) + ")";
   result += "\n\n" + std::string(width - 4, ' ') +
             "rank iterations median ms/it   idle % uncertain % conversion % start-up s   units   wrong   dropped "
             "forecast err. %  "

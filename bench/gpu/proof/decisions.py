@@ -34,12 +34,6 @@ def _both(*names):
     return of
 
 
-def _any_green(values):
-    """Answers of one_queue about streams of green contexts, where it has asked: one that passes is enough."""
-    found = [value for key, value in values.items() if "green" in key and key.endswith("_passes")]
-    return any(found) if found else None
-
-
 def _confined(key):
     """A grid without a cap stays on the multiprocessors that it was given."""
     def of(values):
@@ -62,7 +56,9 @@ def _without_stall(calls):
 _OF_QUEUES = (
     ("fill runs beside a running kernel with a stream-ordered write behind it", "markers may stay with one queue", _value("write_passes")),
     ("fill of higher priority runs beside a blocked stream", "a fill stream above is a full solution", _value("above_passes")),
-    ("fill in a green context runs beside a blocked stream", "a green context is a full solution", _any_green),
+    ("fill in a green context of the default scope runs beside a blocked stream", "whether workqueues are needed", _value("green_passes")),
+    ("fill in a balanced green context runs beside a blocked stream, and holds none up", "a green context is a full solution",
+     _value("green_balanced_passes")),
     ("fill runs while the host waits for the device, an event behind the running kernel", "bubbles in which the host waits can be filled",
      _both("event_passes", "host_wait_passes")),
 )

@@ -6,14 +6,17 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "runner/clock.h"
 #include "runner/fill/own_memory.h"
 #include "runner/fill/prepared_fill.h"
 #include "runner/options/asking.h"
+#include "runner/options/marking.h"
 
 namespace {
 
@@ -91,21 +94,32 @@ void try_job(const weft::FillSettings& settings) {
 }
 
 // Of one hardware queue, whatever the environment says by now: that is what the answers are needed for. Without an
-// answer the job is tried all the same; what it means that there is none the core decides.
-void ask_about_one_queue(int device) {
+// answer the job is tried all the same; what it means that there is none the core decides. The stream that follows.
+weft::FillStream ask_about_one_queue(int device, weft::OneQueue wish) {
   weft::Variables variables = weft::environment_variables();
   variables["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   variables[weft::asked_device] = std::to_string(device);
   char path[4096];
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  if (length <= 0) return;
+  weft::Marking marking;
+  if (length <= 0) return marking.stream;
   const std::string own(path, static_cast<std::size_t>(length));
   try {
     const std::string program = own.substr(0, own.rfind('/') + 1) + weft::asking_program;
-    say("found " + weft::letters_of(weft::ask_machine(program, variables)));
+    const weft::Answers answers = weft::ask_machine(program, variables);
+    say("found " + weft::letters_of(answers));
+    decide_fillable(answers, wish, marking);
   } catch (const std::exception&) {
-    return;
+    // As without an answer.
   }
+  return marking.stream;
+}
+
+template <class Value, std::size_t count>
+Value value_of(std::string_view name, const std::array<std::string_view, count>& names) {
+  for (std::size_t index = 0; index < count; ++index)
+    if (name == names[index]) return static_cast<Value>(index);
+  return {};
 }
 
 std::uint64_t number(const char* text) {
@@ -115,7 +129,7 @@ std::uint64_t number(const char* text) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 9) return 2;
+  if (argument_count != 10) return 2;
   weft::FillSettings settings;
   settings.device = static_cast<int>(number(arguments[1]));
   settings.memory = number(arguments[2]);
@@ -124,7 +138,10 @@ int main(int argument_count, char** arguments) {
   settings.unit.timing.repeats = 1;
   ::alarm(static_cast<unsigned>(number(arguments[5])));
   settings.spec = {arguments[6], arguments[7]};
-  if (*arguments[8] != '\0') ask_about_one_queue(settings.device);
+  settings.stream = value_of<weft::FillStream>(arguments[9], weft::fill_stream_names);
+  if (*arguments[8] != '\0')
+    settings.stream =
+        ask_about_one_queue(settings.device, value_of<weft::OneQueue>(arguments[8], weft::one_queue_names));
   try {
     try_job(settings);
   } catch (const weft::SetUpError& error) {

@@ -41,6 +41,8 @@ enum class DefaultStream { legacy, per_thread };
 CUresult find_stream(CUstream handle, DefaultStream meaning, Stream*& stream);
 CUresult find_event(CUevent handle, Event*& event);
 CUresult find_device(CUdevice handle, Device*& device);
+// The green context of a handle; see green_contexts.cpp.
+CUresult find_green_context(CUgreenCtx handle, Context*& context);
 
 inline CUstream handle_of(Stream& stream) {
   return reinterpret_cast<CUstream>(&stream);
@@ -50,6 +52,11 @@ inline CUevent handle_of(Event& event) {
 }
 inline CUcontext handle_of(Context& context) {
   return reinterpret_cast<CUcontext>(&context);
+}
+
+// Null where it is none.
+inline CUgreenCtx green_handle_of(Context& context) {
+  return context.green_of == nullptr ? nullptr : reinterpret_cast<CUgreenCtx>(&context);
 }
 
 // cuInit's work, once per process.

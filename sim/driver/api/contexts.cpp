@@ -139,7 +139,7 @@ SIMGPU_API cuCtxCreate_v4(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, u
 SIMGPU_API cuCtxDestroy_v2(CUcontext ctx) {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
   Context* context = slab<Context>.find(ctx);
-  if (context == nullptr || context->is_primary) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context == nullptr || context->is_primary || context->green_of != nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (current_stack().top() == ctx) current_stack().pop();
   engine().destroy_context(*context);
   return CUDA_SUCCESS;

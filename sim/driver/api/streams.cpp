@@ -7,17 +7,21 @@ using namespace simgpu;
 
 namespace {
 
-CUresult create(CUstream* out, unsigned flags, int priority, const char* call) {
-  Context* context = nullptr;
-  if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
+CUresult create(Context& context, CUstream* out, unsigned flags, int priority, const char* call) {
   if (out == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
-  engine().wait_for_idle_device(*context->device, call, Drain::spinning_kernels);
+  engine().wait_for_idle_device(*context.device, call, Drain::spinning_kernels);
   const bool non_blocking = (flags & CU_STREAM_NON_BLOCKING) != 0;
   const StreamKind kind = non_blocking ? StreamKind::explicit_non_blocking : StreamKind::explicit_blocking;
-  Stream* stream = engine().create_stream(*context, kind, flags, priority);
+  Stream* stream = engine().create_stream(context, kind, flags, priority);
   if (stream == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = handle_of(*stream);
   return CUDA_SUCCESS;
+}
+
+CUresult create(CUstream* out, unsigned flags, int priority, const char* call) {
+  Context* context = nullptr;
+  if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
+  return create(*context, out, flags, priority, call);
 }
 
 // Asks one thing about a stream, under the engine's lock.
@@ -51,10 +55,18 @@ CUresult get_context(CUstream handle, DefaultStream meaning, CUcontext* context)
   return ask(handle, meaning, context, [](const Stream& stream) { return handle_of(*stream.context); });
 }
 
+CUresult get_green_context(CUstream handle, DefaultStream meaning, CUgreenCtx* green) {
+  return ask(handle, meaning, green, [](const Stream& stream) { return green_handle_of(*stream.context); });
+}
+
+// The primary context stands beside a green one.
 CUresult get_context_v2(CUstream handle, DefaultStream meaning, CUcontext* context, CUgreenCtx* green) {
-  if (const CUresult result = get_context(handle, meaning, context); result != CUDA_SUCCESS) return result;
-  if (green != nullptr) *green = nullptr;
-  return CUDA_SUCCESS;
+  if (green != nullptr) {
+    if (const CUresult result = get_green_context(handle, meaning, green); result != CUDA_SUCCESS) return result;
+  }
+  return ask(handle, meaning, context, [](const Stream& stream) {
+    return handle_of(stream.context->green_of == nullptr ? *stream.context : *stream.context->green_of);
+  });
 }
 
 CUresult query(CUstream handle, DefaultStream meaning) {
@@ -172,6 +184,16 @@ SIMGPU_API cuStreamCreate(CUstream* phStream, unsigned int Flags) {
 }
 SIMGPU_API cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags, int priority) {
   return create(phStream, flags, priority, "cuStreamCreateWithPriority");
+}
+
+SIMGPU_API cuGreenCtxStreamCreate(CUstream* phStream, CUgreenCtx greenCtx, unsigned int flags, int priority) {
+  Context* context = nullptr;
+  if (const CUresult result = find_green_context(greenCtx, context); result != CUDA_SUCCESS) return result;
+  if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  return create(*context, phStream, flags, priority, "cuGreenCtxStreamCreate");
+}
+SIMGPU_API cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx* phCtx) {
+  return get_green_context(hStream, DefaultStream::legacy, phCtx);
 }
 
 SIMGPU_API cuStreamDestroy_v2(CUstream hStream) {

@@ -147,7 +147,10 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
     if (const CUresult error = capture_forbids_legacy(stream); error != CUDA_SUCCESS) return error;
   }
   if (settings_.queue.launch_waits_for_host && is_launch(command)) {
-    wait_locked(guard, [&] { return stream.context->waiting_threads == 0; });
+    const Context& context = *stream.context;
+    wait_locked(guard, [&] {
+      return context.waiting_threads == 0 && (context.green_of == nullptr || context.green_of->waiting_threads == 0);
+    });
   }
   if (const CUresult error = stream.context->error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   if (auto* record = std::get_if<RecordCommand>(&command)) record->event->captured.reset();
@@ -220,8 +223,16 @@ void Engine::wait(const std::function<bool()>& condition) {
 
 // The commands up to that number are done.
 bool Engine::drained(const Context& context, uint64_t limit) const {
-  return std::none_of(context.streams.begin(), context.streams.end(),
-                      [&](const Stream* stream) { return stream->head != nullptr && stream->head->number <= limit; });
+  const auto pending = [&](const Stream* stream) { return stream->head != nullptr && stream->head->number <= limit; };
+  return std::none_of(context.streams.begin(), context.streams.end(), pending);
+}
+
+// A host that waits for a primary context waits for its green contexts, too.
+bool Engine::drained_with_green(const Context& context, uint64_t limit) const {
+  const auto& contexts = context.device->contexts;
+  return std::all_of(contexts.begin(), contexts.end(), [&](const Context* other) {
+    return (other != &context && other->green_of != &context) || drained(*other, limit);
+  });
 }
 
 // The legacy stream stands behind all blocking streams, so a host that waits for it waits for them too.
@@ -247,7 +258,7 @@ CUresult Engine::synchronize(Context& context) {
   ++context.waiting_threads;
   const bool for_later = settings_.queue.host_waits_for_later;
   const uint64_t limit = for_later ? std::numeric_limits<uint64_t>::max() : scheduler_->last_number();
-  wait_locked(guard, [&] { return drained(context, limit); });
+  wait_locked(guard, [&] { return drained_with_green(context, limit); });
   --context.waiting_threads;
   leave(guard);
   return context.error.load();

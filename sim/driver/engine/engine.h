@@ -61,7 +61,8 @@ class Engine {
   // --- objects ------------------------------------------------------------------------------------------------------
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   Context* create_context(Device& device, unsigned flags, bool primary);
-  void destroy_context(Context& context);  // waits for its work
+  Context* create_green_context(Context& primary, unsigned connections);  // 0: it has no hardware queues of its own
+  void destroy_context(Context& context);                                 // waits for its work
   Stream* create_stream(Context& context, StreamKind kind, unsigned flags, int priority);
   void destroy_stream(Stream& stream);  // retires the handle; pending work still runs
   Event* create_event(Context& context, unsigned flags);
@@ -100,6 +101,12 @@ class Engine {
     bool reported = false;
   };
   using Guard = std::unique_lock<std::mutex>;
+  struct Kind {
+    unsigned flags = 0;
+    bool primary = false;
+    Context* green_of = nullptr;
+    unsigned connections = 0;
+  };
 
   Engine();
   void run();  // the engine's own thread
@@ -108,7 +115,10 @@ class Engine {
   Time next_wake() const;
   void report_stalls(Time present);
   void flush_logs(Guard& guard, Time present);
+  Context* create_context(Device& device, const Kind& kind);
+  std::vector<Context*> green_contexts_of(const Context& context);
   bool drained(const Context& context, uint64_t limit) const;
+  bool drained_with_green(const Context& context, uint64_t limit) const;
   bool drained(const Stream& stream, uint64_t limit) const;
 
   std::mutex lock_;

@@ -27,17 +27,27 @@ Device::Device(int number, std::size_t bytes) : ordinal(number), memory(bytes) {
 Device::~Device() = default;
 
 Context* Engine::create_context(Device& device, unsigned flags, bool primary) {
+  return create_context(device, {flags, primary, nullptr, settings_.connections});
+}
+
+Context* Engine::create_green_context(Context& primary, unsigned connections) {
+  return create_context(*primary.device, {primary.flags, false, &primary, connections});
+}
+
+Context* Engine::create_context(Device& device, const Kind& kind) {
   Context* context = slab<Context>.create();
   if (context == nullptr) return nullptr;
   context->device = &device;
-  context->flags = flags;
-  context->is_primary = primary;
+  context->flags = kind.flags;
+  context->is_primary = kind.primary;
+  context->green_of = kind.green_of;
+  context->connections = kind.connections;
   set_default_limits(*context);
   {
     Guard guard(lock_);
     context->id = next_context_++;
     const std::size_t classes = settings_.queue.priorities_share ? 1 : constants::stream_priorities;
-    context->queues.resize(settings_.connections * classes);
+    context->queues.resize(kind.connections * classes);
     context->next_queue.resize(classes);
     device.contexts.push_back(context);
     device.model->log.open(settings_.log_directory, device.ordinal, settings_.multiprocessors);
@@ -48,9 +58,18 @@ Context* Engine::create_context(Device& device, unsigned flags, bool primary) {
   return context;
 }
 
+std::vector<Context*> Engine::green_contexts_of(const Context& context) {
+  const std::scoped_lock guard(lock_);
+  std::vector<Context*> found;
+  for (Context* other : context.device->contexts)
+    if (other->green_of == &context) found.push_back(other);
+  return found;
+}
+
 void Engine::destroy_context(Context& context) {
   if (!slab<Context>.retire(&context)) return;
   Device& device = *context.device;
+  for (Context* green : green_contexts_of(context)) destroy_context(*green);
   {
     // No new work from here on, so that the wait for the old has an end.
     const std::scoped_lock guard(lock_);
@@ -77,8 +96,9 @@ Stream* Engine::create_stream(Context& context, StreamKind kind, unsigned flags,
   const std::scoped_lock guard(lock_);
   stream->id = next_stream_++;
   const auto priority_class = static_cast<std::size_t>(settings_.queue.priorities_share ? 0 : -stream->priority);
-  const unsigned turn = context.next_queue[priority_class]++ % settings_.connections;
-  stream->queue = &context.queues[priority_class * settings_.connections + turn];
+  Context& owner = context.connections == 0 ? *context.green_of : context;
+  const unsigned turn = owner.next_queue[priority_class]++ % owner.connections;
+  stream->queue = &owner.queues[priority_class * owner.connections + turn];
   context.streams.push_back(stream);
   std::erase_if(context.waits, [this](EventRecord* record) {
     if (!record->done) return false;

@@ -55,10 +55,12 @@ struct Context {
   unsigned flags = 0;
   unsigned api_version = 3020;
   bool is_primary = false;
+  Context* green_of = nullptr;                // of a green context: the primary one that it belongs to
   std::atomic<CUresult> error{CUDA_SUCCESS};  // sticky: every later call returns it
   Stream* legacy = nullptr;
   std::vector<Stream*> streams;     // [lock] all, the default streams too
   std::vector<EventRecord*> waits;  // [lock] that streams made later have to wait for; each is referenced
+  unsigned connections = 0;         // queues for each class of priorities; 0: its streams have those of green_of
   // [lock] The ones for each class of priorities, one class after the other; there may be one class for all.
   std::vector<HardwareQueue> queues;
   std::vector<unsigned> next_queue;  // [lock] of each class

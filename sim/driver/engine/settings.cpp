@@ -189,6 +189,8 @@ std::vector<Variable> variables() {
              &QueueModel::launch_waits_for_host),
       choice("SIMGPU_HOST_WAIT", "all", "before", "all or before is wanted", &QueueModel::host_waits_for_later),
       choice("SIMGPU_QUEUE_PRIORITY", "shared", "own", "shared or own is wanted", &QueueModel::priorities_share),
+      choice("SIMGPU_QUEUE_GREEN_CONTEXT", "shared", "own", "shared or own is wanted",
+             &QueueModel::green_contexts_share),
       {"SIMGPU_HAZARDS", "stall or log is wanted",
        [](std::string_view value, Settings& settings) {
          settings.stall_on_hazard = value == "stall";

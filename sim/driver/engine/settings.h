@@ -35,6 +35,7 @@ struct QueueModel {
   bool launch_waits_for_host = false;     // while a thread waits for the context, launches of other threads stand
   bool host_waits_for_later = false;  // a thread that waits for the context also waits for what is launched meanwhile
   bool priorities_share = true;       // streams of different priority
+  bool green_contexts_share = true;   // balanced ones with the contexts beside them
 };
 
 struct Settings {
@@ -65,7 +66,8 @@ struct Settings {
 // Says on stderr what it does not understand, once, and goes on with the default.
 Settings read_settings();
 // The answer of cuDriverGetVersion, which may be asked before there is an engine and its settings:
-// SIMGPU_DRIVER_VERSION, otherwise the toolkit's. Nothing else depends on it.
+// SIMGPU_DRIVER_VERSION, otherwise the toolkit's. Of all else only green contexts depend on it
+// (api/green_contexts.cpp).
 int reported_driver_version();
 // Whether cuGetProcAddress, which may be asked as early, gives thunks: SIMGPU_PROC_ADDRESS=thunks.
 bool gives_thunks();

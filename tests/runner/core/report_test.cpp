@@ -39,6 +39,22 @@ TEST(StartLine, SaysWhatIsDoneAndWhereTheTracesGo) {
   EXPECT_EQ(start_line(header, "out/"), "0.1.0, observing bubbles, 1 rank; traces in out/");
 }
 
+TEST(Lines, NameTheQueueThatFillWorkHasForItself) {
+  TraceHeader header = filling_header();
+  TraceSummary summary = filling_summary();
+  header.fill_stream = summary.fill_stream = "plain";
+  EXPECT_EQ(start_line(header, "d"), "0.1.0, filling bubbles with matmul, 4 ranks; traces in d/");
+  const std::string plain = end_lines(header, summary, "d").at(2);
+  EXPECT_TRUE(plain.ends_with("0 of them wrong")) << plain;
+  for (const auto& [stream, words] : {std::pair{"green_context", ", in a hardware queue of its own (a green context)"},
+                                      std::pair{"above", ", in a hardware queue of its own (a higher priority)"}}) {
+    header.fill_stream = summary.fill_stream = stream;
+    EXPECT_EQ(start_line(header, "d"),
+              std::string("0.1.0, filling bubbles with matmul") + words + ", 4 ranks; traces in d/");
+    EXPECT_EQ(end_lines(header, summary, "d").at(2), plain + words);
+  }
+}
+
 TEST(Lines, SayThatIdleTimeIsUnknown) {
   TraceHeader header;
   header.ranks = 4;

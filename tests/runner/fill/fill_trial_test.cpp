@@ -83,8 +83,13 @@ TEST(Trial, PassesWhatTheProbeNeeds) {
 TEST(Trial, AsksTheMachineWhereThatIsWanted) {
   FillSettings asking = settings();
   asking.asks_machine = true;
-  EXPECT_EQ(fault_of_trial(script("[ \"$8\" = asks ] && echo ok >&3"), asking, 20s), "");
+  EXPECT_EQ(fault_of_trial(script("[ \"$8-$9\" = keep-plain ] && echo ok >&3"), asking, 20s), "");
   EXPECT_EQ(fault_of_trial(script("[ \"$8\" = '' ] && echo ok >&3"), settings(), 20s), "");
+  asking.wish = OneQueue::above;
+  EXPECT_EQ(fault_of_trial(script("[ \"$8\" = above ] && echo ok >&3"), asking, 20s), "");
+  FillSettings of_green_context = settings();
+  of_green_context.stream = FillStream::green_context;
+  EXPECT_EQ(fault_of_trial(script("[ \"$8-$9\" = -green_context ] && echo ok >&3"), of_green_context, 20s), "");
 }
 
 TEST(Trial, TurnsWeftOffInTheProbe) {

@@ -134,5 +134,18 @@ TEST_F(FillerTest, WithOneQueueAnEventMarksTheEndAndOneIsInFlight) {
   EXPECT_EQ(one.failure(), "asking for the end of a slice failed with CUDA_ERROR_UNKNOWN");
 }
 
+// A second one would go before the training.
+TEST_F(FillerTest, InAStreamAboveTheTrainingOneIsInFlight) {
+  Filler above(driver, nullptr, DoneMark{&word, 0}, *job, unit, Fillable::any, FillStream::above);
+  above.begin_unit();
+  ASSERT_TRUE(above.launch(at(1ms), 9));
+  EXPECT_FALSE(above.view().ready);
+  EXPECT_EQ(above.view().fillable, Fillable::any);
+  Filler green(driver, nullptr, DoneMark{&word, 0}, *job, unit, Fillable::any, FillStream::green_context);
+  green.begin_unit();
+  ASSERT_TRUE(green.launch(at(1ms), 9));
+  EXPECT_TRUE(green.view().ready);
+}
+
 }  // namespace
 }  // namespace weft

@@ -32,7 +32,9 @@ TEST(TrialKey, IsAnotherOneForEveryOtherSubject) {
       [](TrialSubject& subject) { subject.memory = 1; },
       [](TrialSubject& subject) { subject.max_blocks = 1; },
       [](TrialSubject& subject) { subject.slice_cap = 1; },
-      [](TrialSubject& subject) { subject.asks_machine = 1; }};
+      [](TrialSubject& subject) { subject.asks_machine = 1; },
+      [](TrialSubject& subject) { subject.wish = 1; },
+      [](TrialSubject& subject) { subject.stream = 1; }};
   std::set<std::string> keys;
   for (const auto& change : changes) {
     TrialSubject subject;

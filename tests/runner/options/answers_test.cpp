@@ -58,7 +58,7 @@ TEST_F(AnswersTest, DamagedFilesAreRefusedWithAReason) {
   const std::pair<std::string, std::string> files[] = {{"", "it is not complete"},
                                                        {"{}\n", "line 1 is not understood"},
                                                        {good.substr(0, good.size() - 1), "it is not complete"},
-                                                       {good + "more\n", "line 15 is not understood"},
+                                                       {good + "more\n", "line 17 is not understood"},
                                                        {good.substr(0, good.find("queues")), "it is not complete"},
                                                        {other, "it is of another GPU, driver or environment"},
                                                        {std::string(10000, 'x'), "it is not complete"}};
@@ -87,10 +87,10 @@ TEST_F(AnswersTest, AreLookedForInTheCache) {
 TEST_F(AnswersTest, TravelAsLetters) {
   given[Asked::host_wait] = Found::passes;
   const std::string letters = letters_of(given);
-  EXPECT_EQ(letters, "uphuuuupu");
+  EXPECT_EQ(letters, "uphuuuuuupu");
   ASSERT_TRUE(parse_letters(letters, read));
   EXPECT_EQ(read.found, given.found);
-  for (const char* bad : {"", "p", "uphuuuupuu", "uphuuuupx"}) EXPECT_FALSE(parse_letters(bad, read)) << bad;
+  for (const char* bad : {"", "p", "uphuuuuuupuu", "uphuuuuuupx"}) EXPECT_FALSE(parse_letters(bad, read)) << bad;
   EXPECT_EQ(read.found, given.found) << "nothing of what is no answer is taken";
 }
 
@@ -114,6 +114,51 @@ TEST_F(AnswersTest, DecideWhichBubblesAreFilledWithOneQueue) {
   EXPECT_EQ(marking().fillable, Fillable::nothing);
   EXPECT_STREQ(marking().unfillable, "an event holds up what is launched next (weft check)");
   EXPECT_EQ(marking_for({{{"CUDA_LAUNCH_BLOCKING", "1"}}, {}}).fillable, Fillable::nothing);
+}
+
+TEST_F(AnswersTest, LetFillWorkHaveAQueueOfItsOwn) {
+  const auto marking = [&](OneQueue wish) { return marking_for({one, one}, &given, Purpose::fill, wish); };
+  given[Asked::green] = given[Asked::above] = Found::passes;
+  EXPECT_EQ(marking(OneQueue::keep).stream, FillStream::plain) << "the default scope promises nothing";
+  EXPECT_EQ(marking(OneQueue::keep).fillable, Fillable::nothing);
+  EXPECT_STREQ(marking(OneQueue::keep).unheeded, "");
+  EXPECT_EQ(marking(OneQueue::above).stream, FillStream::above);
+  EXPECT_EQ(marking(OneQueue::above).fillable, Fillable::any);
+  EXPECT_STREQ(marking(OneQueue::above).unfillable, "");
+  given[Asked::green_balanced] = Found::passes;
+  for (const OneQueue wish : {OneQueue::keep, OneQueue::above}) {
+    EXPECT_EQ(marking(wish).stream, FillStream::green_context) << "below the training, so better";
+    EXPECT_EQ(marking(wish).fillable, Fillable::any);
+  }
+  given[Asked::event] = Found::unknown;
+  EXPECT_EQ(marking(OneQueue::above).stream, FillStream::plain);
+  EXPECT_EQ(marking(OneQueue::above).fillable, Fillable::nothing);
+  EXPECT_EQ(marking_for({{}, {}}, &given, Purpose::fill, OneQueue::above).stream, FillStream::plain);
+}
+
+TEST_F(AnswersTest, SayWhyAWishIsNotObeyed) {
+  for (const Found found : {Found::holds, Found::unknown}) {
+    given[Asked::above] = given[Asked::green_balanced] = found;
+    const Marking marking = marking_for({one, one}, &given, Purpose::fill, OneQueue::above);
+    EXPECT_EQ(marking.stream, FillStream::plain);
+    EXPECT_NE(std::string(marking.unheeded).find("WEFT_ONE_QUEUE=above changes nothing here"), std::string::npos);
+  }
+}
+
+TEST_F(AnswersTest, AreFallenBackOnWhereThereIsNoQueueOfItsOwn) {
+  given[Asked::green_balanced] = given[Asked::host_wait] = given[Asked::write] = Found::passes;
+  Marking marking = marking_for({one, one}, &given, Purpose::fill);
+  EXPECT_EQ(marking.fillable, Fillable::any);
+  fall_back_to_plain_stream(marking);
+  EXPECT_EQ(marking.stream, FillStream::plain);
+  EXPECT_EQ(marking.fillable, Fillable::host_waits_alone);
+  given[Asked::host_and_stream_wait] = Found::passes;
+  EXPECT_EQ(marking_for({one, one}, &given, Purpose::fill).marks, Marks::events) << "what it falls back on needs them";
+  given[Asked::host_wait] = Found::holds;
+  marking = marking_for({one, one}, &given, Purpose::fill);
+  fall_back_to_plain_stream(marking);
+  EXPECT_EQ(marking.fillable, Fillable::nothing);
+  EXPECT_STREQ(marking.unfillable, "what is launched while the host waits for the GPU does not run (weft check)");
 }
 
 // The question about fill work beside a stream that waits has events on either side of its wait.

@@ -108,13 +108,14 @@ TEST(LateSlices, ASliceThatNeverEndsIsTheEnd) {
 }
 
 // With one hardware queue: 100 us alone, so 1.3 ms are in time.
-Change watch_in_one_queue(LateSlices& late, TimePoint launched, Duration time, bool in_bubble = true) {
+Change watch_in_one_queue(LateSlices& late, TimePoint launched, Duration time, bool in_bubble = true,
+                          SliceQueue queue = SliceQueue::only) {
   for (TimePoint now = launched; now <= launched + time; now += 50us) {
-    const Change change = late.look(now, in_bubble, one_since(launched), true);
+    const Change change = late.look(now, in_bubble, one_since(launched), queue);
     if (change != Change::none) return change;
   }
   late.finished(launched + time);
-  return late.look(launched + time, false, {}, true);
+  return late.look(launched + time, false, {}, queue);
 }
 
 TEST(LateSlices, ThreeInARowThatOutlastTheirBubbleEndFillingInOneQueue) {
@@ -126,15 +127,29 @@ TEST(LateSlices, ThreeInARowThatOutlastTheirBubbleEndFillingInOneQueue) {
   EXPECT_EQ(watch_in_one_queue(late, now += 100ms, 2ms, false), Change::held_up) << "its bubble was over before it";
 }
 
+// Outside bubbles it waits for multiprocessors, as with several queues.
+TEST(LateSlices, ThreeInARowThatDoNotGetOnInTheirBubbleEndFillingInAQueueOfItsOwn) {
+  LateSlices late;
+  TimePoint now = start;
+  for (int slice = 0; slice < 5; ++slice, now += 100ms)
+    EXPECT_EQ(watch_in_one_queue(late, now, 2ms, false, SliceQueue::own), Change::none);
+  for (int slice = 0; slice < 2; ++slice, now += 100ms)
+    EXPECT_EQ(watch_in_one_queue(late, now, 2ms, true, SliceQueue::own), Change::none);
+  EXPECT_EQ(watch_in_one_queue(late, now, 2ms, true, SliceQueue::own), Change::held_up);
+  LateSlices several;
+  for (int slice = 0; slice < 5; ++slice, now += 100ms)
+    EXPECT_EQ(watch_in_one_queue(several, now, 2ms, true, SliceQueue::several), Change::none);
+}
+
 TEST(LateSlices, LaunchesThatStandUntilTheHostHasWaitedEndFillingInOneQueue) {
   LateSlices late;
   for (int slice = 0; slice < 3; ++slice) {
-    EXPECT_EQ(late.look(start, true, {}, true), Change::none);
+    EXPECT_EQ(late.look(start, true, {}, SliceQueue::only), Change::none);
     late.launched(100us, slice == 0 ? 5ms : 2ms);
     late.finished(start);
   }
-  EXPECT_EQ(late.look(start, true, {}, true), Change::held_up);
-  EXPECT_EQ(LateSlices().look(start, true, {}, true), Change::none);
+  EXPECT_EQ(late.look(start, true, {}, SliceQueue::only), Change::held_up);
+  EXPECT_EQ(LateSlices().look(start, true, {}, SliceQueue::only), Change::none);
 }
 
 TEST(LateSlices, WithMoreQueuesNothingIsHeldUp) {

@@ -33,7 +33,10 @@ EXPECTED = {
         for marker in ("nothing", "write", "write_without_barrier", "event", "timed_event", "kernel")},
     # With the 8 queues of the default nobody is held up.
     "one_queue": {f"{case}_passes": True for case in (
-        "nothing", "event", "write", "kernel", "wait", "wait_and_kernel", "above", "host_wait", "host_and_stream_wait")},
+        "nothing", "event", "write", "kernel", "wait", "wait_and_kernel", "above", "green", "host_wait", "host_and_stream_wait")} | {
+            # "Below 13010 there are no workqueues."
+            "green_balanced_passes": False,
+            "green_balanced_why": "cuDeviceGetDevResource (workqueues): CUDA_ERROR_INVALID_RESOURCE_TYPE"},
     # "Kernels of higher priority first, without pre-emption"; whatever gave them the priority.
     "default_stream_priority": {
         "start_stream_equal": lambda share: share > 0.9,

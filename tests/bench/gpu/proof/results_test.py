@@ -159,10 +159,11 @@ class Decisions(unittest.TestCase):
 
     def test_each_number_of_queues_has_its_answer_and_none_is_no_answer(self):
         found = self.answers(one_queue_with_1={"write_passes": False, "event_passes": True, "host_wait_passes": True},
-                             one_queue_with_8={"write_passes": True, "event_passes": True, "green_passes": False, "green_wide_passes": True})
+                             one_queue_with_8={"write_passes": True, "event_passes": True, "green_passes": False, "green_balanced_passes": True})
         self.assertEqual(found["fill runs beside a running kernel with a stream-ordered write behind it"], [False, None, True])
         self.assertEqual(found["fill runs while the host waits for the device, an event behind the running kernel"], [True, None, None])
-        self.assertEqual(found["fill in a green context runs beside a blocked stream"], [None, None, True])
+        self.assertEqual(found["fill in a green context of the default scope runs beside a blocked stream"], [None, None, False])
+        self.assertEqual(found["fill in a balanced green context runs beside a blocked stream, and holds none up"], [None, None, True])
         self.assertTrue(all(set(answers) == {None} for answers in self.answers().values()))
 
     def test_packages_need_each_part(self):
