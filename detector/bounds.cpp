@@ -37,11 +37,11 @@ bool share(std::uint8_t bits, std::uint64_t seen, unsigned part, unsigned whole)
   return all != 0 && whole * static_cast<unsigned>(std::popcount(static_cast<std::uint8_t>(bits & mask))) >= part * all;
 }
 
-bool mostly(std::uint8_t bits, std::uint64_t seen) {
+}  // namespace
+
+bool Bounds::mostly(std::uint8_t bits, std::uint64_t seen) {
   return share(bits, seen, 3, 4);
 }
-
-}  // namespace
 
 std::uint64_t shape_of(const Event& group) {
   const GroupSummary& s = group.summary;
@@ -56,10 +56,12 @@ Bounds::Bounds() : kinds_(ways * sets), communicators_(ways * sets) {}
 
 std::optional<std::uint64_t> Bounds::observe(const Event& group) {
   ++size_;
+  gave_way_ = false;
   if (!transfers(group.summary)) {
     if (group.summary.collectives != 0) collective(group);
     return std::nullopt;
   }
+  if (first_transfer_ == 0) first_transfer_ = size_;
   const bool bounded = in_block_ && block_ended();
   in_block_ = false;
   microbatches_.count(group);
@@ -77,11 +79,10 @@ void Bounds::collective(const Event& group) {
     in_block_ = true;
     ++block_;
     block_after_ = microbatches_.passed() - std::exchange(block_microbatch_, microbatches_.passed());
-    block_bytes_ = 0;
+    outside_bytes_ = 0;
     kinds_in_block_ = 0;
     last_outside_ = size_ - 1;
   }
-  block_bytes_ += group.summary.collective_bytes;
   Recurring* communicator = find(communicators_, mixed(1, group.communicator), true);
   if (communicator != nullptr) occurred(*communicator);
   const std::uint64_t key = mixed(mixed(2, group.communicator), group.summary.signature);
@@ -89,13 +90,15 @@ void Bounds::collective(const Event& group) {
   const bool has_room = kinds_in_block_ < most_in_block;
   if (kind != nullptr && kind->block != block_ && (has_room || kind == bound_)) {
     kind->communicator = group.communicator;
+    kind->first = outside_bytes_ == 0;
     occurred(*kind);
     kinds_in_block_ += has_room ? 1 : 0;
     in_this_block_[kinds_in_block_ - 1] = kind;
   }
   // Those of the next iteration's first microbatch may follow, when nothing is received before it.
-  if (!in_microbatches(group.communicator) || (kind != nullptr && (kind == bound_ || qualifies(*kind))))
-    last_outside_ = size_ - 1;
+  if (within_microbatches(group.communicator) && (kind == nullptr || (kind != bound_ && !qualifies(*kind)))) return;
+  last_outside_ = size_ - 1;
+  outside_bytes_ += group.summary.collective_bytes;
 }
 
 // A kind that was not seen for longest gives way; the bound never does.
@@ -119,6 +122,7 @@ void Bounds::occurred(Recurring& recurring) {
     const std::uint64_t passed = microbatches_.passed() - recurring.microbatch;
     recurring.several = static_cast<std::uint8_t>(recurring.several << 1 | (passed >= several_microbatches ? 1 : 0));
     recurring.two = static_cast<std::uint8_t>(recurring.two << 1 | (passed >= 2 ? 1 : 0));
+    recurring.latest = passed;
     recurring.longest = std::max(recurring.longest, passed);
   }
   recurring.block_before = recurring.block;
@@ -136,6 +140,12 @@ bool Bounds::in_microbatches(CommunicatorId communicator) {
                                                        : !share(found->several, found->seen, 1, 2);
 }
 
+// Most of its intervals have less than two microbatches: there is no doubt.
+bool Bounds::within_microbatches(CommunicatorId communicator) {
+  const Recurring* found = find(communicators_, mixed(1, communicator), false);
+  return found != nullptr && found->seen > 1 && !share(found->two, found->seen, 1, 2);
+}
+
 bool Bounds::qualifies(const Recurring& kind) {
   if (mostly(kind.several, kind.seen))
     return kind.seen >= (in_microbatches(kind.communicator) ? enough_beside_others : enough_blocks);
@@ -145,11 +155,14 @@ bool Bounds::qualifies(const Recurring& kind) {
 }
 
 // Another block comes as often and moves more, or as much behind more microbatches: the gradients' is to be the bound.
+// Evaluations may come in rows, with no gradients in between.
 bool Bounds::outweighed(const Recurring& kind) {
   return std::any_of(kinds_.begin(), kinds_.end(), [&](const Recurring& other) {
-    return other.seen > 1 && other.block > kind.block_before && other.block != block_ &&
-           std::pair(other.bytes, other.after) > std::pair(kind.bytes, kind.after) &&
-           mostly(other.several, other.seen) && !in_microbatches(other.communicator);
+    const bool in_between = other.block > kind.block_before;
+    const bool lately = microbatches_.passed() - other.microbatch <= kind.longest;
+    return other.seen > 1 && (in_between || (lately && other.seen >= kind.seen)) && other.block != block_ &&
+           std::pair(other.bytes, other.after) > std::pair(kind.bytes, kind.after) && mostly(other.two, other.seen) &&
+           !within_microbatches(other.communicator);
   });
 }
 
@@ -158,15 +171,20 @@ bool Bounds::block_ended() {
   const std::uint64_t next = size_ - 1;
   bool bounded = false;
   for (std::size_t i = 0; i < kinds_in_block_; ++i) {
-    in_this_block_[i]->bytes = block_bytes_;
+    in_this_block_[i]->bytes = outside_bytes_;
     in_this_block_[i]->after = block_after_;
     in_this_block_[i]->beginnings.push(next);
-    bounded = bounded || in_this_block_[i] == bound_;
+    add_share(*in_this_block_[i]);
   }
+  if (block_microbatch_ != 0) moved_ += outside_bytes_;
+  if (outside_bytes_ != 0) expect_longest();
+  gave_way_ = outside_bytes_ != 0 && bound_ != nullptr && outranked(*bound_);
+  if (gave_way_) bound_ = nullptr;
+  for (std::size_t i = 0; i < kinds_in_block_; ++i) bounded = bounded || in_this_block_[i] == bound_;
   // The first one that qualifies: what follows in the block may be left out when a step is skipped.
   for (std::size_t i = 0; i < kinds_in_block_ && bound_ == nullptr; ++i) {
     Recurring& kind = *in_this_block_[i];
-    if (!qualifies(kind) || outweighed(kind)) continue;
+    if (!qualifies(kind) || outweighed(kind) || outranked(kind)) continue;
     bound_ = &kind;
     bounded = true;
   }

@@ -48,10 +48,25 @@ class Bounds {
   bool known() const { return bound_ != nullptr; }
   // While one is known, of the iterations that it bounds. Also those before it was known.
   const Beginnings& beginnings() const { return bound_->beginnings; }
+  // With the latest group the bound gave way to another one: what it bounded were parts of iterations, it seems.
+  bool gave_way() const { return gave_way_; }
+  // So many groups that repeat are but a part of an iteration, as far as is known: a collective that carries most comes
+  // seldomer.
+  bool are_part(std::uint32_t groups) const;
   // The latest iteration, in groups; 0: there was none.
   std::uint64_t latest_length() const;
 
  private:
+  // How often a kind came of late, and what its blocks moved beside all others: sums over its latest intervals, at most
+  // sixteen. The first one counts from the beginning of the program, until there is another.
+  struct Share {
+    std::uint64_t intervals = 0;
+    std::uint64_t microbatches = 0;
+    std::uint64_t own_bytes = 0, other_bytes = 0;  // of its blocks, and of those before each of them
+    std::uint64_t moved_before = 0;                // with its latest block, see moved_
+    std::uint64_t alone = 0;  // intervals: no other collective since its block before, nor ahead of it
+  };
+
   // A kind of collective, or a communicator, and how often it comes again. A block is a row of collectives without
   // anything in between; what occurs in a block several times counts once.
   struct Recurring {
@@ -61,9 +76,11 @@ class Bounds {
     std::uint64_t microbatch = 0;               // when it did
     std::uint64_t seen = 0;                     // blocks
     std::uint8_t several = 0, two = 0;          // a bit per latest interval: so many microbatches were in it
-    std::uint64_t bytes = 0;                    // of the whole latest block
-    std::uint64_t after = 0;                    // microbatches between the block before and the latest one
-    std::uint64_t longest = 0;                  // interval, in microbatches
+    std::uint64_t bytes = 0;                    // of the whole latest block, see outside_bytes_
+    bool first = false;                         // nothing but collectives of a microbatch ahead of it in its block
+    Share share;
+    std::uint64_t after = 0;                // microbatches between the block before and the latest one
+    std::uint64_t latest = 0, longest = 0;  // interval, in microbatches
     Beginnings beginnings;
   };
   static constexpr std::size_t ways = 4, sets = 64, most_in_block = 16;
@@ -73,19 +90,32 @@ class Bounds {
   Recurring* find(std::vector<Recurring>& table, std::uint64_t key, bool insert);
   void occurred(Recurring& recurring);
   bool qualifies(const Recurring& kind);
+  static bool mostly(std::uint8_t bits, std::uint64_t seen);
   bool outweighed(const Recurring& kind);
+  // In outranked.cpp, but for in_microbatches() and what follows.
+  void add_share(Recurring& kind) const;
+  bool outranked(const Recurring& kind);
+  bool is_present(const Recurring& kind) const;
+  bool carries_most(const Recurring& kind);
+  void expect_longest();
   bool in_microbatches(CommunicatorId communicator);
+  bool within_microbatches(CommunicatorId communicator);
   void forget_what_ceased();
 
   std::vector<Recurring> kinds_;
   std::vector<Recurring> communicators_;
   Recurring* bound_ = nullptr;
+  bool gave_way_ = false;
+  const Recurring* longest_ = nullptr;  // the kind that carries most and comes seldomest
+  std::uint64_t longest_groups_ = 0;    // between two of it, at least
   Microbatches microbatches_;
-  std::uint64_t size_ = 0;  // groups so far
+  std::uint64_t size_ = 0;            // groups so far
+  std::uint64_t first_transfer_ = 0;  // its position, plus 1
   // The present block, or the latest.
   std::uint64_t block_ = 0;
   bool in_block_ = false;
-  std::uint64_t block_bytes_ = 0;
+  std::uint64_t outside_bytes_ = 0;     // of the present block, of its collectives that are not of a microbatch
+  std::uint64_t moved_ = 0;             // the same, of all blocks that are over
   std::uint64_t block_microbatch_ = 0;  // when it began
   std::uint64_t block_after_ = 0;       // microbatches between the block before and this one
   std::array<Recurring*, most_in_block> in_this_block_{};

@@ -24,6 +24,9 @@ namespace {
 constexpr std::size_t remembered_bubbles = 4096;
 constexpr std::size_t remembered_host_waits = 1024;
 constexpr const char* between_two_looks = "something was launched, and was over before the next look";
+constexpr const char* parts_of_longer_ones =
+    "iterations: some that were counted may be parts of longer ones; from now on a collective bounds them that comes "
+    "seldomer and moves more";
 constexpr Duration least_host_wait = std::chrono::milliseconds(2);
 
 Cause cause_of(const GroupSummary& summary) {
@@ -243,10 +246,11 @@ void Detector::Implementation::group_issued(const Event& event) {
   follow_sayings();
   const Rhythm::Change change = follow_rhythm(event);
   const std::optional<std::uint64_t> over = bounds_.observe(event);
-  if (iterations_.bounded() && !iterations_.said() && !bounds_.known()) {
+  if (iterations_.bounded() && !iterations_.said() && bounds_.key() != iterations_.key()) {
     rhythm_lost(iterations_.length());
     rhythm_.begin_again(issued_);
   }
+  if (bounds_.gave_way() && iterations_.some_were_lost() && !iterations_.said()) note(parts_of_longer_ones);
   const bool was_sure = iterations_.sure();
   const std::optional<Iteration> ended = iterations_.group_issued(rhythm_, bounds_, event.time, shape_of(event), over);
   if (ended) iteration_over(*ended, event.done_ticket != 0);

@@ -52,6 +52,8 @@ class Iterations {
   // Whether they are iterations, not possibly pieces of them.
   bool sure() const { return bounded_ || sure_; }
   bool bounded() const { return bounded_; }
+  // Some that were found have got a number, and were lost again.
+  bool some_were_lost() const { return number_base_ > 1; }
   bool said() const { return said_; }
 
   Place place(std::uint64_t position) const;

@@ -1,0 +1,251 @@
+// Optimizer steps that a detector has to tell from what looks like them: gradient accumulation over several calls with
+// a collective each, skipped steps, evaluation, few microbatches. Sequences of groups of a pipeline of two stages, in
+// virtual time, one group at a time; both ranks number the iterations alike.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "steps.h"
+
+namespace weft::testing {
+namespace {
+
+struct Program {
+  const char* name;
+  int steps;
+  Step step;
+  int first = 4;            // the first step, from 0, from which on none is missing
+  std::size_t missing = 0;  // after it: where the period is lost and found again
+  std::size_t wrong = 0;    // that are no steps, before it
+  bool by_period = false;   // it leads at the end, so turns do not count all steps
+};
+
+std::ostream& operator<<(std::ostream& out, const Program& program) {
+  return out << program.name;
+}
+
+std::string name_of_program(const ::testing::TestParamInfo<Program>& info) {
+  return info.param.name;
+}
+
+class Steps : public ::testing::TestWithParam<Program> {
+ protected:
+  static void run(Rank& rank) {
+    rank.sum(data, 1'000'000);
+    rank.sum(data, 500'000);
+    for (int i = 0; i < GetParam().steps; ++i) GetParam().step(rank, i);
+  }
+};
+
+TEST_P(Steps, AreTheIterationsOfAllRanks) {
+  const Program& program = GetParam();
+  std::array<std::map<std::size_t, std::uint64_t>, 2> found;
+  for (int r = 0; r < 2; ++r) {
+    SCOPED_TRACE("rank " + std::to_string(r));
+    Rank rank(r);
+    run(rank);
+    std::size_t wrong = 0;
+    found[static_cast<std::size_t>(r)] = steps_among(rank, wrong);
+    const auto& steps = found[static_cast<std::size_t>(r)];
+    EXPECT_LE(wrong, program.wrong);
+    // The last one may not be known to be over.
+    std::size_t missing = 0;
+    for (std::size_t i = static_cast<std::size_t>(program.first); i + 1 < rank.ends.size(); ++i)
+      missing += steps.contains(i) ? 0 : 1;
+    EXPECT_LE(missing, program.missing);
+    ASSERT_FALSE(steps.empty());
+    if (!program.by_period) {
+      EXPECT_EQ(steps.rbegin()->second, steps.rbegin()->first);
+    }
+  }
+  EXPECT_EQ(found[0], found[1]);
+}
+
+// Several calls of forward and backward, each with a collective behind it; then those of the optimizer.
+Step calls(int count, int microbatches, std::uint64_t behind_each, std::vector<std::uint64_t> at_the_end) {
+  return [=](Rank& r, int) {
+    for (int call = 0; call < count; ++call) {
+      r.microbatches(microbatches);
+      r.sum(data, behind_each);
+    }
+    for (std::size_t i = 0; i < at_the_end.size(); ++i) r.sum(data, at_the_end[i], scattered + i);
+    r.step_ended();
+  };
+}
+
+const std::vector<std::uint64_t> sharded{weights, weights};
+
+Step calls_with_experts() {
+  return [](Rank& r, int) {
+    for (int call = 0; call < 2; ++call) {
+      for (int i = 0; i < 4; ++i) {
+        r.all_to_all();
+        r.microbatches(1);
+      }
+      r.sum(data, loss);
+    }
+    r.sum(data, weights, scattered);
+    r.sum(data, weights, gathered);
+    r.step_ended();
+  };
+}
+
+Step calls_with_other_parallelism() {
+  return [](Rank& r, int step) {
+    for (int call = 0; call < 2; ++call) {
+      r.microbatches(4 + step % 3, [&] {
+        for (int layer = 0; layer < 4; ++layer) r.sum(tensor, 1'000'000);
+      });
+      r.sum(data, loss);
+    }
+    r.sum(data, weights, scattered);
+    if (r.is_first()) r.sum(embedding, 2 * weights);
+    r.sum(data, weights, gathered);
+    r.step_ended();
+  };
+}
+
+Step calls_with_gathered_weights() {
+  return [](Rank& r, int) {
+    for (int call = 0; call < 2; ++call) {
+      r.microbatches(4, [&] {
+        for (int layer = 0; layer < 4; ++layer) r.sum(data, weights, gathered);
+      });
+      r.sum(data, loss);
+    }
+    r.sum(data, weights, scattered);
+    r.step_ended();
+  };
+}
+
+Step calls_with_a_loss_of_the_last_stage() {
+  return [](Rank& r, int step) {
+    for (int call = 0; call < 2; ++call) {
+      r.microbatches(4 + step % 3);
+      if (!r.is_first()) r.sum(embedding, loss);
+    }
+    r.sum(data, weights, scattered);
+    r.sum(data, weights, gathered);
+    r.step_ended();
+  };
+}
+
+std::vector<Program> accumulation() {
+  return {
+      {.name = "two_calls", .steps = 40, .step = calls(2, 4, loss, sharded), .by_period = true},
+      {.name = "three_calls", .steps = 40, .step = calls(3, 4, loss, sharded), .wrong = 1, .by_period = true},
+      {.name = "eight_calls", .steps = 40, .step = calls(8, 4, loss, sharded), .wrong = 6, .by_period = true},
+      {.name = "two_calls_of_two", .steps = 40, .step = calls(2, 2, loss, sharded), .by_period = true},
+      {.name = "eight_calls_of_one", .steps = 40, .step = calls(8, 1, loss, sharded), .wrong = 12, .by_period = true},
+      {.name = "equal_bytes", .steps = 40, .step = calls(2, 4, loss, {loss, loss}), .by_period = true},
+      {.name = "two_of_equal_bytes", .steps = 40, .step = calls(2, 4, loss, {loss}), .by_period = true},
+      {.name = "other_microbatches",
+       .steps = 40,
+       .step = [](Rank& r, int step) { calls(2, 4 + step % 3, loss, sharded)(r, step); }},
+      {.name = "other_calls",
+       .steps = 40,
+       .step = [](Rank& r, int step) { calls(2 + step % 2, 4, loss, sharded)(r, step); },
+       .wrong = 1},
+      {.name = "experts", .steps = 40, .step = calls_with_experts(), .by_period = true},
+      {.name = "tensor_parallel_and_embedding", .steps = 40, .step = calls_with_other_parallelism()},
+      {.name = "gathered_weights", .steps = 40, .step = calls_with_gathered_weights(), .by_period = true},
+      {.name = "loss_of_the_last_stage", .steps = 40, .step = calls_with_a_loss_of_the_last_stage()},
+  };
+}
+
+struct Interrupted {
+  int microbatches = 4, more = 1;  // in turn so many more
+  int skipped_first = 0, skip_every = 0;
+  int evaluate_every = 0, evaluations = 1;
+  std::uint64_t evaluated = 4 * loss, signature = broadcast;
+  bool loss_first = true;
+};
+
+Step interrupted(const Interrupted& o) {
+  return [=](Rank& r, int step) {
+    r.microbatches(o.microbatches + step % o.more);
+    if (o.loss_first) r.sum(data, loss);
+    const bool skipped = step < o.skipped_first || (o.skip_every != 0 && step % o.skip_every == o.skip_every - 1);
+    if (!skipped) r.sum(data, gradients);
+    r.step_ended();
+    for (int i = 0; o.evaluate_every != 0 && step % o.evaluate_every == o.evaluate_every - 1 && i < o.evaluations;
+         ++i) {
+      r.forward(6);
+      r.sum(data, o.evaluated, o.signature);
+    }
+  };
+}
+
+// Few microbatches, as many as one, and five collectives.
+Step few(int least, int more) {
+  return [=](Rank& r, int step) {
+    r.microbatches(least + step % more);
+    for (std::uint64_t i = 0; i < 5; ++i) r.sum(data, gradients - 4 * i);
+    r.step_ended();
+  };
+}
+
+// All weights are gathered now and then, with what the optimizer keeps of them.
+Step with_checkpoints(int more) {
+  return [=](Rank& r, int step) {
+    r.microbatches(4 + step % more);
+    r.sum(data, gradients);
+    if (step % 10 == 9) r.sum(data, 6 * gradients, gathered);
+    r.step_ended();
+  };
+}
+
+std::vector<Program> interruptions() {
+  return {
+      {.name = "skipped_and_evaluated",
+       .steps = 140,
+       .step = interrupted({.skip_every = 7, .evaluate_every = 10}),
+       .missing = 8},
+      {.name = "skipped", .steps = 140, .step = interrupted({.skip_every = 7}), .missing = 8},
+      {.name = "evaluated", .steps = 140, .step = interrupted({.evaluate_every = 10}), .missing = 8},
+      {.name = "evaluated_other_microbatches",
+       .steps = 140,
+       .step = interrupted({.more = 3, .skip_every = 7, .evaluate_every = 10})},
+      {.name = "first_ones_skipped",
+       .steps = 60,
+       .step = interrupted({.more = 3, .skipped_first = 5, .skip_every = 9}),
+       .missing = 3},
+      {.name = "evaluated_with_the_same_loss",
+       .steps = 140,
+       .step =
+           interrupted({.more = 3, .evaluate_every = 10, .evaluations = 20, .evaluated = loss, .signature = summed}),
+       .missing = 1,
+       .wrong = 20},
+      {.name = "evaluated_with_more_bytes",
+       .steps = 140,
+       .step = interrupted(
+           {.more = 3, .evaluate_every = 10, .evaluations = 3, .evaluated = 3 * gradients, .loss_first = false})},
+      // While the period leads, a step with one ends ahead of it.
+      {.name = "checkpoints", .steps = 140, .step = with_checkpoints(1), .missing = 9, .wrong = 2},
+      {.name = "checkpoints_other_microbatches", .steps = 140, .step = with_checkpoints(3)},
+      {.name = "one_two_three_microbatches", .steps = 60, .step = few(1, 3), .first = 18},
+      {.name = "two_three_microbatches", .steps = 60, .step = few(2, 2), .first = 18},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Accumulation, Steps, ::testing::ValuesIn(accumulation()), name_of_program);
+INSTANTIATE_TEST_SUITE_P(Interruptions, Steps, ::testing::ValuesIn(interruptions()), name_of_program);
+
+// Eight calls and one step: the first calls look like steps, and that is said once it is known.
+TEST(StepsNote, PartsThatWereCounted) {
+  Rank eight(0), two(0);
+  for (int i = 0; i < 10; ++i) {
+    calls(8, 4, loss, sharded)(eight, i);
+    calls(2, 4, loss, sharded)(two, i);
+  }
+  ASSERT_EQ(eight.notes.size(), 1U);
+  EXPECT_NE(eight.notes[0].find("parts of longer ones"), std::string::npos) << eight.notes[0];
+  EXPECT_TRUE(two.notes.empty());
+}
+
+}  // namespace
+}  // namespace weft::testing
