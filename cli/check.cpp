@@ -57,8 +57,9 @@ const char* name_of(Fillable fillable) {
 struct Outcome {
   Answers answers;
   Marking marking;
-  std::string path;   // where the answers are kept
-  std::string fault;  // why they are not
+  bool has_decided = true;  // these answers, or kept ones, decide how a run marks
+  std::string path;         // where the answers are kept
+  std::string fault;        // why they are not
 
   bool is_complete() const {
     for (const Found answer : answers.found)
@@ -88,6 +89,10 @@ void print_text(const Outcome& outcome) {
   std::printf("so here %s\n        %s\n", idle_time(outcome.marking).c_str(), filling(outcome.marking).c_str());
   if (const std::string more = of_the_wish(outcome); !more.empty()) std::printf("        %s\n", more.c_str());
   if (outcome.fault.empty()) std::printf("kept in %s\n", outcome.path.c_str());
+  if (machine.queues != 1)
+    std::printf(
+        "a run decides by the answers that were found with one hardware queue, %s\n",
+        outcome.has_decided ? "which are kept" : "of which none are kept: CUDA_DEVICE_MAX_CONNECTIONS=1 weft check");
 }
 
 void print_json(const Outcome& outcome) {
@@ -97,6 +102,7 @@ void print_json(const Outcome& outcome) {
                                 {"hardware_queues", machine.queues},
                                 {"mps", machine.mps},
                                 {"passes", nlohmann::ordered_json::object()},
+                                {"decided", outcome.has_decided},
                                 {"marks", name_of(outcome.marking.marks)},
                                 {"because", outcome.marking.because},
                                 {"can_fill", can_fill(outcome.marking)},
@@ -112,10 +118,22 @@ void print_json(const Outcome& outcome) {
   std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
+// As in a run, see runner/core/device_setup.cpp. False: nobody has asked with one queue.
+bool take_deciding_answers(const std::string& folder, Answers& answers) {
+  if (answers.machine.queues == 1) return true;
+  Machine with_one_queue = answers.machine;
+  with_one_queue.queues = 1;
+  std::string fault;
+  return read_answers(folder, with_one_queue, answers, fault);
+}
+
 Outcome ask(const std::string& folder, const Variables& variables, OneQueue wish) {
   Outcome outcome;
   outcome.answers = ask_machine(library_directory() / asking_program, variables);
-  outcome.marking = marking_for({variables, variables}, &outcome.answers, Purpose::observe, wish);
+  Answers deciding = outcome.answers;
+  outcome.has_decided = take_deciding_answers(folder, deciding);
+  outcome.marking =
+      marking_for({variables, variables}, outcome.has_decided ? &deciding : nullptr, Purpose::observe, wish);
   outcome.path = answers_file(folder, outcome.answers.machine);
   outcome.fault = keep_answers(folder, outcome.answers);
   return outcome;

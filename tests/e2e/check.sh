@@ -73,7 +73,9 @@ says "the same, in a green context      no: cuDeviceGetDevResource (multiprocess
 says "the same, balanced green context  no: cuDeviceGetDevResource (workqueues): CUDA_ERROR_NOT_SUPPORTED" out
 says "        bubbles are filled while the host waits for the GPU and has enqueued nothing to compute" out
 CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --json --answers "$work/kept"
-answers hardware_queues=8 write=true wait_and_kernel=true marks=events can_fill=true fillable=any
+answers hardware_queues=8 write=true wait_and_kernel=true decided=true marks=events can_fill=true fillable=any
+CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --answers "$work/nobody_asked"
+says "of which none are kept: CUDA_DEVICE_MAX_CONNECTIONS=1 weft check" out
 
 # A run uses them, and only those of its own driver version.
 train() {
