@@ -29,8 +29,15 @@ HostWait begin_wait(int device, StreamId stream) noexcept {
   return stream == nullptr ? HostWait{} : begin_wait(device, stream->id.load(std::memory_order_relaxed));
 }
 
+// No marker tells of it: all that is known is when it was enqueued.
+void waits_for_compute(CUstream stream, bool per_thread) noexcept {
+  if (Stream* waiting = find_stream(name_of(stream, per_thread))) note_place(*waiting);
+}
+
+}  // namespace
+
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
-StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
+StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   const LaunchCount launched = launches_so_far(stream);
   const Ticket reached = reserve_ticket(device);
@@ -45,6 +52,7 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   const bool nothing_before = nothing_launched_since_marker(stream, launched);
   note(EventKind::wait_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;
+    event.in_graph = in_graph;
     event.stream = stream.id.load(std::memory_order_relaxed);
     event.ticket = reached;
     event.done_ticket = passed;
@@ -53,13 +61,6 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   });
   return {packed(place), passed, device};
 }
-
-// No marker tells of it: all that is known is when it was enqueued.
-void waits_for_compute(CUstream stream, bool per_thread) noexcept {
-  if (Stream* waiting = find_stream(name_of(stream, per_thread))) note_place(*waiting);
-}
-
-}  // namespace
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name_of(stream, per_thread));
@@ -88,7 +89,7 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   note_use(*waiting);
   // It waits for this place already, or will by then.
   if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return {};
-  return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place);
+  return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place, InGraph::no);
 }
 
 namespace {
