@@ -102,6 +102,10 @@ void merge_settings(Request& request) {
     request.options[option->name] = setting.substr(equals + 1);
   }
   if (request.observe) request.options["mode"] = "observe";
+  // A job of the environment gives way; two wishes of one command line contradict each other.
+  if (request.options["mode"] == "observe" && !request.options["fill"].empty())
+    throw UsageError("--fill " + request.options["fill"] + " and " + (request.observe ? "--observe" : "mode observe") +
+                     " contradict each other: bubbles are filled, or only observed");
   if (request.validate) request.options["validate"] = "on";
 }
 
@@ -142,7 +146,8 @@ void say_where(const Options& options, const Variables& variables) {
   OutputNames names;
   names.job = options.job;
   names.variables = &variables;
-  inform("traces will be in " + expand_output(options.output, names) + "/");
+  // This process becomes the command: nobody is there afterwards to say that there are none.
+  inform("traces will be in " + expand_output(options.output, names) + "/ if the command uses NCCL");
 }
 
 void set_variable(const std::string& name, const std::string& value) {

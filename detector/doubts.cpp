@@ -40,7 +40,7 @@ std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
 }
 
 bool Streams::is_open_wait(const Mark& mark) const {
-  return mark.kind == Kind::wait && !is_over(mark.awaited);
+  return mark.kind == Kind::wait && (!is_over(mark.awaited) || may_compute(mark));
 }
 
 bool Streams::is_over(const AwaitedPlace& place) const {

@@ -93,6 +93,13 @@ struct AwaitedPlace {
 // stream.
 inline constexpr StreamId every_stream = (1U << 24) - 1;
 
+// wait_issued: whether the wait is that of a graph, whose launch stands between the two markers.
+enum class InGraph : std::uint8_t {
+  no,
+  at_its_head,  // all that the graph does comes behind it, and it waits for nothing else that is under way
+  somewhere
+};
+
 // An annotation of the main job.
 struct Saying {
   std::int64_t number;  // of the iteration, stage or microbatch
@@ -106,8 +113,8 @@ struct Event {
   EventKind kind;
   // group_issued, wait_issued: no compute was launched on the stream between its last mark and this one, for sure.
   bool nothing_launched;
-  bool more_follow;  // answers of streams: another one of the same look comes next
-  std::uint8_t reserved;
+  bool more_follow;     // answers of streams: another one of the same look comes next
+  InGraph in_graph;     // wait_issued only
   std::int32_t device;  // CUDA ordinal
   StreamId stream;
   CommunicatorId communicator;

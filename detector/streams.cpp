@@ -13,6 +13,8 @@ constexpr const char* one_queue = "one hardware queue: what was launched behind 
 constexpr const char* out_of_sight = "more is outstanding than the detector has room for";
 constexpr const char* captured_step =
     "captured step: a replayed graph holds NCCL operations, whose waits and compute cannot be told apart";
+constexpr const char* waiting_graph =
+    "waiting graph: a replayed graph waits for an event, and whether it computes meanwhile cannot be told";
 constexpr const char* behind_context_wait = "a context waits for an event: what was launched since may be held up";
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
@@ -95,8 +97,9 @@ void Streams::wait_issued(const Event& wait) {
   if (stream == nullptr) return;
   if (is_direct) ++stream->waits;
   const Ticket passed = wait.done_ticket;
-  issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited, passed});
-  if (passed != 0) issue(*stream, {Kind::passed, true, passed, 0, {}, wait.ticket});
+  issue(*stream, {Kind::wait, wait.nothing_launched, wait.ticket, group, wait.awaited, passed, wait.in_graph});
+  const bool nothing_between = wait.in_graph == InGraph::no;
+  if (passed != 0) issue(*stream, {Kind::passed, nothing_between, passed, 0, {}, wait.ticket});
 }
 
 void Streams::host_wait_begun(StreamId stream) {
@@ -267,6 +270,13 @@ Streams::Position Streams::position(const Stream& stream) const {
   return was_dry ? Position::behind : Position::running;
 }
 
+// A graph may compute before its wait. When what the event stood for is over it computes, or it waits for what the
+// event was recorded behind since: nothing says of which record a node takes notice, that at its launch or the latest
+// one.
+bool Streams::may_compute(const Mark& wait) const {
+  return wait.in_graph == InGraph::somewhere || (wait.in_graph == InGraph::at_its_head && is_over(wait.awaited));
+}
+
 bool Streams::is_in_captured_step(const Stream& stream) const {
   const Group* group = groups_.find(stream.at.group);
   return stream.at.kind == Kind::start && group != nullptr && group->captured && !group->done;
@@ -283,6 +293,8 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
       if (standing.in_group == nullptr) standing.in_group = &stream;
       return true;
     case Position::waiting:
+      standing.in_graph = standing.in_graph || may_compute(stream.at);
+      return true;
     case Position::held:
       return true;
     case Position::lost:
@@ -315,6 +327,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
       runs = !stream->is_doubtful && !(is_dry && is_held);
       return nullptr;
     }
+    if (may_compute(mark)) return nullptr;
     is_held = where == Position::held;
     stream = find(mark.awaited.stream);
   }
@@ -381,6 +394,7 @@ Verdict Streams::verdict() {
     return is_settled_ ? Verdict{Verdict::Kind::uncertain, {}, host_wait_outside_cuda} : Verdict{};
   }
   if (standing.captured) standing.unknown = captured_step;
+  if (standing.in_graph) standing.unknown = waiting_graph;
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};
   return {Verdict::Kind::idle, explain(standing), nullptr};
 }

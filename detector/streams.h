@@ -92,6 +92,7 @@ class Streams {
     GroupId group = 0;       // start: the group; wait: the one at the end of the chain, 0: not known when it was issued
     AwaitedPlace awaited{};  // wait: for this
     Ticket passed = 0;       // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
+    InGraph in_graph = InGraph::no;  // wait
     // lost: this mark and perhaps later ones were. Where the stream is shows when it reaches one that is known.
   };
   // held: a mark lies ahead and nothing to compute before it. Its hardware queue is blocked, or it is about to get
@@ -132,6 +133,7 @@ class Streams {
     bool doubtful = false;             // one has work left, and may not get to it
     bool is_lost = false;              // of one nobody knows where it is
     bool captured = false;             // one is in a captured step
+    bool in_graph = false;             // one is in a graph that waits, or computes
     const char* unknown = nullptr;
   };
 
@@ -164,6 +166,7 @@ class Streams {
   static bool waits_for_unknown(const Stream& stream, Position where);
   UnderWay look_for_groups() const;
   bool is_in_captured_step(const Stream& stream) const;
+  bool may_compute(const Mark& wait) const;
   bool is_asked(const Stream& stream) const;
   bool has_asked() const;
   // doubts.cpp

@@ -24,6 +24,10 @@ class Sample {
     const std::uint64_t place = random() % seen_;
     if (place < most_) values_[place] = value;
   }
+  // Each value that the other one has kept counts once, also where it stands for several.
+  void add(const Sample& other) {
+    for (const Value value : other.values_) add(value);
+  }
   std::uint64_t seen() const { return seen_; }
   Value median() const { return weft::median(values_); }
 

@@ -9,6 +9,7 @@
 #include "shim/main_job/contexts.h"
 #include "shim/main_job/devices.h"
 #include "shim/main_job/forget_streams.h"
+#include "shim/main_job/graph_events.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/stream_questions.h"
@@ -64,6 +65,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   if (!is_seen) others_wait(stream);
   const CUresult result = call(stream, event, flags);
   if (wait.passed != 0) stream_waits_now(stream, false, wait, result == CUDA_SUCCESS);
+  if (flags != 0 && result == CUDA_SUCCESS && learning()) event_captured(stream, false, event, EventNode::waits);
   return result;
 }
 
@@ -74,6 +76,7 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
   if (!is_seen) others_wait(stream);
   const CUresult result = call(stream, event, flags);
   if (wait.passed != 0) stream_waits_now(stream, true, wait, result == CUDA_SUCCESS);
+  if (flags != 0 && result == CUDA_SUCCESS && learning()) event_captured(stream, true, event, EventNode::waits);
   return result;
 }
 
@@ -91,13 +94,17 @@ CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
   const CUresult result = real<Symbol::cuEventRecordWithFlags>()(event, stream, flags);
-  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, false);
+  const bool is_seen = result == CUDA_SUCCESS && learning();
+  const bool is_node = flags != 0 && is_seen && event_captured(stream, false, event, EventNode::records);
+  if (is_seen && !is_node && observing()) event_recorded(event, stream, false);
   return result;
 }
 
 CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
   const CUresult result = real<Symbol::cuEventRecordWithFlags_ptsz>()(event, stream, flags);
-  if (result == CUDA_SUCCESS && observing()) event_recorded(event, stream, true);
+  const bool is_seen = result == CUDA_SUCCESS && learning();
+  const bool is_node = flags != 0 && is_seen && event_captured(stream, true, event, EventNode::records);
+  if (is_seen && !is_node && observing()) event_recorded(event, stream, true);
   return result;
 }
 

@@ -1,11 +1,12 @@
 // The hooks of launches: kernels, graphs, sets and copies within the device. Each counts the launch on its stream and
 // goes on to the real function. Any thread of the main job, more often than any other call: no lock, no locked
 // instruction, no event, no call of the driver but at the first sight of a stream, and with several devices on a
-// default stream. Launches of NCCL and of Weft do not count. A graph that holds NCCL operations is announced as a group
-// is (main_job/captured_steps.h).
+// default stream. Launches of NCCL and of Weft do not count. A graph that holds NCCL operations, or waits for an event
+// or records one, is looked at (main_job/graph_launches.h).
 #include "shim/main_job/launches.h"
 #include "shim/caller.h"
-#include "shim/main_job/captured_steps.h"
+#include "shim/main_job/graph_launches.h"
+#include "shim/main_job/noted_graphs.h"
 #include "shim/routing/real.h"
 
 using namespace weft;
@@ -56,21 +57,21 @@ CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int grid_x
 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   const auto call = real<Symbol::cuGraphLaunch>();
-  const bool may_be_step = any_captured_step() && observing();
-  const CapturedStep step = may_be_step ? captured_step_begins(graph, stream, false) : CapturedStep{};
-  if (step.stream == nullptr && learning()) count_launch(stream, false);
+  const bool may_be_noted = any_noted_graph() && observing();
+  const GraphLaunch launch = may_be_noted ? graph_launch_begins(graph, stream, false) : GraphLaunch{};
+  if (launch.stream == nullptr && learning()) count_launch(stream, false);
   const CUresult result = call(graph, stream);
-  if (step.stream != nullptr) captured_step_launched(step, result == CUDA_SUCCESS);
+  if (may_be_noted) graph_launched(graph, stream, false, launch, result == CUDA_SUCCESS);
   return result;
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
   const auto call = real<Symbol::cuGraphLaunch_ptsz>();
-  const bool may_be_step = any_captured_step() && observing();
-  const CapturedStep step = may_be_step ? captured_step_begins(graph, stream, true) : CapturedStep{};
-  if (step.stream == nullptr && learning()) count_launch(stream, true);
+  const bool may_be_noted = any_noted_graph() && observing();
+  const GraphLaunch launch = may_be_noted ? graph_launch_begins(graph, stream, true) : GraphLaunch{};
+  if (launch.stream == nullptr && learning()) count_launch(stream, true);
   const CUresult result = call(graph, stream);
-  if (step.stream != nullptr) captured_step_launched(step, result == CUDA_SUCCESS);
+  if (may_be_noted) graph_launched(graph, stream, true, launch, result == CUDA_SUCCESS);
   return result;
 }
 

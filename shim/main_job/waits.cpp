@@ -46,8 +46,15 @@ HostWait count_wait() noexcept {
   return {HostWait::counted, 0};
 }
 
+// No marker tells of it: all that is known is when it was enqueued.
+void waits_for_compute(CUstream stream, bool per_thread) noexcept {
+  if (Stream* waiting = find_stream(name_of(stream, per_thread))) note_place(*waiting);
+}
+
+}  // namespace
+
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
-StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
+StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   const LaunchCount launched = launches_so_far(stream);
   const Ticket reached = reserve_ticket(device);
@@ -62,6 +69,7 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   const bool nothing_before = nothing_launched_since_marker(stream, launched);
   note(EventKind::wait_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;
+    event.in_graph = in_graph;
     event.stream = stream.id.load(std::memory_order_relaxed);
     event.ticket = reached;
     event.done_ticket = passed;
@@ -70,13 +78,6 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place) noexcept {
   });
   return {packed(place), passed, device};
 }
-
-// No marker tells of it: all that is known is when it was enqueued.
-void waits_for_compute(CUstream stream, bool per_thread) noexcept {
-  if (Stream* waiting = find_stream(name_of(stream, per_thread))) note_place(*waiting);
-}
-
-}  // namespace
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name_of(stream, per_thread));
@@ -105,7 +106,7 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   note_use(*waiting);
   // It waits for this place already, or will by then.
   if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return {};
-  return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place);
+  return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place, InGraph::no);
 }
 
 // Its end is marked, and events behind it stand for that. Nothing is said about its cause.
@@ -114,7 +115,7 @@ StreamWait stream_waits_for_memory(CUstream stream, bool per_thread) noexcept {
   if (waiting == nullptr) return {};
   note_use(*waiting);
   if (is_capturing(*waiting)) return {};
-  StreamWait wait = begin_noted_wait(*waiting, {0, no_device, 0});
+  StreamWait wait = begin_noted_wait(*waiting, {0, no_device, 0}, InGraph::no);
   wait.place = 0;
   return wait;
 }

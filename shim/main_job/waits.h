@@ -13,6 +13,7 @@
 namespace weft {
 
 struct Stream;
+struct EventPlace;
 
 // The event has been recorded on the stream: it stands for the stream's last group or noted wait, if that is not over.
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept;
@@ -24,6 +25,8 @@ struct StreamWait {
   int device;
 };
 StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept;
+// Notes a wait for this place, and enqueues the marker ahead of it. `passed` is 0 where that cannot be.
+StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_graph) noexcept;
 // The real call is over. `made`: it has succeeded.
 void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, bool made) noexcept;
 

@@ -52,12 +52,12 @@ tls=$(readelf --wide --segments "$library" | awk '$1 == "TLS" { print $6 }')
 [[ -n $tls ]] && tls=$((tls))
 [[ -n $tls && $tls -le 64 ]] || fail "takes ${tls:-an unknown number of} bytes of static TLS"
 
-# A launch is counted and no more: its hook calls nothing but at the first sight of a stream, or for a graph that holds
-# NCCL operations, and locks nothing. A call through a register is that of the real function.
+# A launch is counted and no more: its hook calls nothing but at the first sight of a stream, or for a graph of
+# which something is known, and locks nothing. A call through a register is that of the real function.
 for hook in cuLaunchKernel cuLaunchKernelEx cuGraphLaunch; do
   code=$(objdump --disassemble="$hook" --no-show-raw-insn "$library")
   grep -q 'lock ' <<<"$code" && fail "$hook has a locked instruction"
-  called=$(grep -o 'call .*' <<<"$code" | grep -Evc 'count_on_another_stream|captured_step_(begins|launched)|\*%')
+  called=$(grep -o 'call .*' <<<"$code" | grep -Evc 'count_on_another_stream|graph_launch(_begins|ed)|\*%')
   ((called <= 1)) || fail "$hook calls more than one other function"
 done
 

@@ -71,6 +71,11 @@ usage() {
   run "$weft" run --fill
   expect_code 2
   expect_one_line
+  run "$weft" run --fill stand_in --observe -- true
+  expect_code 2
+  expect_err "weft: error: --fill stand_in and --observe contradict each other: bubbles are filled, or only observed"
+  run "$weft" run --mode observe --set fill=stand_in -- true
+  expect_err "weft: error: --fill stand_in and mode observe contradict each other*"
   run "$weft" run --set= -- true
   expect_code 2
   expect_err "weft: error: --set '': NAME=VALUE is wanted"
@@ -129,23 +134,23 @@ nothing_on_stdout() {
   run "$weft" run -- true
   expect_code 0
   expect_out ""
-  expect_err "weft: traces will be in weft-+([0-9])/"
+  expect_err "weft: traces will be in weft-+([0-9])/ if the command uses NCCL"
   run "$weft" run --output 'here/%j-%r' --job 12 -- true
-  expect_err "weft: traces will be in here/12-%r/"
+  expect_err "weft: traces will be in here/12-%r/ if the command uses NCCL"
   WEFT=off run "$weft" run -- true
   expect_err "weft: WEFT=off: the command runs as if Weft were not there"
   # Of many ranks started one by one only the first says it.
   RANK=1 run "$weft" run -- true
   expect_err ""
   RANK=0 run "$weft" run -- true
-  expect_err "weft: traces will be in weft-$$/"
+  expect_err "weft: traces will be in weft-$$/ if the command uses NCCL"
 }
 
 job_id_is_shared() {
   run "$weft" run -- sh -c 'echo $WEFT_JOB $$'
   set -- $out
   [[ $1 == "$2" ]] || fail "the job id is that of the launcher, which the command becomes"
-  expect_err "weft: traces will be in weft-$1/"
+  expect_err "weft: traces will be in weft-$1/ if the command uses NCCL"
   SLURM_JOB_ID=481 run "$weft" run -- sh -c 'echo $WEFT_JOB'
   expect_out 481
   RANK=2 run "$weft" run -- sh -c 'echo $WEFT_JOB'
@@ -248,8 +253,12 @@ fill_job() {
   expect_out off
   WEFT=observe run "$weft" run -q --set fill=stand_in -- sh -c 'echo $WEFT'
   expect_out fill
+  # One command line says one thing; a job of the environment gives way.
   for mode in --observe "--mode observe" "--set mode=observe" "--set WEFT=observe"; do
-    run "$weft" run -q $mode --fill stand_in -- sh -c 'echo $WEFT'
+    run "$weft" run -q $mode --fill stand_in -- echo runs
+    expect_code 2
+    expect_out ""
+    WEFT_FILL=stand_in run "$weft" run -q $mode -- sh -c 'echo $WEFT'
     expect_out observe
   done
 }

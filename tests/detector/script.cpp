@@ -75,6 +75,8 @@ bool set_field(Event& event, const std::string& key, const std::string& value) {
     event.done_ticket = static_cast<Ticket>(number);
   else if (key == "captured" && event.kind == EventKind::group_issued)
     event.summary.captured = static_cast<std::uint16_t>(number);
+  else if (key == "in_graph" && event.kind == EventKind::wait_issued)
+    event.in_graph = static_cast<InGraph>(number);
   else if (key == "source" && event.kind == EventKind::wait_issued)
     event.awaited.stream = static_cast<StreamId>(number);
   else if (key == "place" && event.kind == EventKind::wait_issued)

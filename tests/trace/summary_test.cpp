@@ -402,6 +402,35 @@ TEST(Summary, BeyondTheLimitTheTotalsAreThoseOfTheProcess) {
   EXPECT_TRUE(has_note(run, "rank 0: its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover"));
 }
 
+// It was known that something repeats, but not long enough for an iteration.
+TEST(Summary, OfARankWithoutIterationsShowsNoMedianAndEachSlotOnce) {
+  const auto bubble = [](int ordinal, int opened, int length, const char* cause) {
+    return R"({"type": "bubble", "time": 3000, "receive_peer": 1, "send_peer": -1, "bytes": 64, "ordinal": )" +
+           std::to_string(ordinal) + R"(, "opened": )" + std::to_string(opened) + R"(, "closed": )" +
+           std::to_string(opened + length) + R"(, "cause": ")" + cause + "\"}\n";
+  };
+  const auto summed_up = [&](int iterations) {
+    TemporaryDirectory directory;
+    std::ofstream(directory / "rank0.1.jsonl")
+        << header_of(0, 0, 1, 100, 1) << bubble(-1, 1100, 100, "receive") << bubble(-1, 1300, 300, "receive")
+        << bubble(1, 1700, 200, "receive") << bubble(2, 2000, 50, "host")
+        << R"({"type": "summary", "window_begin": 1000, "window_end": 3000, "idle": 650, "iterations": )" << iterations
+        << (iterations > 0 ? R"(, "iteration_median": 5000)" : "") << "}\n";
+    return summarize_directories({directory.path()});
+  };
+  const RunSummary none = summed_up(0), some = summed_up(2);
+  ASSERT_EQ(none.longest.size(), 2u);
+  EXPECT_EQ(none.longest[0].slot.bubbles, 3u);
+  EXPECT_EQ(none.longest[0].slot.idle, Duration(600));
+  EXPECT_EQ(none.longest[0].slot.median, Duration(200));
+  const std::string text = to_text(none, "here");
+  EXPECT_NE(text.find("   0          0             - "), std::string::npos) << text;
+  EXPECT_NE(text.find("rank 0 in no iteration: receive from 1, 64 bytes; 3 bubbles"), std::string::npos) << text;
+  EXPECT_EQ(text.find("before the rhythm was known"), std::string::npos) << text;
+  EXPECT_EQ(some.longest.size(), 3u);
+  EXPECT_NE(to_text(some, "here").find("rank 0 before the rhythm was known: receive"), std::string::npos);
+}
+
 TEST(Summary, OfAKilledProcessBeyondTheLimitSaysThatAllIsOfTheFirstPart) {
   TemporaryDirectory directory;
   std::ofstream(directory / "rank0.1.jsonl")

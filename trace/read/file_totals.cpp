@@ -125,7 +125,7 @@ class Adder : public TraceSink {
     sum.forecasts = errors_.seen();
     if (sum.forecasts > 0) sum.forecast_error = errors_.median();
     sum.unsure = result_.doubts.count() > 0;
-    sum.slots = slots_.totals();
+    sum.slots = sum.totals.iterations > 0 ? slots_.totals() : slots_.totals_without_places();
     result_.bubbles_without_slot = slots_.bubbles_without_slot();
     return result_;
   }

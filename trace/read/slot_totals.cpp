@@ -32,4 +32,20 @@ std::vector<SlotTotals> SlotTable::totals() const {
   return all;
 }
 
+std::vector<SlotTotals> SlotTable::totals_without_places() const {
+  SlotTable together;
+  for (const auto& [key, entry] : slots_) {
+    Key place = key;
+    // The framework has said the places of others.
+    if (entry.totals.cause != Cause::schedule) std::get<0>(place) = -1;
+    Entry& sum = together.slots_[place];
+    if (sum.totals.bubbles == 0) sum.totals = {entry.totals.slot, entry.totals.cause, entry.totals.said};
+    sum.totals.slot.ordinal = std::get<0>(place);
+    sum.totals.bubbles += entry.totals.bubbles;
+    add_to(sum.totals.idle, entry.totals.idle);
+    sum.lengths.add(entry.lengths);
+  }
+  return together.totals();
+}
+
 }  // namespace weft

@@ -27,6 +27,9 @@ class SlotTable {
  public:
   void add(const Bubble& bubble);
   std::vector<SlotTotals> totals() const;
+  // Where no iteration was found: a slot's place in one means nothing then, and there is one before it was known as
+  // well.
+  std::vector<SlotTotals> totals_without_places() const;
   std::uint64_t bubbles_without_slot() const { return without_slot_; }
 
  private:

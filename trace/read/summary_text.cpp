@@ -35,8 +35,8 @@ std::string row(std::size_t width, const std::string& name, const RankSummary& r
   const bool compared = totals.slowdown && totals.slowdown->control != 0;
   const PartOfRun shown = rank.steady().value_or(rank.whole());
   return std::string(width - std::min(width, name.size()), ' ') + name +
-         formatted(" %10llu %13.3f %8s %11s %12s %10s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
-                   milliseconds(totals.iteration_median),
+         formatted(" %10llu %13s %8s %11s %12s %10s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
+                   (totals.iterations > 0 ? formatted("%.3f", milliseconds(totals.iteration_median)) : "-").c_str(),
                    (measured ? formatted("%.2f", 100 * shown.idle_share()) : "unknown").c_str(),
                    (measured ? formatted("%.2f", 100 * shown.uncertain_share()) : "unknown").c_str(),
                    (measured ? percent_or_dash(fills, shown.conversion()) : "unknown").c_str(), startup.c_str(),
@@ -85,10 +85,11 @@ std::string peers(const Slot& slot) {
   return line;
 }
 
-std::string slot_name(const SlotTotals& totals) {
+std::string slot_name(const SlotTotals& totals, bool has_iterations) {
   const std::int32_t ordinal = totals.slot.ordinal;
   if (totals.cause == Cause::schedule)
     return ordinal < 0 ? "pieces of annotated bubbles" : formatted("annotated bubble %d", ordinal);
+  if (!has_iterations) return "in no iteration";
   return ordinal < 0 ? "before the rhythm was known" : formatted("slot %d", ordinal);
 }
 
@@ -98,10 +99,10 @@ std::string place_of(const Said& said) {
   return formatted(said.chunk < 0 ? " (stage %d)" : " (stage %d, chunk %d)", said.stage, said.chunk);
 }
 
-std::string slot_line(const SlotTotals& totals, const std::string& rank, Duration all) {
+std::string slot_line(const SlotTotals& totals, const RankSummary& rank, Duration all) {
   const double share = all > Duration{} ? milliseconds(totals.idle) / milliseconds(all) : 0;
-  return "  rank " + rank + " " + slot_name(totals) + place_of(totals.said) + ": " + name_of(totals.cause) +
-         peers(totals.slot) +
+  return "  rank " + rank.name + " " + slot_name(totals, rank.totals.iterations > 0) + place_of(totals.said) + ": " +
+         name_of(totals.cause) + peers(totals.slot) +
          formatted(", %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(totals.slot.bytes),
                    number(totals.bubbles), totals.bubbles == 1 ? "" : "s", milliseconds(totals.median), 100 * share);
 }
@@ -277,7 +278,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   Duration all{};
   for (const RankSummary& rank : run.ranks)
     if (!rank.unsure) add_to(all, idle_of_slots(rank));
-  for (const RankSlot& longest : run.longest) result += slot_line(longest.slot, run.ranks[longest.rank].name, all);
+  for (const RankSlot& longest : run.longest) result += slot_line(longest.slot, run.ranks[longest.rank], all);
   for (const std::string& note : run.notes) result += "note: " + note + "\n";
   return result;
 }

@@ -46,6 +46,7 @@ void (*meanwhile)() = nullptr;
 int allocations = 0;
 int dead_streams = 0;
 int unloaded = 0;
+CUevent root_wait = nullptr;
 int broken_captures = 0;
 std::atomic<bool> queries_hold{false};
 std::atomic<int> held_queries{0};
@@ -237,6 +238,9 @@ CUcontext fake_context(int context) {
 }
 int fake_unloaded() {
   return unloaded;
+}
+void fake_set_root_wait(CUevent event) {
+  root_wait = event;
 }
 void fake_hold_queries(bool hold) {
   queries_hold = hold;
@@ -458,6 +462,16 @@ CUresult cuGraphClone(CUgraph* made, CUgraph) {
   static char clones[64];
   static int last = 0;
   return *made = reinterpret_cast<CUgraph>(&clones[last++]), CUDA_SUCCESS;
+}
+CUresult cuGraphGetRootNodes(CUgraph, CUgraphNode* roots, size_t* count) {
+  if (roots != nullptr) *roots = reinterpret_cast<CUgraphNode>(root_wait);
+  return *count = root_wait == nullptr ? 0 : 1, CUDA_SUCCESS;
+}
+CUresult cuGraphNodeGetType(CUgraphNode, CUgraphNodeType* type) {
+  return *type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, CUDA_SUCCESS;
+}
+CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
+  return *event = reinterpret_cast<CUevent>(node), CUDA_SUCCESS;
 }
 CUresult cuGraphAddNode_v2(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
                            CUgraphNodeParams*) {

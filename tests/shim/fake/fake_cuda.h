@@ -39,5 +39,7 @@ int fake_broken_captures();
 int fake_allocations();
 // How many modules and libraries were unloaded.
 int fake_unloaded();
+// Graphs begin with a wait for this event, and with nothing else.
+void fake_set_root_wait(CUevent event);
 #pragma GCC visibility pop
 }

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Replayed CUDA graphs that wait for a receive through an event node, or record events in one: what Weft reports is held against what really ran.
+#   graph_events.sh SOURCE BUILD PROGRAM QUEUES CASE
+set -uo pipefail
+source_dir=$1 build=$2 program=$3 queues=$4 case=$5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export SIMGPU_TIME_SCALE=8 SIMGPU_DEVICES=2 CUDA_DEVICE_MAX_CONNECTIONS=$queues XDG_RUNTIME_DIR=$work
+simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
+fail() { echo "graph_events: $1"; tail -n 40 "$work/err"; exit 1; }
+
+mkdir "$work/truth"
+SIMGPU_LOG=$work/truth timeout 100 "${simulated[@]}" "$build/bin/weft" run --observe --output "$work/trace" -- \
+  "$program" "$case" 2>"$work/err" || fail "it fails with Weft"
+"$build/bin/weft" summary "$work/trace" >"$work/summary" 2>&1 || fail "weft summary fails"
+PYTHONPATH="$source_dir/bench/jobs:$source_dir/tests/e2e" python3 -B - "$build/bin/simgpu-truth" "$work" "$case" <<'CHECKS' || fail "the trace is not right"
+import sys
+
+import truth
+
+tool, work, case = sys.argv[1:]
+summed_up = open(work + "/summary").read()
+ranks = truth.compare_all(tool, work)
+assert len(ranks) == 2, ranks
+receiver = next(rank for rank in ranks if rank.device == 1)
+for rank in ranks:
+    assert all(summary["dropped_records"] == 0 for summary in rank.summaries), rank
+    assert not rank.of("anomaly"), rank.of("anomaly")
+# Most of its time it waits for the other rank, and none of that is lost.
+assert receiver.true > 0.3 and receiver.covered > 0.95, receiver
+assert receiver.precision > 0.95 or receiver.idle < 0.05, receiver
+if case == "records":
+    assert receiver.coverage > 0.9, receiver
+    sys.exit()
+cause = "waiting graph: "
+assert cause in "".join(receiver.causes) and cause in summed_up, (receiver, summed_up)
+# Where nothing in the graph runs before the wait it is known that the GPU is idle, until the receive is over.
+if case in ("head", "by_hand", "updated"):
+    assert receiver.coverage > 0.9, receiver
+CHECKS
