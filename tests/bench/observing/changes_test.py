@@ -41,9 +41,9 @@ class Changes(unittest.TestCase):
         self.assertFalse(changes.is_enough([], 0.0003))
 
     def test_the_table_says_what_was_not_reached(self):
-        text = changes.table([row("control", [round_of(100)] * 8), row("5us", [round_of(100), round_of(104)])], 0.0003)
+        text = changes.table([row("control", [round_of(100)] * changes.LEAST_ROUNDS), row("5us", [round_of(100), round_of(104)])], 0.0003)
         control, written = text.splitlines()[2:]
-        self.assertIn("| control | 100.00 | 8 | +0.000 ± 0.000 | +0.000 ± 0.000 | +0.0 | 0.5 to 1.5 on 2 CPUs | reached |", control)
+        self.assertIn(f"| control | 100.00 | {changes.LEAST_ROUNDS} | +0.000 ± 0.000 | +0.000 ± 0.000 | +0.0 | 0.5 to 1.5 on 2 CPUs | reached |", control)
         self.assertIn("| 5us | 100.00 | 2 | +2.000 ± 2.000 | +2.000 ± 2.000 | +200.0 |", written)
         self.assertIn("| not reached |", written)
         self.assertIn("| - | - | - |", changes.table([row("0us", [round_of(100)])], 0.0003))

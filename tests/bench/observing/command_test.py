@@ -11,7 +11,7 @@ import tempfile
 
 def run(folder: str, build: str, results: pathlib.Path, *more: str) -> subprocess.CompletedProcess:
     command = [sys.executable, "-B", f"{folder}/observing_cost.py", "--build", build, "--results", str(results), "--rows",
-               "control,5us", "--forward", "2", "--backward", "4", "--microbatches", "4", "--iterations", "2", "--rounds", "2",
+               "control,5us", "--forward", "2", "--backward", "4", "--microbatches", "4", "--iterations", "2", "--rounds", "6",
                "--error", "100", *more]
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
 
@@ -34,7 +34,7 @@ def main() -> None:
         assert all(rows[name]["runs"][:len(row["runs"])] == row["runs"] for name, row in first.items()), first
         for row in rows.values():
             rounds = [one for each in row["runs"] for one in each["rounds"]]
-            assert len(rounds) == 8 and row["groups"] == 6, row
+            assert len(rounds) == 24 and row["groups"] == 6, row
             assert all(len(one[kind]) == 4 for one in rounds for kind in ("on", "off")), rounds
             # An iteration computes 5 forwards and backwards, one after the other. A single one is shorter where the end of
             # the one before was late.
