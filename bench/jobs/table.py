@@ -7,6 +7,7 @@ LEAST_AGREEMENT = 0.98  # of coverage and precision
 MOST_RELATIVE, MOST_ABSOLUTE = 0.02, 0.005  # by which idle time may differ: the larger of the two
 MOST_UNSEEN = 2  # iterations: a rhythm is known when it has come twice
 MOST_UNCERTAIN = 0.01  # of the window, but for causes that are named
+LEAST_IDLE = 0.01  # of the window: of less the width of the looks is a large part
 MOST_LATE = 0.002  # of the window: with more the times of the model say little about Weft
 SHARES = {"coverage": "coverage", "precision": "precision", "later coverage": "later_coverage",
           "later precision": "later_precision"}
@@ -30,7 +31,8 @@ def misses(cell: dict) -> list[str]:
     Where a cause of uncertain time is named, it is enough that what was not reported is uncertain.
     """
     ranks = cell["ranks"]
-    shares = {name: lowest(ranks, key) for name, key in SHARES.items()}
+    idle = [rank for rank in ranks if max(rank["idle"], rank["true"]) >= LEAST_IDLE]
+    shares = {name: lowest(idle, key) for name, key in SHARES.items()}
     found = [key for key, share in shares.items() if share is not None and share < LEAST_AGREEMENT]
     found += ["idle"] if any(idle_is_off(rank) for rank in ranks) else []
     causes = sorted({rank["uncertain_reason"].split(":")[0] for rank in ranks if rank["uncertain"] > MOST_UNCERTAIN})

@@ -61,6 +61,8 @@ class Table(unittest.TestCase):
         self.assertEqual(table.misses(one_cell(rank(idle=0.004, true=0.0))), [])
         self.assertEqual(table.misses(one_cell(rank(coverage=0.97), rank(precision=0.0))), ["coverage", "precision"])
         self.assertEqual(table.misses(one_cell(rank(later_coverage=0.5))), ["later coverage"])
+        self.assertEqual(table.misses(one_cell(rank(idle=0.004, true=0.003, precision=0.6))), [])
+        self.assertEqual(table.misses(one_cell(rank(idle=0.02, true=0.0, precision=0.0))), ["precision", "idle"])
         self.assertEqual(table.misses(one_cell(rank(coverage=None, precision=None))), [])
         self.assertEqual(table.misses(one_cell(rank(iterations=5), losses_identical=False)), ["iterations", "losses"])
         self.assertEqual(table.misses(one_cell(rank(iterations=9))), ["iterations"])
