@@ -9,6 +9,9 @@ namespace weft {
 namespace {
 
 constexpr std::uint64_t most_intervals = 16;  // that are summed up
+// Of a block. Where there is no data parallelism, a norm is all that an iteration ends with: a log of some numbers, now
+// and then, is more than that.
+constexpr std::uint64_t least_gradients = 64 << 10;
 
 }  // namespace
 
@@ -33,12 +36,13 @@ bool Bounds::is_present(const Recurring& kind) const {
   return share.intervals != 0 && (microbatches_.passed() - kind.microbatch) * share.intervals <= 2 * share.microbatches;
 }
 
-// Its blocks move as much as all others between them together. Most of a row of evaluations have no others between
-// them.
+// Its blocks move more than a log or a norm does, and as much as all others between them together. Most of a row of
+// evaluations have no others between them.
 bool Bounds::carries_most(const Recurring& kind) {
   const Share& share = kind.share;
-  return share.own_bytes >= share.other_bytes && 4 * share.alone <= share.intervals &&
-         (kind.seen == 1 || mostly(kind.two, kind.seen)) && !within_microbatches(kind.communicator);
+  return share.own_bytes >= least_gradients * share.intervals && share.own_bytes >= share.other_bytes &&
+         4 * share.alone <= share.intervals && (kind.seen == 1 || mostly(kind.two, kind.seen)) &&
+         !within_microbatches(kind.communicator);
 }
 
 // Another one carries most and comes seldomer: what ends each of several calls of an iteration gives way to what ends

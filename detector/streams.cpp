@@ -47,6 +47,7 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
 
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
 void Streams::issue(Stream& stream, const Mark& mark) {
+  if (is_before(newest_, mark.ticket)) newest_ = mark.ticket;
   if (current_answer(stream).says != StreamAnswer::dry) stream.answer = {};
   if (!mark.nothing_before) ++stream.launched;
   if (stream.ahead.full()) lose_sight(stream, stream.ahead.front().ticket);
@@ -328,6 +329,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
       return nullptr;
     }
     if (may_compute(mark)) return nullptr;
+    if (mark.awaited.stream == 0) return stream;  // for something outside of this device
     is_held = where == Position::held;
     stream = find(mark.awaited.stream);
   }
@@ -346,9 +348,10 @@ bool Streams::has_asked() const {
          std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) { return each.asked == questions_; });
 }
 
-// It may be for communication, of another device for example.
-bool Streams::waits_for_unknown(const Stream& stream, Position where) {
-  return where == Position::waiting && stream.at.awaited.stream == 0;
+// It may be for communication, of another device for example. One that outlasts many others is none.
+bool Streams::waits_for_unknown(const Stream& stream, Position where) const {
+  constexpr Ticket recent = 256;
+  return where == Position::waiting && stream.at.awaited.stream == 0 && newest_ - stream.at.passed < recent;
 }
 
 Streams::UnderWay Streams::look_for_groups() const {
@@ -385,7 +388,8 @@ Verdict Streams::verdict() {
     bool runs = false;
     const Stream* root = root_of(stream, runs);
     if (runs) return {};
-    if (root == nullptr) standing.unknown = unknown_wait;
+    const bool is_outside = root != nullptr && position(*root) == Position::waiting;
+    if (root == nullptr || (is_outside && standing.in_group == nullptr)) standing.unknown = unknown_wait;
   }
   if (standing.doubtful)
     standing.unknown = one_queue_ ? one_queue : context_waits_.empty() ? behind_another : behind_context_wait;

@@ -159,11 +159,12 @@ class Streams {
   Position position(const Stream& stream) const;
   Answer current_answer(const Stream& stream) const;
   bool look_at(const Stream& stream, Standing& standing) const;
-  // The stream whose group holds this one up; nullptr: none is known. `runs`: one on the way runs.
+  // The stream whose group, or whose wait for something outside of this device, holds this one up; nullptr: none is
+  // known. `runs`: one on the way runs.
   const Stream* root_of(const Stream& waiting, bool& runs) const;
   Verdict stop_asking();
   Group* first_pending(const Stream& stream) const;
-  static bool waits_for_unknown(const Stream& stream, Position where);
+  bool waits_for_unknown(const Stream& stream, Position where) const;
   UnderWay look_for_groups() const;
   bool is_in_captured_step(const Stream& stream) const;
   bool may_compute(const Mark& wait) const;
@@ -203,6 +204,7 @@ class Streams {
   bool idle_said_ = false;
   bool host_is_still_ = false;
   bool is_settled_ = false;  // all work is done, and the host launches nothing: no answer changes before it acts
+  Ticket newest_ = 0;  // of all marks
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named

@@ -84,6 +84,14 @@ Ticket reserve_ticket(int device) noexcept {
   return may_mark(device) ? device_words[device].tickets.reserve() : 0;
 }
 
+bool may_park_ticket(int device) noexcept {
+  return device_words[device].tickets.may_park();
+}
+
+void park_ticket(int device, Ticket ticket) noexcept {
+  device_words[device].tickets.park(ticket);
+}
+
 const std::atomic<Ticket>& newest_ticket(int device) noexcept {
   return device_words[device].tickets.last;
 }

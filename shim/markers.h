@@ -33,6 +33,10 @@ CUcontext context_of(int device) noexcept;
 // A ticket whose word is free again; 0: none (nothing may be enqueued, or markers as old as a whole lap have not run).
 Ticket reserve_ticket(int device) noexcept;
 
+// For what may never be over. False: as many of these as can be are outstanding, another one must not be marked.
+bool may_park_ticket(int device) noexcept;
+void park_ticket(int device, Ticket ticket) noexcept;
+
 // The one that was given out last on this device.
 const std::atomic<Ticket>& newest_ticket(int device) noexcept;
 

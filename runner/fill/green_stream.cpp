@@ -11,6 +11,10 @@ namespace {
 // A green context belongs to the primary context: nothing of another one could be used in it.
 void check_primary(const Driver& driver, CUdevice device) {
   CUcontext current = nullptr, primary = nullptr;
+  unsigned flags = 0;
+  int active = 0;
+  check(driver, driver.cuDevicePrimaryCtxGetState(device, &flags, &active), "cuDevicePrimaryCtxGetState");
+  if (active == 0) throw SetUpError("the training does not use the primary context of its GPU");  // nor is it made
   check(driver, driver.cuCtxGetCurrent(&current), "cuCtxGetCurrent");
   check(driver, driver.cuDevicePrimaryCtxRetain(&primary, device), "cuDevicePrimaryCtxRetain");
   check(driver, driver.cuDevicePrimaryCtxRelease_v2(device), "cuDevicePrimaryCtxRelease");

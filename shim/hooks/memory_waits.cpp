@@ -10,7 +10,8 @@ namespace {
 
 template <class Operation>
 bool any_waits(const Operation* operations, unsigned int count) noexcept {
-  for (unsigned int index = 0; operations != nullptr && index < count; ++index) {
+  constexpr unsigned int most = 256;  // the driver refuses more, and has not looked at them yet
+  for (unsigned int index = 0; operations != nullptr && count <= most && index < count; ++index) {
     const auto kind = operations[index].operation;
     if (kind == CU_STREAM_MEM_OP_WAIT_VALUE_32 || kind == CU_STREAM_MEM_OP_WAIT_VALUE_64) return true;
   }

@@ -18,7 +18,6 @@ std::uint64_t key_of(CUevent event) noexcept {
 void add(NotedGraph& graph, CUevent event, EventNode node) noexcept {
   if (node == EventNode::waits) return graph.waits.add(key_of(event));
   graph.records.add(key_of(event));
-  if (graph.records.has_more()) note_full("events that one CUDA graph records");
 }
 
 void forget_head(NotedGraph& graph) noexcept {
@@ -132,6 +131,8 @@ void graph_records(const NotedGraph& graph, CUstream stream, bool per_thread) no
   if (known == nullptr || is_capturing(*known)) return;
   const EventPlace behind{known->id.load(std::memory_order_relaxed), known->device.load(std::memory_order_relaxed),
                           known->latest.load(std::memory_order_relaxed)};
+  // Who waits for one of those waits for something that is not known. It matters only behind communication.
+  if (graph.records.has_more() && is_ahead(behind)) note_full("events that one CUDA graph records");
   graph.records.visit([&](CUevent event) {
     const EventPlace before = place_of_event(event);
     if (!is_ahead(before) || before.stream == behind.stream) return event_recorded(event, stream, per_thread);

@@ -37,7 +37,9 @@ GraphLaunch graph_launch_begins(CUgraphExec graph, CUstream stream, bool per_thr
 
 void graph_launched(CUgraphExec graph, CUstream stream, bool per_thread, const GraphLaunch& launch,
                     bool made) noexcept {
-  if (launch.stream != nullptr && !(made && enqueue_marker(*launch.stream, launch.done))) {
+  // Another thread may capture on the stream by now.
+  const bool is_markable = made && launch.stream != nullptr && !is_capturing(*launch.stream);
+  if (launch.stream != nullptr && !(is_markable && enqueue_marker(*launch.stream, launch.done))) {
     write_ticket_from_host(launch.stream->device.load(std::memory_order_relaxed), launch.done);
     if (made) note_lost();
   }

@@ -41,7 +41,8 @@ Answer ask_stream(int device, StreamId id) noexcept {
   const Stream* counted = stream != nullptr ? stream : find_by_id(device, id);
   // Copies may be left, but nothing to compute.
   if (counted != nullptr && has_nothing_to_compute(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
-    return {StreamAnswer::dry, 0};  // its last marker says what it has passed, waits behind that are not known
+    // Its last marker says what it has passed; waits behind that are not known.
+    return {StreamAnswer::dry, 0, launches_so_far(*counted)};
   }
   // One that was listed before the streams became a pool may be asked as before.
   if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;
@@ -82,7 +83,7 @@ bool nothing_is_enqueued(int device) noexcept {
 bool launches_on(int device, std::uint32_t* launches) noexcept {
   Stream* found[most_asked];
   const int count = streams_to_ask(device, found);
-  if (count < 0 || !all_launches_are_counted() || host_waits_for_compute()) return false;
+  if (count < 0 || !all_launches_are_counted() || host_waits_for_compute(device)) return false;
   const Stream* legacy = find_stream(legacy_stream_of(device));
   std::uint32_t sum = legacy != nullptr ? launches_so_far(*legacy) : 0;
   for (int index = 0; index < count; ++index) sum += launches_so_far(*found[index]);

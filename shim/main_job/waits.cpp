@@ -33,16 +33,20 @@ HostWait begin_wait(int device, StreamId stream) noexcept {
   return stream == nullptr ? HostWait{} : begin_wait(device, stream->id.load(std::memory_order_relaxed));
 }
 
-// By the low digits of the thread's number: a store is cheaper than a locked count, and of two threads with one place
-// the wait of one may be forgotten.
-constinit std::atomic<bool> waiting_threads[64]{};
+// For which device, by the low digits of the thread's number: a store is cheaper than a locked count, and of two
+// threads with one place the wait of one may be forgotten.
+constexpr std::int8_t waits_for_none = 0;  // else the device plus one
+static_assert(most_devices < 127);
+constinit std::atomic<std::int8_t> waiting_threads[64]{};
 
-void set_waiting(bool waits) noexcept {
-  waiting_threads[thread_state.number % std::size(waiting_threads)].store(waits, std::memory_order_relaxed);
+void set_waiting(std::int8_t device) noexcept {
+  waiting_threads[thread_state.number % std::size(waiting_threads)].store(device, std::memory_order_relaxed);
 }
 
-HostWait count_wait() noexcept {
-  set_waiting(true);
+HostWait count_wait(int device) noexcept {
+  if (device < 0) return {};
+  if (thread_state.number == 0) number_this_thread();
+  set_waiting(static_cast<std::int8_t>(device + 1));
   return {HostWait::counted, 0};
 }
 
@@ -109,13 +113,18 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place, InGraph::no);
 }
 
-// Its end is marked, and events behind it stand for that. Nothing is said about its cause.
+// Its end is marked, and events behind it stand for that. Nothing is said about its cause. The word may never be
+// written: few are marked at a time, so that a host that enqueues many is not held up, and its ticket is in nobody's
+// way.
 StreamWait stream_waits_for_memory(CUstream stream, bool per_thread) noexcept {
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr) return {};
   note_use(*waiting);
+  const int device = waiting->device.load(std::memory_order_relaxed);
   if (is_capturing(*waiting)) return {};
+  if (!may_park_ticket(device)) return note_place(*waiting), StreamWait{};
   StreamWait wait = begin_noted_wait(*waiting, {0, no_device, 0}, InGraph::no);
+  park_ticket(device, wait.passed);
   wait.place = 0;
   return wait;
 }
@@ -179,7 +188,7 @@ HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name);
   if (known != nullptr) note_use(*known);
   const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
-  if (device < 0 || pending_group(device) == 0) return count_wait();
+  if (device < 0 || pending_group(device) == 0) return count_wait(device);
   return begin_stream_wait(device, name);
 }
 
@@ -187,12 +196,12 @@ HostWait host_waits_for_event(CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
   if (is_ahead(place)) return begin_wait(place.device, place.stream == every_stream ? 0 : place.stream);
   const int device = current_device();
-  return device < 0 || pending_group(device) == 0 ? count_wait() : begin_wait(device, 0);
+  return device < 0 || pending_group(device) == 0 ? count_wait(device) : begin_wait(device, 0);
 }
 
 HostWait host_waits_for_device() noexcept {
   const int device = current_device();
-  return device < 0 || pending_group(device) == 0 ? count_wait() : begin_wait(device, 0);
+  return device < 0 || pending_group(device) == 0 ? count_wait(device) : begin_wait(device, 0);
 }
 
 constinit std::atomic<bool> quiet_moments_wanted{false};
@@ -206,12 +215,13 @@ void offer_quiet_moment() noexcept {
 
 void note_wait_over(HostWait wait) noexcept {
   if (wait.device != HostWait::counted) return note_host_wait(EventKind::host_wait_ended, wait);
-  set_waiting(false);
+  set_waiting(waits_for_none);
 }
 
-bool host_waits_for_compute() noexcept {
-  return std::any_of(std::begin(waiting_threads), std::end(waiting_threads),
-                     [](const std::atomic<bool>& waits) { return waits.load(std::memory_order_relaxed); });
+bool host_waits_for_compute(int device) noexcept {
+  return std::any_of(
+      std::begin(waiting_threads), std::end(waiting_threads),
+      [=](const std::atomic<std::int8_t>& waits) { return waits.load(std::memory_order_relaxed) == device + 1; });
 }
 
 }  // namespace weft

@@ -78,8 +78,8 @@ void note_wait_over(HostWait wait) noexcept;
 [[gnu::always_inline]] inline void host_wait_over(HostWait wait) noexcept {
   if (wait.device != HostWait::unseen) note_wait_over(wait);
 }
-// A thread of the main job waits in a call of CUDA, and no group was pending when it began to.
-bool host_waits_for_compute() noexcept;
+// A thread of the main job waits for the device in a call of CUDA, and no group was pending when it began to.
+bool host_waits_for_compute(int device) noexcept;
 
 // The core wants to hear of moments at which nothing is pending. Off but for the seconds of a late trial.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> quiet_moments_wanted;

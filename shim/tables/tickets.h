@@ -45,12 +45,26 @@ struct TicketWords {
       const bool around = newest + 1 == 0;  // ticket 0 is none, but it has its turn at its word
       if (around && !is_free(words, 0)) return 0;
       const Ticket ticket = around ? 1 : newest + 1;
-      if (!is_free(words, ticket)) return 0;
+      if (!is_free(words, ticket)) {
+        const Parked parked = look_at_parked(words, ticket);
+        if (parked == Parked::none) return 0;
+        if (parked == Parked::lasts && last.compare_exchange_weak(newest, ticket, std::memory_order_acq_rel))
+          newest = ticket;
+        if (parked == Parked::lasts) continue;
+      }
       if (!last.compare_exchange_weak(newest, ticket, std::memory_order_acq_rel)) continue;
       if (around) words[0].store(0, std::memory_order_release);
       return ticket;
     }
     return 0;
+  }
+
+  // This ticket may stay outstanding for ever, as behind a wait for a word in memory: the others pass over its word.
+  // False: there are as many of these as can be.
+  bool may_park() const noexcept { return free_place() < most_parked; }
+  void park(Ticket ticket) noexcept {
+    if (const int place = free_place(); place < most_parked)
+      parked_tickets[place].store(ticket, std::memory_order_relaxed);
   }
 
   // The stream has written the ticket or a later one of the same word, or the host has in its place. Also true where
@@ -85,6 +99,32 @@ struct TicketWords {
     return is_written(words, lap, ticket - lap);
   }
 
+  static constexpr int most_parked = 16;
+  // A place whose ticket is written, and whose word no ticket has passed over: it would never be free again.
+  int free_place() const noexcept {
+    const auto is_done = [this](Ticket ticket) {
+      const std::uint32_t lap = count.load(std::memory_order_relaxed);
+      return ticket == 0 || (reached(ticket) && last.load(std::memory_order_relaxed) - ticket < lap);
+    };
+    int place = 0;
+    while (place < most_parked && !is_done(parked_tickets[place].load(std::memory_order_relaxed))) ++place;
+    return place;
+  }
+  enum class Parked : std::uint8_t { none, lasts, over };
+  // Of the word of this ticket, which is not free. Over: it is now.
+  Parked look_at_parked(MarkerWord* words, Ticket ticket) noexcept {
+    for (std::atomic<Ticket>& place : parked_tickets) {
+      const Ticket parked = place.load(std::memory_order_relaxed);
+      if (parked == 0 || index_of(parked) != index_of(ticket)) continue;
+      if (!is_written(words, count.load(std::memory_order_relaxed), parked)) return Parked::lasts;
+      words[index_of(ticket)].store(ticket - count.load(std::memory_order_relaxed), std::memory_order_release);
+      place.store(0, std::memory_order_relaxed);
+      return Parked::over;
+    }
+    return Parked::none;
+  }
+
+  std::atomic<Ticket> parked_tickets[most_parked];
   std::atomic<MarkerWord*> host;
   std::atomic<std::uint64_t> address;  // CUdeviceptr of the same words
   std::atomic<std::uint32_t> count;    // a power of two

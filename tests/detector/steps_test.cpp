@@ -141,8 +141,21 @@ std::vector<Program> accumulation() {
       {.name = "eight_calls", .steps = 40, .step = calls(8, 4, loss, sharded), .wrong = 6, .by_period = true},
       {.name = "two_calls_of_two", .steps = 40, .step = calls(2, 2, loss, sharded), .by_period = true},
       {.name = "eight_calls_of_one", .steps = 40, .step = calls(8, 1, loss, sharded), .wrong = 12, .by_period = true},
-      {.name = "equal_bytes", .steps = 40, .step = calls(2, 4, loss, {loss, loss}), .by_period = true},
-      {.name = "two_of_equal_bytes", .steps = 40, .step = calls(2, 4, loss, {loss}), .by_period = true},
+      {.name = "equal_bytes", .steps = 40, .step = calls(2, 4, weights, {weights, weights}), .by_period = true},
+      {.name = "two_of_equal_bytes", .steps = 40, .step = calls(2, 4, weights, {weights}), .by_period = true},
+      {.name = "a_norm_and_a_log",  // the period is lost with each log, until bounds lead
+       .steps = 60,
+
+       .step =
+           [](Rank& r, int step) {
+             r.microbatches(4);
+             r.sum(data, loss);
+             if (step % 10 == 9) r.sum(data, 100 * loss, gathered);
+             r.step_ended();
+           },
+       .missing = 9,
+       .wrong = 2,
+       .by_period = true},
       {.name = "other_microbatches",
        .steps = 40,
        .step = [](Rank& r, int step) { calls(2, 4 + step % 3, loss, sharded)(r, step); }},

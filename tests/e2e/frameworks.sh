@@ -59,11 +59,6 @@ for rank in ranks:
     if case == "copies":
         # The host waits in CUDA, for a copy.
         assert not any(why.startswith(outside) for why in rank.causes), rank
-    if case == "memory_word":
-        # Nobody sees who writes the word.
-        assert rank.covered > 0.95 and rank.uncertain > 0.3, rank
-        assert any(why in summed_up for why in rank.causes if why.startswith("a stream waits for something")), rank
-        continue
     if case == "context_waits":
         # Nobody can tell whether the stream that was made behind the wait runs.
         names(rank, "a context waits for an event: ")

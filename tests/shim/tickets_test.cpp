@@ -56,6 +56,39 @@ TEST_F(Tickets, MayStandForEventsInPlaceOfWrites) {
   EXPECT_EQ(&words.event_of(9), &events[1]);
 }
 
+TEST_F(Tickets, OneThatLastsIsPassedOverAndItsWordComesBack) {
+  const Ticket lasts = words.reserve();
+  ASSERT_TRUE(words.may_park());
+  words.park(lasts);
+  std::set<std::uint32_t> used;
+  for (int i = 0; i < 40; ++i) {
+    const Ticket ticket = take(1);
+    ASSERT_NE(ticket, 0u) << i;
+    used.insert(ticket % word_count);
+  }
+  EXPECT_EQ(used.size(), word_count - 1);
+  EXPECT_FALSE(words.reached(lasts));
+  run(lasts);
+  EXPECT_TRUE(words.reached(lasts));
+  used.clear();
+  for (int i = 0; i < 40; ++i) {
+    const Ticket ticket = take(1);
+    ASSERT_NE(ticket, 0u) << i;
+    used.insert(ticket % word_count);
+  }
+  EXPECT_EQ(used.size(), word_count);
+}
+
+TEST_F(Tickets, FewMayLast) {
+  int parked = 0;
+  std::vector<std::atomic<std::uint32_t>> many(64);
+  words.begin({many.data(), 0x1000, 64});
+  for (; words.may_park(); ++parked) words.park(words.reserve());
+  EXPECT_EQ(parked, 16);
+  many[3] = 3;
+  EXPECT_TRUE(words.may_park()) << "that one is over";
+}
+
 TEST_F(Tickets, NoneIsGivenOutOverOneThatHasNotRun) {
   for (std::uint32_t i = 0; i < word_count; ++i) ASSERT_NE(words.reserve(), 0u);
   EXPECT_EQ(words.reserve(), 0u);
