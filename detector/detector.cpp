@@ -188,6 +188,8 @@ void Detector::Implementation::dispatch(const Event& event) {
       return group_issued(event);
     case EventKind::wait_issued:
       return streams_.wait_issued(event);
+    case EventKind::graph_wait_moved:
+      return streams_.graph_wait_moved();
     case EventKind::context_waits:
       return streams_.context_waits(event);
     case EventKind::host_wait_begun:

@@ -103,6 +103,16 @@ void Streams::wait_issued(const Event& wait) {
   if (passed != 0) issue(*stream, {Kind::passed, nothing_between, passed, 0, {}, wait.ticket});
 }
 
+void Streams::graph_wait_moved() {
+  const auto move = [](Mark& mark) {
+    if (mark.in_graph == InGraph::at_its_head) mark.in_graph = InGraph::somewhere;
+  };
+  for (Stream& stream : streams_) {
+    move(stream.at);
+    for (std::size_t i = 0; i < stream.ahead.size(); ++i) move(stream.ahead[i]);
+  }
+}
+
 void Streams::host_wait_begun(StreamId stream) {
   if (host_waits_.size() < most_host_waits) {
     host_waits_.push_back(stream);

@@ -40,6 +40,8 @@ class Streams {
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
+  // Nothing documents which record the graph takes notice of: it may compute.
+  void graph_wait_moved();
   void host_wait_begun(StreamId stream);
   void host_wait_ended(StreamId stream);
   // `last`: is written behind all that it had left; 0: it had nothing to compute.

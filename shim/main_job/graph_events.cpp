@@ -115,6 +115,16 @@ void node_changed(const CUgraphNodeParams* node) noexcept {
   if (node->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) event_node_changed(node->eventRecord.event, EventNode::records);
 }
 
+void event_moves(CUevent event, StreamId stream) noexcept {
+  const EventPlace before = place_of_event(event);
+  if (!is_ahead(before) || before.stream == stream) return;
+  bool is_head = false;
+  visit_graphs([&](const NotedGraph& graph) {
+    is_head = is_head || graph.head.load(std::memory_order_acquire) == key_of(event);
+  });
+  if (is_head) note(EventKind::graph_wait_moved, before.device, [](Event&) {});
+}
+
 GraphLaunch announce_graph_wait(Stream& stream, const NotedGraph& graph) noexcept {
   const PendingWait wait = pending_wait(graph, stream);
   if (wait.place.ticket == 0) return {};

@@ -7,6 +7,7 @@
 // any. Which node has which event is not known, so that one that was changed adds an event and takes none away.
 #pragma once
 
+#include "detector/event.h"
 #include "shim/main_job/graph_launches.h"
 #include "shim/routing/vendor.h"
 
@@ -28,6 +29,9 @@ void event_node_changed(CUevent event, EventNode node) noexcept;
 void node_added(CUgraph graph, const CUgraphNodeParams* node) noexcept;
 void node_changed(CUgraphExec graph, const CUgraphNodeParams* node) noexcept;
 void node_changed(const CUgraphNodeParams* node) noexcept;
+
+// The event is about to stand for a place on `stream`; a graph that has been launched may be waiting for it.
+void event_moves(CUevent event, StreamId stream) noexcept;
 
 // Before the launch, where one of its events stands for a place that is not reached. No markers: none does.
 GraphLaunch announce_graph_wait(Stream& stream, const NotedGraph& graph) noexcept;

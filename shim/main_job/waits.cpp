@@ -8,8 +8,10 @@
 #include "shim/main_job/capture.h"
 #include "shim/main_job/devices.h"
 #include "shim/main_job/event_places.h"
+#include "shim/main_job/graph_events.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/noted_graphs.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -85,6 +87,7 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name_of(stream, per_thread));
+  if (any_noted_graph()) event_moves(event, known == nullptr ? 0 : known->id.load(std::memory_order_relaxed));
   if (known == nullptr || is_capturing(*known)) return forget_event(event);
   note_use(*known);
   Ticket latest = known->latest.load(std::memory_order_relaxed);

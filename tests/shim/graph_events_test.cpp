@@ -80,6 +80,22 @@ TEST_F(GraphEvents, AWaitThatTheGraphBeginsWithIsKnownToBeThat) {
   EXPECT_EQ(launch(step).in_graph, InGraph::somewhere);
 }
 
+// A graph that was launched may take notice of the later record.
+TEST_F(GraphEvents, AnEventThatMovesWhileAGraphWaitsForItIsTold) {
+  fake_set_root_wait(arrived);
+  const CUgraphExec step = instantiate(capture(arrived));
+  pending();
+  EXPECT_EQ(launch(step).in_graph, InGraph::at_its_head);
+  events();
+  cuEventRecord(arrived, transfer);
+  EXPECT_EQ(kinds(events()), Kinds{}) << "on the stream where it was";
+  const CUstream another = stream();
+  cuEventRecord(arrived, another);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::graph_wait_moved});
+  cuEventRecord(arrived, another);
+  EXPECT_EQ(kinds(events()), Kinds{}) << "it stands for nothing any more";
+}
+
 // The wait may be for both, or for either.
 TEST_F(GraphEvents, WaitsForSeveralPlacesAreForAnyStream) {
   const CUevent another = event();
