@@ -118,11 +118,7 @@ void node_changed(const CUgraphNodeParams* node) noexcept {
 void event_moves(CUevent event, StreamId stream) noexcept {
   const EventPlace before = place_of_event(event);
   if (!is_ahead(before) || before.stream == stream) return;
-  bool is_head = false;
-  visit_graphs([&](const NotedGraph& graph) {
-    is_head = is_head || graph.head.load(std::memory_order_acquire) == key_of(event);
-  });
-  if (is_head) note(EventKind::graph_wait_moved, before.device, [](Event&) {});
+  if (is_head_of_any(key_of(event))) note(EventKind::graph_wait_moved, before.device, [](Event&) {});
 }
 
 GraphLaunch announce_graph_wait(Stream& stream, const NotedGraph& graph) noexcept {

@@ -116,6 +116,11 @@ NotedGraph* next_graph(NotedGraph* graph) noexcept {
   return nullptr;
 }
 
+bool is_head_of_any(std::uint64_t event) noexcept {
+  return std::any_of(std::begin(graphs.entries), std::end(graphs.entries),
+                     [=](const NotedGraph& graph) { return graph.head.load(std::memory_order_acquire) == event; });
+}
+
 void add_operations(NotedGraph& to, CommunicatorId communicator, const GroupSummary& more) noexcept {
   to.sends.fetch_add(more.sends, std::memory_order_relaxed);
   to.receives.fetch_add(more.receives, std::memory_order_relaxed);

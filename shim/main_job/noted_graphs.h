@@ -57,6 +57,8 @@ struct NotedGraph {
 }
 
 std::uint64_t key_of_graph(const void* graph) noexcept;
+// An executable graph waits for the event before all else. Looks at all graphs.
+bool is_head_of_any(std::uint64_t event) noexcept;
 NotedGraph* find_graph(const void* graph) noexcept;   // nullptr: nothing is known of it
 NotedGraph* claim_graph(const void* graph) noexcept;  // nullptr: the table is full
 inline bool holds_operations(const NotedGraph* graph) noexcept {
