@@ -28,6 +28,7 @@ struct Green {
     driver.cuCtxGetCurrent = [](CUcontext* context) {
       return *context = reinterpret_cast<CUcontext>(is_primary ? 1 : 2), CUDA_SUCCESS;
     };
+    driver.cuDevicePrimaryCtxGetState = [](CUdevice, unsigned*, int* active) { return *active = 1, CUDA_SUCCESS; };
     driver.cuDevicePrimaryCtxRetain = [](CUcontext* context, CUdevice) {
       return *context = reinterpret_cast<CUcontext>(1), CUDA_SUCCESS;
     };
