@@ -58,6 +58,19 @@ struct QuestionsTest : ::testing::Test {
     event.kind = EventKind::group_started;
     session.observe(event);
   }
+  // Stream 1 is at a wait for it, and stands there.
+  void wait_for_receive() {
+    Event wait{};
+    wait.kind = EventKind::wait_issued;
+    wait.time = TimePoint(11us);
+    wait.stream = 1;
+    wait.awaited = {2, 2};
+    wait.ticket = 3;
+    wait.done_ticket = 4;
+    session.observe(wait);
+    wait.kind = EventKind::wait_reached;
+    session.observe(wait);
+  }
   Given look(Duration time, bool ask = true) {
     Given given;
     for (const Event& event : questions.answers(session, TimePoint(time), ask)) {
@@ -105,16 +118,7 @@ TEST_F(QuestionsTest, AllAreAskedWhileThatLeavesADoubt) {
   streams = {{1, StreamAnswer::dry}, {2, StreamAnswer::dry}, {3, StreamAnswer::busy}, {4, StreamAnswer::busy}};
   launched_before = {{3, 9}, {4, 9}};
   begin_receive();
-  Event wait{};
-  wait.kind = EventKind::wait_issued;
-  wait.time = TimePoint(11us);
-  wait.stream = 1;
-  wait.awaited = {2, 2};
-  wait.ticket = 3;
-  wait.done_ticket = 4;
-  session.observe(wait);
-  wait.kind = EventKind::wait_reached;
-  session.observe(wait);
+  wait_for_receive();
   EXPECT_EQ(look(20us), (Given{{3, EventKind::stream_busy}}));
   EXPECT_TRUE(session.is_doubtful(3));
   EXPECT_EQ(look(30us), (Given{{4, EventKind::stream_busy}}));
@@ -133,16 +137,7 @@ TEST_F(QuestionsTest, ADoubtfulStreamIsNotEnoughOnceTheOtherOneIsDry) {
   streams = {{1, StreamAnswer::dry}, {2, StreamAnswer::dry}, {3, StreamAnswer::busy}, {4, StreamAnswer::busy}};
   launched_before = {{3, 2}, {4, 9}};
   begin_receive();
-  Event wait{};
-  wait.kind = EventKind::wait_issued;
-  wait.time = TimePoint(11us);
-  wait.stream = 1;
-  wait.awaited = {2, 2};
-  wait.ticket = 3;
-  wait.done_ticket = 4;
-  session.observe(wait);
-  wait.kind = EventKind::wait_reached;
-  session.observe(wait);
+  wait_for_receive();
   streams[3] = StreamAnswer::dry;
   EXPECT_EQ(look(20us), (Given{{3, EventKind::stream_dry}, {4, EventKind::stream_busy}}));
   EXPECT_TRUE(session.is_doubtful(4));
