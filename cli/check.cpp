@@ -118,13 +118,10 @@ void print_json(const Outcome& outcome) {
   std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
-// As in a run, see runner/core/device_setup.cpp. False: nobody has asked with one queue.
+// False: nobody has asked with one queue.
 bool take_deciding_answers(const std::string& folder, Answers& answers) {
-  if (answers.machine.queues == 1) return true;
-  Machine with_one_queue = answers.machine;
-  with_one_queue.queues = 1;
   std::string fault;
-  return read_answers(folder, with_one_queue, answers, fault);
+  return answers.machine.queues == 1 || read_deciding_answers(folder, answers.machine, answers, fault);
 }
 
 Outcome ask(const std::string& folder, const Variables& variables, OneQueue wish) {

@@ -37,12 +37,10 @@ void decide_marking(const CoreContext& core, CUdevice device, DeviceSetup& setup
   const Purpose purpose = core.options.mode == Mode::fill ? Purpose::fill : Purpose::observe;
   setup.marking = marking_for(core.environments);
   if (setup.is_unmarked()) return;
-  Variables variables = core.environments.now;
-  variables["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
-  const Machine machine = machine_of(name_of(core.driver, device), core.shim.driver_version, variables);
+  const Machine machine = machine_of(name_of(core.driver, device), core.shim.driver_version, core.environments.now);
   Answers answers;
   const std::string folder = answers_folder(core.options.answers, core.environments.now);
-  if (read_answers(folder, machine, answers, setup.answers_fault))
+  if (read_deciding_answers(folder, machine, answers, setup.answers_fault))
     setup.marking = marking_for(core.environments, &answers, purpose, core.options.one_queue);
 }
 

@@ -127,6 +127,11 @@ bool read_answers(const std::string& folder, const Machine& machine, Answers& an
   return false;
 }
 
+bool read_deciding_answers(const std::string& folder, Machine machine, Answers& answers, std::string& fault) {
+  machine.queues = 1;
+  return read_answers(folder, machine, answers, fault);
+}
+
 std::string keep_answers(const std::string& folder, const Answers& answers) {
   if (folder.empty()) return "neither XDG_CACHE_HOME nor HOME is set";
   std::error_code error;

@@ -68,6 +68,8 @@ bool parse_answers(std::string_view text, Answers& answers, std::string& fault);
 
 // False where nobody has asked; with a `fault` where the file cannot be used.
 bool read_answers(const std::string& folder, const Machine& machine, Answers& answers, std::string& fault);
+// Those that decide how a run on the machine marks, with any number of queues: what was found with one, see marking.h.
+bool read_deciding_answers(const std::string& folder, Machine machine, Answers& answers, std::string& fault);
 // Why they could not be kept; "": they are.
 std::string keep_answers(const std::string& folder, const Answers& answers);
 
