@@ -73,11 +73,12 @@ def environment_for(arguments, log):
 
 
 def read_lines(directory):
+    """All records. The process that tried the fill job may still be writing its log: half a line at the end is none."""
     lines = []
     for name in sorted(os.listdir(directory)):
         if name.endswith(".jsonl"):
             with open(os.path.join(directory, name)) as file:
-                lines += [json.loads(line) for line in file]
+                lines += [json.loads(line) for line in file if line.endswith("\n")]
     return lines
 
 
@@ -139,7 +140,8 @@ def values_of(plain, filled, lines, log_lines):
         "dropped_records": summary.get("dropped_records"),
         "filling_stopped": summary.get("filling_stopped"),
         "reason": summary.get("reason", ""),
-        "patterns": sorted({line["pattern"] for line in lines if line["type"] == "bubble"
+        # Without the collective at the end of an iteration, which is long where the machine is busy.
+        "patterns": sorted({line["pattern"] for line in lines if line["type"] == "bubble" and line["cause"] != "collective"
                             and line["iteration"] > LEARNING and line["closed"] - line["opened"] >= SHORTEST}),
         "yield_median_ns": statistics.median(late(filled)) - usual,
         "yield_p99_ns": percentile(late(filled), 0.99) - usual,
