@@ -4,6 +4,7 @@
 // on every machine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,6 +31,13 @@ class Sample {
   }
   std::uint64_t seen() const { return seen_; }
   Value median() const { return weft::median(values_); }
+  // So large a share of the values is smaller. Some value has been added; `share` is below 1.
+  Value quantile(double share) const {
+    std::vector<Value> values = values_;
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+  }
 
  private:
   // SplitMix64.

@@ -44,7 +44,8 @@ void DeviceFill::check_stream(Marking& marking, const Reporter& reporter) {
   if (fault.empty()) return;
   fall_back_to_plain_stream(marking);
   const std::string text = "fill work gets no hardware queue of its own: " + fault;
-  if (marking.fillable == Fillable::nothing) throw SetUpError(text + "; " + marking.unfillable);
+  const std::string why = why_nothing_is_filled(core_, marking);
+  if (!why.empty()) throw SetUpError(text + "; " + why);
   reporter.warn(Audience::one_rank, text + "; only bubbles in which the host waits for the GPU are filled");
 }
 

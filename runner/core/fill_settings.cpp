@@ -20,12 +20,19 @@ void check_head_room(const CoreContext& core) {
 
 }  // namespace
 
+std::string why_nothing_is_filled(const CoreContext& core, const Marking& marking) {
+  if (marking.fillable == Fillable::nothing) return marking.unfillable;
+  const bool hangs_on_launches = marking.one_queue && marking.fillable != Fillable::any;
+  if (hangs_on_launches && !core.options.launches)
+    return "with WEFT_LAUNCHES=off it is not known what is enqueued there";
+  return "";
+}
+
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
   const Marking& marking = setup.marking;
-  if (marking.fillable == Fillable::nothing) throw SetUpError(std::string(marking.because) + ": " + marking.unfillable);
-  if (marking.one_queue && marking.fillable != Fillable::any && !core.options.launches)
-    throw SetUpError(std::string(marking.because) + ": with WEFT_LAUNCHES=off it is not known what is enqueued there");
+  const std::string why = why_nothing_is_filled(core, marking);
+  if (!why.empty()) throw SetUpError(std::string(marking.because) + ": " + why);
   const std::uint32_t queues = hardware_queues(core.environments.now);
   const std::string crowd = too_many_streams(core.shim.streams_in_use(setup.ordinal), queues);
   if (!marking.one_queue && !crowd.empty()) throw SetUpError(crowd);

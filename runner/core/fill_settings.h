@@ -3,10 +3,15 @@
 // On a thread of the main job inside the core's services, with the device's context current.
 #pragma once
 
+#include <string>
+
 #include "runner/core/device_setup.h"
 #include "runner/fill/prepared_fill.h"
 
 namespace weft {
+
+// "": something is, as far as marks and counts of launches say.
+std::string why_nothing_is_filled(const CoreContext& core, const Marking& marking);
 
 // Throws SetUpError where the device or its environment is against filling.
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup);

@@ -208,34 +208,36 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 
 CUresult cuStreamBeginCapture(CUstream stream) {
   const auto call = real<Symbol::cuStreamBeginCapture>();
-  return begin_capture(stream, false, [=] { return call(stream); });
+  return begin_capture(stream, false, CapturesInto::new_graph, [=] { return call(stream); });
 }
 
 CUresult cuStreamBeginCapture_ptsz(CUstream stream) {
   const auto call = real<Symbol::cuStreamBeginCapture_ptsz>();
-  return begin_capture(stream, true, [=] { return call(stream); });
+  return begin_capture(stream, true, CapturesInto::new_graph, [=] { return call(stream); });
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCapture_v2>();
-  return begin_capture(stream, false, [=] { return call(stream, mode); });
+  return begin_capture(stream, false, CapturesInto::new_graph, [=] { return call(stream, mode); });
 }
 
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCapture_v2_ptsz>();
-  return begin_capture(stream, true, [=] { return call(stream, mode); });
+  return begin_capture(stream, true, CapturesInto::new_graph, [=] { return call(stream, mode); });
 }
 
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                      const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCaptureToGraph>();
-  return begin_capture(stream, false, [=] { return call(stream, graph, nodes, edges, count, mode); });
+  return begin_capture(stream, false, CapturesInto::given_graph,
+                       [=] { return call(stream, graph, nodes, edges, count, mode); });
 }
 
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                           const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
   const auto call = real<Symbol::cuStreamBeginCaptureToGraph_ptsz>();
-  return begin_capture(stream, true, [=] { return call(stream, graph, nodes, edges, count, mode); });
+  return begin_capture(stream, true, CapturesInto::given_graph,
+                       [=] { return call(stream, graph, nodes, edges, count, mode); });
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {

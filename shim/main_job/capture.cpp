@@ -2,6 +2,7 @@
 #include "shim/main_job/capture.h"
 
 #include "shim/main_job/devices.h"
+#include "shim/main_job/noted_graphs.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/notes.h"
 #include "shim/process.h"
@@ -11,6 +12,10 @@ namespace weft {
 namespace {
 
 constinit std::atomic<std::int32_t> open_captures{0};
+
+CUstream handle_of(CUstream stream, bool per_thread) noexcept {
+  return stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
+}
 
 void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
   if (level() != Level::observe) return;
@@ -39,6 +44,15 @@ void capture_ended(CUstream stream, bool per_thread) noexcept {
   note_capture(EventKind::capture_ended, stream, per_thread);
 }
 
+void capture_has_begun(CUstream stream, bool per_thread, CapturesInto into) noexcept {
+  if (into == CapturesInto::given_graph || !any_noted_graph()) return;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+  if (real<Symbol::cuStreamGetCaptureInfo_v2>()(handle_of(stream, per_thread), &status, nullptr, &graph, nullptr,
+                                                nullptr) == CUDA_SUCCESS)
+    graph_gone(graph);
+}
+
 bool any_capture() noexcept {
   return open_captures.load(std::memory_order_seq_cst) != 0;
 }
@@ -53,8 +67,7 @@ bool is_capturing(const Stream& stream) noexcept {
 bool is_in_capture(CUstream stream, bool per_thread) noexcept {
   if (level() == Level::pass) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUstream handle = stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
-  return real<Symbol::cuStreamIsCapturing>()(handle, &status) == CUDA_SUCCESS &&
+  return real<Symbol::cuStreamIsCapturing>()(handle_of(stream, per_thread), &status) == CUDA_SUCCESS &&
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -20,11 +20,17 @@ bool is_capturing(const Stream& stream) noexcept;
 // The stream that an API call names is in one for sure; false for a pass-through. Asks the driver.
 bool is_in_capture(CUstream stream, bool per_thread) noexcept;
 
+enum class CapturesInto : unsigned char { new_graph, given_graph };
+// The handle of a new graph may be that of one whose capture failed, or whose parent was destroyed: nothing of those is
+// in it.
+void capture_has_begun(CUstream stream, bool per_thread, CapturesInto into) noexcept;
+
 // Around the real call that begins a capture.
 template <class Call>
-CUresult begin_capture(CUstream stream, bool per_thread, Call call) noexcept {
+CUresult begin_capture(CUstream stream, bool per_thread, CapturesInto into, Call call) noexcept {
   const bool counted = capture_begins(stream, per_thread);
   const CUresult result = call();
+  if (result == CUDA_SUCCESS) capture_has_begun(stream, per_thread, into);
   if (counted && result != CUDA_SUCCESS) capture_ended(stream, per_thread);
   return result;
 }

@@ -18,7 +18,6 @@ constexpr std::uint32_t most_graphs = 8192;  // serving captures one for each ba
 using Table = HandleTable<NotedGraph, most_graphs>;
 constinit Table graphs{};
 constinit std::atomic<bool> any_graph_may{false};  // hold operations
-constinit std::atomic<bool> any_body{false};       // of a conditional node was noted
 
 std::uint16_t capped(std::uint32_t count) noexcept {
   return static_cast<std::uint16_t>(std::min<std::uint32_t>(count, std::numeric_limits<std::uint16_t>::max()));
@@ -36,6 +35,7 @@ void forget(NotedGraph& noted) noexcept {
   noted.records.clear();
   noted.head.store(0, std::memory_order_relaxed);
   noted.is_executable.store(false, std::memory_order_relaxed);
+  noted.has_bodies.store(false, std::memory_order_relaxed);
   Table::release(noted);
 }
 
@@ -173,18 +173,23 @@ void graph_contains(const void* graph, const void* child) noexcept {
 
 void graph_gone(const void* graph) noexcept {
   if (graph == nullptr) return;
-  if (NotedGraph* noted = find_graph(graph)) forget(*noted);
-  // Bodies go with the graph that they are in, and nobody names them.
-  if (!any_body.load(std::memory_order_relaxed)) return;
+  NotedGraph* noted = find_graph(graph);
+  if (noted == nullptr) return;
+  const bool has_bodies = noted->has_bodies.load(std::memory_order_acquire);
+  forget(*noted);
+  if (!has_bodies) return;
+  // They go with the graph that they are in, and nobody names them.
   for (NotedGraph& body : graphs.entries)
-    if (body.whole.load(std::memory_order_acquire) == key_of_graph(graph)) forget(body);
+    if (body.whole.load(std::memory_order_acquire) == key_of_graph(graph))
+      graph_gone(reinterpret_cast<const void*>(body.key.load(std::memory_order_acquire)));
 }
 
 void graph_has_body(const void* graph, CUgraph body) noexcept {
+  NotedGraph* whole = claim_graph(graph);
   NotedGraph* noted = claim_graph(body);
-  if (noted == nullptr) return;
+  if (whole == nullptr || noted == nullptr) return;
+  whole->has_bodies.store(true, std::memory_order_release);
   noted->whole.store(key_of_graph(graph), std::memory_order_release);
-  any_body.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace weft

@@ -48,6 +48,7 @@ struct NotedGraph {
   EventSet waits, records;
   std::atomic<std::uint64_t> head;  // the event that all of it waits for first; 0: none is known
   std::atomic<bool> is_executable;  // made by an instantiation
+  std::atomic<bool> has_bodies;
 };
 
 [[gnu::visibility("hidden")]] extern std::atomic<bool> graphs_are_noted;

@@ -111,8 +111,8 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return {};
   note_use(*waiting);
-  // It waits for this place already, or will by then.
-  if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return {};
+  // It waits for this place already, or will by then; but the wait stands in its hardware queue.
+  if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return note_place(*waiting), StreamWait{};
   return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place, InGraph::no);
 }
 

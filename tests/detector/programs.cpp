@@ -53,6 +53,8 @@ RandomProgram::RandomProgram(const ProgramOptions& options, std::uint32_t seed, 
 }
 
 void RandomProgram::act() {
+  if (options_.captures && !capturing_ && alive_.size() > 1 && below(8) == 0) return begin_capture();
+  if (capturing_ && below(4) == 0) return end_capture();
   switch (below(20)) {
     case 0:
       return synchronise();
@@ -90,7 +92,13 @@ std::size_t RandomProgram::create() {
   if (options_.queues != 0) stream.queue = streams_.size() % queues_.size();
   streams_.push_back(stream);
   alive_.push_back(streams_.size() - 1);
+  call(Call::Kind::create, streams_.size() - 1);
   return streams_.size() - 1;
+}
+
+Call& RandomProgram::call(Call::Kind kind, std::size_t stream) {
+  calls_.push_back({kind, next_.time, stream});
+  return calls_.back();
 }
 
 std::size_t RandomProgram::any_stream() {
@@ -113,13 +121,43 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
 }
 
 void RandomProgram::launch() {
-  Stream& stream = streams_[any_stream()];
+  launch_on(any_stream());
+}
+
+void RandomProgram::launch_on(std::size_t index) {
+  Stream& stream = streams_[index];
   stream.before = next_.ticket;
   ++stream.launches;
   const std::int64_t start = enqueue(stream, 0, 1 + below(150));
   kernels_.push_back({start, stream.end});
   stream.launched = true;
+  call(Call::Kind::launch, index).end = stream.end;
   next_.time += below(8);
+}
+
+// Nothing else may be done with the stream meanwhile.
+void RandomProgram::begin_capture() {
+  const std::size_t place = below(static_cast<std::uint32_t>(alive_.size()));
+  capturing_ = alive_[place];
+  alive_.erase(alive_.begin() + static_cast<std::ptrdiff_t>(place));
+  captures_.push_back({next_.time, next_.time});
+  hook(EventKind::capture_begun, streams_[*capturing_].id);
+  call(Call::Kind::begin_capture, *capturing_);
+}
+
+void RandomProgram::end_capture() {
+  const std::size_t index = *std::exchange(capturing_, std::nullopt);
+  next_.time += 1;
+  captures_.back().end = next_.time;
+  hook(EventKind::capture_ended, streams_[index].id);
+  call(Call::Kind::end_capture, index);
+  alive_.push_back(index);
+  launch_on(index);
+}
+
+bool RandomProgram::is_capturing_at(std::int64_t time) const {
+  return std::any_of(captures_.begin(), captures_.end(),
+                     [=](const Interval& i) { return i.begin <= time && time < i.end; });
 }
 
 Event& RandomProgram::hook(EventKind kind, StreamId stream) {
@@ -143,7 +181,8 @@ void RandomProgram::word(EventKind kind, const Event& announced, Ticket ticket, 
 }
 
 void RandomProgram::issue_group() {
-  Stream& stream = streams_[any_stream()];
+  const std::size_t index = any_stream();
+  Stream& stream = streams_[index];
   Event issued = hook(EventKind::group_issued, stream.id);
   issued.group = next_.group++;
   issued.communicator = 1;
@@ -167,6 +206,10 @@ void RandomProgram::issue_group() {
   word(EventKind::group_done, issued, issued.done_ticket, stream.end);
   stream.latest = issued.done_ticket;
   stream.latest_at = stream.end;
+  stream.group_end = stream.end;
+  Call& made = call(Call::Kind::group, index);
+  made.receives = issued.summary.receives != 0;
+  made.end = stream.end;
   next_.time += below(8);
 }
 
@@ -179,22 +222,26 @@ void RandomProgram::record() {
     recorded.ticket_at = stream.latest_at;
   }
   recorded_.push_back(recorded);
+  call(Call::Kind::record, index);
   next_.time += below(4);
 }
 
 void RandomProgram::wait() {
   if (recorded_.empty()) return;
   const std::size_t latest = std::min<std::size_t>(recorded_.size(), 6);
-  const Recorded recorded = recorded_[recorded_.size() - 1 - below(static_cast<std::uint32_t>(latest))];
+  const std::size_t number = recorded_.size() - 1 - below(static_cast<std::uint32_t>(latest));
+  const Recorded recorded = recorded_[number];
   const std::size_t index = any_stream();
   Stream& stream = streams_[index];
   if (index == recorded.stream) return;  // streams run in order anyway
-  const bool noted = recorded.ticket != 0 && recorded.ticket_at > next_.time;
-  if (!noted) {
+  call(Call::Kind::wait, index).record = number;
+  const bool is_pending = recorded.ticket != 0 && recorded.ticket_at > next_.time;
+  if (!is_pending || stream.waited == recorded.ticket) {  // it will be past that place anyway
     stream.before = next_.ticket;
     enqueue(stream, recorded.end, 0);
     return;
   }
+  stream.waited = recorded.ticket;
   Event issued = hook(EventKind::wait_issued, stream.id);
   issued.ticket = next_.ticket++;
   issued.done_ticket = next_.ticket++;
@@ -210,15 +257,19 @@ void RandomProgram::wait() {
 }
 
 void RandomProgram::synchronise() {
-  const bool device = below(2) == 0;
-  const Stream& stream = streams_[any_stream()];
-  const StreamId id = device ? 0 : stream.id;
+  const bool device = below(2) == 0 && !capturing_;
+  const std::size_t index = any_stream();
+  const StreamId id = device ? 0 : streams_[index].id;
   std::int64_t end = next_.time;
   for (const Stream& s : streams_)
     if (device || s.id == id) end = std::max(end, s.end);
-  hook(EventKind::host_wait_begun, id);
+  call(Call::Kind::synchronise, index).whole_device = device;
+  // Of interest only while there is a group that is not over.
+  const bool noted = std::any_of(streams_.begin(), streams_.end(),
+                                 [this](const Stream& s) { return s.destroyed < 0 && s.group_end > next_.time; });
+  if (noted) hook(EventKind::host_wait_begun, id);
   next_.time = end;
-  hook(EventKind::host_wait_ended, id);
+  if (noted) hook(EventKind::host_wait_ended, id);
 }
 
 // Its work goes on, as CUDA promises.
@@ -226,22 +277,27 @@ void RandomProgram::replace_stream() {
   const std::size_t place = below(static_cast<std::uint32_t>(alive_.size()));
   Stream& old = streams_[alive_[place]];
   if (old.unaskable) return;
-  old.destroyed = next_.time;
-  Event gone = hook(EventKind::stream_destroyed, old.id);
-  if (old.launched) {  // nobody can ask a stream that is gone
-    gone.ticket = next_.ticket++;
-    ordered_.back().event = gone;
-    const std::int64_t reached = enqueue(old, 0, 0);
-    word(EventKind::wait_passed, gone, gone.ticket, reached);
-  }
+  destroy(old);
   alive_.erase(alive_.begin() + static_cast<std::ptrdiff_t>(place));
   create();
 }
 
+void RandomProgram::destroy(Stream& stream) {
+  stream.destroyed = next_.time;
+  call(Call::Kind::destroy, static_cast<std::size_t>(&stream - streams_.data()));
+  Event gone = hook(EventKind::stream_destroyed, stream.id);
+  if (!stream.launched) return;
+  gone.ticket = next_.ticket++;  // nobody can ask a stream that is gone
+  ordered_.back().event = gone;
+  const std::int64_t reached = enqueue(stream, 0, 0);
+  word(EventKind::wait_passed, gone, gone.ticket, reached);
+}
+
 void RandomProgram::finish() {
+  if (capturing_) end_capture();
   for (const Stream& stream : streams_) next_.time = std::max(next_.time, stream.end);
   next_.time += 10;
-  for (const std::size_t index : alive_) hook(EventKind::stream_destroyed, streams_[index].id);
+  for (const std::size_t index : alive_) destroy(streams_[index]);
   changes_.push_back(next_.time);
   next_.time += 10;
   std::stable_sort(ordered_.begin(), ordered_.end(), [](const Ordered& a, const Ordered& b) {
@@ -257,6 +313,7 @@ void RandomProgram::finish() {
 
 std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time) const {
   std::vector<AnswerOf> answers;
+  const bool nobody_may_ask = is_capturing_at(time);
   for (const Stream& stream : streams_) {
     if (stream.created > time || (stream.destroyed >= 0 && stream.destroyed <= time)) continue;
     bool busy = false;
@@ -268,7 +325,7 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
       before = work.before;
       launches = work.launches;
     }
-    if (stream.unaskable)
+    if (stream.unaskable || nobody_may_ask)
       answers.push_back({stream.id, {StreamAnswer::unknown}});
     else if (busy)
       answers.push_back({stream.id, {StreamAnswer::busy, before}});

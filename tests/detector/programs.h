@@ -1,12 +1,14 @@
-// Random legal programs in virtual time: streams, kernels, NCCL groups, events, host waits. Each is known exactly: when
-// compute ran, when a group was resident, and the events that hooks and words would have given.
+// Random legal programs in virtual time: streams, kernels, NCCL groups, events, host waits, captures. Each is known
+// exactly: when compute ran, when a group was resident, and the events that hooks and words would have given.
 //
-// For random_programs_test. Shares no code with the detector: every end is computed when the work is issued, because
-// CUDA lets work depend only on work that was issued before. The part of the shim, which waits are noted, is modelled
-// from its description in shim/README.md.
+// For random_programs_test, and for that of the shim, which makes the same calls under the real hooks. Shares no code
+// with the detector: every end is computed when the work is issued, because CUDA lets work depend only on work that was
+// issued before. The part of the shim, which waits are noted, is modelled from its description in shim/README.md, and
+// held against the shim.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -28,6 +30,29 @@ struct ProgramOptions {
   int actions = 40;
   bool unaskable = false;  // one stream answers nobody, as a per-thread default stream
   int queues = 0;          // in hardware, which the streams share; 0: one for each
+  bool captures = false;   // now and then a stream captures a kernel, and launches that graph
+};
+
+// A call of the program. Streams and records are counted from 0, each in the order of its calls.
+struct Call {
+  enum class Kind : std::uint8_t {
+    create,
+    destroy,
+    launch,
+    group,
+    record,
+    wait,
+    begin_capture,
+    end_capture,
+    synchronise
+  };
+  Kind kind{};
+  std::int64_t time = 0;
+  std::size_t stream = 0;
+  std::size_t record = 0;     // of a wait
+  bool receives = false;      // of a group, which sends else
+  bool whole_device = false;  // of a synchronisation
+  std::int64_t end = 0;       // of the work that it enqueues
 };
 
 class RandomProgram {
@@ -45,6 +70,7 @@ class RandomProgram {
   // In the order of their times; of one time, what hooks saw is first, and what words say stands stream by stream in no
   // certain order.
   const std::vector<Event>& events() const { return events_; }
+  const std::vector<Call>& calls() const { return calls_; }
   // The times at which anything changed, the beginning and end of work included.
   const std::vector<std::int64_t>& changes() const { return changes_; }
   // Compute stands still while a group is resident.
@@ -73,11 +99,13 @@ class RandomProgram {
     std::int64_t end = 0;        // of all work issued so far
     Ticket latest = 0;           // the marker behind the last group or noted wait
     std::int64_t latest_at = 0;  // when that is written
+    Ticket waited = 0;           // the place that its last noted wait was for
+    std::int64_t group_end = 0;  // of its last group
     std::int64_t created = 0, destroyed = -1;
     bool unaskable = false;
-    Ticket before = 1;     // the first one given out after all it has without a marker was enqueued
+    Ticket before = 1;  // the first one given out after all it has without a marker was enqueued
     std::uint32_t launches = 1;
-    bool launched = true;  // since the last marker, as far as the shim knows
+    bool launched = false;  // since the last marker
     std::vector<Work> work;
   };
   struct Recorded {
@@ -93,11 +121,17 @@ class RandomProgram {
   }
   void act();
   void launch();
+  void launch_on(std::size_t index);
   void issue_group();
   void record();
   void wait();
   void synchronise();
   void replace_stream();
+  void destroy(Stream& stream);
+  void begin_capture();
+  void end_capture();
+  Call& call(Call::Kind kind, std::size_t stream);
+  bool is_capturing_at(std::int64_t time) const;
   std::size_t create();
   std::size_t any_stream();
   std::int64_t enqueue(Stream& stream, std::int64_t not_before, std::int64_t length);
@@ -117,6 +151,9 @@ class RandomProgram {
   std::vector<std::int64_t> queues_;  // until when the last that was put into each holds it up
   std::vector<std::size_t> alive_;
   std::vector<Recorded> recorded_;
+  std::optional<std::size_t> capturing_;  // is not among those alive meanwhile
+  Intervals captures_;
+  std::vector<Call> calls_;
   std::vector<Ordered> ordered_;
   std::vector<Event> events_;
   std::vector<std::int64_t> changes_;

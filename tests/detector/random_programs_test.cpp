@@ -188,6 +188,21 @@ TEST(RandomPrograms, WhatCannotBeToldIsUncertain) {
   EXPECT_GT(idle, 1000);
 }
 
+// While a stream captures nobody can ask any.
+TEST(RandomPrograms, WithCapturesNothingIsMissedInSilence) {
+  std::int64_t idle = 0, said = 0;
+  const auto options = [](std::uint32_t seed) {
+    ProgramOptions made = options_of(seed);
+    made.captures = true;
+    return made;
+  };
+  for_each_program(programs() / 4, options, [&](const RandomProgram& program, Detector& detector) {
+    idle += length(program.idle());
+    said += length(united(watch_without_silence(program, detector).idle));
+  });
+  EXPECT_GT(said * 20, idle * 10);
+}
+
 // A bubble outlives what ends it by one look at most, and a missed one is shorter than two.
 TEST(RandomPrograms, PollingIsWrongByOneLookAtMost) {
   constexpr std::int64_t poll = 25;

@@ -34,6 +34,9 @@ export WEFT_ANSWERS=$work/older
 SIMGPU_DRIVER_VERSION=13000 WEFT_LOG=warn train refused host
 says_once "fill work gets no hardware queue of its own: cuDeviceGetDevResource failed with CUDA_ERROR_INVALID_RESOURCE_TYPE" 1
 filled refused yes
+SIMGPU_DRIVER_VERSION=13000 WEFT_LAUNCHES=off WEFT_LOG=warn train uncounted host
+says "CUDA_ERROR_INVALID_RESOURCE_TYPE; with WEFT_LAUNCHES=off it is not known what is enqueued there; observing only"
+filled uncounted no
 sed -i "s/^host_wait passes/host_wait holds/" "$older"
 SIMGPU_DRIVER_VERSION=13000 WEFT_LOG=warn train nothing_left host
 says "CUDA_ERROR_INVALID_RESOURCE_TYPE; what is launched while the host waits for the GPU does not run (weft check); observing only"

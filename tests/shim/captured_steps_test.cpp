@@ -83,7 +83,9 @@ TEST_F(CapturedSteps, ANodeWithABodyHoldsTheOperationsOfTheBody) {
   node.conditional.phGraph_out = &body;
   ASSERT_EQ(cuGraphAddNode_v2(nullptr, whole, nullptr, nullptr, 0, &node), CUDA_SUCCESS);
   EXPECT_FALSE(is_step(instantiate(whole)));
-  capture(1);
+  cuStreamBeginCaptureToGraph(compute, body, nullptr, nullptr, 0, CU_STREAM_CAPTURE_MODE_RELAXED);
+  ncclRecv(buffer, 8, ncclInt8, 0, c, compute);
+  cuStreamEndCapture(compute, &body);
   EXPECT_TRUE(is_step(instantiate(whole)));
   node = {};
   node.type = CU_GRAPH_NODE_TYPE_GRAPH;
@@ -91,6 +93,8 @@ TEST_F(CapturedSteps, ANodeWithABodyHoldsTheOperationsOfTheBody) {
   const auto parent = reinterpret_cast<CUgraph>(buffer + 1);
   cuGraphAddNode_v2(nullptr, parent, nullptr, nullptr, 0, &node);
   EXPECT_TRUE(is_step(instantiate(parent)));
+  cuGraphDestroy(whole);
+  EXPECT_FALSE(is_step(instantiate(body))) << "it goes with the graph";
 }
 
 TEST_F(CapturedSteps, HandlesThatAreDestroyedMeanNothingAnyMore) {

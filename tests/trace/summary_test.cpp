@@ -254,6 +254,27 @@ TEST(Summary, SaysWhereTheRanksHaveDifferentIterations) {
   EXPECT_EQ(disagreement(3, 100, 4, 300), "") << "too few to tell";
 }
 
+// Evaluation, or steps that were cut in pieces.
+TEST(Summary, SaysWhereIterationsDiffer) {
+  const auto notes = [](int alike, std::int64_t milliseconds, int others, std::int64_t other_milliseconds) {
+    TemporaryDirectory directory;
+    std::string text = trace_of_iterations(0, alike, milliseconds), more;
+    const std::string other = trace_of_iterations(0, others, other_milliseconds);
+    more = other.substr(other.find('\n') + 1);  // without its header
+    text.erase(text.find(R"({"type": "summary")"));
+    std::ofstream(directory / "rank0.1.jsonl")
+        << text << more.substr(0, more.find(R"({"type": "summary")")) << summary_after(40'000'000'000, alike + others);
+    return summarize_directories({directory.path()}).notes;
+  };
+  EXPECT_EQ(notes(12, 400, 4, 20),
+            std::vector<std::string>{"iterations differ on all ranks, one in ten is shorter than 20.0 ms and one in "
+                                     "ten longer than 400.0 ms on rank 0: if the training's steps do not, evaluation "
+                                     "or parts of a step were taken for iterations"});
+  EXPECT_TRUE(notes(20, 400, 1, 20).empty());
+  EXPECT_TRUE(notes(12, 400, 4, 300).empty());
+  EXPECT_TRUE(notes(5, 400, 4, 20).empty()) << "too few to tell";
+}
+
 // Two segments, of which each has a start-up.
 std::string trace_with_startup(int rank) {
   std::string text;
@@ -473,6 +494,14 @@ TEST(Summary, IdleTimeThatWasNotMeasuredIsUnknownAndNotZero) {
   json = nlohmann::json::parse(to_json(run));
   EXPECT_TRUE(json["ranks"][1]["idle"].is_null());
   EXPECT_EQ(json["total"]["idle"], 250);
+}
+
+TEST(Sample, KnowsQuantiles) {
+  Sample<int> values(100);
+  for (const int value : {5, 1, 4, 2, 3, 9, 8, 7, 6, 0}) values.add(value);
+  EXPECT_EQ(values.quantile(0), 0);
+  EXPECT_EQ(values.quantile(0.1), 1);
+  EXPECT_EQ(values.quantile(0.9), 9);
 }
 
 TEST(Sample, OfFewValuesIsAllAndOfManyStandsForThem) {

@@ -120,6 +120,10 @@ class Adder : public TraceSink {
     RankSummary& sum = result_.rank;
     // Records behind the limit are not there: then the process knows better how long its iterations were.
     sum.totals.iteration_median = result_.limited && medians_.seen() > 0 ? medians_.median() : iterations_.median();
+    if (iterations_.seen() > 0) {
+      sum.iteration_low = iterations_.quantile(0.1);
+      sum.iteration_high = iterations_.quantile(0.9);
+    }
     sum.totals.idle_known = is_measured(sum.header);
     if (sum.totals.startup) sum.totals.startup->idle_known = sum.totals.idle_known;
     sum.forecasts = errors_.seen();

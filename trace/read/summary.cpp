@@ -227,6 +227,31 @@ void add_disagreement_about_length(RunSummary& run) {
                       ": if they are stages of one pipeline, one of them took something else for an iteration");
 }
 
+// The collectives that bound iterations come in evaluation, too, or several times in a step: nothing but the lengths
+// shows it.
+void add_unequal_iterations(RunSummary& run) {
+  constexpr double alike = 1.5;
+  constexpr std::uint64_t fewest = 10;
+  std::vector<std::string> names;
+  const RankSummary* widest = nullptr;
+  const auto spread = [](const RankSummary& rank) {
+    return static_cast<double>(rank.iteration_high.count()) / static_cast<double>(rank.iteration_low.count());
+  };
+  for (const RankSummary& rank : run.ranks) {
+    if (rank.unsure || rank.totals.iterations < fewest || rank.iteration_low <= Duration{}) continue;
+    if (spread(rank) <= alike) continue;
+    names.push_back(rank.name);
+    if (widest == nullptr || spread(rank) > spread(*widest)) widest = &rank;
+  }
+  if (widest == nullptr) return;
+  run.notes.push_back("iterations differ on " + listed(names, run) +
+                      formatted(", one in ten is shorter than %.1f ms and one in ten longer than %.1f ms on rank ",
+                                static_cast<double>(widest->iteration_low.count()) / 1e6,
+                                static_cast<double>(widest->iteration_high.count()) / 1e6) +
+                      widest->name +
+                      ": if the training's steps do not, evaluation or parts of a step were taken for iterations");
+}
+
 void add_up(RunSummary& run) {
   constexpr std::size_t most_slots = 5;
   std::vector<Duration> medians;
@@ -292,6 +317,7 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   add_missing_ranks(run);
   add_startup_notes(run);
   add_disagreement_about_length(run);
+  add_unequal_iterations(run);
   add_disagreement_about_number(run);
   add_up(run);
   return run;

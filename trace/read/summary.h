@@ -39,7 +39,9 @@ struct RankSummary {
   std::string name;   // printable, for people: the rank, with what tells it from others that call themselves the same
   bool complete = true;
   bool unsure = false;  // something in its trace cannot be true; of the total: a rank is not in it for that
-  // The rest comes from the bubble records.
+  // The rest comes from the records. One in ten iterations was shorter than the first, one in ten longer than the
+  // second.
+  Duration iteration_low{}, iteration_high{};
   std::map<std::string, Duration> idle_by_cause;
   std::optional<double> forecast_error;  // median of abs(forecast - real) / real
   std::uint64_t forecasts = 0;

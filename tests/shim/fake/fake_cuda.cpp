@@ -37,6 +37,7 @@ std::recursive_mutex mutex;
 thread_local int current_context = 0;
 thread_local std::vector<int> pushed_contexts;
 std::map<CUstream, std::unique_ptr<Stream>> streams;
+std::map<CUstream, std::unique_ptr<Stream>> draining;  // destroyed with work that is not over
 std::map<int, Stream> legacy_streams;
 std::map<int, Stream> thread_streams;
 int failing_allocations = 0;
@@ -99,6 +100,7 @@ void run_all() {
   while (moved) {
     moved = false;
     for (auto& [handle, stream] : streams) moved |= step(*stream);
+    for (auto& [handle, stream] : draining) moved |= step(*stream);
     for (auto& [device, stream] : legacy_streams) moved |= step(stream);
     for (auto& [device, stream] : thread_streams) moved |= step(stream);
   }
@@ -204,8 +206,10 @@ void fake_block(CUstream stream) {
 }
 void fake_release(CUstream stream) {
   const std::lock_guard lock(mutex);
-  find(stream)->released = true;
+  const auto gone = draining.find(stream);
+  (gone != draining.end() ? gone->second.get() : find(stream))->released = true;
   run_all();
+  std::erase_if(draining, [](const auto& entry) { return entry.second->queue.empty(); });
 }
 std::size_t fake_enqueued(CUstream stream) {
   const std::lock_guard lock(mutex);
@@ -382,9 +386,13 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
 CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx, unsigned int, int) {
   return create(stream);
 }
+// Its work goes on.
 CUresult cuStreamDestroy_v2(CUstream stream) {
   const std::lock_guard lock(mutex);
-  return streams.erase(stream) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  const auto gone = streams.find(stream);
+  if (gone == streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (!gone->second->queue.empty()) draining[stream] = std::move(gone->second);
+  return streams.erase(gone), CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream stream) {
   return cuStreamDestroy_v2(stream);
@@ -400,6 +408,10 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
 }
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode) {
   return begin(stream, true);
+}
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
+                                     CUstreamCaptureMode) {
+  return begin(stream, false);
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   if (graph != nullptr) *graph = reinterpret_cast<CUgraph>(find(stream));
