@@ -56,7 +56,7 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
   forget_marks_of(device);
   mine.tickets.begin(words);
   note_device(device);
-  expect_quiet_legacy_stream(device);
+  ask_uncounted_streams(device);
 }
 
 bool has_marker_words(int device) noexcept {

@@ -46,6 +46,7 @@ struct ThreadState {
   std::uint32_t inside_core;     // depth of calls into the core; never zero on its own threads
   std::uint32_t unload_refused;  // not 0: unloading of code is answered without a call
   std::uint32_t settling;        // depth of settle_library() (routing/real.h)
+  std::uint32_t unasked_launch;  // see main_job/unasked_launches.h
   Stream* launched_on;           // the stream of the last launch, see main_job/launches.h; nullptr: none
   CUstream_st* launch_handle;    // as that launch named it
   std::uint32_t launches;        // of this thread

@@ -132,7 +132,7 @@ CUresult cuStreamSynchronize(CUstream stream) {
   const auto call = real<Symbol::cuStreamSynchronize>();
   const HostWait wait = observing() ? host_waits_for_stream(stream, false) : HostWait{};
   const CUresult result = call(stream);
-  host_wait_over(wait);
+  host_wait_over(wait, result);
   host_goes_on();
   return result;
 }
@@ -141,7 +141,7 @@ CUresult cuStreamSynchronize_ptsz(CUstream stream) {
   const auto call = real<Symbol::cuStreamSynchronize_ptsz>();
   const HostWait wait = observing() ? host_waits_for_stream(stream, true) : HostWait{};
   const CUresult result = call(stream);
-  host_wait_over(wait);
+  host_wait_over(wait, result);
   host_goes_on();
   return result;
 }
@@ -150,7 +150,7 @@ CUresult cuEventSynchronize(CUevent event) {
   const auto call = real<Symbol::cuEventSynchronize>();
   const HostWait wait = observing() ? host_waits_for_event(event) : HostWait{};
   const CUresult result = call(event);
-  host_wait_over(wait);
+  host_wait_over(wait, result);
   host_goes_on();
   return result;
 }
@@ -159,7 +159,7 @@ CUresult cuCtxSynchronize(void) {
   const auto call = real<Symbol::cuCtxSynchronize>();
   const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
   const CUresult result = call();
-  host_wait_over(wait);
+  host_wait_over(wait, result);
   host_goes_on();
   return result;
 }
@@ -168,7 +168,7 @@ CUresult cuCtxSynchronize_v2(CUcontext context) {
   const auto call = real<Symbol::cuCtxSynchronize_v2>();
   const HostWait wait = observing() ? host_waits_for_device() : HostWait{};
   const CUresult result = call(context);
-  host_wait_over(wait);
+  host_wait_over(wait, result);
   host_goes_on();
   return result;
 }
@@ -248,6 +248,32 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
   const auto call = real<Symbol::cuStreamEndCapture_ptsz>();
   return end_capture(stream, true, [=] { return call(stream, graph); });
+}
+
+CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
+  note_context_made();
+  return real<Symbol::cuCtxCreate>()(context, flags, device);
+}
+
+CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
+  note_context_made();
+  return real<Symbol::cuCtxCreate_v2>()(context, flags, device);
+}
+
+CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int count, unsigned int flags,
+                        CUdevice device) {
+  note_context_made();
+  return real<Symbol::cuCtxCreate_v3>()(context, affinity, count, flags, device);
+}
+
+CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned int flags, CUdevice device) {
+  note_context_made();
+  return real<Symbol::cuCtxCreate_v4>()(context, params, flags, device);
+}
+
+CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  note_context_made();
+  return real<Symbol::cuCtxFromGreenCtx>()(context, green);
 }
 
 CUresult cuCtxDestroy(CUcontext context) {

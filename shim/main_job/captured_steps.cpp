@@ -35,7 +35,7 @@ void note_step(const Stream& stream, const NotedGraph* graph, GroupId group, Tic
 GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   if (!has_marker_words(device)) return {};
-  if (!may_mark(device)) return note_step(stream, graph, log_group(stream, 0), 0, 0, false), GraphLaunch{};
+  if (!may_mark(device)) return note_step(stream, graph, log_group(stream, 0, 0), 0, 0, false), GraphLaunch{};
   const LaunchCount launched = launches_so_far(stream);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);
@@ -44,7 +44,7 @@ GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
     write_ticket_from_host(device, done);
     return note_lost(), GraphLaunch{};
   }
-  const GroupId group = log_group(stream, done);
+  const GroupId group = log_group(stream, started, done);
   stream.latest.store(done, std::memory_order_relaxed);
   note_step(stream, graph, group, started, done, nothing_launched_since_marker(stream, launched));
   return {&stream, done};

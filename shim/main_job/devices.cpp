@@ -8,6 +8,7 @@ namespace {
 
 constexpr int several = -2;
 constinit std::atomic<int> only_device{no_device};
+constinit std::atomic<bool> other_contexts{false};
 
 }  // namespace
 
@@ -20,6 +21,18 @@ void note_device(int device) noexcept {
 
 bool several_devices() noexcept {
   return only_device.load(std::memory_order_relaxed) == several;
+}
+
+void note_context_made() noexcept {
+  other_contexts.store(true, std::memory_order_relaxed);
+}
+
+bool has_other_contexts() noexcept {
+  return other_contexts.load(std::memory_order_relaxed);
+}
+
+bool several_default_streams() noexcept {
+  return several_devices() || has_other_contexts();
 }
 
 int current_device() noexcept {

@@ -12,6 +12,12 @@ inline constexpr int no_device = -1;
 void note_device(int device) noexcept;
 bool several_devices() noexcept;
 
+// The main job has made a context beside the primary ones: a default stream of its own goes with that.
+void note_context_made() noexcept;
+bool has_other_contexts() noexcept;
+// One name stands for several default streams.
+bool several_default_streams() noexcept;
+
 // The device of the calling thread's current context, no_device: none. Asks the driver only when several devices are in
 // use.
 int current_device() noexcept;

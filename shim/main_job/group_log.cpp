@@ -19,18 +19,19 @@ struct LoggedGroup {
   std::atomic<Stream*> stream;
   std::atomic<StreamId> stream_id;
   std::atomic<std::int32_t> device;
-  std::atomic<Ticket> done;
+  std::atomic<Ticket> started, done;
 };
 constinit LoggedGroup groups[most_groups]{};
 constinit std::atomic<GroupId> last_group{0};
 constinit StreamList<most_group_streams> group_streams[most_devices]{};  // those that groups were issued on
 
-void remember_group(GroupId group, Stream& stream, Ticket done) noexcept {
+void remember_group(GroupId group, Stream& stream, Ticket started, Ticket done) noexcept {
   LoggedGroup& logged = groups[group % most_groups];
   logged.id.store(0, std::memory_order_release);
   logged.stream.store(&stream, std::memory_order_relaxed);
   logged.stream_id.store(stream.id.load(std::memory_order_relaxed), std::memory_order_relaxed);
   logged.device.store(stream.device.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  logged.started.store(started, std::memory_order_relaxed);
   logged.done.store(done, std::memory_order_relaxed);
   logged.id.store(group, std::memory_order_release);
   stream.group.store(group, std::memory_order_release);
@@ -40,7 +41,7 @@ struct GroupPlace {
   Stream* stream;  // nullptr: forgotten
   StreamId id;
   int device;
-  Ticket done;
+  Ticket started, done;
 };
 
 GroupPlace place_of_group(GroupId group) noexcept {
@@ -48,7 +49,8 @@ GroupPlace place_of_group(GroupId group) noexcept {
   if (group == 0 || logged.id.load(std::memory_order_acquire) != group) return {};
   const GroupPlace found{logged.stream.load(std::memory_order_relaxed),
                          logged.stream_id.load(std::memory_order_relaxed),
-                         logged.device.load(std::memory_order_relaxed), logged.done.load(std::memory_order_relaxed)};
+                         logged.device.load(std::memory_order_relaxed), logged.started.load(std::memory_order_relaxed),
+                         logged.done.load(std::memory_order_relaxed)};
   std::atomic_thread_fence(std::memory_order_acquire);
   return logged.id.load(std::memory_order_relaxed) == group ? found : GroupPlace{};
 }
@@ -85,9 +87,9 @@ void finish_group(GroupId group, bool launched) noexcept {
 
 }  // namespace
 
-GroupId log_group(Stream& stream, Ticket done) noexcept {
+GroupId log_group(Stream& stream, Ticket started, Ticket done) noexcept {
   const GroupId group = last_group.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (done != 0) remember_group(group, stream, done);
+  if (done != 0) remember_group(group, stream, started, done);
   note_use(stream);
   if (!group_streams[stream.device.load(std::memory_order_relaxed)].add(stream)) {
     note_full("streams of one device with NCCL groups");
@@ -102,6 +104,20 @@ GroupId pending_group(int device) noexcept {
     return pending != 0;
   });
   return pending;
+}
+
+bool is_in_group(Stream& stream) noexcept {
+  const GroupId pending = pending_group_of(stream);
+  return pending != 0 && reached(stream.device.load(std::memory_order_relaxed), place_of_group(pending).started);
+}
+
+bool blocking_stream_is_in_group(int device, const Stream* but) noexcept {
+  bool found = false;
+  group_streams[device].visit_until([&](Stream& stream) {
+    const bool is_other = &stream != but && is_explicit(stream) && stream.is_blocking.load(std::memory_order_relaxed);
+    return found = is_other && is_in_group(stream);
+  });
+  return found;
 }
 
 void forget_groups_on(Stream& stream) noexcept {

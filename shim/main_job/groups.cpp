@@ -45,9 +45,11 @@ std::uint64_t mixed(std::uint64_t signature, std::uint64_t value) noexcept {
 }
 
 StreamName stream_of(const GroupMember& member) noexcept {
-  const bool legacy = member.stream_argument == nullptr || member.stream_argument == CU_STREAM_LEGACY;
-  if (legacy) return legacy_stream_of(member.communicator->device.load(std::memory_order_relaxed));
-  return name_of(member.stream_argument, false);
+  // A default stream is that of the communicator's device, whichever is current.
+  const int device = member.communicator->device.load(std::memory_order_relaxed);
+  const CUstream named = member.stream_argument;
+  if (named == nullptr || named == CU_STREAM_LEGACY) return legacy_stream_of(device);
+  return named == CU_STREAM_PER_THREAD ? own_stream_of(device) : name_of(named, false);
 }
 
 void note_group(const GroupMember& member, int device, Ticket started, bool nothing_before) noexcept {
@@ -78,7 +80,7 @@ void note_operations(const GroupMember& member, int device) noexcept {
 // Where nothing may be enqueued its beginning and end stay unknown; there is nothing to close.
 void note_unmarked_group(GroupMember& member, Stream& stream, int device) noexcept {
   member.stream = &stream;
-  member.group = log_group(stream, 0);
+  member.group = log_group(stream, 0, 0);
   note_group(member, device, 0, false);
   note_operations(member, device);
   member.stream = nullptr;
@@ -208,7 +210,7 @@ void announce_member(GroupMember& member) noexcept {
   }
   member.stream = stream;
   member.done = done;
-  member.group = log_group(*stream, done);
+  member.group = log_group(*stream, started, done);
   stream->latest.store(done, std::memory_order_relaxed);
   note_group(member, device, started, nothing_launched_since_marker(*stream, launched));
   note_operations(member, device);

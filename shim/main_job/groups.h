@@ -2,8 +2,8 @@
 // it is announced it is in group_log.h.
 //
 // Hooks of NCCL only. A bare operation is a group of one. Records come from a fixed pool. A thread that finds none, and
-// what one group has on other communicators and streams than those that fit, are not seen: note_full() says so once, and
-// the core ends filling. A marker that cannot be enqueued is counted as lost. Nothing here allocates or locks.
+// what one group has on other communicators and streams than those that fit, are not seen: note_full() says so once,
+// and the core ends filling. A marker that cannot be enqueued is counted as lost. Nothing here allocates or locks.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "shim/main_job/capture.h"
+#include "shim/main_job/unasked_launches.h"
 #include "shim/markers.h"
 #include "shim/routing/real.h"
 
@@ -20,27 +21,20 @@ void begin_counting(Stream& stream, LaunchCount launched) noexcept {
 
 constinit std::atomic<bool> launches_are_counted{false};
 
-namespace {
-constinit std::atomic<bool> launched_on_own_stream{false};  // by any thread, its own default stream
-}  // namespace
-
 void set_launches_counted(bool counted) noexcept {
   launches_are_counted.store(counted, std::memory_order_relaxed);
-}
-
-bool all_launches_are_counted() noexcept {
-  return launches_are_counted.load(std::memory_order_relaxed) &&
-         !launched_on_own_stream.load(std::memory_order_relaxed);
 }
 
 void count_on_another_stream(CUstream stream) noexcept {
   const bool has_handle = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
   const StreamName name =
       has_handle ? StreamName{reinterpret_cast<std::uint64_t>(stream), stream, true} : name_of(stream, false);
+  if (name.key == 0) return note_unasked_launch_for_good(current_device());
   Stream* known = find_stream(name);
   // A thread's own default stream would be one more for each thread that ever launches.
   const bool is_shared = stream != CU_STREAM_PER_THREAD;
-  if (!is_shared) launched_on_own_stream.store(true, std::memory_order_relaxed);
+  if (!is_shared && (known == nullptr || !known->is_marked.load(std::memory_order_relaxed)))
+    note_unasked_launch(current_device());
   if (known == nullptr && is_shared) known = learn_stream(name);
   if (known == nullptr) return;
   if (is_shared) note_use(*known);
@@ -56,6 +50,7 @@ LaunchCount launches_so_far(const Stream& stream) noexcept {
 
 bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcept {
   // Before its first marker it may have been launched on when nobody counted.
+  if (stream.handle.load(std::memory_order_relaxed) == CU_STREAM_PER_THREAD) own_launches_are_known();
   const bool nothing = launches_are_counted.load(std::memory_order_relaxed) &&
                        stream.is_marked.load(std::memory_order_relaxed) &&
                        launched == stream.launches_marked.load(std::memory_order_relaxed);
@@ -75,11 +70,24 @@ void forget_marks_of(int device) noexcept {
   }
 }
 
-void expect_quiet_legacy_stream(int device) noexcept {
-  Stream* legacy = learn_stream(legacy_stream_of(device));
-  if (legacy == nullptr || any_capture()) return;
-  const LaunchCount launched = launches_so_far(*legacy);
-  if (real<Symbol::cuStreamQuery>()(CU_STREAM_LEGACY) == CUDA_SUCCESS) begin_counting(*legacy, launched);
+void ask_uncounted_streams(int device) noexcept {
+  learn_stream(legacy_stream_of(device));
+  const auto is_here = [device](const Stream& stream) {
+    return stream.id.load(std::memory_order_acquire) != 0 && stream.device.load(std::memory_order_relaxed) == device;
+  };
+  for (Stream& stream : all_streams()) {
+    const CUstream handle = stream.handle.load(std::memory_order_relaxed);
+    if (!is_here(stream) || handle == CU_STREAM_PER_THREAD || stream.of_nccl.load(std::memory_order_relaxed)) continue;
+    const LaunchCount launched = launches_so_far(stream);
+    if (!any_capture() && real<Symbol::cuStreamQuery>()(handle) == CUDA_SUCCESS)
+      begin_counting(stream, launched);
+    else if (is_explicit(stream))
+      note_use(stream);
+  }
+}
+
+void stream_was_dry(Stream& stream, LaunchCount launched) noexcept {
+  if (launches_are_counted.load(std::memory_order_relaxed)) begin_counting(stream, launched);
 }
 
 Ticket launched_before(const Stream& stream) noexcept {

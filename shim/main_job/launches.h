@@ -3,7 +3,8 @@
 //
 // Hooks of launches, any thread: a few loads and a store, no locked instruction. Each launch stores a number that no
 // other one does, so that of two threads on one stream the second changes it, too. Not seen: a launch that a thread has
-// counted and not made yet while another thread puts a marker onto the same stream.
+// counted and not made yet while another thread puts a marker onto the same stream. Launches on default streams that
+// nobody else can name: see unasked_launches.h.
 #pragma once
 
 #include "shim/main_job/devices.h"
@@ -16,15 +17,16 @@ namespace weft {
 [[gnu::visibility("hidden")]] extern std::atomic<bool> launches_are_counted;
 void set_launches_counted(bool counted) noexcept;
 
-// On streams that can be asked: on a thread's own default stream nobody else can.
-bool all_launches_are_counted() noexcept;
-
 // Another stream than that of the last launch of this thread; learned at first sight.
 [[gnu::noinline]] void count_on_another_stream(CUstream stream) noexcept;
 
-// Counts the launches of the thread, and has its number in the low digits.
-[[gnu::always_inline]] inline std::uint32_t next_launch() noexcept {
-  return (++thread_state.launches << 8) | (thread_state.number & 0xff);
+// The number of the thread, and of its launches so far. (A thread that has made 2^32 of them begins anew.)
+[[gnu::always_inline]] inline LaunchCount next_launch() noexcept {
+  return std::uint64_t{thread_state.number} << 32 | ++thread_state.launches;
+}
+// As answers carry it: equal for equal ones, and for others as good as never. Not 0.
+inline std::uint32_t folded(LaunchCount launched) noexcept {
+  return static_cast<std::uint32_t>((launched * 0x9e3779b97f4a7c15u) >> 32) | 1u;
 }
 
 // Something without a marker is enqueued: which markers come later is known then.
@@ -43,8 +45,9 @@ bool all_launches_are_counted() noexcept;
   if (!launches_are_counted.load(std::memory_order_relaxed)) return;
   if (stream == nullptr) stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
   Stream* last = thread_state.launched_on;
-  // The default streams of several devices have one name.
-  const bool one_name = reinterpret_cast<std::uintptr_t>(stream) > 2 || !several_devices();
+  // The default streams of several devices or contexts have one name, and so have those of threads.
+  const bool one_name =
+      reinterpret_cast<std::uintptr_t>(stream) > 2 || (stream == CU_STREAM_LEGACY && !several_default_streams());
   if (__builtin_expect(thread_state.launch_handle != stream || last == nullptr || !one_name ||
                            last->handle.load(std::memory_order_relaxed) != stream ||
                            last->id.load(std::memory_order_relaxed) == 0,
@@ -53,8 +56,6 @@ bool all_launches_are_counted() noexcept;
   }
   count_on(*last);
 }
-
-using LaunchCount = std::uint32_t;
 
 // A stream that was just made; nullptr: it did not fit. Until it is launched on it has nothing to compute.
 void count_from_the_first(Stream* stream) noexcept;
@@ -67,9 +68,11 @@ bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcep
 // The device gets new words: all tickets given out so far count as reached then, also those that a stream has not got
 // to, so nothing is known of its streams any more.
 void forget_marks_of(int device) noexcept;
-// When it has them. The main job may compute on the legacy stream and never name it. It is asked once, at a quiet time:
-// next to a blocking stream in a receive it would answer for that one.
-void expect_quiet_legacy_stream(int device) noexcept;
+// When it has them. What was launched before then was not counted, so each stream is asked once: one that is busy is in
+// use. At a quiet time, as the legacy stream answers for blocking ones that are in a receive.
+void ask_uncounted_streams(int device) noexcept;
+// The host has waited for the stream, and `launched` was read before: nothing of that is left.
+void stream_was_dry(Stream& stream, LaunchCount launched) noexcept;
 
 // Its launches, and its waits without a marker, were enqueued before this ticket was given out; 0: not known.
 Ticket launched_before(const Stream& stream) noexcept;

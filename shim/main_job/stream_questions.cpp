@@ -3,8 +3,10 @@
 
 #include <time.h>
 
+#include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
+#include "shim/main_job/unasked_launches.h"
 #include "shim/main_job/waits.h"
 #include "shim/routing/real.h"
 
@@ -25,6 +27,20 @@ StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   return result == CUDA_ERROR_NOT_READY ? StreamAnswer::busy : StreamAnswer::unknown;
 }
 
+// The legacy stream and the blocking ones wait for all that was launched on the other before: while one of them is in a
+// group, nothing of the other runs. Two blocking streams wait for each other only where something on the legacy one
+// stands between them.
+StreamAnswer busy_or_held(const Stream& stream) noexcept {
+  const int device = stream.device.load(std::memory_order_relaxed);
+  const bool is_legacy = stream.handle.load(std::memory_order_relaxed) == CU_STREAM_LEGACY;
+  if (is_legacy) return blocking_stream_is_in_group(device, nullptr) ? StreamAnswer::dry : StreamAnswer::busy;
+  Stream* legacy = stream.is_blocking.load(std::memory_order_relaxed) ? find_stream(legacy_stream_of(device)) : nullptr;
+  if (legacy == nullptr) return StreamAnswer::busy;
+  if (is_in_group(*legacy)) return StreamAnswer::dry;
+  const bool may_stand_between = !has_nothing_to_compute(*legacy) && blocking_stream_is_in_group(device, &stream);
+  return may_stand_between ? StreamAnswer::unknown : StreamAnswer::busy;
+}
+
 // Also one that must not be asked.
 const Stream* find_by_id(int device, StreamId id) noexcept {
   for (const Stream& stream : all_streams()) {
@@ -42,24 +58,26 @@ Answer ask_stream(int device, StreamId id) noexcept {
   // Copies may be left, but nothing to compute.
   if (counted != nullptr && has_nothing_to_compute(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
     // Its last marker says what it has passed; waits behind that are not known.
-    return {StreamAnswer::dry, 0, launches_so_far(*counted)};
+    return {StreamAnswer::dry, 0, folded(launches_so_far(*counted))};
   }
   // One that was listed before the streams became a pool may be asked as before.
   if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;
   if (stream == nullptr) return {StreamAnswer::unknown, 0};
   // Launches that come meanwhile: dry may be so without them, busy may be so because of them.
   const Ticket before = launched_before(*stream);
-  const LaunchCount launched = before == 0 ? 0 : launches_so_far(*stream);
+  const std::uint32_t launched = before == 0 ? 0 : folded(launches_so_far(*stream));
   const StreamAnswer answer = query(*stream, id);
   if (answer == StreamAnswer::dry) return {answer, before, launched};
-  return {answer, answer == StreamAnswer::busy ? launched_before(*stream) : 0};
+  if (answer == StreamAnswer::unknown) return {answer, 0};
+  const StreamAnswer held = busy_or_held(*stream);
+  return {held, held == StreamAnswer::busy ? launched_before(*stream) : 0};
 }
 
 int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {
   Stream* found[most_asked];
   const int count = streams_to_ask(device, found);
   const Stream* legacy = find_stream(legacy_stream_of(device));
-  if (count < 0 || count + (legacy != nullptr ? 1 : 0) > most) return -1;
+  if (count < 0 || count + (legacy != nullptr ? 1 : 0) > most || may_have_unasked_launches(device)) return -1;
   int listed = 0;
   for (int index = 0; index < count; ++index) ids[listed++] = found[index]->id.load(std::memory_order_relaxed);
   if (legacy != nullptr) ids[listed++] = legacy->id.load(std::memory_order_relaxed);
@@ -77,16 +95,17 @@ bool nothing_is_enqueued(int device) noexcept {
     if (!has_nothing(*found[index])) return false;
   }
   const Stream* legacy = find_stream(legacy_stream_of(device));
-  return count >= 0 && (legacy == nullptr || has_nothing(*legacy));
+  return count >= 0 && (legacy == nullptr || has_nothing(*legacy)) && !may_have_unasked_launches(device);
 }
 
 bool launches_on(int device, std::uint32_t* launches) noexcept {
   Stream* found[most_asked];
   const int count = streams_to_ask(device, found);
-  if (count < 0 || !all_launches_are_counted() || host_waits_for_compute(device)) return false;
+  const bool all_counted = launches_are_counted.load(std::memory_order_relaxed) && !may_have_unasked_launches(device);
+  if (count < 0 || !all_counted || host_waits_for_compute(device)) return false;
   const Stream* legacy = find_stream(legacy_stream_of(device));
-  std::uint32_t sum = legacy != nullptr ? launches_so_far(*legacy) : 0;
-  for (int index = 0; index < count; ++index) sum += launches_so_far(*found[index]);
+  std::uint32_t sum = legacy != nullptr ? folded(launches_so_far(*legacy)) : 0;
+  for (int index = 0; index < count; ++index) sum += folded(launches_so_far(*found[index]));
   *launches = sum;
   return true;
 }

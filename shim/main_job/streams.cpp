@@ -33,6 +33,13 @@ DeviceStreams& list_of(const Stream& stream) noexcept {
   return device_streams[stream.device.load(std::memory_order_relaxed)];
 }
 
+// CUDA orders it with the legacy stream.
+bool ask_whether_blocking(const StreamName& name) noexcept {
+  unsigned int flags = CU_STREAM_NON_BLOCKING;
+  return name.is_explicit && real<Symbol::cuStreamGetFlags>()(name.handle, &flags) == CUDA_SUCCESS &&
+         (flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
 struct Home {
   int device;
   CUcontext context;  // of an explicit stream
@@ -52,6 +59,13 @@ Home ask_home_of(const StreamName& name) noexcept {
   const int device = ask_current_device();
   real<Symbol::cuCtxPopCurrent_v2>()(&popped);
   return {device, context};
+}
+
+// Its default streams are others than those that the words of the device know.
+bool is_of_another_context(int device) noexcept {
+  const CUcontext home = has_other_contexts() ? context_of(device) : nullptr;
+  CUcontext current = nullptr;
+  return home != nullptr && real<Symbol::cuCtxGetCurrent>()(&current) == CUDA_SUCCESS && current != home;
 }
 
 std::uint32_t thread_number() noexcept {
@@ -76,6 +90,7 @@ Stream* learn(const StreamName& name, bool of_nccl) noexcept {
   stream->handle.store(name.handle, std::memory_order_relaxed);
   stream->context.store(home.context, std::memory_order_relaxed);
   stream->of_nccl.store(of_nccl, std::memory_order_relaxed);
+  stream->is_blocking.store(ask_whether_blocking(name), std::memory_order_relaxed);
   stream->launches.store(0, std::memory_order_relaxed);
   stream->enqueued_after.store(0, std::memory_order_relaxed);
   stream->newest_ticket.store(&newest_ticket(home.device), std::memory_order_relaxed);
@@ -110,9 +125,12 @@ StreamName name_of(CUstream stream, bool per_thread) noexcept {
     return {reinterpret_cast<std::uint64_t>(stream), stream, true};
   }
   const int device = current_device();
-  if (device < 0) return {0, nullptr, false};
+  if (device < 0 || is_of_another_context(device)) return {0, nullptr, false};
   const bool thread_stream = stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread);
-  if (!thread_stream) return legacy_stream_of(device);
+  return thread_stream ? own_stream_of(device) : legacy_stream_of(device);
+}
+
+StreamName own_stream_of(int device) noexcept {
   return {default_stream | static_cast<std::uint64_t>(thread_number()) << 8 | static_cast<std::uint64_t>(device),
           CU_STREAM_PER_THREAD, false};
 }

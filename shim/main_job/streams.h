@@ -15,6 +15,8 @@
 
 namespace weft {
 
+using LaunchCount = std::uint64_t;  // equal only where nothing was launched in between
+
 struct Stream {
   std::atomic<std::uint64_t> key;
   std::atomic<StreamId> id;  // 0: not known (any more)
@@ -25,22 +27,24 @@ struct Stream {
   std::atomic<std::uint64_t> waited;  // the place it was last made to wait for, see event_places.h
   std::atomic<Ticket> latest;         // the marker behind its last group or noted wait; 0: none
   std::atomic<const std::atomic<Ticket>*> newest_ticket;  // of its device
-  std::atomic<std::uint32_t> launches;                    // of compute on it, see launches.h
+  std::atomic<LaunchCount> launches;                      // of compute on it, see launches.h
   std::atomic<Ticket> enqueued_after;                     // the newest ticket at the last of those, or wait
-  std::atomic<std::uint32_t> launches_marked;             // of those, before its last marker
+  std::atomic<LaunchCount> launches_marked;               // of those, before its last marker
   std::atomic<bool> is_marked;                            // has had a marker
   std::atomic<bool> used;                                 // seen in more than its creation
   std::atomic<bool> of_nccl;                              // NCCL made it for itself: counted, never asked
+  std::atomic<bool> is_blocking;                          // explicit, and the legacy stream and it wait for each other
 };
 
 // How an API call names a stream: an explicit handle, or one of the default streams. `per_thread`: what NULL means.
 struct StreamName {
-  std::uint64_t key;  // 0: cannot be told (no current context)
+  std::uint64_t key;  // 0: cannot be told (no current context, or a default stream of one that is not known)
   CUstream handle;
   bool is_explicit;
 };
 StreamName name_of(CUstream stream, bool per_thread) noexcept;
 StreamName legacy_stream_of(int device) noexcept;
+StreamName own_stream_of(int device) noexcept;  // the calling thread's default stream
 bool is_explicit(const Stream& stream) noexcept;
 
 // Known already, or nullptr.

@@ -13,6 +13,7 @@
 #include "shim/main_job/launches.h"
 #include "shim/main_job/noted_graphs.h"
 #include "shim/main_job/streams.h"
+#include "shim/main_job/unasked_launches.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 #include "shim/process.h"
@@ -25,7 +26,9 @@ void note_host_wait(EventKind kind, const HostWait& wait) noexcept {
 }
 
 HostWait begin_wait(int device, StreamId stream) noexcept {
-  const HostWait wait{device, stream};
+  HostWait wait;
+  wait.device = device;
+  wait.stream = stream;
   note_host_wait(EventKind::host_wait_begun, wait);
   return wait;
 }
@@ -49,7 +52,15 @@ HostWait count_wait(int device) noexcept {
   if (device < 0) return {};
   if (thread_state.number == 0) number_this_thread();
   set_waiting(static_cast<std::int8_t>(device + 1));
-  return {HostWait::counted, 0};
+  HostWait wait;
+  wait.device = HostWait::counted;
+  return wait;
+}
+
+HostWait is_for(HostWait wait, Stream* stream) noexcept {
+  wait.waited_for = stream;
+  if (stream != nullptr) wait.launched = launches_so_far(*stream);
+  return wait;
 }
 
 // No marker tells of it: all that is known is when it was enqueued.
@@ -191,8 +202,11 @@ HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
   Stream* known = find_stream(name);
   if (known != nullptr) note_use(*known);
   const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
-  if (device < 0 || pending_group(device) == 0) return count_wait(device);
-  return begin_stream_wait(device, name);
+  const bool is_counted = device < 0 || pending_group(device) == 0;
+  Stream* default_stream = name.is_explicit ? nullptr : known;  // others can be asked
+  HostWait wait = is_for(is_counted ? count_wait(device) : begin_stream_wait(device, name), default_stream);
+  wait.for_own_stream = name.handle == CU_STREAM_PER_THREAD && thread_state.unasked_launch != 0;
+  return wait;
 }
 
 HostWait host_waits_for_event(CUevent event) noexcept {
@@ -204,7 +218,13 @@ HostWait host_waits_for_event(CUevent event) noexcept {
 
 HostWait host_waits_for_device() noexcept {
   const int device = current_device();
-  return device < 0 || pending_group(device) == 0 ? count_wait(device) : begin_wait(device, 0);
+  if (device < 0) return {};
+  const HostWait wait = pending_group(device) == 0 ? count_wait(device) : begin_wait(device, 0);
+  if (has_other_contexts()) return wait;  // it is for one of them
+  HostWait whole = is_for(wait, find_stream(legacy_stream_of(device)));
+  whole.for_unasked = unasked_launches_before_wait(device);
+  whole.unasked_on = device;
+  return whole;
 }
 
 constinit std::atomic<bool> quiet_moments_wanted{false};
@@ -216,7 +236,11 @@ void offer_quiet_moment() noexcept {
   core()->quiet_moment(device);
 }
 
-void note_wait_over(HostWait wait) noexcept {
+void note_wait_over(const HostWait& wait, CUresult result) noexcept {
+  const bool succeeded = result == CUDA_SUCCESS;
+  if (wait.waited_for != nullptr && succeeded) stream_was_dry(*wait.waited_for, wait.launched);
+  if (wait.for_own_stream && succeeded) own_launches_are_known();
+  if (wait.for_unasked != 0) unasked_launches_waited_for(wait.unasked_on, wait.for_unasked, succeeded);
   if (wait.device != HostWait::counted) return note_host_wait(EventKind::host_wait_ended, wait);
   set_waiting(waits_for_none);
 }

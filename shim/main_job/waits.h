@@ -8,11 +8,12 @@
 
 #include "detector/event.h"
 #include "shim/caller.h"
+#include "shim/main_job/devices.h"
+#include "shim/main_job/streams.h"
 #include "shim/routing/vendor.h"
 
 namespace weft {
 
-struct Stream;
 struct EventPlace;
 
 // The event has been recorded on the stream: it stands for the stream's last group or noted wait, if that is not over.
@@ -70,13 +71,19 @@ struct HostWait {
   static constexpr int unseen = -1, counted = -2;
   int device = unseen;  // or one of these
   StreamId stream = 0;
+  // When it succeeds, nothing is left of
+  Stream* waited_for = nullptr;  // where no more than `launched` was launched
+  LaunchCount launched = 0;
+  bool for_own_stream = false;    // unasked launches of the calling thread (unasked_launches.h)
+  std::uint32_t for_unasked = 0;  // those of so many threads
+  int unasked_on = no_device;
 };
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept;
 HostWait host_waits_for_event(CUevent event) noexcept;
 HostWait host_waits_for_device() noexcept;
-void note_wait_over(HostWait wait) noexcept;
-[[gnu::always_inline]] inline void host_wait_over(HostWait wait) noexcept {
-  if (wait.device != HostWait::unseen) note_wait_over(wait);
+void note_wait_over(const HostWait& wait, CUresult result) noexcept;
+[[gnu::always_inline]] inline void host_wait_over(const HostWait& wait, CUresult result) noexcept {
+  if (wait.device != HostWait::unseen) note_wait_over(wait, result);
 }
 // A thread of the main job waits for the device in a call of CUDA, and no group was pending when it began to.
 bool host_waits_for_compute(int device) noexcept;

@@ -64,6 +64,16 @@ TEST_F(Launches, OfWeftDoNotCount) {
   EXPECT_TRUE(nothing_launched_before_wait());
 }
 
+// Threads come and go: each has a number, and numbers of launches never come again.
+TEST_F(Launches, OfManyThreadsAreToldApart) {
+  std::thread([this] { launch(compute); }).join();
+  nothing_launched_before_wait();
+  for (int thread = 0; thread < 255; ++thread) std::thread([this] { launch(transfer); }).join();
+  EXPECT_TRUE(nothing_launched_before_wait());
+  std::thread([this] { launch(compute); }).join();
+  EXPECT_FALSE(nothing_launched_before_wait());
+}
+
 // A stream may come back at the address of one that is gone.
 TEST_F(Launches, AreThoseOfTheStreamNotOfItsAddress) {
   nothing_launched_before_wait();

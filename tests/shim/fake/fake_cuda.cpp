@@ -27,6 +27,7 @@ struct Stream {
   };
   std::deque<Operation> queue;
   int context = 0;
+  unsigned int flags = CU_STREAM_NON_BLOCKING;
   std::size_t enqueued = 0;
   std::size_t captured = 0;
   bool released = false;
@@ -155,10 +156,11 @@ CUresult allocate(CUdeviceptr* pointer) {
   return CUDA_SUCCESS;
 }
 
-CUresult create(CUstream* stream) {
+CUresult create(CUstream* stream, unsigned int flags = CU_STREAM_NON_BLOCKING) {
   const std::lock_guard lock(mutex);
   auto made = std::make_unique<Stream>();
   made->context = current_context;
+  made->flags = flags;
   *stream = reinterpret_cast<CUstream>(made.get());
   streams[*stream] = std::move(made);
   return CUDA_SUCCESS;
@@ -284,6 +286,15 @@ CUresult cuCtxPopCurrent_v2(CUcontext* context) {
   pushed_contexts.pop_back();
   return CUDA_SUCCESS;
 }
+CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags) {
+  const std::lock_guard lock(mutex);
+  const Stream* mine = find(stream);
+  if (mine == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return *flags = mine->flags, CUDA_SUCCESS;
+}
+CUresult cuCtxCreate_v2(CUcontext* context, unsigned int, CUdevice) {
+  return *context = handle_of(2), CUDA_SUCCESS;
+}
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   const std::lock_guard lock(mutex);
   Stream* mine = find(stream);
@@ -377,8 +388,8 @@ CUresult cuLibraryUnload(CUlibrary) {
 CUresult cuCtxSynchronize_v2(CUcontext) {
   return CUDA_SUCCESS;
 }
-CUresult cuStreamCreate(CUstream* stream, unsigned int) {
-  return create(stream);
+CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
+  return create(stream, flags);
 }
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
   return create(stream);

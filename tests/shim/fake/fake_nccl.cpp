@@ -50,8 +50,11 @@ void launch(ncclComm_t communicator, CUstream stream) {
     late = true;
     return;
   }
+  CUcontext before = nullptr;
+  cuCtxPushCurrent_v2(fake_context(communicator->device));  // whose default streams are meant
   fake_block(stream);
   dance(communicator, stream);
+  cuCtxPopCurrent_v2(&before);
 }
 
 ncclResult_t end_group() {

@@ -1,0 +1,158 @@
+// Default streams: a thread's own and that of another context cannot be asked, and the legacy stream and blocking ones
+// wait for each other. Nothing launched on them may pass for idle time, and nothing that is held up for compute.
+#include <thread>
+
+#include "tests/shim/shim_fixture.h"
+
+namespace {
+
+class DefaultStreams : public ReceivingJob {
+ protected:
+  void SetUp() override {
+    ReceivingJob::SetUp();
+    core()->shim->set_launches_counted(true);
+  }
+  static void launch(CUstream stream) {
+    EXPECT_EQ(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_SUCCESS);
+  }
+  static bool all_can_be_asked() { return streams_to_ask() >= 0; }
+  CUstream blocking_stream() {
+    CUstream made = nullptr;
+    EXPECT_EQ(cuStreamCreate(&made, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+    return made;
+  }
+  static weft::StreamId legacy() {
+    weft::StreamId ids[512];
+    const int count = core()->shim->list_streams_to_ask(0, ids, 512);
+    return count > 0 ? ids[count - 1] : 0;
+  }
+};
+
+TEST_F(DefaultStreams, AThreadsOwnIsNotKnownToBeDryUntilTheHostHasWaitedForIt) {
+  EXPECT_TRUE(all_can_be_asked());
+  launch(CU_STREAM_PER_THREAD);
+  EXPECT_FALSE(all_can_be_asked());
+  cuStreamSynchronize(CU_STREAM_PER_THREAD);
+  EXPECT_TRUE(all_can_be_asked());
+  launch(CU_STREAM_PER_THREAD);
+  launch(CU_STREAM_PER_THREAD);
+  EXPECT_FALSE(all_can_be_asked());
+  cuCtxSynchronize();
+  EXPECT_TRUE(all_can_be_asked());
+  launch(CU_STREAM_PER_THREAD);
+  EXPECT_FALSE(all_can_be_asked());
+}
+
+TEST_F(DefaultStreams, ThoseOfThreadsThatHaveEndedAreWaitedForWithTheDevice) {
+  for (int i = 0; i < 3; ++i) std::thread([] { launch(CU_STREAM_PER_THREAD); }).join();
+  launch(CU_STREAM_PER_THREAD);
+  cuStreamSynchronize(CU_STREAM_PER_THREAD);
+  EXPECT_FALSE(all_can_be_asked());
+  cuCtxSynchronize();
+  EXPECT_TRUE(all_can_be_asked());
+  std::thread([] {
+    launch(CU_STREAM_PER_THREAD);
+    cuStreamSynchronize(CU_STREAM_PER_THREAD);
+  }).join();
+  EXPECT_TRUE(all_can_be_asked());
+}
+
+// Its markers say what it has passed.
+TEST_F(DefaultStreams, AThreadsOwnThatHasMarkersIsAskedByThose) {
+  launch(CU_STREAM_PER_THREAD);
+  receive();
+  cuStreamWaitEvent(CU_STREAM_PER_THREAD, arrived, 0);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_TRUE(all_can_be_asked());
+  launch(CU_STREAM_PER_THREAD);
+  EXPECT_TRUE(all_can_be_asked());
+  fake_release(transfer);
+  EXPECT_EQ(ask(seen[0].stream), StreamAnswer::unknown);
+  cuStreamSynchronize(CU_STREAM_PER_THREAD);
+  EXPECT_EQ(ask(seen[0].stream), StreamAnswer::dry);
+}
+
+TEST_F(DefaultStreams, ThatOfAnotherContextIsNobodysToAsk) {
+  CUcontext other = nullptr;
+  cuCtxCreate_v2(&other, 0, 0);
+  launch(nullptr);
+  EXPECT_TRUE(all_can_be_asked());
+  fake_set_context(2);
+  launch(nullptr);
+  fake_set_context(0);
+  EXPECT_FALSE(all_can_be_asked());
+  cuCtxSynchronize();
+  EXPECT_FALSE(all_can_be_asked()) << "it is not of this context";
+}
+
+// NCCL takes that of the communicator's device, whichever is current.
+TEST_F(DefaultStreams, AGroupOnAThreadsOwnIsOnTheDeviceOfItsCommunicator) {
+  fake_set_device(1);
+  const ncclComm_t second = communicator();
+  fake_set_device(0);
+  events();
+  ncclRecv(buffer, 1, ncclInt8, 0, second, CU_STREAM_PER_THREAD);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::group_issued});
+  EXPECT_EQ(seen[0].device, 1);
+  EXPECT_TRUE(reached(seen[0].ticket, 1));
+  EXPECT_FALSE(reached(seen[0].done_ticket, 1));
+}
+
+TEST_F(DefaultStreams, TheLegacyStreamIsHeldByABlockingOneInAGroup) {
+  const CUstream blocking = blocking_stream();
+  launch(nullptr);
+  fake_block(nullptr);
+  const weft::StreamId id = legacy();
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
+  EXPECT_EQ(ask(id), StreamAnswer::busy) << "a stream that does not block holds nothing up";
+  ncclRecv(buffer, 1, ncclInt8, 0, c, blocking);
+  EXPECT_EQ(ask(id), StreamAnswer::dry);
+  fake_release(blocking);
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+}
+
+TEST_F(DefaultStreams, ABlockingStreamIsHeldByTheLegacyOneInAGroup) {
+  const CUstream blocking = blocking_stream(), other = blocking_stream();
+  launch(blocking);
+  fake_block(blocking);
+  receive();
+  weft::StreamId ids[512];
+  const int count = core()->shim->list_streams_to_ask(0, ids, 512);
+  ASSERT_GE(count, 5);
+  const weft::StreamId id = ids[count - 3];  // before the other one and the legacy stream
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, other);
+  EXPECT_EQ(ask(id), StreamAnswer::busy) << "nothing stands between them";
+  launch(nullptr);
+  EXPECT_EQ(ask(id), StreamAnswer::unknown) << "the launch may";
+  fake_release(other);
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, nullptr);
+  EXPECT_EQ(ask(id), StreamAnswer::dry);
+}
+
+TEST_F(DefaultStreams, TheLegacyStreamIsDryWhenTheHostHasWaitedForTheDevice) {
+  launch(nullptr);
+  const weft::StreamId id = legacy();
+  fake_block(nullptr);  // as if it answered for another stream
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+  cuCtxSynchronize();
+  EXPECT_EQ(ask(id), StreamAnswer::dry);
+  launch(nullptr);
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+}
+
+// PyTorch makes communicators late, and pools of streams early.
+TEST_F(ShimTest, StreamsThatAreBusyWhenTheFirstCommunicatorIsMadeAreInUse) {
+  std::vector<CUstream> pool;
+  for (int i = 0; i < 40; ++i) pool.push_back(stream());
+  cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, pool[20], nullptr, nullptr);
+  fake_block(pool[20]);
+  communicator();
+  EXPECT_EQ(streams_to_ask(), 2) << "that one, and the legacy stream";
+}
+
+}  // namespace
