@@ -188,6 +188,8 @@ void Detector::Implementation::dispatch(const Event& event) {
       return group_issued(event);
     case EventKind::wait_issued:
       return streams_.wait_issued(event);
+    case EventKind::marks_held_back:
+      return streams_.marks_held_back(event.stream, event.ticket);
     case EventKind::graph_wait_moved:
       return streams_.graph_wait_moved();
     case EventKind::context_waits:

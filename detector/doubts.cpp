@@ -31,8 +31,10 @@ std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
 std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
   if (stream.at.kind == Kind::lost) return stream.at.ticket;
   const Mark* wait = is_open_wait(stream.at) ? &stream.at : nullptr;
-  for (std::size_t i = 0; wait == nullptr && i < stream.ahead.size(); ++i)
+  for (std::size_t i = 0; wait == nullptr && i < stream.ahead.size(); ++i) {
+    if (stream.ahead[i].kind == Kind::lost) return stream.ahead[i].ticket;
     if (is_open_wait(stream.ahead[i])) wait = &stream.ahead[i];
+  }
   if (wait == nullptr) return std::nullopt;
   bool runs = false;
   if (const Stream* source = find(wait->awaited.stream)) root_of(*source, runs);

@@ -10,7 +10,7 @@ constexpr const char* unasked = "a stream could not be asked whether it has work
 constexpr const char* unnamed = "not all streams could be asked whether they have work left";
 constexpr const char* behind_another = "a stream may stand behind a blocked one in its hardware queue";
 constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
-constexpr const char* out_of_sight = "more is outstanding than the detector has room for";
+constexpr const char* out_of_sight = "more is outstanding on a stream than is followed";
 constexpr const char* captured_step =
     "captured step: a replayed graph holds NCCL operations, whose waits and compute cannot be told apart";
 constexpr const char* waiting_graph =
@@ -103,6 +103,13 @@ void Streams::wait_issued(const Event& wait) {
   if (passed != 0) issue(*stream, {Kind::passed, nothing_between, passed, 0, {}, wait.ticket});
 }
 
+void Streams::marks_held_back(StreamId id, Ticket next) {
+  Stream* stream = find_or_add(id);
+  if (stream == nullptr) return;
+  const Mark& last = stream->ahead.empty() ? stream->at : stream->ahead.back();
+  if (last.kind != Kind::lost) issue(*stream, {Kind::lost, false, next});
+}
+
 void Streams::graph_wait_moved() {
   const auto move = [](Mark& mark) {
     if (mark.in_graph == InGraph::at_its_head) mark.in_graph = InGraph::somewhere;
@@ -141,7 +148,7 @@ void Streams::stream_destroyed(StreamId id, Ticket last) {
 
 void Streams::erase_if_over(StreamId id) {
   const Stream* stream = find(id);
-  if (stream == nullptr || !stream->destroyed || !stream->ahead.empty() || first_pending(id) != nullptr) return;
+  if (stream == nullptr || !stream->destroyed || has_known_mark_ahead(*stream) || first_pending(id) != nullptr) return;
   lost_ += stream->ahead.dropped() + stream->groups.dropped();
   queues_.forget(id);
   streams_.erase(place_of(id));
@@ -197,7 +204,8 @@ bool Streams::marker_reached(StreamId id, Ticket ticket) {
   Stream* stream = find(id);
   if (stream == nullptr) return true;  // it was lost, which is counted
   for (std::size_t i = 0; i < stream->ahead.size(); ++i) {
-    if (stream->ahead[i].ticket != ticket || stream->ahead[i].kind == Kind::start) continue;
+    const Kind kind = stream->ahead[i].kind;
+    if (stream->ahead[i].ticket != ticket || kind == Kind::start || kind == Kind::lost) continue;
     reach(*stream, i + 1);
     erase_if_over(id);
     return true;
@@ -223,7 +231,11 @@ void Streams::answered(StreamId id, Answer answer) {
   if (stream == nullptr) return;
   const Answer before = current_answer(*stream);
   // No mark is ahead that could tell where it is, but now it is behind them all.
-  if (stream->at.kind == Kind::lost && stream->ahead.empty() && answer.says == StreamAnswer::dry) stream->at = {};
+  const bool was_lost = position(*stream) == Position::lost && !has_known_mark_ahead(*stream);
+  if (was_lost && answer.says == StreamAnswer::dry) {
+    stream->ahead.clear();
+    stream->at = {};
+  }
   stream->answer = answer;
   stream->asked = questions_;
   stream->had_work = stream->had_work || answer.says == StreamAnswer::busy;
@@ -264,10 +276,15 @@ void Streams::to_ask(std::vector<StreamId>& found) const {
     if (is_asked(stream)) found.push_back(stream.id);
 }
 
+bool Streams::has_known_mark_ahead(const Stream& stream) {
+  // Of lost ones no two stand in a row.
+  return stream.ahead.size() > 1 || (!stream.ahead.empty() && stream.ahead.front().kind != Kind::lost);
+}
+
 bool Streams::is_asked(const Stream& stream) const {
   if (stream.destroyed) return false;
   const Position where = position(stream);
-  return where == Position::behind || (where == Position::lost && stream.ahead.empty());
+  return where == Position::behind || (where == Position::lost && !has_known_mark_ahead(stream));
 }
 
 Streams::Position Streams::position(const Stream& stream) const {
@@ -276,6 +293,7 @@ Streams::Position Streams::position(const Stream& stream) const {
   if (at.kind == Kind::start && groups_.pending(at.group)) return Position::in_group;
   if (at.kind == Kind::wait && (at.passed != 0 || groups_.pending(at.group))) return Position::waiting;
   if (stream.ahead.empty()) return Position::behind;
+  if (stream.ahead.front().kind == Kind::lost) return Position::lost;
   if (stream.ahead.front().nothing_before) return Position::held;
   const bool was_dry = !stream.destroyed && current_answer(stream).says == StreamAnswer::dry;
   return was_dry ? Position::behind : Position::running;

@@ -40,6 +40,8 @@ class Streams {
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
+  // The next groups and waits of the stream have no marks. `next`: the ticket that is given out next.
+  void marks_held_back(StreamId stream, Ticket next);
   // Nothing documents which record the graph takes notice of: it may compute.
   void graph_wait_moved();
   void host_wait_begun(StreamId stream);
@@ -95,7 +97,8 @@ class Streams {
     AwaitedPlace awaited{};  // wait: for this
     Ticket passed = 0;       // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
     InGraph in_graph = InGraph::no;  // wait
-    // lost: this mark and perhaps later ones were. Where the stream is shows when it reaches one that is known.
+    // lost: this mark and perhaps later ones were. Where the stream is shows when it reaches one that is known. Ahead:
+    // nobody knows where the stream is once it is through with what stands before it.
   };
   // held: a mark lies ahead and nothing to compute before it. Its hardware queue is blocked, or it is about to get
   // there. lost: nobody knows.
@@ -170,6 +173,7 @@ class Streams {
   UnderWay look_for_groups() const;
   bool is_in_captured_step(const Stream& stream) const;
   bool may_compute(const Mark& wait) const;
+  static bool has_known_mark_ahead(const Stream& stream);
   bool is_asked(const Stream& stream) const;
   bool has_asked() const;
   // doubts.cpp
@@ -206,7 +210,7 @@ class Streams {
   bool idle_said_ = false;
   bool host_is_still_ = false;
   bool is_settled_ = false;  // all work is done, and the host launches nothing: no answer changes before it acts
-  Ticket newest_ = 0;  // of all marks
+  Ticket newest_ = 0;        // of all marks
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named

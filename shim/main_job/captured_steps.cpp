@@ -3,6 +3,7 @@
 
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/marker_room.h"
 #include "shim/main_job/noted_graphs.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
@@ -35,7 +36,8 @@ void note_step(const Stream& stream, const NotedGraph* graph, GroupId group, Tic
 GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   if (!has_marker_words(device)) return {};
-  if (!may_mark(device)) return note_step(stream, graph, log_group(stream, 0, 0), 0, 0, false), GraphLaunch{};
+  if (!may_mark(device) || !has_room_for_marks(stream))
+    return note_step(stream, graph, log_group(stream, 0, 0), 0, 0, false), GraphLaunch{};
   const LaunchCount launched = launches_so_far(stream);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);
@@ -45,6 +47,7 @@ GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
     return note_lost(), GraphLaunch{};
   }
   const GroupId group = log_group(stream, started, done);
+  count_marks(stream, done);
   stream.latest.store(done, std::memory_order_relaxed);
   note_step(stream, graph, group, started, done, nothing_launched_since_marker(stream, launched));
   return {&stream, done};

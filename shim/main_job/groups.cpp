@@ -6,6 +6,7 @@
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/marker_room.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -198,7 +199,7 @@ void announce_member(GroupMember& member) noexcept {
     operations_captured(*stream, member.communicator->id.load(std::memory_order_relaxed), member.summary);
     return lose_sequences(member.communicator->sequences);
   }
-  if (!may_mark(device)) return note_unmarked_group(member, *stream, device);
+  if (!may_mark(device) || !has_room_for_marks(*stream)) return note_unmarked_group(member, *stream, device);
   const LaunchCount launched = launches_so_far(*stream);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);
@@ -208,6 +209,7 @@ void announce_member(GroupMember& member) noexcept {
     note_lost();
     return;
   }
+  count_marks(*stream, done);
   member.stream = stream;
   member.done = done;
   member.group = log_group(*stream, started, done);

@@ -2,6 +2,7 @@
 #include "shim/main_job/streams.h"
 
 #include "shim/main_job/devices.h"
+#include "shim/main_job/marker_room.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 #include "shim/process.h"
@@ -165,6 +166,7 @@ void release_stream(Stream& stream) noexcept {
   stream.waited.store(0, std::memory_order_relaxed);
   stream.latest.store(0, std::memory_order_relaxed);
   stream.is_marked.store(false, std::memory_order_relaxed);
+  forget_marks(stream);
   mine.first.remove(stream);
   mine.used.remove(stream);
   Table::release(stream);

@@ -30,6 +30,8 @@ struct Stream {
   std::atomic<LaunchCount> launches;                      // of compute on it, see launches.h
   std::atomic<Ticket> enqueued_after;                     // the newest ticket at the last of those, or wait
   std::atomic<LaunchCount> launches_marked;               // of those, before its last marker
+  std::atomic<std::uint32_t> marks;                       // groups and waits with markers, see marker_room.h
+  std::atomic<Ticket> milestones[7];                      // the markers behind some of them
   std::atomic<bool> is_marked;                            // has had a marker
   std::atomic<bool> used;                                 // seen in more than its creation
   std::atomic<bool> of_nccl;                              // NCCL made it for itself: counted, never asked

@@ -11,6 +11,7 @@
 #include "shim/main_job/graph_events.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/marker_room.h"
 #include "shim/main_job/noted_graphs.h"
 #include "shim/main_job/streams.h"
 #include "shim/main_job/unasked_launches.h"
@@ -73,6 +74,7 @@ void waits_for_compute(CUstream stream, bool per_thread) noexcept {
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
 StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
+  if (!has_room_for_marks(stream)) return note_place(stream), StreamWait{};
   const LaunchCount launched = launches_so_far(stream);
   const Ticket reached = reserve_ticket(device);
   const Ticket passed = reached == 0 ? 0 : reserve_ticket(device);
@@ -83,6 +85,7 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_
     return {};
   }
   stream.latest.store(passed, std::memory_order_relaxed);
+  count_marks(stream, passed);
   const bool nothing_before = nothing_launched_since_marker(stream, launched);
   note(EventKind::wait_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;

@@ -107,6 +107,42 @@ TEST_F(StreamsTest, AWaitForEveryStreamIsUncertainUntilItIsPassed) {
   EXPECT_TRUE(busy());
 }
 
+// So much is outstanding that what comes next has no marks.
+TEST_F(StreamsTest, BehindWhatIsKnownAStreamIsOutOfSightUntilItGetsToTheNextMark) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  streams.group_started(1);
+  at_wait(1, 1);
+  streams.marks_held_back(2, 5000);
+  streams.marks_held_back(2, 5001);
+  EXPECT_EQ(idle_for(), 1u) << "it is still in the group";
+  issue(2, 2);
+  streams.group_done(1);
+  past_wait(1, 1);
+  answer(StreamAnswer::dry, {1});
+  EXPECT_TRUE(uncertain()) << "it may be in a group without marks";
+  answer(StreamAnswer::busy, {1});
+  EXPECT_TRUE(busy());
+  streams.group_started(2);
+  answer(StreamAnswer::dry, {1});
+  EXPECT_EQ(idle_for(), 2u);
+}
+TEST_F(StreamsTest, AStreamThatIsOutOfSightIsAskedAndComesBackWhenItIsDry) {
+  issue(1, 3);
+  streams.group_started(1);
+  streams.marks_held_back(2, 5000);
+  EXPECT_TRUE(uncertain());
+  answer(StreamAnswer::dry, {2, 3});
+  EXPECT_EQ(idle_for(), 1u);
+}
+TEST_F(StreamsTest, AStreamThatIsOutOfSightMayBeDestroyed) {
+  issue(1, 3);
+  streams.group_started(1);
+  streams.marks_held_back(2, 5000);
+  streams.stream_destroyed(2);
+  EXPECT_EQ(idle_for(), 1u);
+}
+
 TEST_F(StreamsTest, AChainOfWaitsEndsInTheGroupThatHoldsItUp) {
   issue(1, 2);
   wait_for_group(1, 1, 1);

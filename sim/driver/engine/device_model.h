@@ -26,6 +26,7 @@ struct StreamItem {
   uint32_t thread = 0;
   bool issued = false;
   bool passed = false;         // has left its hardware queue before its turn
+  bool takes_entry = false;    // in its hardware queue, until it has finished
   Time poke_at = Time::max();  // a timer looks at it then
   Command command;
 };

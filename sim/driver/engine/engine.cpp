@@ -137,8 +137,42 @@ void Engine::flush_logs(Guard& guard, Time present) {
 // --- work
 // -------------------------------------------------------------------------------------------------------------
 
+bool Engine::is_full(const Stream& stream) const {
+  return settings_.queue.depth != 0 && stream.queue->entries >= settings_.queue.depth;
+}
+
+// The call stands until an entry of the hardware queue is free. It holds nothing meanwhile: others go on.
+CUresult Engine::wait_for_entry(Guard& guard, const Stream& stream) {
+  if (!is_full(stream)) return CUDA_SUCCESS;
+  Context& context = *stream.context;
+  const HardwareQueue& queue = *stream.queue;
+  const auto is_over = [&] {
+    return queue.entries < settings_.queue.depth || context.is_ending || context.error.load() != CUDA_SUCCESS;
+  };
+  ++context.standing_calls;
+  do {
+    wait_locked(guard, is_over);
+  } while (!is_over());  // another thread was faster
+  --context.standing_calls;
+  if (context.is_ending) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return slab<Stream>.find(&stream) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+CUresult Engine::wait_for_entries(Guard& guard, const Context& context) {
+  for (;;) {
+    const auto full = std::find_if(context.streams.begin(), context.streams.end(),
+                                   [this](const Stream* stream) { return is_full(*stream); });
+    if (full == context.streams.end()) return CUDA_SUCCESS;
+    const CUresult result = wait_for_entry(guard, **full);
+    if (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || context.error.load() != CUDA_SUCCESS) return result;
+  }
+}
+
 CUresult Engine::submit(Stream& stream, Command&& command) {
   Guard guard(lock_);
+  if (stream.capture == nullptr) {
+    if (const CUresult gone = wait_for_entry(guard, stream); gone != CUDA_SUCCESS) return leave(guard), gone;
+  }
   const auto* wait = std::get_if<WaitCommand>(&command);
   if (stream.capture != nullptr || (wait != nullptr && wait->event->captured != nullptr)) {
     return capture_command(stream, std::move(command));
@@ -160,6 +194,7 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
   } else {
     scheduler_->append(stream, std::move(command), arrival);
   }
+  Scheduler::take_entry(stream);
   if (scheduler_->next_event() < sleep_until_) {
     leave(guard);
   }
@@ -168,6 +203,7 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
 
 CUresult Engine::record(Context& context, Event& event) {
   Guard guard(lock_);
+  if (const CUresult gone = wait_for_entries(guard, context); gone != CUDA_SUCCESS) return leave(guard), gone;
   if (const CUresult error = capture_forbids_context(context); error != CUDA_SUCCESS) return error;
   if (const CUresult error = context.error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   event.captured.reset();
@@ -178,20 +214,28 @@ CUresult Engine::record(Context& context, Event& event) {
   for (Stream* stream : context.streams) {
     if (stream->idle()) continue;
     scheduler_->append(*stream, command, arrival);
+    Scheduler::take_entry(*stream);
     command.joins = true;
   }
-  if (!command.joins) scheduler_->append(*context.legacy, command, arrival);
+  if (!command.joins) {
+    scheduler_->append(*context.legacy, command, arrival);
+    Scheduler::take_entry(*context.legacy);
+  }
   leave(guard);
   return CUDA_SUCCESS;
 }
 
 CUresult Engine::make_wait(Context& context, Event& event) {
   Guard guard(lock_);
+  if (const CUresult gone = wait_for_entries(guard, context); gone != CUDA_SUCCESS) return leave(guard), gone;
   if (const CUresult error = capture_forbids_context(context); error != CUDA_SUCCESS) return error;
   if (event.captured != nullptr) return capture_forbids_event(event);
   if (const CUresult error = context.error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   const Time arrival = arrivals_.now();
-  for (Stream* stream : context.streams) scheduler_->append(*stream, WaitCommand{&event, 0, nullptr}, arrival);
+  for (Stream* stream : context.streams) {
+    scheduler_->append(*stream, WaitCommand{&event, 0, nullptr}, arrival);
+    Scheduler::take_entry(*stream);
+  }
   if (event.last != nullptr && !event.last->done) {
     ++event.last->references;
     context.waits.push_back(event.last);

@@ -112,6 +112,9 @@ class Engine {
   void run();  // the engine's own thread
   void leave(Guard& guard);
   void wait_locked(Guard& guard, const std::function<bool()>& condition);
+  bool is_full(const Stream& stream) const;
+  CUresult wait_for_entry(Guard& guard, const Stream& stream);
+  CUresult wait_for_entries(Guard& guard, const Context& context);
   Time next_wake() const;
   void report_stalls(Time present);
   void flush_logs(Guard& guard, Time present);

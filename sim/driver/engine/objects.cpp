@@ -72,8 +72,11 @@ void Engine::destroy_context(Context& context) {
   for (Context* green : green_contexts_of(context)) destroy_context(*green);
   {
     // No new work from here on, so that the wait for the old has an end.
-    const std::scoped_lock guard(lock_);
+    Guard guard(lock_);
     for (Stream* stream : context.streams) slab<Stream>.retire(stream);
+    context.is_ending = true;
+    wait_locked(guard, [&] { return context.standing_calls == 0; });
+    leave(guard);
   }
   wait_for_idle_device(device, "cuCtxDestroy", Drain::all_work);
   release_context_resources(context);

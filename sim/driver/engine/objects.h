@@ -47,6 +47,7 @@ struct HardwareQueue {
   StreamItem* tail = nullptr;  // [lock]
   // [lock] Have left the queue before their turn in their stream: they wait for that and hold nobody up.
   std::vector<StreamItem*> passed;
+  unsigned entries = 0;  // [lock] taken by calls whose command has not finished, wherever it stands
 };
 
 struct Context {
@@ -66,6 +67,8 @@ struct Context {
   std::vector<unsigned> next_queue;  // [lock] of each class
   std::size_t limits[16] = {};
   int waiting_threads = 0;  // [lock] for the context
+  int standing_calls = 0;   // [lock] that wait for an entry in a hardware queue
+  bool is_ending = false;   // [lock] those are let go, and put nothing on its streams any more
 };
 
 enum class StreamKind : uint8_t { explicit_blocking, explicit_non_blocking, legacy, per_thread };

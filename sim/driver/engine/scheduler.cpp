@@ -152,6 +152,12 @@ void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
   if (queue.head == item && (stream.head == item || may_pass(*item))) poke(*item, arrival + settings_.launch_latency);
 }
 
+void Scheduler::take_entry(Stream& stream) {
+  if (stream.tail == nullptr || stream.tail->takes_entry) return;
+  stream.tail->takes_entry = true;
+  ++stream.queue->entries;
+}
+
 void Scheduler::issue_all() {
   for (bool progress = true; progress;) {
     progress = false;
@@ -284,6 +290,7 @@ void Scheduler::finish_item(StreamItem* item, Time at) {
   stream.last_end = at;
   stream.head = item->next_in_stream;
   if (stream.head == nullptr) stream.tail = nullptr;
+  if (item->takes_entry) --stream.queue->entries;
   recycle(item);
   if (stream.destroyed && stream.head == nullptr) {
     std::erase(stream.context->streams, &stream);
@@ -311,6 +318,7 @@ void Scheduler::recycle(StreamItem* item) {
   item->next_in_stream = nullptr;
   item->issued = false;
   item->passed = false;
+  item->takes_entry = false;
   item->poke_at = Time::max();
   item->thread = 0;
   item->next_in_queue = free_items_;

@@ -27,6 +27,8 @@ class Scheduler {
 
   // --- from the engine ----------------------------------------------------------------------------------------------
   void append(Stream& stream, Command&& command, Time arrival);
+  // The call that has just appended takes an entry of the hardware queue until its last command has finished.
+  static void take_entry(Stream& stream);
   void advance(Time until);
   // When something has to be done next: the first timer, or a spinning kernel that wants to be looked at.
   Time next_event() const;

@@ -79,7 +79,8 @@ void Scheduler::drop_work(Device& device) {
 
 void Scheduler::drop_streams(Device& device) {
   for (Context* context : device.contexts) {
-    for (HardwareQueue& queue : context->queues) queue = HardwareQueue{};
+    // The entries go with the commands.
+    for (HardwareQueue& queue : context->queues) queue = {nullptr, nullptr, {}, queue.entries};
     const std::vector<Stream*> streams = context->streams;
     for (Stream* stream : streams) {
       while (stream->head != nullptr) {

@@ -149,6 +149,14 @@ Variable choice(std::string_view name, std::string_view yes, std::string_view no
           }};
 }
 
+bool read_queue_depth(std::string_view text, Settings& settings) {
+  double value = 0;
+  std::string_view rest;
+  if (!parse_number(text, value, rest) || !rest.empty() || value < 0 || value > 1e6) return false;
+  settings.queue.depth = static_cast<unsigned>(value);
+  return true;
+}
+
 std::vector<Variable> variables() {
   return {
       number("SIMGPU_DEVICES", "1 to 16 is wanted", &Settings::devices, 1, 16),
@@ -178,6 +186,7 @@ std::vector<Variable> variables() {
          parse_faults(value, settings.faults);
          return true;
        }},
+      {"SIMGPU_QUEUE_DEPTH", "0 (no bound) to 1000000 is wanted", read_queue_depth},
       choice("SIMGPU_QUEUE_RECORD", "holds", "passes", "holds or passes is wanted", &QueueModel::record_holds),
       choice("SIMGPU_QUEUE_WRITE", "holds", "passes", "holds or passes is wanted", &QueueModel::write_holds),
       choice("SIMGPU_QUEUE_KERNEL", "holds", "passes", "holds or passes is wanted", &QueueModel::kernel_holds),

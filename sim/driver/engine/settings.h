@@ -25,6 +25,7 @@ struct Faults {
 
 // Who holds up a hardware queue, so that nothing behind it can issue: what hardware does is not public.
 struct QueueModel {
+  unsigned depth = constants::queue_entries;  // unfinished calls that fit into one queue; 0: any number
   // Behind an unfinished command of its stream.
   bool record_holds = false;
   bool write_holds = true;

@@ -1,0 +1,28 @@
+// How many markers may be outstanding on a stream: a marker takes an entry of the stream's hardware queue, of which
+// there are about a thousand. A host that launches far ahead of a receive, and only then does what ends it, is not to
+// stand because Weft has taken the entries that it needs.
+//
+// Hooks of groups and waits, any thread, just before they enqueue the two markers around one: a few loads. Nothing here
+// locks or waits. Two threads at once on one stream may get a few markers more.
+#pragma once
+
+#include "shim/main_job/streams.h"
+
+namespace weft {
+
+// Pairs of markers. Every eighth pair is remembered, and seven of these: 56 pairs find room in any case, and no more
+// than 63 are outstanding. A stream of a training that gets further behind its host than that is rare: it has hundreds
+// of kernels for each group or wait, and they fill the queue first.
+inline constexpr std::uint32_t marks_to_milestone = 8;
+inline constexpr std::uint32_t room_for_marks = 56;
+
+// False: the group or wait gets no markers, which is noted. Its device has no words: true.
+bool has_room_for_marks(Stream& stream) noexcept;
+
+// A pair of markers goes onto the stream; `last` is the later one.
+void count_marks(Stream& stream, Ticket last) noexcept;
+
+// The stream has gone: its place is another one's.
+void forget_marks(Stream& stream) noexcept;
+
+}  // namespace weft
