@@ -68,7 +68,7 @@ bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcep
 // The device gets new words: all tickets given out so far count as reached then, also those that a stream has not got
 // to, so nothing is known of its streams any more.
 void forget_marks_of(int device) noexcept;
-// When it has them. What was launched before then was not counted, so each stream is asked once: one that is busy is in
+// When it has them. Launches from before then were not counted, so each stream is asked once: one that is busy is in
 // use. At a quiet time, as the legacy stream answers for blocking ones that are in a receive.
 void ask_uncounted_streams(int device) noexcept;
 // The host has waited for the stream, and `launched` was read before: nothing of that is left.

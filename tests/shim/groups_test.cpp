@@ -291,10 +291,10 @@ TEST_F(Groups, AMarkerTheDriverRefusesIsCountedAndNothingElse) {
 TEST_F(Groups, MoreCommunicatorsInAGroupThanFitAreNamed) {
   std::vector<ncclComm_t> all;
   for (int i = 0; i < 66; ++i) all.push_back(communicator());
-  const CUstream s = stream();
+  const CUstream some = stream(), others = stream();  // each has room for the markers of its own
   events();
   ncclGroupStart();
-  for (const ncclComm_t c : all) ncclSend(buffer, 1, ncclInt8, 0, c, s);
+  for (std::size_t i = 0; i < all.size(); ++i) ncclSend(buffer, 1, ncclInt8, 0, all[i], i < 33 ? some : others);
   ncclGroupEnd();
   EXPECT_EQ(events().size(), 64u);
   EXPECT_STREQ(core()->shim->full_table(), "communicators and streams in one NCCL group");
