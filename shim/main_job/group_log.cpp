@@ -106,9 +106,18 @@ GroupId pending_group(int device) noexcept {
   return pending;
 }
 
+// The host may have issued more than one that is not over, so the latest is not the one that the stream is in.
 bool is_in_group(Stream& stream) noexcept {
-  const GroupId pending = pending_group_of(stream);
-  return pending != 0 && reached(stream.device.load(std::memory_order_relaxed), place_of_group(pending).started);
+  constexpr GroupId most_looked_at = 1024;
+  const StreamId id = stream.id.load(std::memory_order_relaxed);
+  const GroupId latest = pending_group_of(stream);
+  for (GroupId group = latest; group != 0 && latest - group < most_looked_at; --group) {
+    const GroupPlace place = place_of_group(group);
+    if (place.id != id) continue;
+    if (!is_pending(place)) return false;
+    if (reached(place.device, place.started)) return true;
+  }
+  return false;
 }
 
 bool blocking_stream_is_in_group(int device, const Stream* but) noexcept {

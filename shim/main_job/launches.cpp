@@ -33,7 +33,7 @@ void count_on_another_stream(CUstream stream) noexcept {
   Stream* known = find_stream(name);
   // A thread's own default stream would be one more for each thread that ever launches.
   const bool is_shared = stream != CU_STREAM_PER_THREAD;
-  if (!is_shared && (known == nullptr || !known->is_marked.load(std::memory_order_relaxed)))
+  if (!is_shared && (known == nullptr || !known->is_followed.load(std::memory_order_relaxed)))
     note_unasked_launch(current_device());
   if (known == nullptr && is_shared) known = learn_stream(name);
   if (known == nullptr) return;
@@ -55,6 +55,7 @@ bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcep
                        stream.is_marked.load(std::memory_order_relaxed) &&
                        launched == stream.launches_marked.load(std::memory_order_relaxed);
   begin_counting(stream, launched);
+  stream.is_followed.store(true, std::memory_order_relaxed);
   return nothing;
 }
 
@@ -66,6 +67,7 @@ void forget_marks_of(int device) noexcept {
   for (Stream& stream : all_streams()) {
     if (stream.device.load(std::memory_order_relaxed) != device) continue;
     stream.is_marked.store(false, std::memory_order_release);
+    stream.is_followed.store(false, std::memory_order_relaxed);
     stream.latest.store(0, std::memory_order_relaxed);
   }
 }

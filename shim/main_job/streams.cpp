@@ -166,6 +166,7 @@ void release_stream(Stream& stream) noexcept {
   stream.waited.store(0, std::memory_order_relaxed);
   stream.latest.store(0, std::memory_order_relaxed);
   stream.is_marked.store(false, std::memory_order_relaxed);
+  stream.is_followed.store(false, std::memory_order_relaxed);
   forget_marks(stream);
   mine.first.remove(stream);
   mine.used.remove(stream);

@@ -32,7 +32,8 @@ struct Stream {
   std::atomic<LaunchCount> launches_marked;               // of those, before its last marker
   std::atomic<std::uint32_t> marks;                       // groups and waits with markers, see marker_room.h
   std::atomic<Ticket> milestones[7];                      // the markers behind some of them
-  std::atomic<bool> is_marked;                            // has had a marker
+  std::atomic<bool> is_marked;                            // has had a marker, or was seen to be dry
+  std::atomic<bool> is_followed;                          // has had a marker, so the detector knows of it
   std::atomic<bool> used;                                 // seen in more than its creation
   std::atomic<bool> of_nccl;                              // NCCL made it for itself: counted, never asked
   std::atomic<bool> is_blocking;                          // explicit, and the legacy stream and it wait for each other

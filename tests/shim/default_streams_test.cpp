@@ -43,6 +43,16 @@ TEST_F(DefaultStreams, AThreadsOwnIsNotKnownToBeDryUntilTheHostHasWaitedForIt) {
   EXPECT_FALSE(all_can_be_asked());
 }
 
+// The wait of the host names it, and nothing else does.
+TEST_F(DefaultStreams, AThreadsOwnThatWasWaitedForBesideAReceiveIsNotFollowed) {
+  receive();
+  launch(CU_STREAM_PER_THREAD);
+  cuStreamSynchronize(CU_STREAM_PER_THREAD);
+  EXPECT_TRUE(all_can_be_asked());
+  launch(CU_STREAM_PER_THREAD);
+  EXPECT_FALSE(all_can_be_asked());
+}
+
 TEST_F(DefaultStreams, ThoseOfThreadsThatHaveEndedAreWaitedForWithTheDevice) {
   for (int i = 0; i < 3; ++i) std::thread([] { launch(CU_STREAM_PER_THREAD); }).join();
   launch(CU_STREAM_PER_THREAD);
@@ -109,7 +119,9 @@ TEST_F(DefaultStreams, TheLegacyStreamIsHeldByABlockingOneInAGroup) {
   ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
   EXPECT_EQ(ask(id), StreamAnswer::busy) << "a stream that does not block holds nothing up";
   ncclRecv(buffer, 1, ncclInt8, 0, c, blocking);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, blocking);  // behind the one that it is in
   EXPECT_EQ(ask(id), StreamAnswer::dry);
+  fake_release(blocking);
   fake_release(blocking);
   EXPECT_EQ(ask(id), StreamAnswer::busy);
 }
