@@ -21,6 +21,7 @@ bool is_known(int device) noexcept {
 
 void primary_retained(int device) noexcept {
   if (level() == Level::pass || is_wefts_call() || !is_known(device)) return;
+  note_device(device);  // whose default stream may be all that is used of it
   primary_references[device].fetch_add(1, std::memory_order_acq_rel);
 }
 
