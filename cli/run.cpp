@@ -109,7 +109,7 @@ void merge_settings(Request& request) {
   if (request.validate) request.options["validate"] = "on";
 }
 
-// A malformed variable may be an old one, and its default is used. What stands in the command is meant.
+// A malformed variable may be an old one, and its default is used. The words of the command are meant.
 void check_values(const Request& request) {
   for (const OptionInfo& option : option_table()) {
     const auto given = request.options.find(option.name);

@@ -264,7 +264,9 @@ TEST(Summary, SaysWhereIterationsDiffer) {
     text.erase(text.find(R"({"type": "summary")"));
     std::ofstream(directory / "rank0.1.jsonl")
         << text << more.substr(0, more.find(R"({"type": "summary")")) << summary_after(40'000'000'000, alike + others);
-    return summarize_directories({directory.path()}).notes;
+    std::vector<std::string> said = summarize_directories({directory.path()}).notes;
+    std::erase_if(said, [](const std::string& note) { return !note.starts_with("iterations differ"); });
+    return said;
   };
   EXPECT_EQ(notes(12, 400, 4, 20),
             std::vector<std::string>{"iterations differ on all ranks, one in ten is shorter than 20.0 ms and one in "
