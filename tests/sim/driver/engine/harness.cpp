@@ -135,7 +135,7 @@ CUfunction function(const char* name) {
   static std::mutex mutex;
   const std::scoped_lock guard(mutex);
   static CUmodule module = nullptr;
-  static std::map<std::string, CUfunction> loaded;
+  static auto& loaded = *new std::map<std::string, CUfunction>;  // threads may launch while the process ends
   if (module == nullptr) {
     static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n";
     EXPECT_EQ(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
