@@ -76,9 +76,9 @@ void print_markdown() {
 
 Written by `weft config --markdown` from `runner/options/options.def`; a test compares the two. Every option is a
 variable of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or
-`--set slice=200us`; `WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. One that is
+`--set slice=200us`; `WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. A value that is
 malformed or out of its range is reported in one line and the default is used; an unknown `WEFT_` variable is reported
-with the nearest name. `weft run --strict` refuses to run then, and always does where a flag is malformed.
+with the nearest name. `weft run --strict` refuses to run then.
 
 Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. In `WEFT_OUTPUT` and
 `WEFT_CHECKPOINT`, `%j` is the job id, `%h` the host, `%p` the process, `%r` the rank, `%q{NAME}` a variable and `%%` a

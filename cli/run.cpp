@@ -109,19 +109,6 @@ void merge_settings(Request& request) {
   if (request.validate) request.options["validate"] = "on";
 }
 
-// A malformed variable may be an old one, and its default is used. The words of the command are meant.
-void check_values(const Request& request) {
-  for (const OptionInfo& option : option_table()) {
-    const auto given = request.options.find(option.name);
-    if (given == request.options.end() || given->second.empty()) continue;
-    const ParsedOptions alone = parse_options({{option.variable, given->second}});
-    if (alone.warnings.empty()) continue;
-    const std::string variable = std::string(option.variable) + "=", said = alone.warnings.front();
-    const std::string fault = said.starts_with(variable) ? said.substr(variable.size()) : said;
-    throw UsageError(flag_of(option) + " " + fault.substr(0, fault.find("; ")));
-  }
-}
-
 // The variables of the environment as they will be: what is asked for wins over what is there.
 Variables with_request(Request request, Variables variables) {
   for (const OptionInfo& option : option_table())
@@ -210,7 +197,6 @@ int run_verb(const Arguments& arguments) {
   try {
     take_command(app, request);
     merge_settings(request);
-    check_values(request);
     return run(request);
   } catch (const UsageError& error) {
     complain(error.what());

@@ -168,13 +168,6 @@ malformed_values() {
   expect_code 2
   expect_out ""
   expect_err "weft: error: WEFT_SLICE=abc is not a duration*"
-  run "$weft" run -q --slice abc -- echo runs
-  expect_code 2
-  expect_out ""
-  expect_err "weft: error: --slice abc is not a duration*"
-  run "$weft" run -q --set WEFT_MEMORY=64 -- echo runs
-  expect_code 2
-  expect_err "weft: error: --memory 64 is not a size*"
   WEFT_SLCE=1ms run "$weft" run -q --strict -- echo runs
   expect_code 2
   expect_err "weft: error: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
