@@ -58,10 +58,20 @@ HostWait count_wait(int device) noexcept {
   return wait;
 }
 
-HostWait is_for(HostWait wait, Stream* stream) noexcept {
-  wait.waited_for = stream;
-  if (stream != nullptr) wait.launched = launches_so_far(*stream);
-  return wait;
+// Only of default streams and whole devices: others can be asked.
+[[gnu::noinline]] void make_proof(HostWait& wait, Stream* stream) noexcept {
+  wait.is_proof = true;
+  wait.dry = stream;
+  wait.launched = stream != nullptr ? launches_so_far(*stream) : 0;
+  wait.of_own_stream = false;
+  wait.of_unasked = 0;
+  wait.unasked_on = no_device;
+}
+
+[[gnu::noinline]] void take_proof(const HostWait& wait, bool succeeded) noexcept {
+  if (wait.dry != nullptr && succeeded) stream_was_dry(*wait.dry, wait.launched);
+  if (wait.of_own_stream && succeeded) own_launches_are_known();
+  if (wait.of_unasked != 0) unasked_launches_waited_for(wait.unasked_on, wait.of_unasked, succeeded);
 }
 
 // No marker tells of it: all that is known is when it was enqueued.
@@ -206,9 +216,11 @@ HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept {
   if (known != nullptr) note_use(*known);
   const int device = known != nullptr ? known->device.load(std::memory_order_relaxed) : current_device();
   const bool is_counted = device < 0 || pending_group(device) == 0;
-  Stream* default_stream = name.is_explicit ? nullptr : known;  // others can be asked
-  HostWait wait = is_for(is_counted ? count_wait(device) : begin_stream_wait(device, name), default_stream);
-  wait.for_own_stream = name.handle == CU_STREAM_PER_THREAD && thread_state.unasked_launch != 0;
+  HostWait wait = is_counted ? count_wait(device) : begin_stream_wait(device, name);
+  if (__builtin_expect(!name.is_explicit, 0)) {
+    make_proof(wait, known);
+    wait.of_own_stream = name.handle == CU_STREAM_PER_THREAD;
+  }
   return wait;
 }
 
@@ -222,12 +234,12 @@ HostWait host_waits_for_event(CUevent event) noexcept {
 HostWait host_waits_for_device() noexcept {
   const int device = current_device();
   if (device < 0) return {};
-  const HostWait wait = pending_group(device) == 0 ? count_wait(device) : begin_wait(device, 0);
+  HostWait wait = pending_group(device) == 0 ? count_wait(device) : begin_wait(device, 0);
   if (has_other_contexts()) return wait;  // it is for one of them
-  HostWait whole = is_for(wait, find_stream(legacy_stream_of(device)));
-  whole.for_unasked = unasked_launches_before_wait(device);
-  whole.unasked_on = device;
-  return whole;
+  make_proof(wait, find_stream(legacy_stream_of(device)));
+  wait.of_unasked = unasked_launches_before_wait(device);
+  wait.unasked_on = device;
+  return wait;
 }
 
 constinit std::atomic<bool> quiet_moments_wanted{false};
@@ -240,10 +252,7 @@ void offer_quiet_moment() noexcept {
 }
 
 void note_wait_over(const HostWait& wait, CUresult result) noexcept {
-  const bool succeeded = result == CUDA_SUCCESS;
-  if (wait.waited_for != nullptr && succeeded) stream_was_dry(*wait.waited_for, wait.launched);
-  if (wait.for_own_stream && succeeded) own_launches_are_known();
-  if (wait.for_unasked != 0) unasked_launches_waited_for(wait.unasked_on, wait.for_unasked, succeeded);
+  if (wait.is_proof) take_proof(wait, result == CUDA_SUCCESS);
   if (wait.device != HostWait::counted) return note_host_wait(EventKind::host_wait_ended, wait);
   set_waiting(waits_for_none);
 }

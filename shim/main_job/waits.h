@@ -71,12 +71,12 @@ struct HostWait {
   static constexpr int unseen = -1, counted = -2;
   int device = unseen;  // or one of these
   StreamId stream = 0;
-  // When it succeeds, nothing is left of
-  Stream* waited_for = nullptr;  // where no more than `launched` was launched
-  LaunchCount launched = 0;
-  bool for_own_stream = false;    // unasked launches of the calling thread (unasked_launches.h)
-  std::uint32_t for_unasked = 0;  // those of so many threads
-  int unasked_on = no_device;
+  bool is_proof = false;  // when it succeeds, nothing is left of what is named here; else none of this is set
+  Stream* dry;            // where no more than `launched` was launched; nullptr: no stream
+  LaunchCount launched;
+  bool of_own_stream;        // unasked launches of the calling thread (unasked_launches.h)
+  std::uint32_t of_unasked;  // those of so many threads
+  int unasked_on;
 };
 HostWait host_waits_for_stream(CUstream stream, bool per_thread) noexcept;
 HostWait host_waits_for_event(CUevent event) noexcept;
