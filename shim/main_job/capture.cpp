@@ -46,11 +46,8 @@ void capture_ended(CUstream stream, bool per_thread) noexcept {
 
 void capture_has_begun(CUstream stream, bool per_thread, CapturesInto into) noexcept {
   if (into == CapturesInto::given_graph || !any_noted_graph()) return;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUgraph graph = nullptr;
-  if (real<Symbol::cuStreamGetCaptureInfo_v2>()(handle_of(stream, per_thread), &status, nullptr, &graph, nullptr,
-                                                nullptr) == CUDA_SUCCESS)
-    graph_gone(graph);
+  if (captures_into(handle_of(stream, per_thread), &graph)) graph_gone(graph);
 }
 
 bool any_capture() noexcept {

@@ -55,7 +55,7 @@ GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
 
 void operations_captured(const Stream& stream, CommunicatorId communicator, const GroupSummary& summary) noexcept {
   CUgraph graph = nullptr;
-  if (!captures_into(stream, &graph)) return;
+  if (!captures_into(stream.handle.load(std::memory_order_relaxed), &graph)) return;
   if (graph == nullptr) return suspect_all_graphs();
   change_graph(graph, [&](NotedGraph& noted) { add_operations(noted, communicator, summary); });
   graphs_are_noted.store(true, std::memory_order_release);

@@ -61,7 +61,9 @@ PendingWait pending_wait(const NotedGraph& graph, const Stream& stream) noexcept
 bool event_captured(CUstream stream, bool per_thread, CUevent event, EventNode node) noexcept {
   const Stream* known = learn_stream(name_of(stream, per_thread));
   CUgraph graph = nullptr;
-  if (known == nullptr || !is_capturing(*known) || !captures_into(*known, &graph)) return false;
+  if (known == nullptr || !is_capturing(*known) ||
+      !captures_into(known->handle.load(std::memory_order_relaxed), &graph))
+    return false;
   if (graph != nullptr) return event_node_added(graph, event, node), true;
   if (node == EventNode::records) note_lost();
   return suspect_all_graphs(), true;

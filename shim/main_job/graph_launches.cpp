@@ -14,7 +14,7 @@ namespace {
 // It becomes a part of what the stream captures.
 void launch_captured(const Stream& stream, CUgraphExec launched, bool is_known) noexcept {
   CUgraph graph = nullptr;
-  if (!captures_into(stream, &graph)) return;
+  if (!captures_into(stream.handle.load(std::memory_order_relaxed), &graph)) return;
   if (graph == nullptr) return suspect_all_graphs();
   if (is_known) return graph_contains(graph, launched);
   GroupSummary unknown{};

@@ -144,10 +144,9 @@ GroupSummary operations_of(const NotedGraph& graph) noexcept {
   return summary;
 }
 
-bool captures_into(const Stream& stream, CUgraph* graph) noexcept {
+bool captures_into(CUstream stream, CUgraph* graph) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUstream handle = stream.handle.load(std::memory_order_relaxed);
-  const CUresult result = real<Symbol::cuStreamGetCaptureInfo_v2>()(handle, &status, nullptr, graph, nullptr, nullptr);
+  const CUresult result = real<Symbol::cuStreamGetCaptureInfo_v2>()(stream, &status, nullptr, graph, nullptr, nullptr);
   return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -94,7 +94,7 @@ void change_graph(const void* graph, Change change) noexcept {
 }
 
 // Where the stream captures into. False: it does not capture. `graph` stays nullptr where that cannot be told.
-bool captures_into(const Stream& stream, CUgraph* graph) noexcept;
+bool captures_into(CUstream stream, CUgraph* graph) noexcept;
 
 // A clone is what `graph` is, and nothing that it was before; so is an executable graph.
 void graph_made_of(const void* made, CUgraph graph) noexcept;

@@ -44,6 +44,13 @@ std::int64_t length(const Intervals& intervals) {
   return sum;
 }
 
+ProgramOptions options_of(std::uint32_t seed) {
+  ProgramOptions options;
+  options.streams = 1 + static_cast<int>(seed % 7);
+  options.actions = 10 + static_cast<int>(seed % 61);
+  return options;
+}
+
 RandomProgram::RandomProgram(const ProgramOptions& options, std::uint32_t seed, Counters& counters)
     : options_(options), next_(counters), random_(seed), queues_(static_cast<std::size_t>(options.queues)) {
   for (int i = 0; i < options.streams; ++i) create();

@@ -33,6 +33,9 @@ struct ProgramOptions {
   bool captures = false;   // now and then a stream captures a kernel, and launches that graph
 };
 
+// Of the program with this seed, unless it is about something else: few streams and many, short programs and long ones.
+ProgramOptions options_of(std::uint32_t seed);
+
 // A call of the program. Streams and records are counted from 0, each in the order of its calls.
 struct Call {
   enum class Kind : std::uint8_t {

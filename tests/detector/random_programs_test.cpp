@@ -104,16 +104,9 @@ int programs() {
   return wanted != nullptr ? std::atoi(wanted) : 20000;
 }
 
-ProgramOptions options_of(std::uint32_t seed) {
-  ProgramOptions options;
-  options.streams = 1 + static_cast<int>(seed % 7);
-  options.actions = 10 + static_cast<int>(seed % 61);
-  return options;
-}
-
-// Runs so many programs, and a new detector now and then.
-template <class Check>
-void for_each_program(int count, ProgramOptions (*options)(std::uint32_t), Check check) {
+// Runs so many programs, and a new detector now and then. `change` makes them those of the test.
+template <class Change, class Check>
+void for_each_program(int count, Change change, Check check) {
   auto detector = std::make_unique<Detector>();
   RandomProgram::Counters counters;
   for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
@@ -123,14 +116,18 @@ void for_each_program(int count, ProgramOptions (*options)(std::uint32_t), Check
     }
     const auto seed = static_cast<std::uint32_t>(i + 1);
     SCOPED_TRACE("program " + std::to_string(seed));
-    const RandomProgram program(options(seed), seed, counters);
+    ProgramOptions options = options_of(seed);
+    change(options, seed);
+    const RandomProgram program(options, seed, counters);
     check(program, *detector);
   }
 }
 
+constexpr auto as_they_are = [](ProgramOptions&, std::uint32_t) {};
+
 TEST(RandomPrograms, IdleTimeIsExact) {
   std::int64_t idle = 0, uncertain = 0, all = 0;
-  for_each_program(programs(), options_of, [&](const RandomProgram& program, Detector& detector) {
+  for_each_program(programs(), as_they_are, [&](const RandomProgram& program, Detector& detector) {
     const Seen seen = Watcher(detector).watch(program);
     const Intervals expected = program.idle();
     EXPECT_EQ(seen.anomalies, 0u);
@@ -156,12 +153,10 @@ Seen watch_without_silence(const RandomProgram& program, Detector& detector) {
 // Streams share hardware queues.
 TEST(RandomPrograms, WhatMayStandBehindABlockedStreamIsUncertain) {
   std::int64_t uncertain = 0, idle = 0, said = 0;
-  const auto options = [](std::uint32_t seed) {
-    ProgramOptions made = options_of(seed);
+  const auto shared = [](ProgramOptions& made, std::uint32_t seed) {
     made.queues = 1 + static_cast<int>(seed / 7 % 4);
-    return made;
   };
-  for_each_program(programs() / 4, options, [&](const RandomProgram& program, Detector& detector) {
+  for_each_program(programs() / 4, shared, [&](const RandomProgram& program, Detector& detector) {
     const Seen seen = watch_without_silence(program, detector);
     uncertain += length(united(seen.uncertain));
     idle += length(program.idle());
@@ -174,12 +169,8 @@ TEST(RandomPrograms, WhatMayStandBehindABlockedStreamIsUncertain) {
 // Nobody can ask one of the streams.
 TEST(RandomPrograms, WhatCannotBeToldIsUncertain) {
   std::int64_t uncertain = 0, idle = 0;
-  const auto options = [](std::uint32_t seed) {
-    ProgramOptions made = options_of(seed);
-    made.unaskable = true;
-    return made;
-  };
-  for_each_program(programs() / 4, options, [&](const RandomProgram& program, Detector& detector) {
+  const auto unaskable = [](ProgramOptions& made, std::uint32_t) { made.unaskable = true; };
+  for_each_program(programs() / 4, unaskable, [&](const RandomProgram& program, Detector& detector) {
     const Seen seen = watch_without_silence(program, detector);
     uncertain += length(united(seen.uncertain));
     idle += length(united(seen.idle));
@@ -191,12 +182,8 @@ TEST(RandomPrograms, WhatCannotBeToldIsUncertain) {
 // While a stream captures nobody can ask any.
 TEST(RandomPrograms, WithCapturesNothingIsMissedInSilence) {
   std::int64_t idle = 0, said = 0;
-  const auto options = [](std::uint32_t seed) {
-    ProgramOptions made = options_of(seed);
-    made.captures = true;
-    return made;
-  };
-  for_each_program(programs() / 4, options, [&](const RandomProgram& program, Detector& detector) {
+  const auto capturing = [](ProgramOptions& made, std::uint32_t) { made.captures = true; };
+  for_each_program(programs() / 4, capturing, [&](const RandomProgram& program, Detector& detector) {
     idle += length(program.idle());
     said += length(united(watch_without_silence(program, detector).idle));
   });
@@ -206,7 +193,7 @@ TEST(RandomPrograms, WithCapturesNothingIsMissedInSilence) {
 // A bubble outlives what ends it by one look at most, and a missed one is shorter than two.
 TEST(RandomPrograms, PollingIsWrongByOneLookAtMost) {
   constexpr std::int64_t poll = 25;
-  for_each_program(programs() / 4, options_of, [&](const RandomProgram& program, Detector& detector) {
+  for_each_program(programs() / 4, as_they_are, [&](const RandomProgram& program, Detector& detector) {
     const Seen seen = Watcher(detector).watch_polling(program, poll);
     const Intervals expected = program.idle();
     for (const Interval& i : without(united(seen.idle), expected))

@@ -20,11 +20,8 @@ import truth
 
 tool, work, case = sys.argv[1:]
 summed_up = open(work + "/summary").read()
-ranks = truth.compare_all(tool, work)
-assert len(ranks) == 2, ranks
-receiver = next(rank for rank in ranks if rank.device == 1)
+ranks, receiver = truth.compare_two(tool, work)
 for rank in ranks:
-    assert all(summary["dropped_records"] == 0 for summary in rank.summaries), rank
     assert not rank.of("anomaly"), rank.of("anomaly")
 # Most of its time it waits for the other rank, and none of that is lost.
 assert receiver.true > 0.3 and receiver.covered > 0.95, receiver

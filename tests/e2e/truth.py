@@ -93,3 +93,12 @@ def compare_all(tool: str, work: str) -> list[Comparison]:
     for comparison in found:
         print(comparison, file=sys.stderr)
     return found
+
+
+def compare_two(tool: str, work: str) -> tuple[list[Comparison], Comparison]:
+    """Both ranks of WORK, which have dropped nothing, and the one that receives, on device 1."""
+    ranks = compare_all(tool, work)
+    assert len(ranks) == 2, ranks
+    for rank in ranks:
+        assert all(summary["dropped_records"] == 0 for summary in rank.summaries), rank
+    return ranks, next(rank for rank in ranks if rank.device == 1)

@@ -6,15 +6,8 @@
 
 namespace {
 
-class DefaultStreams : public ReceivingJob {
+class DefaultStreams : public LaunchingJob {
  protected:
-  void SetUp() override {
-    ReceivingJob::SetUp();
-    core()->shim->set_launches_counted(true);
-  }
-  static void launch(CUstream stream) {
-    EXPECT_EQ(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_SUCCESS);
-  }
   static bool all_can_be_asked() { return streams_to_ask() >= 0; }
   CUstream blocking_stream() {
     CUstream made = nullptr;

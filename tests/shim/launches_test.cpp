@@ -7,15 +7,8 @@
 
 namespace {
 
-class Launches : public ReceivingJob {
+class Launches : public LaunchingJob {
  protected:
-  void SetUp() override {
-    ReceivingJob::SetUp();
-    core()->shim->set_launches_counted(true);
-  }
-  static void launch(CUstream stream) {
-    EXPECT_EQ(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_SUCCESS);
-  }
   bool nothing_launched_before_wait() {
     receive();
     cuStreamWaitEvent(compute, arrived, 0);

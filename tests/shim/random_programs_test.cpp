@@ -152,9 +152,7 @@ TEST_F(RandomCalls, GiveTheEventsOfTheOracle) {
   std::size_t waits = 0, captures = 0, all = 0;
   for (int i = 1; i <= programs(); ++i) {
     const auto seed = static_cast<std::uint32_t>(i);
-    ProgramOptions options;
-    options.streams = 1 + static_cast<int>(seed % 7);
-    options.actions = 10 + static_cast<int>(seed % 61);
+    ProgramOptions options = weft::testing::options_of(seed);
     options.captures = seed % 2 == 0;
     const RandomProgram program(options, seed, counters);
     const std::vector<Event> expected = of_hooks(program), seen = make(program);

@@ -90,6 +90,18 @@ class ReceivingJob : public ShimTest {
   CUevent arrived = nullptr;
 };
 
+// One whose launches are counted.
+class LaunchingJob : public ReceivingJob {
+ protected:
+  void SetUp() override {
+    ReceivingJob::SetUp();
+    core()->shim->set_launches_counted(true);
+  }
+  static void launch(CUstream stream) {
+    EXPECT_EQ(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_SUCCESS);
+  }
+};
+
 using Kinds = std::vector<weft::EventKind>;
 using weft::EventKind;
 using weft::StreamAnswer;
