@@ -5,29 +5,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "detector/bounds.h"
-#include "detector/dcheck.h"
-#include "detector/groups.h"
-#include "detector/iterations.h"
-#include "detector/leader.h"
-#include "detector/rhythm.h"
-#include "detector/ring_queue.h"
-#include "detector/said_bubbles.h"
-#include "detector/said_turns.h"
-#include "detector/sayings.h"
-#include "detector/slots.h"
-#include "detector/streams.h"
+#include "detector/implementation.h"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t remembered_bubbles = 4096;
-constexpr std::size_t remembered_host_waits = 1024;
-constexpr const char* between_two_looks = "something was launched, and was over before the next look";
 constexpr const char* parts_of_longer_ones =
     "iterations: some that were counted may be parts of longer ones; from now on a collective bounds them that comes "
     "seldomer and moves more";
-constexpr Duration least_host_wait = std::chrono::milliseconds(2);
 
 Cause cause_of(const GroupSummary& summary) {
   if (summary.receives > 0) return Cause::receive;
@@ -62,125 +47,20 @@ Answer answer_in(const Event& event) {
   return {StreamAnswer::unknown};
 }
 
-Place place_of(const Group& group) {
-  return {group.slot.ordinal, group.iteration, group.turn, group.rhythm, group.ends_iteration, -1};
-}
-
 }  // namespace
 
-class Detector::Implementation {
- public:
-  explicit Implementation(const DetectorOptions& options)
-      : streams_(groups_, options.one_queue),
-        rhythm_(options.longest_period),
-        iterations_(options.longest_period),
-        slots_(options.history, options.warm_up_iterations),
-        said_bubbles_(options.history, options.warm_up_iterations),
-        longest_period_(static_cast<std::uint32_t>(options.longest_period)) {}
-
-  std::span<const Finding> observe(const Event& event) {
-    findings_.clear();
-    now_ = std::max(now_, event.time);
-    if (open_ && event.kind == EventKind::stream_dry && streams_.ran_unseen(event.stream, answer_in(event)))
-      leave_out_look();
-    announce();
-    dispatch(event);
-    if (event.more_follow) return findings_;  // one verdict for all answers of a look
-    look_for_losses();
-    update_bubble();
-    return findings_;
-  }
-
-  void looked(TimePoint time) {
-    before_look_ = std::exchange(look_, time);
-    streams_.looked();
-  }
-  bool capture_is_open() const { return captures_ != 0; }
-
-  std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
-  std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
-  const Streams& streams() const { return streams_; }
-  std::uint64_t iteration_of(GroupId id) const {
-    const Group* group = groups_.find(id);
-    return group == nullptr ? 0 : group->iteration;
-  }
-  const Sayings& sayings() const { return sayings_; }
-  std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }
-
- private:
-  void dispatch(const Event& event);
-  void group_issued(const Event& event);
-  void group_done(GroupId id);
-  void finish(Group& group);
-  void pass(const Group& group, bool idle_known);
-  void iteration_over(Iteration iteration, bool idle_known);
-  void communicator_closed(CommunicatorId communicator);
-  Rhythm::Change follow_rhythm(const Event& event);
-  void rhythm_lost(std::uint32_t period);
-  void rhythm_found();
-  void bounds_found(std::uint64_t last);
-  void iteration_said(const Event& event);
-  void bubble_said(const Event& event);
-  void give_up_bubble(const char* why);
-  void follow_bubbles();
-  void follow_sayings();
-  void stop_following();
-  void refused(const char* why);
-  void place_earlier();
-  void place(Group& group);
-  void update_bubble();
-  bool is_over(const Bubble& bubble, const Verdict& now) const;
-  void look_at_uncertainty(const Verdict& verdict);
-  void report_uncertainty(const UncertainTime& uncertain);
-  void report_host_waits();
-  void leave_out_look();
-  void open(const Idleness& idleness);
-  void expect(Bubble& bubble, const Group& group);
-  void announce();
-  void close();
-  void report(FindingKind kind);
-  void look_for_losses();
-  void anomaly(const char* text);
-  void note(const char* text);
-  void say_once(FindingKind kind, const char* text);
-
-  // A bubble that closed: it may turn out to belong to a rhythm that is found later.
-  struct Remembered {
-    std::uint64_t position = 0;
-    Duration length{};
-    std::uint32_t table = 0;  // that has its length already
-  };
-
-  GroupTable groups_;
-  Streams streams_;
-  Rhythm rhythm_;
-  Bounds bounds_;
-  Leader leader_;
-  Iterations iterations_;
-  Slots slots_;
-  Sayings sayings_;
-  SaidTurns said_turns_;
-  SaidBubbles said_bubbles_;
-  std::uint32_t longest_period_;
-  std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
-  RingQueue<Remembered> remembered_{remembered_bubbles};
-  std::optional<Bubble> open_;
-  bool announced_ = false;
-  std::optional<TimePoint> interrupted_;  // at this time the open bubble has ended, unless it goes on at once
-  std::optional<TimePoint> uncertain_since_;
-  const char* uncertain_why_ = nullptr;
-  RingQueue<UncertainTime> host_waits_{remembered_host_waits};  // since the last group, to be reported
-  std::uint64_t bubbles_ = 0;
-  std::uint64_t issued_ = 0;       // groups
-  bool latest_is_marked_ = false;  // of them
-  std::uint32_t captures_ = 0;
-  std::uint64_t unknown_ = 0;
-  std::uint64_t lost_ = 0;  // by the tables
-  std::vector<const char*> said_;
-  TimePoint now_{};
-  TimePoint look_{}, before_look_{};  // the latest two
-  std::vector<Finding> findings_;
-};
+std::span<const Finding> Detector::Implementation::observe(const Event& event) {
+  findings_.clear();
+  now_ = std::max(now_, event.time);
+  if (open_ && event.kind == EventKind::stream_dry && streams_.ran_unseen(event.stream, answer_in(event)))
+    leave_out_look();
+  announce();
+  dispatch(event);
+  if (event.more_follow) return findings_;  // one verdict for all answers of a look
+  look_for_losses();
+  update_bubble();
+  return findings_;
+}
 
 void Detector::Implementation::dispatch(const Event& event) {
   switch (event.kind) {
@@ -303,70 +183,6 @@ void Detector::Implementation::bounds_found(std::uint64_t last) {
   place_earlier();
 }
 
-void Detector::Implementation::iteration_said(const Event& event) {
-  const bool begins = event.kind == EventKind::said_iteration_begun;
-  refused(sayings_.microbatch_left_open());
-  give_up_bubble(sayings_.bubble_left_open());
-  const char* why =
-      begins ? sayings_.iteration_begun(event.saying, issued_) : sayings_.iteration_ended(event.saying, issued_);
-  refused(why);
-  if (begins) said_turns_.heard(event.saying.number);
-  if (said_turns_.counts())
-    note(
-        "annotations: the numbers of iterations go by no fixed step, so each rank counts them for the slowdown budget");
-  if (why != nullptr) return stop_following();
-  if (!begins && iterations_.said()) {
-    const std::optional<Iteration> ended = iterations_.said_ended(now_);
-    if (ended) iteration_over(*ended, latest_is_marked_);
-  }
-  if (!begins || !sayings_.iterations_are_believed()) return;
-  const bool already = iterations_.said();
-  if (!already) {
-    if (table_ != 0) rhythm_lost(iterations_.length());
-    iterations_.saying_found();
-    table_ = slots_.table_for(iterations_.key(), longest_period_);
-    report(FindingKind::rhythm_found);
-  }
-  iterations_.said_begun(event.saying.number, said_turns_.turn(), now_);
-}
-
-// The framework leads as long as it goes on to say where iterations are.
-void Detector::Implementation::follow_sayings() {
-  if (!iterations_.said() || !sayings_.iterations_have_ceased(issued_)) return;
-  note("annotations: iterations are no longer said, they are found by what repeats");
-  stop_following();
-}
-
-void Detector::Implementation::stop_following() {
-  if (!iterations_.said()) return;
-  rhythm_lost(iterations_.length());
-  rhythm_.begin_again(issued_);
-}
-
-void Detector::Implementation::refused(const char* why) {
-  if (why != nullptr) note(why);
-}
-
-// Whether there is one, the streams decide.
-void Detector::Implementation::bubble_said(const Event& event) {
-  const bool begins = event.kind == EventKind::said_bubble_begun;
-  refused(begins ? sayings_.bubble_begun(event.saying) : sayings_.bubble_ended(event.saying));
-  follow_bubbles();
-}
-
-void Detector::Implementation::give_up_bubble(const char* why) {
-  if (why == nullptr) return;
-  refused(why);
-  follow_bubbles();
-}
-
-void Detector::Implementation::follow_bubbles() {
-  // Another one, or none: what is open was for the one before.
-  if (open_ && open_->pattern == Pattern::said) close();
-  if (sayings_.in_bubble()) said_bubbles_.begin(iterations_.present());
-  streams_.idle_said(sayings_.in_bubble());
-}
-
 // Groups that were issued before, and bubbles that closed before, get their place in hindsight.
 void Detector::Implementation::place_earlier() {
   groups_.for_each_pending([&](Group& group) { place(group); });
@@ -429,125 +245,6 @@ void Detector::Implementation::communicator_closed(CommunicatorId communicator) 
   groups_.for_each_pending([&](Group& group) {
     if (group.slot.communicator == communicator) finish(group);
   });
-}
-
-void Detector::Implementation::update_bubble() {
-  const Verdict verdict = streams_.verdict();
-  const bool idle = verdict.kind == Verdict::Kind::idle;
-  if (open_ && is_over(*open_, verdict)) close();
-  // Words of one look come one by one: what ends and goes on at one time has not ended.
-  if (open_ && !idle && !interrupted_) interrupted_ = now_;
-  if (open_ && idle) interrupted_.reset();
-  if (!open_ && idle) open(verdict.idleness);
-  look_at_uncertainty(verdict);
-}
-
-// The group that it was opened for is over: what is still waited for is another bubble. Or somebody waits by now.
-bool Detector::Implementation::is_over(const Bubble& bubble, const Verdict& now) const {
-  const bool is_idle = now.kind == Verdict::Kind::idle;
-  if (bubble.pattern == Pattern::said) return is_idle && now.idleness.pattern != Pattern::said;
-  if (!groups_.pending(bubble.group)) return true;
-  return is_idle && bubble.pattern == Pattern::posted_early && now.idleness.pattern != Pattern::posted_early;
-}
-
-void Detector::Implementation::look_at_uncertainty(const Verdict& verdict) {
-  const bool uncertain = verdict.kind == Verdict::Kind::uncertain;
-  if (uncertain == uncertain_since_.has_value() && (!uncertain || verdict.why == uncertain_why_)) return;
-  const std::optional<TimePoint> since = std::exchange(uncertain_since_, std::nullopt);
-  const char* why = std::exchange(uncertain_why_, verdict.why);
-  if (uncertain) uncertain_since_ = now_;
-  if (!since || now_ == *since) return;
-  if (why != host_wait_outside_cuda) return report_uncertainty({*since, now_, why});
-  if (now_ - *since >= least_host_wait) host_waits_.push({*since, now_, why});
-}
-
-void Detector::Implementation::report_uncertainty(const UncertainTime& uncertain) {
-  iterations_.uncertain_time(uncertain.ended - uncertain.began);
-  report(FindingKind::uncertain_time);
-  findings_.back().uncertain = uncertain;
-}
-
-// Before another group comes nobody knows whether it is still training.
-void Detector::Implementation::report_host_waits() {
-  for (; !host_waits_.empty(); host_waits_.pop()) report_uncertainty(host_waits_.front());
-}
-
-// Something was launched and was over since the look before. A bubble that is announced has to have some length.
-void Detector::Implementation::leave_out_look() {
-  const TimePoint since = std::max(before_look_, open_->opened);
-  if (interrupted_ || since >= now_ || (announced_ && since == open_->opened)) return;
-  if (since > open_->opened) announce();
-  interrupted_ = since;
-  close();
-  report_uncertainty({since, now_, between_two_looks});
-}
-
-void Detector::Implementation::open(const Idleness& idleness) {
-  WEFT_DCHECK(!open_);
-  const Group* group = groups_.find(idleness.group);
-  Bubble bubble;
-  bubble.id = bubbles_ + 1;  // of one that is not announced the next one takes the number
-  bubble.opened = now_;
-  bubble.group = idleness.group;
-  bubble.stream = idleness.stream;
-  bubble.pattern = idleness.pattern;
-  if (bubble.pattern == Pattern::said) {
-    said_bubbles_.open(bubble);
-    bubble.said = sayings_.present();
-  } else if (group != nullptr) {
-    bubble.slot = group->slot;
-    bubble.said = group->said;
-    bubble.cause = group->cause;
-    bubble.iteration = group->iteration;
-    bubble.rhythm = group->rhythm;
-    bubble.turn = group->turn;
-    expect(bubble, *group);
-  }
-  open_ = bubble;
-  announced_ = false;
-}
-
-// Where nobody waits for the group, the bubble ends when the host launches something: no earlier one says when.
-void Detector::Implementation::expect(Bubble& bubble, const Group& group) {
-  if (bubble.pattern == Pattern::posted_early) {
-    bubble.cause = Cause::host;
-    return;
-  }
-  bubble.forecast = slots_.forecast(group.table, group.slot.ordinal);
-  iterations_.bubble_opened(place_of(group), now_);
-}
-
-// An opening or an end is announced as soon as time has passed: words of one poll may come in another order than they
-// were written, and what opens and closes in one poll is no bubble.
-void Detector::Implementation::announce() {
-  if (open_ && interrupted_ && now_ != *interrupted_) close();
-  if (!open_ || announced_ || now_ == open_->opened) return;
-  announced_ = true;
-  if (open_->pattern == Pattern::said) said_bubbles_.opened();
-  ++bubbles_;
-  report(FindingKind::bubble_opened);
-  findings_.back().time = open_->opened;
-  findings_.back().bubble = *open_;
-}
-
-void Detector::Implementation::close() {
-  Bubble bubble = *open_;
-  const bool announced = announced_;
-  bubble.closed = interrupted_.value_or(now_);
-  open_.reset();
-  interrupted_.reset();
-  if (!announced) return;
-  WEFT_DCHECK(bubble.closed > bubble.opened);  // an opening is announced by an event of a later time
-  const Duration length = bubble.closed - bubble.opened;
-  report(FindingKind::bubble_closed);
-  findings_.back().time = bubble.closed;
-  findings_.back().bubble = bubble;
-  iterations_.bubble_closed(length);
-  if (bubble.pattern == Pattern::said) return said_bubbles_.closed(bubble);
-  const Group* group = groups_.find(bubble.group);
-  if (group == nullptr || bubble.cause == Cause::host) return;
-  slots_.add(group->table, group->slot.ordinal, length);
-  remembered_.push({group->position, length, group->table});
 }
 
 void Detector::Implementation::report(FindingKind kind) {

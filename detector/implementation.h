@@ -1,0 +1,137 @@
+// The inside of the detector: its parts, and the state that they share. Only the files that define its members include
+// it: detector.cpp (events and groups), annotations.cpp (what the framework says) and open_bubble.cpp (when a bubble
+// begins and ends). See detector.h for who calls it; nothing here is used from outside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "detector/bounds.h"
+#include "detector/detector.h"
+#include "detector/groups.h"
+#include "detector/iterations.h"
+#include "detector/leader.h"
+#include "detector/rhythm.h"
+#include "detector/ring_queue.h"
+#include "detector/said_bubbles.h"
+#include "detector/said_turns.h"
+#include "detector/sayings.h"
+#include "detector/slots.h"
+#include "detector/streams.h"
+
+namespace weft {
+
+class Detector::Implementation {
+ public:
+  explicit Implementation(const DetectorOptions& options)
+      : streams_(groups_, options.one_queue),
+        rhythm_(options.longest_period),
+        iterations_(options.longest_period),
+        slots_(options.history, options.warm_up_iterations),
+        said_bubbles_(options.history, options.warm_up_iterations),
+        longest_period_(static_cast<std::uint32_t>(options.longest_period)) {}
+
+  std::span<const Finding> observe(const Event& event);
+  void looked(TimePoint time) {
+    before_look_ = std::exchange(look_, time);
+    streams_.looked();
+  }
+  bool capture_is_open() const { return captures_ != 0; }
+
+  std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
+  std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
+  const Streams& streams() const { return streams_; }
+  std::uint64_t iteration_of(GroupId id) const {
+    const Group* group = groups_.find(id);
+    return group == nullptr ? 0 : group->iteration;
+  }
+  const Sayings& sayings() const { return sayings_; }
+  std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }
+
+ private:
+  static constexpr std::size_t most_remembered = 4096;
+  static constexpr std::size_t most_host_waits = 1024;
+
+  void dispatch(const Event& event);
+  void group_issued(const Event& event);
+  void group_done(GroupId id);
+  void finish(Group& group);
+  void pass(const Group& group, bool idle_known);
+  void iteration_over(Iteration iteration, bool idle_known);
+  void communicator_closed(CommunicatorId communicator);
+  Rhythm::Change follow_rhythm(const Event& event);
+  void rhythm_lost(std::uint32_t period);
+  void rhythm_found();
+  void bounds_found(std::uint64_t last);
+  void iteration_said(const Event& event);
+  void bubble_said(const Event& event);
+  void give_up_bubble(const char* why);
+  void follow_bubbles();
+  void follow_sayings();
+  void stop_following();
+  void refused(const char* why);
+  void place_earlier();
+  void place(Group& group);
+  void update_bubble();
+  bool is_over(const Bubble& bubble, const Verdict& now) const;
+  void look_at_uncertainty(const Verdict& verdict);
+  void report_uncertainty(const UncertainTime& uncertain);
+  void report_host_waits();
+  void leave_out_look();
+  void open(const Idleness& idleness);
+  void expect(Bubble& bubble, const Group& group);
+  void announce();
+  void close();
+  void report(FindingKind kind);
+  void look_for_losses();
+  void anomaly(const char* text);
+  void note(const char* text);
+  void say_once(FindingKind kind, const char* text);
+
+  // A bubble that closed: it may turn out to belong to a rhythm that is found later.
+  struct Remembered {
+    std::uint64_t position = 0;
+    Duration length{};
+    std::uint32_t table = 0;  // that has its length already
+  };
+
+  GroupTable groups_;
+  Streams streams_;
+  Rhythm rhythm_;
+  Bounds bounds_;
+  Leader leader_;
+  Iterations iterations_;
+  Slots slots_;
+  Sayings sayings_;
+  SaidTurns said_turns_;
+  SaidBubbles said_bubbles_;
+  std::uint32_t longest_period_;
+  std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
+  RingQueue<Remembered> remembered_{most_remembered};
+  std::optional<Bubble> open_;
+  bool announced_ = false;
+  std::optional<TimePoint> interrupted_;  // at this time the open bubble has ended, unless it goes on at once
+  std::optional<TimePoint> uncertain_since_;
+  const char* uncertain_why_ = nullptr;
+  RingQueue<UncertainTime> host_waits_{most_host_waits};  // since the last group, to be reported
+  std::uint64_t bubbles_ = 0;
+  std::uint64_t issued_ = 0;       // groups
+  bool latest_is_marked_ = false;  // of them
+  std::uint32_t captures_ = 0;
+  std::uint64_t unknown_ = 0;
+  std::uint64_t lost_ = 0;  // by the tables
+  std::vector<const char*> said_;
+  TimePoint now_{};
+  TimePoint look_{}, before_look_{};  // the latest two
+  std::vector<Finding> findings_;
+};
+
+inline Place place_of(const Group& group) {
+  return {group.slot.ordinal, group.iteration, group.turn, group.rhythm, group.ends_iteration, -1};
+}
+
+}  // namespace weft
