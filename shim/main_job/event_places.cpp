@@ -22,6 +22,8 @@ constexpr std::uint32_t sets = 4096;
 constexpr std::uint32_t ways = 4;
 alignas(64) constinit MappedEvent events[sets][ways]{};  // a set is a cache line
 constinit std::atomic<std::uint32_t> next_victim{0};
+// Tickets given out since, until what got no markers is taken for over.
+constexpr Ticket most_unmarked = 1U << 16;
 
 std::uint64_t key_of(CUevent event) noexcept {
   return reinterpret_cast<std::uint64_t>(event);
@@ -46,6 +48,8 @@ EventPlace unpacked(std::uint64_t word) noexcept {
 bool is_ahead(const EventPlace& place) noexcept {
   // A stream may have got a new marker since: it counts, which is too often rather than too rarely.
   if (place.stream == every_stream) return places_ahead(place.device) != 0;
+  if (place.stream == 0 && place.ticket != 0)
+    return newest_ticket(place.device).load(std::memory_order_relaxed) - place.ticket < most_unmarked;
   return place.ticket != 0 && !reached(place.device, place.ticket);
 }
 

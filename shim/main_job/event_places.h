@@ -14,6 +14,7 @@ struct EventPlace {
   StreamId stream;  // or every_stream
   int device;
   Ticket ticket;  // 0: nothing that communication could hold up
+  // Stream 0, and any other ticket: behind something that got no markers when that was the newest.
 
   friend bool operator==(const EventPlace&, const EventPlace&) = default;
 };
@@ -23,7 +24,7 @@ inline constexpr StreamId most_placed_streams = every_stream;
 std::uint64_t packed(const EventPlace& place) noexcept;
 EventPlace unpacked(std::uint64_t word) noexcept;
 
-// The streams are not past it.
+// The streams are not past it. Nobody knows that of what got no markers: it is ahead for a long time.
 bool is_ahead(const EventPlace& place) noexcept;
 
 // How many streams of the device have such a place ahead of them, and the last one found. Looks at all streams.

@@ -31,6 +31,10 @@ bool has_room_for_marks(Stream& stream) noexcept {
   return false;
 }
 
+bool is_held_back(const Stream& stream) noexcept {
+  return !stream.is_marked.load(std::memory_order_relaxed) && stream.is_followed.load(std::memory_order_relaxed);
+}
+
 void count_marks(Stream& stream, Ticket last) noexcept {
   const std::uint32_t mark = stream.marks.load(std::memory_order_relaxed);
   if (mark % marks_to_milestone == 0) milestone_of(stream, mark).store(last, std::memory_order_relaxed);

@@ -19,6 +19,9 @@ inline constexpr std::uint32_t room_for_marks = 56;
 // False: the group or wait gets no markers, which is noted. Its device has no words: true.
 bool has_room_for_marks(Stream& stream) noexcept;
 
+// The latest group or wait of the stream got none for want of room.
+bool is_held_back(const Stream& stream) noexcept;
+
 // A pair of markers goes onto the stream; `last` is the later one.
 void count_marks(Stream& stream, Ticket last) noexcept;
 

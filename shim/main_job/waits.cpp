@@ -106,7 +106,8 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_
     // A stream of another device is none that this device's detector knows.
     if (place.device == device) event.awaited = {place.stream, place.ticket};
   });
-  return {packed(place), passed, device};
+  // Two that nobody knows need not be the same.
+  return {place.stream == 0 ? 0 : packed(place), passed, device};
 }
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
@@ -114,10 +115,11 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   if (any_noted_graph()) event_moves(event, known == nullptr ? 0 : known->id.load(std::memory_order_relaxed));
   if (known == nullptr || is_capturing(*known)) return forget_event(event);
   note_use(*known);
+  const int device = known->device.load(std::memory_order_relaxed);
+  if (is_held_back(*known)) return map_event(event, {0, device, newest_ticket(device).load(std::memory_order_relaxed)});
   Ticket latest = known->latest.load(std::memory_order_relaxed);
   if (latest == 0) return forget_event(event);
-  const EventPlace place{known->id.load(std::memory_order_relaxed), known->device.load(std::memory_order_relaxed),
-                         latest};
+  const EventPlace place{known->id.load(std::memory_order_relaxed), device, latest};
   const bool has_room = place.stream < most_placed_streams;
   if (is_ahead(place) && has_room) return map_event(event, place);
   if (!has_room) note_lost();
@@ -152,7 +154,6 @@ StreamWait stream_waits_for_memory(CUstream stream, bool per_thread) noexcept {
   if (!may_park_ticket(device)) return note_place(*waiting), StreamWait{};
   StreamWait wait = begin_noted_wait(*waiting, {0, no_device, 0}, InGraph::no);
   park_ticket(device, wait.passed);
-  wait.place = 0;
   return wait;
 }
 
@@ -201,8 +202,9 @@ void context_recorded(int device, CUevent event) noexcept {
 }
 
 void context_waits(int device, CUevent event) noexcept {
-  const EventPlace place = place_of_event(event);
+  EventPlace place = place_of_event(event);
   if (!is_ahead(place)) return;
+  if (place.stream == 0) place.stream = every_stream;
   if (device < 0 || place.device != device) return note_lost();
   note(EventKind::context_waits, device, [&](Event& noted) {
     noted.awaited = {place.stream, place.ticket};

@@ -51,6 +51,45 @@ TEST_F(MarkerRoom, AWaitGetsNoneEither) {
   ASSERT_EQ(kinds(events()), Kinds{EventKind::marks_held_back});
 }
 
+// Two groups without markers stand behind the same marker: who waits for them waits twice.
+TEST_F(MarkerRoom, AWaitForAGroupWithoutMarkersIsOneForSomethingUnknown) {
+  fill_room();
+  for (int group = 0; group < 2; ++group) {
+    receive_without_marks();
+    ASSERT_EQ(cuEventRecord(arrived, transfer), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamWaitEvent(compute, arrived, 0), CUDA_SUCCESS);
+    const auto seen = events();
+    ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued}) << group;
+    EXPECT_EQ(seen[0].awaited.stream, 0u);
+    EXPECT_NE(seen[0].done_ticket, 0u);
+  }
+}
+
+TEST_F(MarkerRoom, SoItIsWhenAllMarkersWereReached) {
+  fill_room();
+  receive_without_marks();
+  fake_release(transfer);
+  ASSERT_EQ(cuEventRecord(arrived, transfer), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(compute, arrived, 0), CUDA_SUCCESS);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_EQ(seen[0].awaited.stream, 0u);
+}
+
+TEST_F(MarkerRoom, AWaitForAGroupThatHasThemAgainIsKnown) {
+  fill_room();
+  receive_without_marks();
+  fake_release(transfer);
+  fake_block(transfer);
+  const auto group = receive();
+  ASSERT_EQ(cuEventRecord(arrived, transfer), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(compute, arrived, 0), CUDA_SUCCESS);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_EQ(seen[0].awaited.stream, group.stream);
+  EXPECT_EQ(seen[0].awaited.ticket, group.done_ticket);
+}
+
 TEST_F(MarkerRoom, TheyGoOnWhenOldOnesWereReached) {
   fill_room();
   ASSERT_EQ(receive_without_marks().size(), 2u);
