@@ -10,11 +10,11 @@
 
 namespace weft {
 
-// Pairs of markers. Every eighth pair is remembered, and seven of these: 56 pairs find room in any case, and no more
-// than 63 are outstanding. A stream of a training that gets further behind its host than that is rare: it has hundreds
-// of kernels for each group or wait, and they fill the queue first.
-inline constexpr std::uint32_t marks_to_milestone = 8;
-inline constexpr std::uint32_t room_for_marks = 56;
+// Pairs of markers. Every 16th pair is remembered, and seven of these: 112 pairs find room in any case, and no more
+// than 127 are outstanding, which is a quarter of the entries. A training with tensor parallelism has four kernels or
+// more for each group or wait, so they fill the queue first.
+inline constexpr std::uint32_t marks_to_milestone = 16;
+inline constexpr std::uint32_t room_for_marks = 112;
 
 // False: the group or wait gets no markers, which is noted. Its device has no words: true.
 bool has_room_for_marks(Stream& stream) noexcept;

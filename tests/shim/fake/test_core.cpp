@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr std::uint32_t word_count = 256;
+constexpr std::uint32_t word_count = 512;
 std::atomic<std::uint32_t> words[2][word_count];
 weft::MarkerEvent marker_events[word_count];
 TestCore state{};
