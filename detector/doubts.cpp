@@ -12,9 +12,16 @@ namespace weft {
 void Streams::note_passed(const Stream& stream, Ticket place) {
   for (const Stream& other : streams_) {
     if (other.id == stream.id) continue;
-    const std::optional<Ticket> blocked = blocked_place(other);
+    const std::optional<Ticket> blocked = proving_place(other);
     if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, *blocked);
   }
+}
+
+// Who gets past this ticket stands in another hardware queue.
+std::optional<Ticket> Streams::proving_place(const Stream& stream) const {
+  const Mark* wait = first_obstacle(stream);
+  if (wait == nullptr || wait->kind == Kind::lost || !blocked_place(stream)) return std::nullopt;
+  return wait->passed != 0 ? wait->passed : wait->ticket;
 }
 
 // Behind this ticket stands the last that the stream has to compute; 0: not known. Nothing: no more is known than that
@@ -26,16 +33,21 @@ std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
   return answer.says == StreamAnswer::busy ? std::optional(answer.launched_before) : std::nullopt;
 }
 
+// The first of its marks that is a wait that is not over, or may have been one; nullptr: there is none.
+const Streams::Mark* Streams::first_obstacle(const Stream& stream) const {
+  const auto is_one = [this](const Mark& mark) { return mark.kind == Kind::lost || is_open_wait(mark); };
+  if (is_one(stream.at)) return &stream.at;
+  for (std::size_t i = 0; i < stream.ahead.size(); ++i)
+    if (is_one(stream.ahead[i])) return &stream.ahead[i];
+  return nullptr;
+}
+
 // Its first wait that is not over, if that will last as long as communication does; nothing: none. In the hardware
 // queue of the stream nothing that stands behind this ticket runs.
 std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
-  if (stream.at.kind == Kind::lost) return stream.at.ticket;
-  const Mark* wait = is_open_wait(stream.at) ? &stream.at : nullptr;
-  for (std::size_t i = 0; wait == nullptr && i < stream.ahead.size(); ++i) {
-    if (stream.ahead[i].kind == Kind::lost) return stream.ahead[i].ticket;
-    if (is_open_wait(stream.ahead[i])) wait = &stream.ahead[i];
-  }
+  const Mark* wait = first_obstacle(stream);
   if (wait == nullptr) return std::nullopt;
+  if (wait->kind == Kind::lost) return wait->ticket;
   bool runs = false;
   if (const Stream* source = find(wait->awaited.stream)) root_of(*source, runs);
   return runs ? std::nullopt : std::optional(wait->ticket);

@@ -240,16 +240,19 @@ void Streams::answered(StreamId id, Answer answer) {
   stream->asked = questions_;
   stream->had_work = stream->had_work || answer.says == StreamAnswer::busy;
   // A launch is counted before it is made: it was there when the stream said that it was busy, or this tells nothing.
+  // A wait may hold its hardware queue up only together with what is launched behind it. By the next marks, of another
+  // group or wait, that is there.
+  constexpr Ticket marks_of_another = 2;
   if (before.says == StreamAnswer::busy && answer.says == StreamAnswer::dry && answer.launched_before != 0 &&
       answer.launched_before == before.launched_before)
-    note_passed(*stream, answer.launched_before);
+    note_passed(*stream, answer.launched_before - marks_of_another);
 }
 
 void Streams::looked() {
   look_at_proof();
   queues_.looked([this](StreamId id, Ticket place) {
     const Stream* stream = find(id);
-    return stream != nullptr && blocked_place(*stream) == place;
+    return stream != nullptr && proving_place(*stream) == place;
   });
 }
 

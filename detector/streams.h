@@ -180,6 +180,8 @@ class Streams {
   void note_passed(const Stream& stream, Ticket place);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
   std::optional<Ticket> blocked_place(const Stream& stream) const;
+  std::optional<Ticket> proving_place(const Stream& stream) const;
+  const Mark* first_obstacle(const Stream& stream) const;
   bool is_open_wait(const Mark& mark) const;
   bool is_over(const AwaitedPlace& place) const;
   void look_for_doubts();

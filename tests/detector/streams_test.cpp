@@ -192,15 +192,20 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
   }
   says(StreamAnswer::busy, 3010);
   EXPECT_TRUE(uncertain()) << "dry because the launch that is counted was not made yet";
-  for (int times = 0; times < 2; ++times) {
-    says(StreamAnswer::busy, 3002);
-    says(StreamAnswer::dry, 3002);
-    EXPECT_EQ(idle_for(), 1u);
-    streams.looked();
-    says(StreamAnswer::busy, 3003);
-    EXPECT_TRUE(uncertain()) << "the wait may have been over before the answer";
-    streams.looked();
-  }
+  const auto gets_through = [&](Ticket launched_before) {
+    for (int times = 0; times < 2; ++times) {
+      says(StreamAnswer::busy, launched_before);
+      says(StreamAnswer::dry, launched_before);
+      EXPECT_EQ(idle_for(), 1u);
+      streams.looked();
+      says(StreamAnswer::busy, launched_before + 1);
+      EXPECT_TRUE(uncertain()) << "the wait may have been over before the answer";
+      streams.looked();
+    }
+  };
+  gets_through(4003);
+  EXPECT_TRUE(uncertain()) << "right behind the wait: what will hold up the queue may not be launched yet";
+  gets_through(4004);
   EXPECT_TRUE(busy());
 }
 
@@ -209,9 +214,9 @@ TEST_F(StreamsTest, AMarkBehindABlockedStreamShowsThatTheTwoAreApart) {
   wait_for_group(1, 1, 1);
   streams.group_started(1);
   at_wait(1, 1);
-  for (Ticket number = 2; number < 5; ++number) {
+  for (Ticket number = 2000; number < 2003; ++number) {
     wait_for_wait(6, 1, 1, number);
-    EXPECT_EQ(busy(), number == 4) << number;
+    EXPECT_EQ(busy(), number == 2002) << number;
     at_wait(6, number);
     streams.looked();
     EXPECT_TRUE(streams.marker_reached(6, 3000 + number));
@@ -317,6 +322,26 @@ TEST_F(StreamsTest, ADestroyedStreamIsThereUntilItsMarksAreReached) {
   past_wait(4, 2);
   answer(StreamAnswer::dry, {4});
   EXPECT_EQ(idle_for(), 2u) << "nobody has to ask streams 1 and 2";
+}
+
+// It may have waited, and it may not: a place behind which others may stand, and not one that shows that they do not.
+TEST_F(StreamsTest, BehindALostMarkNoStreamIsSeenApart) {
+  issue(1, 2);
+  streams.group_started(1);
+  streams.marks_held_back(1, 3000);
+  for (int times = 0; times < 8; ++times) {
+    streams.verdict();
+    streams.answered(6, {StreamAnswer::busy, 4010});
+    EXPECT_TRUE(uncertain());
+    streams.answered(6, {StreamAnswer::dry, 4010});
+    streams.looked();
+    streams.looked();
+  }
+  wait_for_group(1, 1, 1);
+  at_wait(1, 1);
+  streams.verdict();
+  streams.answered(6, {StreamAnswer::busy, 4010});
+  EXPECT_TRUE(uncertain());
 }
 
 // A group on the compute stream itself; the first two only teach that nobody waits for them.
