@@ -94,6 +94,8 @@ usage() {
     expect_err ""
     [[ -n $out ]] || fail "text expected"
   done
+  run "$weft" run --help
+  [[ $out == *"127 when"*"126 when"*" 2 when"*" 1 when"* ]] || fail "all exit codes of weft run"
 }
 
 arguments_reach_the_command() {
@@ -167,7 +169,10 @@ malformed_values() {
   WEFT_SLICE=abc run "$weft" run -q --strict -- echo runs
   expect_code 2
   expect_out ""
-  expect_err "weft: error: WEFT_SLICE=abc is not a duration*"
+  expect_err "weft: error: WEFT_SLICE=abc is not a duration from 10us to 100ms"  # no default is used: nothing runs
+  run "$weft" run -q --strict --slice 5 -- true
+  expect_code 2
+  expect_err "weft: error: WEFT_SLICE=5 is not a duration from 10us to 100ms: its unit is missing, as in 5ms"
   WEFT_SLCE=1ms run "$weft" run -q --strict -- echo runs
   expect_code 2
   expect_err "weft: error: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
