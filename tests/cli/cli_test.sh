@@ -342,9 +342,22 @@ summary() {
   [[ $(sort <<<"$out") == "$(sort "$source/tests/trace/run/expected.json")" ]] || fail "the same from two directories"
   run "$weft" summary first second
   [[ $out == "first and 1 more: 3 ranks, "* ]] || fail "both directories in the first line"
-  run "$weft" summary "$work"
+  mkdir bare
+  run "$weft" summary bare
   expect_code 1
-  expect_err "weft: error: there are no traces (rank*.jsonl) in *"
+  expect_err "weft: error: there are no traces (rank[*].jsonl) in bare"
+  # The folder above the traces: the message names where they are.
+  mkdir -p above/run/trace above/too/deep/to/look
+  cp first/rank0.* above/run/trace
+  cp first/rank0.* above/too/deep/to/look
+  for verb in summary validate; do
+    run "$weft" $verb above
+    expect_code 1
+    expect_err "weft: error: there are no traces (rank[*].jsonl) in above; below there are some in above/run/trace"
+  done
+  for more in 1 2 3; do cp -r above/run above/run$more; done
+  run "$weft" summary above
+  expect_err "*; below there are some in above/run/trace, above/run1/trace, above/run2/trace and 1 more"
   run "$weft" summary missing
   expect_code 1
   expect_err "weft: error: missing does not exist: mistyped, or no process with an NCCL communicator ran under Weft (*README*)"
