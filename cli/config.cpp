@@ -71,6 +71,21 @@ void print_section(const char* title, const char* text, Standing standing) {
   }
 }
 
+constexpr const char* exit_codes = R"(
+## Exit codes of `weft run`
+
+| exit code | meaning |
+|---|---|
+| 126 | the command is there and cannot be run |
+| 127 | the command is not found |
+| 2 | wrong usage: an unknown flag, no command, wishes that contradict each other, a mistake with `--strict` |
+| 1 | the fill job or `libweft.so` is missing or cannot be used |
+| any other | the command's own: `weft run` becomes the command |
+
+The command's own code may be one of the first four, too, and nothing in the code tells the two apart. A line
+`weft: error: ...` on stderr does: `weft run` writes it where the command was not run, also with `--quiet`.
+)";
+
 void print_markdown() {
   std::fputs(R"(# Options
 
@@ -80,7 +95,8 @@ variable of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `wef
 malformed or out of its range is reported in one line and the default is used; an unknown `WEFT_` variable is reported
 with the nearest name. `weft run --strict` refuses to run then.
 
-Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. In `WEFT_OUTPUT` and
+Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. A size without a unit is in bytes; a
+duration without one is malformed, 0 excepted. In `WEFT_OUTPUT` and
 `WEFT_CHECKPOINT`, `%j` is the job id, `%h` the host, `%p` the process, `%r` the rank, `%q{NAME}` a variable and `%%` a
 percent sign. More about [memory](safety.md#memory), [the slowdown budget](slowdown-budget.md),
 [the trace limit](trace.md) and [fill jobs](../examples/fill/README.md).
@@ -90,6 +106,7 @@ percent sign. More about [memory](safety.md#memory), [the slowdown budget](slowd
   print_section("Advanced", "These tune Weft and may change with a release. `weft config` lists them with `--all`.",
                 Standing::advanced);
   print_section("Internal", "Parts of Weft pass these to each other.", Standing::internal);
+  std::fputs(exit_codes, stdout);
 }
 
 }  // namespace

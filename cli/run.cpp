@@ -123,7 +123,7 @@ Variables with_request(Request request, Variables variables) {
 // WEFT_WARNED tells what runs below that it was said.
 void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
   if (parsed.warnings.empty()) return;
-  if (strict) throw UsageError(parsed.warnings.front());
+  if (strict) throw UsageError(parsed.mistakes.front());
   if (!parsed.options.warned && launcher_rank(variables).value_or(0) == 0)
     for (const std::string& warning : parsed.warnings) warn(warning);
   variables["WEFT_WARNED"] = "on";
@@ -190,7 +190,11 @@ int run_verb(const Arguments& arguments) {
       "weft run [OPTIONS] [--] COMMAND [ARGUMENTS]...\n"
       "Runs a command with Weft preloaded. Options that are not given come from the WEFT variables of the "
       "environment.\n"
-      "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run.",
+      "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run, 2 when 'weft run' "
+      "was\n"
+      "asked for in a wrong way or --strict refuses, 1 when a fill job or the library cannot be used. The command may "
+      "end\n"
+      "with these, too: a line 'weft: error: ...' on stderr says that it was not run.",
       "weft run");
   describe(app, request);
   if (const auto code = parse(app, with_empty_values(app, arguments))) return *code;

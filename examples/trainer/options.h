@@ -51,7 +51,7 @@ struct Options {
   std::string report;     // directory for rank<r>.json; "": none
 };
 
-// Parses argv. Prints the help text or one line about what is wrong and ends the process when it cannot go on.
+// Parses argv. Prints the help text, or one line about what is wrong, and ends the process with exit code 0, or 2.
 Options parse_command_line(int argc, char** argv);
 
 }  // namespace trainer

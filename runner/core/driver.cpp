@@ -23,6 +23,18 @@ std::string Driver::name_of(CUresult result) const {
   return "CUDA error " + std::to_string(static_cast<int>(result));
 }
 
+std::string Driver::uuid_of(int ordinal) const {
+  CUdevice device{};
+  CUuuid uuid{};
+  if (cuDeviceGetUuid_v2 == nullptr || cuDeviceGet(&device, ordinal) != CUDA_SUCCESS ||
+      cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS)
+    return "";
+  std::string digits;
+  for (const char byte : uuid.bytes)
+    for (const int shift : {4, 0}) digits += "0123456789abcdef"[(static_cast<unsigned char>(byte) >> shift) & 15];
+  return digits;
+}
+
 void check(const Driver& driver, CUresult result, const char* what) {
   if (result != CUDA_SUCCESS) throw SetUpError(std::string(what) + " failed with " + driver.name_of(result));
 }

@@ -30,6 +30,8 @@ struct Driver {
   void load(void* (*symbol)(const char* name));
 
   std::string name_of(CUresult result) const;
+  // Which GPU the number stands for in this process, as 32 hexadecimal digits; "": the driver does not say.
+  std::string uuid_of(int ordinal) const;
 };
 
 // Throws SetUpError with the driver's name of the error unless `result` is CUDA_SUCCESS.

@@ -43,6 +43,7 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   settings.spec = parse_fill_spec(core.options.fill);
   check_fill_file(settings.spec);
   settings.device = setup.ordinal;
+  settings.uuid = core.driver.uuid_of(setup.ordinal);
   settings.memory = core.options.memory;
   settings.unit.slice_cap = core.options.slice;
   settings.unit.max_blocks = blocks_left(setup.multiprocessors, core.options.reserve_sms);

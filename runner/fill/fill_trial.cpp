@@ -63,7 +63,8 @@ class Trial {
                settings.spec.path,
                settings.spec.arguments,
                settings.asks_machine ? std::string(name_of(settings.wish)) : "",
-               std::string(name_of(settings.stream))},
+               std::string(name_of(settings.stream)),
+               settings.uuid},
         environment_texts_(probe.environment),
         arguments_(pointers_to(texts_)),
         environment_(pointers_to(environment_texts_)) {

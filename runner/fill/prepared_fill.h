@@ -24,6 +24,7 @@ namespace weft {
 struct FillSettings {
   FillSpec spec;
   int device = 0;
+  std::string uuid;  // see Driver::uuid_of(): in the trial process the number may stand for another GPU
   std::uint64_t memory = 0;
   UnitOptions unit;
   std::uint32_t queues = 1;        // hardware queues that the streams of the process take turns at

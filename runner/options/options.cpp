@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "runner/options/quantity.h"
@@ -173,6 +174,27 @@ bool within_bounds(const OptionInfo& option, const Value& value) {
          ((least <= value && value <= most) || is_unlimited(value));
 }
 
+// Units with which people write values of a type; none for types without.
+template <class Value>
+std::span<const char* const> usual_units() {
+  static constexpr const char* sizes[] = {"MiB", "GiB"};
+  static constexpr const char* durations[] = {"us", "ms", "s"};
+  if constexpr (std::is_same_v<Value, Duration>) return durations;
+  if constexpr (std::is_same_v<Value, std::uint64_t> || std::is_same_v<Value, ByteLimit>) return sizes;
+  return {};
+}
+
+// Where a bare number would do with a unit: so much, with an example that does. Else nothing.
+template <class Value>
+std::string missing_unit(const OptionInfo& option, const std::string& text) {
+  if (text.find_first_not_of("0123456789.") != std::string::npos) return "";
+  for (const char* const unit : usual_units<Value>()) {
+    Value value{};
+    if (parse(text + unit, value) && within_bounds(option, value)) return ": its unit is missing, as in " + text + unit;
+  }
+  return "";
+}
+
 template <class Value>
 void read_option(const OptionInfo& option, const Variables& variables, Value& value, ParsedOptions& parsed) {
   OptionValue result{&option, option.fallback, Source::built_in};
@@ -181,8 +203,9 @@ void read_option(const OptionInfo& option, const Variables& variables, Value& va
       result.text = *text;
       result.source = Source::environment;
     } else {
-      parsed.warnings.push_back(std::string(option.variable) + "=" + *text + " is not " + accepted_values(option) +
-                                "; the default " + option.fallback + " is used");
+      parsed.mistakes.push_back(std::string(option.variable) + "=" + *text + " is not " + accepted_values(option) +
+                                missing_unit<Value>(option, *text));
+      parsed.warnings.push_back(parsed.mistakes.back() + "; the default " + option.fallback + " is used");
     }
   }
   if (result.source == Source::built_in) parse(option.fallback, value);
@@ -272,8 +295,10 @@ ParsedOptions parse_options(const Variables& variables) {
   }
   for (auto entry = variables.lower_bound("WEFT"); entry != variables.end() && entry->first.starts_with("WEFT");
        ++entry)
-    if (entry->first.starts_with("WEFT_") && !is_option(entry->first))
-      parsed.warnings.push_back(unknown_variable(entry->first));
+    if (entry->first.starts_with("WEFT_") && !is_option(entry->first)) {
+      parsed.mistakes.push_back(unknown_variable(entry->first));
+      parsed.warnings.push_back(parsed.mistakes.back());
+    }
   return parsed;
 }
 

@@ -84,7 +84,8 @@ struct OptionValue {
 struct ParsedOptions {
   Options options;
   std::vector<OptionValue> values;    // in the order of the table
-  std::vector<std::string> warnings;  // one line each
+  std::vector<std::string> warnings;  // one line each: a mistake, and what is used instead
+  std::vector<std::string> mistakes;  // the same without what is used, for who uses nothing then
 };
 
 // A variable that is set to nothing counts as not set.

@@ -20,10 +20,6 @@ void add(NotedGraph& graph, CUevent event, EventNode node) noexcept {
   graph.records.add(key_of(event));
 }
 
-void forget_head(NotedGraph& graph) noexcept {
-  graph.head.store(0, std::memory_order_release);
-}
-
 // The places that a launch of the graph waits for.
 struct PendingWait {
   EventPlace place{};  // ticket 0: for nothing. Of several places one of another device, if there is one

@@ -18,9 +18,17 @@ constexpr std::uint32_t most_graphs = 8192;  // serving captures one for each ba
 using Table = HandleTable<NotedGraph, most_graphs>;
 constinit Table graphs{};
 constinit std::atomic<bool> any_graph_may{false};  // hold operations
+// Never fewer than graphs have a head. As a rule there is none, and every cuEventRecord would look at all places.
+constinit std::atomic<std::uint32_t> heads{0};
 
 std::uint16_t capped(std::uint32_t count) noexcept {
   return static_cast<std::uint16_t>(std::min<std::uint32_t>(count, std::numeric_limits<std::uint16_t>::max()));
+}
+
+// Counted before it is there and until after it has gone: who sees it has seen the count.
+void change_head(NotedGraph& graph, std::uint64_t event) noexcept {
+  if (event != 0) heads.fetch_add(1, std::memory_order_acq_rel);
+  if (graph.head.exchange(event, std::memory_order_acq_rel) != 0) heads.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 void forget(NotedGraph& noted) noexcept {
@@ -33,7 +41,7 @@ void forget(NotedGraph& noted) noexcept {
   noted.communicator.store(0, std::memory_order_relaxed);
   noted.waits.clear();
   noted.records.clear();
-  noted.head.store(0, std::memory_order_relaxed);
+  forget_head(noted);
   noted.is_executable.store(false, std::memory_order_relaxed);
   noted.has_bodies.store(false, std::memory_order_relaxed);
   Table::release(noted);
@@ -116,7 +124,12 @@ NotedGraph* next_graph(NotedGraph* graph) noexcept {
   return nullptr;
 }
 
+void forget_head(NotedGraph& graph) noexcept {
+  change_head(graph, 0);
+}
+
 bool is_head_of_any(std::uint64_t event) noexcept {
+  if (heads.load(std::memory_order_acquire) == 0) return false;
   return std::any_of(std::begin(graphs.entries), std::end(graphs.entries),
                      [=](const NotedGraph& graph) { return graph.head.load(std::memory_order_acquire) == event; });
 }
@@ -161,7 +174,7 @@ void executable_made_of(CUgraphExec made, CUgraph graph) noexcept {
   NotedGraph* noted = any_noted_graph() ? find_graph(made) : nullptr;
   if (noted == nullptr) return;
   noted->is_executable.store(true, std::memory_order_relaxed);
-  if (noted->waits.any()) noted->head.store(head_of(graph), std::memory_order_release);
+  if (noted->waits.any()) change_head(*noted, head_of(graph));
 }
 
 void graph_contains(const void* graph, const void* child) noexcept {

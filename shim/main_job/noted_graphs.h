@@ -58,8 +58,10 @@ struct NotedGraph {
 }
 
 std::uint64_t key_of_graph(const void* graph) noexcept;
-// An executable graph waits for the event before all else. Looks at all graphs.
+// An executable graph waits for the event before all else. Looks at all graphs where one waits for anything so.
 bool is_head_of_any(std::uint64_t event) noexcept;
+// It is not known any more for what the graph waits first.
+void forget_head(NotedGraph& graph) noexcept;
 NotedGraph* find_graph(const void* graph) noexcept;   // nullptr: nothing is known of it
 NotedGraph* claim_graph(const void* graph) noexcept;  // nullptr: the table is full
 inline bool holds_operations(const NotedGraph* graph) noexcept {

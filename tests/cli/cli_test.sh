@@ -94,6 +94,8 @@ usage() {
     expect_err ""
     [[ -n $out ]] || fail "text expected"
   done
+  run "$weft" run --help
+  [[ $out == *"127 when"*"126 when"*" 2 when"*" 1 when"* ]] || fail "all exit codes of weft run"
 }
 
 arguments_reach_the_command() {
@@ -167,7 +169,10 @@ malformed_values() {
   WEFT_SLICE=abc run "$weft" run -q --strict -- echo runs
   expect_code 2
   expect_out ""
-  expect_err "weft: error: WEFT_SLICE=abc is not a duration*"
+  expect_err "weft: error: WEFT_SLICE=abc is not a duration from 10us to 100ms"  # no default is used: nothing runs
+  run "$weft" run -q --strict --slice 5 -- true
+  expect_code 2
+  expect_err "weft: error: WEFT_SLICE=5 is not a duration from 10us to 100ms: its unit is missing, as in 5ms"
   WEFT_SLCE=1ms run "$weft" run -q --strict -- echo runs
   expect_code 2
   expect_err "weft: error: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
@@ -337,9 +342,22 @@ summary() {
   [[ $(sort <<<"$out") == "$(sort "$source/tests/trace/run/expected.json")" ]] || fail "the same from two directories"
   run "$weft" summary first second
   [[ $out == "first and 1 more: 3 ranks, "* ]] || fail "both directories in the first line"
-  run "$weft" summary "$work"
+  mkdir bare
+  run "$weft" summary bare
   expect_code 1
-  expect_err "weft: error: there are no traces (rank*.jsonl) in *"
+  expect_err "weft: error: there are no traces (rank[*].jsonl) in bare"
+  # The folder above the traces: the message names where they are.
+  mkdir -p above/run/trace above/too/deep/to/look
+  cp first/rank0.* above/run/trace
+  cp first/rank0.* above/too/deep/to/look
+  for verb in summary validate; do
+    run "$weft" $verb above
+    expect_code 1
+    expect_err "weft: error: there are no traces (rank[*].jsonl) in above; below there are some in above/run/trace"
+  done
+  for more in 1 2 3; do cp -r above/run above/run$more; done
+  run "$weft" summary above
+  expect_err "*; below there are some in above/run/trace, above/run1/trace, above/run2/trace and 1 more"
   run "$weft" summary missing
   expect_code 1
   expect_err "weft: error: missing does not exist: mistyped, or no process with an NCCL communicator ran under Weft (*README*)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs of the trainer on simulated GPUs: --precision bf16 learns as float32 does, and peers that sleep keep the schedule.
 
-    trainer_runs.py ROOT BUILD precision|size|sleep [SCHEDULE WAIT STAGE]
+    trainer_runs.py ROOT BUILD arguments|precision|size|sleep [SCHEDULE WAIT STAGE]
 
 Called by CTest. Exit code 0 when everything holds; a failed expectation ends it with a traceback. No bound on times: other
 tests share the machine. Each run has a time limit; the trainer ends its ranks with itself.
@@ -28,6 +28,24 @@ def train(root, build, arguments, environment=None):
             with open(os.path.join(directory, f"rank{rank}.json")) as file:
                 reports.append(json.load(file))
         return reports
+
+
+def check_arguments(root, build):
+    """Each mistake is one readable line, and exit code 2."""
+    trainer = [os.path.join(root, "scripts", "on-simulated-gpu"), "--build", build, os.path.join(build, "bin", "trainer"), "--launch", "2"]
+    for arguments, expected in [
+            (["--iterations", "x"], "trainer: --iterations: 'x' is not a whole number above 0 (see trainer --help)"),
+            (["--iterations", "1.5"], "trainer: --iterations: '1.5' is not a whole number above 0 (see trainer --help)"),
+            (["--iterations", "0"], "trainer: --iterations: '0' is not a whole number above 0 (see trainer --help)"),
+            (["--learning-rate", "nan"], "trainer: --learning-rate: 'nan' is not a number above 0 (see trainer --help)"),
+            (["--schedule", "foo"], "trainer: --schedule: 'foo' is none of 1f1b, gpipe, interleaved (see trainer --help)"),
+            (["--size", "huge"], "trainer: --size: 'huge' is none of real, small (see trainer --help)"),
+            (["--hidden", "30", "--heads", "4"], "trainer: --hidden must be a multiple of --heads (see trainer --help)")]:
+        result = subprocess.run([*trainer, *arguments], capture_output=True, text=True, timeout=60)
+        assert result.returncode == 2 and result.stdout == "", result
+        assert result.stderr == expected + "\n", result.stderr
+    help_text = subprocess.run([*trainer, "--help"], capture_output=True, text=True, timeout=60)
+    assert help_text.returncode == 0 and "--schedule" in help_text.stdout and len(max(help_text.stdout.split())) < 80, help_text
 
 
 def check_precision(root, build):
@@ -71,7 +89,9 @@ def check_sleep(root, build, schedule, wait, stage):
 
 def main():
     root, build, what = sys.argv[1:4]
-    if what == "precision":
+    if what == "arguments":
+        check_arguments(root, build)
+    elif what == "precision":
         check_precision(root, build)
     elif what == "size":
         check_size(root, build)

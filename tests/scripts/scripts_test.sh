@@ -60,8 +60,37 @@ what_is_left_out_is_said() {
 }
 
 no_trainer() {
+  mkdir "$work/empty"
   run scripts/demo --build "$work/empty" --output "$work/output"
   expect 1 "$work/empty has no trainer"
+  run scripts/demo --build "$work/nowhere" --output "$work/output"
+  expect 2 "scripts/demo: --build $work/nowhere: there is no such folder"
+  [[ $output != *nvcc* ]] || fail "a folder that is not there lacks no compiler"
+}
+
+# Wrong arguments of the demo are found before anything is built, run or made.
+wrong_values() {
+  mkdir -p "$work/built/bin"
+  stand_in "$work/built/bin/trainer" 'echo "trainer $*" >>"$CALLS"'
+  stand_in "$work/built/bin/weft-demo-report" true
+  stand_in "$work/built/bin/weft" 'echo "weft: error: fill job nowhere: no such file" >&2; exit 1'
+  demo=(scripts/demo --build "$work/built" --output "$work/output")
+  for number in x 0 -3 1.5 "" 99999999999; do
+    run "${demo[@]}" --iterations "$number"
+    expect 2 "scripts/demo: --iterations $number: a whole number above 0 is wanted"
+  done
+  run "${demo[@]}" --schedule foo
+  expect 2 "scripts/demo: --schedule foo is none of gpipe, 1f1b, interleaved"
+  run "${demo[@]}" --wait foo
+  expect 2 "scripts/demo: --wait foo is none of event, in-stream, host"
+  run "${demo[@]}" --schedule interleaved --wait in-stream
+  expect 2 "scripts/demo: --wait in-stream does not go with --schedule interleaved"
+  run "${demo[@]}" --fill nowhere
+  expect 1 "weft: error: fill job nowhere"
+  run scripts/demo --iterations x
+  expect 2 "a whole number"
+  [[ ! -s $CALLS ]] || fail "nothing is called: $(<"$CALLS")"
+  [[ ! -e $work/output ]] || fail "no folder is made"
 }
 
 missing_values() {

@@ -107,6 +107,29 @@ TEST_F(GraphEvents, AnEventThatMovesWhileAGraphWaitsForItIsTold) {
   EXPECT_EQ(kinds(events()), Kinds{}) << "it stands for nothing any more";
 }
 
+// Where no graph begins with a wait nobody looks: graphs that came and went must not leave that wrong.
+TEST_F(GraphEvents, WhatGraphsWaitForFirstComesAndGoesWithThem) {
+  fake_set_root_wait(arrived);
+  const CUgraph graph = capture(arrived);
+  const auto moved = [&] {
+    pending();
+    events();
+    cuEventRecord(arrived, stream());
+    return kinds(events());
+  };
+  for (int round = 0; round < 3; ++round) {
+    const CUgraphExec step = instantiate(graph), other = instantiate(graph);
+    EXPECT_EQ(moved(), Kinds{EventKind::graph_wait_moved});
+    for (int twice = 0; twice < 2; ++twice) cuGraphExecEventWaitNodeSetEvent(step, nullptr, event());
+    cuGraphExecDestroy(step);
+    if (other != step) {
+      EXPECT_EQ(moved(), Kinds{EventKind::graph_wait_moved}) << "the other one still begins with it";
+      cuGraphExecDestroy(other);
+    }
+    EXPECT_EQ(moved(), Kinds{});
+  }
+}
+
 // The wait may be for both, or for either.
 TEST_F(GraphEvents, WaitsForSeveralPlacesAreForAnyStream) {
   const CUevent another = event();

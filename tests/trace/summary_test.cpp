@@ -148,6 +148,52 @@ TEST(Summary, OfPartsHasTheLargerUncertainty) {
   EXPECT_EQ(sum.end_uncertainty, Duration(std::chrono::microseconds(60)));
 }
 
+// Ten bubbles of 10 ms in 200 ms, whose ends are known to 25 us; those of the last `late` ones to 3 ms.
+RunSummary with_late_ends(int late) {
+  TemporaryDirectory directory;
+  std::ofstream file(directory / "rank0.1.jsonl");
+  file << header_line + "\n";
+  for (int i = 0; i < 10; ++i) {
+    const std::string within = i < 10 - late ? "25000" : "3000000";
+    file << R"({"type": "bubble", "opened": )" << 20'000'000 * i << R"(, "closed": )" << 20'000'000 * i + 10'000'000
+         << R"(, "opened_within": )" << within << R"(, "closed_within": )" << within << "}\n";
+  }
+  file << R"({"type": "summary", "iterations": 0, "window_begin": 0, "window_end": 200000000, "bubbles": 10, )"
+       << R"("idle": 100000000, "end_uncertainty": 25000})" << std::endl;
+  return summarize_directories({directory.path()});
+}
+
+// The median is the same in both: only the tail shows that the thread got no processor.
+TEST(Summary, SaysHowLateTheThreadWasAlsoWhereTheMedianHidesIt) {
+  const auto late_notes = [](const RunSummary& run) {
+    return std::ranges::count_if(run.notes, [](const auto& note) { return note.find("was late") != note.npos; });
+  };
+  const RunSummary healthy = with_late_ends(0), starved = with_late_ends(3);
+  EXPECT_EQ(late_notes(healthy), 0);
+  EXPECT_EQ(healthy.total.end_uncertainty_high, Duration(25'000));
+  EXPECT_EQ(late_notes(starved), 1);
+  EXPECT_EQ(
+      std::ranges::count(starved.notes,
+                         "rank 0: Weft's thread was late: one in ten ends of bubbles is known to 3.000 ms only (the "
+                         "median is 0.025 ms); 18.4 % of the idle time is that close to an end, so its share is "
+                         "known to 9.2 points"),
+      1);
+  EXPECT_EQ(starved.total.idle_near_ends, Duration(18'350'000));
+  const auto json = nlohmann::json::parse(to_json(starved));
+  EXPECT_EQ(json["ranks"][0]["end_uncertainty_high"], 3'000'000);
+  EXPECT_EQ(json["ranks"][0]["idle_near_ends"], 18'350'000);
+}
+
+// Numbers from a damaged file do not turn over.
+TEST(Summary, UncertaintiesBeyondAllTimeAreTheWholeBubble) {
+  const RankSummary rank =
+      totals_of(header_line + "\n" +
+                R"({"type": "bubble", "opened": 0, "closed": 9, "opened_within": 9223372036854775807, )" +
+                R"("closed_within": 9223372036854775807})" + "\n")
+          .rank;
+  EXPECT_LE(rank.idle_near_ends, Duration(9));
+}
+
 TEST(Summary, OfADirectoryAsTextAndAsJson) {
   const RunSummary run = summarize_directories({WEFT_TEST_RUN});
   EXPECT_EQ(to_text(run, "weft-7"), test::read_file(WEFT_TEST_RUN "/expected.txt"));

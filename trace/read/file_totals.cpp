@@ -124,6 +124,7 @@ class Adder : public TraceSink {
       sum.iteration_low = iterations_.quantile(0.1);
       sum.iteration_high = iterations_.quantile(0.9);
     }
+    if (ends_.seen() > 0) sum.end_uncertainty_high = ends_.quantile(0.9);
     sum.totals.idle_known = is_measured(sum.header);
     if (sum.totals.startup) sum.totals.startup->idle_known = sum.totals.idle_known;
     sum.forecasts = errors_.seen();
@@ -169,6 +170,11 @@ class Adder : public TraceSink {
     segment_.bubble.add(length, line);
     add_to(result_.rank.idle_by_cause[name_of(bubble.cause)], length);
     slots_.add(bubble);
+    ends_.add(bubble.opened_within);
+    ends_.add(bubble.closed_within);
+    Duration near = bubble.opened_within;
+    add_to(near, bubble.closed_within);
+    add_to(result_.rank.idle_near_ends, std::min(near, length));
     if (!bubble.forecast || length <= Duration{}) return;
     const Duration error = bubble.forecast->median - length;
     errors_.add(std::abs(static_cast<double>(error.count())) / static_cast<double>(length.count()));
@@ -183,7 +189,7 @@ class Adder : public TraceSink {
   FileTotals result_;
   std::uint64_t segments_ = 0;
   Segment segment_;
-  Sample<Duration> iterations_{most_values}, medians_{most_values};
+  Sample<Duration> iterations_{most_values}, medians_{most_values}, ends_{most_values};
   Sample<double> errors_{most_values};
   SlotTable slots_;
 };

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "trace/read/below.h"
 #include "trace/read/printable.h"
 
 namespace weft {
@@ -37,7 +38,7 @@ std::vector<std::string> traces_in(const std::string& directory) {
   for (fs::directory_iterator entry(directory, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with("rank") && name.ends_with(".jsonl")) paths.push_back(entry->path().string());
+    if (is_trace_name(name)) paths.push_back(entry->path().string());
   }
   if (error) throw std::runtime_error(printable(directory) + " cannot be read: " + error.message());
   std::ranges::sort(paths);
@@ -170,15 +171,27 @@ void give_names(std::vector<FileTotals>& files, std::vector<std::string>& notes)
                       "its first communicator; or two jobs wrote here");
 }
 
+// With the folders below that have some: demo is given, and demo/trace holds them.
+std::string no_traces(const std::vector<std::string>& directories) {
+  constexpr std::size_t most_folders = 3;
+  std::vector<std::string> below;
+  for (const std::string& directory : directories)
+    std::ranges::move(folders_with_traces_below(directory), std::back_inserter(below));
+  std::string text = "there are no traces (rank*.jsonl) in " +
+                     (directories.size() == 1 ? printable(directories.front()) : "these directories");
+  for (std::size_t i = 0; i < std::min(below.size(), most_folders); ++i)
+    text += (i == 0 ? "; below there are some in " : ", ") + printable(below[i]);
+  if (below.size() > most_folders) text += " and " + std::to_string(below.size() - most_folders) + " more";
+  return text;
+}
+
 }  // namespace
 
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes) {
   std::map<TraceProcess, ProcessTraces> processes;
   for (const std::string& directory : directories) read_directory(directory, processes, notes);
   if (processes.empty() && !notes.empty()) throw std::runtime_error(notes.front());
-  if (processes.empty())
-    throw std::runtime_error("there are no traces (rank*.jsonl) in " +
-                             (directories.size() == 1 ? printable(directories.front()) : "these directories"));
+  if (processes.empty()) throw std::runtime_error(no_traces(directories));
   for (std::string& note : notes) note += "; it is left out";
   std::vector<FileTotals> files = newest_of(std::move(processes), notes);
   give_names(files, notes);

@@ -1,5 +1,6 @@
 // The shares of a rank's time: of the whole run, and of its steady state; see summary.h.
 #include <algorithm>
+#include <chrono>
 
 #include "trace/read/summary.h"
 
@@ -39,11 +40,22 @@ std::optional<PartOfRun> RankSummary::steady() const {
                    rest_of(totals.uncertain, startup.uncertain), rest_of(totals.filled, startup.filled)};
 }
 
-// As if all beginnings and ends were wrong in the same direction, by the median.
+// Behind WEFT_TRACE_LIMIT there are no records: then the median stands for each of the bubbles.
 double RankSummary::lateness_share() const {
-  if (window <= Duration{}) return 0;
-  return static_cast<double>(totals.bubbles) * static_cast<double>(totals.end_uncertainty.count()) /
-         static_cast<double>(window.count());
+  const double by_median = static_cast<double>(totals.bubbles) * static_cast<double>(totals.end_uncertainty.count());
+  return window > Duration{}
+             ? std::max(by_median, static_cast<double>(idle_near_ends.count())) / static_cast<double>(window.count())
+             : 0;
+}
+
+// A healthy thread looks every 50 us near bubbles (WEFT_POLL): many short bubbles are not known better by that, and
+// nobody was late. A median alone hides the few long delays of a starved host.
+bool RankSummary::was_late() const {
+  constexpr double worth_saying = 0.005;
+  constexpr Duration far_apart = std::chrono::microseconds(100);
+  const double by_median = static_cast<double>(totals.bubbles) * static_cast<double>(totals.end_uncertainty.count());
+  if (by_median > worth_saying * static_cast<double>(window.count())) return true;
+  return end_uncertainty_high >= far_apart && lateness_share() > worth_saying;
 }
 
 }  // namespace weft

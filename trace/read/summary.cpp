@@ -91,11 +91,7 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.totals.annotations_held_back > 0)
     notes.push_back(label + std::to_string(rank.totals.annotations_held_back) +
                     " annotations are lost: there were more than could be taken beside the events of the training");
-  if (rank.lateness_share() > 0.005)
-    notes.push_back(
-        label + formatted("Weft's thread was late: ends of bubbles are known to %.0f us, so the idle time to %.1f "
-                          "points",
-                          static_cast<double>(rank.totals.end_uncertainty.count()) / 1e3, 100 * rank.lateness_share()));
+  if (rank.was_late()) notes.push_back(label + lateness_of(rank));
   add_uncertain_note(rank, label, notes);
 }
 
@@ -273,6 +269,8 @@ void add_up(RunSummary& run) {
     } else if (idle_unknown.empty()) {
       idle_unknown = rank.header.idle_unknown;
     }
+    run.total.end_uncertainty_high = std::max(run.total.end_uncertainty_high, rank.end_uncertainty_high);
+    add_to(run.total.idle_near_ends, rank.idle_near_ends);
     for (const auto& [cause, idle] : rank.idle_by_cause) add_to(run.total.idle_by_cause[cause], idle);
     run.total.complete = run.total.complete && rank.complete;
     iterations = std::max(iterations, rank.totals.iterations);
@@ -293,6 +291,17 @@ void add_up(RunSummary& run) {
 }
 
 }  // namespace
+
+std::string lateness_of(const RankSummary& rank) {
+  const auto milliseconds = [](Duration time) { return static_cast<double>(time.count()) / 1e6; };
+  std::string text = formatted("Weft's thread was late: one in ten ends of bubbles is known to %.3f ms only",
+                               milliseconds(rank.end_uncertainty_high));
+  if (rank.totals.end_uncertainty > Duration{})  // only the process itself knows it of all bubbles
+    text += formatted(" (the median is %.3f ms)", milliseconds(rank.totals.end_uncertainty));
+  const double near = milliseconds(rank.idle_near_ends) / std::max(milliseconds(rank.totals.idle), 1e-6);
+  return text + formatted("; %.1f %% of the idle time is that close to an end, so its share is known to %.1f points",
+                          100 * std::min(near, 1.0), 100 * rank.lateness_share());
+}
 
 std::set<RankProcess> processes_of(const RunSummary& run) {
   std::set<RankProcess> processes;

@@ -42,6 +42,9 @@ struct RankSummary {
   // The rest comes from the records. One in ten iterations was shorter than the first, one in ten longer than the
   // second.
   Duration iteration_low{}, iteration_high{};
+  // How far the ends of bubbles may be from the true ones: nine in ten are not farther (of a total: of the rank where
+  // that is most), and how much of the idle time lies that close to one of its ends.
+  Duration end_uncertainty_high{}, idle_near_ends{};
   std::map<std::string, Duration> idle_by_cause;
   std::optional<double> forecast_error;  // median of abs(forecast - real) / real
   std::uint64_t forecasts = 0;
@@ -55,8 +58,10 @@ struct RankSummary {
   double idle_share() const { return whole().idle_share(); }
   double uncertain_share() const { return whole().uncertain_share(); }
   double conversion() const { return whole().conversion(); }
-  // By which the idle share of the whole window may be wrong, because bubbles end between looks.
+  // By which the idle share of the whole window may be wrong at worst, because bubbles begin and end between looks.
   double lateness_share() const;
+  // Whether that is worth saying, and comes from looks that were far apart.
+  bool was_late() const;
 };
 
 struct RankSlot {
@@ -84,6 +89,9 @@ std::set<RankProcess> processes_of(const RunSummary& run);
 // the one that was started last. A file that cannot be used is left out with a note; where nothing is left
 // std::runtime_error is thrown.
 RunSummary summarize_directories(const std::vector<std::string>& directories);
+
+// One sentence for a rank that was_late().
+std::string lateness_of(const RankSummary& rank);
 
 // `place`: where the traces are, for the first line.
 std::string to_text(const RunSummary& run, const std::string& place);

@@ -176,6 +176,8 @@ ordered_json numbers(const RankSummary& rank) {
   result["idle_share"] = measured ? ordered_json(rank.idle_share()) : nullptr;
   result["uncertain_share"] = measured ? ordered_json(rank.uncertain_share()) : nullptr;
   result["steady"] = to_json(rank.steady(), measured);
+  result["end_uncertainty_high"] = rank.end_uncertainty_high.count();
+  result["idle_near_ends"] = rank.idle_near_ends.count();
   result["idle_by_cause"] = causes_of_idle;
   result["conversion"] = measured ? ordered_json(rank.conversion()) : nullptr;
   result["forecasts"] = rank.forecasts;

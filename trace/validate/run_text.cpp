@@ -73,6 +73,7 @@ std::string verdict(const RunValidation& run) {
   for (const RankValidation& rank : run.ranks) {
     if (!rank.nothing.empty()) text += "  rank " + rank.name + ": nothing was compared\n";
     for (const std::string& fault : rank.faults) text += "  rank " + rank.name + ": " + fault + "\n";
+    if (!rank.likely_cause.empty()) text += "  rank " + rank.name + ": a likely cause: " + rank.likely_cause + "\n";
     for (const std::string& doubt : rank.doubts)
       text += "  rank " + rank.name + ": nothing can be said: " + doubt + "\n";
   }
@@ -159,6 +160,7 @@ std::string to_json(const RunValidation& run) {
     entry["doubts"] = rank.doubts;
     entry["notes"] = rank.notes;
     entry["faults"] = rank.faults;
+    entry["likely_cause"] = rank.likely_cause;
     ranks.push_back(std::move(entry));
   }
   const ordered_json result{{"agrees", run.agrees()},

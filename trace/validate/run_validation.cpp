@@ -77,6 +77,7 @@ void compare_rank(const FileTotals& file, const TruthFile& truth, RunValidation&
   if (rank.comparison.window > 0 && rank.comparison.compute == 0)
     rank.doubts.push_back("CUPTI shows no kernel in the trace's window but those of NCCL");
   if (rank.doubts.empty()) rank.faults = faults(rank.comparison, run.bounds);
+  if (!rank.faults.empty() && file.rank.was_late()) rank.likely_cause = lateness_of(file.rank);
   for (std::string& doubt : doubts(rank.comparison, run.bounds)) rank.doubts.push_back(std::move(doubt));
   Seen& seen = all[{file.process, file.rank.header.device}];
   seen.truth = &device;

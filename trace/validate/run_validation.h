@@ -25,6 +25,7 @@ struct RankValidation {
   std::vector<std::string> doubts;  // why nothing can be said although something was compared
   std::vector<std::string> notes;   // why the truth may not be the whole one
   std::vector<std::string> faults;  // bounds that are not kept: they hold in spite of doubts
+  std::string likely_cause;         // of the faults; "": none, or none is known
 
   bool decided() const { return nothing.empty() && (doubts.empty() || !faults.empty()); }
 };

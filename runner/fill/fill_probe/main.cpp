@@ -88,6 +88,10 @@ void try_job(const weft::FillSettings& settings) {
   CUdevice device{};
   CUcontext context = nullptr;
   check(driver, driver.cuDeviceGet(&device, settings.device), "cuDeviceGet");
+  if (!settings.uuid.empty() && driver.uuid_of(settings.device) != settings.uuid)
+    throw weft::SetUpError("device " + std::to_string(settings.device) +
+                           " is another GPU in its trial process: CUDA_VISIBLE_DEVICES or CUDA_DEVICE_ORDER was "
+                           "changed after CUDA had started");
   check(driver, driver.cuDevicePrimaryCtxRetain(&context, device), "creating a context");
   check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
   look_for_own_memory(driver, settings);
@@ -129,9 +133,10 @@ std::uint64_t number(const char* text) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 10) return 2;
+  if (argument_count != 11) return 2;
   weft::FillSettings settings;
   settings.device = static_cast<int>(number(arguments[1]));
+  settings.uuid = arguments[10];
   settings.memory = number(arguments[2]);
   settings.unit.max_blocks = static_cast<std::uint32_t>(number(arguments[3]));
   settings.unit.slice_cap = std::chrono::nanoseconds(number(arguments[4]));

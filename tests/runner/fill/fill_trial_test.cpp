@@ -80,6 +80,12 @@ TEST(Trial, PassesWhatTheProbeNeeds) {
       fault_of_trial(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s), "");
 }
 
+TEST(Trial, SaysWhichGpuTheNumberStandsFor) {
+  FillSettings of_gpu = settings();
+  of_gpu.uuid = "00ff";
+  EXPECT_EQ(fault_of_trial(script("[ \"${10}\" = 00ff ] && echo ok >&3"), of_gpu, 20s), "");
+}
+
 TEST(Trial, AsksTheMachineWhereThatIsWanted) {
   FillSettings asking = settings();
   asking.asks_machine = true;

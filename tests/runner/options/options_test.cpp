@@ -151,7 +151,18 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"WEFT", "on", "WEFT=on is not one of off, observe, fill; the default observe is used"},
         Malformed{"WEFT_SLICE", "abc",
                   "WEFT_SLICE=abc is not a duration from 10us to 100ms; the default 300us is used"},
-        Malformed{"WEFT_SLICE", "5", "WEFT_SLICE=5 is not a duration from 10us to 100ms; the default 300us is used"},
+        Malformed{
+            "WEFT_SLICE", "5",
+            "WEFT_SLICE=5 is not a duration from 10us to 100ms: its unit is missing, as in 5ms; the default 300us "
+            "is used"},
+        Malformed{"WEFT_SLICE", "5000000",
+                  "WEFT_SLICE=5000000 is not a duration from 10us to 100ms; the default 300us is used"},
+        Malformed{"WEFT_MEMORY", "1",
+                  "WEFT_MEMORY=1 is not a size from 1MiB to 1024TiB: its unit is missing, as in 1MiB; the default 1GiB "
+                  "is used"},
+        Malformed{"WEFT_TRACE_LIMIT", "2.5",
+                  "WEFT_TRACE_LIMIT=2.5 is not a size from 1MiB to 1024TiB, or off: its unit is missing, as in 2.5MiB; "
+                  "the default 1GiB is used"},
         Malformed{"WEFT_SLICE", "-2ms",
                   "WEFT_SLICE=-2ms is not a duration from 10us to 100ms; the default 300us is used"},
         Malformed{"WEFT_SLICE", "99999999999999999999s",

@@ -58,6 +58,14 @@ class RunValidationTest : public ::testing::Test {
     write("truth0.7.jsonl", text);
     return read_truth_file(directory_.path() + "/truth0.7.jsonl");
   }
+  // Its one bubble is of 20 to 300 ms, the true one of 100 to 500 ms.
+  std::string likely_cause_of_wrong_trace(const std::string& within) {
+    std::string wrong = bubble(20, 300);
+    wrong.insert(wrong.find('}'), R"(, "opened_within": )" + within + R"(, "closed_within": )" + within);
+    write("rank0.7.jsonl", trace(wrong));
+    write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
+    return validate().ranks[0].likely_cause;
+  }
   RunValidation validate() { return validate_directories({directory_.path()}, Bounds{}, shortest_idle); }
 
   test::TemporaryDirectory directory_;
@@ -126,6 +134,14 @@ TEST_F(RunValidationTest, AWrongTraceDoesNotAgree) {
   EXPECT_NE(to_text(run).find("rank 0: 50.0 % of the true idle time was neither reported nor uncertain"),
             std::string::npos)
       << to_text(run);
+}
+
+// The fault may be the host's: the thread got no processor, and the trace says so.
+TEST_F(RunValidationTest, AWrongTraceOfALateThreadNamesThatAsALikelyCause) {
+  EXPECT_EQ(likely_cause_of_wrong_trace("25000"), "");
+  EXPECT_EQ(likely_cause_of_wrong_trace("80000000").find("Weft's thread was late: "), 0u);
+  EXPECT_NE(to_text(validate()).find("\n  rank 0: a likely cause: Weft's thread was late: "), std::string::npos);
+  EXPECT_NE(to_json(validate()).find("\"likely_cause\": \"Weft's thread was late: "), std::string::npos);
 }
 
 TEST_F(RunValidationTest, DroppedRecordsLeaveItOpen) {
