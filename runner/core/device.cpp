@@ -2,6 +2,7 @@
 #include "runner/core/device.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "runner/clock.h"
@@ -27,6 +28,8 @@ constexpr Duration context_limit = milliseconds(100);
 constexpr std::uint64_t looked_at_next = std::uint64_t{64} << 20;
 constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried, each of which may hold a host wait up
 constexpr Duration busy_limit = milliseconds(100);             // of work in flight when the device is opened
+// Of an NCCL operation that another thread began meanwhile, and that may wait for what the held thread does next.
+constexpr Duration longest_pending = seconds(1);
 constexpr Duration answer_limit = milliseconds(10);            // of a dispatcher that has nothing in flight
 
 }  // namespace
@@ -110,12 +113,12 @@ void Device::not_again() {
 }
 
 // With settings of this moment, which may be against filling once the machine has answered.
-void Device::make_fill(const TrialVerdict& verdict) {
+void Device::make_fill(const TrialVerdict& verdict, const FillWork::GiveUp& give_up) {
   const bool unasked = setup_.marking.fillable == Fillable::unasked;
   setup_.take_answers(verdict.found, core_.options.one_queue);
   if (unasked) say_unheeded();
   const TimePoint began = now();
-  fill_.make(setup_, *reporter_, longest_preparation(verdict.preparation));
+  fill_.make(setup_, *reporter_, longest_preparation(verdict.preparation), give_up);
   core_.preparations[ordinal_].note(began, now());
 }
 
@@ -144,7 +147,11 @@ void Device::begin_late(const TrialVerdict& verdict) {
   const TimePoint began = now();
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
-    make_fill(verdict);
+    make_fill(verdict, [this, pending = std::optional<TimePoint>()]() mutable {
+      if (dispatcher_->groups_pending() == 0) pending.reset();
+      else if (!pending) pending = now();
+      return pending && now() - *pending > longest_pending;
+    });
     core_.validation->fill_begins(context_of(core_.driver, fill_.stream()), fill_.stream());
     header_.fill_job = fill_.name();
     header_.fill_stream = fill_stream();

@@ -63,7 +63,7 @@ class Device {
  private:
   // Has the fill job tried, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
   void prepare_fill(bool may_fill);
-  void make_fill(const TrialVerdict& verdict);
+  void make_fill(const TrialVerdict& verdict, const FillWork::GiveUp& give_up = {});
   void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
   RecordText fill_stream() const;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "runner/clock.h"
 #include "runner/core/fill_settings.h"
 #include "runner/core/pinned.h"
 #include "runner/fill/exit_bracket.h"
@@ -14,9 +15,9 @@ namespace {
 
 constexpr std::size_t done_word_bytes = 4096;
 
-std::string why_given_up(const std::string& path, Duration limit) {
+std::string why_given_up(const std::string& path, Duration waited) {
   return "fill job " + path + " could not be made ready within " +
-         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) +
+         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(waited).count()) +
          " s: the job takes long, or the driver waits for work of the training that has not ended";
 }
 
@@ -32,7 +33,7 @@ struct DeviceFill::Making {
   const FillSettings settings;
 };
 
-void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter, Duration limit) {
+void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter, Duration limit, const FillWork::GiveUp& give_up) {
   const auto making = std::make_shared<Making>(core_, setup, reporter);
   making->fill.context_ = context_ = setup.context;
   const ExitBracket bracket(core_.shim);  // nothing of the training is registered until this thread goes on
@@ -41,7 +42,9 @@ void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter, Duration lim
       {[making] { making->fill.make_here(*making); }, [making] { making->fill.discard(); },
        [making] { making->fill.leave(); }});
   if (!work_) throw SetUpError("no thread could be started to make the fill job ready");
-  if (!work_->is_over_within(limit)) throw SetUpError(why_given_up(making->settings.spec.path, limit));
+  const TimePoint began = now();
+  if (!work_->is_over_within(limit, give_up))
+    throw SetUpError(why_given_up(making->settings.spec.path, now() - began));
   take(making->fill);
   setup = making->setup;
 }

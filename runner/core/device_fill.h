@@ -27,8 +27,8 @@ class DeviceFill {
 
   // With settings of this moment: waiting for the trial took its time. Where the stream that the setup names cannot be
   // made, it has a plain one then. Throws SetUpError, also where the job is not ready within `limit`: its thread frees
-  // then what it has made, when the driver lets it.
-  void make(DeviceSetup& setup, const Reporter& reporter, Duration limit);
+  // then what it has made, when the driver lets it. `give_up`: likewise, before that.
+  void make(DeviceSetup& setup, const Reporter& reporter, Duration limit, const FillWork::GiveUp& give_up);
   // A thread still makes or frees something that nobody waits for any more.
   bool is_at_work(Duration limit = Duration{0}) const { return work_ != nullptr && !work_->has_ended(limit); }
   // It is there until it has been released, also without its device memory.

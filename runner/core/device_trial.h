@@ -19,7 +19,7 @@ inline constexpr Duration longest_hold = std::chrono::seconds(10);
 // How long a thread of the main job waits for a fill job that is made ready and took so long in its trial, where its
 // unit was timed less often. After that it is given up for this run.
 inline constexpr Duration longest_preparation(Duration in_trial) {
-  return std::chrono::seconds(5) + 4 * in_trial;
+  return std::chrono::seconds(4) + 4 * in_trial;  // a thread that closes a communicator meanwhile waits 5 s
 }
 
 // For what a device waits that may fill later: the verdict, or with it for a moment at which the GPU is still.

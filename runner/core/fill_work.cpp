@@ -42,10 +42,10 @@ void FillWork::run() noexcept {
   context_goes_.load(std::memory_order_acquire) ? steps_.left() : steps_.unwanted();
 }
 
-bool FillWork::is_over_within(Duration limit) {
-  const bool over =
-      wait_at_most(limit, [&] { return stage_.load(std::memory_order_acquire) == Stage::over; }) ||
-      stage_.exchange(Stage::unwanted, std::memory_order_acq_rel) == Stage::over;
+bool FillWork::is_over_within(Duration limit, const GiveUp& give_up) {
+  const auto is_over = [&] { return stage_.load(std::memory_order_acquire) == Stage::over; };
+  wait_at_most(limit, [&] { return is_over() || (give_up && give_up()); });
+  const bool over = is_over() || stage_.exchange(Stage::unwanted, std::memory_order_acq_rel) == Stage::over;
   if (over && fault_) std::rethrow_exception(fault_);
   return over;
 }

@@ -29,8 +29,10 @@ class FillWork {
   // With `context` current. nullptr: no thread could be started, and nothing was called.
   static std::shared_ptr<FillWork> start(const CoreContext& core, CUcontext context, Steps steps);
 
-  // Once. False: it is not over, and from now on nobody waits for it. Throws what the work has thrown.
-  bool is_over_within(Duration limit);
+  // Once. False: it is not over, because `limit` is or `give_up` says so, and from now on nobody waits for it. Throws
+  // what the work has thrown.
+  using GiveUp = std::function<bool()>;
+  bool is_over_within(Duration limit, const GiveUp& give_up = {});
   // The thread touches nothing any more, of the context or else.
   bool has_ended(Duration limit = Duration{0}) const noexcept;
   void context_is_going() noexcept { context_goes_.store(true, std::memory_order_release); }

@@ -1,27 +1,37 @@
 // Making a fill job ready; see the header.
 #include "runner/fill/prepared_fill.h"
 
+#include <algorithm>
 #include <string>
 
+#include "runner/clock.h"
 #include "runner/fill/fill_wait.h"
 
 namespace weft {
 namespace {
 
-// In a context that nobody else works in, so of that whole context. Drivers that cannot tell do not.
-void check_init_is_over(const Driver& driver) {
-  if (driver.cuCtxRecordEvent == nullptr) return;
+constexpr Duration least_patience = std::chrono::milliseconds(2);
+constexpr Duration most_patience = std::chrono::milliseconds(100);
+
+// How long the whole context takes to get to an event that is recorded now. In a context that nobody else works in.
+Duration time_to_event(const Driver& driver) {
   CUcontext context = nullptr;
-  CUevent reached = nullptr;
+  CUevent event = nullptr;
   check(driver, driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
-  check(driver, driver.cuEventCreate(&reached, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-  CUresult result = driver.cuCtxRecordEvent(context, reached);
-  if (result == CUDA_SUCCESS) result = driver.cuEventQuery(reached);
-  driver.cuEventDestroy_v2(reached);
-  if (result == CUDA_ERROR_NOT_READY)
-    throw SetUpError("its init left work on the GPU behind: init has to wait for what it starts (weft/fill.h)");
-  check(driver, result, "the work of the fill job's init");
+  check(driver, driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  const TimePoint recorded = now();
+  CUresult result = driver.cuCtxRecordEvent(context, event);
+  if (result == CUDA_SUCCESS)
+    wait_at_most(most_patience, [&] { return (result = driver.cuEventQuery(event)) != CUDA_ERROR_NOT_READY; });
+  const Duration taken = now() - recorded;
+  driver.cuEventDestroy_v2(event);
+  if (result != CUDA_ERROR_NOT_READY) check(driver, result, "the work of the fill job's init");
+  return taken;
 }
+
+// Longer than an event takes on the idle GPU.
+constexpr const char* init_left_work =
+    "its init left work on the GPU behind: init has to wait for what it starts (weft/fill.h)";
 
 }  // namespace
 
@@ -30,10 +40,12 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, c
   try {
     stream_ = make_stream(settings);
     reservation_.use(stream_);
+    const bool can_tell = settings.is_trial && driver.cuCtxRecordEvent != nullptr;
+    const Duration idle = can_tell ? time_to_event(driver) : Duration{0};
     on_step("init");
     job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
     on_step("the work of init");
-    if (settings.is_trial) check_init_is_over(driver);
+    if (can_tell && time_to_event(driver) > std::max(least_patience, 4 * idle)) throw SetUpError(init_left_work);
     reservation_.save();
     on_step("record_unit");
     unit_ = std::make_unique<Unit>(driver, *job_, stream_, settings.unit);

@@ -66,9 +66,9 @@ TEST(MakingReady, IsGivenUpAfterAWhile) {
   const std::size_t before = free_memory(job);
   std::string said;
   const auto took = time_of([&] { said = job.open(); });
-  EXPECT_GE(took, 5s);
+  EXPECT_GE(took, 4s);
   EXPECT_LT(took, 11s);
-  EXPECT_NE(said.find(" could not be made ready within 5 s: "), std::string::npos) << said;
+  EXPECT_NE(said.find(" could not be made ready within 4 s: "), std::string::npos) << said;
   EXPECT_NE(said.find("; observing only\n"), std::string::npos) << said;
   train(job, 18);
   job.close();
@@ -97,7 +97,7 @@ TEST(MakingReady, DoesNotHoldUpWhatAReceiveWaitsFor) {
   std::string said;
   EXPECT_LT(time_of([&] { said = job.open(); }), 12s);
   other.join();
-  EXPECT_NE(said.find(" could not be made ready within 5 s: "), std::string::npos) << said;
+  EXPECT_NE(said.find(" could not be made ready within 4 s: "), std::string::npos) << said;
   job.end_group();
   EXPECT_TRUE(becomes_true([&] { return free_memory(job) == before; }, 20s));
   train(job, 18);

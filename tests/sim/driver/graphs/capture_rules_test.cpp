@@ -110,7 +110,7 @@ TEST_F(CaptureRules, AContextIsNotWaitedForWhileAStreamOfItCaptures) {
 
 TEST_F(CaptureRules, AnotherContextMayBeWaitedForBesideARelaxedCapture) {
   CUcontext second = nullptr;
-  ASSERT_CUDA(cuCtxCreate_v2(&second, 0, 0));
+  ASSERT_CUDA(cuCtxCreate(&second, nullptr, 0, 0));
   begin(CU_STREAM_CAPTURE_MODE_RELAXED);
   EXPECT_CUDA(cuCtxSynchronize());
   EXPECT_CUDA(end());
