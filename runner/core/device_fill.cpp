@@ -23,7 +23,7 @@ std::string why_given_up(const std::string& path, Duration waited) {
 
 }  // namespace
 
-// What its thread works on, which may outlast the device.
+// The thread works on this, and may outlast the device with it.
 struct DeviceFill::Making {
   Making(CoreContext& core, const DeviceSetup& of_device, const Reporter& words)
       : fill(core), setup(of_device), reporter(words), settings(fill_settings(core, of_device)) {}
@@ -142,7 +142,7 @@ std::optional<MemoryRecord> DeviceFill::release(const Reporter& reporter, Durati
   return take_down(limit);
 }
 
-// What its thread frees, however long the driver makes it wait.
+// All that is on its way out; its thread frees it, however long the driver makes it wait.
 struct DeviceFill::Going {
   explicit Going(CoreContext& core) : fill(core) {}
   void free() {

@@ -1,8 +1,8 @@
 // The fill job of one device from when it is made ready: reservation, filler and progress, and the way back.
 //
 // Threads of the main job inside the core's services, one at a time per device, with the device's context current
-// where it is not said otherwise. What may wait in the driver happens on a thread of Weft's, which they wait for with a
-// bound (fill_work.h). The dispatcher thread uses the filler, and nothing else of this, in between.
+// where it is not said otherwise. Calls that may wait in the driver are made by a thread of Weft's, which they wait for
+// with a bound (fill_work.h). The dispatcher thread uses the filler, and nothing else of this, in between.
 #pragma once
 
 #include <memory>

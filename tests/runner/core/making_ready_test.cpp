@@ -30,7 +30,7 @@ bool becomes_true(const std::function<bool()>& condition, std::chrono::seconds l
   return condition();
 }
 
-// What is in flight when the first communicator is made may end only by what the program does after that.
+// Work in flight when the first communicator is made may end only by what the program does after that.
 TEST(MakingReady, IsPutOffNextToWorkOfTheTraining) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "info"}});
   job.begin_unseen_group();
