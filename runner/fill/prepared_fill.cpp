@@ -1,37 +1,53 @@
 // Making a fill job ready; see the header.
 #include "runner/fill/prepared_fill.h"
 
-#include <algorithm>
 #include <string>
 
 #include "runner/clock.h"
+#include "runner/core/scopes.h"
 #include "runner/fill/fill_wait.h"
 
 namespace weft {
 namespace {
 
-constexpr Duration least_patience = std::chrono::milliseconds(2);
-constexpr Duration most_patience = std::chrono::milliseconds(100);
+constexpr int grace_turns = 40;  // of 50 us and more each, counted: a busy machine may stand between two looks
 
-// How long the whole context takes to get to an event that is recorded now. In a context that nobody else works in.
-Duration time_to_event(const Driver& driver) {
+class UntimedEvent {
+ public:
+  explicit UntimedEvent(const Driver& driver) : driver_(driver) {
+    check(driver, driver.cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  }
+  ~UntimedEvent() { driver_.cuEventDestroy_v2(event_); }
+  UntimedEvent(const UntimedEvent&) = delete;
+  UntimedEvent& operator=(const UntimedEvent&) = delete;
+  CUevent get() const { return event_; }
+
+ private:
+  const Driver& driver_;
+  CUevent event_ = nullptr;
+};
+
+// In a context that nobody else works in: has all of it come to where it is now, when the fill stream, in which nothing
+// is left, has come to an event that was recorded later? Drivers that know no events of contexts cannot tell.
+void check_init_is_over(const Driver& driver, CUstream stream) {
+  if (driver.cuCtxRecordEvent == nullptr) return;
   CUcontext context = nullptr;
-  CUevent event = nullptr;
   check(driver, driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
-  check(driver, driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-  const TimePoint recorded = now();
-  CUresult result = driver.cuCtxRecordEvent(context, event);
-  if (result == CUDA_SUCCESS)
-    wait_at_most(most_patience, [&] { return (result = driver.cuEventQuery(event)) != CUDA_ERROR_NOT_READY; });
-  const Duration taken = now() - recorded;
-  driver.cuEventDestroy_v2(event);
-  if (result != CUDA_ERROR_NOT_READY) check(driver, result, "the work of the fill job's init");
-  return taken;
+  const UntimedEvent all(driver);
+  const CurrentContext current(driver, context_of(driver, stream));
+  const UntimedEvent own(driver);
+  check(driver, driver.cuCtxRecordEvent(context, all.get()), "the work of the fill job's init");
+  check(driver, driver.cuEventRecord(own.get(), stream), "cuEventRecord");
+  wait_for(driver, stream, longest_fill_work);
+  CUresult result = driver.cuEventQuery(all.get());
+  int turn = 0;
+  // To its end, because the memory goes that it works on; the trial is bounded as a whole.
+  for (; result == CUDA_ERROR_NOT_READY; ++turn, result = driver.cuEventQuery(all.get()))
+    sleep_until(now() + std::chrono::microseconds(50));
+  if (result == CUDA_SUCCESS && turn > grace_turns)
+    throw SetUpError("its init left work on the GPU behind: init has to wait for what it starts (weft/fill.h)");
+  check(driver, result, "the work of the fill job's init");
 }
-
-// Longer than an event takes on the idle GPU.
-constexpr const char* init_left_work =
-    "its init left work on the GPU behind: init has to wait for what it starts (weft/fill.h)";
 
 }  // namespace
 
@@ -40,12 +56,10 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, c
   try {
     stream_ = make_stream(settings);
     reservation_.use(stream_);
-    const bool can_tell = settings.is_trial && driver.cuCtxRecordEvent != nullptr;
-    const Duration idle = can_tell ? time_to_event(driver) : Duration{0};
     on_step("init");
     job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
     on_step("the work of init");
-    if (can_tell && time_to_event(driver) > std::max(least_patience, 4 * idle)) throw SetUpError(init_left_work);
+    if (settings.is_trial) check_init_is_over(driver, stream_);
     reservation_.save();
     on_step("record_unit");
     unit_ = std::make_unique<Unit>(driver, *job_, stream_, settings.unit);

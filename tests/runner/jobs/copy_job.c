@@ -85,8 +85,8 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   job->input = host->allocate_host(host->context, job->bytes);
   job->output = host->allocate_host(host->context, job->bytes);
   if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
-  if (strcmp(job->trick, "pending") == 0 && job->set(job->blocks[0], 0, job->bytes, NULL) != CUDA_SUCCESS)
-    return refuse(job, "no work"); /* which is not over when init is */
+  for (int left = strcmp(job->trick, "pending") == 0 ? 100 : 0; left > 0; --left) /* not over when init is */
+    if (job->set(job->blocks[0], 0, job->bytes, NULL) != CUDA_SUCCESS) return refuse(job, "no work");
   if (strcmp(job->trick, "own") == 0 && job->allocate(&job->own, 128u << 20) != CUDA_SUCCESS)
     return refuse(job, "no memory of its own");
   *out = job;
