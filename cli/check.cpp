@@ -136,8 +136,8 @@ Outcome ask(const std::string& folder, const Variables& variables, const Options
   outcome.answers = ask_machine(library_directory() / asking_program, variables);
   Answers deciding = outcome.answers;
   outcome.has_decided = take_deciding_answers(folder, deciding);
-  outcome.marking =
-      marking_for({variables, variables}, outcome.has_decided ? &deciding : nullptr, Purpose::observe, options.one_queue);
+  outcome.marking = marking_for({variables, variables}, outcome.has_decided ? &deciding : nullptr, Purpose::observe,
+                                options.one_queue);
   if (outcome.answers.machine.mps && !options.mps) refuse_filling(outcome.marking);
   outcome.path = answers_file(folder, outcome.answers.machine);
   outcome.fault = keep_answers(folder, outcome.answers);

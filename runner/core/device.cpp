@@ -30,7 +30,7 @@ constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried
 constexpr Duration busy_limit = milliseconds(100);             // of work in flight when the device is opened
 // Of an NCCL operation that another thread began meanwhile, and that may wait for what the held thread does next.
 constexpr Duration longest_pending = seconds(1);
-constexpr Duration answer_limit = milliseconds(10);            // of a dispatcher that has nothing in flight
+constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
 
 }  // namespace
 
@@ -106,7 +106,8 @@ void Device::prepare_fill(bool may_fill) {
 
 void Device::not_again() {
   set_up_failure_ =
-      "the training makes its communicators anew so often that to make the fill job ready each time would cost more than "
+      "the training makes its communicators anew so often that to make the fill job ready each time would cost more "
+      "than "
       "WEFT_SLOWDOWN_BUDGET";
   if (core_.preparations[ordinal_].is_to_be_said())
     reporter_->warn(Audience::one_rank, set_up_failure_ + "; most of them are observed only");
@@ -148,8 +149,10 @@ void Device::begin_late(const TrialVerdict& verdict) {
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
     make_fill(verdict, [this, pending = std::optional<TimePoint>()]() mutable {
-      if (dispatcher_->groups_pending() == 0) pending.reset();
-      else if (!pending) pending = now();
+      if (dispatcher_->groups_pending() == 0)
+        pending.reset();
+      else if (!pending)
+        pending = now();
       return pending && now() - *pending > longest_pending;
     });
     core_.validation->fill_begins(context_of(core_.driver, fill_.stream()), fill_.stream());

@@ -37,14 +37,12 @@ void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter, Duration lim
   const auto making = std::make_shared<Making>(core_, setup, reporter);
   making->fill.context_ = context_ = setup.context;
   const ExitBracket bracket(core_.shim);  // nothing of the training is registered until this thread goes on
-  work_ = FillWork::start(
-      core_, context_,
-      {[making] { making->fill.make_here(*making); }, [making] { making->fill.discard(); },
-       [making] { making->fill.leave(); }});
+  work_ = FillWork::start(core_, context_,
+                          {[making] { making->fill.make_here(*making); }, [making] { making->fill.discard(); },
+                           [making] { making->fill.leave(); }});
   if (!work_) throw SetUpError("no thread could be started to make the fill job ready");
   const TimePoint began = now();
-  if (!work_->is_over_within(limit, give_up))
-    throw SetUpError(why_given_up(making->settings.spec.path, now() - began));
+  if (!work_->is_over_within(limit, give_up)) throw SetUpError(why_given_up(making->settings.spec.path, now() - began));
   take(making->fill);
   setup = making->setup;
 }

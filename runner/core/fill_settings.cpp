@@ -23,9 +23,8 @@ void check_head_room(const CoreContext& core) {
 bool shares_gpu_by_mps(const CoreContext& core, int ordinal) {
   CUdevice device{};
   int enabled = 0;
-  const bool told =
-      core.driver.cuDeviceGet(&device, ordinal) == CUDA_SUCCESS &&
-      core.driver.cuDeviceGetAttribute(&enabled, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS;
+  const bool told = core.driver.cuDeviceGet(&device, ordinal) == CUDA_SUCCESS &&
+                    core.driver.cuDeviceGetAttribute(&enabled, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS;
   return (told && enabled != 0) || is_under_mps(core.environments.now) || is_under_mps(core.environments.first);
 }
 

@@ -1,7 +1,7 @@
 // The one way in which fill work is waited for: its stream is asked until it is dry, with a bound, asleep in between.
 //
-// On the thread that makes a fill job ready or takes it down, and in the fill probe. Never a synchronisation: that has no
-// bound, and one of a whole context would wait for the training's work and end its captures.
+// On the thread that makes a fill job ready or takes it down, and in the fill probe. Never a synchronisation: that has
+// no bound, and one of a whole context would wait for the training's work and end its captures.
 #pragma once
 
 #include <cuda.h>

@@ -83,8 +83,8 @@ TEST(MakingReady, IsGivenUpAfterAWhile) {
   EXPECT_FALSE(job.turned_off);
 }
 
-// A receive that another thread posts meanwhile: an allocation of pinned memory waits for it in this driver, as it may on
-// hardware, and the receive for what this thread does next.
+// A receive that another thread posts meanwhile: an allocation of pinned memory waits for it in this driver, as it may
+// on hardware, and the receive for what this thread does next.
 TEST(MakingReady, DoesNotHoldUpWhatAReceiveWaitsFor) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096,stand2")}});
   const std::size_t before = free_memory(job);

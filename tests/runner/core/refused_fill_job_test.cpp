@@ -1,6 +1,6 @@
 // Fill jobs that cannot be used, on the simulated driver: the core says why in one line, observes, and the job trains.
-#include <gtest/gtest.h>
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

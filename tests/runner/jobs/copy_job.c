@@ -71,7 +71,8 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
     return refuse(job, "arguments are <steps>,<bytes>");
   if (strcmp(job->trick, "alone") == 0 && !is_alone()) return refuse(job, "another thread is inside");
   /* Seconds: everywhere, or only in the training. */
-  if (sscanf(job->trick, "sleep%ld", &slow.tv_sec) == 1 || (!is_trial() && sscanf(job->trick, "stand%ld", &slow.tv_sec) == 1))
+  if (sscanf(job->trick, "sleep%ld", &slow.tv_sec) == 1 ||
+      (!is_trial() && sscanf(job->trick, "stand%ld", &slow.tv_sec) == 1))
     nanosleep(&slow, NULL);
   job->bytes = (size_t)bytes;
   find(library, "cuMemcpyHtoDAsync_v2", &job->host_to_device);
