@@ -124,13 +124,21 @@ bool take_deciding_answers(const std::string& folder, Answers& answers) {
   return answers.machine.queues == 1 || read_deciding_answers(folder, answers.machine, answers, fault);
 }
 
-Outcome ask(const std::string& folder, const Variables& variables, OneQueue wish) {
+// As the core does.
+void refuse_filling(Marking& marking) {
+  marking.stream = FillStream::plain;
+  marking.fillable = Fillable::nothing;
+  marking.unfillable = "under MPS a fault of the fill job's trial would end the training (WEFT_MPS)";
+}
+
+Outcome ask(const std::string& folder, const Variables& variables, const Options& options) {
   Outcome outcome;
   outcome.answers = ask_machine(library_directory() / asking_program, variables);
   Answers deciding = outcome.answers;
   outcome.has_decided = take_deciding_answers(folder, deciding);
-  outcome.marking =
-      marking_for({variables, variables}, outcome.has_decided ? &deciding : nullptr, Purpose::observe, wish);
+  outcome.marking = marking_for({variables, variables}, outcome.has_decided ? &deciding : nullptr, Purpose::observe,
+                                options.one_queue);
+  if (outcome.answers.machine.mps && !options.mps) refuse_filling(outcome.marking);
   outcome.path = answers_file(folder, outcome.answers.machine);
   outcome.fault = keep_answers(folder, outcome.answers);
   return outcome;
@@ -154,7 +162,7 @@ int check_verb(const Arguments& arguments) {
   const Variables variables = environment_variables();
   const Options options = parse_options(variables).options;
   if (folder.empty()) folder = answers_folder(options.answers, variables);
-  const Outcome outcome = ask(folder, variables, options.one_queue);
+  const Outcome outcome = ask(folder, variables, options);
   json ? print_json(outcome) : print_text(outcome);
   if (!outcome.fault.empty()) {
     complain("the answers cannot be kept: " + outcome.fault);

@@ -10,7 +10,8 @@
  *    more than 30 s, the job is refused: Weft observes only. Once for all ranks of a node with the same job, arguments,
  *    options and model of GPU. A training waits 5 s for it and goes on beside it. A job that allocates device memory
  *    of its own is created and destroyed twice in that process.
- * 2. The training process loads it, gets its table and calls init().
+ * 2. The training process loads it, gets its table and calls init(), on a thread of Weft's that the training waits for:
+ *    a few seconds and four times as long as steps 2 to 5 took in the trial. A job that is not ready then is given up.
  * 3. record_unit() twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both
  *    times.
  * 4. The recorded work is timed on the idle GPU: each node alone, then each slice, 1 + 5 passes each. With the warm-up
@@ -25,8 +26,8 @@
  *    whose GPU does not become idle, neither is called.
  *
  * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
- * Threads: every function is called from one thread at a time, never from inside a bubble except begin_unit and
- * end_unit, which run on a host thread of Weft between the slices of two units and must be short (under 1 ms).
+ * Threads: every function is called from one thread at a time, not always the same one, never from inside a bubble
+ * except begin_unit and end_unit, which run between the slices of two units and must be short (under 1 ms).
  * Errors: 0 is success; any other value turns filling off for the run, with the text last given to host->fail().
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
  * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
@@ -74,7 +75,8 @@ typedef struct weft_fill_functions {
   uint32_t reserved;    /* 0 */
   const char* name;     /* one word, for traces */
   /* Allocates everything the job will ever need. args: the text after the first ':' of WEFT_FILL, "" when there is
-   * none. */
+   * none. Work that it starts on the GPU has to be over when it returns, which the trial checks: on a stream of its
+   * own, waited for by a synchronisation of that stream. One of the device would wait for the training's work. */
   int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
   /* Enqueues one unit onto the stream: kernels, memory copies and sets; no synchronisation, allocation or host
    * function. Called twice, see above. */

@@ -12,6 +12,7 @@
 
 #include "runner/core/driver.h"
 #include "runner/core/event_router.h"
+#include "runner/core/preparations.h"
 #include "runner/core/trials.h"
 #include "runner/options/options.h"
 #include "runner/options/variables.h"
@@ -42,6 +43,7 @@ struct CoreContext {
   std::map<int, MarkerWords> words;
   std::map<int, MarkerEvent*> marker_events;  // likewise, of devices that had any
   Trials trials;                              // of the fill job
+  std::map<int, Preparations> preparations;   // per device, one thread sets up at a time
   std::atomic<int> waiting_trials{0};         // devices whose fill job may still become ready
   std::unique_ptr<Validation> validation;     // WEFT_VALIDATE; made when the core starts
   // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.

@@ -2,6 +2,7 @@
 #include "runner/core/device.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "runner/clock.h"
@@ -26,7 +27,10 @@ constexpr Duration context_limit = milliseconds(100);
 // Each look makes an allocation of the main job wait for some milliseconds while the memory cannot be given back.
 constexpr std::uint64_t looked_at_next = std::uint64_t{64} << 20;
 constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried, each of which may hold a host wait up
-constexpr Duration answer_limit = milliseconds(10);            // of a dispatcher that has nothing in flight
+constexpr Duration busy_limit = milliseconds(100);             // of work in flight when the device is opened
+// Of an NCCL operation that another thread began meanwhile, and that may wait for what the held thread does next.
+constexpr Duration longest_pending = seconds(1);
+constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
 
 }  // namespace
 
@@ -67,8 +71,8 @@ void Device::let_go() noexcept {
   if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
     trace_.reset();
-    fill_.discard();
-    return;
+    if (fill_.exists()) fill_.take_down(close_limit);
+    return fill_.leave();
   }
   fill_.leave();
   [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), reporter_.release()};
@@ -80,10 +84,19 @@ void Device::prepare_fill(bool may_fill) {
   try {
     const FillSettings settings = fill_settings(core_, setup_);
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
-    if (const auto verdict = trial_.passed(settings)) return make_fill(*verdict);
-    trial_.await();
-    reporter_->warn(Audience::one_rank,
-                    "the trial of fill job " + settings.spec.path + " is not over yet: nothing is filled before it is");
+    if (!core_.preparations[ordinal_].is_one_more_allowed(now(), core_.options.slowdown_budget)) return not_again();
+    const auto verdict = trial_.passed(settings);
+    // Next to work of the training the job could neither be timed nor be sure to become ready.
+    if (verdict && wait_at_most(busy_limit, [&] { return core_.shim.is_idle(ordinal_); })) {
+      trial_.leave();
+      return make_fill(*verdict);
+    }
+    trial_.await(verdict ? TrialWait::quiet_moment : TrialWait::verdict);
+    if (verdict)
+      reporter_->info("the GPU is at work: fill job " + settings.spec.path + " is made ready at a quiet moment");
+    else
+      reporter_->warn(Audience::one_rank, "the trial of fill job " + settings.spec.path +
+                                              " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
     set_up_failure_ = error.what();
     reporter_->warn(Audience::one_rank,
@@ -91,12 +104,23 @@ void Device::prepare_fill(bool may_fill) {
   }
 }
 
+void Device::not_again() {
+  set_up_failure_ =
+      "the training makes its communicators anew so often that to make the fill job ready each time would cost more "
+      "than "
+      "WEFT_SLOWDOWN_BUDGET";
+  if (core_.preparations[ordinal_].is_to_be_said())
+    reporter_->warn(Audience::one_rank, set_up_failure_ + "; most of them are observed only");
+}
+
 // With settings of this moment, which may be against filling once the machine has answered.
-void Device::make_fill(const TrialVerdict& verdict) {
+void Device::make_fill(const TrialVerdict& verdict, const FillWork::GiveUp& give_up) {
   const bool unasked = setup_.marking.fillable == Fillable::unasked;
   setup_.take_answers(verdict.found, core_.options.one_queue);
   if (unasked) say_unheeded();
-  fill_.make(setup_, *reporter_);
+  const TimePoint began = now();
+  fill_.make(setup_, *reporter_, longest_preparation(verdict.preparation), give_up);
+  core_.preparations[ordinal_].note(began, now());
 }
 
 void Device::say_unheeded() const {
@@ -124,14 +148,22 @@ void Device::begin_late(const TrialVerdict& verdict) {
   const TimePoint began = now();
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
-    make_fill(verdict);
+    make_fill(verdict, [this, pending = std::optional<TimePoint>()]() mutable {
+      if (dispatcher_->groups_pending() == 0)
+        pending.reset();
+      else if (!pending)
+        pending = now();
+      return pending && now() - *pending > longest_pending;
+    });
     core_.validation->fill_begins(context_of(core_.driver, fill_.stream()), fill_.stream());
     header_.fill_job = fill_.name();
     header_.fill_stream = fill_stream();
     dispatcher_->begin_filling(*fill_.filler());
     record(fill_.memory(MemoryEvent::reserved));
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began).count();
-    reporter_->info("filling begins, after a late trial; the training stood for " + std::to_string(held) + " ms");
+    const char* const late = trial_.was_in_time() ? "a wait for the GPU" : "a late trial";
+    reporter_->info(std::string("filling begins, after ") + late + "; the training stood for " + std::to_string(held) +
+                    " ms");
   } catch (const SetUpError& error) {
     return no_late_filling(error.what());
   }
@@ -256,7 +288,7 @@ void Device::finish() {
   const bool stopped = dispatcher_->stop(close_limit);
   if (stopped && quiet && fill_.exists() && current.pushed()) {
     note_given_back();
-    record(fill_.release(*reporter_, close_limit));
+    release_fill();
   } else if (fill_.progress_is_kept()) {
     reporter_->warn(Audience::every_rank, "the progress of the fill job is not kept yet: work next to it does not end");
   }
@@ -269,12 +301,19 @@ bool Device::streams_are_idle() const {
 }
 
 void Device::release_left_over(Duration limit) {
+  if (fill_.is_at_work(limit)) return;
   if (!fill_.exists() || !dispatcher_->ended()) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || !wait_at_most(limit, [&] { return streams_are_idle(); })) return;
   if (fill_.is_giving_back() && !fill_.give_device_back(limit)) return;
   fill_.release(*reporter_, close_limit);
+}
+
+void Device::release_fill() {
+  if (const auto released = fill_.release(*reporter_, close_limit)) return record(*released);
+  reporter_->warn(Audience::every_rank,
+                  "what the fill job had is not freed yet: the driver waits for work that has not ended");
 }
 
 void Device::close_trace(bool stopped) {

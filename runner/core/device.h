@@ -52,7 +52,7 @@ class Device {
   std::uint64_t keep_head_room();
   bool holds_memory() const { return fill_.held_memory() != 0; }
   // After the last communicator: what could not be freed next to work that had not ended is still there.
-  bool holds_fill() const { return fill_.exists(); }
+  bool holds_fill() const { return fill_.exists() || fill_.is_at_work(); }
   // Frees it, if that work ends within `limit`.
   void release_left_over(Duration limit);
   // The context is about to go.
@@ -63,7 +63,8 @@ class Device {
  private:
   // Has the fill job tried, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
   void prepare_fill(bool may_fill);
-  void make_fill(const TrialVerdict& verdict);
+  void make_fill(const TrialVerdict& verdict, const FillWork::GiveUp& give_up = {});
+  void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
   RecordText fill_stream() const;
   void begin_late(const TrialVerdict& verdict);
@@ -78,6 +79,7 @@ class Device {
   void let_go() noexcept;
   // After the last communicator: ends the thread, frees what can be freed without waiting for long, writes the summary.
   void finish();
+  void release_fill();
   // No stream of the device has work left, ours included.
   bool streams_are_idle() const;
   bool no_group_is_pending();

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "runner/clock.h"
 #include "runner/core/fill_settings.h"
 #include "runner/core/pinned.h"
 #include "runner/fill/exit_bracket.h"
@@ -14,20 +15,50 @@ namespace {
 
 constexpr std::size_t done_word_bytes = 4096;
 
+std::string why_given_up(const std::string& path, Duration waited) {
+  return "fill job " + path + " could not be made ready within " +
+         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(waited).count()) +
+         " s: the job takes long, or the driver waits for work of the training that has not ended";
+}
+
 }  // namespace
 
-void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter) {
-  const FillSettings settings = fill_settings(core_, setup);
+// The thread works on this, and may outlast the device with it.
+struct DeviceFill::Making {
+  Making(CoreContext& core, const DeviceSetup& of_device, const Reporter& words)
+      : fill(core), setup(of_device), reporter(words), settings(fill_settings(core, of_device)) {}
+  DeviceFill fill;
+  DeviceSetup setup;
+  const Reporter reporter;
+  const FillSettings settings;
+};
+
+void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter, Duration limit, const FillWork::GiveUp& give_up) {
+  const auto making = std::make_shared<Making>(core_, setup, reporter);
+  making->fill.context_ = context_ = setup.context;
+  const ExitBracket bracket(core_.shim);  // nothing of the training is registered until this thread goes on
+  work_ = FillWork::start(core_, context_,
+                          {[making] { making->fill.make_here(*making); }, [making] { making->fill.discard(); },
+                           [making] { making->fill.leave(); }});
+  if (!work_) throw SetUpError("no thread could be started to make the fill job ready");
+  const TimePoint began = now();
+  if (!work_->is_over_within(limit, give_up)) throw SetUpError(why_given_up(making->settings.spec.path, now() - began));
+  take(making->fill);
+  setup = making->setup;
+}
+
+void DeviceFill::make_here(Making& making) {
+  const FillSettings& settings = making.settings;
   try {
     {
-      const ExitBracket bracket(core_.shim);
+      const ExitBracket bracket(core_.shim);  // also where nobody waits any more
       fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
     }
-    check_stream(setup.marking, reporter);
-    core_.shim.memory_reserved(setup.ordinal);
-    fill_->complete_lap(core_.shim.streams_made(setup.ordinal) - settings.streams_made);
-    take_up_progress(setup, reporter);
-    make_filler(setup.marking);
+    check_stream(making.setup.marking, making.reporter);
+    core_.shim.memory_reserved(making.setup.ordinal);
+    fill_->complete_lap(core_.shim.streams_made(making.setup.ordinal) - settings.streams_made);
+    take_up_progress(making.setup, making.reporter);
+    make_filler(making.setup.marking);
   } catch (...) {
     discard();
     core_.memory_came_back();  // also what a job that is not ready had reserved
@@ -35,8 +66,19 @@ void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter) {
   }
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
   if (fill_->unit().longest() > core_.options.slice)
-    reporter.warn(Audience::one_rank, "the longest slice of fill job " + name() + " takes " + std::to_string(longest) +
-                                          " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+    making.reporter.warn(Audience::one_rank,
+                         "the longest slice of fill job " + name() + " takes " + std::to_string(longest) +
+                             " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+}
+
+void DeviceFill::take(DeviceFill& other) noexcept {
+  std::swap(context_, other.context_);
+  std::swap(done_word_, other.done_word_);
+  std::swap(done_event_, other.done_event_);
+  std::swap(progress_, other.progress_);
+  std::swap(giving_back_, other.giving_back_);
+  std::swap(fill_, other.fill_);
+  std::swap(filler_, other.filler_);
 }
 
 void DeviceFill::check_stream(Marking& marking, const Reporter& reporter) {
@@ -91,18 +133,45 @@ bool DeviceFill::give_device_back(Duration limit) {
   return true;
 }
 
-MemoryRecord DeviceFill::release(const Reporter& reporter, Duration limit) {
+std::optional<MemoryRecord> DeviceFill::release(const Reporter& reporter, Duration limit) {
   const std::string fault = progress_.keep(fill_->job(), limit);
   if (!fault.empty()) reporter.warn(Audience::every_rank, fault);
   progress_.let_go();
-  fill_->release();
-  core_.memory_came_back();
-  const MemoryRecord released = memory(MemoryEvent::released);
-  discard();
-  return released;
+  return take_down(limit);
+}
+
+// All that is on its way out; its thread frees it, however long the driver makes it wait.
+struct DeviceFill::Going {
+  explicit Going(CoreContext& core) : fill(core) {}
+  void free() {
+    fill.fill_->release();
+    released = fill.memory(MemoryEvent::released);
+    fill.discard();
+    fill.core_.memory_came_back();
+  }
+  DeviceFill fill;
+  MemoryRecord released{};
+};
+
+std::optional<MemoryRecord> DeviceFill::take_down(Duration limit) noexcept {
+  std::shared_ptr<Going> going;
+  try {
+    going = std::make_shared<Going>(core_);
+    going->fill.take(*this);
+    work_ = nullptr;
+    work_ = FillWork::start(core_, going->fill.context_,
+                            {[going] { going->free(); }, [] {}, [going] { going->fill.leave(); }});
+    if (work_ && work_->is_over_within(limit)) return going->released;
+  } catch (...) {
+    // No memory for it, or the context cannot be used.
+  }
+  if (!work_ && going) take(going->fill);
+  return std::nullopt;
 }
 
 void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
+  if (work_) work_->context_is_going();
+  if (work_) work_->has_ended(limit);
   if (fill_ && nothing_in_flight && fill_->reservation().give_device_back(limit)) core_.memory_came_back();
   if (fill_ && nothing_in_flight) fill_->let_context_go();
   leave();

@@ -1,14 +1,17 @@
 // The fill job of one device from when it is made ready: reservation, filler and progress, and the way back.
 //
 // Threads of the main job inside the core's services, one at a time per device, with the device's context current
-// where it is not said otherwise. The dispatcher thread uses the filler, and nothing else of this, in between.
+// where it is not said otherwise. Calls that may wait in the driver are made by a thread of Weft's, which they wait for
+// with a bound (fill_work.h). The dispatcher thread uses the filler, and nothing else of this, in between.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runner/core/core_context.h"
 #include "runner/core/device_setup.h"
+#include "runner/core/fill_work.h"
 #include "runner/core/reporter.h"
 #include "runner/fill/filler.h"
 #include "runner/fill/prepared_fill.h"
@@ -23,8 +26,11 @@ class DeviceFill {
   DeviceFill& operator=(const DeviceFill&) = delete;
 
   // With settings of this moment: waiting for the trial took its time. Where the stream that the setup names cannot be
-  // made, it has a plain one then. Throws SetUpError.
-  void make(DeviceSetup& setup, const Reporter& reporter);
+  // made, it has a plain one then. Throws SetUpError, also where the job is not ready within `limit`: its thread frees
+  // then what it has made, when the driver lets it. `give_up`: likewise, before that.
+  void make(DeviceSetup& setup, const Reporter& reporter, Duration limit, const FillWork::GiveUp& give_up);
+  // A thread still makes or frees something that nobody waits for any more.
+  bool is_at_work(Duration limit = Duration{0}) const { return work_ != nullptr && !work_->has_ended(limit); }
   // It is there until it has been released, also without its device memory.
   bool exists() const { return fill_ != nullptr; }
   Filler* filler() const { return filler_.get(); }  // nullptr: there is no fill job
@@ -43,23 +49,32 @@ class DeviceFill {
   bool give_device_back(Duration limit);
   void end_giving_back() { giving_back_ = false; }
 
-  // Nothing of it is in flight: keeps the progress, then frees the job, its stream and its memory. The record of that.
-  MemoryRecord release(const Reporter& reporter, Duration limit);
+  // Nothing of it is in flight: keeps the progress, then frees the job, its stream and its memory. The record of that;
+  // nothing: it is not over within `limit`, and happens when the driver lets it.
+  std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);
+  // Likewise, without its progress. Where there is no thread for it, all of it stays and exists.
+  std::optional<MemoryRecord> take_down(Duration limit) noexcept;
   // The context goes, and with it what the job has there. No function of the job is called; the device memory, which is
   // the process's, is freed where no slice is in flight.
   void abandon(bool nothing_in_flight, Duration limit) noexcept;
   void let_progress_go() { progress_.let_go(); }
-  // Nothing works with it any more, and nothing of it is in flight: it goes, without its progress.
-  void discard() noexcept;
   // A thread that does not end works with it: it stays.
   void leave() noexcept;
 
  private:
+  struct Making;
+  struct Going;
+  // On the thread of Weft's.
+  void make_here(Making& making);
+  void discard() noexcept;  // nothing of it is in flight
+  void take(DeviceFill& other) noexcept;
   void take_up_progress(const DeviceSetup& setup, const Reporter& reporter);
   void check_stream(Marking& marking, const Reporter& reporter);
   void make_filler(const Marking& marking);
 
   CoreContext& core_;
+  CUcontext context_ = nullptr;
+  std::shared_ptr<FillWork> work_;  // the last one
   void* done_word_ = nullptr;
   CUevent done_event_ = nullptr;  // in its place, in the only hardware queue
   JobProgress progress_;

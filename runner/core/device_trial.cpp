@@ -17,13 +17,14 @@ std::optional<TrialVerdict> DeviceTrial::passed(const FillSettings& settings) {
     throw SetUpError("the fill job cannot be tried: no memory for it");
   }
   auto verdict = trial_->verdict();
+  if (verdict->fault.empty()) return verdict;
   leave();
-  if (!verdict->fault.empty()) throw SetUpError(verdict->fault);
-  return verdict;
+  throw SetUpError(verdict->fault);
 }
 
-void DeviceTrial::await() {
+void DeviceTrial::await(TrialWait wait) {
   awaited_ = true;
+  wait_ = wait;
   if (++core_.waiting_trials == 1) core_.shim.want_quiet_moments(true);
 }
 
@@ -43,8 +44,11 @@ std::string DeviceTrial::why_never_filled() const {
   if (!verdict) return "the trial of the fill job was not over before the training was";
   if (!verdict->fault.empty()) return verdict->fault;
   if (verdict->preparation > longest_hold)
-    return "the trial of the fill job was over too late, and to make it ready would have held the training up for " +
+    return std::string(was_in_time() ? "the GPU was at work when the first communicator was made"
+                                     : "the trial of the fill job was over too late") +
+           ", and to make it ready would have held the training up for " +
            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(verdict->preparation).count()) + " s";
+  if (was_in_time()) return "the GPU was at work when the first communicator was made, and no quiet moment came later";
   return "no quiet moment came after the trial of the fill job, which took longer than the training waits for it";
 }
 

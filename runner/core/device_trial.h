@@ -4,6 +4,7 @@
 // Threads of the main job inside the core's services, one at a time per device.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,15 @@ namespace weft {
 // How long a thread of the main job may be held up by a fill job that is made ready after its trial was over too late.
 inline constexpr Duration longest_hold = std::chrono::seconds(10);
 
+// How long a thread of the main job waits for a fill job that is made ready and took so long in its trial, where its
+// unit was timed less often. After that it is given up for this run.
+inline constexpr Duration longest_preparation(Duration in_trial) {
+  return std::chrono::seconds(4) + 4 * in_trial;  // a thread that closes a communicator meanwhile waits 5 s
+}
+
+// For what a device waits that may fill later: the verdict, or with it for a moment at which the GPU is still.
+enum class TrialWait : std::uint8_t { verdict, quiet_moment };
+
 class DeviceTrial {
  public:
   explicit DeviceTrial(CoreContext& core) : core_(core) {}
@@ -22,11 +32,13 @@ class DeviceTrial {
   DeviceTrial(const DeviceTrial&) = delete;
   DeviceTrial& operator=(const DeviceTrial&) = delete;
 
-  // The verdict on a job that is sound. Nothing: nobody knows yet. Throws SetUpError where it is not.
+  // The verdict on a job that is sound, to be used now or after await(). Nothing: nobody knows yet. Throws SetUpError
+  // where it is not.
   std::optional<TrialVerdict> passed(const FillSettings& settings);
   // From here on the verdict is used when it comes, at a quiet moment.
-  void await();
+  void await(TrialWait wait);
   bool is_awaited() const { return awaited_; }
+  bool was_in_time() const { return wait_ == TrialWait::quiet_moment; }
   std::optional<TrialVerdict> verdict() const;  // of a trial that is awaited
   void leave();
   std::string why_never_filled() const;  // although the job was tried
@@ -34,7 +46,8 @@ class DeviceTrial {
  private:
   CoreContext& core_;
   std::shared_ptr<SharedTrial> trial_;  // whose verdict is not used yet
-  bool awaited_ = false;                // it was not there in time
+  bool awaited_ = false;                // it could not be used at once
+  TrialWait wait_ = TrialWait::verdict;
 };
 
 }  // namespace weft

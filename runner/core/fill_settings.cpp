@@ -2,6 +2,7 @@
 #include "runner/core/fill_settings.h"
 
 #include "runner/fill/queues.h"
+#include "runner/options/answers.h"
 #include "runner/options/quantity.h"
 
 namespace weft {
@@ -18,6 +19,22 @@ void check_head_room(const CoreContext& core) {
                    mebibytes(options.headroom) + " have to stay free beside it (WEFT_HEADROOM)");
 }
 
+// A server at its usual place is joined without the variable, which only the driver knows.
+bool shares_gpu_by_mps(const CoreContext& core, int ordinal) {
+  CUdevice device{};
+  int enabled = 0;
+  const bool told = core.driver.cuDeviceGet(&device, ordinal) == CUDA_SUCCESS &&
+                    core.driver.cuDeviceGetAttribute(&enabled, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS;
+  return (told && enabled != 0) || is_under_mps(core.environments.now) || is_under_mps(core.environments.first);
+}
+
+void check_mps(const CoreContext& core, int ordinal) {
+  if (core.options.mps || !shares_gpu_by_mps(core, ordinal)) return;
+  throw SetUpError(
+      "the process is a client of MPS, where a fault of the fill job's trial would end the training, too (WEFT_MPS=on "
+      "fills all the same)");
+}
+
 }  // namespace
 
 std::string why_nothing_is_filled(const CoreContext& core, const Marking& marking) {
@@ -30,6 +47,7 @@ std::string why_nothing_is_filled(const CoreContext& core, const Marking& markin
 
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
+  check_mps(core, setup.ordinal);
   const Marking& marking = setup.marking;
   const std::string why = why_nothing_is_filled(core, marking);
   if (!why.empty()) throw SetUpError(std::string(marking.because) + ": " + why);

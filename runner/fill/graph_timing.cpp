@@ -2,12 +2,11 @@
 #include "runner/fill/graph_timing.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "detector/median.h"
-#include "runner/clock.h"
 #include "runner/core/scopes.h"
+#include "runner/fill/fill_wait.h"
 
 namespace weft {
 namespace {
@@ -74,18 +73,6 @@ std::vector<nanoseconds> measure(const Driver& driver, std::span<const CUgraphEx
   std::vector<nanoseconds> medians;
   for (auto& sample : samples) medians.push_back(std::max(median(std::move(sample)), nanoseconds{1}));
   return medians;
-}
-
-void wait_for(const Driver& driver, CUstream stream, nanoseconds patience) {
-  CUresult result = CUDA_ERROR_NOT_READY;
-  const auto has_ended = [&] {
-    result = driver.cuStreamQuery(stream);
-    return result != CUDA_ERROR_NOT_READY;
-  };
-  if (!wait_at_most(patience, has_ended))
-    throw SetUpError("work of the fill job did not end within " +
-                     std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) + " s");
-  check(driver, result, "work of the fill job");
 }
 
 }  // namespace weft

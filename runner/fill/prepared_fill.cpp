@@ -3,16 +3,63 @@
 
 #include <string>
 
+#include "runner/clock.h"
+#include "runner/core/scopes.h"
+#include "runner/fill/fill_wait.h"
+
 namespace weft {
+namespace {
+
+constexpr int grace_turns = 40;  // of 50 us and more each, counted: a busy machine may stand between two looks
+
+class UntimedEvent {
+ public:
+  explicit UntimedEvent(const Driver& driver) : driver_(driver) {
+    check(driver, driver.cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  }
+  ~UntimedEvent() { driver_.cuEventDestroy_v2(event_); }
+  UntimedEvent(const UntimedEvent&) = delete;
+  UntimedEvent& operator=(const UntimedEvent&) = delete;
+  CUevent get() const { return event_; }
+
+ private:
+  const Driver& driver_;
+  CUevent event_ = nullptr;
+};
+
+// In a context that nobody else works in: has all of it come to where it is now, when the fill stream, in which nothing
+// is left, has come to an event that was recorded later? Drivers that know no events of contexts cannot tell.
+void check_init_is_over(const Driver& driver, CUstream stream) {
+  if (driver.cuCtxRecordEvent == nullptr) return;
+  CUcontext context = nullptr;
+  check(driver, driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+  const UntimedEvent all(driver);
+  const CurrentContext current(driver, context_of(driver, stream));
+  const UntimedEvent own(driver);
+  check(driver, driver.cuCtxRecordEvent(context, all.get()), "the work of the fill job's init");
+  check(driver, driver.cuEventRecord(own.get(), stream), "cuEventRecord");
+  wait_for(driver, stream, longest_fill_work);
+  CUresult result = driver.cuEventQuery(all.get());
+  int turn = 0;
+  // To its end, because the memory goes that it works on; the trial is bounded as a whole.
+  for (; result == CUDA_ERROR_NOT_READY; ++turn, result = driver.cuEventQuery(all.get()))
+    sleep_until(now() + std::chrono::microseconds(50));
+  if (result == CUDA_SUCCESS && turn > grace_turns)
+    throw SetUpError("its init left work on the GPU behind: init has to wait for what it starts (weft/fill.h)");
+  check(driver, result, "the work of the fill job's init");
+}
+
+}  // namespace
+
 PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, const OnStep& on_step)
-    : queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver), green_(driver) {
+    : driver_(driver), queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver), green_(driver) {
   try {
     stream_ = make_stream(settings);
     reservation_.use(stream_);
     on_step("init");
     job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
     on_step("the work of init");
-    check(driver, driver.cuCtxSynchronize(), "the work of the fill job's init");
+    if (settings.is_trial) check_init_is_over(driver, stream_);
     reservation_.save();
     on_step("record_unit");
     unit_ = std::make_unique<Unit>(driver, *job_, stream_, settings.unit);
@@ -42,6 +89,7 @@ PreparedFill::~PreparedFill() {
 }
 
 void PreparedFill::release() noexcept {
+  if (stream_ != nullptr) outlast(driver_, stream_);
   destroy_unit();
   destroy_job();
   lap_.destroy();

@@ -1,7 +1,8 @@
 // A fill job made ready on one device: reservation, stream, job and unit, in the order in which they are built.
 //
-// Built and released on a thread of the main job inside the core's services, or in the fill probe; between the two the
-// dispatcher thread uses it. The context of the device is current in all functions.
+// Built and released on a thread of Weft's (core/fill_work.h), or in the fill probe; between the two the dispatcher
+// thread uses it. The context of the device is current in all functions. Both may wait in the driver for work of the
+// training, so no thread of the training calls them.
 #pragma once
 
 #include <cuda.h>
@@ -32,6 +33,7 @@ struct FillSettings {
   bool asks_machine = false;       // the trial also asks who holds up the only hardware queue, see TrialVerdict
   OneQueue wish = OneQueue::keep;  // with it the trial finds the stream that follows from the answers
   FillStream stream = FillStream::plain;
+  bool is_trial = false;  // the context is the job's alone: what init leaves running is found out
 };
 
 class PreparedFill {
@@ -63,12 +65,14 @@ class PreparedFill {
   // The context is going, which its green context would keep; nothing of it is in flight.
   void let_context_go() noexcept { green_.destroy(); }
 
-  // Nothing of it is in flight: frees everything. Where that is not sure the object is left as it is and stays.
+  // Frees everything, when nothing of it is in flight any more. Where that is not sure, and nobody can wait for it, the
+  // object is left as it is and stays.
   void release() noexcept;
 
  private:
   CUstream make_stream(const FillSettings& settings);
 
+  const Driver& driver_;
   const std::uint32_t queues_;
   Reservation reservation_;
   QueueLap lap_;

@@ -1,5 +1,4 @@
-// The reservation of one device. Threads: see the header. Nothing here may run while a receive spins: allocating and
-// freeing wait for the device.
+// The reservation of one device. Threads: see the header. Allocating and freeing may wait for the device in the driver.
 #include "runner/fill/reservation.h"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "detector/dcheck.h"
+#include "runner/fill/fill_wait.h"
 #include "runner/options/quantity.h"
 
 namespace weft {
@@ -48,7 +48,7 @@ CUdeviceptr Reservation::allocate(std::uint64_t bytes) {
   if (!offset) return 0;
   const CUdeviceptr address = block_->address() + *offset;
   const bool cleared = driver_.cuMemsetD8Async(address, 0, bytes, stream_) == CUDA_SUCCESS &&
-                       driver_.cuStreamSynchronize(stream_) == CUDA_SUCCESS;
+                       dry_within(driver_, stream_, longest_fill_work) == CUDA_SUCCESS;
   return cleared ? address : 0;
 }
 
@@ -78,7 +78,7 @@ void Reservation::check_host_memory() const {
 
 void Reservation::finish(CUresult enqueued, const char* what) {
   check(driver_, enqueued, what);
-  check(driver_, driver_.cuStreamSynchronize(stream_), what);
+  wait_for(driver_, stream_, longest_fill_work);
 }
 
 void Reservation::save() {

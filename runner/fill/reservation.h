@@ -1,6 +1,6 @@
 // Memory of the fill job: one block of device memory with a hard cap, made at a quiet time, and pinned host memory.
 //
-// Created, saved, restored and released on threads of the main job inside the core's services, never in a bubble. The
+// Created, saved, restored and released on a thread of Weft's that the main job waits for, never in a bubble. The
 // device's memory may be given back at any time at which nothing of the job runs. The cap cannot be passed because
 // nothing is ever allocated after the constructor: allocate() only hands out parts.
 #pragma once

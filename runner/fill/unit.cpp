@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "runner/fill/fill_wait.h"
 #include "runner/fill/graph_nodes.h"
 #include "runner/fill/slices.h"
 

@@ -55,8 +55,12 @@ bool take(std::string_view key, std::string_view value, Answers& answers) {
 
 }  // namespace
 
+bool is_under_mps(const Variables& variables) {
+  return !value_of(variables, "CUDA_MPS_PIPE_DIRECTORY").empty();
+}
+
 Machine machine_of(const std::string& gpu, int driver_version, const Variables& variables) {
-  return {gpu, driver_version, hardware_queues(variables), !value_of(variables, "CUDA_MPS_PIPE_DIRECTORY").empty()};
+  return {gpu, driver_version, hardware_queues(variables), is_under_mps(variables)};
 }
 
 std::string answers_folder(const std::string& option, const Variables& variables) {

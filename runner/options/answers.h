@@ -42,6 +42,8 @@ struct Machine {
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
+// The process is a client of an MPS server, as far as its variables say.
+bool is_under_mps(const Variables& variables);
 Machine machine_of(const std::string& gpu, int driver_version, const Variables& variables);
 
 struct Answers {

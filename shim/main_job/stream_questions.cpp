@@ -16,6 +16,14 @@ constinit std::atomic<std::uint32_t> questions{0};
 
 namespace {
 
+constexpr std::int64_t longest_wait = 100'000'000;  // ns
+
+std::int64_t nanoseconds_now() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
 StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
   CUresult result = CUDA_ERROR_UNKNOWN;
@@ -121,11 +129,13 @@ bool is_idle(int device) noexcept {
 
 void wait_for_questions() noexcept {
   constexpr int spins = 1000;
-  constexpr int sleeps = 2000;  // counted, not timed: a process that is stopped for a while has not waited
-  const timespec pause{0, 50'000};
-  for (int attempt = 0; attempt < spins + sleeps && questions.load(std::memory_order_seq_cst) != 0; ++attempt) {
-    if (attempt >= spins) nanosleep(&pause, nullptr);
+  for (int spin = 0; spin < spins; ++spin) {
+    if (questions.load(std::memory_order_seq_cst) == 0) return;
   }
+  // By the clock: a sleep of 50 us takes twice that and more.
+  const std::int64_t deadline = nanoseconds_now() + longest_wait;
+  const timespec pause{0, 50'000};
+  while (questions.load(std::memory_order_seq_cst) != 0 && nanoseconds_now() < deadline) nanosleep(&pause, nullptr);
 }
 
 }  // namespace weft

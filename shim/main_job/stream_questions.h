@@ -31,7 +31,7 @@ int list_streams_to_ask(int device, StreamId* found, int most) noexcept;
 // Another number when anything was launched meanwhile on one of those. False: see ShimServices.
 bool launches_on(int device, std::uint32_t* launches) noexcept;
 
-// Until nobody asks any more: microseconds, a tenth of a second at most.
+// Until nobody asks any more: microseconds. After a tenth of a second the caller goes on although somebody may.
 void wait_for_questions() noexcept;
 
 // The hooks are pass-throughs. Whoever still asked a stream when Weft was turned off has got the answer then, because

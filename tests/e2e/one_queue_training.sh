@@ -47,7 +47,7 @@ for trace in glob.glob(folder + "/trace/*.jsonl"):
     launches = {record["launched"] for record in records if record["type"] == "slice"}
     for line in open(glob.glob(f"{folder}/log/gpu*.{process}.jsonl")[0], encoding="utf-8"):
         record = json.loads(line)
-        if record["type"] == "kernel" and record.get("thread", "").startswith("weft"):
+        if record["type"] == "kernel" and record.get("thread", "").startswith("weft-dispatch"):
             first[record["launched"]] = min(first[record["launched"]], record["start"])
     waits += [start - launched for launched, start in first.items()]
 late = sum(wait > (500_000 if stream == "plain" else 5_000_000) for wait in waits)

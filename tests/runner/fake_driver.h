@@ -22,6 +22,7 @@ struct FakeGpu {
   std::atomic<bool> unmapping_stalls{false};
   int events_recorded = 0;
   CUresult event_state = CUDA_ERROR_NOT_READY;
+  CUresult stream_state = CUDA_SUCCESS;
   CUstream last_stream = nullptr;             // that memory was cleared or copied on
   std::atomic<std::uint32_t> last_number{0};  // that the fill stream was told to write
 };
@@ -76,8 +77,7 @@ inline Driver fake_driver(FakeGpu& gpu) {
     std::memset(reinterpret_cast<void*>(pointer), value, bytes);
     return CUDA_SUCCESS;
   };
-  driver.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
-  driver.cuStreamSynchronize = [](CUstream) { return CUDA_SUCCESS; };
+  driver.cuStreamQuery = [](CUstream) { return fake_gpu->stream_state; };
   driver.cuMemcpyDtoHAsync_v2 = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
     fake_gpu->last_stream = stream;
     std::memcpy(to, reinterpret_cast<const void*>(from), bytes);

@@ -1,5 +1,6 @@
 // The questions to a stream or device (has it work left, is it idle), and calls of the main job that must not come in
 // between.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -101,6 +102,28 @@ TEST_F(QuestionOnItsWay, AnAnswerThatNeverComesIsNotWaitedFor) {
   std::thread asks([&] { ask(group.stream); });
   while (fake_held_queries() == 0) std::this_thread::yield();
   EXPECT_EQ(cuStreamDestroy_v2(compute), CUDA_SUCCESS);
+  fake_hold_queries(false);
+  asks.join();
+}
+
+// A tenth of a second, whatever a short sleep takes on this machine. One of three goes undisturbed by other processes.
+TEST_F(QuestionOnItsWay, IsWaitedForAsLongAsPromised) {
+  using std::chrono::milliseconds;
+  const weft::Event group = receive();
+  fake_hold_queries(true);
+  std::thread asks([&] { ask(group.stream); });
+  while (fake_held_queries() == 0) std::this_thread::yield();
+  auto least = std::chrono::steady_clock::duration::max();
+  for (int turn = 0; turn < 3; ++turn) {
+    CUstream stream = nullptr;
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
+    const auto waited = std::chrono::steady_clock::now() - began;
+    EXPECT_GE(waited, milliseconds(95));
+    least = std::min(least, waited);
+  }
+  EXPECT_LT(least, milliseconds(130));
   fake_hold_queries(false);
   asks.join();
 }

@@ -41,7 +41,7 @@ class Mps:
             raise Unavailable("nvidia-cuda-mps-control is not here")
         # A short path: it holds sockets.
         self._folder = tempfile.mkdtemp(prefix="weft-mps-")
-        self.environment = {"CUDA_MPS_PIPE_DIRECTORY": self._folder, "CUDA_MPS_LOG_DIRECTORY": self._folder, QUEUES: CONNECTIONS}
+        self.environment = {"CUDA_MPS_PIPE_DIRECTORY": self._folder, "CUDA_MPS_LOG_DIRECTORY": self._folder, QUEUES: CONNECTIONS, "WEFT_MPS": "on"}
         try:
             started = self._run(["-d"], None)
             if started.returncode == 0:

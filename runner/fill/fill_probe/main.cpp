@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "runner/clock.h"
+#include "runner/fill/fill_wait.h"
 #include "runner/fill/own_memory.h"
 #include "runner/fill/prepared_fill.h"
 #include "runner/options/asking.h"
@@ -141,6 +142,7 @@ int main(int argument_count, char** arguments) {
   settings.unit.max_blocks = static_cast<std::uint32_t>(number(arguments[3]));
   settings.unit.slice_cap = std::chrono::nanoseconds(number(arguments[4]));
   settings.unit.timing.repeats = 1;
+  settings.is_trial = true;
   ::alarm(static_cast<unsigned>(number(arguments[5])));
   settings.spec = {arguments[6], arguments[7]};
   settings.stream = value_of<weft::FillStream>(arguments[9], weft::fill_stream_names);

@@ -39,7 +39,7 @@ CUresult synchronize(CUcontext ctx) {
   if (const CUresult result = capture_forbids_unsafe_call(); result != CUDA_SUCCESS) return result;
   Device& device = *context->device;
   const CUresult result = engine().synchronize(*context);
-  trim_pools(device);
+  if (result != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) trim_pools(device);
   return result;
 }
 

@@ -25,8 +25,10 @@ CUresult capture_forbids_use(Event& event);
 // For work on a legacy stream, which would have to wait for the blocking streams that are being captured.
 CUresult capture_forbids_legacy(const Stream& stream);
 
-// For an event of a whole context, of which no stream may be in a capture, and for one that is a part of a capture.
+// For an event of a whole context, of which no stream may be in a capture, whoever captures and in whatever mode; for a
+// host that waits for one, which waits for its green contexts as well; and for an event that is a part of a capture.
 CUresult capture_forbids_context(const Context& context);
+CUresult capture_forbids_synchronize(const Context& context);
 CUresult capture_forbids_event(Event& event);
 
 // Without the lock. A CUfunction, or a CUkernel cast to one, as cuLaunchKernel takes it. Loads it if it is not loaded

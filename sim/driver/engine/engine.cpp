@@ -299,6 +299,7 @@ CUresult Engine::synchronize(Stream& stream) {
 
 CUresult Engine::synchronize(Context& context) {
   Guard guard(lock_);
+  if (const CUresult error = capture_forbids_synchronize(context); error != CUDA_SUCCESS) return error;
   ++context.waiting_threads;
   const bool for_later = settings_.queue.host_waits_for_later;
   const uint64_t limit = for_later ? std::numeric_limits<uint64_t>::max() : scheduler_->last_number();

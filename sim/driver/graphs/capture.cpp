@@ -161,6 +161,18 @@ CUresult unsafe_for_thread() {
   return result;
 }
 
+// Every capture that has such a stream.
+template <class Matches>
+CUresult invalidate_where(Matches matches) {
+  CUresult result = CUDA_SUCCESS;
+  for (const std::shared_ptr<Capture>& capture : captures().all) {
+    const bool is_there = std::any_of(capture->frontiers.begin(), capture->frontiers.end(),
+                                      [&](const auto& branch) { return matches(*branch.first); });
+    if (is_there) result = invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  return result;
+}
+
 }  // namespace
 
 CUresult begin_capture(Stream& stream, CUstreamCaptureMode mode, CUgraph into, std::vector<Node*> dependencies) {
@@ -248,13 +260,12 @@ CUresult capture_forbids_use(Event& event) {
 }
 
 CUresult capture_forbids_context(const Context& context) {
-  CUresult result = CUDA_SUCCESS;
-  for (const std::shared_ptr<Capture>& capture : captures().all) {
-    const bool is_there = std::any_of(capture->frontiers.begin(), capture->frontiers.end(),
-                                      [&](const auto& branch) { return branch.first->context == &context; });
-    if (is_there) result = invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  }
-  return result;
+  return invalidate_where([&](const Stream& stream) { return stream.context == &context; });
+}
+
+CUresult capture_forbids_synchronize(const Context& context) {
+  return invalidate_where(
+      [&](const Stream& stream) { return stream.context == &context || stream.context->green_of == &context; });
 }
 
 CUresult capture_forbids_event(Event& event) {

@@ -132,12 +132,22 @@ TEST(CoreOnSimulator, ARescueAndClosingNextToWorkThatNobodyHasSeenAreBounded) {
   EXPECT_EQ(free_memory(job), before);
 }
 
-// Preparing a device allocates, and a driver may make it wait.
+std::atomic<bool> the_driver_stands{false};
+decltype(&::cuMemGetInfo_v2) real_memory_info = nullptr;
+
+CUresult standing_memory_info(std::size_t* free, std::size_t* total) {
+  while (the_driver_stands) std::this_thread::sleep_for(1ms);
+  return real_memory_info(free, total);
+}
+
+// Preparing a device asks the driver, which may make it wait.
 TEST(CoreOnSimulator, AContextThatGoesDoesNotWaitForAThreadThatIsStuckInTheDriver) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
+  real_memory_info = job.function<decltype(&::cuMemGetInfo_v2)>("cuMemGetInfo_v2");
+  SimulatedJob::replaced["cuMemGetInfo_v2"] = reinterpret_cast<void*>(&standing_memory_info);
   job.open();
   job.close();
-  job.begin_unseen_group();
+  the_driver_stands = true;
   std::atomic<bool> opened{false};
   std::thread opening([&] {
     job.use_context();
@@ -151,7 +161,7 @@ TEST(CoreOnSimulator, AContextThatGoesDoesNotWaitForAThreadThatIsStuckInTheDrive
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "weft: error: Weft is off in this process: another thread does not come back from the driver\n");
   EXPECT_FALSE(opened) << "it waited";
-  job.end_group();
+  the_driver_stands = false;
   opening.join();
   EXPECT_TRUE(job.turned_off);
   job.core.communicator_closing(2);  // its thread may not outlive the job that this test plays

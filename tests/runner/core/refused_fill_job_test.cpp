@@ -1,4 +1,5 @@
 // Fill jobs that cannot be used, on the simulated driver: the core says why in one line, observes, and the job trains.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -71,6 +72,25 @@ TEST(RefusedFillJob, CrashesInAUnit) {
 }
 TEST(RefusedFillJob, ComputesWrong) {
   expect_refusal({{{"WEFT_FILL", copy_job("2,4096,wrong")}}, "first unit is wrong"});
+}
+// A fatal fault of one client is reported to all of a server.
+TEST(RefusedFillJob, UnderMps) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,4096")}, {"CUDA_MPS_PIPE_DIRECTORY", "/tmp/mps"}}, "a client of MPS"});
+}
+TEST(RefusedFillJob, UnderMpsThatOnlyTheDriverKnowsOf) {
+  static decltype(&::cuDeviceGetAttribute) real = nullptr;
+  const decltype(&::cuDeviceGetAttribute) with_mps = [](int* value, CUdevice_attribute attribute, CUdevice device) {
+    const CUresult result = real(value, attribute, device);
+    if (attribute == CU_DEVICE_ATTRIBUTE_MPS_ENABLED) *value = 1;
+    return result;
+  };
+  const Refusal refusal{{{"WEFT_FILL", copy_job("2,4096")}}, "a client of MPS"};
+  real = reinterpret_cast<decltype(real)>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuDeviceGetAttribute"));
+  SimulatedJob::replaced["cuDeviceGetAttribute"] = reinterpret_cast<void*>(with_mps);
+  expect_refusal(refusal);
+}
+TEST(RefusedFillJob, LeavesWorkOfItsInitBehind) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,16777216,pending")}}, "its init left work on the GPU behind"});
 }
 TEST(RefusedFillJob, LargerThanTheCap) {
   expect_refusal({{{"WEFT_FILL", bad_job("too_large")}}, "see WEFT_MEMORY"});

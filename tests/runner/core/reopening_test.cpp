@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "runner/core/preparations.h"
 #include "tests/runner/core/simulated_job.h"
 
 namespace weft {
@@ -67,7 +68,23 @@ TEST(Reopening, LeavesNothingBehindWhileObserving) {
 }
 
 TEST(Reopening, LeavesNothingBehindWhileFilling) {
-  expect_that_nothing_piles_up({{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_SUMMARY", "off"}});
+  expect_that_nothing_piles_up(
+      {{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_SUMMARY", "off"}, {"WEFT_SLOWDOWN_BUDGET", "off"}});
+}
+
+// Each time holds the training up.
+TEST(Reopening, MakesAFillJobReadyAFewTimesAndThenRarely) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_SUMMARY", "off"}});
+  std::string said = job.open();
+  ::testing::internal::CaptureStderr();
+  job.core.communicator_closing(1);
+  open_and_close(job, 2, 10);
+  said += ::testing::internal::GetCapturedStderr();
+  const std::string text = "makes its communicators anew so often";
+  EXPECT_NE(said.find(text), std::string::npos) << said;
+  EXPECT_EQ(said.find(text), said.rfind(text)) << "more than once: " << said;
+  EXPECT_EQ(count_of(job.trace(), "memory"), 2U * Preparations::free_ones);
+  EXPECT_EQ(count_of(job.trace(), "summary"), 10U);
 }
 
 TEST(Reopening, TriesAFillJobOnce) {

@@ -1,6 +1,8 @@
 /* A sound fill job without kernels: a unit sends a block of numbers through a chain of device buffers and back to the
  * host, which compares. Arguments: "<steps>,<bytes>[,<trick>]", where a trick makes it do something that is refused. */
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,6 +50,10 @@ static int is_alone(void) {
   return alone;
 }
 
+static int is_trial(void) {
+  return strcmp(program_invocation_short_name, "weft-fill-probe") == 0;
+}
+
 static int refuse(weft_fill_job* job, const char* why) {
   job->host.fail(job->host.context, why);
   free(job);
@@ -64,7 +70,10 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   if (sscanf(args, "%d,%llu,%15s", &job->steps, &bytes, job->trick) < 2 || library == NULL)
     return refuse(job, "arguments are <steps>,<bytes>");
   if (strcmp(job->trick, "alone") == 0 && !is_alone()) return refuse(job, "another thread is inside");
-  if (sscanf(job->trick, "sleep%ld", &slow.tv_sec) == 1) nanosleep(&slow, NULL); /* seconds */
+  /* Seconds: everywhere, or only in the training. */
+  if (sscanf(job->trick, "sleep%ld", &slow.tv_sec) == 1 ||
+      (!is_trial() && sscanf(job->trick, "stand%ld", &slow.tv_sec) == 1))
+    nanosleep(&slow, NULL);
   job->bytes = (size_t)bytes;
   find(library, "cuMemcpyHtoDAsync_v2", &job->host_to_device);
   find(library, "cuMemcpyDtoHAsync_v2", &job->device_to_host);
@@ -77,6 +86,8 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   job->input = host->allocate_host(host->context, job->bytes);
   job->output = host->allocate_host(host->context, job->bytes);
   if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
+  for (int left = strcmp(job->trick, "pending") == 0 ? 100 : 0; left > 0; --left) /* not over when init is */
+    if (job->set(job->blocks[0], 0, job->bytes, NULL) != CUDA_SUCCESS) return refuse(job, "no work");
   if (strcmp(job->trick, "own") == 0 && job->allocate(&job->own, 128u << 20) != CUDA_SUCCESS)
     return refuse(job, "no memory of its own");
   *out = job;

@@ -137,6 +137,18 @@ TEST(GreenContexts, AreContextsWithStreamsAndEventsOfTheirOwn) {
   });
 }
 
+TEST(GreenContexts, CaptureAgainstAWaitForThePrimaryContext) {
+  isolated(one_queue, [] {
+    make_context();
+    const CUstream inside = green_stream(make_green());
+    CUgraph graph = nullptr;
+    CHECK_CUDA(cuStreamBeginCapture(inside, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(cuStreamEndCapture(inside, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CHECK_CUDA(cuCtxSynchronize());
+  });
+}
+
 TEST(GreenContexts, HoldThePrimaryContextUntilTheyAreDestroyed) {
   isolated(one_queue, [] {
     make_context();

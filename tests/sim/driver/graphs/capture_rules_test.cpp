@@ -79,6 +79,44 @@ TEST_F(CaptureRules, QueriesAndSynchronizationAreUnsafe) {
   EXPECT_CUDA(end());
 }
 
+// It stands for all streams of the context, so also where unsafe calls are allowed.
+TEST_F(CaptureRules, AContextIsNotWaitedForWhileAStreamOfItCaptures) {
+  const auto relaxed = [](CUresult (*call)(CUcontext)) {
+    return [call] {
+      CUcontext current = nullptr;
+      CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+      EXPECT_CUDA(cuThreadExchangeStreamCaptureMode(&mode));
+      EXPECT_CUDA(cuCtxGetCurrent(&current));
+      return call(current);
+    };
+  };
+  for (const CUstreamCaptureMode mode :
+       {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+    begin(mode);
+    EXPECT_EQ(in_other_thread(relaxed([](CUcontext) { return cuCtxSynchronize(); })),
+              CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(status(), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    EXPECT_EQ(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    begin(mode);
+    EXPECT_EQ(in_other_thread(relaxed([](CUcontext which) { return cuCtxSynchronize_v2(which); })),
+              CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  }
+  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_CUDA(cuCtxSynchronize());
+}
+
+TEST_F(CaptureRules, AnotherContextMayBeWaitedForBesideARelaxedCapture) {
+  CUcontext second = nullptr;
+  ASSERT_CUDA(cuCtxCreate(&second, nullptr, 0, 0));
+  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_CUDA(cuCtxSynchronize());
+  EXPECT_CUDA(end());
+  EXPECT_CUDA(cuCtxDestroy(second));
+}
+
 TEST_F(CaptureRules, OnlyGlobalCapturesConcernOtherThreads) {
   begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
   EXPECT_EQ(in_other_thread([&] { return allocate(); }), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);

@@ -1,0 +1,36 @@
+// How often the fill job of a device may be made ready anew, where a training closes its last communicator and makes
+// another one again and again. Each time holds the training up, which the slowdown budget does not see: it compares
+// iterations. So after the first few times that may take the budget's share of the time since the first one. Pure.
+//
+// Guarded by whoever sets devices up, one thread at a time.
+#pragma once
+
+#include "detector/time.h"
+
+namespace weft {
+
+class Preparations {
+ public:
+  static constexpr int free_ones = 4;
+
+  // `budget`: a share of the time; infinity: no limit.
+  bool is_one_more_allowed(TimePoint now, double budget) const {
+    if (count_ < free_ones) return true;
+    return static_cast<double>((again_ + last_).count()) <= budget * static_cast<double>((now - first_).count());
+  }
+  void note(TimePoint began, TimePoint ended) {
+    if (count_++ == 0) first_ = began;
+    last_ = ended - began;
+    if (count_ > 1) again_ += last_;
+  }
+  // True once: the first time that one more is not allowed.
+  bool is_to_be_said() { return !said_ && (said_ = true); }
+
+ private:
+  int count_ = 0;
+  TimePoint first_{};
+  Duration last_{}, again_{};
+  bool said_ = false;
+};
+
+}  // namespace weft
