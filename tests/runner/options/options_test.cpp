@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <iterator>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -127,6 +128,10 @@ struct Malformed {
   const char* value;
   const char* warning;
 };
+// Names of tests are to be the same in every build.
+void PrintTo(const Malformed& malformed, std::ostream* out) {
+  *out << malformed.variable << '=' << malformed.value;
+}
 
 class MalformedValue : public testing::TestWithParam<Malformed> {};
 
