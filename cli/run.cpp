@@ -190,11 +190,9 @@ int run_verb(const Arguments& arguments) {
       "weft run [OPTIONS] [--] COMMAND [ARGUMENTS]...\n"
       "Runs a command with Weft preloaded. Options that are not given come from the WEFT variables of the "
       "environment.\n"
-      "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run, 2 when 'weft run' "
-      "was\n"
-      "asked for in a wrong way or --strict refuses, 1 when a fill job or the library cannot be used. The command may "
-      "end\n"
-      "with these, too: a line 'weft: error: ...' on stderr says that it was not run.",
+      "The exit code is that of the command; 127 when it is not found, 126 when it cannot be run, 2 when 'weft run'\n"
+      "was asked for in a wrong way or --strict refuses, 1 when a fill job or the library cannot be used. The\n"
+      "command may end with these, too: a line 'weft: error: ...' on stderr says that it was not run.",
       "weft run");
   describe(app, request);
   if (const auto code = parse(app, with_empty_values(app, arguments))) return *code;

@@ -107,8 +107,7 @@ void Device::prepare_fill(bool may_fill) {
 void Device::not_again() {
   set_up_failure_ =
       "the training makes its communicators anew so often that to make the fill job ready each time would cost more "
-      "than "
-      "WEFT_SLOWDOWN_BUDGET";
+      "than WEFT_SLOWDOWN_BUDGET";
   if (core_.preparations[ordinal_].is_to_be_said())
     reporter_->warn(Audience::one_rank, set_up_failure_ + "; most of them are observed only");
 }

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "shim/event_clock.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
@@ -16,13 +17,7 @@ constinit std::atomic<std::uint32_t> questions{0};
 
 namespace {
 
-constexpr std::int64_t longest_wait = 100'000'000;  // ns
-
-std::int64_t nanoseconds_now() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
+constexpr Duration longest_wait = std::chrono::milliseconds(100);
 
 StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
@@ -133,9 +128,9 @@ void wait_for_questions() noexcept {
     if (questions.load(std::memory_order_seq_cst) == 0) return;
   }
   // By the clock: a sleep of 50 us takes twice that and more.
-  const std::int64_t deadline = nanoseconds_now() + longest_wait;
+  const TimePoint deadline = MachineTime::time() + longest_wait;
   const timespec pause{0, 50'000};
-  while (questions.load(std::memory_order_seq_cst) != 0 && nanoseconds_now() < deadline) nanosleep(&pause, nullptr);
+  while (questions.load(std::memory_order_seq_cst) != 0 && MachineTime::time() < deadline) nanosleep(&pause, nullptr);
 }
 
 }  // namespace weft
