@@ -131,6 +131,27 @@ void launch_in_turn(benchmark::State& state, bool through_hook) {
   }
 }
 
+// Only copies, which get no marker; and kernels in turn with them. The marker of each copy and launch finds no room
+// there, as none is ever written.
+void copy(benchmark::State& state, bool through_hook) {
+  job();
+  const auto call = CALLS(cuMemcpyHtoDAsync_v2);
+  static const CUstream stream = make_stream();
+  for (auto _ : state) benchmark::DoNotOptimize(call(0, nullptr, 1 << 20, stream));
+}
+
+void launch_and_copy(benchmark::State& state, bool through_hook) {
+  job();
+  const auto launches = CALLS(cuLaunchKernel);
+  const auto copies = CALLS(cuMemcpyHtoDAsync_v2);
+  static const CUstream stream = make_stream();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(launches(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
+    benchmark::DoNotOptimize(copies(0, nullptr, 1 << 20, stream));
+  }
+  settle({});
+}
+
 void group(benchmark::State& state, bool through_hook) {
   job();
   const auto start = CALLS(ncclGroupStart);
@@ -289,6 +310,8 @@ int main(int count, char** arguments) {
   if (driver_folder.empty()) {
     register_pair("cuLaunchKernel, one stream", launch);
     register_pair("cuLaunchKernel, two streams in turn", launch_in_turn);
+    register_pair("cuMemcpyHtoDAsync", copy);
+    register_pair("cuLaunchKernel+cuMemcpyHtoDAsync", launch_and_copy);
   }
   register_pair("ncclGroupStart+ncclGroupEnd", group);
   register_pair("ncclRecv, two markers", receive_marked, marked);

@@ -68,8 +68,14 @@ void Detector::Implementation::dispatch(const Event& event) {
       return group_issued(event);
     case EventKind::wait_issued:
       return streams_.wait_issued(event);
+    case EventKind::mark_issued:
+      return streams_.mark_issued(event);
+    case EventKind::launch_noted:
+      return streams_.launch_noted(event.stream, event.ticket);
     case EventKind::marks_held_back:
-      return streams_.marks_held_back(event.stream, event.ticket);
+      return streams_.marks_held_back(event.stream, event.ticket, false);
+    case EventKind::copy_held_back:
+      return streams_.marks_held_back(event.stream, event.ticket, true);
     case EventKind::graph_wait_moved:
       return streams_.graph_wait_moved();
     case EventKind::context_waits:

@@ -42,8 +42,8 @@ class Detector {
 
   // Whether compute runs depends on streams that no mark says anything of. While this is true, every stream of the
   // device, those that the detector has not heard of too, is to be asked at each look: an event stream_dry, stream_busy
-  // or stream_unknown where the answer is another one than answer_of() has, with launched_before as its ticket. Stream 0
-  // stands for those that cannot be named: unknown, or nothing.
+  // or stream_unknown where the answer is another one than answer_of() has, with launched_before as its ticket. Stream
+  // 0 stands for those that cannot be named: unknown, or nothing.
   bool wants_answers() const;
   // The latest answer of this stream that still counts; nothing: it need not be asked.
   std::optional<Answer> answer_of(StreamId stream) const;

@@ -17,11 +17,23 @@ void Streams::note_passed(const Stream& stream, Ticket place) {
   }
 }
 
-// Who gets past this ticket stands in another hardware queue.
+// Who gets past this ticket stands in another hardware queue: behind the obstacle stands something that was launched
+// before. An obstacle may hold its queue up only together with that.
 std::optional<Ticket> Streams::proving_place(const Stream& stream) const {
-  const Mark* wait = first_obstacle(stream);
-  if (wait == nullptr || wait->kind == Kind::lost || !blocked_place(stream)) return std::nullopt;
-  return wait->passed != 0 ? wait->passed : wait->ticket;
+  const Mark* obstacle = first_obstacle(stream);
+  if (obstacle == nullptr || obstacle->kind == Kind::lost) return std::nullopt;
+  if (obstacle->kind == Kind::copied) return obstacle->ticket;  // it was marked for a launch behind it
+  bool is_behind = obstacle == &stream.at;
+  for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
+    const Mark& mark = stream.ahead[i];
+    if (mark.kind == Kind::lost) return std::nullopt;
+    if (is_behind && !mark.nothing_before) return mark.ticket;
+    is_behind = is_behind || &mark == obstacle;
+    if (is_behind && mark.launched != 0) return mark.launched;
+    const Group* group = is_behind && mark.kind == Kind::start ? groups_.find(mark.group) : nullptr;
+    if (group != nullptr) return group->done_ticket;
+  }
+  return std::nullopt;
 }
 
 // Behind this ticket stands the last that the stream has to compute; 0: not known. Nothing: no more is known than that
@@ -33,28 +45,33 @@ std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
   return answer.says == StreamAnswer::busy ? std::optional(answer.launched_before) : std::nullopt;
 }
 
-// The first of its marks that is a wait that is not over, or may have been one; nullptr: there is none.
+// The first of its marks that is a wait or a copy that is not over, or may have been one; nullptr: there is none.
 const Streams::Mark* Streams::first_obstacle(const Stream& stream) const {
   const auto is_one = [this](const Mark& mark) { return mark.kind == Kind::lost || is_open_wait(mark); };
   if (is_one(stream.at)) return &stream.at;
   for (std::size_t i = 0; i < stream.ahead.size(); ++i)
-    if (is_one(stream.ahead[i])) return &stream.ahead[i];
+    if (is_one(stream.ahead[i]) || stream.ahead[i].kind == Kind::copied) return &stream.ahead[i];
   return nullptr;
 }
 
-// Its first wait that is not over, if that will last as long as communication does; nothing: none. In the hardware
-// queue of the stream nothing that stands behind this ticket runs.
+// Its first obstacle, unless that is a wait for compute that runs; nothing: none. In the hardware queue of the stream
+// nothing that stands behind this ticket runs.
 std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
   const Mark* wait = first_obstacle(stream);
   if (wait == nullptr) return std::nullopt;
-  if (wait->kind == Kind::lost) return wait->ticket;
+  if (wait->kind != Kind::wait) return wait->ticket;
   bool runs = false;
-  if (const Stream* source = find(wait->awaited.stream)) root_of(*source, runs);
+  if (const Stream* source = find(wait->awaited.stream))
+    root_of(*source, runs, wait->awaited.copies ? &stream : nullptr);
   return runs ? std::nullopt : std::optional(wait->ticket);
 }
 
 bool Streams::is_open_wait(const Mark& mark) const {
   return mark.kind == Kind::wait && (!is_over(mark.awaited) || may_compute(mark));
+}
+
+bool Streams::is_marked_behind(const Mark& mark, Ticket place) {
+  return mark.kind != Kind::none && mark.kind != Kind::lost && is_before(place, mark.ticket);
 }
 
 bool Streams::is_over(const AwaitedPlace& place) const {
@@ -64,6 +81,8 @@ bool Streams::is_over(const AwaitedPlace& place) const {
       return is_over(AwaitedPlace{each.id, place.ticket});
     });
   const Stream* stream = find(place.stream);
+  // The next marker stands behind the copy.
+  if (place.copies) return stream != nullptr && is_marked_behind(stream->at, place.ticket);
   if (stream == nullptr) return true;
   const auto has_yet_to_reach = [&place](Ticket ticket) { return !is_before(place.ticket, ticket); };
   const Group* group = first_pending(*stream);
@@ -90,9 +109,29 @@ void Streams::look_for_doubts() {
     if (blocked_.empty()) return;
     for (Stream& stream : streams_) {
       const std::optional<Ticket> work = stream.is_doubtful ? std::nullopt : place_of_work(stream);
-      if (work && may_be_blocked(stream, *work)) stream.is_doubtful = found = true;
+      if (!work || !may_be_blocked(stream, *work)) continue;
+      if (!stream.was_doubtful) looks_learned_ = 0;
+      stream.is_doubtful = stream.was_doubtful = found = true;
     }
   }
+}
+
+// Where one was doubtful at as many looks, streams are asked while compute runs as well: a side stream may end only
+// then, and would never be seen to get past a blocked one.
+Verdict Streams::busy_for_sure() {
+  if (!may_learn()) return stop_asking();
+  is_learning_ = wants_answers_ = true;
+  return {};
+}
+
+bool Streams::may_learn() const {
+  if (looks_to_learn_ == 0 || looks_learned_ >= most_looks_to_learn) return false;
+  return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& blocked) {
+    if (!proving_place(blocked)) return false;
+    return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
+      return each.was_doubtful && each.id != blocked.id && !queues_.are_apart(each.id, blocked.id);
+    });
+  });
 }
 
 void Streams::find_blocked_places() {

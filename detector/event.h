@@ -86,8 +86,12 @@ struct IssuedOperation {
 
 // The place on a stream that an event stands for: just behind the group or the wait whose last marker is `ticket`.
 struct AwaitedPlace {
+  constexpr AwaitedPlace() = default;
+  constexpr AwaitedPlace(StreamId of, Ticket at, bool copy = false) : stream(of), ticket(at), copies(copy) {}
+
   StreamId stream;  // 0: none of this device; every_stream
   Ticket ticket;
+  bool copies;  // and behind a copy that comes next there, and has no marker
 };
 // The event was recorded on a whole context: it stands for everything with this ticket or an earlier one, on each
 // stream.
@@ -111,7 +115,8 @@ struct Saying {
 struct Event {
   TimePoint time;
   EventKind kind;
-  // group_issued, wait_issued: no compute was launched on the stream between its last mark and this one, for sure.
+  // group_issued, wait_issued, mark_issued: no compute was launched on the stream between its last mark and this one,
+  // for sure.
   bool nothing_launched;
   bool more_follow;     // answers of streams: another one of the same look comes next
   InGraph in_graph;     // wait_issued only

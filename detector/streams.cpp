@@ -103,11 +103,26 @@ void Streams::wait_issued(const Event& wait) {
   if (passed != 0) issue(*stream, {Kind::passed, nothing_between, passed, 0, {}, wait.ticket});
 }
 
-void Streams::marks_held_back(StreamId id, Ticket next) {
+// With nothing to compute ahead of it stands what makes the stream wait there.
+void Streams::mark_issued(const Event& mark) {
+  Stream* stream = find_or_add(mark.stream);
+  if (stream != nullptr)
+    issue(*stream, {mark.nothing_launched ? Kind::copied : Kind::passed, mark.nothing_launched, mark.ticket});
+}
+
+void Streams::launch_noted(StreamId id, Ticket newest) {
+  Stream* stream = find(id);
+  if (stream != nullptr) (stream->ahead.empty() ? stream->at : stream->ahead.back()).launched = newest;
+}
+
+void Streams::marks_held_back(StreamId id, Ticket next, bool only_copy) {
   Stream* stream = find_or_add(id);
   if (stream == nullptr) return;
-  const Mark& last = stream->ahead.empty() ? stream->at : stream->ahead.back();
-  if (last.kind != Kind::lost) issue(*stream, {Kind::lost, false, next});
+  Mark& last = stream->ahead.empty() ? stream->at : stream->ahead.back();
+  if (last.kind != Kind::lost)
+    issue(*stream, {.kind = Kind::lost, .ticket = next, .only_copies = only_copy});
+  else
+    last.only_copies = last.only_copies && only_copy;
 }
 
 void Streams::graph_wait_moved() {
@@ -250,6 +265,8 @@ void Streams::answered(StreamId id, Answer answer) {
 
 void Streams::looked() {
   look_at_proof();
+  if (is_learning_) --looks_to_learn_, ++looks_learned_;
+  if (is_in_doubt_ && looks_to_learn_ < most_looks_to_learn) ++looks_to_learn_;
   queues_.looked([this](StreamId id, Ticket place) {
     const Stream* stream = find(id);
     return stream != nullptr && proving_place(*stream) == place;
@@ -263,15 +280,16 @@ Answer Streams::current_answer(const Stream& stream) const {
 }
 
 std::optional<Answer> Streams::answer_of(StreamId id) const {
+  if (id == 0 && is_learning_) return std::nullopt;
   if (id == 0) return Answer{others_unknown_ == questions_ ? StreamAnswer::unknown : StreamAnswer::none};
   const Stream* stream = find(id);
-  if (stream == nullptr) return Answer{};
+  if (stream == nullptr) return is_learning_ ? std::nullopt : std::optional(Answer{});
   return is_asked(*stream) ? std::optional(current_answer(*stream)) : std::nullopt;
 }
 
 bool Streams::is_doubtful(StreamId id) const {
   const Stream* stream = find(id);
-  return stream != nullptr && stream->is_doubtful;
+  return stream != nullptr && (is_learning_ || stream->is_doubtful);
 }
 
 void Streams::to_ask(std::vector<StreamId>& found) const {
@@ -285,7 +303,7 @@ bool Streams::has_known_mark_ahead(const Stream& stream) {
 }
 
 bool Streams::is_asked(const Stream& stream) const {
-  if (stream.destroyed) return false;
+  if (stream.destroyed || (is_learning_ && !stream.was_doubtful)) return false;
   const Position where = position(stream);
   return where == Position::behind || (where == Position::lost && !has_known_mark_ahead(stream));
 }
@@ -341,7 +359,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
   return true;
 }
 
-const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const {
+const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const Stream* for_copy) const {
   const Stream* stream = &waiting;
   bool is_held = false;  // the one before
   // A chain is no longer than there are streams, unless the marks of some were lost.
@@ -350,18 +368,21 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs) const
     if (where == Position::in_group) return stream;
     if (where == Position::lost) return nullptr;
     const Mark& mark = where == Position::held ? stream->ahead.front() : stream->at;
-    // Ahead of a group that has not begun, or of the end of a wait that is over.
-    if (where == Position::held && mark.kind != Kind::wait) return stream;
+    // Ahead of a group that has not begun, or of a wait that is over or its end: it copies, or cannot get there.
+    if (where == Position::held && (mark.kind != Kind::wait || is_over(mark.awaited))) return stream;
     if (where != Position::waiting && where != Position::held) {
       // Somebody waits for it, so it has work left: it runs, or this wait is just over. Or the wait is over, and the
       // stream cannot get to it in its hardware queue.
-      const bool is_dry = where == Position::behind && current_answer(*stream).says == StreamAnswer::dry;
+      const StreamAnswer says = where == Position::behind ? current_answer(*stream).says : StreamAnswer::busy;
+      if (says != StreamAnswer::busy && for_copy != nullptr) return for_copy;
+      const bool is_dry = says == StreamAnswer::dry;
       runs = !stream->is_doubtful && !(is_dry && is_held);
       return nullptr;
     }
     if (may_compute(mark)) return nullptr;
     if (mark.awaited.stream == 0) return stream;  // for something outside of this device
     is_held = where == Position::held;
+    for_copy = mark.awaited.copies ? stream : nullptr;
     stream = find(mark.awaited.stream);
   }
   return nullptr;
@@ -385,25 +406,30 @@ bool Streams::waits_for_unknown(const Stream& stream, Position where) const {
   return where == Position::waiting && stream.at.awaited.stream == 0 && newest_ - stream.at.passed < recent;
 }
 
+bool Streams::copies_out_of_sight(const Stream& stream) {
+  return stream.at.kind == Kind::lost ? stream.at.only_copies : stream.ahead.front().only_copies;
+}
+
 Streams::UnderWay Streams::look_for_groups() const {
   UnderWay found;
   for (const Stream& stream : streams_) {
     const Position where = position(stream);
-    if (where == Position::lost || waits_for_unknown(stream, where)) found.group = true;
+    if ((where == Position::lost && !copies_out_of_sight(stream)) || waits_for_unknown(stream, where))
+      found.group = true;
     if (where == Position::in_group) (is_in_captured_step(stream) ? found.captured_step : found.group) = true;
   }
   return found;
 }
 
 Verdict Streams::verdict() {
-  is_settled_ = false;
+  is_settled_ = is_in_doubt_ = is_learning_ = false;
   const UnderWay under_way = look_for_groups();
   const bool host_is_still = host_is_still_ && host_waits_.empty();
   if (!under_way.group && !under_way.captured_step && !idle_said_ && !host_is_still) return stop_asking();
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)
-    if (!look_at(stream, standing)) return stop_asking();
+    if (!look_at(stream, standing)) return busy_for_sure();
   // Answers would not tell idle time, and are not asked for next to whole steps.
   if (under_way.captured_step && !under_way.group && !idle_said_) {
     stop_asking();
@@ -422,6 +448,7 @@ Verdict Streams::verdict() {
     const bool is_outside = root != nullptr && position(*root) == Position::waiting;
     if (root == nullptr || (is_outside && standing.in_group == nullptr)) standing.unknown = unknown_wait;
   }
+  is_in_doubt_ = standing.doubtful;
   if (standing.doubtful)
     standing.unknown = one_queue_ ? one_queue : context_waits_.empty() ? behind_another : behind_context_wait;
   if (!under_way.group && !idle_said_) {

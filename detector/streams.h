@@ -40,8 +40,12 @@ class Streams {
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
+  void mark_issued(const Event& mark);
+  // For the first time since its last wait; all tickets up to `newest` were given out before.
+  void launch_noted(StreamId stream, Ticket newest);
   // The next groups and waits of the stream have no marks. `next`: the ticket that is given out next.
-  void marks_held_back(StreamId stream, Ticket next);
+  // `only_copy`: of a copy, no communication has gone by.
+  void marks_held_back(StreamId stream, Ticket next, bool only_copy);
   // Nothing documents which record the graph takes notice of: it may compute.
   void graph_wait_moved();
   void host_wait_begun(StreamId stream);
@@ -87,7 +91,8 @@ class Streams {
   std::uint64_t dropped() const;
 
  private:
-  enum class Kind : std::uint8_t { none, start, wait, passed, lost };
+  // copied: behind a copy between host and device, a host function, or a wait for either.
+  enum class Kind : std::uint8_t { none, start, wait, passed, copied, lost };
   // A place that a stream has still to reach, or has reached last.
   struct Mark {
     Kind kind = Kind::none;
@@ -97,6 +102,8 @@ class Streams {
     AwaitedPlace awaited{};  // wait: for this
     Ticket passed = 0;       // wait: written behind it; 0: by nobody, it ends with the group. passed: the wait's own
     InGraph in_graph = InGraph::no;  // wait
+    Ticket launched = 0;             // something was launched behind it when this was the newest ticket; 0: not known
+    bool only_copies = false;        // lost: no communication is among what has no mark
     // lost: this mark and perhaps later ones were. Where the stream is shows when it reaches one that is known. Ahead:
     // nobody knows where the stream is once it is through with what stands before it.
   };
@@ -118,7 +125,8 @@ class Streams {
     std::uint64_t launched = 0;  // marks that may have had something to compute before them
     bool had_work = false;       // was busy when it was asked
     bool destroyed = false;
-    bool is_doubtful = false;  // in the latest verdict: what it has left may stand behind a blocked stream
+    bool is_doubtful = false;   // in the latest verdict: what it has left may stand behind a blocked stream
+    bool was_doubtful = false;  // in any
   };
   // Nothing behind this ticket runs in the hardware queue of the stream.
   struct BlockedPlace {
@@ -142,6 +150,7 @@ class Streams {
     const char* unknown = nullptr;
   };
 
+  static constexpr int most_looks_to_learn = 1024;
   static constexpr std::size_t most_context_waits = 64;  // more are taken for over
   // Communication, or what may be some.
   struct UnderWay {
@@ -166,9 +175,11 @@ class Streams {
   bool look_at(const Stream& stream, Standing& standing) const;
   // The stream whose group, or whose wait for something outside of this device, holds this one up; nullptr: none is
   // known. `runs`: one on the way runs.
-  const Stream* root_of(const Stream& waiting, bool& runs) const;
+  // `for_copy`: the one before, which waits for a copy of this one.
+  const Stream* root_of(const Stream& waiting, bool& runs, const Stream* for_copy = nullptr) const;
   Verdict stop_asking();
   Group* first_pending(const Stream& stream) const;
+  static bool copies_out_of_sight(const Stream& lost);
   bool waits_for_unknown(const Stream& stream, Position where) const;
   UnderWay look_for_groups() const;
   bool is_in_captured_step(const Stream& stream) const;
@@ -183,10 +194,13 @@ class Streams {
   std::optional<Ticket> proving_place(const Stream& stream) const;
   const Mark* first_obstacle(const Stream& stream) const;
   bool is_open_wait(const Mark& mark) const;
+  static bool is_marked_behind(const Mark& reached, Ticket place);
   bool is_over(const AwaitedPlace& place) const;
   void look_for_doubts();
   void find_blocked_places();
   bool may_be_blocked(const Stream& stream, Ticket work) const;
+  Verdict busy_for_sure();
+  bool may_learn() const;
   bool may_stand_behind(const Stream& stream, Ticket work, const BlockedPlace& place) const;
   // one_queue.cpp
   void look_for_proof(Ticket reached);
@@ -209,6 +223,10 @@ class Streams {
   std::vector<StreamId> host_waits_;
   std::vector<BlockedPlace> blocked_;       // of the latest verdict
   std::vector<ContextWait> context_waits_;  // not over
+  bool is_in_doubt_ = false;                // in the latest verdict one is doubtful
+  bool is_learning_ = false;                // asks although compute runs
+  int looks_learned_ = 0;                   // since a stream was doubtful for the first time
+  int looks_to_learn_ = 0;                  // that many more
   bool idle_said_ = false;
   bool host_is_still_ = false;
   bool is_settled_ = false;  // all work is done, and the host launches nothing: no answer changes before it acts

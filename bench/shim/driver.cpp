@@ -49,6 +49,7 @@ CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned int) {
 }
 NOTHING(cuLaunchKernel, CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
         unsigned int, CUstream, void**, void**)
+NOTHING(cuMemcpyHtoDAsync_v2, CUdeviceptr, const void*, size_t, CUstream)
 CUresult cuGetProcAddress_v2(const char*, void** found, int, cuuint64_t, CUdriverProcAddressQueryResult*) {
   return *found = reinterpret_cast<void*>(&cuEventRecord), CUDA_SUCCESS;
 }

@@ -15,6 +15,7 @@ void MarkerBoard::note(const Event& event) {
       remember(event, event.ticket, EventKind::wait_reached);
       remember(event, event.done_ticket, EventKind::wait_passed);
       break;
+    case EventKind::mark_issued:
     case EventKind::stream_destroyed:
       remember(event, event.ticket, EventKind::wait_passed);
       break;

@@ -20,7 +20,8 @@ const std::vector<Event>& Questions::answers(const Session& session, TimePoint t
   if (!session.wants_answers()) return answers_;
   const bool all_named = name_streams(session, ask);
   const Answer not_all{StreamAnswer::unknown};
-  if (!all_named && session.answer_of(0) != not_all) answer(time, 0, not_all);
+  const std::optional<Answer> of_others = session.answer_of(0);
+  if (!all_named && of_others && of_others != not_all) answer(time, 0, not_all);
   // One that has work left is enough, so the one that had some last is asked first. One that may stand behind a blocked
   // one is not: another may still run, or no longer.
   const auto last = std::find(streams_.begin(), streams_.end(), busy_);

@@ -1,8 +1,8 @@
 // The hooks of launches: kernels, graphs, sets and copies within the device. Each counts the launch on its stream and
 // goes on to the real function. Any thread of the main job, more often than any other call: no lock, no locked
-// instruction, no event, no call of the driver but at the first sight of a stream, and with several devices on a
-// default stream. Launches of NCCL and of Weft do not count. A graph that holds NCCL operations, or waits for an event
-// or records one, is looked at (main_job/graph_launches.h).
+// instruction, no event, no call of the driver but at the first sight of a stream, behind a copy or wait
+// (main_job/copies.h), and with several devices on a default stream. Launches of NCCL and of Weft do not count. A graph
+// that holds NCCL operations, or waits for an event or records one, is looked at (main_job/graph_launches.h).
 #include "shim/main_job/launches.h"
 #include "shim/caller.h"
 #include "shim/main_job/graph_launches.h"
@@ -95,7 +95,7 @@ CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream 
   return real<Symbol::cuLaunchGridAsync>()(function, width, height, stream);
 }
 
-// Sets, and copies within the device, take multiprocessors as kernels do. Other copies are left to the copy engines.
+// Sets, and copies within the device, take multiprocessors as kernels do. Other copies: hooks/copies.cpp.
 CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, size_t count, CUstream stream) {
   if (learning()) count_launch(stream, false);
   return real<Symbol::cuMemsetD8Async>()(memory, value, count, stream);

@@ -36,7 +36,7 @@ void note_step(const Stream& stream, const NotedGraph* graph, GroupId group, Tic
 GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   if (!has_marker_words(device)) return {};
-  if (!may_mark(device) || !has_room_for_marks(stream))
+  if (!may_mark(device) || !has_room_or_notes(stream))
     return note_step(stream, graph, log_group(stream, 0, 0), 0, 0, false), GraphLaunch{};
   const LaunchCount launched = launches_so_far(stream);
   const Ticket started = reserve_ticket(device);

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-static_assert(most_devices <= 256);
+constexpr std::uint64_t copies_bit = 0x80;  // in the byte of the device
+static_assert(most_devices <= static_cast<int>(copies_bit));
 
 struct MappedEvent {
   std::atomic<std::uint64_t> key;
@@ -37,18 +38,18 @@ MappedEvent (&set_of(CUevent event) noexcept)[ways] {
 
 std::uint64_t packed(const EventPlace& place) noexcept {
   return std::uint64_t{place.ticket} << 32 | std::uint64_t{place.stream} << 8 |
-         static_cast<std::uint64_t>(place.device);
+         static_cast<std::uint64_t>(place.device) | (place.copies ? copies_bit : 0);
 }
 
 EventPlace unpacked(std::uint64_t word) noexcept {
-  return {static_cast<StreamId>(word >> 8) & every_stream, static_cast<int>(word & 0xff),
-          static_cast<Ticket>(word >> 32)};
+  return {static_cast<StreamId>(word >> 8) & every_stream, static_cast<int>(word & (copies_bit - 1)),
+          static_cast<Ticket>(word >> 32), (word & copies_bit) != 0};
 }
 
 bool is_ahead(const EventPlace& place) noexcept {
   // A stream may have got a new marker since: it counts, which is too often rather than too rarely.
   if (place.stream == every_stream) return places_ahead(place.device) != 0;
-  if (place.stream == 0 && place.ticket != 0)
+  if (place.copies || (place.stream == 0 && place.ticket != 0))
     return newest_ticket(place.device).load(std::memory_order_relaxed) - place.ticket < most_unmarked;
   return place.ticket != 0 && !reached(place.device, place.ticket);
 }
@@ -76,11 +77,13 @@ void map_event(CUevent event, const EventPlace& place) noexcept {
   }
   for (MappedEvent& entry : set) {
     std::uint64_t key = entry.key.load(std::memory_order_relaxed);
-    if (is_ahead(unpacked(entry.place.load(std::memory_order_relaxed)))) continue;
+    const EventPlace there = unpacked(entry.place.load(std::memory_order_relaxed));
+    if (!there.copies && is_ahead(there)) continue;
     if (!entry.key.compare_exchange_strong(key, key_of(event), std::memory_order_acq_rel)) continue;
     entry.place.store(word, std::memory_order_release);
     return;
   }
+  if (place.copies) return;
   note_lost();
   MappedEvent& victim = set[next_victim.fetch_add(1, std::memory_order_relaxed) % ways];
   victim.place.store(0, std::memory_order_relaxed);

@@ -15,6 +15,9 @@ struct EventPlace {
   int device;
   Ticket ticket;  // 0: nothing that communication could hold up
   // Stream 0, and any other ticket: behind something that got no markers when that was the newest.
+  // And behind a copy (copies.h) that comes next there, and has no marker. Stream 0: that is all; `ticket` was the
+  // newest.
+  bool copies = false;
 
   friend bool operator==(const EventPlace&, const EventPlace&) = default;
 };

@@ -199,7 +199,7 @@ void announce_member(GroupMember& member) noexcept {
     operations_captured(*stream, member.communicator->id.load(std::memory_order_relaxed), member.summary);
     return lose_sequences(member.communicator->sequences);
   }
-  if (!may_mark(device) || !has_room_for_marks(*stream)) return note_unmarked_group(member, *stream, device);
+  if (!may_mark(device) || !has_room_or_notes(*stream)) return note_unmarked_group(member, *stream, device);
   const LaunchCount launched = launches_so_far(*stream);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "shim/main_job/capture.h"
+#include "shim/main_job/copies.h"
 #include "shim/main_job/unasked_launches.h"
 #include "shim/markers.h"
 #include "shim/routing/real.h"
@@ -39,6 +40,7 @@ void count_on_another_stream(CUstream stream) noexcept {
   if (known == nullptr) return;
   if (is_shared) note_use(*known);
   number_this_thread();
+  if (next_launch_is_noted(*known)) note_launch(*known);
   count_on(*known);
   thread_state.launched_on = known;
   thread_state.launch_handle = stream;

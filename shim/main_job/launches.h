@@ -17,7 +17,8 @@ namespace weft {
 [[gnu::visibility("hidden")]] extern std::atomic<bool> launches_are_counted;
 void set_launches_counted(bool counted) noexcept;
 
-// Another stream than that of the last launch of this thread; learned at first sight.
+// Another stream than that of the last launch of this thread, learned at first sight; or one of which it
+// is noted.
 [[gnu::noinline]] void count_on_another_stream(CUstream stream) noexcept;
 
 // The number of the thread, and of its launches so far. (A thread that has made 2^32 of them begins anew.)
@@ -49,7 +50,7 @@ inline std::uint32_t folded(LaunchCount launched) noexcept {
   const bool one_name =
       reinterpret_cast<std::uintptr_t>(stream) > 2 || (stream == CU_STREAM_LEGACY && !several_default_streams());
   if (__builtin_expect(thread_state.launch_handle != stream || last == nullptr || !one_name ||
-                           last->handle.load(std::memory_order_relaxed) != stream ||
+                           last->launched_as.load(std::memory_order_relaxed) != stream ||
                            last->id.load(std::memory_order_relaxed) == 0,
                        0)) {
     return count_on_another_stream(stream);

@@ -1,8 +1,7 @@
 // See marker_room.h.
 #include "shim/main_job/marker_room.h"
 
-#include <iterator>
-
+#include "shim/main_job/copies.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 
@@ -11,24 +10,35 @@ namespace {
 
 static_assert(sizeof(Stream::milestones) / sizeof(Ticket) * marks_to_milestone == room_for_marks);
 
-std::atomic<Ticket>& milestone_of(Stream& stream, std::uint32_t mark) noexcept {
-  return stream.milestones[mark / marks_to_milestone % std::size(stream.milestones)];
+std::uint32_t milestone_of(std::uint32_t mark) noexcept {
+  return mark % room_for_marks / marks_to_milestone;
 }
 
 }  // namespace
 
-bool has_room_for_marks(Stream& stream) noexcept {
+bool has_room_for_marks(const Stream& stream) noexcept {
   const std::uint32_t mark = stream.marks.load(std::memory_order_relaxed);
   if (mark % marks_to_milestone != 0) return true;
   const int device = stream.device.load(std::memory_order_relaxed);
-  if (reached(device, milestone_of(stream, mark).load(std::memory_order_relaxed))) return true;
+  return reached(device, stream.milestones[milestone_of(mark)].load(std::memory_order_relaxed));
+}
+
+bool has_room_or_notes(Stream& stream) noexcept {
+  if (has_room_for_marks(stream)) return true;
+  note_no_copy(stream);
+  hold_back(stream, EventKind::marks_held_back);
+  return false;
+}
+
+void hold_back(Stream& stream, EventKind as) noexcept {
+  const int device = stream.device.load(std::memory_order_relaxed);
   // Until the next marker it may be in communication that has none: only the driver knows whether it is dry.
   stream.is_marked.store(false, std::memory_order_release);
-  note(EventKind::marks_held_back, device, [&](Event& event) {
+  stream.is_followed.store(true, std::memory_order_relaxed);
+  note(as, device, [&](Event& event) {
     event.stream = stream.id.load(std::memory_order_relaxed);
     event.ticket = newest_ticket(device).load(std::memory_order_relaxed) + 1;
   });
-  return false;
 }
 
 bool is_held_back(const Stream& stream) noexcept {
@@ -37,12 +47,14 @@ bool is_held_back(const Stream& stream) noexcept {
 
 void count_marks(Stream& stream, Ticket last) noexcept {
   const std::uint32_t mark = stream.marks.load(std::memory_order_relaxed);
-  if (mark % marks_to_milestone == 0) milestone_of(stream, mark).store(last, std::memory_order_relaxed);
+  if (mark % marks_to_milestone == 0) stream.milestones[milestone_of(mark)].store(last, std::memory_order_relaxed);
   stream.marks.store(mark + 1, std::memory_order_relaxed);
+  note_no_copy(stream);
 }
 
 void forget_marks(Stream& stream) noexcept {
   stream.marks.store(0, std::memory_order_relaxed);
+  note_no_copy(stream);
   for (std::atomic<Ticket>& milestone : stream.milestones) milestone.store(0, std::memory_order_relaxed);
 }
 

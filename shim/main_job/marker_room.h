@@ -16,10 +16,15 @@ namespace weft {
 inline constexpr std::uint32_t marks_to_milestone = 16;
 inline constexpr std::uint32_t room_for_marks = 112;
 
-// False: the group or wait gets no markers, which is noted. Its device has no words: true.
-bool has_room_for_marks(Stream& stream) noexcept;
+// Its device has no words: true.
+bool has_room_for_marks(const Stream& stream) noexcept;
+// False: the group or wait gets no markers, which is noted.
+bool has_room_or_notes(Stream& stream) noexcept;
 
-// The latest group or wait of the stream got none for want of room.
+// It gets none: notes marks_held_back, or copy_held_back.
+void hold_back(Stream& stream, EventKind as) noexcept;
+
+// The latest group or wait of the stream, or a copy since, got none for want of room.
 bool is_held_back(const Stream& stream) noexcept;
 
 // A pair of markers goes onto the stream; `last` is the later one.

@@ -89,6 +89,7 @@ Stream* learn(const StreamName& name, bool of_nccl) noexcept {
   note_device(home.device);
   stream->device.store(home.device, std::memory_order_relaxed);
   stream->handle.store(name.handle, std::memory_order_relaxed);
+  stream->launched_as.store(name.handle, std::memory_order_relaxed);
   stream->context.store(home.context, std::memory_order_relaxed);
   stream->of_nccl.store(of_nccl, std::memory_order_relaxed);
   stream->is_blocking.store(ask_whether_blocking(name), std::memory_order_relaxed);

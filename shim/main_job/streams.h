@@ -22,6 +22,7 @@ struct Stream {
   std::atomic<StreamId> id;  // 0: not known (any more)
   std::atomic<std::int32_t> device;
   std::atomic<CUstream> handle;       // as markers address it: explicit, or CU_STREAM_LEGACY / CU_STREAM_PER_THREAD
+  std::atomic<CUstream> launched_as;  // the same; nullptr: the next launch on it is to be noted, see copies.h
   std::atomic<CUcontext> context;     // of an explicit stream
   std::atomic<GroupId> group;         // the last one issued on it
   std::atomic<std::uint64_t> waited;  // the place it was last made to wait for, see event_places.h
@@ -29,6 +30,7 @@ struct Stream {
   std::atomic<const std::atomic<Ticket>*> newest_ticket;  // of its device
   std::atomic<LaunchCount> launches;                      // of compute on it, see launches.h
   std::atomic<Ticket> enqueued_after;                     // the newest ticket at the last of those, or wait
+  std::atomic<bool> copies;                               // its latest is a copy, see copies.h
   std::atomic<LaunchCount> launches_marked;               // of those, before its last marker
   std::atomic<std::uint32_t> marks;                       // groups and waits with markers, see marker_room.h
   std::atomic<Ticket> milestones[7];                      // the markers behind some of them

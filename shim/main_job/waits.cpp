@@ -6,6 +6,7 @@
 
 #include "shim/activate.h"
 #include "shim/main_job/capture.h"
+#include "shim/main_job/copies.h"
 #include "shim/main_job/devices.h"
 #include "shim/main_job/event_places.h"
 #include "shim/main_job/graph_events.h"
@@ -84,7 +85,7 @@ void waits_for_compute(CUstream stream, bool per_thread) noexcept {
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
 StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
-  if (!has_room_for_marks(stream)) return note_place(stream), StreamWait{};
+  if (!has_room_or_notes(stream)) return note_place(stream), StreamWait{};
   const LaunchCount launched = launches_so_far(stream);
   const Ticket reached = reserve_ticket(device);
   const Ticket passed = reached == 0 ? 0 : reserve_ticket(device);
@@ -104,10 +105,10 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_
     event.ticket = reached;
     event.done_ticket = passed;
     // A stream of another device is none that this device's detector knows.
-    if (place.device == device) event.awaited = {place.stream, place.ticket};
+    if (place.device == device) event.awaited = {place.stream, place.ticket, place.copies};
   });
   // Two that nobody knows need not be the same.
-  return {place.stream == 0 ? 0 : packed(place), passed, device};
+  return {place.stream == 0 || place.copies ? 0 : packed(place), passed, device};
 }
 
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
@@ -118,8 +119,10 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   const int device = known->device.load(std::memory_order_relaxed);
   if (is_held_back(*known)) return map_event(event, {0, device, newest_ticket(device).load(std::memory_order_relaxed)});
   Ticket latest = known->latest.load(std::memory_order_relaxed);
+  if (is_copying(*known) && (latest == 0 || reached(device, latest)))
+    return map_event(event, {0, device, newest_ticket(device).load(std::memory_order_relaxed), true});
   if (latest == 0) return forget_event(event);
-  const EventPlace place{known->id.load(std::memory_order_relaxed), device, latest};
+  const EventPlace place{known->id.load(std::memory_order_relaxed), device, latest, is_copying(*known)};
   const bool has_room = place.stream < most_placed_streams;
   if (is_ahead(place) && has_room) return map_event(event, place);
   if (!has_room) note_lost();
@@ -137,8 +140,13 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return {};
   note_use(*waiting);
+  if (place.copies && (place.stream == 0 || reached(place.device, place.ticket))) {
+    if (!is_capturing(*waiting)) note_copy_on(*waiting);
+    return note_place(*waiting), StreamWait{};
+  }
   // It waits for this place already, or will by then; but the wait stands in its hardware queue.
-  if (waiting->waited.load(std::memory_order_relaxed) == packed(place)) return note_place(*waiting), StreamWait{};
+  if (!place.copies && waiting->waited.load(std::memory_order_relaxed) == packed(place))
+    return note_place(*waiting), StreamWait{};
   return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place, InGraph::no);
 }
 
@@ -180,6 +188,7 @@ void stream_waits_now(CUstream stream, bool per_thread, const StreamWait& wait, 
     return note_lost();
   }
   if (made) waiting->waited.store(wait.place, std::memory_order_relaxed);
+  set_next_launch_noted(*waiting, made);
 }
 
 int device_of(CUcontext context) noexcept {

@@ -24,14 +24,16 @@ namespace {
 // the caller's default stream is per thread.
 struct EntryPoint {
   char base[40];
+  std::size_t length;  // of the base; the list is compared with itself, at compile time
   int since;
   bool per_thread;
 
-  consteval explicit EntryPoint(std::string_view entry) : base{}, since(0), per_thread(entry.ends_with("_ptsz")) {
-    const std::size_t mark = entry.rfind("_v");
-    for (std::size_t i = 0; i < mark; ++i) base[i] = entry[i];
-    for (std::size_t i = mark + 2; i < entry.size() && entry[i] != '_'; ++i) since = 10 * since + (entry[i] - '0');
+  consteval explicit EntryPoint(std::string_view entry)
+      : base{}, length(entry.rfind("_v")), since(0), per_thread(entry.ends_with("_ptsz")) {
+    for (std::size_t i = 0; i < length; ++i) base[i] = entry[i];
+    for (std::size_t i = length + 2; i < entry.size() && entry[i] != '_'; ++i) since = 10 * since + (entry[i] - '0');
   }
+  constexpr std::string_view name() const { return {base, length}; }
 };
 
 struct Hook {
@@ -54,7 +56,7 @@ constexpr auto hooks = [] {
   };
   for (Hook& hook : list) {
     for (const Hook& other : list) {
-      if (std::string_view(other.entry.base) != hook.entry.base) continue;
+      if (other.entry.name() != hook.entry.name()) continue;
       const bool same_stream = other.entry.per_thread == hook.entry.per_thread;
       if (same_stream && other.entry.since > hook.entry.since) hook.last = std::min(hook.last, other.entry.since - 1);
       if (!same_stream) hook.has_twin = true;

@@ -87,6 +87,8 @@ void RandomProgram::act() {
     case 14:
     case 15:
       return wait();
+    case 16:
+      return options_.copies ? copy() : launch();
     default:
       return launch();
   }
@@ -121,7 +123,7 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
     std::int64_t& queue = queues_[stream.queue];
     queue = std::max({queue, next_.time, length == 0 ? not_before : 0});
   }
-  stream.work.push_back({next_.time, stream.end, stream.before, stream.launches});
+  stream.work.push_back({next_.time, stream.end, stream.before, stream.launches, stream.launched, stream.latest_at});
   changes_.push_back(start);
   changes_.push_back(stream.end);
   return start;
@@ -133,13 +135,54 @@ void RandomProgram::launch() {
 
 void RandomProgram::launch_on(std::size_t index) {
   Stream& stream = streams_[index];
+  if (stream.copies) end_copy(stream);
+  if (std::exchange(stream.waits, false)) hook(EventKind::launch_noted, stream.id).ticket = next_.ticket - 1;
   stream.before = next_.ticket;
   ++stream.launches;
+  stream.launched = true;
   const std::int64_t start = enqueue(stream, 0, 1 + below(150));
   kernels_.push_back({start, stream.end});
-  stream.launched = true;
   call(Call::Kind::launch, index).end = stream.end;
   next_.time += below(8);
+}
+
+void RandomProgram::copy() {
+  const std::size_t index = any_stream();
+  Stream& stream = streams_[index];
+  begin_copy(stream);
+  enqueue(stream, 0, 1 + below(150));
+  call(Call::Kind::copy, index).end = stream.end;
+  next_.time += below(8);
+}
+
+// A marker shows the end of what was launched ahead of it. Behind it there is none before the next launch, and it holds
+// up no queue.
+void RandomProgram::begin_copy(Stream& stream) {
+  if (stream.launched) mark(stream, 0);
+  stream.copies = true;
+}
+
+// A launch behind it may hold up its hardware queue, as behind a wait.
+void RandomProgram::end_copy(Stream& stream) {
+  mark(stream, stream.end);
+}
+
+void RandomProgram::mark(Stream& stream, std::int64_t not_before) {
+  Event issued = hook(EventKind::mark_issued, stream.id);
+  issued.ticket = next_.ticket++;
+  issued.nothing_launched = !std::exchange(stream.launched, false);
+  ordered_.back().event = issued;
+  enqueue(stream, not_before, 0);
+  word(EventKind::wait_reached, issued, issued.ticket, stream.end);
+  note_marker(stream, issued.ticket, stream.end);
+}
+
+void RandomProgram::note_marker(Stream& stream, Ticket ticket, std::int64_t at) {
+  stream.latest = ticket;
+  stream.latest_at = at;
+  stream.copies = stream.waits = false;
+  stream.work.back().launched = false;
+  stream.work.back().marked_at = at;
 }
 
 // Nothing else may be done with the stream meanwhile.
@@ -211,8 +254,7 @@ void RandomProgram::issue_group() {
   groups_.push_back({start, stream.end});
   word(EventKind::group_started, issued, issued.ticket, start);
   word(EventKind::group_done, issued, issued.done_ticket, stream.end);
-  stream.latest = issued.done_ticket;
-  stream.latest_at = stream.end;
+  note_marker(stream, issued.done_ticket, stream.end);
   stream.group_end = stream.end;
   Call& made = call(Call::Kind::group, index);
   made.receives = issued.summary.receives != 0;
@@ -223,7 +265,7 @@ void RandomProgram::issue_group() {
 void RandomProgram::record() {
   const std::size_t index = any_stream();
   const Stream& stream = streams_[index];
-  Recorded recorded{index, stream.id, stream.end, 0, 0};
+  Recorded recorded{index, stream.id, stream.end, 0, 0, stream.copies};
   if (stream.latest != 0 && stream.latest_at > next_.time) {
     recorded.ticket = stream.latest;
     recorded.ticket_at = stream.latest_at;
@@ -243,23 +285,29 @@ void RandomProgram::wait() {
   if (index == recorded.stream) return;  // streams run in order anyway
   call(Call::Kind::wait, index).record = number;
   const bool is_pending = recorded.ticket != 0 && recorded.ticket_at > next_.time;
-  if (!is_pending || stream.waited == recorded.ticket) {  // it will be past that place anyway
+  if (recorded.copies && !is_pending) {
+    begin_copy(stream);
+    stream.before = next_.ticket;
+    enqueue(stream, 0, std::max<std::int64_t>(recorded.end - std::max(stream.end, next_.time), 0));
+    return;
+  }
+  if (!is_pending || (!recorded.copies && stream.waited == recorded.ticket)) {  // it will be past that place anyway
     stream.before = next_.ticket;
     enqueue(stream, recorded.end, 0);
     return;
   }
-  stream.waited = recorded.ticket;
+  stream.waited = recorded.copies ? 0 : recorded.ticket;
   Event issued = hook(EventKind::wait_issued, stream.id);
   issued.ticket = next_.ticket++;
   issued.done_ticket = next_.ticket++;
-  issued.awaited = {recorded.id, recorded.ticket};
+  issued.awaited = {recorded.id, recorded.ticket, recorded.copies};
   issued.nothing_launched = !std::exchange(stream.launched, false);
   ordered_.back().event = issued;
   const std::int64_t start = enqueue(stream, recorded.end, 0);
   word(EventKind::wait_reached, issued, issued.ticket, start);
   word(EventKind::wait_passed, issued, issued.done_ticket, stream.end);
-  stream.latest = issued.done_ticket;
-  stream.latest_at = stream.end;
+  note_marker(stream, issued.done_ticket, stream.end);
+  stream.waits = true;
   next_.time += below(6);
 }
 
@@ -323,7 +371,7 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
   const bool nobody_may_ask = is_capturing_at(time);
   for (const Stream& stream : streams_) {
     if (stream.created > time || (stream.destroyed >= 0 && stream.destroyed <= time)) continue;
-    bool busy = false;
+    bool busy = false, still = true;
     Ticket before = 1;
     std::uint32_t launches = 1;
     for (const Work& work : stream.work) {
@@ -331,8 +379,11 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
       busy = busy || work.end > time;
       before = work.before;
       launches = work.launches;
+      still = !work.launched && work.marked_at <= time;
     }
-    if (stream.unaskable || nobody_may_ask)
+    if (still)
+      answers.push_back({stream.id, {StreamAnswer::dry, 0, launches}});
+    else if (stream.unaskable || nobody_may_ask)
       answers.push_back({stream.id, {StreamAnswer::unknown}});
     else if (busy)
       answers.push_back({stream.id, {StreamAnswer::busy, before}});

@@ -1,5 +1,5 @@
-// Random legal programs in virtual time: streams, kernels, NCCL groups, events, host waits, captures. Each is known
-// exactly: when compute ran, when a group was resident, and the events that hooks and words would have given.
+// Random legal programs in virtual time: streams, kernels, copies, NCCL groups, events, host waits, captures. Each is
+// known exactly: when compute ran, when a group was resident, and the events that hooks and words would have given.
 //
 // For random_programs_test, and for that of the shim, which makes the same calls under the real hooks. Shares no code
 // with the detector: every end is computed when the work is issued, because CUDA lets work depend only on work that was
@@ -31,6 +31,7 @@ struct ProgramOptions {
   bool unaskable = false;  // one stream answers nobody, as a per-thread default stream
   int queues = 0;          // in hardware, which the streams share; 0: one for each
   bool captures = false;   // now and then a stream captures a kernel, and launches that graph
+  bool copies = false;     // between host and device
 };
 
 // Of the program with this seed, unless it is about something else: few streams and many, short programs and long ones.
@@ -42,6 +43,7 @@ struct Call {
     create,
     destroy,
     launch,
+    copy,
     group,
     record,
     wait,
@@ -57,6 +59,12 @@ struct Call {
   bool whole_device = false;  // of a synchronisation
   std::int64_t end = 0;       // of the work that it enqueues
 };
+
+// Not from words or answers.
+constexpr bool is_from_hook(EventKind kind) {
+  return kind < EventKind::group_started || kind == EventKind::mark_issued || kind == EventKind::launch_noted ||
+         kind == EventKind::copy_held_back;
+}
 
 class RandomProgram {
  public:
@@ -94,7 +102,9 @@ class RandomProgram {
   struct Work {
     std::int64_t issued, end;
     Ticket before;
-    std::uint32_t launches;  // of the stream, so far
+    std::uint32_t launches;      // of the stream, so far
+    bool launched = false;       // since its last marker,
+    std::int64_t marked_at = 0;  // which is written then
   };
   struct Stream {
     StreamId id = 0;
@@ -109,6 +119,8 @@ class RandomProgram {
     Ticket before = 1;  // the first one given out after all it has without a marker was enqueued
     std::uint32_t launches = 1;
     bool launched = false;  // since the last marker
+    bool copies = false;    // its latest is a copy, or a wait for one
+    bool waits = false;     // its latest is a wait with markers
     std::vector<Work> work;
   };
   struct Recorded {
@@ -117,6 +129,7 @@ class RandomProgram {
     std::int64_t end;  // of what was issued before
     Ticket ticket;     // of the place
     std::int64_t ticket_at;
+    bool copies;
   };
 
   std::uint32_t below(std::uint32_t limit) {
@@ -125,6 +138,11 @@ class RandomProgram {
   void act();
   void launch();
   void launch_on(std::size_t index);
+  void copy();
+  void begin_copy(Stream& stream);
+  void end_copy(Stream& stream);
+  void mark(Stream& stream, std::int64_t not_before);
+  void note_marker(Stream& stream, Ticket ticket, std::int64_t at);
   void issue_group();
   void record();
   void wait();

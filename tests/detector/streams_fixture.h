@@ -43,6 +43,18 @@ class StreamsTest : public ::testing::Test {
     event.nothing_launched = nothing_launched;
     streams.wait_issued(event);
   }
+  // One more wait of the stream, ahead of which something was launched.
+  void wait_and_launch(StreamId stream, GroupId id, Ticket ticket) {
+    wait(stream, {groups.find(id)->stream, static_cast<Ticket>(2000 + id)}, ticket, ticket + 1);
+  }
+  void mark(StreamId stream, Ticket ticket, bool nothing_launched) {
+    Event event{};
+    event.kind = EventKind::mark_issued;
+    event.stream = stream;
+    event.ticket = ticket;
+    event.nothing_launched = nothing_launched;
+    streams.mark_issued(event);
+  }
   void at_wait(StreamId stream, Ticket number) { EXPECT_TRUE(streams.marker_reached(stream, 3000 + number)); }
   void past_wait(StreamId stream, Ticket number) { EXPECT_TRUE(streams.marker_reached(stream, 4000 + number)); }
   void answer(StreamAnswer answer, std::initializer_list<StreamId> of) {

@@ -62,8 +62,8 @@ TEST_F(StreamsTest, BehindWhatIsKnownAStreamIsOutOfSightUntilItGetsToTheNextMark
   wait_for_group(1, 1, 1);
   streams.group_started(1);
   at_wait(1, 1);
-  streams.marks_held_back(2, 5000);
-  streams.marks_held_back(2, 5001);
+  streams.marks_held_back(2, 5000, false);
+  streams.marks_held_back(2, 5001, false);
   EXPECT_EQ(idle_for(), 1u) << "it is still in the group";
   issue(2, 2);
   streams.group_done(1);
@@ -79,7 +79,7 @@ TEST_F(StreamsTest, BehindWhatIsKnownAStreamIsOutOfSightUntilItGetsToTheNextMark
 TEST_F(StreamsTest, AStreamThatIsOutOfSightIsAskedAndComesBackWhenItIsDry) {
   issue(1, 3);
   streams.group_started(1);
-  streams.marks_held_back(2, 5000);
+  streams.marks_held_back(2, 5000, false);
   EXPECT_TRUE(uncertain());
   answer(StreamAnswer::dry, {2, 3});
   EXPECT_EQ(idle_for(), 1u);
@@ -87,7 +87,7 @@ TEST_F(StreamsTest, AStreamThatIsOutOfSightIsAskedAndComesBackWhenItIsDry) {
 TEST_F(StreamsTest, AStreamThatIsOutOfSightMayBeDestroyed) {
   issue(1, 3);
   streams.group_started(1);
-  streams.marks_held_back(2, 5000);
+  streams.marks_held_back(2, 5000, false);
   streams.stream_destroyed(2);
   EXPECT_EQ(idle_for(), 1u);
 }
@@ -203,15 +203,19 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
       streams.looked();
     }
   };
-  gets_through(4003);
-  EXPECT_TRUE(uncertain()) << "right behind the wait: what will hold up the queue may not be launched yet";
   gets_through(4004);
+  EXPECT_TRUE(uncertain()) << "nothing was launched behind the wait that would hold up the queue";
+  wait_and_launch(1, 1, 4010);
+  gets_through(4012);
+  EXPECT_TRUE(uncertain()) << "right behind the wait: what will hold up the queue may not be launched yet";
+  gets_through(4013);
   EXPECT_TRUE(busy());
 }
 
 TEST_F(StreamsTest, AMarkBehindABlockedStreamShowsThatTheTwoAreApart) {
   issue(1, 2);
   wait_for_group(1, 1, 1);
+  wait_and_launch(1, 1, 4010);
   streams.group_started(1);
   at_wait(1, 1);
   for (Ticket number = 2000; number < 2003; ++number) {
@@ -220,6 +224,74 @@ TEST_F(StreamsTest, AMarkBehindABlockedStreamShowsThatTheTwoAreApart) {
     at_wait(6, number);
     streams.looked();
     EXPECT_TRUE(streams.marker_reached(6, 3000 + number));
+    streams.looked();
+    past_wait(6, number);
+  }
+}
+
+// Stream 6 is dry only while stream 1 computes.
+TEST_F(StreamsTest, WhereAStreamWasDoubtfulItIsAskedWhileAnotherComputes) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  streams.launch_noted(1, 4001);
+  streams.group_started(1);
+  at_wait(1, 1);
+  const auto says = [&](StreamAnswer answer, Ticket launched_before) {
+    streams.verdict();
+    streams.answered(6, {answer, launched_before});
+  };
+  says(StreamAnswer::busy, 4003);
+  EXPECT_TRUE(uncertain());
+  for (int looks = 0; looks < 8; ++looks) streams.looked();
+  for (int times = 0; times < 2; ++times) {
+    wait(1, {2, 2001}, 5001 + 10 * times, 5002 + 10 * times);
+    streams.launch_noted(1, 5002 + 10 * times);
+    streams.answered(3, {StreamAnswer::busy, 2000});
+    EXPECT_TRUE(busy()) << "stream 3 was launched on before";
+    EXPECT_TRUE(streams.wants_answers());
+    says(StreamAnswer::busy, 5009 + 10 * times);
+    says(StreamAnswer::dry, 5009 + 10 * times);
+    streams.looked();
+    streams.looked();
+  }
+  answer(StreamAnswer::dry, {3});
+  says(StreamAnswer::busy, 6000);
+  EXPECT_TRUE(busy());
+}
+
+TEST_F(StreamsTest, NobodyIsAskedWhileComputeRunsForLongerThanThereWasDoubt) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  streams.launch_noted(1, 4001);
+  streams.group_started(1);
+  at_wait(1, 1);
+  streams.verdict();
+  streams.answered(6, {StreamAnswer::busy, 4003});
+  EXPECT_TRUE(uncertain());
+  for (int looks = 0; looks < 5; ++looks) streams.looked();
+  wait(7, {2, 2001}, 2500, 2501);
+  for (int looks = 0; looks < 5; ++looks) {
+    EXPECT_TRUE(busy()) << "stream 7 has something to compute ahead of its wait";
+    EXPECT_EQ(streams.answer_of(9), std::nullopt);
+    EXPECT_TRUE(streams.wants_answers());
+    streams.looked();
+  }
+  EXPECT_TRUE(busy());
+  EXPECT_FALSE(streams.wants_answers());
+}
+
+// The wait alone may not hold up the queue.
+TEST_F(StreamsTest, AMarkBetweenAWaitAndItsFirstKernelShowsNothing) {
+  issue(1, 2);
+  wait_for_group(1, 1, 1);
+  streams.group_started(1);
+  at_wait(1, 1);
+  for (Ticket number = 2000; number < 2010; ++number) {
+    wait_for_wait(6, 1, 1, number);
+    if (number > 2000) wait(1, {2, 2001}, 3000 + number, 4000 + number, true);
+    EXPECT_TRUE(uncertain()) << number;
+    at_wait(6, number);
+    streams.looked();
     streams.looked();
     past_wait(6, number);
   }
@@ -328,7 +400,7 @@ TEST_F(StreamsTest, ADestroyedStreamIsThereUntilItsMarksAreReached) {
 TEST_F(StreamsTest, BehindALostMarkNoStreamIsSeenApart) {
   issue(1, 2);
   streams.group_started(1);
-  streams.marks_held_back(1, 3000);
+  streams.marks_held_back(1, 3000, false);
   for (int times = 0; times < 8; ++times) {
     streams.verdict();
     streams.answered(6, {StreamAnswer::busy, 4010});

@@ -10,6 +10,7 @@ namespace {
 class Launches : public LaunchingJob {
  protected:
   bool nothing_launched_before_wait() {
+    events();  // a launch was noted
     receive();
     cuStreamWaitEvent(compute, arrived, 0);
     const auto seen = events();
@@ -55,6 +56,31 @@ TEST_F(Launches, OfWeftDoNotCount) {
     launch(compute);
   }).join();
   EXPECT_TRUE(nothing_launched_before_wait());
+}
+
+TEST_F(Launches, TheFirstBehindAWaitIsNoted) {
+  receive();
+  cuStreamWaitEvent(compute, arrived, 0);
+  const weft::Event wait = events().at(0);
+  launch(transfer);
+  EXPECT_TRUE(events().empty());
+  launch(compute);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::launch_noted});
+  EXPECT_EQ(seen[0].stream, wait.stream);
+  EXPECT_EQ(seen[0].ticket, wait.done_ticket);
+  launch(compute);
+  launch(transfer);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Launches, BehindAGroupAreNotNoted) {
+  receive();
+  cuStreamWaitEvent(compute, arrived, 0);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, compute);
+  events();
+  launch(compute);
+  EXPECT_TRUE(events().empty());
 }
 
 // Threads come and go: each has a number, and numbers of launches never come again.

@@ -66,6 +66,10 @@ class RandomCalls : public ShimTest {
         cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, of, nullptr, nullptr);
         fake_block(of);
         return works_until(call.end, of);
+      case Call::Kind::copy:
+        cuMemcpyHtoDAsync_v2(0, buffer, 1 << 20, of);
+        fake_block(of);
+        return works_until(call.end, of);
       case Call::Kind::group:
         (call.receives ? ncclRecv : receive_like_send)(buffer, 1, ncclInt8, 0, communicator_, of);
         return works_until(call.end, of);
@@ -116,9 +120,11 @@ class Comparison {
     if (expected.kind == EventKind::group_issued)
       return expected.nothing_launched == seen.nothing_launched && expected.summary.sends == seen.summary.sends &&
              expected.summary.receives == seen.summary.receives;
+    if (expected.kind == EventKind::mark_issued) return expected.nothing_launched == seen.nothing_launched;
     if (expected.kind == EventKind::wait_issued)
       return expected.nothing_launched == seen.nothing_launched &&
              streams_.same(expected.awaited.stream, seen.awaited.stream) &&
+             expected.awaited.copies == seen.awaited.copies &&
              tickets_.same(expected.awaited.ticket, seen.awaited.ticket);
     return true;
   }
@@ -138,7 +144,7 @@ std::string text(const Event& event) {
 std::vector<Event> of_hooks(const RandomProgram& program) {
   std::vector<Event> events;
   for (const Event& event : program.events())
-    if (event.kind < EventKind::group_started) events.push_back(event);
+    if (weft::testing::is_from_hook(event.kind)) events.push_back(event);
   return events;
 }
 
@@ -149,11 +155,12 @@ int programs() {
 
 TEST_F(RandomCalls, GiveTheEventsOfTheOracle) {
   RandomProgram::Counters counters;
-  std::size_t waits = 0, captures = 0, all = 0;
+  std::size_t waits = 0, captures = 0, marks = 0, all = 0;
   for (int i = 1; i <= programs(); ++i) {
     const auto seed = static_cast<std::uint32_t>(i);
     ProgramOptions options = weft::testing::options_of(seed);
     options.captures = seed % 2 == 0;
+    options.copies = seed % 3 != 0;
     const RandomProgram program(options, seed, counters);
     const std::vector<Event> expected = of_hooks(program), seen = make(program);
     Comparison comparison;
@@ -164,11 +171,13 @@ TEST_F(RandomCalls, GiveTheEventsOfTheOracle) {
                                                            << text(expected[at]) << "\nseen     " << text(seen[at]);
       waits += seen[at].kind == EventKind::wait_issued;
       captures += seen[at].kind == EventKind::capture_begun;
+      marks += seen[at].kind == EventKind::mark_issued;
       ++all;
     }
   }
   EXPECT_GT(waits * 50, all);
   EXPECT_GT(captures * 100, all);
+  EXPECT_GT(marks * 50, all);
   EXPECT_EQ(fake_dead_streams(), 0);
 }
 

@@ -517,6 +517,15 @@ CUresult cuGraphLaunch(CUgraphExec, CUstream stream) {
 CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**) {
   return CUDA_SUCCESS;
 }
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, size_t, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoHAsync_v2(void*, CUdeviceptr, size_t, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuLaunchHostFunc(CUstream, CUhostFn, void*) {
+  return CUDA_SUCCESS;
+}
 
 CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {

@@ -1,0 +1,100 @@
+// Copies and host functions; see copies.h.
+#include "shim/main_job/copies.h"
+
+#include <atomic>
+
+#include "shim/main_job/capture.h"
+#include "shim/main_job/devices.h"
+#include "shim/main_job/launches.h"
+#include "shim/main_job/marker_room.h"
+#include "shim/markers.h"
+#include "shim/notes.h"
+
+namespace weft {
+namespace {
+
+// Markers of copies that are outstanding, of each device: they take entries of hardware queues that groups need, and a
+// program that launches far ahead.
+constexpr int most_on_device = 128, most_on_stream = 64;
+struct Outstanding {
+  std::atomic<Ticket> ticket;
+  std::atomic<StreamId> stream;
+};
+constinit Outstanding outstanding[most_devices][most_on_device]{};
+
+// nullptr: no room. Two threads at once may take one place, and so one more.
+Outstanding* find_room(const Stream& stream, int device) noexcept {
+  const StreamId id = stream.id.load(std::memory_order_relaxed);
+  Outstanding* free = nullptr;
+  int on_stream = 0;
+  for (Outstanding& place : outstanding[device]) {
+    const Ticket ticket = place.ticket.load(std::memory_order_relaxed);
+    if (ticket == 0 || reached(device, ticket))
+      free = &place;
+    else if (place.stream.load(std::memory_order_relaxed) == id && ++on_stream == most_on_stream)
+      return nullptr;
+  }
+  return free;
+}
+
+// False: there is no room.
+bool mark(Stream& stream) noexcept {
+  const int device = stream.device.load(std::memory_order_relaxed);
+  Outstanding* const place = has_room_for_marks(stream) ? find_room(stream, device) : nullptr;
+  if (place == nullptr) return false;
+  const LaunchCount launched = launches_so_far(stream);
+  const Ticket ticket = reserve_ticket(device);
+  if (ticket == 0) return false;
+  if (!enqueue_marker(stream, ticket)) return write_ticket_from_host(device, ticket), false;
+  stream.latest.store(ticket, std::memory_order_relaxed);
+  place->stream.store(stream.id.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  place->ticket.store(ticket, std::memory_order_relaxed);
+  const bool nothing_before = nothing_launched_since_marker(stream, launched);
+  note(EventKind::mark_issued, device, [&](Event& event) {
+    event.nothing_launched = nothing_before;
+    event.stream = stream.id.load(std::memory_order_relaxed);
+    event.ticket = ticket;
+  });
+  return true;
+}
+
+// Without a marker it is not known what the stream does.
+void mark_or_hold_back(Stream& stream) noexcept {
+  if (!mark(stream) && !is_held_back(stream)) hold_back(stream, EventKind::copy_held_back);
+}
+
+}  // namespace
+
+void note_copy(CUstream stream, bool per_thread) noexcept {
+  if (!launches_are_counted.load(std::memory_order_relaxed)) return;
+  const StreamName name = name_of(stream, per_thread);
+  // A thread's own default stream would be one more for each thread that ever copies.
+  const bool is_shared = name.handle != CU_STREAM_PER_THREAD;
+  Stream* known = is_shared ? learn_stream(name) : find_stream(name);
+  if (known == nullptr || (!is_shared && !known->is_followed.load(std::memory_order_relaxed))) return;
+  if (!may_mark(known->device.load(std::memory_order_relaxed)) || is_capturing(*known)) return;
+  if (is_shared) note_use(*known);
+  note_copy_on(*known);
+}
+
+void note_copy_on(Stream& stream) noexcept {
+  if (!nothing_launched_behind_marker(stream)) mark_or_hold_back(stream);
+  stream.copies.store(true, std::memory_order_relaxed);
+  set_next_launch_noted(stream, true);
+}
+
+void note_launch(Stream& stream) noexcept {
+  if (level() != Level::observe || is_capturing(stream)) return;
+  if (stream.copies.exchange(false, std::memory_order_relaxed)) {
+    mark_or_hold_back(stream);
+    return set_next_launch_noted(stream, false);
+  }
+  set_next_launch_noted(stream, false);
+  const int device = stream.device.load(std::memory_order_relaxed);
+  note(EventKind::launch_noted, device, [&](Event& event) {
+    event.stream = stream.id.load(std::memory_order_relaxed);
+    event.ticket = newest_ticket(device).load(std::memory_order_relaxed);
+  });
+}
+
+}  // namespace weft

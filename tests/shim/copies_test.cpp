@@ -1,0 +1,172 @@
+// Copies between host and device, and host functions: where they have markers, and what waits for them.
+#include "shim/main_job/copies.h"
+
+#include "tests/shim/shim_fixture.h"
+
+namespace {
+
+class Copies : public LaunchingJob {
+ protected:
+  void SetUp() override {
+    LaunchingJob::SetUp();
+    // Made when launches are counted, so from the beginning it is known that they have none.
+    offload = stream();
+    compute = stream();
+    copied = event();
+    events();
+  }
+  // They last until the stream is released.
+  static void copy(CUstream stream, std::size_t bytes = 1 << 20) {
+    EXPECT_EQ(cuMemcpyHtoDAsync_v2(0, nullptr, bytes, stream), CUDA_SUCCESS);
+    fake_block(stream);
+  }
+  static void compute_on(CUstream stream) {
+    launch(stream);
+    fake_block(stream);
+  }
+  static weft::Event only_mark() {
+    const auto seen = events();
+    EXPECT_EQ(kinds(seen), Kinds{EventKind::mark_issued});
+    return seen.empty() ? weft::Event{} : seen[0];
+  }
+  CUstream offload = nullptr;
+  CUevent copied = nullptr;
+};
+
+TEST_F(Copies, OfAStreamThatDoesNothingElseHaveNoMarkers) {
+  for (int i = 0; i < 3; ++i) copy(offload);
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(fake_enqueued(offload), 3u);
+}
+
+TEST_F(Copies, TheEndOfWhatWasLaunchedBeforeIsMarked) {
+  compute_on(offload);
+  copy(offload);
+  const weft::Event mark = only_mark();
+  EXPECT_FALSE(mark.nothing_launched);
+  EXPECT_FALSE(reached(mark.ticket));
+  EXPECT_EQ(ask(mark.stream), StreamAnswer::busy);
+  fake_release(offload);
+  EXPECT_TRUE(reached(mark.ticket));
+  EXPECT_EQ(ask(mark.stream), StreamAnswer::dry) << "it copies";
+  copy(offload);
+  EXPECT_TRUE(events().empty()) << "there is one already";
+}
+
+TEST_F(Copies, TheFirstLaunchBehindOneMarksItsEnd) {
+  copy(compute);
+  launch(compute);
+  const weft::Event mark = only_mark();
+  EXPECT_TRUE(mark.nothing_launched);
+  EXPECT_FALSE(reached(mark.ticket));
+  launch(compute);
+  EXPECT_TRUE(events().empty());
+  fake_release(compute);
+  EXPECT_TRUE(reached(mark.ticket));
+}
+
+TEST_F(Copies, BothEndsAreMarkedBetweenLaunches) {
+  launch(compute);
+  copy(compute);
+  launch(transfer);
+  launch(compute);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::mark_issued, EventKind::mark_issued}));
+  EXPECT_FALSE(seen[0].nothing_launched);
+  EXPECT_TRUE(seen[1].nothing_launched);
+}
+
+TEST_F(Copies, ThatAreShortHaveNoMarkers) {
+  launch(compute);
+  copy(compute, weft::least_noted_copy - 1);
+  launch(compute);
+  EXPECT_TRUE(events().empty());
+  copy(compute, weft::least_noted_copy);
+  only_mark();
+}
+
+TEST_F(Copies, AHostFunctionIsOne) {
+  launch(compute);
+  EXPECT_EQ(cuLaunchHostFunc(compute, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_FALSE(only_mark().nothing_launched);
+  launch(compute);
+  EXPECT_TRUE(only_mark().nothing_launched);
+}
+
+TEST_F(Copies, WhatWaitsForOneStandsAndIsMarkedAtItsNextLaunch) {
+  launch(compute);
+  copy(offload);
+  cuEventRecord(copied, offload);
+  EXPECT_TRUE(events().empty());
+  cuStreamWaitEvent(compute, copied, 0);
+  EXPECT_FALSE(only_mark().nothing_launched) << "the end of what it had";
+  launch(compute);
+  const weft::Event mark = only_mark();
+  EXPECT_TRUE(mark.nothing_launched);
+  EXPECT_FALSE(reached(mark.ticket));
+  fake_release(offload);
+  EXPECT_TRUE(reached(mark.ticket));
+}
+
+// Through a stream that only copies.
+TEST_F(Copies, WhatWaitsForWhatWaitsForOneStands) {
+  copy(offload);
+  cuEventRecord(copied, offload);
+  const CUstream second = stream();
+  cuStreamWaitEvent(second, copied, 0);
+  const CUevent both = event();
+  cuEventRecord(both, second);
+  EXPECT_EQ(fake_enqueued(second), 2u) << "no marker: it would hold up other streams of its hardware queue";
+  cuStreamWaitEvent(compute, both, 0);
+  launch(compute);
+  const weft::Event mark = only_mark();
+  fake_release(offload);
+  EXPECT_TRUE(reached(mark.ticket));
+}
+
+TEST_F(Copies, AGroupBehindOneMarksItsEnd) {
+  transfer = stream();
+  copy(transfer);
+  receive();
+  launch(transfer);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Copies, AreNotedOnlyWhereLaunchesAreCounted) {
+  core()->shim->set_launches_counted(false);
+  launch(compute);
+  copy(compute);
+  launch(compute);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Copies, InACaptureHaveNoMarkers) {
+  launch(compute);
+  ASSERT_EQ(cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemcpyHtoDAsync_v2(0, nullptr, 1 << 20, compute), CUDA_SUCCESS);
+  launch(compute);
+  ASSERT_EQ(cuStreamEndCapture(compute, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_begun, EventKind::capture_ended}));
+}
+
+// They take no room that a group could need. It is said where it is no longer known what the stream does.
+TEST_F(Copies, OfAStreamThatIsFarAheadHaveNoMarkers) {
+  fake_block(compute);
+  const auto copy_on_and_on = [&] {
+    for (int i = 0; i < 300; ++i) {
+      launch(compute);
+      EXPECT_EQ(cuMemcpyDtoHAsync_v2(nullptr, 0, 1 << 20, compute), CUDA_SUCCESS);
+    }
+    return events();
+  };
+  auto seen = copy_on_and_on();
+  EXPECT_EQ(seen.size(), 65u);
+  EXPECT_EQ(seen.back().kind, EventKind::copy_held_back);
+  seen.pop_back();
+  EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](const auto& e) { return e.kind == EventKind::mark_issued; }));
+  EXPECT_TRUE(copy_on_and_on().empty());
+  fake_release(compute);
+  EXPECT_EQ(copy_on_and_on().front().kind, EventKind::mark_issued) << "known again";
+}
+
+}  // namespace
