@@ -21,7 +21,8 @@ struct Idleness {
 };
 
 // Why time is uncertain that is so only where it lasts: the host may just be slow.
-inline constexpr const char* host_wait_outside_cuda =
+// Compared by its address: one object, as literals are several.
+inline constexpr char host_wait_outside_cuda[] =
     "host wait outside CUDA: nothing to compute was left, nothing was launched, and no communication was under way";
 
 // Whether compute runs, as far as it can be told.

@@ -50,6 +50,11 @@ inline CUdevResourceType resource_type_workqueue_config() {
   std::memcpy(&type, &workqueue_config_type, sizeof type);
   return type;
 }
+inline int type_of(const CUdevResource& resource) {
+  int type = 0;
+  std::memcpy(&type, &resource.type, sizeof type);
+  return type;
+}
 // Of a resource of that type.
 inline WorkqueueConfig workqueue_config(const CUdevResource& resource) {
   WorkqueueConfig config{};

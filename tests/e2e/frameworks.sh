@@ -39,7 +39,7 @@ for rank in ranks:
     anomalies = rank.of("anomaly")
     assert all(summary["dropped_records"] == 0 for summary in rank.summaries), rank
     # Nothing computed in time that is reported idle. Time in which NCCL ran and nothing computed is idle or uncertain.
-    assert rank.precision > (0.7 if case == "vllm" else 0.93), rank
+    assert rank.precision > (0.7 if case == "vllm" else 0.93) or rank.idle < 0.002, rank
     if case == "captured_step":
         # Nothing tells where in the graph it waits: the whole of it is uncertain, and nothing of it is lost.
         assert rank.covered > 0.95 and rank.uncertain > 0.5, rank

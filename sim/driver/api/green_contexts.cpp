@@ -26,15 +26,15 @@ CUresult green_ready() {
   return reported_driver_version() < first_driver_with_green_contexts ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
-bool is_known(CUdevResourceType type) {
-  return type == CU_DEV_RESOURCE_TYPE_SM || (static_cast<int>(type) == weft::workqueue_config_type &&
-                                             reported_driver_version() >= weft::first_driver_with_workqueues);
+bool is_known(int type) {
+  return type == CU_DEV_RESOURCE_TYPE_SM ||
+         (type == weft::workqueue_config_type && reported_driver_version() >= weft::first_driver_with_workqueues);
 }
 
 // All multiprocessors, or the workqueues as every context has them.
 CUresult get_resource(const Device& device, CUdevResource* resource, CUdevResourceType type) {
   if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!is_known(type)) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+  if (!is_known(static_cast<int>(type))) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
   *resource = {};
   resource->type = type;
   if (type == CU_DEV_RESOURCE_TYPE_SM) {
@@ -48,8 +48,9 @@ CUresult get_resource(const Device& device, CUdevResource* resource, CUdevResour
 }
 
 CUresult add_to(Description& description, const CUdevResource& resource) {
-  if (!is_known(resource.type)) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-  if (resource.type == CU_DEV_RESOURCE_TYPE_SM) {
+  const int type = weft::type_of(resource);
+  if (!is_known(type)) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+  if (type == CU_DEV_RESOURCE_TYPE_SM) {
     const bool all = resource.sm.smCount == engine().settings().multiprocessors;
     return all ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   }
