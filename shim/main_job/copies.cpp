@@ -37,15 +37,17 @@ Outstanding* find_room(const Stream& stream, int device) noexcept {
   return free;
 }
 
-// False: there is no room.
-bool mark(Stream& stream) noexcept {
+// refused: the stream is one of another context, for example.
+enum class Marked : std::uint8_t { yes, no_room, refused };
+
+Marked mark(Stream& stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   Outstanding* const place = has_room_for_marks(stream) ? find_room(stream, device) : nullptr;
-  if (place == nullptr) return false;
+  if (place == nullptr) return Marked::no_room;
   const LaunchCount launched = launches_so_far(stream);
   const Ticket ticket = reserve_ticket(device);
-  if (ticket == 0) return false;
-  if (!enqueue_marker(stream, ticket)) return write_ticket_from_host(device, ticket), false;
+  if (ticket == 0) return Marked::no_room;
+  if (!enqueue_marker(stream, ticket)) return write_ticket_from_host(device, ticket), Marked::refused;
   stream.latest.store(ticket, std::memory_order_relaxed);
   place->stream.store(stream.id.load(std::memory_order_relaxed), std::memory_order_relaxed);
   place->ticket.store(ticket, std::memory_order_relaxed);
@@ -55,12 +57,14 @@ bool mark(Stream& stream) noexcept {
     event.stream = stream.id.load(std::memory_order_relaxed);
     event.ticket = ticket;
   });
-  return true;
+  return Marked::yes;
 }
 
-// Without a marker it is not known what the stream does.
-void mark_or_hold_back(Stream& stream) noexcept {
-  if (!mark(stream) && !is_held_back(stream)) hold_back(stream, EventKind::copy_held_back);
+// Without room it is not known what the stream does.
+Marked mark_or_hold_back(Stream& stream) noexcept {
+  const Marked marked = mark(stream);
+  if (marked == Marked::no_room && !is_held_back(stream)) hold_back(stream, EventKind::copy_held_back);
+  return marked;
 }
 
 }  // namespace
@@ -78,17 +82,17 @@ void note_copy(CUstream stream, bool per_thread) noexcept {
 }
 
 void note_copy_on(Stream& stream) noexcept {
-  if (!nothing_launched_behind_marker(stream)) mark_or_hold_back(stream);
+  if (!nothing_launched_behind_marker(stream) && mark_or_hold_back(stream) == Marked::refused) return;
   stream.copies.store(true, std::memory_order_relaxed);
   set_next_launch_noted(stream, true);
 }
 
 void note_launch(Stream& stream) noexcept {
   if (level() != Level::observe || is_capturing(stream)) return;
-  if (stream.copies.exchange(false, std::memory_order_relaxed)) {
-    mark_or_hold_back(stream);
-    return set_next_launch_noted(stream, false);
-  }
+  const bool copied = stream.copies.exchange(false, std::memory_order_relaxed);
+  // One that was held back is known again behind the next marker, so each launch tries.
+  if (copied || is_held_back(stream))
+    return set_next_launch_noted(stream, mark_or_hold_back(stream) == Marked::no_room);
   set_next_launch_noted(stream, false);
   const int device = stream.device.load(std::memory_order_relaxed);
   note(EventKind::launch_noted, device, [&](Event& event) {

@@ -34,6 +34,20 @@ MappedEvent (&set_of(CUevent event) noexcept)[ways] {
   return events[((key_of(event) * 0x9e3779b97f4a7c15u) >> 40) % sets];
 }
 
+bool is_recent(const EventPlace& place) noexcept {
+  return newest_ticket(place.device).load(std::memory_order_relaxed) - place.ticket < most_unmarked;
+}
+
+// Nobody has to wait for what the entry stands for; or, `also_copies`, only a copy has.
+bool take(MappedEvent& entry, CUevent event, std::uint64_t word, bool also_copies) noexcept {
+  std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+  const EventPlace there = unpacked(entry.place.load(std::memory_order_relaxed));
+  if (is_ahead(there) || (!also_copies && is_copy(there))) return false;
+  if (!entry.key.compare_exchange_strong(key, key_of(event), std::memory_order_acq_rel)) return false;
+  entry.place.store(word, std::memory_order_release);
+  return true;
+}
+
 }  // namespace
 
 std::uint64_t packed(const EventPlace& place) noexcept {
@@ -49,9 +63,12 @@ EventPlace unpacked(std::uint64_t word) noexcept {
 bool is_ahead(const EventPlace& place) noexcept {
   // A stream may have got a new marker since: it counts, which is too often rather than too rarely.
   if (place.stream == every_stream) return places_ahead(place.device) != 0;
-  if (place.copies || (place.stream == 0 && place.ticket != 0))
-    return newest_ticket(place.device).load(std::memory_order_relaxed) - place.ticket < most_unmarked;
+  if (place.stream == 0) return place.ticket != 0 && !place.copies && is_recent(place);
   return place.ticket != 0 && !reached(place.device, place.ticket);
+}
+
+bool is_copy(const EventPlace& place) noexcept {
+  return place.copies && (place.stream == 0 || reached(place.device, place.ticket)) && is_recent(place);
 }
 
 int places_ahead(int device, EventPlace* last) noexcept {
@@ -75,15 +92,12 @@ void map_event(CUevent event, const EventPlace& place) noexcept {
     if (entry.place.load(std::memory_order_relaxed) != word) entry.place.store(word, std::memory_order_release);
     return;
   }
-  for (MappedEvent& entry : set) {
-    std::uint64_t key = entry.key.load(std::memory_order_relaxed);
-    const EventPlace there = unpacked(entry.place.load(std::memory_order_relaxed));
-    if (!there.copies && is_ahead(there)) continue;
-    if (!entry.key.compare_exchange_strong(key, key_of(event), std::memory_order_acq_rel)) continue;
-    entry.place.store(word, std::memory_order_release);
-    return;
+  for (const bool also_copies : {false, true}) {
+    for (MappedEvent& entry : set) {
+      if (take(entry, event, word, also_copies)) return;
+    }
   }
-  if (place.copies) return;
+  if (is_copy(place)) return;
   note_lost();
   MappedEvent& victim = set[next_victim.fetch_add(1, std::memory_order_relaxed) % ways];
   victim.place.store(0, std::memory_order_relaxed);

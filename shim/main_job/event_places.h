@@ -27,8 +27,11 @@ inline constexpr StreamId most_placed_streams = every_stream;
 std::uint64_t packed(const EventPlace& place) noexcept;
 EventPlace unpacked(std::uint64_t word) noexcept;
 
-// The streams are not past it. Nobody knows that of what got no markers: it is ahead for a long time.
+// Communication could hold it up, and the streams are not past it. Nobody knows that of what got no markers: it is ahead
+// for a long time.
 bool is_ahead(const EventPlace& place) noexcept;
+// Only a copy can still hold it up.
+bool is_copy(const EventPlace& place) noexcept;
 
 // How many streams of the device have such a place ahead of them, and the last one found. Looks at all streams.
 int places_ahead(int device, EventPlace* last = nullptr) noexcept;

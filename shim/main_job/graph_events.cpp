@@ -39,8 +39,10 @@ PendingWait pending_wait(const NotedGraph& graph, const Stream& stream) noexcept
   const int device = stream.device.load(std::memory_order_relaxed);
   PendingWait wait;
   graph.waits.visit([&](CUevent event) {
-    const EventPlace place = place_of_event(event);
-    if (!is_ahead(place) || place.stream == own || packed(place) == waited) return;
+    EventPlace place = place_of_event(event);
+    if (!is_ahead(place) || place.stream == own) return;
+    place.copies = false;  // behind the group it is not known whether the graph waits or computes
+    if (packed(place) == waited) return;
     add(wait, place, device);
     wait.for_head = wait.for_head || key_of(event) == graph.head.load(std::memory_order_acquire);
   });

@@ -131,8 +131,34 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   forget_event(event);
 }
 
+namespace {
+
+// Also next to a capture of another thread, which forbids questions.
+bool has_happened(CUevent event) noexcept {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (real<Symbol::cuThreadExchangeStreamCaptureMode>()(&mode) != CUDA_SUCCESS) return false;
+  const bool happened = real<Symbol::cuEventQuery>()(event) == CUDA_SUCCESS;
+  real<Symbol::cuThreadExchangeStreamCaptureMode>()(&mode);
+  return happened;
+}
+
+// A copy of the stream that waits. No marker says when the one that it waits for is over.
+void waits_for_copy(CUstream stream, bool per_thread, CUevent event) noexcept {
+  Stream* waiting = learn_stream(name_of(stream, per_thread));
+  if (waiting == nullptr || is_capturing(*waiting)) return;
+  note_use(*waiting);
+  if (has_happened(event))
+    forget_event(event);
+  else
+    note_copy_on(*waiting);
+  note_place(*waiting);
+}
+
+}  // namespace
+
 StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
+  if (is_copy(place)) return waits_for_copy(stream, per_thread, event), StreamWait{};
   if (!is_ahead(place)) {
     waits_for_compute(stream, per_thread);
     return {};
@@ -140,10 +166,6 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return {};
   note_use(*waiting);
-  if (place.copies && (place.stream == 0 || reached(place.device, place.ticket))) {
-    if (!is_capturing(*waiting)) note_copy_on(*waiting);
-    return note_place(*waiting), StreamWait{};
-  }
   // It waits for this place already, or will by then; but the wait stands in its hardware queue.
   if (!place.copies && waiting->waited.load(std::memory_order_relaxed) == packed(place))
     return note_place(*waiting), StreamWait{};

@@ -285,7 +285,7 @@ void RandomProgram::wait() {
   if (index == recorded.stream) return;  // streams run in order anyway
   call(Call::Kind::wait, index).record = number;
   const bool is_pending = recorded.ticket != 0 && recorded.ticket_at > next_.time;
-  if (recorded.copies && !is_pending) {
+  if (recorded.copies && !is_pending && recorded.end > next_.time) {
     begin_copy(stream);
     stream.before = next_.ticket;
     enqueue(stream, 0, std::max<std::int64_t>(recorded.end - std::max(stream.end, next_.time), 0));

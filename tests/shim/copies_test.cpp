@@ -166,7 +166,36 @@ TEST_F(Copies, OfAStreamThatIsFarAheadHaveNoMarkers) {
   EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](const auto& e) { return e.kind == EventKind::mark_issued; }));
   EXPECT_TRUE(copy_on_and_on().empty());
   fake_release(compute);
-  EXPECT_EQ(copy_on_and_on().front().kind, EventKind::mark_issued) << "known again";
+  launch(compute);
+  EXPECT_FALSE(only_mark().nothing_launched) << "known again";
+  launch(compute);
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Copies, OneThatIsOverHoldsNobodyUp) {
+  launch(compute);
+  copy(offload);
+  cuEventRecord(copied, offload);
+  fake_release(offload);
+  cuStreamWaitEvent(compute, copied, 0);
+  launch(compute);
+  EXPECT_TRUE(events().empty());
+}
+
+// As a pool of pinned memory has them.
+TEST_F(Copies, EventsBehindThemPushOutNoneThatStandsForAGroup) {
+  transfer = stream();
+  receive();
+  copy(transfer);
+  const CUevent both = event();
+  cuEventRecord(both, transfer);
+  copy(offload);
+  for (int i = 0; i < 40'000; ++i) cuEventRecord(event(), offload);
+  cuStreamWaitEvent(compute, both, 0);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
+  EXPECT_NE(seen[0].awaited.stream, 0u);
+  EXPECT_TRUE(seen[0].awaited.copies);
 }
 
 }  // namespace

@@ -339,6 +339,10 @@ CUresult cuEventCreate(CUevent* event, unsigned int) {
 CUresult cuEventDestroy_v2(CUevent event) {
   return delete reinterpret_cast<Event*>(event), CUDA_SUCCESS;
 }
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  return std::swap(current, *mode), CUDA_SUCCESS;
+}
 CUresult cuEventQuery(CUevent event) {
   const std::lock_guard lock(mutex);
   return reinterpret_cast<Event*>(event)->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
