@@ -97,6 +97,7 @@ std::optional<Iteration> Iterations::bounded_done(std::uint64_t position, TimePo
   iteration.turn = over.turn;
   iteration.since_found = over.since;
   iteration.said = over.said;
+  iteration.parts = equal_parts(position, over.groups);
   return reported ? std::optional(iteration) : std::nullopt;
 }
 

@@ -79,7 +79,7 @@ void Bounds::collective(const Event& group) {
     in_block_ = true;
     ++block_;
     block_after_ = microbatches_.passed() - std::exchange(block_microbatch_, microbatches_.passed());
-    outside_bytes_ = 0;
+    outside_bytes_ = reduced_bytes_ = 0;
     kinds_in_block_ = 0;
     last_outside_ = size_ - 1;
   }
@@ -99,6 +99,7 @@ void Bounds::collective(const Event& group) {
   if (within_microbatches(group.communicator) && (kind == nullptr || (kind != bound_ && !qualifies(*kind)))) return;
   last_outside_ = size_ - 1;
   outside_bytes_ += group.summary.collective_bytes;
+  if (group.summary.reduces != 0) reduced_bytes_ += group.summary.collective_bytes;
 }
 
 // A kind that was not seen for longest gives way; the bound never does.
@@ -176,7 +177,10 @@ bool Bounds::block_ended() {
     in_this_block_[i]->beginnings.push(next);
     add_share(*in_this_block_[i]);
   }
-  if (block_microbatch_ != 0) moved_ += outside_bytes_;
+  if (block_microbatch_ != 0) {
+    moved_ += outside_bytes_;
+    gradients_ += gradients();
+  }
   if (outside_bytes_ != 0) expect_longest();
   gave_way_ = outside_bytes_ != 0 && bound_ != nullptr && outranked(*bound_);
   if (gave_way_) bound_ = nullptr;

@@ -53,6 +53,8 @@ class Bounds {
   // So many groups that repeat are but a part of an iteration, as far as is known: a collective that carries most comes
   // seldomer.
   bool are_part(std::uint32_t groups) const;
+  // A collective that is about as large as gradients comes again and again.
+  bool have_gradients() const;
   // The latest iteration, in groups; 0: there was none.
   std::uint64_t latest_length() const;
 
@@ -62,8 +64,9 @@ class Bounds {
   struct Share {
     std::uint64_t intervals = 0;
     std::uint64_t microbatches = 0;
-    std::uint64_t own_bytes = 0, other_bytes = 0;  // of its blocks, and of those before each of them
+    std::uint64_t own_bytes = 0, other_bytes = 0;  // gradients in its blocks, and in those before each of them
     std::uint64_t moved_before = 0;                // with its latest block, see moved_
+    std::uint64_t gradients_before = 0;            // likewise
     std::uint64_t alone = 0;  // intervals: no other collective since its block before, nor ahead of it
   };
 
@@ -94,6 +97,7 @@ class Bounds {
   bool outweighed(const Recurring& kind);
   // In outranked.cpp, but for in_microbatches() and what follows.
   void add_share(Recurring& kind) const;
+  std::uint64_t gradients() const;
   bool outranked(const Recurring& kind);
   bool is_present(const Recurring& kind) const;
   bool carries_most(const Recurring& kind);
@@ -116,6 +120,8 @@ class Bounds {
   bool in_block_ = false;
   std::uint64_t outside_bytes_ = 0;     // of the present block, of its collectives that are not of a microbatch
   std::uint64_t moved_ = 0;             // the same, of all blocks that are over
+  std::uint64_t reduced_bytes_ = 0;     // likewise of the present block, of its groups that add numbers up
+  std::uint64_t gradients_ = 0;         // the sum of gradients() of all blocks that are over
   std::uint64_t block_microbatch_ = 0;  // when it began
   std::uint64_t block_after_ = 0;       // microbatches between the block before and this one
   std::array<Recurring*, most_in_block> in_this_block_{};

@@ -86,6 +86,7 @@ struct Iteration {
   Duration uncertain{};           // in which nobody could tell whether compute ran
   std::int64_t said = -1;         // the number that the framework gave it; -1: it was found
   std::uint64_t since_found = 0;  // which one since they were last found on this rank, from 1
+  std::uint32_t parts = 1;        // its transfers are so many equal rows, each with more than one microbatch
 };
 
 // Time in which it cannot be told whether compute ran: neither idle nor busy.

@@ -14,6 +14,11 @@ constexpr const char* parts_of_longer_ones =
     "iterations: some that were counted may be parts of longer ones; from now on a collective bounds them that comes "
     "seldomer and moves more";
 
+constexpr const char* equal_parts =
+    "iterations: each that was counted holds several equal parts, and no gradients are added up at its end: each part "
+    "may "
+    "be an iteration";
+
 Cause cause_of(const GroupSummary& summary) {
   if (summary.receives > 0) return Cause::receive;
   if (summary.sends > 0) return Cause::send;
@@ -243,8 +248,18 @@ void Detector::Implementation::pass(const Group& group, bool idle_known) {
 
 void Detector::Implementation::iteration_over(Iteration iteration, bool idle_known) {
   iteration.idle_known = idle_known;
+  look_for_parts(iteration);
   report(FindingKind::iteration_ended);
   findings_.back().iteration = iteration;
+}
+
+// Without data parallelism the only collective may be that of a log, every few iterations.
+void Detector::Implementation::look_for_parts(const Iteration& iteration) {
+  constexpr int enough = 3;
+  const bool in_parts =
+      iteration.number != 0 && iteration.parts > 1 && !iterations_.said() && !bounds_.have_gradients();
+  in_parts_ = in_parts ? in_parts_ + 1 : 0;
+  if (in_parts_ == enough) note(equal_parts);
 }
 
 void Detector::Implementation::communicator_closed(CommunicatorId communicator) {

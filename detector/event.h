@@ -53,7 +53,8 @@ struct GroupSummary {
   std::uint16_t sends;
   std::uint16_t receives;
   std::uint16_t collectives;
-  std::uint16_t captured;  // not 0: a replayed graph that holds these operations, and perhaps compute as well
+  std::uint8_t captured;  // not 0: a replayed graph that holds these operations, and perhaps compute as well
+  std::uint8_t reduces;   // not 0: one of the collectives adds numbers up, or may do so
 };
 
 // The operations that a group may hold. `wait_signals` is for the signals of any number of ranks.

@@ -62,6 +62,7 @@ class Detector::Implementation {
   void finish(Group& group);
   void pass(const Group& group, bool idle_known);
   void iteration_over(Iteration iteration, bool idle_known);
+  void look_for_parts(const Iteration& iteration);
   void communicator_closed(CommunicatorId communicator);
   Rhythm::Change follow_rhythm(const Event& event);
   void rhythm_lost(std::uint32_t period);
@@ -120,6 +121,7 @@ class Detector::Implementation {
   RingQueue<UncertainTime> host_waits_{most_host_waits};  // since the last group, to be reported
   std::uint64_t bubbles_ = 0;
   std::uint64_t issued_ = 0;       // groups
+  int in_parts_ = 0;               // iterations in a row that were
   bool latest_is_marked_ = false;  // of them
   std::uint32_t captures_ = 0;
   std::uint64_t unknown_ = 0;

@@ -133,6 +133,7 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
   iteration.groups = static_cast<std::uint32_t>(place.ordinal) + 1;
   iteration.rhythm = place.rhythm;
   iteration.turn = iteration.since_found = place.turn;
+  iteration.parts = equal_parts(position, iteration.groups);
   if (reported) ended = iteration;
   return ended;
 }
@@ -152,6 +153,27 @@ Iteration Iterations::end(TimePoint time) {
   last_bubbles_.swap(bubbles_);
   bubbles_.clear();
   return iteration;
+}
+
+// The transfers repeat to the end, and a part is no microbatch: one is there twice in a row, next to another one.
+std::uint32_t Iterations::equal_parts(std::uint64_t last, std::uint32_t groups) {
+  transfers_.clear();
+  for (std::uint64_t position = last + 1 - std::min<std::uint64_t>(groups, last + 1); position <= last; ++position) {
+    const Entry* const each = entry(position);
+    if (each == nullptr) return 1;
+    if (!is_collective(each->shape)) transfers_.push_back(each->shape);
+  }
+  repeats_.assign(transfers_.size(), 0);
+  for (std::size_t i = 1; i < transfers_.size(); ++i) {
+    std::uint32_t same = repeats_[i - 1];
+    while (same != 0 && transfers_[i] != transfers_[same]) same = repeats_[same - 1];
+    repeats_[i] = same + (transfers_[i] == transfers_[same] ? 1 : 0);
+  }
+  const std::size_t part = transfers_.empty() ? 0 : transfers_.size() - repeats_.back();
+  if (part < 2 || part == transfers_.size() || transfers_.size() % part != 0) return 1;
+  const auto end = transfers_.begin() + static_cast<std::ptrdiff_t>(part);
+  const bool has_a_row = std::adjacent_find(transfers_.begin(), end) != end;
+  return has_a_row ? static_cast<std::uint32_t>(transfers_.size() / part) : 1;
 }
 
 void Iterations::bubble_opened(const Place& place, TimePoint opened) {

@@ -95,6 +95,8 @@ class Iterations {
   void start_at(std::uint64_t position);
   void start_now(TimePoint now);
   Iteration end(TimePoint time);
+  // Of the groups up to `last`: see Iteration in bubble.h.
+  std::uint32_t equal_parts(std::uint64_t last, std::uint32_t groups);
   std::optional<Iteration> next_begins(std::uint64_t last);
   void find_phases(const Bounds& bounds);
   Place bounded_place(std::uint64_t position) const;
@@ -115,7 +117,9 @@ class Iterations {
   Duration idle_{};
   Duration uncertain_{};
   Duration last_length_{};
-  std::int32_t passed_ = -1;  // highest ordinal that is over, or had its bubble, in the iteration that runs
+  std::int32_t passed_ = -1;              // highest ordinal that is over, or had its bubble, in the iteration that runs
+  std::vector<std::uint64_t> transfers_;  // of an iteration that is over, in equal_parts(),
+  std::vector<std::uint32_t> repeats_;    // and how many of them up to each are the first ones again
   std::vector<Expected> last_bubbles_;
   std::vector<Expected> bubbles_;
   // While bounds lead, those that were found or said. base_ is the beginning of the iteration that is issued.

@@ -1,6 +1,6 @@
 // Which collective gives way to which: the part of bounds.h that tells what ends a call of forward and backward from
-// what ends the iteration. Called by Bounds at the end of a block, one thread; a scan of its fixed tables. Order and
-// bytes only. README.md has the rule.
+// what ends the iteration. Called by Bounds at the end of a block, one thread; a scan of its fixed tables. Order, bytes
+// and whether numbers are added up, no more. README.md has the rule.
 #include <algorithm>
 
 #include "detector/bounds.h"
@@ -12,22 +12,38 @@ constexpr std::uint64_t most_intervals = 16;  // that are summed up
 // Of a block. Where there is no data parallelism, a norm is all that an iteration ends with: a log of some numbers, now
 // and then, is more than that.
 constexpr std::uint64_t least_gradients = 64 << 10;
+// Weights that are gathered move four times as many bytes as the gradients that were scattered, at most.
+constexpr std::uint64_t bytes_for_each_reduced = 4;
 
 }  // namespace
 
 void Bounds::add_share(Recurring& kind) const {
   Share& share = kind.share;
-  if (kind.seen == 2) share = {.moved_before = share.moved_before};
+  if (kind.seen == 2) share = {.moved_before = share.moved_before, .gradients_before = share.gradients_before};
   if (share.intervals == most_intervals)
     for (std::uint64_t* sum :
          {&share.intervals, &share.microbatches, &share.own_bytes, &share.other_bytes, &share.alone})
       *sum /= 2;
   ++share.intervals;
   share.microbatches += kind.seen == 1 ? kind.microbatch : kind.latest;
-  share.own_bytes += outside_bytes_;
-  share.other_bytes += moved_ - share.moved_before;
+  share.own_bytes += gradients();
+  share.other_bytes += gradients_ - share.gradients_before;
   share.alone += kind.first && moved_ == share.moved_before ? 1 : 0;
-  share.moved_before = moved_ + (block_microbatch_ != 0 ? outside_bytes_ : 0);
+  const bool counts = block_microbatch_ != 0;
+  share.moved_before = moved_ + (counts ? outside_bytes_ : 0);
+  share.gradients_before = gradients_ + (counts ? gradients() : 0);
+}
+
+// Of the present block, with the weights. Whatever is gathered where little or nothing is added up is a checkpoint, or
+// weights for another program.
+std::uint64_t Bounds::gradients() const {
+  return std::min(outside_bytes_, bytes_for_each_reduced * reduced_bytes_);
+}
+
+bool Bounds::have_gradients() const {
+  return std::any_of(kinds_.begin(), kinds_.end(), [this](const Recurring& kind) {
+    return is_present(kind) && kind.share.own_bytes >= least_gradients * kind.share.intervals;
+  });
 }
 
 // It was not away for more than two of its intervals.

@@ -147,6 +147,10 @@ bool is_receive(Operation kind) noexcept {
   return kind == Operation::receive || kind == Operation::wait_signals;
 }
 
+bool adds_up(Operation kind) noexcept {
+  return kind == Operation::all_reduce || kind == Operation::reduce || kind == Operation::reduce_scatter;
+}
+
 // Counted in any case: the ones behind it have to have the right number.
 void keep_operation(GroupMember& member, const OperationCall& call, std::uint64_t bytes) noexcept {
   Communicator& communicator = *member.communicator;
@@ -182,6 +186,7 @@ void add_operation(GroupMember& member, const OperationCall& call) noexcept {
     summary.received_bytes += bytes;
   } else {
     ++summary.collectives;
+    if (adds_up(call.kind)) summary.reduces = 1;
     summary.collective_bytes += bytes;
   }
 }

@@ -154,6 +154,7 @@ GroupSummary operations_of(const NotedGraph& graph) noexcept {
   summary.collectives = capped(graph.collectives.load(std::memory_order_relaxed));
   summary.collective_bytes = graph.bytes.load(std::memory_order_relaxed);  // all of them
   summary.send_peer = summary.receive_peer = -1;
+  summary.reduces = summary.collectives != 0;  // for all that is noted
   return summary;
 }
 

@@ -149,7 +149,7 @@ class World {
   // The other ranks of it are not among these, and in step with this one: none is waited for.
   TrueGroup* sum_aside(Rank& r, std::uint64_t bytes) {
     TrueGroup* g = new_group(r, on(shared), true);
-    g->summary.collectives = 1;
+    g->summary.collectives = g->summary.reduces = 1;
     g->summary.collective_bytes = bytes;
     g->summary.signature = 77 + bytes;
     return g;

@@ -40,7 +40,7 @@ class Feed {
   void sum(CommunicatorId communicator, std::uint64_t bytes, std::uint64_t signature) {
     Event group = next(communicator, signature);
     group.summary.send_peer = group.summary.receive_peer = -1;
-    group.summary.collectives = 1;
+    group.summary.collectives = group.summary.reduces = 1;
     group.summary.collective_bytes = bytes;
     take(group);
   }

@@ -30,6 +30,7 @@ class Rank {
   void sum(CommunicatorId communicator, std::uint64_t bytes, std::uint64_t what = summed) {
     Event group = next(communicator, bytes * 8 + what);
     group.summary.collectives = 1;
+    group.summary.reduces = what == summed || what == scattered;
     group.summary.collective_bytes = bytes;
     take(group);
   }

@@ -212,6 +212,17 @@ Step with_checkpoints(int more) {
   };
 }
 
+// Without data parallelism. A norm ends the step, and now and then all weights are gathered.
+Step with_gathers_only(int more) {
+  return [=](Rank& r, int step) {
+    r.microbatches(4 + step % more);
+    r.sum(data, loss);
+    if (step % 8 == 7)
+      for (int i = 0; i < 4; ++i) r.sum(data, 16 * gradients, broadcast);
+    r.step_ended();
+  };
+}
+
 std::vector<Program> interruptions() {
   return {
       {.name = "skipped_and_evaluated",
@@ -240,6 +251,8 @@ std::vector<Program> interruptions() {
       // While the period leads, a step with one ends ahead of it.
       {.name = "checkpoints", .steps = 140, .step = with_checkpoints(1), .missing = 9, .wrong = 2},
       {.name = "checkpoints_other_microbatches", .steps = 140, .step = with_checkpoints(3)},
+      {.name = "gathers_without_gradients", .steps = 140, .step = with_gathers_only(1), .missing = 9, .wrong = 3},
+      {.name = "gathers_without_gradients_other_microbatches", .steps = 140, .step = with_gathers_only(3)},
       {.name = "one_two_three_microbatches", .steps = 60, .step = few(1, 3), .first = 18},
       {.name = "two_three_microbatches", .steps = 60, .step = few(2, 2), .first = 18},
   };
@@ -258,6 +271,42 @@ TEST(StepsNote, PartsThatWereCounted) {
   ASSERT_EQ(eight.notes.size(), 1U);
   EXPECT_NE(eight.notes[0].find("parts of longer ones"), std::string::npos) << eight.notes[0];
   EXPECT_TRUE(two.notes.empty());
+}
+
+// All forward passes, then all backward ones.
+void forward_and_backward(Rank& r, int microbatches) {
+  r.forward(microbatches);
+  for (int i = 0; i < microbatches; ++i) r.is_first() ? r.receive() : r.send();
+}
+
+// Without data parallelism and without a norm: the only collective is that of a log, every tenth step.
+TEST(StepsNote, StepsThatNoCollectiveEnds) {
+  for (const int rank : {0, 1}) {
+    Rank logs(rank);
+    for (int step = 0; step < 100; ++step) {
+      forward_and_backward(logs, 6);
+      if (step % 10 == 9) logs.sum(data, loss);
+      logs.step_ended();
+    }
+    ASSERT_EQ(logs.notes.size(), 1U);
+    EXPECT_NE(logs.notes[0].find("equal parts"), std::string::npos) << logs.notes[0];
+  }
+}
+
+TEST(StepsNote, NothingWhereGradientsAreAddedUpOrStepsAreNotInParts) {
+  Rank accumulates(0), plain(0), alternates(1);
+  for (int step = 0; step < 100; ++step) {
+    for (int call = 0; call < 4; ++call) forward_and_backward(accumulates, 6);
+    accumulates.sum(data, gradients);
+    forward_and_backward(plain, 6);
+    plain.sum(data, loss);
+    alternates.microbatches(6);
+    alternates.sum(data, loss);
+  }
+  for (const Rank* rank : {&accumulates, &plain, &alternates}) {
+    EXPECT_GT(rank->iterations.size(), 90U);
+    EXPECT_TRUE(rank->notes.empty());
+  }
 }
 
 }  // namespace

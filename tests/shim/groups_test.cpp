@@ -210,6 +210,19 @@ TEST_F(Groups, AGroupIsOneEventWithItsSum) {
   EXPECT_EQ(seen[0].summary.collectives, 1);
 }
 
+TEST_F(Groups, CollectivesThatAddNumbersUpAreTold) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  const auto adds_up = [&](ncclResult_t) { return events().at(0).summary.reduces != 0; };
+  events();
+  EXPECT_TRUE(adds_up(ncclAllReduce(buffer, buffer, 2, ncclInt32, ncclSum, c, s)));
+  EXPECT_TRUE(adds_up(ncclReduceScatter(buffer, buffer, 2, ncclInt32, ncclSum, c, s)));
+  EXPECT_TRUE(adds_up(ncclReduce(buffer, buffer, 2, ncclInt32, ncclSum, 0, c, s)));
+  EXPECT_FALSE(adds_up(ncclAllGather(buffer, buffer, 2, ncclInt32, c, s)));
+  EXPECT_FALSE(adds_up(ncclBroadcast(buffer, buffer, 2, ncclInt32, 0, c, s)));
+  EXPECT_FALSE(adds_up(ncclRecv(buffer, 2, ncclInt32, 2, c, s)));
+}
+
 TEST_F(Groups, SignaturesAreEqualForTheSameOperationsOnly) {
   const ncclComm_t c = communicator();
   const ncclComm_t other = communicator();

@@ -117,6 +117,7 @@ class Player {
     if (event.kind == EventKind::group_issued)
       in >> std::hex >> s.signature >> std::dec >> s.sent_bytes >> s.received_bytes >> s.collective_bytes >>
           s.send_peer >> s.receive_peer >> s.sends >> s.receives >> s.collectives;
+    s.reduces = s.collectives != 0;
     if (event.kind == EventKind::wait_issued) in >> event.awaited.stream >> event.awaited.ticket;
     ASSERT_TRUE(in) << "an event that cannot be read";
     session_->observe(event);
