@@ -67,6 +67,14 @@ Marked mark_or_hold_back(Stream& stream) noexcept {
   return marked;
 }
 
+void note_no_compute(Stream& stream, NoCompute what) noexcept {
+  const bool waits = stream.latest_is.load(std::memory_order_relaxed) == NoCompute::wait_for_copy;
+  const bool is_held_up = waits && what == NoCompute::copy;
+  if ((is_held_up || !nothing_launched_behind_marker(stream)) && mark_or_hold_back(stream) == Marked::refused) return;
+  stream.latest_is.store(what, std::memory_order_relaxed);
+  set_next_launch_noted(stream, true);
+}
+
 }  // namespace
 
 void note_copy(CUstream stream, bool per_thread) noexcept {
@@ -78,18 +86,16 @@ void note_copy(CUstream stream, bool per_thread) noexcept {
   if (known == nullptr || (!is_shared && !known->is_followed.load(std::memory_order_relaxed))) return;
   if (!may_mark(known->device.load(std::memory_order_relaxed)) || is_capturing(*known)) return;
   if (is_shared) note_use(*known);
-  note_copy_on(*known);
+  note_no_compute(*known, NoCompute::copy);
 }
 
-void note_copy_on(Stream& stream) noexcept {
-  if (!nothing_launched_behind_marker(stream) && mark_or_hold_back(stream) == Marked::refused) return;
-  stream.copies.store(true, std::memory_order_relaxed);
-  set_next_launch_noted(stream, true);
+void note_wait_for_copy(Stream& stream) noexcept {
+  note_no_compute(stream, NoCompute::wait_for_copy);
 }
 
 void note_launch(Stream& stream) noexcept {
   if (level() != Level::observe || is_capturing(stream)) return;
-  const bool copied = stream.copies.exchange(false, std::memory_order_relaxed);
+  const bool copied = stream.latest_is.exchange(NoCompute::none, std::memory_order_relaxed) != NoCompute::none;
   // One that was held back is known again behind the next marker, so each launch tries.
   if (copied || is_held_back(stream))
     return set_next_launch_noted(stream, mark_or_hold_back(stream) == Marked::no_room);

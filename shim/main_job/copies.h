@@ -5,7 +5,8 @@
 // Hooks of copies, waits and launches, any thread of the main job. A marker goes ahead of a copy where something was
 // launched since the one before, so that the end of that shows. Behind a copy it would hold up the other streams of the
 // hardware queue, which the copy itself does not. So it goes there only when the stream is launched on again, just
-// ahead of the launch, which has to wait for the copy anyway.
+// ahead of the launch, which has to wait for the copy anyway. Behind a wait for one it goes there as well when the
+// stream copies, which holds up the queue as a launch does.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +28,17 @@ inline bool next_launch_is_noted(const Stream& stream) noexcept {
 }
 // A marker is behind it: it was no copy, or that is over then.
 inline void note_no_copy(Stream& stream) noexcept {
-  stream.copies.store(false, std::memory_order_relaxed);
+  stream.latest_is.store(NoCompute::none, std::memory_order_relaxed);
   set_next_launch_noted(stream, false);
 }
-// Its latest is a copy.
+// Its latest is a copy, or a wait for one.
 inline bool is_copying(const Stream& stream) noexcept {
-  return stream.copies.load(std::memory_order_relaxed);
+  return stream.latest_is.load(std::memory_order_relaxed) != NoCompute::none;
 }
 
 // Before the real call. `stream` as that names it.
 void note_copy(CUstream stream, bool per_thread) noexcept;
-void note_copy_on(Stream& stream) noexcept;
+void note_wait_for_copy(Stream& stream) noexcept;
 
 // Before a launch that is to be noted, and before it is counted: behind a copy, or for the first time behind a wait.
 [[gnu::noinline, gnu::cold]] void note_launch(Stream& stream) noexcept;

@@ -17,6 +17,9 @@ namespace weft {
 
 using LaunchCount = std::uint64_t;  // equal only where nothing was launched in between
 
+// Enqueued last, behind all markers.
+enum class NoCompute : std::uint8_t { none, copy, wait_for_copy };
+
 struct Stream {
   std::atomic<std::uint64_t> key;
   std::atomic<StreamId> id;  // 0: not known (any more)
@@ -30,7 +33,7 @@ struct Stream {
   std::atomic<const std::atomic<Ticket>*> newest_ticket;  // of its device
   std::atomic<LaunchCount> launches;                      // of compute on it, see launches.h
   std::atomic<Ticket> enqueued_after;                     // the newest ticket at the last of those, or wait
-  std::atomic<bool> copies;                               // its latest is a copy, see copies.h
+  std::atomic<NoCompute> latest_is;                       // see copies.h
   std::atomic<LaunchCount> launches_marked;               // of those, before its last marker
   std::atomic<std::uint32_t> marks;                       // groups and waits with markers, see marker_room.h
   std::atomic<Ticket> milestones[7];                      // the markers behind some of them

@@ -150,7 +150,7 @@ void waits_for_copy(CUstream stream, bool per_thread, CUevent event) noexcept {
   if (has_happened(event))
     forget_event(event);
   else
-    note_copy_on(*waiting);
+    note_wait_for_copy(*waiting);
   note_place(*waiting);
 }
 

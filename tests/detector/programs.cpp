@@ -149,6 +149,7 @@ void RandomProgram::launch_on(std::size_t index) {
 void RandomProgram::copy() {
   const std::size_t index = any_stream();
   Stream& stream = streams_[index];
+  if (stream.waits_for_copy) end_copy(stream);  // the copy may hold up the hardware queue
   begin_copy(stream);
   enqueue(stream, 0, 1 + below(150));
   call(Call::Kind::copy, index).end = stream.end;
@@ -180,7 +181,7 @@ void RandomProgram::mark(Stream& stream, std::int64_t not_before) {
 void RandomProgram::note_marker(Stream& stream, Ticket ticket, std::int64_t at) {
   stream.latest = ticket;
   stream.latest_at = at;
-  stream.copies = stream.waits = false;
+  stream.copies = stream.waits_for_copy = stream.waits = false;
   stream.work.back().launched = false;
   stream.work.back().marked_at = at;
 }
@@ -287,6 +288,7 @@ void RandomProgram::wait() {
   const bool is_pending = recorded.ticket != 0 && recorded.ticket_at > next_.time;
   if (recorded.copies && !is_pending && recorded.end > next_.time) {
     begin_copy(stream);
+    stream.waits_for_copy = true;
     stream.before = next_.ticket;
     enqueue(stream, 0, std::max<std::int64_t>(recorded.end - std::max(stream.end, next_.time), 0));
     return;

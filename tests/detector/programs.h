@@ -120,6 +120,7 @@ class RandomProgram {
     std::uint32_t launches = 1;
     bool launched = false;  // since the last marker
     bool copies = false;    // its latest is a copy, or a wait for one
+    bool waits_for_copy = false;
     bool waits = false;     // its latest is a wait with markers
     std::vector<Work> work;
   };

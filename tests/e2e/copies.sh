@@ -12,12 +12,12 @@ fail() { echo "copies: $1"; tail -n 40 "$work/err"; exit 1; }
 mkdir "$work/truth"
 SIMGPU_LOG=$work/truth timeout 100 "${simulated[@]}" "$build/bin/weft" run --observe --output "$work/trace" -- \
   "$program" "$case" 2>"$work/err" || fail "it fails with Weft"
-PYTHONPATH="$source_dir/bench/jobs:$source_dir/tests/e2e" python3 -B - "$build/bin/simgpu-truth" "$work" "$case" <<'CHECKS' || fail "the trace is not right"
+PYTHONPATH="$source_dir/bench/jobs:$source_dir/tests/e2e" python3 -B - "$build/bin/simgpu-truth" "$work" "$case" "$queues" <<'CHECKS' || fail "the trace is not right"
 import sys
 
 import truth
 
-tool, work, case = sys.argv[1:]
+tool, work, case, queues = sys.argv[1:]
 ranks, receiver = truth.compare_two(tool, work)
 for rank in ranks:
     assert not rank.of("anomaly"), rank.of("anomaly")
@@ -28,5 +28,5 @@ if case == "graph":  # such a graph counts as compute: idle time is missing
     sys.exit()
 assert receiver.covered > 0.93, receiver
 # It is learned at the beginning which streams have hardware queues of their own.
-assert receiver.uncertain < 0.08, receiver
+assert receiver.uncertain < (0.08 if int(queues) >= 8 else 0.2), receiver
 CHECKS

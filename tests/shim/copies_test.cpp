@@ -124,6 +124,22 @@ TEST_F(Copies, WhatWaitsForWhatWaitsForOneStands) {
   EXPECT_TRUE(reached(mark.ticket));
 }
 
+// The two together may hold up their hardware queue, as a wait and a launch.
+TEST_F(Copies, ACopyBehindAWaitForOneMarksTheEndOfTheWait) {
+  copy(offload);
+  cuEventRecord(copied, offload);
+  cuStreamWaitEvent(compute, copied, 0);
+  EXPECT_TRUE(events().empty());
+  copy(compute);
+  const weft::Event mark = only_mark();
+  EXPECT_TRUE(mark.nothing_launched);
+  EXPECT_FALSE(reached(mark.ticket));
+  fake_release(offload);
+  EXPECT_TRUE(reached(mark.ticket));
+  copy(compute);
+  EXPECT_TRUE(events().empty());
+}
+
 TEST_F(Copies, AGroupBehindOneMarksItsEnd) {
   transfer = stream();
   copy(transfer);
