@@ -90,6 +90,7 @@ void Bounds::collective(const Event& group) {
   const bool has_room = kinds_in_block_ < most_in_block;
   if (kind != nullptr && kind->block != block_ && (has_room || kind == bound_)) {
     kind->communicator = group.communicator;
+    kind->reduces = group.summary.reduces != 0;
     kind->first = outside_bytes_ == 0;
     occurred(*kind);
     kinds_in_block_ += has_room ? 1 : 0;

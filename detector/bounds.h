@@ -53,6 +53,8 @@ class Bounds {
   // So many groups that repeat are but a part of an iteration, as far as is known: a collective that carries most comes
   // seldomer.
   bool are_part(std::uint32_t groups) const;
+  // So many groups that repeat are several iterations, as far as is known: gradients bound shorter ones.
+  bool are_several(std::uint32_t groups) const;
   // A collective that is about as large as gradients comes again and again.
   bool have_gradients() const;
   // The latest iteration, in groups; 0: there was none.
@@ -80,6 +82,7 @@ class Bounds {
     std::uint64_t seen = 0;                     // blocks
     std::uint8_t several = 0, two = 0;          // a bit per latest interval: so many microbatches were in it
     std::uint64_t bytes = 0;                    // of the whole latest block, see outside_bytes_
+    bool reduces = false;                       // it adds numbers up
     bool first = false;                         // nothing but collectives of a microbatch ahead of it in its block
     Share share;
     std::uint64_t after = 0;                // microbatches between the block before and the latest one

@@ -21,7 +21,7 @@ std::optional<Iteration> Iterations::group_issued(const Rhythm& rhythm, const Bo
   ++size_;
   const bool marked = period_ != 0 && bounds.latest_length() == period_;
   sure_ = rhythm.sure() || (rhythm.period() != 0 && (sure_ || marked));
-  sure_ = sure_ && !bounds.are_part(rhythm.period());
+  sure_ = sure_ && !bounds.are_part(rhythm.period()) && !bounds.are_several(rhythm.period());
   if (!bounded_ || (said_ && !said_runs_)) return std::nullopt;
   std::optional<Iteration> ended;
   if (over && !said_) ended = next_begins(*over);

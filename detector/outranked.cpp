@@ -26,7 +26,8 @@ void Bounds::add_share(Recurring& kind) const {
       *sum /= 2;
   ++share.intervals;
   share.microbatches += kind.seen == 1 ? kind.microbatch : kind.latest;
-  share.own_bytes += gradients();
+  // Weights that are gathered seldomer than gradients are added up are none of a step's.
+  share.own_bytes += kind.reduces ? gradients() : reduced_bytes_;
   share.other_bytes += gradients_ - share.gradients_before;
   share.alone += kind.first && moved_ == share.moved_before ? 1 : 0;
   const bool counts = block_microbatch_ != 0;
@@ -38,6 +39,11 @@ void Bounds::add_share(Recurring& kind) const {
 // weights for another program.
 std::uint64_t Bounds::gradients() const {
   return std::min(outside_bytes_, bytes_for_each_reduced * reduced_bytes_);
+}
+
+bool Bounds::are_several(std::uint32_t groups) const {
+  return known() && bound_->reduces && bound_->share.own_bytes >= least_gradients * bound_->share.intervals &&
+         latest_length() != 0 && 3 * latest_length() <= 2 * std::uint64_t{groups};
 }
 
 bool Bounds::have_gradients() const {
@@ -56,9 +62,9 @@ bool Bounds::is_present(const Recurring& kind) const {
 // evaluations have no others between them.
 bool Bounds::carries_most(const Recurring& kind) {
   const Share& share = kind.share;
-  return share.own_bytes >= least_gradients * share.intervals && share.own_bytes >= share.other_bytes &&
-         4 * share.alone <= share.intervals && (kind.seen == 1 || mostly(kind.two, kind.seen)) &&
-         !within_microbatches(kind.communicator);
+  return share.own_bytes >= least_gradients * share.intervals &&
+         share.own_bytes >= share.other_bytes + (kind.reduces ? 0 : 1) && 4 * share.alone <= share.intervals &&
+         (kind.seen == 1 || mostly(kind.two, kind.seen)) && !within_microbatches(kind.communicator);
 }
 
 // Another one carries most and comes seldomer: what ends each of several calls of an iteration gives way to what ends

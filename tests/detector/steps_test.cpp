@@ -223,6 +223,27 @@ Step with_gathers_only(int more) {
   };
 }
 
+// The weights go to a program that generates text after each fourth step.
+Step with_rollouts(int more) {
+  return [=](Rank& r, int step) {
+    r.microbatches(4 + step % more);
+    r.sum(data, gradients);
+    r.sum(data, loss);
+    if (step % 4 == 3)
+      for (int i = 0; i < 4; ++i) r.sum(data, 2 * gradients, broadcast);
+    r.step_ended();
+  };
+}
+
+Step with_checkpoint_every_fourth() {
+  return [](Rank& r, int step) {
+    r.microbatches(4);
+    r.sum(data, gradients);
+    if (step % 4 == 3) r.sum(data, 8 * gradients, gathered);
+    r.step_ended();
+  };
+}
+
 std::vector<Program> interruptions() {
   return {
       {.name = "skipped_and_evaluated",
@@ -253,6 +274,13 @@ std::vector<Program> interruptions() {
       {.name = "checkpoints_other_microbatches", .steps = 140, .step = with_checkpoints(3)},
       {.name = "gathers_without_gradients", .steps = 140, .step = with_gathers_only(1), .missing = 9, .wrong = 3},
       {.name = "gathers_without_gradients_other_microbatches", .steps = 140, .step = with_gathers_only(3)},
+      {.name = "checkpoint_every_fourth",
+       .steps = 140,
+       .step = with_checkpoint_every_fourth(),
+       .missing = 9,
+       .wrong = 4},
+      {.name = "rollouts", .steps = 140, .step = with_rollouts(1), .missing = 9, .wrong = 3},
+      {.name = "rollouts_other_microbatches", .steps = 140, .step = with_rollouts(3), .missing = 40},
       {.name = "one_two_three_microbatches", .steps = 60, .step = few(1, 3), .first = 18},
       {.name = "two_three_microbatches", .steps = 60, .step = few(2, 2), .first = 18},
   };
