@@ -1,5 +1,6 @@
 // The hooks of what a stream does that is no compute: copies between host and device, and host functions. Each notes it
-// (main_job/copies.h) and goes on to the real function. Any thread of the main job. Short copies are passed on at once.
+// (main_job/copies.h) and goes on to the real function. Of some copies the driver finds out between what they are:
+// those within the device count as launches. Any thread of the main job. Short copies are passed on at once.
 #include "shim/main_job/copies.h"
 
 #include "shim/caller.h"
@@ -29,23 +30,53 @@ CUresult cuMemcpyDtoHAsync_v2_ptsz(void* to, CUdeviceptr from, size_t bytes, CUs
   return real<Symbol::cuMemcpyDtoHAsync_v2_ptsz>()(to, from, bytes, stream);
 }
 
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  if (learning()) note_any_copy(ends_of(to, from, bytes), stream, false);
+  return real<Symbol::cuMemcpyAsync>()(to, from, bytes, stream);
+}
+
+CUresult cuMemcpyAsync_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  if (learning()) note_any_copy(ends_of(to, from, bytes), stream, true);
+  return real<Symbol::cuMemcpyAsync_ptsz>()(to, from, bytes, stream);
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  if (copy != nullptr && learning()) note_any_copy(ends_of(*copy), stream, false);
+  return real<Symbol::cuMemcpy2DAsync_v2>()(copy, stream);
+}
+
+CUresult cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  if (copy != nullptr && learning()) note_any_copy(ends_of(*copy), stream, true);
+  return real<Symbol::cuMemcpy2DAsync_v2_ptsz>()(copy, stream);
+}
+
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* copy, CUstream stream) {
+  if (copy != nullptr && learning()) note_any_copy(ends_of(*copy), stream, false);
+  return real<Symbol::cuMemcpy3DAsync_v2>()(copy, stream);
+}
+
+CUresult cuMemcpy3DAsync_v2_ptsz(const CUDA_MEMCPY3D* copy, CUstream stream) {
+  if (copy != nullptr && learning()) note_any_copy(ends_of(*copy), stream, true);
+  return real<Symbol::cuMemcpy3DAsync_v2_ptsz>()(copy, stream);
+}
+
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  if (observing()) note_copy(stream, false);
+  if (observing()) note_host_function(stream, false);
   return real<Symbol::cuLaunchHostFunc>()(stream, function, data);
 }
 
 CUresult cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* data) {
-  if (observing()) note_copy(stream, true);
+  if (observing()) note_host_function(stream, true);
   return real<Symbol::cuLaunchHostFunc_ptsz>()(stream, function, data);
 }
 
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int flags) {
-  if (observing()) note_copy(stream, false);
+  if (observing()) note_host_function(stream, false);
   return real<Symbol::cuStreamAddCallback>()(stream, callback, data, flags);
 }
 
 CUresult cuStreamAddCallback_ptsz(CUstream stream, CUstreamCallback callback, void* data, unsigned int flags) {
-  if (observing()) note_copy(stream, true);
+  if (observing()) note_host_function(stream, true);
   return real<Symbol::cuStreamAddCallback_ptsz>()(stream, callback, data, flags);
 }
 

@@ -16,6 +16,8 @@ namespace {
 // Markers of copies that are outstanding, of each device: they take entries of hardware queues that groups need, and a
 // program that launches far ahead.
 constexpr int most_on_device = 128, most_on_stream = 64;
+// Host functions have no size, and some programs have many that do next to nothing. Only so many are told from compute.
+constexpr int most_with_host_function = 16;
 struct Outstanding {
   std::atomic<Ticket> ticket;
   std::atomic<StreamId> stream;
@@ -23,7 +25,7 @@ struct Outstanding {
 constinit Outstanding outstanding[most_devices][most_on_device]{};
 
 // nullptr: no room. Two threads at once may take one place, and so one more.
-Outstanding* find_room(const Stream& stream, int device) noexcept {
+Outstanding* find_room(const Stream& stream, int device, int most) noexcept {
   const StreamId id = stream.id.load(std::memory_order_relaxed);
   Outstanding* free = nullptr;
   int on_stream = 0;
@@ -31,7 +33,7 @@ Outstanding* find_room(const Stream& stream, int device) noexcept {
     const Ticket ticket = place.ticket.load(std::memory_order_relaxed);
     if (ticket == 0 || reached(device, ticket))
       free = &place;
-    else if (place.stream.load(std::memory_order_relaxed) == id && ++on_stream == most_on_stream)
+    else if (place.stream.load(std::memory_order_relaxed) == id && ++on_stream == most)
       return nullptr;
   }
   return free;
@@ -40,9 +42,9 @@ Outstanding* find_room(const Stream& stream, int device) noexcept {
 // refused: the stream is one of another context, for example.
 enum class Marked : std::uint8_t { yes, no_room, refused };
 
-Marked mark(Stream& stream) noexcept {
+Marked mark(Stream& stream, int most = most_on_stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
-  Outstanding* const place = has_room_for_marks(stream) ? find_room(stream, device) : nullptr;
+  Outstanding* const place = has_room_for_marks(stream) ? find_room(stream, device, most) : nullptr;
   if (place == nullptr) return Marked::no_room;
   const LaunchCount launched = launches_so_far(stream);
   const Ticket ticket = reserve_ticket(device);
@@ -75,18 +77,60 @@ void note_no_compute(Stream& stream, NoCompute what) noexcept {
   set_next_launch_noted(stream, true);
 }
 
-}  // namespace
-
-void note_copy(CUstream stream, bool per_thread) noexcept {
-  if (!launches_are_counted.load(std::memory_order_relaxed)) return;
+// nullptr: nothing is to be noted there.
+Stream* find_to_note(CUstream stream, bool per_thread) noexcept {
+  if (!launches_are_counted.load(std::memory_order_relaxed)) return nullptr;
   const StreamName name = name_of(stream, per_thread);
   // A thread's own default stream would be one more for each thread that ever copies.
   const bool is_shared = name.handle != CU_STREAM_PER_THREAD;
   Stream* known = is_shared ? learn_stream(name) : find_stream(name);
-  if (known == nullptr || (!is_shared && !known->is_followed.load(std::memory_order_relaxed))) return;
-  if (!may_mark(known->device.load(std::memory_order_relaxed)) || is_capturing(*known)) return;
+  if (known == nullptr || (!is_shared && !known->is_followed.load(std::memory_order_relaxed))) return nullptr;
+  if (!may_mark(known->device.load(std::memory_order_relaxed)) || is_capturing(*known)) return nullptr;
   if (is_shared) note_use(*known);
+  return known;
+}
+
+// Also what CUDA does not know.
+bool is_on_host(CUdeviceptr address) noexcept {
+  unsigned int type = 0;
+  const CUresult result = real<Symbol::cuPointerGetAttribute>()(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+  return result != CUDA_SUCCESS || type == CU_MEMORYTYPE_HOST;
+}
+
+bool is_on_host(CUmemorytype type, CUdeviceptr address) noexcept {
+  return type == CU_MEMORYTYPE_HOST || (type == CU_MEMORYTYPE_UNIFIED && is_on_host(address));
+}
+
+}  // namespace
+
+void note_copy(CUstream stream, bool per_thread) noexcept {
+  if (Stream* known = find_to_note(stream, per_thread)) note_no_compute(*known, NoCompute::copy);
+}
+
+void note_host_function(CUstream stream, bool per_thread) noexcept {
+  Stream* known = find_to_note(stream, per_thread);
+  if (known == nullptr) return;
+  if (!nothing_launched_behind_marker(*known) && mark(*known, most_with_host_function) != Marked::yes) return;
   note_no_compute(*known, NoCompute::copy);
+}
+
+CopyEnds ends_of(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) noexcept {
+  return {is_on_host(to) || is_on_host(from), bytes};
+}
+
+CopyEnds ends_of(const CUDA_MEMCPY2D& copy) noexcept {
+  return {is_on_host(copy.srcMemoryType, copy.srcDevice) || is_on_host(copy.dstMemoryType, copy.dstDevice),
+          copy.WidthInBytes * copy.Height};
+}
+
+CopyEnds ends_of(const CUDA_MEMCPY3D& copy) noexcept {
+  return {is_on_host(copy.srcMemoryType, copy.srcDevice) || is_on_host(copy.dstMemoryType, copy.dstDevice),
+          copy.WidthInBytes * copy.Height * copy.Depth};
+}
+
+void note_any_copy(const CopyEnds& copy, CUstream stream, bool per_thread) noexcept {
+  if (!copy.on_host) return count_launch(stream, per_thread);
+  if (copy.bytes >= least_noted_copy && level() == Level::observe) note_copy(stream, per_thread);
 }
 
 void note_wait_for_copy(Stream& stream) noexcept {

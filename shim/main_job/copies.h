@@ -38,6 +38,16 @@ inline bool is_copying(const Stream& stream) noexcept {
 
 // Before the real call. `stream` as that names it.
 void note_copy(CUstream stream, bool per_thread) noexcept;
+void note_host_function(CUstream stream, bool per_thread) noexcept;
+// Whose ends the driver finds out: between host and device, or within the device, and then it counts as a launch.
+struct CopyEnds {
+  bool on_host;
+  std::size_t bytes;
+};
+CopyEnds ends_of(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) noexcept;
+CopyEnds ends_of(const CUDA_MEMCPY2D& copy) noexcept;
+CopyEnds ends_of(const CUDA_MEMCPY3D& copy) noexcept;
+void note_any_copy(const CopyEnds& copy, CUstream stream, bool per_thread) noexcept;
 void note_wait_for_copy(Stream& stream) noexcept;
 
 // Before a launch that is to be noted, and before it is counted: behind a copy, or for the first time behind a wait.

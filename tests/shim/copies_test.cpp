@@ -140,6 +140,41 @@ TEST_F(Copies, ACopyBehindAWaitForOneMarksTheEndOfTheWait) {
   EXPECT_TRUE(events().empty());
 }
 
+// The driver finds out what they are.
+TEST_F(Copies, WithinTheDeviceAreLaunches) {
+  constexpr CUdeviceptr host = 1, device = 1 << 20;
+  constexpr std::size_t bytes = 1 << 20;
+  launch(compute);
+  EXPECT_EQ(cuMemcpyAsync(device, host, bytes, compute), CUDA_SUCCESS);
+  EXPECT_FALSE(only_mark().nothing_launched);
+  EXPECT_EQ(cuMemcpyAsync(device, device, bytes, compute), CUDA_SUCCESS);
+  EXPECT_TRUE(only_mark().nothing_launched) << "it stands behind the copy";
+  EXPECT_EQ(cuMemcpyAsync(host, device, bytes, compute), CUDA_SUCCESS);
+  EXPECT_FALSE(only_mark().nothing_launched) << "the copy within the device is over";
+  CUDA_MEMCPY2D rows{};
+  rows.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  rows.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  rows.dstDevice = device;
+  rows.WidthInBytes = rows.Height = 1024;
+  EXPECT_EQ(cuMemcpy2DAsync_v2(&rows, compute), CUDA_SUCCESS);
+  EXPECT_TRUE(only_mark().nothing_launched);
+  rows.dstDevice = host;
+  EXPECT_EQ(cuMemcpy2DAsync_v2(&rows, compute), CUDA_SUCCESS);
+  EXPECT_FALSE(only_mark().nothing_launched);
+}
+
+// Some programs have many that do next to nothing.
+TEST_F(Copies, FewHostFunctionsAreMarked) {
+  fake_block(compute);
+  for (int i = 0; i < 100; ++i) {
+    launch(compute);
+    EXPECT_EQ(cuLaunchHostFunc(compute, nullptr, nullptr), CUDA_SUCCESS);
+  }
+  const auto seen = events();
+  EXPECT_LE(seen.size(), 17u);
+  EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](const auto& e) { return e.kind == EventKind::mark_issued; }));
+}
+
 TEST_F(Copies, AGroupBehindOneMarksItsEnd) {
   transfer = stream();
   copy(transfer);

@@ -521,6 +521,17 @@ CUresult cuGraphLaunch(CUgraphExec, CUstream stream) {
 CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**) {
   return CUDA_SUCCESS;
 }
+// The lowest addresses are the host's.
+CUresult cuPointerGetAttribute(void* type, CUpointer_attribute, CUdeviceptr address) {
+  *static_cast<unsigned int*>(type) = address < 4096 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyAsync(CUdeviceptr, CUdeviceptr, size_t, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D*, CUstream) {
+  return CUDA_SUCCESS;
+}
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, size_t, CUstream) {
   return CUDA_SUCCESS;
 }
