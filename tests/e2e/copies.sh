@@ -27,6 +27,6 @@ assert receiver.precision > 0.9, receiver
 if case == "graph":  # such a graph counts as compute: idle time is missing
     sys.exit()
 assert receiver.covered > 0.93, receiver
-# It is learned at the beginning which streams have hardware queues of their own.
-assert receiver.uncertain < (0.08 if int(queues) >= 8 else 0.2), receiver
+# It is learned in the first iterations, of few, which streams have hardware queues of their own.
+assert receiver.uncertain < (0.15 if int(queues) >= 8 else 0.2), receiver
 CHECKS
