@@ -40,6 +40,8 @@ CHECKS
   exit 0
 fi
 
+# Its bubbles are sleeps of a fixed length, so its sets have theirs, also where the environment asks for longer ones.
+export SIMGPU_TIME_SCALE=1
 said=$case mode=(--observe)
 if [ "$case" = filled ]; then said=right mode=(--fill matmul:size=32 --slowdown-budget off --memory 64MiB); fi
 timeout 60 "${simulated[@]}" "$program" "$said" 2>"$work/err" || fail "it fails without Weft"
