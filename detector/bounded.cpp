@@ -97,8 +97,9 @@ std::optional<Iteration> Iterations::bounded_done(std::uint64_t position, TimePo
   iteration.turn = over.turn;
   iteration.since_found = over.since;
   iteration.said = over.said;
+  if (!reported) return std::nullopt;
   iteration.parts = equal_parts(position, over.groups);
-  return reported ? std::optional(iteration) : std::nullopt;
+  return iteration;
 }
 
 // How many come differs, but the first ones do not.

@@ -103,6 +103,7 @@ class Bounds {
   std::uint64_t gradients() const;
   bool outranked(const Recurring& kind);
   bool is_present(const Recurring& kind) const;
+  static bool is_large(const Share& share);
   bool carries_most(const Recurring& kind);
   void expect_longest();
   bool in_microbatches(CommunicatorId communicator);

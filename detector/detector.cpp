@@ -16,8 +16,7 @@ constexpr const char* parts_of_longer_ones =
 
 constexpr const char* equal_parts =
     "iterations: each that was counted holds several equal parts, and no gradients are added up at its end: each part "
-    "may "
-    "be an iteration";
+    "may be an iteration";
 
 Cause cause_of(const GroupSummary& summary) {
   if (summary.receives > 0) return Cause::receive;

@@ -126,16 +126,15 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
   if (place.turn != 0) passed_ = std::max(passed_, place.ordinal);
   const bool before_first = period_ != 0 && position + 1 == base_;
   if (!place.ends_iteration && !before_first) return std::nullopt;
-  std::optional<Iteration> ended;
   const bool reported = place.ends_iteration && start_known_;
   Iteration iteration = end(time);
   iteration.number = place.iteration;
   iteration.groups = static_cast<std::uint32_t>(place.ordinal) + 1;
   iteration.rhythm = place.rhythm;
   iteration.turn = iteration.since_found = place.turn;
+  if (!reported) return std::nullopt;
   iteration.parts = equal_parts(position, iteration.groups);
-  if (reported) ended = iteration;
-  return ended;
+  return iteration;
 }
 
 // The iteration that ran on the GPU is over; the next one has begun.

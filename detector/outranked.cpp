@@ -42,14 +42,18 @@ std::uint64_t Bounds::gradients() const {
 }
 
 bool Bounds::are_several(std::uint32_t groups) const {
-  return known() && bound_->reduces && bound_->share.own_bytes >= least_gradients * bound_->share.intervals &&
-         latest_length() != 0 && 3 * latest_length() <= 2 * std::uint64_t{groups};
+  return known() && bound_->reduces && is_large(bound_->share) && latest_length() != 0 &&
+         3 * latest_length() <= 2 * std::uint64_t{groups};
 }
 
 bool Bounds::have_gradients() const {
-  return std::any_of(kinds_.begin(), kinds_.end(), [this](const Recurring& kind) {
-    return is_present(kind) && kind.share.own_bytes >= least_gradients * kind.share.intervals;
-  });
+  return std::any_of(kinds_.begin(), kinds_.end(),
+                     [this](const Recurring& kind) { return is_present(kind) && is_large(kind.share); });
+}
+
+// As gradients are, on average.
+bool Bounds::is_large(const Share& share) {
+  return share.own_bytes >= least_gradients * share.intervals;
 }
 
 // It was not away for more than two of its intervals.
@@ -62,9 +66,9 @@ bool Bounds::is_present(const Recurring& kind) const {
 // evaluations have no others between them.
 bool Bounds::carries_most(const Recurring& kind) {
   const Share& share = kind.share;
-  return share.own_bytes >= least_gradients * share.intervals &&
-         share.own_bytes >= share.other_bytes + (kind.reduces ? 0 : 1) && 4 * share.alone <= share.intervals &&
-         (kind.seen == 1 || mostly(kind.two, kind.seen)) && !within_microbatches(kind.communicator);
+  return is_large(share) && share.own_bytes >= share.other_bytes + (kind.reduces ? 0 : 1) &&
+         4 * share.alone <= share.intervals && (kind.seen == 1 || mostly(kind.two, kind.seen)) &&
+         !within_microbatches(kind.communicator);
 }
 
 // Another one carries most and comes seldomer: what ends each of several calls of an iteration gives way to what ends

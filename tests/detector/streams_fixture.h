@@ -61,6 +61,10 @@ class StreamsTest : public ::testing::Test {
     streams.verdict();
     for (const StreamId stream : of) streams.answered(stream, {answer, 1});
   }
+  void sixth_says(StreamAnswer answer, Ticket launched_before) {
+    streams.verdict();
+    streams.answered(6, {answer, launched_before});
+  }
   bool busy() { return streams.verdict().kind == Verdict::Kind::busy; }
   bool uncertain() { return streams.verdict().kind == Verdict::Kind::uncertain; }
   // The group that the GPU is idle for; 0: it is not.

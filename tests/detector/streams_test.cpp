@@ -174,31 +174,27 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
   wait_for_group(1, 1, 1);
   streams.group_started(1);
   at_wait(1, 1);
-  const auto says = [&](StreamAnswer answer, Ticket launched_before) {
-    streams.verdict();
-    streams.answered(6, {answer, launched_before});
-  };
-  says(StreamAnswer::busy, 3001);
+  sixth_says(StreamAnswer::busy, 3001);
   EXPECT_TRUE(busy()) << "launched before";
-  says(StreamAnswer::busy, 3002);
+  sixth_says(StreamAnswer::busy, 3002);
   EXPECT_TRUE(uncertain());
   EXPECT_TRUE(streams.wants_answers());
-  says(StreamAnswer::busy, 0);
+  sixth_says(StreamAnswer::busy, 0);
   EXPECT_TRUE(uncertain()) << "nobody knows when";
   for (Ticket launched = 3002; launched < 3010; ++launched) {
-    says(StreamAnswer::dry, launched);
+    sixth_says(StreamAnswer::dry, launched);
     streams.looked();
     streams.looked();
   }
-  says(StreamAnswer::busy, 3010);
+  sixth_says(StreamAnswer::busy, 3010);
   EXPECT_TRUE(uncertain()) << "dry because the launch that is counted was not made yet";
   const auto gets_through = [&](Ticket launched_before) {
     for (int times = 0; times < 2; ++times) {
-      says(StreamAnswer::busy, launched_before);
-      says(StreamAnswer::dry, launched_before);
+      sixth_says(StreamAnswer::busy, launched_before);
+      sixth_says(StreamAnswer::dry, launched_before);
       EXPECT_EQ(idle_for(), 1u);
       streams.looked();
-      says(StreamAnswer::busy, launched_before + 1);
+      sixth_says(StreamAnswer::busy, launched_before + 1);
       EXPECT_TRUE(uncertain()) << "the wait may have been over before the answer";
       streams.looked();
     }
@@ -236,11 +232,7 @@ TEST_F(StreamsTest, WhereAStreamWasDoubtfulItIsAskedWhileAnotherComputes) {
   streams.launch_noted(1, 4001);
   streams.group_started(1);
   at_wait(1, 1);
-  const auto says = [&](StreamAnswer answer, Ticket launched_before) {
-    streams.verdict();
-    streams.answered(6, {answer, launched_before});
-  };
-  says(StreamAnswer::busy, 4003);
+  sixth_says(StreamAnswer::busy, 4003);
   EXPECT_TRUE(uncertain());
   for (int looks = 0; looks < 8; ++looks) streams.looked();
   for (int times = 0; times < 2; ++times) {
@@ -249,13 +241,13 @@ TEST_F(StreamsTest, WhereAStreamWasDoubtfulItIsAskedWhileAnotherComputes) {
     streams.answered(3, {StreamAnswer::busy, 2000});
     EXPECT_TRUE(busy()) << "stream 3 was launched on before";
     EXPECT_TRUE(streams.wants_answers());
-    says(StreamAnswer::busy, 5009 + 10 * times);
-    says(StreamAnswer::dry, 5009 + 10 * times);
+    sixth_says(StreamAnswer::busy, 5009 + 10 * times);
+    sixth_says(StreamAnswer::dry, 5009 + 10 * times);
     streams.looked();
     streams.looked();
   }
   answer(StreamAnswer::dry, {3});
-  says(StreamAnswer::busy, 6000);
+  sixth_says(StreamAnswer::busy, 6000);
   EXPECT_TRUE(busy());
 }
 
