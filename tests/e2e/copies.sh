@@ -1,17 +1,8 @@
 #!/usr/bin/env bash
 # Copies between host and device, and host functions, while a receive is pending: what Weft reports is held against what really ran.
 #   copies.sh SOURCE BUILD PROGRAM QUEUES CASE
-set -uo pipefail
-source_dir=$1 build=$2 program=$3 queues=$4 case=$5
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export SIMGPU_TIME_SCALE=8 SIMGPU_DEVICES=2 CUDA_DEVICE_MAX_CONNECTIONS=$queues XDG_RUNTIME_DIR=$work
-simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
-fail() { echo "copies: $1"; tail -n 40 "$work/err"; exit 1; }
+. "$(dirname "$0")/observed_case.sh"
 
-mkdir "$work/truth"
-SIMGPU_LOG=$work/truth timeout 100 "${simulated[@]}" "$build/bin/weft" run --observe --output "$work/trace" -- \
-  "$program" "$case" 2>"$work/err" || fail "it fails with Weft"
 PYTHONPATH="$source_dir/bench/jobs:$source_dir/tests/e2e" python3 -B - "$build/bin/simgpu-truth" "$work" "$case" "$queues" <<'CHECKS' || fail "the trace is not right"
 import sys
 
