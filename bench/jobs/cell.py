@@ -82,7 +82,8 @@ def run_job(cell: Cell, settings: Settings, folder: pathlib.Path, with_weft: boo
         command += [str(settings.build / "bin/weft"), "run", *work, "--output", str(folder / "trace"), "--"]
     command += cell.row.command(settings.build, settings.python, folder / "report", settings.timeout, settings.iterations)
     environment = {**os.environ, "CUDA_DEVICE_MAX_CONNECTIONS": str(cell.queues), "SIMGPU_DEVICES": str(cell.row.ranks),
-                   "SIMGPU_LOG": str(folder / "truth"), "SIMGPU_TIME_SCALE": f"{settings.time_scale:g}"}
+                   "SIMGPU_LOG": str(folder / "truth"), "SIMGPU_TIME_SCALE": f"{settings.time_scale:g}",
+                   "SIMGPU_SCHEDULING": "realtime"}  # where the machine permits it
     return run(command, environment, folder / "log", settings.timeout)
 
 

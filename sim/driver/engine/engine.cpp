@@ -42,6 +42,7 @@ Engine& engine() {
 
 void Engine::run() {
   prctl(PR_SET_TIMERSLACK, 1UL);
+  if (settings_.realtime) take_precedence(Precedence::engine);
   uint32_t rings_seen = 0;
   Guard guard(lock_);
   while (!stopping_) {

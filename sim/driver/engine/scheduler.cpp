@@ -37,7 +37,8 @@ Scheduler::Scheduler(const Settings& settings, std::vector<std::unique_ptr<Devic
       lock_(lock),
       settle_(std::move(settle)),
       poll_period_(shortest_poll),
-      random_(settings.seed) {}
+      random_(settings.seed),
+      effects_("simgpu-work", 2, settings.realtime ? Precedence::effect : Precedence::host) {}
 
 void Scheduler::add_timer(Time at, TimerKind kind, Device* device, void* object, uint32_t index) {
   const auto later = [](const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; };

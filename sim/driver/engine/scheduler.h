@@ -162,8 +162,8 @@ class Scheduler {
   std::mt19937_64 random_;
   Device* poisoned_ = nullptr;  // to be done when the current handler is over
   CUresult poison_error_ = CUDA_SUCCESS;
-  Workers effects_{"simgpu-work", 2};
-  Workers calls_{"simgpu-call", 1};
+  Workers effects_;
+  Workers calls_{"simgpu-call", 1, Precedence::host};
 };
 
 }  // namespace simgpu

@@ -205,6 +205,11 @@ std::vector<Variable> variables() {
          settings.stall_on_hazard = value == "stall";
          return value == "stall" || value == "log";
        }},
+      {"SIMGPU_SCHEDULING", "normal or realtime is wanted",
+       [](std::string_view value, Settings& settings) {
+         settings.realtime = value == "realtime";
+         return value == "normal" || value == "realtime";
+       }},
   };
 }
 

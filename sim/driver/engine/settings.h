@@ -58,6 +58,7 @@ struct Settings {
   bool stall_on_hazard = true;
   bool launch_blocking = false;  // CUDA_LAUNCH_BLOCKING
   bool eager_loading = false;    // CUDA_MODULE_LOADING=EAGER
+  bool realtime = false;         // threads of the simulated GPU go before those of the hosts
   uint64_t seed = 1;
   std::string log_directory;
   std::string kernel_libraries;

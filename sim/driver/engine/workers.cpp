@@ -2,8 +2,13 @@
 #include "engine/workers.h"
 
 #include <pthread.h>
+#include <sched.h>
 
+#include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -29,6 +34,16 @@ bool start_thread(const char* name, std::function<void()> body) {
   return started;
 }
 
+void take_precedence(Precedence precedence) {
+  if (precedence == Precedence::host) return;
+  sched_param parameters{};
+  parameters.sched_priority = sched_get_priority_min(SCHED_RR) + (precedence == Precedence::engine ? 1 : 0);
+  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameters) == 0) return;
+  static std::atomic<bool> said = false;
+  if (said.exchange(true)) return;
+  std::fprintf(stderr, "simgpu: SIMGPU_SCHEDULING=realtime is ignored: %s\n", std::strerror(errno));
+}
+
 void Workers::post(std::function<void()> job) {
   const std::scoped_lock guard(mutex_);
   if (stopped_) return;
@@ -44,6 +59,7 @@ void Workers::stop() {
 }
 
 void Workers::run() {
+  take_precedence(precedence_);
   for (;;) {
     std::unique_lock guard(mutex_);
     wake_.wait(guard, [this] { return !jobs_.empty(); });

@@ -1,8 +1,14 @@
 // The driver in its process: initialisation, contexts, handles, fork, exit, settings.
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "harness.h"
@@ -261,6 +267,42 @@ TEST(Process, UnknownSettingsAreReportedOnce) {
     CHECK_CUDA(cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
     EXPECT_EQ(count, 132);
   });
+}
+
+// How the thread of this process with that name is scheduled; nothing where there is none.
+std::optional<int> scheduling_of(std::string_view name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "comm");
+    std::string line;
+    std::getline(file, line);
+    if (line == name) return sched_getscheduler(std::stoi(task.path().filename())) & ~SCHED_RESET_ON_FORK;
+  }
+  return std::nullopt;
+}
+
+TEST(Process, ThreadsOfTheGpuGoBeforeHostsOnRequest) {
+  const auto run = [](bool is_wanted) {
+    testing::internal::CaptureStderr();
+    make_context();
+    const CUstream s = stream();
+    CUdeviceptr memory = 0;
+    CHECK_CUDA(cuMemAlloc(&memory, 4096));
+    CHECK_CUDA(cuMemsetD8Async(memory, 0, 4096, s));
+    CHECK_CUDA(cuLaunchHostFunc(
+        s, [](void*) {}, nullptr));
+    CHECK_CUDA(cuStreamSynchronize(s));
+    const std::string text = testing::internal::GetCapturedStderr();
+    const bool is_refused = text.find("SIMGPU_SCHEDULING=realtime is ignored") != std::string::npos;
+    const sched_param parameters{.sched_priority = 1};
+    const bool is_permitted = sched_setscheduler(0, SCHED_RR, &parameters) == 0;
+    EXPECT_EQ(is_refused, is_wanted && !is_permitted) << text;
+    const int wanted = is_wanted && is_permitted ? SCHED_RR : SCHED_OTHER;
+    EXPECT_EQ(scheduling_of("simgpu"), wanted);
+    EXPECT_EQ(scheduling_of("simgpu-work"), wanted);
+    EXPECT_EQ(scheduling_of("simgpu-call"), SCHED_OTHER);  // the program's own function
+  };
+  isolated({{"SIMGPU_SCHEDULING", "realtime"}}, [&] { run(true); });
+  isolated({}, [&] { run(false); });
 }
 
 TEST(Process, TheDriverVersionIsThatOfTheSetting) {
