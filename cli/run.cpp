@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
@@ -17,14 +19,22 @@
 #include "runner/options/launcher.h"
 #include "runner/options/options.h"
 #include "runner/options/output_path.h"
+#include "runner/options/quantity.h"
 
 namespace weft::cli {
 namespace {
 
 struct Request {
-  std::map<std::string, std::string> options;  // by name in the table; empty: not asked for
+  std::map<std::string, std::string> flags;    // what the command line has for each option, by its name in the table
+  std::map<std::string, std::string> options;  // those that are asked for; an empty value: as if it were not set
   std::vector<std::string> settings;           // NAME=VALUE of --set
   bool observe = false, validate = false, strict = false, quiet = false;
+
+  const std::string& asked(const std::string& name) const {
+    static const std::string nothing;
+    const auto found = options.find(name);
+    return found == options.end() ? nothing : found->second;
+  }
   std::vector<std::string> command;
 };
 
@@ -47,7 +57,7 @@ void describe(CLI::App& app, Request& request) {
   app.prefix_command();
   for (const OptionInfo& option : option_table()) {
     if (option.name == std::string_view("validate")) continue;  // a flag without a value, below
-    app.add_option(flag_of(option), request.options[option.name],
+    app.add_option(flag_of(option), request.flags[option.name],
                    std::string(option.help) + " [" + option.variable + "]")
         ->type_name(option.type)
         ->group(option.standing == Standing::stable     ? "Options"
@@ -91,8 +101,14 @@ void take_command(const CLI::App& app, Request& request) {
   if (request.command.empty()) throw UsageError("'weft run' needs a command: weft run [OPTIONS] -- COMMAND");
 }
 
-// The other ways to ask for an option join the flags.
-void merge_settings(Request& request) {
+bool is_mode(const std::string& text, const char* mode) {
+  return lower(text) == mode;
+}
+
+// All ways to ask for an option.
+void merge_settings(const CLI::App& app, Request& request) {
+  for (const auto& [name, value] : request.flags)
+    if (app.get_option(flag_of(*find_option(name)))->count() > 0) request.options[name] = value;
   for (const std::string& setting : request.settings) {
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos)
@@ -103,18 +119,17 @@ void merge_settings(Request& request) {
   }
   if (request.observe) request.options["mode"] = "observe";
   // A job of the environment gives way; two wishes of one command line contradict each other.
-  if (request.options["mode"] == "observe" && !request.options["fill"].empty())
-    throw UsageError("--fill " + request.options["fill"] + " and " + (request.observe ? "--observe" : "mode observe") +
+  if (is_mode(request.asked("mode"), "observe") && !request.asked("fill").empty())
+    throw UsageError("--fill " + request.asked("fill") + " and " + (request.observe ? "--observe" : "mode observe") +
                      " contradict each other: bubbles are filled, or only observed");
-  if (request.validate) request.options["validate"] = "on";
+  if (app.get_option("--validate")->count() > 0) request.options["validate"] = request.validate ? "on" : "off";
 }
 
 // The variables of the environment as they will be: what is asked for wins over what is there.
-Variables with_request(Request request, Variables variables) {
-  for (const OptionInfo& option : option_table())
-    if (const std::string& value = request.options[option.name]; !value.empty()) variables[option.variable] = value;
+Variables with_request(const Request& request, Variables variables) {
+  for (const auto& [name, value] : request.options) variables[find_option(name)->variable] = value;
   // A job on the command line is meant to run, whatever an older WEFT=observe says; WEFT=off stays off.
-  if (!request.options.at("fill").empty() && request.options.at("mode").empty() && variables["WEFT"] != "off")
+  if (!request.asked("fill").empty() && request.asked("mode").empty() && !is_mode(variables["WEFT"], "off"))
     variables["WEFT"] = "fill";
   return variables;
 }
@@ -151,7 +166,21 @@ void say_where(const Options& options, const Variables& variables) {
 }
 
 void set_variable(const std::string& name, const std::string& value) {
-  if (::setenv(name.c_str(), value.c_str(), 1) != 0) throw std::runtime_error(name + " cannot be set");
+  if (value.empty())
+    ::unsetenv(name.c_str());
+  else if (::setenv(name.c_str(), value.c_str(), 1) != 0)
+    throw std::runtime_error(name + " cannot be set");
+}
+
+// A folder of this shell's: the command may go to another one before Weft opens its files. One that begins with a
+// sequence may turn out to begin with '/'.
+std::string from_here(const std::string& folder) {
+  if (folder.empty() || folder.front() == '/' || folder.front() == '%') return folder;
+  std::error_code gone;
+  std::string here = std::filesystem::current_path(gone).string() + "/";
+  if (gone) return folder;
+  for (std::size_t at = 0; (at = here.find('%', at)) != std::string::npos; at += 2) here.insert(at, 1, '%');
+  return here + folder;
 }
 
 int become(const std::vector<std::string>& command) {
@@ -174,8 +203,10 @@ int run(const Request& request) {
     variables["WEFT_FILL"] = checked_fill_spec(parsed.options.fill, library_directory());
   }
   variables["WEFT_JOB"] = parsed.options.job = choose_job(parsed.options, variables);
+  variables["WEFT_OUTPUT"] = from_here(parsed.options.output);
+  variables["WEFT_CHECKPOINT"] = from_here(parsed.options.checkpoint);
   for (const OptionInfo& option : option_table())
-    if (const auto found = variables.find(option.variable); found != variables.end() && !found->second.empty())
+    if (const auto found = variables.find(option.variable); found != variables.end())
       set_variable(option.variable, found->second);
   set_variable("LD_PRELOAD", prepended(preloadable_library(), std::getenv("LD_PRELOAD")));
   if (!request.quiet) say_where(parsed.options, variables);
@@ -198,7 +229,7 @@ int run_verb(const Arguments& arguments) {
   if (const auto code = parse(app, with_empty_values(app, arguments))) return *code;
   try {
     take_command(app, request);
-    merge_settings(request);
+    merge_settings(app, request);
     return run(request);
   } catch (const UsageError& error) {
     complain(error.what());

@@ -110,6 +110,9 @@ arguments_reach_the_command() {
   expect_out "a|"
   run "$weft" run -q --slice 1ms --fill "" --output= printf '%s|' a
   expect_out "a|"
+  # It wins over the environment, as every value does.
+  WEFT_FILL=stand_in WEFT_SLICE=1ms run "$weft" run -q --fill= --set slice= -- sh -c 'echo ${WEFT_FILL-unset} ${WEFT_SLICE-unset}'
+  expect_out "unset unset"
 }
 
 variables() {
@@ -124,6 +127,17 @@ variables() {
   expect_out "on /x"
   run "$weft" run -q -- sh -c 'echo ${WEFT_VALIDATE-unset}'
   expect_out unset
+  WEFT_VALIDATE=on run "$weft" run -q --validate=off -- sh -c 'echo $WEFT_VALIDATE'
+  expect_out off
+  # Folders are those of the shell that ran it, wherever the command goes.
+  run "$weft" run -q --output traces --checkpoint kept -- sh -c 'cd / && echo $WEFT_OUTPUT $WEFT_CHECKPOINT'
+  expect_out "$work/traces $work/kept"
+  WEFT_OUTPUT=/x run "$weft" run -q --checkpoint '%q{HOME}/kept' -- sh -c 'echo $WEFT_OUTPUT $WEFT_CHECKPOINT'
+  expect_out "/x %q{HOME}/kept"
+  mkdir -p '100%'
+  (cd '100%' && run "$weft" run -q -- sh -c 'echo $WEFT_OUTPUT' && expect_out "$work/100%%/weft-%j") || exit 1
+  mkdir gone
+  (cd gone && rmdir ../gone && run "$weft" run -q --output here -- sh -c 'echo $WEFT_OUTPUT' && expect_out here) || exit 1
   run "$weft" run -q --set slcie=1 -- true
   expect_code 2
   expect_one_line
@@ -254,17 +268,19 @@ fill_job() {
   expect_out "$work/tree/lib/weft/fill_stand_in.so:a:b"
   WEFT=observe run "$weft" run -q --fill stand_in -- sh -c 'echo $WEFT'
   expect_out fill
-  WEFT=off run "$weft" run -q --fill stand_in -- sh -c 'echo $WEFT'
-  expect_out off
+  for off in off OFF Off; do
+    WEFT=$off run "$weft" run -q --fill stand_in -- sh -c 'echo $WEFT'
+    expect_out $off
+  done
   WEFT=observe run "$weft" run -q --set fill=stand_in -- sh -c 'echo $WEFT'
   expect_out fill
   # One command line says one thing; a job of the environment gives way.
-  for mode in --observe "--mode observe" "--set mode=observe" "--set WEFT=observe"; do
+  for mode in --observe "--mode observe" "--mode OBSERVE" "--set mode=observe" "--set WEFT=observe"; do
     run "$weft" run -q $mode --fill stand_in -- echo runs
     expect_code 2
     expect_out ""
     WEFT_FILL=stand_in run "$weft" run -q $mode -- sh -c 'echo $WEFT'
-    expect_out observe
+    [[ ${out,,} == observe ]] || fail "observe expected, not $out"
   done
 }
 
