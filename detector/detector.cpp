@@ -97,8 +97,8 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::capture_ended:
       if (captures_ > 0) --captures_;
       return;
-    case EventKind::communicator_closed:
-      return communicator_closed(event.communicator);
+    case EventKind::communicator_aborted:
+      return communicator_aborted(event.communicator);
     case EventKind::stream_destroyed:
       return streams_.stream_destroyed(event.stream, event.ticket);
     case EventKind::group_started:
@@ -261,7 +261,7 @@ void Detector::Implementation::look_for_parts(const Iteration& iteration) {
   if (in_parts_ == enough) note(equal_parts);
 }
 
-void Detector::Implementation::communicator_closed(CommunicatorId communicator) {
+void Detector::Implementation::communicator_aborted(CommunicatorId communicator) {
   groups_.for_each_pending([&](Group& group) {
     if (group.slot.communicator == communicator) finish(group);
   });

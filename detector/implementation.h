@@ -63,7 +63,7 @@ class Detector::Implementation {
   void pass(const Group& group, bool idle_known);
   void iteration_over(Iteration iteration, bool idle_known);
   void look_for_parts(const Iteration& iteration);
-  void communicator_closed(CommunicatorId communicator);
+  void communicator_aborted(CommunicatorId communicator);
   Rhythm::Change follow_rhythm(const Event& event);
   void rhythm_lost(std::uint32_t period);
   void rhythm_found();

@@ -462,10 +462,13 @@ Verdict Streams::verdict() {
 }
 
 Idleness Streams::explain(const Standing& standing) const {
-  // A wait through an event says what the main job needs next; the first one found is as good as another.
-  for (const Stream& stream : streams_)
-    if (position(stream) == Position::waiting)
-      if (const Group* group = group_of_wait(stream)) return {group->id, stream.id, Pattern::event_wait};
+  // A wait through an event says what the main job needs next. One for a group itself says more than one for a stream
+  // that waits for groups, among others for later ones.
+  for (const bool directly : {true, false})
+    for (const Stream& stream : streams_)
+      if (position(stream) == Position::waiting)
+        if (const Group* group = group_of_wait(stream); group != nullptr && (!directly || waits_for(stream, *group)))
+          return {group->id, stream.id, Pattern::event_wait};
   for (const Stream& stream : streams_)
     if (position(stream) == Position::in_group && is_inline(stream))
       return {stream.at.group, stream.id, Pattern::inline_group};
@@ -475,12 +478,20 @@ Idleness Streams::explain(const Standing& standing) const {
   return {standing.in_group->at.group, 0, Pattern::posted_early};
 }
 
+// Directly: no other stream's wait lies in between.
+bool Streams::waits_for(const Stream& stream, const Group& group) {
+  return stream.at.awaited.stream == group.stream;
+}
+
+// Where another stream lies in between: for which group that one waits now. The one that was the last when this wait
+// was issued is a later one.
 const Group* Streams::group_of_wait(const Stream& stream) const {
-  const Group* group = groups_.find(stream.at.group);
-  if (group != nullptr && !group->done) return group;
+  const Group* last = groups_.find(stream.at.group);
+  if (last != nullptr && last->done) last = nullptr;
+  if (last != nullptr && waits_for(stream, *last)) return last;
   bool runs = false;
   const Stream* root = root_of(stream, runs);
-  return root == nullptr || position(*root) != Position::in_group ? nullptr : groups_.find(root->at.group);
+  return root == nullptr || position(*root) != Position::in_group ? last : groups_.find(root->at.group);
 }
 
 // The main job computes on it.

@@ -211,6 +211,7 @@ class Streams {
   bool computes(const Stream& stream) const;
   bool is_inline(const Stream& stream) const;
   const Group* first_to_wait_for(const Stream& stream) const;
+  static bool waits_for(const Stream& stream, const Group& group);
   const Group* group_of_wait(const Stream& stream) const;
   const Group* group_of_host_wait() const;
 

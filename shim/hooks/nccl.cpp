@@ -59,8 +59,8 @@ ncclResult_t creation(ncclComm_t* place, bool late, Origin origin, Call call) no
   return result;
 }
 
-void closing(ncclComm_t communicator, bool gone) noexcept {
-  if (noting()) communicator_closing(communicator, gone);
+void closing(ncclComm_t communicator, Closing how) noexcept {
+  if (noting()) communicator_closing(communicator, how);
 }
 
 }  // namespace
@@ -322,25 +322,25 @@ ncclResult_t ncclCommResume(ncclComm_t communicator) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommFinalize>();
-  closing(communicator, false);
+  closing(communicator, Closing::finalized);
   return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommDestroy>();
-  closing(communicator, true);
+  closing(communicator, Closing::destroyed);
   return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommAbort>();
-  closing(communicator, true);
+  closing(communicator, Closing::aborted);
   return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t communicator, int flags) {
   const auto call = real<Symbol::ncclCommRevoke>();
-  closing(communicator, false);
+  closing(communicator, Closing::revoked);
   return call_nccl([=] { return call(communicator, flags); });
 }
 

@@ -96,16 +96,19 @@ void communicator_created(ncclComm_t communicator, const CommunicatorOrigin& ori
   if (ready) open(*entry, communicator);
 }
 
-void communicator_closing(ncclComm_t communicator, bool gone) noexcept {
+void communicator_closing(ncclComm_t communicator, Closing how) noexcept {
+  const bool aborts = how == Closing::aborted || how == Closing::revoked;
+  const bool gone = how == Closing::destroyed || how == Closing::aborted;  // the handle is invalid afterwards
   Communicator* entry = communicators.find(key_of(communicator));
   if (entry == nullptr) return;
   CommunicatorState open_state = CommunicatorState::open;
   if (entry->state.compare_exchange_strong(open_state, CommunicatorState::closed, std::memory_order_acq_rel)) {
     const CommunicatorId id = entry->id.load(std::memory_order_relaxed);
-    entry->unfinished.finish_all(false);
+    entry->unfinished.finish_all(!aborts);
     forget_sequences(entry->sequences, id);
-    note(EventKind::communicator_closed, entry->device.load(std::memory_order_relaxed),
-         [id](Event& event) { event.communicator = id; });
+    if (aborts)
+      note(EventKind::communicator_aborted, entry->device.load(std::memory_order_relaxed),
+           [id](Event& event) { event.communicator = id; });
     CoreCall inside;
     core()->communicator_closing(id);
   }

@@ -51,8 +51,10 @@ CommunicatorOrigin shrunk(ncclComm_t parent, const int* excluded, int count, con
 // An operation on it was not seen, so those that come cannot be counted.
 void operation_missed(ncclComm_t communicator) noexcept;
 
-// It is about to be finalized, destroyed or aborted. `gone`: the handle is invalid afterwards.
-void communicator_closing(ncclComm_t communicator, bool gone) noexcept;
+// It is about to be closed in this way. What it has launched goes on where it is finalized or destroyed, and is over
+// where it is aborted or revoked.
+enum class Closing : std::uint8_t { finalized, destroyed, aborted, revoked };
+void communicator_closing(ncclComm_t communicator, Closing how) noexcept;
 
 // NCCL said that it has nothing in progress: a communicator that was not ready is opened, also one that was not there
 // yet when the call that makes it returned.

@@ -231,7 +231,8 @@ void close_member(GroupMember& member, ncclResult_t result) noexcept {
   // A group that NCCL refused is over at once.
   if (result == ncclSuccess && enqueue_marker(*member.stream, member.done)) return;
   write_ticket_from_host(member.stream->device.load(std::memory_order_relaxed), member.done);
-  note_lost();
+  const bool launched_nothing = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  if (!launched_nothing) note_lost();
 }
 
 bool in_group() noexcept {

@@ -289,6 +289,14 @@ TEST_F(Groups, ARefusedGroupIsOverAtOnceAndTheResultIsPassedOn) {
   const auto seen = events();
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_TRUE(reached(seen[0].done_ticket));
+  EXPECT_EQ(core()->shim->dropped_events(), 0u) << "nothing was launched, so nothing is unknown";
+}
+
+TEST_F(Groups, WhatAFailedGroupHasLaunchedIsNotKnown) {
+  const ncclComm_t c = communicator();
+  fake_nccl_refuse(ncclSystemError);
+  EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 0, c, stream()), ncclSystemError);
+  EXPECT_EQ(core()->shim->dropped_events(), 1u);
 }
 
 TEST_F(Groups, AMarkerTheDriverRefusesIsCountedAndNothingElse) {
@@ -408,7 +416,30 @@ TEST_F(Groups, ClosingTellsTheCoreOnceAndBeforeNccl) {
   ncclCommDestroy(c);
   EXPECT_EQ(core()->closed, 1);
   EXPECT_EQ(core()->last_closed, 1u);
-  EXPECT_EQ(kinds(events()), Kinds{EventKind::communicator_closed});
+  EXPECT_TRUE(events().empty()) << "what it has launched goes on";
+}
+
+// Programs destroy a communicator with work on the device: the call itself waits for it, or does not.
+TEST_F(Groups, WhatADestroyedCommunicatorHasLaunchedIsPendingUntilItEnds) {
+  for (const auto close : {&ncclCommFinalize, &ncclCommDestroy}) {
+    const ncclComm_t c = communicator();
+    const CUstream s = stream();
+    events();
+    ncclRecv(buffer, 1, ncclInt8, 0, c, s);
+    const weft::Ticket done = events().at(0).done_ticket;
+    close(c);
+    EXPECT_TRUE(events().empty());
+    EXPECT_FALSE(reached(done));
+    fake_release(s);
+    EXPECT_TRUE(reached(done));
+  }
+}
+
+TEST_F(Groups, WhatAnAbortedCommunicatorHasIsOver) {
+  const ncclComm_t c = communicator();
+  events();
+  ncclCommAbort(c);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::communicator_aborted});
 }
 
 TEST_F(Groups, ADestroyedCommunicatorsHandleCanComeBack) {

@@ -178,7 +178,7 @@ TEST_F(NewerNccl, AnAbortWithoutOperationsClosesThatCommunicatorAndNothingElse) 
   EXPECT_EQ(core()->closed, 1);
   EXPECT_EQ(core()->last_closed, 2u);
   const auto seen = events();
-  ASSERT_EQ(kinds(seen), Kinds{EventKind::communicator_closed});
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::communicator_aborted});
   EXPECT_EQ(seen[0].communicator, 2u);
   EXPECT_FALSE(reached(pending)) << "an operation on another communicator is still waited for";
   fake_release(s);

@@ -40,7 +40,7 @@ TEST_F(EventRouterTest, EachDeviceGetsItsOwnInOrder) {
 }
 
 TEST_F(EventRouterTest, WhatCameBeforeTheFirstDrainOfADeviceIsKept) {
-  push(*ring, event(EventKind::communicator_closed, 1, 7));
+  push(*ring, event(EventKind::communicator_aborted, 1, 7));
   EXPECT_EQ(take(0), std::vector<GroupId>{});
   EXPECT_EQ(take(1), std::vector<GroupId>{7});
 }
