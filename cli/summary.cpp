@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/parse.h"
+#include "trace/read/same_file.h"
 #include "trace/validate/run_validation.h"
 
 namespace weft::cli {
@@ -40,6 +41,7 @@ int summary_verb(const Arguments& arguments) {
       ->required()
       ->type_name("");
   if (const auto code = parse(app, arguments)) return *code;
+  directories = each_once(directories);
   const RunSummary run = summarize_directories(directories);
   const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
   std::string text = json ? to_json(run) : to_text(run, directories.front() + more);

@@ -162,7 +162,7 @@ def problems_of(result: dict, expect: str) -> list[str]:
     conditions = [(result["losses_identical"] is not False, "losses differ with Weft"),
                   (result["parameters_identical"] is not False, "parameters differ with Weft"),
                   (result["fill_units_wrong"] == 0, f"{result['fill_units_wrong']} units of fill work are wrong"),
-                  (result["dropped_records"] == 0, f"{result['dropped_records']} records were dropped")]
+                  (result["dropped_records"] in (0, None), f"{result['dropped_records']} records were dropped")]
     if expect != "nothing":
         conditions += [(result["weft_active"], "Weft was not active")]
     if expect == "filled" and result["weft_active"]:
@@ -220,7 +220,7 @@ def as_text(result: dict) -> str:
         lines += [f"GPU time idle     {percent(result['idle_share'])} in {result['bubbles']} bubbles",
                   f"of that filled    {percent(result['conversion'])}",
                   f"fill units        {result['fill_units']} done, {result['fill_units_wrong']} wrong",
-                  f"dropped records   {result['dropped_records']}"]
+                  f"dropped records   {'unknown' if result['dropped_records'] is None else result['dropped_records']}"]
     else:
         lines.append("Weft stayed asleep: no NCCL communicator was made")
     if "profiled_kernels" in result:

@@ -224,7 +224,7 @@ void Device::say_hello() const {
     for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
   if (!core_.options.summary) return;
   const std::string validation = core_.validation->state();
-  print(start_line(header_, directory_) + (validation.empty() ? "" : "; " + validation));
+  print(start_line(header_, trace_ ? directory_ : "") + (validation.empty() ? "" : "; " + validation));
 }
 
 void Device::start_dispatcher() {
@@ -329,7 +329,7 @@ void Device::close_trace(bool stopped) {
   if (!reporter_->speaks_for_all() || !core_.options.summary) return;
   if (const std::string validation = core_.validation->state(); !validation.empty())
     print("rank " + std::to_string(header_.rank) + ": " + validation);
-  for (const std::string& line : end_lines(header_, summary, directories_)) print(line);
+  for (const std::string& line : end_lines(header_, summary, trace_ ? directories_ : "")) print(line);
 }
 
 // A dispatcher that has ended may have left slices behind: then the fill stream is asked.

@@ -135,9 +135,9 @@ std::string start_line(const TraceHeader& header, const std::string& directory) 
   if (!is_measured(header))
     does = std::string(header.idle_unknown) + ": bubbles are not measured, idle time is unknown";
   if (!header.caution.empty()) does += "; " + std::string(header.caution) + ": some time may be uncertain";
-  return formatted("%s, %s, %d rank%s; traces in ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
+  return formatted("%s, %s, %d rank%s; ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
                    header.ranks == 1 ? "" : "s") +
-         with_slash(directory);
+         (directory.empty() ? "no trace" : "traces in " + with_slash(directory));
 }
 
 std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,
@@ -167,8 +167,9 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   if (summary.annotations_held_back > 0)
     lines.push_back(
         rank + formatted("%llu annotations lost, more than there was room for", number(summary.annotations_held_back)));
-  lines.push_back("traces of all ranks in " + with_slash(directory) + "   next: weft summary " +
-                  shell_pattern(directory));
+  lines.push_back(directory.empty() ? rank + "it left no trace"
+                                    : "traces of all ranks in " + with_slash(directory) + "   next: weft summary " +
+                                          shell_pattern(directory));
   return lines;
 }
 

@@ -13,9 +13,11 @@
 
 namespace weft {
 
+// `directory`: of the rank's trace; "": there is none.
 std::string start_line(const TraceHeader& header, const std::string& directory);
 
-// At most twelve lines. `directory`: of the traces of all ranks, with a '*' in it where each has its own.
+// At most twelve lines. `directory`: of the traces of all ranks, with a '*' in it where each has its own; "": this rank
+// has none, so the folder may not even be there.
 std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,
                                    const std::string& directory);
 

@@ -9,6 +9,7 @@ namespace weft {
 namespace {
 
 constexpr std::uint32_t default_queues = 8;
+constexpr const char* not_measured = "idle time is not measured";
 
 // As the driver reads numbers; 0: there is none.
 int number_in(const Variables& variables, const char* name) {
@@ -25,10 +26,13 @@ Marking with_one_queue(const char* because, const Answers* answers, Purpose purp
   if (answers == nullptr) return marking;
   decide_fillable(*answers, wish, marking);
   const bool prefers_events = purpose == Purpose::fill && marking.fillable_in_plain == Fillable::host_waits;
-  if ((*answers)[Asked::event] == Found::holds)
-    marking.marks = Marks::none, marking.because = "one hardware queue, which an event holds up (weft check)";
-  else if ((*answers)[Asked::write] == Found::passes && !prefers_events)
+  if ((*answers)[Asked::event] == Found::holds) {
+    marking.marks = Marks::none;
+    marking.because = "one hardware queue, which an event holds up (weft check)";
+    marking.unfillable = marking.unfillable_in_plain = not_measured;
+  } else if ((*answers)[Asked::write] == Found::passes && !prefers_events) {
     marking.marks = Marks::writes;
+  }
   return marking;
 }
 
@@ -45,7 +49,7 @@ Marking unmarked(const char* because) {
   marking.marks = Marks::none;
   marking.because = because;
   marking.fillable = Fillable::nothing;
-  marking.unfillable = "idle time is not measured";
+  marking.unfillable = not_measured;
   return marking;
 }
 

@@ -358,6 +358,14 @@ summary() {
   [[ $(sort <<<"$out") == "$(sort "$source/tests/trace/run/expected.json")" ]] || fail "the same from two directories"
   run "$weft" summary first second
   [[ $out == "first and 1 more: 3 ranks, "* ]] || fail "both directories in the first line"
+  # The same folder twice is one, and so is a trace of which there is a copy.
+  run "$weft" summary "$source/tests/trace/run/" "$source/tests/trace/run"
+  [[ $(sed 1d <<<"$out") == "$(sed 1d "$source/tests/trace/run/expected.txt")" ]] || fail "the table of one folder"
+  [[ $out == "$source/tests/trace/run/: 3 ranks, "* ]] || fail "one directory in the first line"
+  cp -r first copied
+  cp first/rank0.100.jsonl copied/rank0.copy.jsonl
+  run "$weft" summary copied
+  [[ $out == *"note: copied/rank0.copy.jsonl is a copy of copied/rank0.100.jsonl; it is left out"* ]] || fail "a copy"
   mkdir bare
   run "$weft" summary bare
   expect_code 1

@@ -61,7 +61,9 @@ case $name in
                     unharmed 'WEFT_SLICE=soon' 1 --set WEFT_SLICE=soon
                     refused 'WEFT_SLICE=soon' --strict --set WEFT_SLICE=soon ;;
   unknown_option) unharmed_by_hand 'WEFT_SLISE.*WEFT_SLICE' 1 WEFT_SLISE=100us ;;
-  unwritable_output) touch "$work/file"; unharmed_by_hand 'cannot be made: Not a directory; there will be no trace' 1 WEFT_OUTPUT="$work/file/trace" ;;
+  unwritable_output) touch "$work/file"; unharmed_by_hand 'cannot be made: Not a directory; there will be no trace' 1 WEFT_OUTPUT="$work/file/trace" WEFT_SUMMARY=on
+                     grep -q -E 'traces (of all ranks )?in|next:' "$work/err" && fail "traces that do not exist are named"
+                     grep -q '^weft: rank 0: it left no trace' "$work/err" || fail "the end says nothing of the trace" ;;
   full_disk)
     mkdir "$work/full"
     mount -t tmpfs -o size=4k tmpfs "$work/full" 2>/dev/null || exit 77  # only root may; elsewhere the test is skipped

@@ -116,6 +116,18 @@ TEST(GroupJoin, WhatTheOtherRankHasNotRecorded) {
   EXPECT_EQ(count(join, Unjoined::not_recorded), 1u);
 }
 
+// WEFT_TRACE_GROUPS=off there.
+TEST(GroupJoin, ARankWithoutGroupsIsToldFromOneThatLacksSome) {
+  EXPECT_EQ(count(joined({group({send(1, 1)}), group({receive(1, 1)})}, {}), Unjoined::no_groups), 2u);
+  GroupJoiner joiner;
+  add_rank(joiner, communicator(0, 3), {group({collective(1)}), group({collective(2)})});
+  add_rank(joiner, communicator(1, 3), {group({collective(1)})});
+  add_rank(joiner, communicator(2, 3), {});
+  const GroupJoin join = joiner.result();
+  EXPECT_EQ(count(join, Unjoined::no_groups), 2u);
+  EXPECT_EQ(count(join, Unjoined::not_recorded), 1u);
+}
+
 TEST(GroupJoin, ARankWithoutATrace) {
   GroupJoiner joiner;
   add_rank(joiner, communicator(0), {group({send(1, 1)})});

@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <sstream>
 
 #include "tests/trace/temporary_directory.h"
 #include "trace/read/file_totals.h"
@@ -570,6 +574,125 @@ TEST(Summary, OfADirectoryPerRankAddsUpAll) {
   const RunSummary run = summarize_directories({first.path(), second.path()});
   ASSERT_EQ(run.ranks.size(), 2u);
   EXPECT_EQ(run.ranks[1].header.rank, 1);
+}
+
+TEST(Summary, OfADirectoryThatIsNamedTwiceIsThatOfOne) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.7.jsonl") << header_of(0, 0, 7, 100, 1) << summary_after(50);
+  std::filesystem::create_symlink(directory / "rank0.7.jsonl", directory / "rank0.7.link.jsonl");
+  std::filesystem::create_directory_symlink(directory.path(), directory / "link");
+  const RunSummary run = summarize_directories({directory.path(), directory.path() + "/", directory / "link"});
+  EXPECT_EQ(run.ranks.size(), 1u);
+  EXPECT_EQ(run.notes, std::vector<std::string>{});
+}
+
+// One was copied while the process still wrote.
+TEST(Summary, TakesATraceOnceOfWhichThereIsACopy) {
+  for (const std::string copy : {"rank0.7.copy.jsonl", "rank0.6.jsonl"}) {
+    TemporaryDirectory directory;
+    std::ofstream(directory / "rank0.7.jsonl") << header_of(0, 0, 7, 100, 1) << summary_after(50);
+    std::ofstream(directory / copy) << header_of(0, 0, 7, 100, 1);
+    const RunSummary run = summarize_directories({directory.path()});
+    ASSERT_EQ(run.ranks.size(), 1u);
+    EXPECT_TRUE(run.ranks[0].complete);
+    EXPECT_EQ(run.notes, std::vector<std::string>{directory / copy + " is a copy of " + (directory / "rank0.7.jsonl") +
+                                                  "; it is left out"});
+  }
+}
+
+// A process that opens communicators again under another rank has two traces.
+TEST(Summary, KeepsTwoTracesOfOneProcessThatBeganAtOtherTimes) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.7.jsonl") << header_of(0, 0, 7, 100, 1) << summary_after(50);
+  std::ofstream(directory / "rank0.7.2.jsonl") << header_of(0, 0, 7, 160, 1) << summary_after(50);
+  EXPECT_EQ(summarize_directories({directory.path()}).ranks.size(), 2u);
+}
+
+TEST(Summary, WithoutASummaryRecordTheNumberOfDroppedRecordsIsNotKnown) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl") << header_of(0, 0, 1, 100) << summary_after(50);
+  std::ofstream(directory / "rank1.2.jsonl") << header_of(1, 0, 2, 100);
+  const RunSummary run = summarize_directories({directory.path()});
+  EXPECT_TRUE(has_note(run,
+                       "rank 1: no summary was written (still running, killed, out of disk space, or ended without "
+                       "destroying its communicators); its numbers come from its records"));
+  const std::string text = to_text(run, "here");
+  const auto dropped_of = [&](const std::string& name) {
+    std::istringstream row(text.substr(text.find("\n" + std::string(4 - name.size(), ' ') + name + ' ')));
+    return std::vector<std::string>(std::istream_iterator<std::string>(row), {}).at(9);
+  };
+  EXPECT_EQ(dropped_of("0"), "0") << text;
+  EXPECT_EQ(dropped_of("1"), "-") << text;
+  EXPECT_EQ(dropped_of("all"), "-") << text;
+  const std::string json = to_json(run);
+  EXPECT_EQ(json.find("\"dropped_records\": 0"), json.rfind("\"dropped_records\": 0")) << json;
+  EXPECT_NE(json.find("\"dropped_records\": null"), json.rfind("\"dropped_records\": null")) << json;
+}
+
+std::string with_settings(std::string header, const std::string& mode, const std::string& job) {
+  header.insert(header.rfind('}'), R"(, "mode": ")" + mode + R"(", "fill_job": ")" + job + R"(")");
+  return header;
+}
+
+TEST(Summary, NamesTheSettingsOfAllRanks) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "rank0.1.jsonl")
+      << with_settings(header_of(0, 0, 1, 100, 3), "observe", "") << summary_after(50);
+  std::ofstream(directory / "rank1.2.jsonl")
+      << with_settings(header_of(1, 0, 2, 100, 3), "fill", "matmul") << summary_after(50);
+  std::ofstream(directory / "rank2.3.jsonl")
+      << with_settings(header_of(2, 0, 3, 100, 3), "observe", "") << summary_after(50);
+  RunSummary run = summarize_directories({directory.path()});
+  EXPECT_TRUE(to_text(run, "here").starts_with("here: 3 ranks, modes observe and fill\n")) << to_text(run, "here");
+  EXPECT_TRUE(has_note(run, "ranks have other settings: mode observe on rank 0, 2; filled with matmul on rank 1"));
+  std::ofstream(directory / "rank0.1.jsonl")
+      << with_settings(header_of(0, 0, 1, 100, 3), "fill", "a") << summary_after(50);
+  std::filesystem::remove(directory / "rank2.3.jsonl");
+  run = summarize_directories({directory.path()});
+  EXPECT_TRUE(to_text(run, "here").starts_with("here: 2 ranks, filled with a and matmul\n")) << to_text(run, "here");
+  EXPECT_TRUE(has_note(run, "ranks have other settings: filled with a on rank 0; filled with matmul on rank 1"));
+}
+
+std::string bubbles(std::initializer_list<int> ids) {
+  std::string text;
+  for (const int id : ids)
+    text += R"({"type": "bubble", "id": )" + std::to_string(id) + R"(, "opened": 1010, "closed": 1011, "time": 1011})" +
+            "\n";
+  return text;
+}
+
+std::string summary_that_dropped(int records) {
+  std::string text = summary_after(50);
+  text.insert(text.rfind('}'), R"(, "dropped_records": )" + std::to_string(records));
+  return text;
+}
+
+// They are numbered from 1, in the order in which they are written.
+TEST(Summary, NoticesBubblesThatAreMissing) {
+  const auto notes_of = [](const std::string& lines) {
+    TemporaryDirectory directory;
+    std::ofstream(directory / "rank0.1.jsonl") << header_of(0, 0, 1, 100, 1) << lines;
+    RunSummary run = summarize_directories({directory.path()});
+    std::erase_if(run.notes, [](const std::string& note) { return note.find(" missing") == std::string::npos; });
+    for (std::string& note : run.notes) note.erase(note.find(directory.path()), directory.path().size() + 1);
+    return run.notes;
+  };
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(notes_of(bubbles({1, 2, 3}) + summary_that_dropped(0)), Notes{});
+  EXPECT_EQ(notes_of(bubbles({1, 2, 5, 6, 8}) + summary_that_dropped(0)),
+            Notes{"rank 0: 3 bubbles are missing, the first before rank0.1.jsonl:4: lines are lost or were cut out"});
+  EXPECT_EQ(notes_of(bubbles({2}) + summary_that_dropped(0)),
+            Notes{"rank 0: 1 bubble is missing, before rank0.1.jsonl:2: lines are lost or were cut out"});
+  EXPECT_EQ(notes_of(bubbles({1, 4}) + summary_that_dropped(2)), Notes{}) << "a note has the dropped ones already";
+  EXPECT_EQ(notes_of(bubbles({1, 4}) + summary_that_dropped(1)).size(), 1u);
+  EXPECT_EQ(notes_of(bubbles({1, 4})), Notes{"rank 0: 2 bubbles are missing, the first before rank0.1.jsonl:3: records "
+                                             "were dropped, or lines are lost or were cut out"});
+  EXPECT_EQ(notes_of(bubbles({1}) + "broken\n" + bubbles({3}) + summary_that_dropped(0)), Notes{})
+      << "a note has the line already";
+  EXPECT_EQ(
+      notes_of(bubbles({1, 2}) + summary_after(50) + header_of(0, 0, 1, 150, 1) + bubbles({1}) + summary_after(50)),
+      Notes{})
+      << "each segment counts from 1";
 }
 
 TEST(Summary, OfADirectoryWithoutTracesFailsInOneLine) {

@@ -29,6 +29,22 @@ struct Longest {
   }
 };
 
+// A device numbers its bubbles from 1, and writes them in this order.
+class BubbleNumbers {
+ public:
+  void add(std::uint64_t number, std::uint64_t line) {
+    if (number <= latest_) return;  // an older Weft wrote none
+    if (missing_ == 0 && number > latest_ + 1) line_ = line;
+    missing_ += number - latest_ - 1;
+    latest_ = number;
+  }
+  // Beyond so many lost records, whatever those were.
+  LineCount missing(std::uint64_t lost) const { return missing_ > lost ? LineCount{missing_, line_} : LineCount{}; }
+
+ private:
+  std::uint64_t latest_ = 0, missing_ = 0, line_ = 0;
+};
+
 // From a header to the next one.
 struct Segment {
   Totals counted;  // from the records
@@ -38,6 +54,7 @@ struct Segment {
   TimePoint started{}, last{};
   Duration wall_clock{};
   Longest bubble, iteration;
+  BubbleNumbers numbers;
 };
 
 // It is a part of the rest, and made of the same sums.
@@ -102,6 +119,7 @@ class Adder : public TraceSink {
     if (!segment_.summary) segment_.line = line.number;
     segment_.last = std::max(segment_.last, record.time);
     result_.doubts.add(line.doubts);
+    if (record.kind == RecordKind::bubble) segment_.numbers.add(record.bubble.id, line.number);
     if (!line.sound()) return;
     segment_.counted.add(record);
     if (record.kind == RecordKind::bubble) take_bubble(record.bubble, line.number);
@@ -142,10 +160,17 @@ class Adder : public TraceSink {
     const Duration window = std::max(totals.window_end - totals.window_begin, Duration{});
     doubt_totals(segment_, totals, window, result_.doubts);
     add_up(result_.rank.totals, totals);
+    note_missing_bubbles(segment_.numbers.missing(totals.dropped_records));
     add_to(result_.rank.window, window);
     const Duration end = std::min(segment_.wall_clock + (segment_.last - segment_.started), tomorrow());
     result_.end = std::max({result_.end, segment_.wall_clock, end});
     segment_ = {};
+  }
+
+  void note_missing_bubbles(const LineCount& missing) {
+    LineCount& all = result_.missing_bubbles;
+    if (all.lines == 0) all.first = missing.first;
+    add_to(all.lines, missing.lines);
   }
 
   // The process's own totals are better than what its records say: records can be dropped.

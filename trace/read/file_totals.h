@@ -27,6 +27,8 @@ struct FileTotals {
   bool limited = false;                    // it has reached WEFT_TRACE_LIMIT
   std::uint64_t segments_of_others = 0;    // of earlier processes, left out
   std::uint64_t bubbles_without_slot = 0;  // there were more slots than are kept
+  LineCount missing_bubbles;               // by their numbers, where no records were dropped that may be they; the line
+                                           // before which the first one is missing
   Doubts doubts;                           // any: the rank's numbers are unsure
   TraceDamage damage;
   std::string path;

@@ -2,6 +2,8 @@
 #include "trace/read/join.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -126,6 +128,7 @@ void GroupJoiner::end_process() {
   for (const auto& [number, communicator] : communicators_) {
     sizes_[communicator.id] = std::max(sizes_[communicator.id], communicator.ranks);
     if (seen_.emplace(communicator.id, communicator.rank).second) ++traced_[communicator.id];
+    if (recorded_ == 0) groupless_.emplace(communicator.id, communicator.rank);
   }
   std::size_t kept = first_side_;
   for (std::size_t index = first_side_; index < sides_.size(); ++index) {
@@ -183,9 +186,10 @@ void GroupJoiner::look_at(std::size_t begin, std::size_t end) {
   if (other != sides.end()) note_difference(first, *other);
   const bool all_there = sides.size() == expected(first);
   if (other == sides.end() && all_there) return;
-  const Unjoined reason = other != sides.end() ? Unjoined::different
-                          : have_traces(first) ? Unjoined::not_recorded
-                                               : Unjoined::no_trace;
+  const Unjoined reason = other != sides.end()         ? Unjoined::different
+                          : !have_traces(first)        ? Unjoined::no_trace
+                          : lack_only_groupless(sides) ? Unjoined::no_groups
+                                                       : Unjoined::not_recorded;
   for (const Side& side : sides) mark(side, reason);
 }
 
@@ -198,6 +202,15 @@ std::size_t GroupJoiner::expected(const Side& side) const {
 bool GroupJoiner::have_traces(const Side& side) const {
   if (!is_message(side.kind)) return traced_.at(side.id) >= sizes_.at(side.id);
   return seen_.contains({side.id, side.from}) && seen_.contains({side.id, side.to});
+}
+
+// Whether the traces of all ranks without a side of it, which are there, have no groups at all.
+bool GroupJoiner::lack_only_groupless(std::span<const Side> sides) const {
+  const Side& side = sides.front();
+  if (is_message(side.kind)) return groupless_.contains({side.id, side.rank == side.from ? side.to : side.from});
+  const auto first = groupless_.lower_bound({side.id, std::numeric_limits<std::int32_t>::min()});
+  const auto last = groupless_.upper_bound({side.id, std::numeric_limits<std::int32_t>::max()});
+  return sides.size() + static_cast<std::size_t>(std::distance(first, last)) >= expected(side);
 }
 
 void GroupJoiner::note_difference(const Side& one, const Side& other) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,7 @@ class GroupJoiner {
   void mark(const Side& side, Unjoined reason);
   std::size_t expected(const Side& side) const;
   bool have_traces(const Side& side) const;
+  bool lack_only_groupless(std::span<const Side> sides) const;
   void note_difference(const Side& one, const Side& other);
 
   std::size_t most_;
@@ -94,7 +96,8 @@ class GroupJoiner {
   std::vector<std::uint8_t> verdicts_;                     // of each group: 0 joined, else 1 + Unjoined; or `thinned`
   std::map<std::uint64_t, std::int32_t> sizes_;            // ranks of each communicator
   std::set<std::pair<std::uint64_t, std::int32_t>> seen_;  // communicator and rank with a trace
-  std::map<std::uint64_t, std::int32_t> traced_;           // how many of its ranks have one
+  std::set<std::pair<std::uint64_t, std::int32_t>> groupless_;  // of those the ones whose trace has no groups
+  std::map<std::uint64_t, std::int32_t> traced_;                // how many of its ranks have one
   GroupJoin result_;
 };
 

@@ -7,12 +7,14 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "trace/read/below.h"
 #include "trace/read/printable.h"
+#include "trace/read/same_file.h"
 
 namespace weft {
 namespace {
@@ -26,7 +28,7 @@ struct ProcessTraces {
 };
 using Run = std::vector<ProcessTraces>;
 
-std::vector<std::string> traces_in(const std::string& directory) {
+std::vector<std::string> traces_of(const std::string& directory) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
   if (status.type() == fs::file_type::not_found)
@@ -45,9 +47,36 @@ std::vector<std::string> traces_in(const std::string& directory) {
   return paths;
 }
 
-void read_directory(const std::string& directory, std::map<TraceProcess, ProcessTraces>& processes,
-                    std::vector<std::string>& left_out) {
-  for (const std::string& path : traces_in(directory)) {
+std::vector<std::string> traces_in(const std::vector<std::string>& directories) {
+  std::vector<std::string> paths;
+  for (const std::string& directory : directories) std::ranges::move(traces_of(directory), std::back_inserter(paths));
+  return each_once(paths);
+}
+
+// Of files of one process. It has several of one device where it was another rank when it opened communicators again.
+bool is_copy(const FileTotals& one, const FileTotals& other) {
+  const auto what = [](const FileTotals& file) {
+    const TraceHeader& header = file.rank.header;
+    return std::tuple(header.device, header.rank, std::string_view(header.boot), file.begin);
+  };
+  return what(one) == what(other);
+}
+
+// A copy may have been made while the process still wrote: the one that tells more is kept.
+void add_file(ProcessTraces& process, FileTotals file, std::vector<std::string>& left_out) {
+  const auto known = std::ranges::find_if(process.files, [&](const FileTotals& other) { return is_copy(file, other); });
+  if (known == process.files.end()) return process.files.push_back(std::move(file));
+  const auto worth = [](const FileTotals& trace) {
+    return std::tuple(!trace.rank.unsure, trace.end, trace.rank.complete);
+  };
+  if (worth(file) > worth(*known)) std::swap(*known, file);
+  left_out.push_back(printable(file.path) + " is a copy of " + printable(known->path));
+}
+
+std::map<TraceProcess, ProcessTraces> read_traces(const std::vector<std::string>& directories,
+                                                  std::vector<std::string>& left_out) {
+  std::map<TraceProcess, ProcessTraces> processes;
+  for (const std::string& path : traces_in(directories)) {
     FileTotals file;
     try {
       file = add_up_file(path);
@@ -63,8 +92,9 @@ void read_directory(const std::string& directory, std::map<TraceProcess, Process
     const bool first = process.files.empty();
     process.begin = first ? file.begin : std::min(process.begin, file.begin);
     process.end = first ? file.end : std::max(process.end, file.end);
-    process.files.push_back(std::move(file));
+    add_file(process, std::move(file), left_out);
   }
+  return processes;
 }
 
 // For most of the shorter one's time: clocks of two machines differ by a little, and a process that is being killed may
@@ -188,8 +218,7 @@ std::string no_traces(const std::vector<std::string>& directories) {
 }  // namespace
 
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes) {
-  std::map<TraceProcess, ProcessTraces> processes;
-  for (const std::string& directory : directories) read_directory(directory, processes, notes);
+  std::map<TraceProcess, ProcessTraces> processes = read_traces(directories, notes);
   if (processes.empty() && !notes.empty()) throw std::runtime_error(notes.front());
   if (processes.empty()) throw std::runtime_error(no_traces(directories));
   for (std::string& note : notes) note += "; it is left out";

@@ -11,8 +11,9 @@
 
 namespace weft {
 
-// Sorted by rank, process and device; each with the name by which people tell it from the others. `notes`, empty at
-// first: what is left out, and ranks that several processes took. Throws std::runtime_error where nothing can be used.
+// A file that is named twice, or of which there is a copy, counts once. Sorted by rank, process and device; each with
+// the name by which people tell it from the others. `notes`, empty at first: what is left out, and ranks that several
+// processes took. Throws std::runtime_error where nothing can be used.
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes);
 
 }  // namespace weft

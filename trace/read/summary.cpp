@@ -31,6 +31,17 @@ void add_unfilled_note(const RankSummary& rank, const std::string& label, std::v
   if (!reasons.empty()) notes.push_back(label + "bubbles without a slice: " + reasons);
 }
 
+// Lines that could not be read may be those of the bubbles, and have a note of their own.
+void add_missing_bubbles(const FileTotals& file, const std::string& label, std::vector<std::string>& notes) {
+  const LineCount& missing = file.missing_bubbles;
+  if (missing.lines <= file.damage.unreadable.lines + file.damage.too_long.lines) return;
+  const bool one = missing.lines == 1;
+  notes.push_back(label + std::to_string(missing.lines) +
+                  (one ? " bubble is missing, before " : " bubbles are missing, the first before ") +
+                  printable(file.path) + ":" + std::to_string(missing.first) +
+                  (file.rank.complete ? ": " : ": records were dropped, or ") + "lines are lost or were cut out");
+}
+
 void add_damage_notes(const FileTotals& file, const std::string& label, std::vector<std::string>& notes) {
   const TraceDamage& damage = file.damage;
   const std::string path = printable(file.path);
@@ -50,6 +61,7 @@ void add_damage_notes(const FileTotals& file, const std::string& label, std::vec
   if (damage.too_long.lines > 0)
     notes.push_back(label + number(damage.too_long) + " longer than " + std::to_string(most_line_bytes) +
                     " bytes, skipped" + first(damage.too_long));
+  add_missing_bubbles(file, label, notes);
   if (file.bubbles_without_slot > 0)
     notes.push_back(label + "there are too many slots to show: " + std::to_string(file.bubbles_without_slot) +
                     " bubbles are not among those with the most idle time");
@@ -69,8 +81,8 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   const std::string label = "rank " + rank.name + ": ";
   if (!rank.complete)
     notes.push_back(label +
-                    "no summary was written (killed, or ended without destroying its communicators); its numbers come "
-                    "from its records" +
+                    "no summary was written (still running, killed, out of disk space, or ended without destroying "
+                    "its communicators); its numbers come from its records" +
                     (file.limited ? ", and cover only what fitted into WEFT_TRACE_LIMIT" : ""));
   else if (file.limited)
     notes.push_back(label +
@@ -83,7 +95,8 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.totals.filling_stopped) notes.push_back(label + "filling was stopped: " + printable(rank.totals.reason));
   if (rank.totals.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.totals.dropped_records > 0)
-    notes.push_back(label + std::to_string(rank.totals.dropped_records) + " records were dropped");
+    notes.push_back(label + (rank.complete ? "" : "at least ") + std::to_string(rank.totals.dropped_records) +
+                    " records were dropped");
   if (rank.totals.annotations_refused > 0)
     notes.push_back(label + std::to_string(rank.totals.annotations_refused) +
                     " annotations were not believed: they contradict others, and its anomalies say which, or name no "
@@ -141,6 +154,25 @@ void add_startup_notes(RunSummary& run) {
   if (!unknown.empty())
     run.notes.push_back("the trace does not tell start-up from steady state on " + listed(unknown, run) +
                         ": the shares are of the whole run");
+}
+
+// As a rule they are the same everywhere.
+void add_other_settings(RunSummary& run) {
+  const auto settings = [](const TraceHeader& header) {
+    return header.fill_job.empty() ? "mode " + printable(header.mode) : "filled with " + printable(header.fill_job);
+  };
+  std::vector<std::pair<std::string, std::vector<std::string>>> ranks;  // in the order of their first ranks
+  for (const RankSummary& rank : run.ranks) {
+    const std::string own = settings(rank.header);
+    auto known = std::ranges::find_if(ranks, [&](const auto& entry) { return entry.first == own; });
+    if (known == ranks.end()) known = ranks.insert(ranks.end(), {own, {}});
+    known->second.push_back(rank.name);
+  }
+  if (ranks.size() < 2) return;
+  std::string note = "ranks have other settings: ";
+  for (const auto& [own, names] : ranks)
+    note += (own == ranks.front().first ? "" : "; ") + own + " on " + listed(names, run);
+  run.notes.push_back(note);
 }
 
 // One note for all ranks that share a reason: as a rule it is the same everywhere.
@@ -322,6 +354,7 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   run.groups = joiner.result();
   add_group_notes(run.groups, run.notes);
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
+  add_other_settings(run);
   add_unknown_idle_notes(run);
   add_missing_ranks(run);
   add_startup_notes(run);

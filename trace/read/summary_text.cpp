@@ -27,6 +27,11 @@ std::string startup_seconds(const RankSummary& rank) {
   return rank.totals.startup ? formatted("%.3f", milliseconds(rank.totals.startup->length) / 1e3) : "-";
 }
 
+// Only the process itself knows it.
+std::string dropped(const RankSummary& rank) {
+  return rank.complete ? std::to_string(rank.totals.dropped_records) : "-";
+}
+
 // Behind a name that may be longer than a line of formatted().
 std::string row(std::size_t width, const std::string& name, const RankSummary& rank, const std::string& startup) {
   const TraceSummary& totals = rank.totals;
@@ -35,12 +40,12 @@ std::string row(std::size_t width, const std::string& name, const RankSummary& r
   const bool compared = totals.slowdown && totals.slowdown->control != 0;
   const PartOfRun shown = rank.steady().value_or(rank.whole());
   return std::string(width - std::min(width, name.size()), ' ') + name +
-         formatted(" %10llu %13s %8s %11s %12s %10s %7llu %7llu %9llu %15s %11s\n", number(totals.iterations),
+         formatted(" %10llu %13s %8s %11s %12s %10s %7llu %7llu %9s %15s %11s\n", number(totals.iterations),
                    (totals.iterations > 0 ? formatted("%.3f", milliseconds(totals.iteration_median)) : "-").c_str(),
                    (measured ? formatted("%.2f", 100 * shown.idle_share()) : "unknown").c_str(),
                    (measured ? formatted("%.2f", 100 * shown.uncertain_share()) : "unknown").c_str(),
                    (measured ? percent_or_dash(fills, shown.conversion()) : "unknown").c_str(), startup.c_str(),
-                   number(totals.fill_units), number(totals.fill_units_wrong), number(totals.dropped_records),
+                   number(totals.fill_units), number(totals.fill_units_wrong), dropped(rank).c_str(),
                    percent_or_dash(rank.forecast_error.has_value(), rank.forecast_error.value_or(0)).c_str(),
                    compared ? formatted("%+.2f", 100 * totals.slowdown->estimate).c_str() : "-");
 }
@@ -171,6 +176,7 @@ ordered_json numbers(const RankSummary& rank) {
   const bool measured = is_measured(rank.header);
   JsonFields fields(result);
   visit_fields(fields, rank.totals);
+  if (!rank.complete) result["dropped_records"] = nullptr;
   result["idle_unknown"] = std::string_view(rank.header.idle_unknown);
   result["window"] = rank.window.count();
   result["idle_share"] = measured ? ordered_json(rank.idle_share()) : nullptr;
@@ -239,6 +245,27 @@ std::string size_of(const RunSummary& run) {
   return line;
 }
 
+// "a", "a and b", "a, b and c"
+std::string enumerated(const std::vector<std::string>& names) {
+  std::string text = names.front();
+  for (std::size_t i = 1; i < names.size(); ++i) text += (i + 1 < names.size() ? ", " : " and ") + names[i];
+  return text;
+}
+
+// Those of all ranks, each once: a note says which rank has which.
+std::string settings_of(const RunSummary& run) {
+  std::vector<std::string> modes, jobs;
+  const auto add = [](std::vector<std::string>& names, std::string name) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  };
+  for (const RankSummary& rank : run.ranks) {
+    add(modes, printable(rank.header.mode));
+    if (!rank.header.fill_job.empty()) add(jobs, printable(rank.header.fill_job));
+  }
+  if (modes.size() > 1) return ", modes " + enumerated(modes);
+  return jobs.empty() ? ", mode " + modes.front() : ", filled with " + enumerated(jobs);
+}
+
 // "0", or "0?" where its numbers cannot be trusted.
 std::string shown_name(const RankSummary& rank) {
   return rank.name + (rank.unsure ? "?" : "");
@@ -253,7 +280,9 @@ Duration startup_length(const RankSummary& rank) {
 std::string total_row(const RunSummary& run, std::size_t width) {
   if (std::ranges::all_of(run.ranks, &RankSummary::unsure)) return "";
   RankSummary total = run.total;
-  total.header.mode = run.ranks.front().header.mode;
+  const auto fills = [](const RankSummary& rank) { return rank.header.mode != "observe"; };
+  const auto filling = std::ranges::find_if(run.ranks, fills);
+  total.header.mode = (filling == run.ranks.end() ? run.ranks.front() : *filling).header.mode;
   std::string startup = startup_seconds(total);
   if (total.steady()) startup = startup_seconds(*std::ranges::max_element(run.ranks, {}, startup_length));
   return row(width, "all", total, startup);
@@ -265,8 +294,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   std::string result = printable(place) + ": " + size_of(run);
   std::size_t width = 4;
   for (const RankSummary& rank : run.ranks) width = std::max(width, shown_name(rank).size());
-  const TraceHeader& first = run.ranks.front().header;
-  result += first.fill_job.empty() ? ", mode " + printable(first.mode) : ", filled with " + printable(first.fill_job);
+  result += settings_of(run);
   if (const RecordText& stream = run.total.totals.fill_stream; !stream.empty() && stream != "plain")
     result += " in a hardware queue of its own (" + printable(stream) + ")";
   result += "\n\n" + std::string(width - 4, ' ') +

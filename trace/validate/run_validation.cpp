@@ -11,6 +11,7 @@
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
 #include "trace/read/runs.h"
+#include "trace/read/same_file.h"
 #include "trace/validate/trust.h"
 
 namespace weft {
@@ -29,7 +30,7 @@ std::vector<std::string> truths_in(const std::vector<std::string>& directories) 
     }
   }
   std::ranges::sort(paths);
-  return paths;
+  return each_once(paths);
 }
 
 using Truths = std::map<TraceProcess, TruthFile>;

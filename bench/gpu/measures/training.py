@@ -59,7 +59,7 @@ def values_of(measuring, rounds):
             "slice_alone": {"p50_ns": quantile(slices, 0.50), "p99_ns": quantile(slices, 0.99), "samples": len(slices)},
             "fill_units": sum(total["fill_units"] for total in totals),
             "fill_units_wrong": sum(total["fill_units_wrong"] for total in totals),
-            "dropped_records": sum(total["dropped_records"] for total in totals + observed)}
+            "dropped_records": sum(known(total["dropped_records"] for total in totals + observed))}
 
 
 def over_schedules(schedules, key):

@@ -84,6 +84,11 @@ TEST(Lines, NameTheCauseForWhichTimeMayBeUncertain) {
             "4 ranks; traces in d/");
 }
 
+TEST(Lines, NameNoTracesWhereThereAreNone) {
+  EXPECT_EQ(start_line(filling_header(), ""), "0.1.0, filling bubbles with matmul, 4 ranks; no trace");
+  EXPECT_EQ(end_lines(filling_header(), filling_summary(), "").back(), "rank 0: it left no trace");
+}
+
 TEST(EndLines, Filled) {
   EXPECT_EQ(
       end_lines(filling_header(), filling_summary(), "weft-12"),

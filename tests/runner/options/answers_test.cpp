@@ -112,7 +112,7 @@ TEST_F(AnswersTest, DecideWhichBubblesAreFilledWithOneQueue) {
   given[Asked::host_wait] = Found::passes;
   given[Asked::event] = Found::holds;
   EXPECT_EQ(marking().fillable, Fillable::nothing);
-  EXPECT_STREQ(marking().unfillable, "an event holds up what is launched next (weft check)");
+  EXPECT_STREQ(marking().unfillable, "idle time is not measured") << "`because` has the event already";
   EXPECT_EQ(marking_for({{{"CUDA_LAUNCH_BLOCKING", "1"}}, {}}).fillable, Fillable::nothing);
 }
 

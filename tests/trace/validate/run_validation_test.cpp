@@ -306,6 +306,17 @@ TEST_F(RunValidationTest, ARunWithoutTruthSaysSo) {
   EXPECT_FALSE(validate().agrees());
 }
 
+TEST_F(RunValidationTest, AFolderThatIsNamedTwiceIsLookedAtOnce) {
+  write("rank0.7.jsonl", trace(bubble(100, 500)));
+  const std::string truth = std::string(header) + clocks + work + end_lines;
+  write("truth0.7.jsonl", truth);
+  write("truth1.7.jsonl", "nothing\n");
+  const std::vector<std::string> twice{directory_.path(), directory_.path() + "/"};
+  EXPECT_EQ(to_text(validate_directories(twice, Bounds{}, shortest_idle)), to_text(validate()));
+  EXPECT_EQ(validate_directories(twice, Bounds{}, shortest_idle).ranks.size(), 1u);
+  EXPECT_EQ(truth_bytes(twice, {{"h", 7, 3}}), truth.size());
+}
+
 TEST_F(RunValidationTest, OnlyTheTruthOfTheseProcessesIsLookedFor) {
   const std::string text = std::string(header) + clocks + work + end_lines;
   EXPECT_EQ(truth_bytes({directory_.path()}, {{"h", 7, 3}}), 0u);
