@@ -2,7 +2,9 @@
 // not all is known or possible); `weft run` ends with that of the command it runs.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -59,6 +61,13 @@ int dispatch(const Arguments& arguments) {
   return verb == nullptr ? unknown_verb(name) : verb->run({arguments.begin() + 1, arguments.end()});
 }
 
+// Of whichever verb: a pipe or a redirection must not take half of an answer for all of it.
+int with_all_written(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  complain(std::string("the output cannot be written: ") + std::strerror(errno));
+  return failed;
+}
+
 }  // namespace
 
 void complain(const std::string& text) {
@@ -77,7 +86,7 @@ void inform(const std::string& text) {
 
 int main(int count, char** values) {
   try {
-    return weft::cli::dispatch({values + std::min(count, 1), values + count});
+    return weft::cli::with_all_written(weft::cli::dispatch({values + std::min(count, 1), values + count}));
   } catch (const std::exception& error) {
     weft::cli::complain(error.what());
     return weft::cli::failed;

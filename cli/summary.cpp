@@ -1,9 +1,7 @@
 // weft summary: adds up the traces of all ranks.
 #include "trace/read/summary.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,9 +44,8 @@ int summary_verb(const Arguments& arguments) {
   const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
   std::string text = json ? to_json(run) : to_text(run, directories.front() + more);
   if (!json) text += validation_of(run, directories);
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
-  complain(std::string("the summary cannot be written: ") + std::strerror(errno));
-  return failed;
+  std::fputs(text.c_str(), stdout);
+  return 0;
 }
 
 }  // namespace weft::cli

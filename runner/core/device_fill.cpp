@@ -117,6 +117,9 @@ void DeviceFill::take_up_progress(const DeviceSetup& setup, const Reporter& repo
                       " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
   else if (!progress_.is_kept())
     reporter.warn(Audience::one_rank, "fill job " + name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
+  else if (const std::string fault = progress_.fault(); !fault.empty())
+    reporter.warn(Audience::every_rank,
+                  "the progress of the fill job cannot be kept in " + path + " (WEFT_CHECKPOINT): " + fault);
 }
 
 MemoryRecord DeviceFill::memory(MemoryEvent event) const {

@@ -64,6 +64,7 @@ class Dispatcher final : public Worker {
   void look_at_clocks(TimePoint now);
   void record_clocks();
   void look_at_limits(TimePoint now);
+  void look_at_annotations(TimePoint now, std::uint64_t least);
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
   FillView view_of(const Filler& filler) const;
@@ -82,6 +83,7 @@ class Dispatcher final : public Worker {
   TimePoint next_clocks_{};
   bool table_was_full_ = false;
   bool lost_events_ = false;
+  bool annotation_was_refused_ = false;
 };
 
 }  // namespace weft

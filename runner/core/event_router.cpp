@@ -26,7 +26,10 @@ void EventRouter::route(const Event& event) {
     return;
   }
   // The training may say what it likes of a device that nobody observes.
-  if (is_said(event.kind) && !inboxes_.contains(event.device)) return;
+  if (is_said(event.kind) && !inboxes_.contains(event.device)) {
+    ++said_to_nobody_[event.device];
+    return;
+  }
   keep(inboxes_[event.device], event);
 }
 
@@ -35,6 +38,17 @@ void EventRouter::keep(std::vector<Event>& inbox, const Event& event) {
     inbox.push_back(event);
   else
     ++lost_;
+}
+
+std::optional<int> EventRouter::unobserved(std::uint64_t least) {
+  const std::lock_guard lock(mutex_);
+  if (unobserved_was_told_) return std::nullopt;
+  for (const auto& [device, annotations] : said_to_nobody_) {
+    if (annotations < least || inboxes_.contains(device)) continue;
+    unobserved_was_told_ = true;
+    return device;
+  }
+  return std::nullopt;
 }
 
 std::uint64_t EventRouter::lost() const {

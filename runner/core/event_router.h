@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "detector/event.h"
@@ -25,6 +26,9 @@ class EventRouter {
   // while no dispatcher takes them.
   void take(int device, std::vector<Event>& events);
   std::uint64_t lost() const;
+  // A device that nobody observes and that so many annotations name, once in a process. One that is only about to be
+  // observed has some, too.
+  std::optional<int> unobserved(std::uint64_t least);
 
  private:
   static constexpr std::size_t most_kept = 65536;
@@ -34,6 +38,8 @@ class EventRouter {
   EventRing& ring_;
   mutable std::mutex mutex_;
   std::map<int, std::vector<Event>> inboxes_;
+  std::map<int, std::uint64_t> said_to_nobody_;  // by device: annotations
+  bool unobserved_was_told_ = false;
   std::uint64_t lost_ = 0;
 };
 

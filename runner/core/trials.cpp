@@ -101,8 +101,7 @@ bool Trials::give_way(int device, Duration limit) {
 TrialSubject trial_subject(const FillSettings& settings, const Options& options, const Variables& variables,
                            const Driver& driver, int driver_version, const char* build_id) {
   struct stat status {};
-  if (::stat(settings.spec.path.c_str(), &status) != 0)
-    throw SetUpError("fill job " + settings.spec.path + ": no such file");
+  if (::stat(settings.spec.path.c_str(), &status) != 0) throw no_such_job(settings.spec);
   TrialSubject subject;
   subject.build = build_id;
   subject.job = job_id(options.job, variables);

@@ -88,8 +88,16 @@ std::string progress_path(const std::string& directory, int rank, std::optional<
 }
 
 ProgressClaim::ProgressClaim(const std::string& path) {
-  if (make_directories(path.substr(0, path.rfind('/'))) != 0) return;
-  descriptor_ = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+  const std::string directory = path.substr(0, path.rfind('/'));
+  int error = make_directories(directory);
+  if (error == 0) {
+    descriptor_ = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    error = descriptor_ < 0 ? errno : 0;
+  }
+  // Another user's lock file keeps nobody from replacing the progress beside it.
+  const bool is_only_the_lock =
+      error == EACCES && ::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+  if (error != 0 && !is_only_the_lock) fault_ = std::strerror(error);
   granted_ = descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 

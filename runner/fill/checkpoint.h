@@ -32,10 +32,13 @@ class ProgressClaim {
   ~ProgressClaim();
   ProgressClaim(const ProgressClaim&) = delete;
   ProgressClaim& operator=(const ProgressClaim&) = delete;
-  bool granted() const { return granted_; }  // also where the folder knows no locks
+  bool granted() const { return granted_; }  // also where the folder knows no locks, or cannot be written
+  // "" or why nothing can be written there, as far as that can be told before: a disk that is full later cannot.
+  const std::string& fault() const { return fault_; }
 
  private:
   int descriptor_ = -1;
+  std::string fault_;
   bool granted_ = true;
 };
 

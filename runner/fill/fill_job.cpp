@@ -45,9 +45,15 @@ FillSpec parse_fill_spec(std::string_view text) {
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
 
+SetUpError no_such_job(const FillSpec& spec) {
+  const bool is_short = spec.path.find('/') == std::string::npos;
+  return SetUpError("fill job " + spec.path + ": no such file" +
+                    (is_short ? "; short names are for weft run, WEFT_FILL takes the path of a shared object" : ""));
+}
+
 void check_fill_file(const FillSpec& spec) {
   struct stat status {};
-  if (::stat(spec.path.c_str(), &status) != 0) throw SetUpError("fill job " + spec.path + ": no such file");
+  if (::stat(spec.path.c_str(), &status) != 0) throw no_such_job(spec);
   if (!S_ISREG(status.st_mode)) throw SetUpError("fill job " + spec.path + " is not a regular file");
 }
 
@@ -75,7 +81,7 @@ void FillJob::open(const FillSpec& spec) {
   label_ = "fill job " + spec.path;
   check_fill_file(spec);
   const std::string path = absolute(spec.path);
-  if (path.empty()) throw SetUpError(label_ + ": no such file");
+  if (path.empty()) throw no_such_job(spec);
   void* const object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (object == nullptr) throw SetUpError(label_ + " cannot be loaded: " + loader_message());
   const auto entry = reinterpret_cast<decltype(&weft_fill_job_v1)>(::dlsym(object, "weft_fill_job_v1"));

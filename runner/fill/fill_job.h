@@ -26,6 +26,7 @@ struct FillSpec {
 FillSpec parse_fill_spec(std::string_view text);
 // Throws SetUpError where the path names no regular file. Opens nothing: to open a FIFO waits for its other end.
 void check_fill_file(const FillSpec& spec);
+SetUpError no_such_job(const FillSpec& spec);
 
 struct FillLimits {
   int device = 0;

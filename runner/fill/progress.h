@@ -19,6 +19,8 @@ class JobProgress {
   // False: another process has the file; the job begins anew, and its progress is not kept. Throws SetUpError when what
   // stands in the file is damaged or another job's.
   bool take_up(const std::string& path, FillJob& job);
+  // "" or why it cannot be kept, of a job that would keep some. It is tried at the end all the same.
+  std::string fault() const { return claim_ && is_kept() ? claim_->fault() : ""; }
   // The job has progress, and this is where it will be kept.
   bool is_kept() const { return !path_.empty(); }
   void save(FillJob& job) noexcept;

@@ -228,10 +228,19 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
   return row.back();
 }
 
+// By its flag: WEFT_MODE, for --mode.
+bool is_named_like(std::string_view name, const OptionInfo& option) {
+  return lower(name) == std::string("weft_") + option.name;
+}
+
 std::string unknown_variable(std::string_view name) {
   const OptionInfo* nearest = nullptr;
   std::size_t least = 4;
   for (const OptionInfo& option : table) {
+    if (is_named_like(name, option)) {
+      nearest = &option;
+      break;
+    }
     const std::size_t distance = edit_distance(name, option.variable);
     if (distance >= least) continue;
     least = distance;

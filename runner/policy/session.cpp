@@ -253,6 +253,10 @@ void Session::no_filling(TimePoint now, std::string_view reason) {
   record_anomaly(now, reason, true, Audience::trace);
 }
 
+void Session::note(TimePoint now, std::string_view text) {
+  record_anomaly(now, text, false, Audience::every_rank);
+}
+
 void Session::trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled) {
   if (trouble_.empty()) trouble_ = text;
   if (filling_) return end_filling(now, text);

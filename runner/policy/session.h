@@ -98,6 +98,8 @@ class Session {
   void begin_filling(TimePoint now);
   // Filling was asked for and could not be set up.
   void no_filling(TimePoint now, std::string_view reason);
+  // Worth knowing on each rank, and of no consequence for filling.
+  void note(TimePoint now, std::string_view text);
   // Something is not as it should be: ends filling, or is recorded where there is none.
   void trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled);
 

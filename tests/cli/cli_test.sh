@@ -341,6 +341,19 @@ assert all(f"`{key}`" in page for key in [*config, *options["WEFT"]]), "docs/tra
   [[ $checked == "fill implied by WEFT_FILL 1GiB 1"$'\n'"--mode one of off, observe, fill" ]] || fail "JSON: $checked"
 }
 
+# Half of an answer must not be taken for all of it: LD_PRELOAD=$(weft lib) would be empty.
+full_disk() {
+  for verb in lib version config "config --markdown" "config --all --json" help --help --version "run --help"; do
+    run sh -c '"$0" $1 >/dev/full' "$weft" "$verb"
+    expect_code 1
+    expect_err "weft: error: the output cannot be written: No space left on device"
+  done
+  run sh -c '"$0" nonsense >/dev/full' "$weft"
+  expect_code 2
+  run sh -c '"$0" run -q -- sh -c "exit 7" >/dev/full' "$weft"
+  expect_code 7
+}
+
 options_page() {
   "$weft" config --markdown | diff - "$source/docs/options.md" || { code=- out=- err=-; fail "weft config --markdown >docs/options.md"; }
 }
@@ -420,7 +433,7 @@ validate() {
   done
   run sh -c '"$1" validate "$2" >/dev/full' sh "$weft" "$source/tests/trace/run"
   expect_code 1
-  expect_err "weft: error: the validation cannot be written: No space left on device"
+  expect_err "weft: error: the output cannot be written: No space left on device"
   # A truth file from anybody: its text does not reach the terminal as it is, its numbers are looked at first.
   cp -r "$source/tests/trace/run" hostile
   read -r host process start < <(python3 -c '
@@ -479,7 +492,7 @@ sys.exit(code if peak < 300_000 else f"{peak} KB")
   expect_err "weft: error: run/rank3.jsonl cannot be read: Too many levels of symbolic links"
   run sh -c '"$1" summary run >/dev/full' sh "$weft"
   expect_code 1
-  expect_err "weft: error: the summary cannot be written: No space left on device"
+  expect_err "weft: error: the output cannot be written: No space left on device"
 }
 
 shopt -s extglob

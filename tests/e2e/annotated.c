@@ -104,6 +104,8 @@ static void contradict(void) {
   CHECK(pthread_create(&other, NULL, say_as_well, NULL));
   CHECK(pthread_join(other, NULL));
   weft_end_microbatch(9);
+  weft_say(WEFT_BEGIN_BUBBLE, 99, 0, 0); /* no device */
+  weft_say(WEFT_END_BUBBLE, 7, 0, 0);    /* there, or not: not observed */
   weft_end_iteration(first + iterations);
   weft_end_iteration(first + iterations);
   weft_begin_iteration(-5);

@@ -115,6 +115,13 @@ for path in traces:
         assert refused >= 5, refused
         assert len(notes) >= 4 and len(set(notes)) == len(notes), notes
         assert f"{refused} annotations were not believed" in text, text
+        errors = open(work + "/err").read()
+        for note in (
+            "annotations: one names a device that cannot be, and is not believed",
+            "annotations: they name device 7, which is not observed in this process, and go nowhere",
+        ):
+            assert notes.count(note) == 1, (note, notes)
+            assert errors.count(f"rank {rank}: {note}") == 1, (note, errors)
     else:
         assert refused == 0 and not notes, (refused, notes)
         assert f"annotated bubble 0 (stage {rank}): schedule" in text, text

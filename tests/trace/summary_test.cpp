@@ -288,6 +288,55 @@ std::string disagreement(int iterations, int milliseconds, int other_iterations,
   return notes;
 }
 
+// The notes on two ranks that have said these numbers.
+std::string notes_on_said(const std::vector<int>& numbers, const std::vector<int>& other_numbers) {
+  TemporaryDirectory directory;
+  for (const int rank : {0, 1}) {
+    const std::vector<int>& said = rank == 0 ? numbers : other_numbers;
+    std::ofstream file(directory / ("rank" + std::to_string(rank) + "." + std::to_string(rank + 1) + ".jsonl"));
+    file << header_of(rank, 0, rank + 1, 100);
+    for (const int number : said)
+      file << R"({"type": "iteration", "started": 1000, "ended": 100001000, "time": 100001000, "said": )" << number
+           << "}\n";
+    file << summary_after(40'000'000'000, static_cast<int>(said.size()));
+  }
+  std::string notes;
+  for (const std::string& note : summarize_directories({directory.path()}).notes)
+    if (note.find("annotations") != std::string::npos) notes += note + "\n";
+  return notes;
+}
+
+std::vector<int> numbers_from(int first, int count, int step = 1) {
+  std::vector<int> numbers;
+  for (int i = 0; i < count; ++i) numbers.push_back(first + i * step);
+  return numbers;
+}
+
+// include/weft/annotate.h demands the same ones.
+TEST(Summary, SaysWhereTheRanksSayOtherNumbersForTheirIterations) {
+  const std::vector<int> twelve = numbers_from(0, 12);
+  EXPECT_EQ(notes_on_said(twelve, numbers_from(100, 12)),
+            "ranks give their iterations other numbers (annotations): 0 to 11 on rank 0, 100 to 111 on rank 1 (12 and "
+            "12 of them); an iteration has to have the same number on all ranks, or each leaves out fill in other "
+            "ones\n");
+  EXPECT_NE(notes_on_said(twelve, numbers_from(0, 12, 2)), "") << "by two";
+  EXPECT_NE(notes_on_said(numbers_from(0, 12, 2), twelve), "");
+  EXPECT_NE(notes_on_said(numbers_from(1, 12), twelve), "") << "from one";
+  EXPECT_NE(notes_on_said(numbers_from(50, 11), twelve), "");
+}
+
+TEST(Summary, RanksMaySayPartOfTheNumbers) {
+  const std::vector<int> twelve = numbers_from(0, 12);
+  EXPECT_EQ(notes_on_said(twelve, twelve), "");
+  EXPECT_EQ(notes_on_said(twelve, numbers_from(1, 11)), "") << "it heard the first too late";
+  EXPECT_EQ(notes_on_said(twelve, numbers_from(0, 11)), "") << "it ended earlier";
+  EXPECT_EQ(notes_on_said(twelve, numbers_from(6, 6)), "") << "it joined later";
+  EXPECT_EQ(notes_on_said(twelve, numbers_from(0, 6, 2)), "") << "it communicates in every second one";
+  EXPECT_EQ(notes_on_said(twelve, {0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11}), "") << "one was left out";
+  EXPECT_EQ(notes_on_said(twelve, {}), "") << "it says none";
+  EXPECT_EQ(notes_on_said(numbers_from(0, 3), numbers_from(9, 3)), "") << "too few";
+}
+
 TEST(Summary, SaysWhereTheRanksHaveDifferentIterations) {
   EXPECT_EQ(
       disagreement(20, 560, 22, 74),

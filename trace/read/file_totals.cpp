@@ -208,6 +208,7 @@ class Adder : public TraceSink {
   void take_iteration(const Iteration& iteration, std::uint64_t line) {
     const Duration length = iteration.ended - iteration.started;
     iterations_.add(length);
+    if (iteration.said >= 0) result_.rank.said.add(iteration.said);
     segment_.iteration.add(length, line);
   }
 

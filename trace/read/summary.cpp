@@ -255,6 +255,38 @@ void add_disagreement_about_length(RunSummary& run) {
                       ": if they are stages of one pipeline, one of them took something else for an iteration");
 }
 
+// A rank may begin later or end earlier than another, or leave some out. With as many iterations as the other one its
+// numbers have to be the same ones then.
+bool are_of_other_iterations(const SaidNumbers& left, const SaidNumbers& right) {
+  constexpr double alike = 1.5;
+  const auto [fewer, more] = std::minmax(left.count, right.count);
+  if (more - fewer > 1 + fewer / 20) return false;
+  if (left.step() > alike * right.step() || right.step() > alike * left.step()) return true;
+  return (left.least < right.least && left.most < right.most) || (left.least > right.least && left.most > right.most);
+}
+
+// "0 to 11 on rank 0"
+std::string said_of(const RankSummary& rank) {
+  return std::to_string(rank.said.least) + " to " + std::to_string(rank.said.most) + " on rank " + rank.name;
+}
+
+// Iterations without fill, and the forecasts of the ranks, go by these numbers.
+void add_disagreement_about_said_numbers(RunSummary& run) {
+  constexpr std::uint64_t fewest = 4;
+  const RankSummary* first = nullptr;
+  for (const RankSummary* rank : whole_ranks(run)) {
+    if (rank->said.count < fewest || rank->totals.records_left_out + rank->totals.dropped_records > 0) continue;
+    if (first == nullptr) first = rank;
+    if (!are_of_other_iterations(first->said, rank->said)) continue;
+    run.notes.push_back("ranks give their iterations other numbers (annotations): " + said_of(*first) + ", " +
+                        said_of(*rank) + " (" + std::to_string(first->said.count) + " and " +
+                        std::to_string(rank->said.count) +
+                        " of them); an iteration has to have the same number on all ranks, or each leaves out fill in "
+                        "other ones");
+    return;
+  }
+}
+
 // The collectives that bound iterations come in evaluation, too, or several times in a step: nothing but the lengths
 // shows it.
 void add_unequal_iterations(RunSummary& run) {
@@ -324,6 +356,16 @@ void add_up(RunSummary& run) {
 
 }  // namespace
 
+void SaidNumbers::add(std::int64_t number) {
+  least = count == 0 ? number : std::min(least, number);
+  most = count == 0 ? number : std::max(most, number);
+  ++count;
+}
+
+double SaidNumbers::step() const {
+  return count < 2 ? 1 : (static_cast<double>(most) - static_cast<double>(least)) / static_cast<double>(count - 1);
+}
+
 std::string lateness_of(const RankSummary& rank) {
   const auto milliseconds = [](Duration time) { return static_cast<double>(time.count()) / 1e6; };
   std::string text = formatted("Weft's thread was late: one in ten ends of bubbles is known to %.3f ms only",
@@ -361,6 +403,7 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   add_disagreement_about_length(run);
   add_unequal_iterations(run);
   add_disagreement_about_number(run);
+  add_disagreement_about_said_numbers(run);
   add_up(run);
   return run;
 }

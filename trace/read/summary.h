@@ -29,6 +29,15 @@ struct PartOfRun {
   double conversion() const;       // filled / idle
 };
 
+// The numbers that the framework gave iterations.
+struct SaidNumbers {
+  std::int64_t least = 0, most = 0;
+  std::uint64_t count = 0;
+
+  void add(std::int64_t number);
+  double step() const;  // on average
+};
+
 struct RankSummary {
   // As of its last segment. Of the total only `idle_unknown` means something: of no rank the bubbles were measured.
   TraceHeader header;
@@ -48,6 +57,7 @@ struct RankSummary {
   std::map<std::string, Duration> idle_by_cause;
   std::optional<double> forecast_error;  // median of abs(forecast - real) / real
   std::uint64_t forecasts = 0;
+  SaidNumbers said;
   std::vector<SlotTotals> slots;
 
   PartOfRun whole() const;

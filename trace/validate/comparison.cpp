@@ -128,19 +128,24 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
   Comparison result;
   const Spans windows = intersection(united(reported.windows), united({known}));
   const Spans compute = intersection(truth.compute, windows);
-  const Spans idle = without_shorter(difference(intersection(truth.communication, windows), compute), shortest);
-  const Spans said = intersection(united(reported.bubbles), windows);
-  const Spans uncertain = difference(intersection(united(reported.uncertain), windows), said);
-  AnySpans all = said;
+  const Spans said = intersection(united(reported.said), windows);
+  const Spans all_idle = without_shorter(difference(intersection(truth.communication, windows), compute), shortest);
+  const Spans idle = without_shorter(difference(all_idle, said), shortest);
+  const Spans seen = difference(intersection(united(reported.bubbles), windows), said);
+  const Spans uncertain = difference(difference(intersection(united(reported.uncertain), windows), seen), said);
+  AnySpans all = seen;
   all.insert(all.end(), uncertain.begin(), uncertain.end());
   const Spans found = united(std::move(all));
-  const Spans missed = difference(idle, found), wrong = difference(said, idle);
+  const Spans missed = difference(idle, found), wrong = difference(seen, idle);
   result.window = length(windows);
   result.trace_window = length(united(reported.windows));
   result.compute = length(compute);
-  result.reported = length(said);
+  result.said_bubbles = sorted_within(reported.said, windows).size();
+  result.said = length(said);
+  result.said_beside_compute = length(intersection(said, compute));
+  result.reported = length(seen);
   result.truth = length(idle);
-  result.both = length(intersection(said, idle));
+  result.both = length(intersection(seen, idle));
   result.uncertain = length(uncertain);
   result.uncertain_truth = length(intersection(uncertain, idle));
   result.missed = length(missed);
@@ -173,6 +178,9 @@ std::vector<std::string> faults(const Comparison& comparison, const Bounds& boun
   if (!kept(comparison.beside_compute, comparison.reported))
     result.push_back(formatted("the training computed in %.1f %% of the reported idle time",
                                per_cent(comparison.beside_compute, comparison.reported)));
+  if (!kept(comparison.said_beside_compute, comparison.said))
+    result.push_back(formatted("the training computed in %.1f %% of the time that the program said to be idle",
+                               per_cent(comparison.said_beside_compute, comparison.said)));
   if (comparison.slices > 0 && comparison.fill_records == 0)
     result.push_back("slices ran, and none of their kernels was on the fill stream: here they count as training");
   return result;

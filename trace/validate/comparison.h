@@ -19,6 +19,7 @@ namespace weft {
 struct Reported {
   AnySpans windows;  // from the first group to the last one, part by part of the run
   AnySpans bubbles;
+  AnySpans said;  // bubbles that the program said, in which no kernel of NCCL has to be resident
   AnySpans uncertain;
   std::uint64_t slices = 0;
   std::int64_t fill_alone = 0;  // what the slices take on the idle GPU
@@ -41,7 +42,11 @@ struct Comparison {
   // Reported time that was not idle: the training computed, or nothing of it was resident at all (the host had launched
   // nothing, or a gap shorter than `shortest`).
   std::int64_t beside_compute = 0, beside_nothing = 0;
-  std::int64_t before_nccl = 0;     // of beside_nothing: before NCCL's first kernel, while it connects
+  std::int64_t before_nccl = 0;  // of beside_nothing: before NCCL's first kernel, while it connects
+  // Bubbles that the program said, and the time of them; the training computed in a part of it. Nothing else here has
+  // this time, on either side: it is no idle time by the definition of the truth.
+  std::uint64_t said_bubbles = 0;
+  std::int64_t said = 0, said_beside_compute = 0;
   std::optional<double> coverage;   // both / truth
   std::optional<double> precision;  // both / reported
 

@@ -18,7 +18,8 @@ class ReportReader : public TraceSink {
   void header(const TraceHeader&, const TraceLine&) override { end_segment(); }
   void record(const Record& record, const TraceLine&) override {
     if (record.kind == RecordKind::bubble) {
-      add(reported_.bubbles, record.bubble.opened, record.bubble.closed);
+      add(record.bubble.pattern == Pattern::said ? reported_.said : reported_.bubbles, record.bubble.opened,
+          record.bubble.closed);
     } else if (record.kind == RecordKind::uncertain) {
       add(reported_.uncertain, record.uncertain.began, record.uncertain.ended);
     } else if (record.kind == RecordKind::slice) {

@@ -52,6 +52,13 @@ std::string details(const RankValidation& rank) {
   else
     text += ends("begins", c.opens) + "; " + ends("ends", c.closes) +
             formatted("; clocks within %.1f us\n", microseconds(rank.clock_uncertainty));
+  if (c.said_bubbles > 0)
+    text += formatted(
+        "  said by the program: %llu bubbles, %.2f %% of the window, and the training computed in %.2f %% of that; "
+        "they "
+        "are compared apart\n",
+        number(c.said_bubbles), 100 * c.share(c.said),
+        c.said > 0 ? 100 * static_cast<double>(c.said_beside_compute) / static_cast<double>(c.said) : 0.0);
   if (c.slices > 0 || c.fill_records > 0)
     text += formatted(
         "  fill: %.1f ms reported (alone), %.1f ms true; %.1f ms of it in idle time, %.1f ms beside compute\n",
@@ -108,6 +115,9 @@ ordered_json comparison(const Comparison& c) {
           {"beside_compute", c.beside_compute},
           {"beside_nothing", c.beside_nothing},
           {"before_nccl", c.before_nccl},
+          {"bubbles_said", c.said_bubbles},
+          {"said", c.said},
+          {"said_beside_compute", c.said_beside_compute},
           {"bubbles", c.bubbles},
           {"bubbles_matched", c.matched},
           {"bubbles_false", c.false_bubbles},

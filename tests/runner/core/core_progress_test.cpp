@@ -62,6 +62,19 @@ TEST(CoreOnSimulator, AJobWithNothingToKeepIsAskedOnce) {
   std::filesystem::remove_all(directory);
 }
 
+// A week of fill work would be lost at the end otherwise.
+TEST(CoreOnSimulator, AFolderThatCannotBeWrittenIsSaidAtTheStartAndFillingGoesOn) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096")}, {"WEFT_CHECKPOINT", "/etc/passwd/x"}});
+  const std::string said = job.open();
+  EXPECT_NE(said.find("the progress of the fill job cannot be kept in /etc/passwd/x/rank0.progress (WEFT_CHECKPOINT): "
+                      "Not a directory\n"),
+            std::string::npos)
+      << said;
+  train(job);
+  job.close();
+  EXPECT_GT(units_done(job), 0U);
+}
+
 TEST(CoreOnSimulator, ProgressOfAnotherJobIsNotTouched) {
   const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
   const std::string path = progress_path(directory, 0, std::nullopt);

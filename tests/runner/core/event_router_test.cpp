@@ -73,6 +73,27 @@ TEST_F(EventRouterTest, AnnotationsOfADeviceThatNobodyObservesAreNotKept) {
   EXPECT_TRUE(taken.empty());
 }
 
+// A process that sees one GPU may take its local rank for the number of that.
+TEST_F(EventRouterTest, ADeviceThatNobodyObservesAndManyAnnotationsNameIsToldOnce) {
+  router.add(0);
+  for (int i = 0; i < 3; ++i) {
+    push(*ring, event(EventKind::said_iteration_begun, 3));
+    push(*ring, event(EventKind::said_iteration_begun, 0));
+  }
+  take(0);
+  EXPECT_EQ(router.unobserved(4), std::nullopt);
+  EXPECT_EQ(router.unobserved(3), 3);
+  EXPECT_EQ(router.unobserved(3), std::nullopt);
+}
+
+TEST_F(EventRouterTest, ADeviceThatIsObservedLaterIsNotTold) {
+  router.add(0);
+  push(*ring, event(EventKind::said_iteration_begun, 1));
+  take(0);
+  router.add(1);
+  EXPECT_EQ(router.unobserved(1), std::nullopt);
+}
+
 TEST_F(EventRouterTest, CapturesGoToAll) {
   take(0);
   take(1);

@@ -2,6 +2,7 @@
 #include "runner/fill/checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -57,8 +58,31 @@ TEST_F(Checkpoint, OneAtATimeMayHaveIt) {
   EXPECT_TRUE(ProgressClaim(path).granted());
 }
 
-TEST_F(Checkpoint, AFolderThatCannotBeWrittenRefusesNobody) {
-  EXPECT_TRUE(ProgressClaim("/proc/weft/rank0.progress").granted());
+// It is known at the start: a week later would be too late.
+TEST_F(Checkpoint, AFolderThatCannotBeWrittenRefusesNobodyAndSaysWhy) {
+  std::ofstream(directory / "file") << "a file";
+  for (const auto& [folder, why] : {std::pair{std::string("/proc/weft"), "No such file or directory"},
+                                    {directory / "file", "Not a directory"},
+                                    {directory / "file/below", "Not a directory"}}) {
+    const ProgressClaim claim(progress_path(folder, 0, std::nullopt));
+    EXPECT_TRUE(claim.granted());
+    EXPECT_EQ(claim.fault(), why);
+  }
+  EXPECT_EQ(ProgressClaim(path).fault(), "");
+}
+
+TEST_F(Checkpoint, ALockThatCannotBeOpenedIsAFaultWhereTheFolderCannotBeWritten) {
+  std::filesystem::create_directories(path + ".lock");
+  EXPECT_EQ(ProgressClaim(path).fault(), "Is a directory");
+  std::filesystem::remove(path + ".lock");
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  std::ofstream(path + ".lock") << "";
+  std::filesystem::permissions(path + ".lock", std::filesystem::perms::none);
+  EXPECT_EQ(ProgressClaim(path).fault(), "") << "the progress beside it can be replaced";
+  std::filesystem::permissions(directory / "a/b",
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  EXPECT_EQ(ProgressClaim(path).fault(), "Permission denied");
+  std::filesystem::permissions(directory / "a/b", std::filesystem::perms::owner_all);
 }
 
 TEST_F(Checkpoint, NoFileIsNoProgress) {

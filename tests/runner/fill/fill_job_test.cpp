@@ -36,6 +36,8 @@ TEST(FillSpec, IsSplitAtTheFirstColon) {
 
 TEST_F(FillJobTest, MissingFile) {
   EXPECT_EQ(failure_of("/nowhere/x.so"), "fill job /nowhere/x.so: no such file");
+  EXPECT_EQ(failure_of("matmul"),
+            "fill job matmul: no such file; short names are for weft run, WEFT_FILL takes the path of a shared object");
 }
 
 TEST_F(FillJobTest, NotASharedObject) {

@@ -210,6 +210,7 @@ TEST(Options, UnknownNamesGetTheNearestOne) {
   EXPECT_EQ(parse_one("WEFT_SLCE", "1").warnings.at(0), "WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE?");
   EXPECT_EQ(parse_one("WEFT_RESERVED_SM", "1").warnings.at(0),
             "WEFT_RESERVED_SM is not an option of Weft; did you mean WEFT_RESERVE_SMS?");
+  EXPECT_EQ(parse_one("WEFT_MODE", "fill").warnings.at(0), "WEFT_MODE is not an option of Weft; did you mean WEFT?");
   EXPECT_EQ(parse_one("WEFT_SOMETHING_ELSE", "1").warnings.at(0),
             "WEFT_SOMETHING_ELSE is not an option of Weft; 'weft config' lists them");
   EXPECT_TRUE(parse_one("WEFTED", "1").warnings.empty());

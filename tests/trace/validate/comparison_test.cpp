@@ -129,6 +129,36 @@ TEST(Comparison, ATrueStretchReportedInPiecesHasTwoEnds) {
   EXPECT_EQ(result.closes.median, 1 * ms);
 }
 
+// Where the host waits no kernel of NCCL need be resident: by the definition of the truth that is no idle time.
+TEST(Comparison, BubblesThatTheProgramSaysAreComparedApart) {
+  // True: 10-30. Said: 40-60, with nothing resident for most of it, and NCCL's kernel from 58 on; 62-64 is another.
+  Reported reported = reported_of({{10, 30}});
+  reported.said = scaled({{40, 60}, {62, 64}});
+  const DeviceTruth truth = truth_of({{10, 30}, {58, 60}}, {{0, 10}, {30, 40}, {60, 62}, {64, 100}});
+  const Comparison result = compare(reported, truth, known, shortest);
+  EXPECT_EQ(result.said_bubbles, 2u);
+  EXPECT_EQ(result.said, 22 * ms);
+  EXPECT_EQ(result.said_beside_compute, 0);
+  EXPECT_EQ(result.reported, 20 * ms);
+  EXPECT_EQ(result.truth, 20 * ms);
+  EXPECT_DOUBLE_EQ(*result.coverage, 1);
+  EXPECT_DOUBLE_EQ(*result.precision, 1);
+  EXPECT_EQ(result.bubbles, 1u);
+  EXPECT_EQ(result.beside_nothing, 0);
+  EXPECT_EQ(result.window, 100 * ms);
+  EXPECT_TRUE(faults(result, {}).empty());
+  EXPECT_TRUE(doubts(result, {}).empty());
+}
+
+TEST(Comparison, ComputeInABubbleThatTheProgramSaysIsAFault) {
+  Reported reported = reported_of({{10, 30}});
+  reported.said = scaled({{40, 60}});
+  const Comparison result = compare(reported, truth_of({{10, 30}}, {{0, 10}, {30, 45}, {60, 100}}), known, shortest);
+  EXPECT_EQ(result.said_beside_compute, 5 * ms);
+  EXPECT_EQ(faults(result, {}),
+            std::vector<std::string>{"the training computed in 25.0 % of the time that the program said to be idle"});
+}
+
 TEST(Comparison, FillIsNoTraining) {
   DeviceTruth truth = truth_of({{10, 50}}, {{0, 10}, {50, 100}});
   truth.fill = scaled({{20, 30}, {48, 52}});

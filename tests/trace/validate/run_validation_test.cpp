@@ -124,6 +124,26 @@ TEST_F(RunValidationTest, ARightTraceAgrees) {
   EXPECT_NE(to_json(run).find("\"agrees\": true"), std::string::npos);
 }
 
+TEST_F(RunValidationTest, BubblesThatTheProgramSaysAreNamedAndBreakNoBound) {
+  std::string said = bubble(320, 460);
+  said.insert(said.find('}'), R"(, "pattern": "said", "cause": "schedule")");
+  std::string two_kernels = work;
+  const std::string one = "1500000000,400000000,1],";
+  two_kernels.replace(two_kernels.find(one), one.size(),
+                      R"(1300000000,200000000,1],["n",2,1,5,1480000000,1500000000,20000000,1],)");
+  write("rank0.7.jsonl", trace(bubble(100, 300) + said + bubble(480, 500)));
+  write("truth0.7.jsonl", std::string(header) + clocks + two_kernels + end_lines);
+  const RunValidation run = validate();
+  EXPECT_DOUBLE_EQ(*run.ranks[0].comparison.precision, 1);
+  EXPECT_TRUE(run.ranks[0].faults.empty());
+  EXPECT_TRUE(run.agrees()) << to_text(run);
+  EXPECT_NE(to_text(run).find("  said by the program: 1 bubbles, 27.45 % of the window, and the training computed in "
+                              "0.00 % of that"),
+            std::string::npos)
+      << to_text(run);
+  EXPECT_NE(to_json(run).find("\"bubbles_said\": 1,"), std::string::npos);
+}
+
 TEST_F(RunValidationTest, AWrongTraceDoesNotAgree) {
   write("rank0.7.jsonl", trace(bubble(20, 300)));
   write("truth0.7.jsonl", std::string(header) + clocks + work + end_lines);
