@@ -51,7 +51,7 @@ CommunicatorOrigin shrunk(ncclComm_t parent, const int* excluded, int count, con
 // An operation on it was not seen, so those that come cannot be counted.
 void operation_missed(ncclComm_t communicator) noexcept;
 
-// It is about to be closed in this way. What it has launched goes on where it is finalized or destroyed, and is over
+// It is about to be closed in this way. Its operations go on where it is finalized or destroyed, and are over
 // where it is aborted or revoked.
 enum class Closing : std::uint8_t { finalized, destroyed, aborted, revoked };
 void communicator_closing(ncclComm_t communicator, Closing how) noexcept;
