@@ -172,13 +172,22 @@ void set_variable(const std::string& name, const std::string& value) {
     throw std::runtime_error(name + " cannot be set");
 }
 
-// A folder of this shell's: the command may go to another one before Weft opens its files. One that begins with a
-// sequence may turn out to begin with '/'.
-std::string from_here(const std::string& folder) {
-  if (folder.empty() || folder.front() == '/' || folder.front() == '%') return folder;
-  std::error_code gone;
-  std::string here = std::filesystem::current_path(gone).string() + "/";
-  if (gone) return folder;
+// As the shell names it, which other hosts may know better than what its links lead to; empty: it is gone.
+std::string current_folder(const Variables& variables) {
+  std::error_code error;
+  const auto named = variables.find("PWD");
+  if (named != variables.end() && named->second.starts_with('/') &&
+      std::filesystem::equivalent(named->second, ".", error))
+    return named->second;
+  return std::filesystem::current_path(error).string();
+}
+
+// A folder of this shell's: the command may go to another one before Weft opens its files. The value of a variable may
+// begin with '/'.
+std::string from_here(const std::string& folder, const Variables& variables) {
+  std::string here = current_folder(variables);
+  if (folder.empty() || folder.front() == '/' || folder.starts_with("%q{") || here.empty()) return folder;
+  here += "/";
   for (std::size_t at = 0; (at = here.find('%', at)) != std::string::npos; at += 2) here.insert(at, 1, '%');
   return here + folder;
 }
@@ -203,8 +212,9 @@ int run(const Request& request) {
     variables["WEFT_FILL"] = checked_fill_spec(parsed.options.fill, library_directory());
   }
   variables["WEFT_JOB"] = parsed.options.job = choose_job(parsed.options, variables);
-  variables["WEFT_OUTPUT"] = from_here(parsed.options.output);
-  variables["WEFT_CHECKPOINT"] = from_here(parsed.options.checkpoint);
+  for (const char* const folder : {"output", "checkpoint"})
+    if (const std::string& asked = request.asked(folder); !asked.empty())
+      variables[find_option(folder)->variable] = from_here(asked, variables);
   for (const OptionInfo& option : option_table())
     if (const auto found = variables.find(option.variable); found != variables.end())
       set_variable(option.variable, found->second);

@@ -9,7 +9,6 @@ namespace weft {
 namespace {
 
 constexpr Duration between_clocks = std::chrono::seconds(30);
-constexpr std::uint64_t most_to_unobserved = 16;  // annotations
 
 }  // namespace
 
@@ -34,7 +33,7 @@ void Dispatcher::prepare() {
 Worker::Work Dispatcher::step(TimePoint now) {
   const std::vector<Event>& events = source_.gather(now, !context_is_closing());
   look_at_limits(now);
-  look_at_annotations(now, most_to_unobserved);
+  look_at_annotations(now);
   look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
   watch_host(events);
@@ -86,13 +85,17 @@ void Dispatcher::look_at_limits(TimePoint now) {
   if (!crowd.empty()) session_.end_filling(now, crowd);
 }
 
-// Every rank says it: where the number comes from that of the process on its node, rank 0 is right.
-void Dispatcher::look_at_annotations(TimePoint now, std::uint64_t least) {
+void Dispatcher::look_at_annotations(TimePoint now) {
   if (!annotation_was_refused_ && source_.unheard_annotations().refused > 0) {
     annotation_was_refused_ = true;
     session_.note(now, "annotations: one names a device that cannot be, and is not believed");
   }
-  if (const std::optional<int> device = parts_.router->unobserved(least))
+}
+
+// Not before the end: the device may be observed later. Every rank says it: where the number comes from that of the
+// process on its node, rank 0 is right.
+void Dispatcher::look_for_lost_annotations(TimePoint now) {
+  if (const std::optional<int> device = parts_.router->unobserved())
     session_.note(now, "annotations: they name device " + std::to_string(*device) +
                            ", which is not observed in this process, and go nowhere");
 }
@@ -161,9 +164,13 @@ void Dispatcher::note_set_up_failure(const std::string& text) {
   session_.no_filling(now(), text);
 }
 
+void Dispatcher::note(const std::string& text) {
+  session_.note(now(), text);
+}
+
 TraceSummary Dispatcher::summary() {
   take_inbox(now());  // what came after the thread's last step
-  look_at_annotations(now(), 1);
+  look_for_lost_annotations(now());
   session_.end(now());
   record_clocks();
   TraceSummary summary = session_.summary(records_.dropped() + source_.lost());

@@ -51,6 +51,7 @@ class Dispatcher final : public Worker {
   void submit(const Record& record);
   // Before start() or after the end: filling was asked for and cannot be; goes into trace and summary.
   void note_set_up_failure(const std::string& text);
+  void note(const std::string& text);  // once it has stopped
   // After the thread has ended, or before it has started. Records what is left to be recorded.
   TraceSummary summary();
 
@@ -64,7 +65,8 @@ class Dispatcher final : public Worker {
   void look_at_clocks(TimePoint now);
   void record_clocks();
   void look_at_limits(TimePoint now);
-  void look_at_annotations(TimePoint now, std::uint64_t least);
+  void look_at_annotations(TimePoint now);
+  void look_for_lost_annotations(TimePoint now);
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
   FillView view_of(const Filler& filler) const;

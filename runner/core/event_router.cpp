@@ -27,7 +27,7 @@ void EventRouter::route(const Event& event) {
   }
   // The training may say what it likes of a device that nobody observes.
   if (is_said(event.kind) && !inboxes_.contains(event.device)) {
-    ++said_to_nobody_[event.device];
+    said_to_nobody_.insert(event.device);
     return;
   }
   keep(inboxes_[event.device], event);
@@ -40,11 +40,11 @@ void EventRouter::keep(std::vector<Event>& inbox, const Event& event) {
     ++lost_;
 }
 
-std::optional<int> EventRouter::unobserved(std::uint64_t least) {
+std::optional<int> EventRouter::unobserved() {
   const std::lock_guard lock(mutex_);
   if (unobserved_was_told_) return std::nullopt;
-  for (const auto& [device, annotations] : said_to_nobody_) {
-    if (annotations < least || inboxes_.contains(device)) continue;
+  for (const int device : said_to_nobody_) {
+    if (inboxes_.contains(device)) continue;
     unobserved_was_told_ = true;
     return device;
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "detector/event.h"
@@ -26,9 +27,8 @@ class EventRouter {
   // while no dispatcher takes them.
   void take(int device, std::vector<Event>& events);
   std::uint64_t lost() const;
-  // A device that nobody observes and that so many annotations name, once in a process. One that is only about to be
-  // observed has some, too.
-  std::optional<int> unobserved(std::uint64_t least);
+  // A device that nobody observes and that annotations name, once in a process. It may be observed later.
+  std::optional<int> unobserved();
 
  private:
   static constexpr std::size_t most_kept = 65536;
@@ -38,7 +38,7 @@ class EventRouter {
   EventRing& ring_;
   mutable std::mutex mutex_;
   std::map<int, std::vector<Event>> inboxes_;
-  std::map<int, std::uint64_t> said_to_nobody_;  // by device: annotations
+  std::set<int> said_to_nobody_;  // devices that annotations name
   bool unobserved_was_told_ = false;
   std::uint64_t lost_ = 0;
 };

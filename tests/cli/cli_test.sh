@@ -135,7 +135,11 @@ variables() {
   WEFT_OUTPUT=/x run "$weft" run -q --checkpoint '%q{HOME}/kept' -- sh -c 'echo $WEFT_OUTPUT $WEFT_CHECKPOINT'
   expect_out "/x %q{HOME}/kept"
   mkdir -p '100%'
-  (cd '100%' && run "$weft" run -q -- sh -c 'echo $WEFT_OUTPUT' && expect_out "$work/100%%/weft-%j") || exit 1
+  (cd '100%' && run "$weft" run -q --output %h/x -- sh -c 'echo $WEFT_OUTPUT' && expect_out "$work/100%%/%h/x") || exit 1
+  ln -s '100%' linked
+  (cd linked && run "$weft" run -q --output x -- sh -c 'echo $WEFT_OUTPUT' && expect_out "$work/linked/x") || exit 1
+  run "$weft" run -q -- sh -c 'echo ${WEFT_OUTPUT-unset}'
+  expect_out unset
   mkdir gone
   (cd gone && rmdir ../gone && run "$weft" run -q --output here -- sh -c 'echo $WEFT_OUTPUT' && expect_out here) || exit 1
   run "$weft" run -q --set slcie=1 -- true

@@ -317,8 +317,8 @@ TEST(Summary, SaysWhereTheRanksSayOtherNumbersForTheirIterations) {
   const std::vector<int> twelve = numbers_from(0, 12);
   EXPECT_EQ(notes_on_said(twelve, numbers_from(100, 12)),
             "ranks give their iterations other numbers (annotations): 0 to 11 on rank 0, 100 to 111 on rank 1 (12 and "
-            "12 of them); an iteration has to have the same number on all ranks, or each leaves out fill in other "
-            "ones\n");
+            "12 of them); an iteration has to have the same number on all ranks: if these are the same ones, each rank "
+            "leaves out fill in other ones\n");
   EXPECT_NE(notes_on_said(twelve, numbers_from(0, 12, 2)), "") << "by two";
   EXPECT_NE(notes_on_said(numbers_from(0, 12, 2), twelve), "");
   EXPECT_NE(notes_on_said(numbers_from(1, 12), twelve), "") << "from one";

@@ -281,8 +281,8 @@ void add_disagreement_about_said_numbers(RunSummary& run) {
     run.notes.push_back("ranks give their iterations other numbers (annotations): " + said_of(*first) + ", " +
                         said_of(*rank) + " (" + std::to_string(first->said.count) + " and " +
                         std::to_string(rank->said.count) +
-                        " of them); an iteration has to have the same number on all ranks, or each leaves out fill in "
-                        "other ones");
+                        " of them); an iteration has to have the same number on all ranks: if these are the same "
+                        "ones, each rank leaves out fill in other ones");
     return;
   }
 }

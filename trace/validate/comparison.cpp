@@ -162,7 +162,9 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
   result.fill_records = truth.fill_records;
   result.fill_alone = reported.fill_alone;
   result.fill_busy = truth.fill_busy;
-  result.fill_in_idle = length(intersection(fill, idle));
+  AnySpans fillable = difference(said, compute);
+  fillable.insert(fillable.end(), idle.begin(), idle.end());
+  result.fill_in_idle = length(intersection(fill, united(std::move(fillable))));
   result.fill_beside_compute = length(intersection(fill, compute));
   return result;
 }
