@@ -323,10 +323,6 @@ void Device::close_trace(bool stopped) {
     reporter_->warn(Audience::every_rank, "the dispatcher does not answer; the trace has no summary");
     return;
   }
-  if (dispatcher_->groups_pending() > 0)
-    dispatcher_->note(
-        "the last communicator was closed while NCCL operations were under way: idle time from here on, "
-        "until there is a new one, is not in the trace");
   TraceSummary summary = dispatcher_->summary();
   summary.fill_stream = header_.fill_stream;
   if (trace_) trace_->finish(summary);

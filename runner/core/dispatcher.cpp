@@ -164,10 +164,6 @@ void Dispatcher::note_set_up_failure(const std::string& text) {
   session_.no_filling(now(), text);
 }
 
-void Dispatcher::note(const std::string& text) {
-  session_.note(now(), text);
-}
-
 TraceSummary Dispatcher::summary() {
   take_inbox(now());  // what came after the thread's last step
   look_for_lost_annotations(now());

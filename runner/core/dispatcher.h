@@ -51,7 +51,6 @@ class Dispatcher final : public Worker {
   void submit(const Record& record);
   // Before start() or after the end: filling was asked for and cannot be; goes into trace and summary.
   void note_set_up_failure(const std::string& text);
-  void note(const std::string& text);  // once it has stopped
   // After the thread has ended, or before it has started. Records what is left to be recorded.
   TraceSummary summary();
 
