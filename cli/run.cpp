@@ -29,13 +29,13 @@ struct Request {
   std::map<std::string, std::string> options;  // those that are asked for; an empty value: as if it were not set
   std::vector<std::string> settings;           // NAME=VALUE of --set
   bool observe = false, validate = false, strict = false, quiet = false;
+  std::vector<std::string> command;
 
   const std::string& asked(const std::string& name) const {
     static const std::string nothing;
     const auto found = options.find(name);
     return found == options.end() ? nothing : found->second;
   }
-  std::vector<std::string> command;
 };
 
 class UsageError : public std::runtime_error {

@@ -464,11 +464,15 @@ Verdict Streams::verdict() {
 Idleness Streams::explain(const Standing& standing) const {
   // A wait through an event says what the main job needs next. One for a group itself says more than one for a stream
   // that waits for groups, among others for later ones.
-  for (const bool directly : {true, false})
-    for (const Stream& stream : streams_)
-      if (position(stream) == Position::waiting)
-        if (const Group* group = group_of_wait(stream); group != nullptr && (!directly || waits_for(stream, *group)))
-          return {group->id, stream.id, Pattern::event_wait};
+  std::optional<Idleness> indirectly;
+  for (const Stream& stream : streams_) {
+    const Group* const group = position(stream) == Position::waiting ? group_of_wait(stream) : nullptr;
+    if (group == nullptr) continue;
+    const Idleness idleness{group->id, stream.id, Pattern::event_wait};
+    if (waits_for(stream, *group)) return idleness;
+    if (!indirectly) indirectly = idleness;
+  }
+  if (indirectly) return *indirectly;
   for (const Stream& stream : streams_)
     if (position(stream) == Position::in_group && is_inline(stream))
       return {stream.at.group, stream.id, Pattern::inline_group};

@@ -55,8 +55,7 @@ std::string details(const RankValidation& rank) {
   if (c.said_bubbles > 0)
     text += formatted(
         "  said by the program: %llu bubbles, %.2f %% of the window, and the training computed in %.2f %% of that; "
-        "they "
-        "are compared apart\n",
+        "they are compared apart\n",
         number(c.said_bubbles), 100 * c.share(c.said),
         c.said > 0 ? 100 * static_cast<double>(c.said_beside_compute) / static_cast<double>(c.said) : 0.0);
   if (c.slices > 0 || c.fill_records > 0)
