@@ -338,6 +338,9 @@ std::uint64_t Detector::iteration_of(GroupId group) const {
 bool Detector::bubble_is_said() const {
   return implementation_->sayings().in_bubble();
 }
+bool Detector::has_groups_under_way() const {
+  return implementation_->has_groups_under_way();
+}
 std::uint64_t Detector::refused_annotations() const {
   return implementation_->sayings().refused();
 }

@@ -59,6 +59,9 @@ class Detector {
 
   Enqueued enqueued_while_host_waits() const;
 
+  // Groups were issued that are not known to be over.
+  bool has_groups_under_way() const;
+
   // A stream capture is open in this process: nothing may be launched.
   bool capture_is_open() const;
 

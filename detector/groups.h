@@ -4,6 +4,7 @@
 // bits. A group that is still pending when its place is needed again is forgotten and counted (see displaced_by()).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -60,6 +61,10 @@ class GroupTable {
     WEFT_DCHECK(group.id != 0);
     if (displaced_by(group.id) != nullptr) ++forgotten_;
     return groups_[group.id & (table_size - 1)] = group;
+  }
+
+  bool any_pending() const {
+    return std::any_of(groups_.begin(), groups_.end(), [](const Group& group) { return group.id != 0 && !group.done; });
   }
 
   template <typename Function>

@@ -50,6 +50,7 @@ class Detector::Implementation {
     return group == nullptr ? 0 : group->iteration;
   }
   const Sayings& sayings() const { return sayings_; }
+  bool has_groups_under_way() const { return groups_.any_pending(); }
   std::uint64_t dropped() const { return groups_.forgotten() + streams_.dropped() + unknown_; }
 
  private:

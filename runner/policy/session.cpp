@@ -84,6 +84,8 @@ void Session::record_groups(TimePoint time) {
 }
 
 void Session::end(TimePoint now) {
+  if (detector_.has_groups_under_way())
+    note(now, "NCCL operations were under way when observing ended: their rest is in no share");
   groups_.give_up(now);
   record_groups(now);
 }

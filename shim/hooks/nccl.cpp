@@ -59,8 +59,8 @@ ncclResult_t creation(ncclComm_t* place, bool late, Origin origin, Call call) no
   return result;
 }
 
-void closing(ncclComm_t communicator, Closing how) noexcept {
-  if (noting()) communicator_closing(communicator, how);
+void aborting(ncclComm_t communicator, Aborting how) noexcept {
+  if (noting()) communicator_aborting(communicator, how);
 }
 
 }  // namespace
@@ -320,27 +320,31 @@ ncclResult_t ncclCommResume(ncclComm_t communicator) {
   return call_nccl([=] { return call(communicator); });
 }
 
+// In a group, and in a communicator that does not block, NCCL has not waited for anything yet.
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommFinalize>();
-  closing(communicator, Closing::finalized);
-  return call_nccl([=] { return call(communicator); });
+  const ncclResult_t result = call_nccl([=] { return call(communicator); });
+  if (noting() && accepted(result)) communicator_finalizing(communicator, result == ncclSuccess && !in_group());
+  return result;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommDestroy>();
-  closing(communicator, Closing::destroyed);
-  return call_nccl([=] { return call(communicator); });
+  const CommunicatorId known = noting() ? communicator_destroying(communicator) : 0;
+  const ncclResult_t result = call_nccl([=] { return call(communicator); });
+  communicator_destroyed(known);
+  return result;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommAbort>();
-  closing(communicator, Closing::aborted);
+  aborting(communicator, Aborting::aborted);
   return call_nccl([=] { return call(communicator); });
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t communicator, int flags) {
   const auto call = real<Symbol::ncclCommRevoke>();
-  closing(communicator, Closing::revoked);
+  aborting(communicator, Aborting::revoked);
   return call_nccl([=] { return call(communicator, flags); });
 }
 

@@ -39,6 +39,33 @@ void tell_core(const CommunicatorInfo& info) noexcept {
   core()->communicator_opened(info);
 }
 
+void tell_core(CommunicatorId closing) noexcept {
+  CoreCall inside;
+  core()->communicator_closing(closing);
+}
+
+// The communicator as the core knows it, where it was open until now; else 0. `ended`: what it still had, has ended or
+// goes on until it does.
+CommunicatorId closed(Communicator& entry, bool ended) noexcept {
+  CommunicatorState open = CommunicatorState::open;
+  if (!entry.state.compare_exchange_strong(open, CommunicatorState::closed, std::memory_order_acq_rel)) return 0;
+  const CommunicatorId id = entry.id.load(std::memory_order_relaxed);
+  entry.unfinished.finish_all(ended);
+  forget_sequences(entry.sequences, id);
+  return id;
+}
+
+// The handle is about to become invalid.
+void release(Communicator& entry) noexcept {
+  entry.id.store(0, std::memory_order_relaxed);
+  entry.finalizing.store(false, std::memory_order_relaxed);
+  entry.sequences.lost.store(false, std::memory_order_relaxed);
+  entry.origin = {};
+  entry.descent = {};
+  entry.state.store(CommunicatorState::created, std::memory_order_relaxed);
+  Table::release(entry);
+}
+
 // Threads that make the first communicators at the same time: one starts the core, the others wait for it. They may,
 // because what they have made has no operation yet.
 bool has_core() noexcept {
@@ -96,29 +123,34 @@ void communicator_created(ncclComm_t communicator, const CommunicatorOrigin& ori
   if (ready) open(*entry, communicator);
 }
 
-void communicator_closing(ncclComm_t communicator, Closing how) noexcept {
-  const bool aborts = how == Closing::aborted || how == Closing::revoked;
-  const bool gone = how == Closing::destroyed || how == Closing::aborted;  // the handle is invalid afterwards
+CommunicatorId communicator_destroying(ncclComm_t communicator) noexcept {
+  Communicator* entry = communicators.find(key_of(communicator));
+  if (entry == nullptr) return 0;
+  const CommunicatorId id = closed(*entry, true);
+  release(*entry);
+  return id;
+}
+
+void communicator_destroyed(CommunicatorId communicator) noexcept {
+  if (communicator != 0) tell_core(communicator);
+}
+
+void communicator_finalizing(ncclComm_t communicator, bool ended) noexcept {
   Communicator* entry = communicators.find(key_of(communicator));
   if (entry == nullptr) return;
-  CommunicatorState open_state = CommunicatorState::open;
-  if (entry->state.compare_exchange_strong(open_state, CommunicatorState::closed, std::memory_order_acq_rel)) {
-    const CommunicatorId id = entry->id.load(std::memory_order_relaxed);
-    entry->unfinished.finish_all(!aborts);
-    forget_sequences(entry->sequences, id);
-    if (aborts)
-      note(EventKind::communicator_aborted, entry->device.load(std::memory_order_relaxed),
-           [id](Event& event) { event.communicator = id; });
-    CoreCall inside;
-    core()->communicator_closing(id);
+  if (ended) return communicator_destroyed(closed(*entry, true));
+  entry->finalizing.store(true, std::memory_order_release);
+}
+
+void communicator_aborting(ncclComm_t communicator, Aborting how) noexcept {
+  Communicator* entry = communicators.find(key_of(communicator));
+  if (entry == nullptr) return;
+  const int device = entry->device.load(std::memory_order_relaxed);
+  if (const CommunicatorId id = closed(*entry, false)) {
+    note(EventKind::communicator_aborted, device, [id](Event& event) { event.communicator = id; });
+    tell_core(id);
   }
-  if (!gone) return;
-  entry->id.store(0, std::memory_order_relaxed);
-  entry->sequences.lost.store(false, std::memory_order_relaxed);
-  entry->origin = {};
-  entry->descent = {};
-  entry->state.store(CommunicatorState::created, std::memory_order_relaxed);
-  Table::release(*entry);
+  if (how == Aborting::aborted) release(*entry);
 }
 
 void communicator_idle(ncclComm_t communicator) noexcept {
@@ -127,6 +159,7 @@ void communicator_idle(ncclComm_t communicator) noexcept {
   const CommunicatorState current = entry->state.load(std::memory_order_acquire);
   if (current == CommunicatorState::created || current == CommunicatorState::opening) open(*entry, communicator);
   entry->unfinished.finish_all(true);
+  if (entry->finalizing.load(std::memory_order_acquire)) communicator_destroyed(closed(*entry, true));
 }
 
 CommunicatorOrigin split_off(ncclComm_t parent, int color, const ncclConfig_t* config, bool made) noexcept {

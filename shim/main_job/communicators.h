@@ -29,6 +29,7 @@ struct Communicator {
   std::atomic<CommunicatorState> state;
   std::atomic<CommunicatorId> id;
   std::atomic<std::int32_t> device;
+  std::atomic<bool> finalizing;  // closed as soon as it has nothing in progress
   UnfinishedGroups unfinished;
   Sequences sequences;
   // Written before it is opened, and by the hooks that make others of it.
@@ -51,13 +52,21 @@ CommunicatorOrigin shrunk(ncclComm_t parent, const int* excluded, int count, con
 // An operation on it was not seen, so those that come cannot be counted.
 void operation_missed(ncclComm_t communicator) noexcept;
 
-// It is about to be closed in this way. Its operations go on where it is finalized or destroyed, and are over
-// where it is aborted or revoked.
-enum class Closing : std::uint8_t { finalized, destroyed, aborted, revoked };
-void communicator_closing(ncclComm_t communicator, Closing how) noexcept;
+// NCCL waits for its operations in the call that destroys it: the core is told after that, with what this returns
+// before. 0: the core does not know it (any more). The handle may be another one's already when the call returns.
+CommunicatorId communicator_destroying(ncclComm_t communicator) noexcept;
+void communicator_destroyed(CommunicatorId communicator) noexcept;
+
+// NCCL has accepted to finalize it; its operations may go on, and it is closed once they do not: now where `ended`, else
+// when NCCL says so.
+void communicator_finalizing(ncclComm_t communicator, bool ended) noexcept;
+
+// It is about to be aborted, or to be revoked, after which the handle stays valid. Its operations are over.
+enum class Aborting : std::uint8_t { aborted, revoked };
+void communicator_aborting(ncclComm_t communicator, Aborting how) noexcept;
 
 // NCCL said that it has nothing in progress: a communicator that was not ready is opened, also one that was not there
-// yet when the call that makes it returned.
+// yet when the call that makes it returned, and one that is being finalized is closed.
 void communicator_idle(ncclComm_t communicator) noexcept;
 
 // Asks NCCL about groups left unfinished; before the next operation on the communicator.

@@ -105,9 +105,9 @@ struct CommunicatorInfo {
 };
 
 struct CoreServices {
-  // A communicator was opened / is about to be closed or aborted. Main-job thread, outside NCCL. The first opening on a
-  // device prepares it (memory, fill job, thread), synchronously: a quiet time. Closing stops filling for the device
-  // first; closing the last one writes the summary and the end lines.
+  // A communicator was opened / was destroyed, or is about to be aborted. Main-job thread, outside NCCL. The first
+  // opening on a device prepares it (memory, fill job, thread), synchronously: a quiet time. Closing the last one ends
+  // filling on the device and writes the summary and the end lines.
   void (*communicator_opened)(const CommunicatorInfo& communicator) = nullptr;
   void (*communicator_closing)(CommunicatorId communicator) = nullptr;
   // An allocation of the main job failed: no memory is left. Gives the reservation back if that is safe now and returns

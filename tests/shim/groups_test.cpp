@@ -410,14 +410,78 @@ TEST_F(Groups, CommunicatorsMadeInAGroupAreOpenedAtItsEnd) {
   EXPECT_EQ(core()->opened, 2);
 }
 
-TEST_F(Groups, ClosingTellsTheCoreOnceAndBeforeNccl) {
+// NCCL waits for the operations in the call that destroys; an abort ends them.
+TEST_F(Groups, ClosingTellsTheCoreOnceAfterADestructionAndBeforeAnAbort) {
+  static int closed_in_call = 0;
+  const auto in_call = [this](ncclResult_t (*close)(ncclComm_t)) {
+    const ncclComm_t c = communicator();
+    fake_nccl_in_close([] { closed_in_call = core()->closed; });
+    const int before = core()->closed;
+    close(c);
+    fake_nccl_in_close(nullptr);
+    EXPECT_EQ(core()->closed, before + 1);
+    EXPECT_EQ(core()->last_closed, core()->last_opened.id);
+    return closed_in_call - before;
+  };
+  EXPECT_EQ(in_call(&ncclCommDestroy), 0);
+  EXPECT_EQ(in_call(&ncclCommFinalize), 0);
+  EXPECT_EQ(in_call(&ncclCommAbort), 1);
+}
+
+TEST_F(Groups, WhatIsFinalizedIsClosedOnce) {
   const ncclComm_t c = communicator();
   events();
   ncclCommFinalize(c);
   ncclCommDestroy(c);
   EXPECT_EQ(core()->closed, 1);
-  EXPECT_EQ(core()->last_closed, 1u);
   EXPECT_TRUE(events().empty()) << "what it has launched goes on";
+}
+
+TEST_F(Groups, WhatDoesNotBlockIsClosedWhenItHasFinalizedOrIsDestroyed) {
+  for (const bool asks : {true, false}) {
+    const ncclComm_t c = open_non_blocking();
+    const int before = core()->closed;
+    EXPECT_EQ(ncclCommFinalize(c), ncclInProgress);
+    ncclResult_t progress = ncclInProgress;
+    ncclCommGetAsyncError(c, &progress);
+    EXPECT_EQ(core()->closed, before);
+    fake_nccl_proceed(c);
+    if (asks) ncclCommGetAsyncError(c, &progress);
+    EXPECT_EQ(core()->closed, before + (asks ? 1 : 0));
+    ncclCommDestroy(c);
+    EXPECT_EQ(core()->closed, before + 1);
+  }
+}
+
+// In a group NCCL takes it up at the group's end.
+TEST_F(Groups, WhatIsFinalizedInAGroupIsClosedLater) {
+  const ncclComm_t c = communicator();
+  ncclGroupStart();
+  ncclCommFinalize(c);
+  ncclGroupEnd();
+  EXPECT_EQ(core()->closed, 0);
+  ncclCommDestroy(c);
+  EXPECT_EQ(core()->closed, 1);
+}
+
+TEST_F(Groups, WhatNcclDoesNotFinalizeStaysOpen) {
+  const ncclComm_t c = communicator();
+  const CUstream s = stream();
+  events();
+  fake_nccl_refuse(ncclInvalidArgument);
+  EXPECT_EQ(ncclCommFinalize(c), ncclInvalidArgument);
+  fake_nccl_refuse(ncclSuccess);
+  EXPECT_EQ(core()->closed, 0);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, s);
+  EXPECT_EQ(events().size(), 1u);
+}
+
+TEST_F(Groups, WhatIsAbortedWhileItFinalizesIsOver) {
+  const ncclComm_t c = open_non_blocking();
+  ncclCommFinalize(c);
+  ncclCommAbort(c);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::communicator_aborted});
+  EXPECT_EQ(core()->closed, 1);
 }
 
 // Programs destroy a communicator with work on the device: the call itself waits for it, or does not.

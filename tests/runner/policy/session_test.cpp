@@ -70,6 +70,23 @@ TEST(Session, LooksOftenWhileABubbleIsSaid) {
   EXPECT_GT(device.session.next_look(device.time, {}), device.time + 50us);
 }
 
+TEST(Session, SaysAtTheEndThatOperationsWereUnderWay) {
+  for (const bool is_over : {true, false}) {
+    VirtualDevice device;
+    run(device, 3);
+    if (!is_over) {
+      device.begin_microbatch(2ms, 8ms);
+      device.step();
+    }
+    device.session.end(device.time);
+    ASSERT_EQ(device.anomalies().size(), is_over ? 0U : 1U);
+    if (is_over) continue;
+    EXPECT_EQ(std::string(device.anomalies()[0].text),
+              "NCCL operations were under way when observing ended: their rest is in no share");
+    EXPECT_FALSE(device.anomalies()[0].stops_filling);
+  }
+}
+
 TEST(Session, FillsBubblesAndNothingElse) {
   VirtualDevice device(filling());
   run(device, 30);

@@ -32,6 +32,7 @@ thread_local int depth = 0;
 thread_local std::vector<Queued> queued;
 thread_local bool late = false;
 ncclResult_t refusal = ncclSuccess;
+void (*in_close)() = nullptr;
 
 // NCCL's event dance around a launch, with streams of its own, through symbols that hooks stand in front of.
 void dance(ncclComm_t communicator, CUstream stream) {
@@ -110,6 +111,10 @@ extern "C" __attribute__((visibility("default"))) void fake_nccl_proceed(ncclCom
 }
 extern "C" __attribute__((visibility("default"))) void fake_nccl_refuse(ncclResult_t result) {
   refusal = result;
+}
+
+extern "C" __attribute__((visibility("default"))) void fake_nccl_in_close(void (*call)()) {
+  in_close = call;
 }
 
 extern "C" __attribute__((visibility("default"))) CUresult fake_nccl_thread_waits(CUstream stream) {
@@ -269,12 +274,21 @@ NCCL_API(ncclResult_t, ncclCommSuspend, ncclComm_t, int) {
 NCCL_API(ncclResult_t, ncclCommResume, ncclComm_t) {
   return refusal;
 }
+NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t c) {
+  if (refusal != ncclSuccess) return refusal;
+  if (in_close != nullptr) in_close();
+  if (c->blocking) return ncclSuccess;
+  c->ready = false;
+  return ncclInProgress;
+}
 NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t c) {
+  if (in_close != nullptr) in_close();
   if (c->own != nullptr) cuStreamDestroy_v2(c->own);
   delete c;
   return ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclCommAbort, ncclComm_t c) {
+  if (in_close != nullptr) in_close();
   delete c;
   return ncclSuccess;
 }
