@@ -103,11 +103,10 @@ def read_trace(path: pathlib.Path) -> tuple[dict, dict, list[dict]]:
     return header, summary, records
 
 
-def true_idle(settings: Settings, log: pathlib.Path, window: tuple[int, int], times: str) -> intervals.Intervals:
-    """`times`: modelled, or as told, which is when the simulated GPU got to it. sim/README.md has more."""
+def true_idle(settings: Settings, log: pathlib.Path, window: tuple[int, int], *how: str) -> intervals.Intervals:
+    """`how`: options of simgpu-truth, whose --help says what is true without any."""
     command = [str(settings.build / "bin/simgpu-truth"), "--intervals", "--from", str(window[0]), "--to", str(window[1]),
-               "--shortest", str(int(SHORTEST_IDLE * settings.time_scale)), str(log)]
-    command += ["--as-told"] if times == "told" else []
+               "--shortest", str(int(SHORTEST_IDLE * settings.time_scale)), *how, str(log)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=settings.timeout, check=True)
     return json.loads(done.stdout)["logs"][0]["intervals"]
 
@@ -129,15 +128,20 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
             kind = f"{record['pattern']}/{record['cause']}"
             kinds[kind] = kinds.get(kind, 0) + record["closed"] - record["opened"]
     time_in_window = max(window[1] - window[0], 1)
-    true, modelled = (true_idle(settings, log, window, times) for times in ("told", "modelled"))
+    true = true_idle(settings, log, window, "--as-told")
+    modelled = true_idle(settings, log, window)
     by_model = intervals.compare(reported, modelled, uncertain, window)
+    by_waits = true_idle(settings, log, window, "--as-told", "--by-waits")
     started = min((record["started"] for record in records if record["type"] == "iteration"), default=None)
-    later = intervals.compare(reported, true, uncertain, (started, window[1])) if started is not None else {}
+
+    def shares(truth: intervals.Intervals) -> dict:
+        later = intervals.compare(reported, truth, uncertain, (started, window[1])) if started is not None else {}
+        return {**intervals.compare(reported, truth, uncertain, window), "later_coverage": later.get("coverage"),
+                "later_precision": later.get("precision")}
     return {
         "rank": header["rank"],
-        **intervals.compare(reported, true, uncertain, window),
-        "later_coverage": later.get("coverage"),
-        "later_precision": later.get("precision"),
+        **shares(true),
+        "by_waits": shares(by_waits),
         "late": intervals.length(intervals.difference(true, modelled)) / time_in_window,
         "between_looks": unsure / time_in_window,
         "true_by_model": by_model["true"],

@@ -13,7 +13,7 @@ SHARES = {"coverage": "coverage", "precision": "precision", "later coverage": "l
           "later precision": "later_precision"}
 BEGIN, END = "<!-- job_table.py: begin -->", "<!-- job_table.py: end -->"
 COLUMNS = ("job", "queues", "mode", "scale", "idle, Weft (%)", "idle, true (%)", "coverage", "precision", "later coverage",
-           "later precision", "uncertain (%)", "accounted", "between looks (%)", "late (%)", "by the model",
+           "later precision", "uncertain (%)", "accounted", "between looks (%)", "late (%)", "by the model", "by waits",
            "iterations", "losses", "ends", "misses")
 
 
@@ -25,16 +25,28 @@ def idle_is_off(rank: dict) -> bool:
     return abs(rank["idle"] - rank["true"]) > max(MOST_RELATIVE * rank["true"], MOST_ABSOLUTE)
 
 
-def misses(cell: dict) -> list[str]:
-    """The bounds that a cell does not keep, in the words of the table's columns.
-
-    Where a cause of uncertain time is named, it is enough that what was not reported is uncertain.
-    """
-    ranks = cell["ranks"]
+def missed_shares(ranks: list[dict]) -> list[str]:
     idle = [rank for rank in ranks if max(rank["idle"], rank["true"]) >= LEAST_IDLE]
     shares = {name: lowest(idle, key) for name, key in SHARES.items()}
     found = [key for key, share in shares.items() if share is not None and share < LEAST_AGREEMENT]
-    found += ["idle"] if any(idle_is_off(rank) for rank in ranks) else []
+    return found + (["idle"] if any(idle_is_off(rank) for rank in ranks) else [])
+
+
+def by_waits(ranks: list[dict]) -> list[dict]:
+    """The ranks, held against who waits for communication; cells that were measured earlier do not tell."""
+    return [{**rank, **rank["by_waits"]} for rank in ranks if "by_waits" in rank]
+
+
+def misses(cell: dict) -> list[str]:
+    """The bounds that a cell does not keep, in the words of the table's columns.
+
+    Where a cause of uncertain time is named, it is enough that what was not reported is uncertain. Where who waits for
+    what tells it, that stands in place of what is resident.
+    """
+    ranks = cell["ranks"]
+    found = missed_shares(ranks)
+    if found and len(by_waits(ranks)) == len(ranks) and not missed_shares(by_waits(ranks)):
+        found = ["by waits"]
     causes = sorted({rank["uncertain_reason"].split(":")[0] for rank in ranks if rank["uncertain"] > MOST_UNCERTAIN})
     if causes and all(rank["accounted"] is None or rank["accounted"] >= LEAST_AGREEMENT for rank in ranks):
         found = [key for key in found if "precision" in key] + causes
@@ -66,13 +78,14 @@ def most(ranks: list[dict], key: str) -> str:
 
 def line(cell: dict) -> str:
     ranks = cell["ranks"]
-    numbers = [""] * 12
+    numbers = [""] * 13
     if ranks:
         by_model = [share(lowest(ranks, key)) for key in ("coverage_by_model", "precision_by_model")]
+        waiting = [share(lowest(by_waits(ranks), key)) for key in ("coverage", "precision")]
         numbers = [percents(ranks, "idle"), percents(ranks, "true"),
                    *(share(lowest(ranks, key)) for key in SHARES.values()),
                    most(ranks, "uncertain"), share(lowest(ranks, "accounted")), most(ranks, "between_looks"),
-                   most(ranks, "late"), " ".join(by_model), iterations(cell)]
+                   most(ranks, "late"), " ".join(by_model), " ".join(waiting).strip(), iterations(cell)]
     same = {True: "identical", False: "different", None: ""}[cell["losses_identical"]]
     end = cell["state"] if cell["state"] != "ok" or cell["rc"] != 0 else "0"
     unknown = [rank["idle_unknown"] for rank in ranks if rank["idle_unknown"]]

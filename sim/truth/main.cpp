@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 struct Request {
   std::int64_t from = 0, to = 0, shortest = 0;
-  bool from_given = false, to_given = false, intervals = false, as_told = false;
+  bool from_given = false, to_given = false, intervals = false, as_told = false, by_waits = false;
   std::vector<std::string> files;
 };
 
@@ -26,7 +26,9 @@ ordered_json entry(const std::string& path, const Request& request) {
   if (request.from_given) window.begin = request.from;
   if (request.to_given) window.end = request.to;
   window.end = std::max(window.begin, window.end);
-  const simgpu::Truth truth = simgpu::truth_of(log, window, request.shortest);
+  const simgpu::Truth truth =
+      simgpu::truth_of(log, window, request.shortest,
+                       request.by_waits ? simgpu::Idle::behind_communication : simgpu::Idle::beside_communication);
   const std::int64_t length = window.end - window.begin;
   const std::int64_t idle = simgpu::length(truth.idle);
   ordered_json result{{"file", path},
@@ -66,6 +68,8 @@ int main(int count, char** values) {
   app.add_flag("--intervals", request.intervals, "Also each idle interval, as [begin, end].");
   app.add_flag("--as-told", request.as_told,
                "Kernels start and end when the simulated GPU got to it, not at the times of its model.");
+  app.add_flag("--by-waits", request.by_waits,
+               "Idle is who waits for communication, also for what its hardware queue holds up, and not for a copy.");
   app.add_option("FILE", request.files, "Logs: gpu<device>.<process>.jsonl")->required();
   CLI11_PARSE(app, count, values);
   request.from_given = !from->empty();

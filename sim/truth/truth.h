@@ -33,6 +33,10 @@ struct TruthLog {
   Intervals communication;  // of the main job
   Intervals copies;         // of the main job, by the copy engines
   Intervals fill;           // kernels and copies
+  // Communication before which the program has put nothing that is left, resident or not yet: something of another
+  // stream may stand before it in their hardware queue.
+  Intervals due_communication;
+  Intervals waits_for_copies;  // some stream of the main job stands for a copy, directly or through other streams
   std::uint64_t fill_kernels = 0;
   std::uint64_t fill_hazards = 0;  // calls of Weft's threads that stalled behind a spinning kernel
   std::uint64_t unreadable_lines = 0;
@@ -48,9 +52,13 @@ TruthLog read_truth_log(const std::string& path, Times times = Times::modelled);
 // From the start of the first communication kernel to the end of the last one; nothing when there is none.
 std::optional<Interval> communication_window(const TruthLog& log);
 
+// What no compute of the main job has to meet to be idle time: that communication of it is resident; or that what
+// waits, waits for communication, resident or due, and nothing waits for a copy.
+enum class Idle { beside_communication, behind_communication };
+
 struct Truth {
   Interval window;
-  Intervals idle;             // no compute of the main job, but communication of it
+  Intervals idle;
   std::int64_t any_idle = 0;  // nothing of the main job at all
   std::int64_t compute = 0;
   std::int64_t fill = 0;                 // something of the fill was resident
@@ -59,6 +67,6 @@ struct Truth {
 };
 
 // Idle intervals shorter than `shortest` are left out: the gap between two dependent kernels is no bubble.
-Truth truth_of(const TruthLog& log, Interval window, std::int64_t shortest = 0);
+Truth truth_of(const TruthLog& log, Interval window, std::int64_t shortest = 0, Idle idle = Idle::beside_communication);
 
 }  // namespace simgpu

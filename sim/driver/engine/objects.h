@@ -83,6 +83,7 @@ struct Stream {
   StreamItem* head = nullptr;   // [lock] the oldest command that has not finished
   StreamItem* tail = nullptr;   // [lock]
   Time last_end = Time::min();  // [lock] logical end of the last finished command
+  Time last_due = Time::min();  // [lock] likewise, where no hardware queue had held up those that do no work
   bool destroyed = false;       // [lock] the handle is gone; released when the last command has finished
   Capture* capture = nullptr;   // [lock] set by the capture code
   unsigned sync_policy = 0;     // CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, stored only
@@ -99,6 +100,8 @@ class EventRecord {
   bool done = false;
   uint32_t parts = 1;  // streams that have still to get to it
   Time at{};
+  Time due = Time::min();  // when the program has put nothing before it that is left, in any of those streams
+  uint64_t stream = 0;     // where it was recorded; 0: in a graph, or nowhere
   uint32_t references = 0;
   EventRecord* next_free = nullptr;
 };

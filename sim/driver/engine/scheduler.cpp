@@ -136,13 +136,14 @@ void Scheduler::append(Stream& stream, Command&& command, Time arrival) {
       record->event->last = new_record();
     }
     record->record = record->event->last;
+    record->record->stream = stream.id;
     ++record->record->references;
   } else if (auto* wait = std::get_if<WaitCommand>(&item->command)) {
     if (wait->event != nullptr) wait->record = wait->event->last;
     if (wait->record != nullptr) ++wait->record->references;
-  } else if (is_work(item->command) && stream.context->device->model->log.enabled()) {
-    item->thread = current_thread(arrival);
   }
+  const bool is_told = is_work(item->command) || std::holds_alternative<WaitCommand>(item->command);
+  if (is_told && stream.context->device->model->log.enabled()) item->thread = current_thread(arrival);
 
   (stream.tail == nullptr ? stream.head : stream.tail->next_in_stream) = item;
   stream.tail = item;
@@ -217,6 +218,22 @@ void Scheduler::poke(StreamItem& item, Time at) {
   add_timer(at, TimerKind::poke, item.stream->context->device, nullptr);
 }
 
+// When nothing is left that the program has put before it: after that only its hardware queue holds it up, or a lack of
+// room. Of the oldest of its stream.
+Time Scheduler::due_at(const StreamItem& item) const {
+  const Time arrived = item.arrival + settings_.launch_latency;
+  const Time last = item.stream->last_due;
+  return last == Time::min() ? arrived : std::max(arrived, last + gap_before(item.command));
+}
+
+Time Scheduler::due_end(const StreamItem& item, Time end) const {
+  if (is_work(item.command) || std::holds_alternative<ActionCommand>(item.command)) return end;
+  if (std::holds_alternative<MemoryOperation>(item.command) || std::holds_alternative<MemoryBatch>(item.command))
+    return end;  // may be a wait for a word, and nobody knows when that was written
+  const auto* wait = std::get_if<WaitCommand>(&item.command);
+  return wait != nullptr && wait->record != nullptr ? std::max(due_at(item), wait->record->due) : due_at(item);
+}
+
 // It is the oldest of its stream, and nothing is left that it would have to wait for.
 bool Scheduler::has_turn(StreamItem& item) {
   const Stream& stream = *item.stream;
@@ -288,6 +305,7 @@ void Scheduler::finish(const Owner& owner, Time at) {
 
 void Scheduler::finish_item(StreamItem* item, Time at) {
   Stream& stream = *item->stream;
+  stream.last_due = due_end(*item, at);
   stream.last_end = at;
   stream.head = item->next_in_stream;
   if (stream.head == nullptr) stream.tail = nullptr;
@@ -334,6 +352,8 @@ EventRecord* Scheduler::new_record() {
     free_records_ = record->next_free;
   }
   record->done = false;
+  record->due = Time::min();
+  record->stream = 0;
   record->parts = 1;
   record->references = 1;
   return record;

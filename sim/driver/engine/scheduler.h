@@ -87,6 +87,8 @@ class Scheduler {
   bool issue_passed(HardwareQueue& queue);
   bool let_head_pass(HardwareQueue& queue);
   bool may_pass(const StreamItem& item) const;
+  Time due_at(const StreamItem& item) const;
+  Time due_end(const StreamItem& item, Time end) const;
   bool has_turn(StreamItem& item);
   void poke(StreamItem& item, Time at);
   Duration gap_before(const Command& command) const;
@@ -101,6 +103,7 @@ class Scheduler {
   bool satisfied(const Owner& owner, const Command& command);
   bool satisfied(const MemoryOperation& operation) const;
   void execute(const Owner& owner, const Command& command);
+  void log_wait(const StreamItem& item, const EventRecord& awaited);
   void execute_memory(const MemoryOperation& operation) const;
   void complete_record(const Owner& owner, const RecordCommand& command);
   void call_host(const Owner& owner, const HostCommand& command);

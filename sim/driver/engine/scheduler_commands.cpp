@@ -99,8 +99,10 @@ void Scheduler::execute(const Owner& owner, const Command& command) {
                  [&](const HostCommand& host) { call_host(owner, host); },
                  [&](const RecordCommand& record) { complete_record(owner, record); },
                  [&](const WaitCommand& wait) {
-                   if (owner.run == nullptr && wait.record != nullptr) release(wait.record);
+                   EventRecord* const awaited = owner.run == nullptr ? wait.record : nullptr;
+                   if (awaited != nullptr) log_wait(*owner.item, *awaited);
                    finish(owner, clock_);
+                   if (awaited != nullptr) release(awaited);
                  },
                  [&](const MemoryOperation& operation) {
                    execute_memory(operation);
@@ -117,6 +119,18 @@ void Scheduler::execute(const Owner& owner, const Command& command) {
                  },
              },
              command);
+}
+
+// One that has held its stream up, as long as the other stream had not come so far.
+void Scheduler::log_wait(const StreamItem& item, const EventRecord& awaited) {
+  const Stream& stream = *item.stream;
+  TruthLog& log = stream.context->device->model->log;
+  const Time due = due_at(item);
+  if (!log.enabled() || due >= awaited.due || awaited.stream == 0) return;
+  Record record("wait");
+  record.add("stream", stream.id).add("for", awaited.stream).add("start", due).add("end", awaited.due);
+  record.add("thread", thread_name(item.thread));
+  log.add(record.text());
 }
 
 void Scheduler::execute_memory(const MemoryOperation& operation) const {
@@ -138,6 +152,7 @@ void Scheduler::complete_record(const Owner& owner, const RecordCommand& command
     command.event->last = record;
     ++record->references;
   }
+  record->due = std::max(record->due, owner.run == nullptr ? due_at(*owner.item) : clock_);
   if (--record->parts == 0) {
     record->done = true;
     record->at = clock_;
@@ -212,6 +227,7 @@ void Scheduler::end_transfer(Transfer* transfer) {
     Record record("copy");
     record.add("kind", name_of(transfer->kind)).add("bytes", uint64_t{transfer->box->bytes()});
     record.add("stream", transfer->owner.stream().id).add("launched", transfer->owner.item->arrival);
+    if (transfer->owner.run == nullptr) record.add("due", due_at(*transfer->owner.item));
     record.add("start", transfer->start).add("end", clock_);
     record.add("thread", thread_name(transfer->owner.item->thread));
     model.log.add(record.text());

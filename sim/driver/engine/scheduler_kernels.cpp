@@ -274,7 +274,9 @@ void Scheduler::log_kernel(const RunningKernel& kernel) {
   const bool is_copy = kernel.launch == nullptr;
   Record record(is_copy ? "copy" : "kernel");
   record.add(is_copy ? "kind" : "name", kernel.name).add("stream", item.stream->id).add("priority", kernel.priority);
-  record.add("launched", item.arrival).add("start", kernel.started).add("end", clock_);
+  record.add("launched", item.arrival);
+  if (kernel.owner.run == nullptr) record.add("due", due_at(item));
+  record.add("start", kernel.started).add("end", clock_);
   record.add("start_told", kernel.start_told).add("end_told", now());
   record.add("blocks", kernel.blocks).add("sms", kernel.most_multiprocessors);
   if (is_copy) {

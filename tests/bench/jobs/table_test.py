@@ -75,12 +75,19 @@ class Table(unittest.TestCase):
         self.assertEqual(table.misses(one_cell({**blind, "accounted": 0.9})), ["coverage", "later coverage", "idle"])
         self.assertEqual(table.misses(one_cell({**blind, "uncertain": 0.009})), ["coverage", "later coverage", "idle"])
 
+    def test_who_waits_stands_in_place_of_what_is_resident(self):
+        held_up = rank(precision=0.95, idle=0.32, by_waits=dict(true=0.32, precision=0.99))
+        self.assertEqual(table.misses(one_cell(rank(by_waits={}), held_up)), ["by waits"])
+        self.assertEqual(table.misses(one_cell(rank(), held_up)), ["precision", "idle"])  # one rank does not tell
+        self.assertEqual(table.misses(one_cell({**held_up, "by_waits": dict(precision=0.97)})), ["precision", "idle"])
+        self.assertIn(" 0.900 0.800 | 0.985 0.990 | 8 of 8 ", table.line(one_cell(rank(by_waits=dict(coverage=0.985)), held_up)))
+
     def test_line(self):
         self.assertEqual(table.line(one_cell(rank(), rank(idle=0.1, true=0.1, coverage=0.985, uncertain=0.02, iterations=7))),
                          "| some-job | 8 | observe | 4 | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 1.000 | 0.2 | 0.1 | 0.900 0.800 "
-                         "| 7-8 of 8 |  | 0 |  |")
+                         "|  | 7-8 of 8 |  | 0 |  |")
         self.assertEqual(table.line(one_cell(rc="hang", state="plain program hangs")),
-                         "| some-job | 8 | observe | 4 |" + 13 * "  |" + " plain program hangs |  |")
+                         "| some-job | 8 | observe | 4 |" + 14 * "  |" + " plain program hangs |  |")
 
     def test_a_page_keeps_what_stands_around_the_table(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -22,6 +22,7 @@ print(log["process"], log["window"], log["idle"], log["idle_share"], log["fill"]
 [[ $(numbers --from 0 --to 400 --intervals) == "7 400 200 0.5 100 100 [[200, 400]]" ]] || fail "the given window"
 [[ $(numbers --shortest 301) == "7 400 0 0.0 100 0 None" ]] || fail "short intervals are left out"
 [[ $(numbers --as-told --intervals) == "7 400 260 0.65 100 100 [[240, 500]]" ]] || fail "what the GPU told late"
+[[ $(numbers --by-waits --intervals) == "7 400 300 0.75 100 100 [[200, 500]]" ]] || fail "nothing is held up"
 message=$("$program" "$work/missing" 2>&1) && fail "exit code"
 [[ $message == "simgpu-truth: $work/missing cannot be read: No such file or directory" ]] || fail "one line: $message"
 "$program" >"$work/out" 2>&1 && fail "a file is needed"
