@@ -52,8 +52,8 @@ TruthLog read_truth_log(const std::string& path, Times times = Times::modelled);
 // From the start of the first communication kernel to the end of the last one; nothing when there is none.
 std::optional<Interval> communication_window(const TruthLog& log);
 
-// What no compute of the main job has to meet to be idle time: that communication of it is resident; or that what
-// waits, waits for communication, resident or due, and nothing waits for a copy.
+// Time without compute of the main job is idle where communication of it is resident; or, by who waits for whom, where
+// communication is due, resident or not, and nothing waits for a copy.
 enum class Idle { beside_communication, behind_communication };
 
 struct Truth {
