@@ -103,6 +103,35 @@ TEST(Queues, ARecordBehindAWaitDoesNotUnlessAsked) {
   EXPECT_TRUE(runs_beside({{"SIMGPU_QUEUE_RECORD_BEHIND_WAIT", "holds"}}, record));
   EXPECT_FALSE(runs_beside({{"SIMGPU_QUEUE_RECORD", "holds"}}, record_behind_wait));
 }
+// A kernel waits through streams that have nothing left, and all of them stand in the queue behind a kernel of another.
+TEST(Queues, TheLogSaysWhenAKernelWasDueThatItsQueueHeldUp) {
+  EXPECT_FALSE(runs_beside({}, [](const Scene& scene) {
+    kernel_behind(scene);
+    CHECK_CUDA(cuEventRecord(scene.event, scene.second));
+    const CUstream third = stream();
+    CHECK_CUDA(cuStreamWaitEvent(third, scene.event, 0));
+    work(third, 1, 100, 256, "wide");
+  }));
+  const Json first = records_of("kernel").at(0);
+  for (const Json& record : records_of("kernel")) {
+    if (record["name"] != "wide") continue;
+    EXPECT_GT(record["start"].get<int64_t>(), first["end"].get<int64_t>());
+    EXPECT_LT(record["due"].get<int64_t>(), first["end"].get<int64_t>() - 10'000'000);
+  }
+  EXPECT_TRUE(records_of("wait").empty()) << "they stood for the queue, not for each other";
+}
+TEST(Queues, TheLogSaysWhichStreamStoodForWhich) {
+  EXPECT_FALSE(runs_beside({}, wait_and_kernel));
+  const std::vector<Json> waits = records_of("wait");
+  const Json first = records_of("kernel").at(0);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0]["for"], first["stream"]);
+  EXPECT_NE(waits[0]["stream"], first["stream"]);
+  EXPECT_LT(waits[0]["start"].get<int64_t>(), first["end"].get<int64_t>() - 10'000'000);
+  EXPECT_GE(waits[0]["end"], first["end"]);
+  const Json behind = records_of("kernel").at(1);
+  EXPECT_GE(behind["due"], first["end"]);
+}
 // Two kernels one after the other.
 void graph(const Scene& scene) {
   CUgraph recorded = nullptr;
