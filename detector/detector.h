@@ -59,7 +59,7 @@ class Detector {
 
   Enqueued enqueued_while_host_waits() const;
 
-  // Groups were issued that are not known to be over.
+  // Groups were issued, outside of graphs, that are not known to be over.
   bool has_groups_under_way() const;
 
   // A stream capture is open in this process: nothing may be launched.

@@ -63,8 +63,10 @@ class GroupTable {
     return groups_[group.id & (table_size - 1)] = group;
   }
 
+  // Of those that an abort of their communicator ends: nobody knows of which ones the operations in a graph are.
   bool any_pending() const {
-    return std::any_of(groups_.begin(), groups_.end(), [](const Group& group) { return group.id != 0 && !group.done; });
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [](const Group& group) { return group.id != 0 && !group.done && !group.captured; });
   }
 
   template <typename Function>

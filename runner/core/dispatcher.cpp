@@ -146,6 +146,7 @@ TimePoint Dispatcher::next_look(TimePoint now, bool wanted) const {
 
 // The core gives back what is reserved, the hooks go quiet, and the main job goes on.
 Worker::Work Dispatcher::fail() noexcept {
+  failed_ = true;
   parts_.reporter->error("the dispatcher failed, Weft is off in this process");
   parts_.note_failure();
   return {slices_in_flight(), source_.groups_pending()};
@@ -167,6 +168,8 @@ void Dispatcher::note_set_up_failure(const std::string& text) {
 TraceSummary Dispatcher::summary() {
   take_inbox(now());  // what came after the thread's last step
   look_for_lost_annotations(now());
+  // With its context work goes, and the last of it could not be seen to end.
+  if (!failed_ && !context_is_closing()) session_.note_work_under_way(now());
   session_.end(now());
   record_clocks();
   TraceSummary summary = session_.summary(records_.dropped() + source_.lost());

@@ -85,6 +85,7 @@ class Dispatcher final : public Worker {
   bool table_was_full_ = false;
   bool lost_events_ = false;
   bool annotation_was_refused_ = false;
+  bool failed_ = false;
 };
 
 }  // namespace weft

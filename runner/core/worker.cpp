@@ -39,17 +39,19 @@ void Worker::live() noexcept {
 
 void Worker::run() {
   for (;;) {
+    // From before the step, so that what was asked for has seen a whole one.
     const std::uint64_t pause_wanted = pause_wanted_.load(std::memory_order_acquire);
+    const bool stop_wanted = stop_wanted_.load(std::memory_order_acquire);
     answer(step(now()), pause_wanted);
     const TimePoint time = now();
-    if (is_over(time)) return;
+    if (stop_wanted && is_over(time)) return;
     const bool wanted =
         pause_wanted_.load(std::memory_order_acquire) != 0 || stop_wanted_.load(std::memory_order_acquire);
     sleep_until(next_look(time, wanted));
   }
 }
 
-// Tells a waiting thread of the main job where this one stands. `pause_wanted` is from before this step.
+// Tells a waiting thread of the main job where this one stands.
 void Worker::answer(const Work& work, std::uint64_t pause_wanted) {
   groups_pending_.store(work.groups_pending, std::memory_order_release);
   nothing_in_flight_.store(work.slices == 0, std::memory_order_release);
@@ -57,7 +59,6 @@ void Worker::answer(const Work& work, std::uint64_t pause_wanted) {
 }
 
 bool Worker::is_over(TimePoint now) {
-  if (!stop_wanted_.load(std::memory_order_acquire)) return false;
   if (!stop_seen_) stop_seen_ = now;
   return context_is_closing() || nothing_in_flight() || now - *stop_seen_ > longest_end;
 }

@@ -83,9 +83,12 @@ void Session::record_groups(TimePoint time) {
   }
 }
 
-void Session::end(TimePoint now) {
+void Session::note_work_under_way(TimePoint now) {
   if (detector_.has_groups_under_way())
     note(now, "NCCL operations were under way when observing ended: their rest is in no share");
+}
+
+void Session::end(TimePoint now) {
   groups_.give_up(now);
   record_groups(now);
 }

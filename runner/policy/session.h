@@ -103,6 +103,8 @@ class Session {
   // Something is not as it should be: ends filling, or is recorded where there is none.
   void trouble(TimePoint now, std::string_view text, Audience where_nothing_is_filled);
 
+  // Before the end of a session that has seen all there was to see: says so where operations go on.
+  void note_work_under_way(TimePoint now);
   // Nothing more is observed: what is known of groups that were not seen to end is recorded.
   void end(TimePoint now);
 

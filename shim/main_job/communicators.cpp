@@ -139,12 +139,15 @@ void communicator_finalizing(ncclComm_t communicator, bool ended) noexcept {
   Communicator* entry = communicators.find(key_of(communicator));
   if (entry == nullptr) return;
   if (ended) return communicator_destroyed(closed(*entry, true));
+  entry->unfinished.finish_all(true);  // NCCL finalizes only what has launched all of them
   entry->finalizing.store(true, std::memory_order_release);
 }
 
 void communicator_aborting(ncclComm_t communicator, Aborting how) noexcept {
   Communicator* entry = communicators.find(key_of(communicator));
   if (entry == nullptr) return;
+  // NCCL does not revoke what is being finalized.
+  if (how == Aborting::revoked && entry->finalizing.load(std::memory_order_acquire)) return;
   const int device = entry->device.load(std::memory_order_relaxed);
   if (const CommunicatorId id = closed(*entry, false)) {
     note(EventKind::communicator_aborted, device, [id](Event& event) { event.communicator = id; });

@@ -1,9 +1,9 @@
 // Communicators of the main job: their numbers, and the loading of the core when the first one exists.
 //
 // Hooks of NCCL call this on the main job's threads, outside NCCL. Opening a communicator loads libweft-core.so and
-// lets it prepare the device: the one place where a hook may take long or wait. It happens when the communicator is
-// made or becomes ready, never in an operation: another stream may spin in NCCL then. A process without a communicator
-// never gets here.
+// lets it prepare the device, and closing the last one of a device lets it finish: there a hook may take long or wait.
+// It happens when a communicator is made or becomes ready, or when NCCL has closed it or is about to abort it, never in
+// an operation: another stream may spin in NCCL then. A process without a communicator never gets here.
 #pragma once
 
 #include <atomic>

@@ -105,8 +105,8 @@ struct CommunicatorInfo {
 };
 
 struct CoreServices {
-  // A communicator was opened / was destroyed, or is about to be aborted. Main-job thread, outside NCCL. The first
-  // opening on a device prepares it (memory, fill job, thread), synchronously: a quiet time. Closing the last one ends
+  // A communicator was opened / was finalized or destroyed, or is about to be aborted or revoked. Main-job thread,
+  // outside NCCL. The first opening on a device prepares it (memory, fill job, thread), synchronously: a quiet time. Closing the last one ends
   // filling on the device and writes the summary and the end lines.
   void (*communicator_opened)(const CommunicatorInfo& communicator) = nullptr;
   void (*communicator_closing)(CommunicatorId communicator) = nullptr;

@@ -453,6 +453,44 @@ TEST_F(Groups, WhatDoesNotBlockIsClosedWhenItHasFinalizedOrIsDestroyed) {
   }
 }
 
+TEST_F(Groups, ADestroyedCommunicatorsHandleCanComeBackBeforeTheCallReturns) {
+  static ncclComm_t next = nullptr;
+  const ncclComm_t c = communicator();
+  fake_nccl_in_close([] { std::thread([] { ncclCommInitRank(&next, 2, ncclUniqueId{}, 0); }).join(); });
+  ncclCommDestroy(c);
+  fake_nccl_in_close(nullptr);
+  ASSERT_EQ(next, c);
+  EXPECT_EQ(core()->opened, 2);
+  EXPECT_EQ(core()->closed, 1);
+  EXPECT_EQ(core()->last_closed, 1u);
+  events();
+  ncclRecv(buffer, 1, ncclInt8, 0, next, stream());
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].communicator, 2u);
+}
+
+// NCCL has launched what it had when it accepts to finalize, and then waits for more than that.
+TEST_F(Groups, WhatIsLeftUnfinishedIsMarkedDoneWhenItsCommunicatorFinalizes) {
+  const ncclComm_t c = open_non_blocking();
+  const CUstream s = stream();
+  ncclRecv(buffer, 1, ncclInt8, 1, c, s);
+  const weft::Ticket done = events().at(0).done_ticket;
+  fake_nccl_proceed(c);
+  ncclCommFinalize(c);
+  EXPECT_FALSE(reached(done));
+  fake_release(s);
+  EXPECT_TRUE(reached(done));
+}
+
+TEST_F(Groups, WhatFinalizesIsNotRevoked) {
+  const ncclComm_t c = open_non_blocking();
+  ncclCommFinalize(c);
+  ncclCommRevoke(c, 0);
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(core()->closed, 0);
+}
+
 // In a group NCCL takes it up at the group's end.
 TEST_F(Groups, WhatIsFinalizedInAGroupIsClosedLater) {
   const ncclComm_t c = communicator();

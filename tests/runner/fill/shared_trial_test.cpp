@@ -50,6 +50,10 @@ class SharedTrialTest : public ::testing::Test {
 
   // Another rank: its exit code is what `body` returns.
   static pid_t rank(const std::function<int()>& body) {
+    // A thread of an earlier trial that ends just now may hold locks of a sanitizer, which the child would wait for.
+    wait_at_most(std::chrono::seconds(1), [] {
+      return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator()) == 1;
+    });
     const pid_t process = ::fork();
     if (process == 0) ::_exit(body());
     return process;

@@ -78,7 +78,7 @@ TEST(Session, SaysAtTheEndThatOperationsWereUnderWay) {
       device.begin_microbatch(2ms, 8ms);
       device.step();
     }
-    device.session.end(device.time);
+    device.session.note_work_under_way(device.time);
     ASSERT_EQ(device.anomalies().size(), is_over ? 0U : 1U);
     if (is_over) continue;
     EXPECT_EQ(std::string(device.anomalies()[0].text),

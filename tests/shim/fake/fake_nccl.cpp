@@ -33,6 +33,7 @@ thread_local std::vector<Queued> queued;
 thread_local bool late = false;
 ncclResult_t refusal = ncclSuccess;
 void (*in_close)() = nullptr;
+std::atomic<ncclComm_t> destroyed{nullptr};  // the last one: its handle is the next one's
 
 // NCCL's event dance around a launch, with streams of its own, through symbols that hooks stand in front of.
 void dance(ncclComm_t communicator, CUstream stream) {
@@ -83,7 +84,10 @@ ncclResult_t operate(ncclComm_t communicator, cudaStream_t stream) {
 ncclComm_t make(int ranks, int rank, bool blocking) {
   int device = 0;
   cuCtxGetDevice(&device);
-  return new ncclComm{device, rank, ranks, blocking, blocking, {}, nullptr, nullptr};
+  const ncclComm_t made = destroyed.exchange(nullptr);
+  const ncclComm_t place = made != nullptr ? made : new ncclComm;
+  *place = ncclComm{device, rank, ranks, blocking, blocking, {}, nullptr, nullptr};
+  return place;
 }
 
 }  // namespace
@@ -281,10 +285,13 @@ NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t c) {
   c->ready = false;
   return ncclInProgress;
 }
+NCCL_API(ncclResult_t, ncclCommRevoke, ncclComm_t c, int) {
+  return c->ready ? ncclSuccess : ncclInvalidArgument;
+}
 NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t c) {
-  if (in_close != nullptr) in_close();
   if (c->own != nullptr) cuStreamDestroy_v2(c->own);
-  delete c;
+  delete destroyed.exchange(c);
+  if (in_close != nullptr) in_close();  // the handle may be another one's before the call returns
   return ncclSuccess;
 }
 NCCL_API(ncclResult_t, ncclCommAbort, ncclComm_t c) {
