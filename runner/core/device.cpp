@@ -382,6 +382,7 @@ void Device::note_given_back() {
 
 void Device::context_closing() {
   core_.shim.set_marker_words(ordinal_, {});
+  dispatcher_->pause(context_limit);  // the last look that may ask the driver: events tell of what is over by now
   const bool stopped = dispatcher_->stop_without_cuda(context_limit);
   fill_.let_progress_go();
   close_trace(stopped);
