@@ -36,13 +36,18 @@ struct Core {
   std::mutex set_up_mutex;
 };
 
-Core* the_core = nullptr;  // set before the shim can call a service
+// Set before the shim can call a service. Released and acquired here, too, because no sanitizer sees the shim do it.
+constinit std::atomic<Core*> started{nullptr};
+
+Core& the_core() noexcept {
+  return *started.load(std::memory_order_acquire);
+}
 
 // The core, or a thread of it, has failed. The hooks become pass-throughs when all memory has been given back, because
 // nothing could do that later; until then the services go on.
 void wind_up() noexcept {
   try {
-    if (the_core->devices.give_all_back()) the_core->context.shim.turn_off("the core failed");
+    if (the_core().devices.give_all_back()) the_core().context.shim.turn_off("the core failed");
   } catch (...) {
     // No memory even for this: at the next call of a service.
   }
@@ -52,12 +57,12 @@ template <class Call>
 auto guarded(Call call) noexcept -> decltype(call()) {
   struct AtTheEnd {
     ~AtTheEnd() {
-      if (the_core->failed) wind_up();
+      if (the_core().failed) wind_up();
     }
   };
   [[maybe_unused]] const AtTheEnd after{};
   const auto fail = [](const char* reason) {
-    if (!the_core->failed.exchange(true)) log_parts(LogLevel::error, {"Weft is off in this process: ", reason});
+    if (!the_core().failed.exchange(true)) log_parts(LogLevel::error, {"Weft is off in this process: ", reason});
   };
   try {
     return call();
@@ -71,7 +76,7 @@ auto guarded(Call call) noexcept -> decltype(call()) {
 
 void communicator_opened(const CommunicatorInfo& communicator) {
   guarded([&] {
-    Core& core = *the_core;
+    Core& core = the_core();
     DeviceEntry& entry = core.devices.entry(communicator.device);
     const std::lock_guard lock(entry.mutex);
     if (!entry.device) {
@@ -91,47 +96,47 @@ void communicator_opened(const CommunicatorInfo& communicator) {
 
 void quiet_moment(int device) {
   guarded([&] {
-    DeviceEntry& entry = the_core->devices.entry(device);
+    DeviceEntry& entry = the_core().devices.entry(device);
     const std::unique_lock lock(entry.mutex, std::try_to_lock);
-    const std::unique_lock set_up_lock(the_core->set_up_mutex, std::try_to_lock);
-    if (lock.owns_lock() && set_up_lock.owns_lock() && entry.device && !the_core->failed)
+    const std::unique_lock set_up_lock(the_core().set_up_mutex, std::try_to_lock);
+    if (lock.owns_lock() && set_up_lock.owns_lock() && entry.device && !the_core().failed)
       entry.device->quiet_moment(Hold::bounded);
   });
 }
 
 // A thread that holds it may be stuck in the driver until the main job has done what it is about to do.
 std::unique_lock<std::mutex> locked(DeviceEntry& entry) {
-  std::unique_lock lock = entry.lock_within(the_core->failed ? Duration{0} : longest_stay);
+  std::unique_lock lock = entry.lock_within(the_core().failed ? Duration{0} : longest_stay);
   if (!lock.owns_lock()) throw std::runtime_error("another thread does not come back from the driver");
   return lock;
 }
 
 void communicator_closing(CommunicatorId communicator) {
   guarded([&] {
-    DeviceEntry* const entry = the_core->devices.entry_of(communicator);
+    DeviceEntry* const entry = the_core().devices.entry_of(communicator);
     if (entry == nullptr) return;
     const auto lock = locked(*entry);
     if (entry->device && entry->device->communicator_closing(communicator)) entry->finish();
-    the_core->devices.forget(communicator);
+    the_core().devices.forget(communicator);
   });
 }
 
 bool rescue_memory(int device) {
-  if (the_core->context.options.mode != Mode::fill) return false;
-  return guarded([&] { return rescue_memory(the_core->context, the_core->devices.entry(device), device); });
+  if (the_core().context.options.mode != Mode::fill) return false;
+  return guarded([&] { return rescue_memory(the_core().context, the_core().devices.entry(device), device); });
 }
 
 std::uint64_t memory_taken(int device) {
-  if (the_core->context.options.mode != Mode::fill) return std::numeric_limits<std::int64_t>::max();
-  return guarded([&] { return allow_memory(the_core->context, the_core->devices.entry(device)); });
+  if (the_core().context.options.mode != Mode::fill) return std::numeric_limits<std::int64_t>::max();
+  return guarded([&] { return allow_memory(the_core().context, the_core().devices.entry(device)); });
 }
 
 void context_closing(int device) {
   guarded([&] {
-    DeviceEntry& entry = the_core->devices.entry(device);
+    DeviceEntry& entry = the_core().devices.entry(device);
     const auto lock = locked(entry);
     entry.abandon();
-    forget_words(the_core->context, device);
+    forget_words(the_core().context, device);
   });
 }
 
@@ -170,8 +175,8 @@ bool start(const ShimServices& shim, CoreServices& services) {
   services.memory_taken = &memory_taken;
   services.context_closing = &context_closing;
   services.quiet_moment = &quiet_moment;
-  core->context.note_failure = [] { the_core->failed = true; };
-  the_core = core.release();
+  core->context.note_failure = [] { the_core().failed = true; };
+  started.store(core.release(), std::memory_order_release);
   return true;
 }
 

@@ -332,7 +332,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   const auto call = real<Symbol::ncclCommDestroy>();
   const CommunicatorId known = noting() ? communicator_destroying(communicator) : 0;
   const ncclResult_t result = call_nccl([=] { return call(communicator); });
-  if (level() != Level::pass) communicator_destroyed(known);
+  if (level() != Level::pass) communicator_ends(known);
   return result;
 }
 

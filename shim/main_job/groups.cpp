@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint32_t most_members = 64;
 constexpr std::uint32_t most_promises = 64;
+constexpr std::uint32_t most_closings = 64;
 constexpr std::uint32_t most_open_groups = 64;
 constexpr std::uint32_t most_operations = 8;  // as a line of the trace has room for (trace/record.h)
 
@@ -98,8 +99,10 @@ struct OpenGroup {
   std::atomic<std::uint32_t> taken;
   std::uint32_t members;
   std::uint32_t promises;
+  std::uint32_t closings;
   GroupMember member[most_members];
   Promise promise[most_promises];
+  CommunicatorId closing[most_closings];
   IssuedOperation operation[most_members][most_operations];
 };
 
@@ -114,6 +117,7 @@ OpenGroup* take_group() noexcept {
     if (!group.taken.compare_exchange_strong(free, 1, std::memory_order_acq_rel)) continue;
     group.members = 0;
     group.promises = 0;
+    group.closings = 0;
     return thread_state.group = &group;
   }
   note_full("open NCCL groups");
@@ -123,7 +127,9 @@ OpenGroup* take_group() noexcept {
 void give_group_back() noexcept {
   OpenGroup* group = thread_state.group;
   thread_state.group = nullptr;
-  if (group != nullptr) group->taken.store(0, std::memory_order_release);
+  if (group == nullptr) return;
+  for (std::uint32_t index = 0; index < group->closings; ++index) communicator_destroyed(group->closing[index]);
+  group->taken.store(0, std::memory_order_release);
 }
 
 GroupMember* member_for(OpenGroup& group, const OperationCall& call) noexcept {
@@ -278,6 +284,12 @@ void group_dropped() noexcept {
     operation_missed(group->member[index].handle);
   }
   give_group_back();
+}
+
+void communicator_ends(CommunicatorId communicator) noexcept {
+  OpenGroup* group = communicator != 0 && in_group() ? take_group() : nullptr;
+  if (group == nullptr || group->closings == most_closings) return communicator_destroyed(communicator);
+  group->closing[group->closings++] = communicator;
 }
 
 void communicator_promised(ncclComm_t communicator, ncclComm_t* place, const CommunicatorOrigin& origin) noexcept {

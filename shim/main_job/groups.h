@@ -60,4 +60,8 @@ void group_dropped() noexcept;  // ncclGroupSimulateEnd: nothing is launched
 // or NCCL will write it to `place`.
 void communicator_promised(ncclComm_t communicator, ncclComm_t* place, const CommunicatorOrigin& origin) noexcept;
 
+// The call that destroys it has returned (communicators.h). In a group NCCL waits for its operations at the group's
+// end.
+void communicator_ends(CommunicatorId communicator) noexcept;
+
 }  // namespace weft

@@ -18,6 +18,22 @@ class ShimTest : public testing::Test {
     EXPECT_EQ(ncclCommInitRank(&made, ranks, ncclUniqueId{}, rank), ncclSuccess);
     return made;
   }
+  // Not ready yet: until fake_nccl_proceed().
+  static ncclComm_t non_blocking() {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t made = nullptr;
+    EXPECT_EQ(ncclCommInitRankConfig(&made, 2, ncclUniqueId{}, 0, &config), ncclInProgress);
+    return made;
+  }
+  static ncclComm_t open_non_blocking() {
+    const ncclComm_t made = non_blocking();
+    fake_nccl_proceed(made);
+    ncclResult_t progress = ncclInProgress;
+    ncclCommGetAsyncError(made, &progress);
+    events();
+    return made;
+  }
   CUstream stream() {
     CUstream made = nullptr;
     EXPECT_EQ(cuStreamCreate(&made, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
