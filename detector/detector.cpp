@@ -47,7 +47,7 @@ Group group_of(const Event& event, std::uint64_t position) {
 
 Answer answer_in(const Event& event) {
   if (event.kind == EventKind::stream_dry) return {StreamAnswer::dry, event.ticket, event.done_ticket};
-  if (event.kind == EventKind::stream_busy) return {StreamAnswer::busy, event.ticket};
+  if (event.kind == EventKind::stream_busy) return {StreamAnswer::busy, event.ticket, 0, event.order};
   return {StreamAnswer::unknown};
 }
 
@@ -67,6 +67,7 @@ std::span<const Finding> Detector::Implementation::observe(const Event& event) {
 }
 
 void Detector::Implementation::dispatch(const Event& event) {
+  if (event.order != StreamOrder::none) streams_.set_order(event.stream, event.order);
   switch (event.kind) {
     case EventKind::group_issued:
       return group_issued(event);

@@ -62,7 +62,7 @@ std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
   if (wait->kind != Kind::wait) return wait->ticket;
   bool runs = false;
   if (const Stream* source = find(wait->awaited.stream))
-    root_of(*source, runs, wait->awaited.copies ? &stream : nullptr);
+    root_of(*source, runs, wait->awaited.copies ? &stream : nullptr, wait->awaited.ticket);
   return runs ? std::nullopt : std::optional(wait->ticket);
 }
 
@@ -118,7 +118,12 @@ void Streams::look_for_doubts() {
 
 // Where one was doubtful at as many looks, streams are asked while compute runs as well: a side stream may end only
 // then, and would never be seen to get past a blocked one.
+// Where the legacy stream is held up, what seems to run may stand behind something on it, which only an answer shows.
 Verdict Streams::busy_for_sure() {
+  if (legacy_is_held_up()) {
+    wants_answers_ = true;
+    return {};
+  }
   if (!may_learn()) return stop_asking();
   is_learning_ = wants_answers_ = true;
   return {};

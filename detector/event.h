@@ -33,12 +33,17 @@ constexpr bool is_said(EventKind kind) noexcept {
   return kind >= EventKind::said_iteration_begun && kind <= EventKind::said_bubble_ended;
 }
 
+// The legacy default stream and the blocking ones (the per-thread default streams are some) wait for each other without
+// a call that says so: each operation for all that was enqueued before it on streams of the other kind.
+enum class StreamOrder : std::uint8_t { none, legacy, blocking };
+
 // Whether a stream has work left, as far as it was asked.
 enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
 struct Answer {
   StreamAnswer says = StreamAnswer::none;
   Ticket launched_before = 0;  // all launches seen on it were made before this was given out; 0: not known
   std::uint32_t launched = 0;  // dry: another number after each launch seen on it; 0: not known
+  StreamOrder order = StreamOrder::none;
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 
@@ -121,7 +126,8 @@ struct Event {
   bool nothing_launched;
   bool more_follow;     // answers of streams: another one of the same look comes next
   InGraph in_graph;     // wait_issued only
-  std::int32_t device;  // CUDA ordinal
+  std::int16_t device;  // CUDA ordinal
+  StreamOrder order;    // where marks are issued, and of stream_busy
   StreamId stream;
   CommunicatorId communicator;
   GroupId group;

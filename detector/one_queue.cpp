@@ -47,7 +47,7 @@ Enqueued Streams::enqueued_while_host_waits() const {
     const Position where = position(stream);
     if (where == Position::behind) continue;  // dry, or it is no idle time
     if (where == Position::in_group && stream.ahead.empty()) continue;
-    if (where == Position::in_group || where == Position::running) return Enqueued::more;
+    if (where == Position::in_group || where == Position::running || where == Position::ordered) return Enqueued::more;
     for (std::size_t i = 0; i < stream.ahead.size(); ++i)
       if (stream.ahead[i].kind == Kind::start || !stream.ahead[i].nothing_before) return Enqueued::more;
     found = Enqueued::waits;

@@ -16,6 +16,7 @@ constexpr const char* captured_step =
 constexpr const char* waiting_graph =
     "waiting graph: a replayed graph waits for an event, and whether it computes meanwhile cannot be told";
 constexpr const char* behind_context_wait = "a context waits for an event: what was launched since may be held up";
+constexpr const char* behind_legacy = "a blocking stream may stand behind the legacy default stream, which is held up";
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
@@ -43,6 +44,10 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
   stream = &*streams_.emplace(place_of(id));
   stream->id = id;
   return stream;
+}
+
+void Streams::set_order(StreamId id, StreamOrder order) {
+  if (Stream* stream = find_or_add(id)) stream->order = order;
 }
 
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
@@ -289,7 +294,8 @@ std::optional<Answer> Streams::answer_of(StreamId id) const {
 
 bool Streams::is_doubtful(StreamId id) const {
   const Stream* stream = find(id);
-  return stream != nullptr && (is_learning_ || stream->is_doubtful);
+  if (stream == nullptr) return false;
+  return is_learning_ || stream->is_doubtful || holder_of(*stream) != nullptr || may_stand_behind_legacy(*stream);
 }
 
 void Streams::to_ask(std::vector<StreamId>& found) const {
@@ -308,16 +314,54 @@ bool Streams::is_asked(const Stream& stream) const {
   return where == Position::behind || (where == Position::lost && !has_known_mark_ahead(stream));
 }
 
+bool Streams::is_in_group(const Stream& stream) const {
+  return stream.at.kind == Kind::start && groups_.pending(stream.at.group);
+}
+
+bool Streams::is_waiting(const Stream& stream) const {
+  return stream.at.kind == Kind::wait && (stream.at.passed != 0 || groups_.pending(stream.at.group));
+}
+
+// The stream of the other kind that has got to a group or a wait: what was enqueued on this one before that is over,
+// and what was enqueued since stands behind it. nullptr: there is none.
+const Streams::Stream* Streams::holder_of(const Stream& stream) const {
+  if (stream.order == StreamOrder::none) return nullptr;
+  const Stream* waiting = nullptr;
+  for (const Stream& other : streams_) {
+    if (other.order == StreamOrder::none || other.order == stream.order) continue;
+    if (is_in_group(other)) return &other;
+    if (is_waiting(other)) waiting = &other;
+  }
+  return waiting;
+}
+
+bool Streams::legacy_is_held_up() const {
+  return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
+    return each.order == StreamOrder::legacy && holder_of(each) != nullptr;
+  });
+}
+
+// Two blocking streams wait for each other where something on the legacy one stands between them.
+bool Streams::may_stand_behind_legacy(const Stream& stream) const {
+  return stream.order == StreamOrder::blocking &&
+         std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
+           const bool has_more = !each.ahead.empty() || position(each) == Position::ordered;
+           return each.order == StreamOrder::legacy && has_more && holder_of(each) != nullptr;
+         });
+}
+
 Streams::Position Streams::position(const Stream& stream) const {
   const Mark& at = stream.at;
   if (at.kind == Kind::lost) return Position::lost;
-  if (at.kind == Kind::start && groups_.pending(at.group)) return Position::in_group;
-  if (at.kind == Kind::wait && (at.passed != 0 || groups_.pending(at.group))) return Position::waiting;
-  if (stream.ahead.empty()) return Position::behind;
+  if (is_in_group(stream)) return Position::in_group;
+  if (is_waiting(stream)) return Position::waiting;
+  const StreamAnswer says = stream.destroyed ? StreamAnswer::dry : current_answer(stream).says;
+  if (stream.ahead.empty())
+    return says == StreamAnswer::busy && holder_of(stream) != nullptr ? Position::ordered : Position::behind;
   if (stream.ahead.front().kind == Kind::lost) return Position::lost;
   if (stream.ahead.front().nothing_before) return Position::held;
-  const bool was_dry = !stream.destroyed && current_answer(stream).says == StreamAnswer::dry;
-  return was_dry ? Position::behind : Position::running;
+  if (!stream.destroyed && says == StreamAnswer::dry) return Position::behind;
+  return holder_of(stream) != nullptr ? Position::ordered : Position::running;
 }
 
 // A graph may compute before its wait. When what the event stood for is over it computes, or it waits for what the
@@ -336,6 +380,7 @@ bool Streams::is_in_captured_step(const Stream& stream) const {
 bool Streams::look_at(const Stream& stream, Standing& standing) const {
   switch (position(stream)) {
     case Position::running:
+      if (may_stand_behind_legacy(stream)) return standing.unknown = behind_legacy, true;
       standing.doubtful = standing.doubtful || stream.is_doubtful;
       return stream.is_doubtful;
     case Position::in_group:
@@ -346,6 +391,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
       standing.in_graph = standing.in_graph || may_compute(stream.at);
       return true;
     case Position::held:
+    case Position::ordered:
       return true;
     case Position::lost:
       standing.is_lost = true;
@@ -353,13 +399,17 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
     case Position::behind:
       break;
   }
+  // Whatever it has left stands.
+  if (holder_of(stream) != nullptr) return true;
   const StreamAnswer answer = current_answer(stream).says;
+  if (answer == StreamAnswer::busy && may_stand_behind_legacy(stream)) return standing.unknown = behind_legacy, true;
   if (answer == StreamAnswer::busy) (stream.is_doubtful ? standing.doubtful : standing.busy) = true;
   if (answer == StreamAnswer::unknown || answer == StreamAnswer::none) standing.unknown = unasked;
   return true;
 }
 
-const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const Stream* for_copy) const {
+const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const Stream* for_copy,
+                                        Ticket copy_place) const {
   const Stream* stream = &waiting;
   bool is_held = false;  // the one before
   // A chain is no longer than there are streams, unless the marks of some were lost.
@@ -367,9 +417,17 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
     const Position where = position(*stream);
     if (where == Position::in_group) return stream;
     if (where == Position::lost) return nullptr;
+    if (where == Position::ordered) {
+      stream = holder_of(*stream);
+      is_held = false;
+      for_copy = nullptr;
+      continue;
+    }
     const Mark& mark = where == Position::held ? stream->ahead.front() : stream->at;
     // Ahead of a group that has not begun, or of a wait that is over or its end: it copies, or cannot get there.
     if (where == Position::held && (mark.kind != Kind::wait || is_over(mark.awaited))) return stream;
+    // Past the place behind which the copy comes next: it is in that, wherever it gets after it.
+    if (where == Position::held && for_copy != nullptr && !is_before(stream->at.ticket, copy_place)) return for_copy;
     if (where != Position::waiting && where != Position::held) {
       // Somebody waits for it, so it has work left: it runs, or this wait is just over. Or the wait is over, and the
       // stream cannot get to it in its hardware queue.
@@ -383,6 +441,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
     if (mark.awaited.stream == 0) return stream;  // for something outside of this device
     is_held = where == Position::held;
     for_copy = mark.awaited.copies ? stream : nullptr;
+    copy_place = mark.awaited.ticket;
     stream = find(mark.awaited.stream);
   }
   return nullptr;
@@ -473,6 +532,9 @@ Idleness Streams::explain(const Standing& standing) const {
     if (!indirectly) indirectly = idleness;
   }
   if (indirectly) return *indirectly;
+  for (const Stream& stream : streams_)
+    if (const Stream* holder = position(stream) == Position::ordered ? holder_of(stream) : nullptr)
+      if (is_in_group(*holder)) return {holder->at.group, stream.id, Pattern::event_wait};
   for (const Stream& stream : streams_)
     if (position(stream) == Position::in_group && is_inline(stream))
       return {stream.at.group, stream.id, Pattern::inline_group};

@@ -38,6 +38,7 @@ class Streams {
   // `one_queue`: all streams may share one hardware queue, in which work waits for what was enqueued before it.
   explicit Streams(GroupTable& groups, bool one_queue = false) : groups_(groups), one_queue_(one_queue) {}
 
+  void set_order(StreamId stream, StreamOrder order);  // for ever
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
@@ -110,9 +111,11 @@ class Streams {
   };
   // held: a mark lies ahead and nothing to compute before it. Its hardware queue is blocked, or it is about to get
   // there. lost: nobody knows.
-  enum class Position : std::uint8_t { running, in_group, waiting, held, behind, lost };
+  // ordered: it has something to compute, which waits for a stream of the other kind (StreamOrder).
+  enum class Position : std::uint8_t { running, in_group, waiting, held, ordered, behind, lost };
   struct Stream {
     StreamId id = 0;
+    StreamOrder order = StreamOrder::none;
     Mark at{};  // reached last
     // Of each as many as marker words let be outstanding; full, the oldest are lost and the stream is out of sight.
     RingQueue<Mark> ahead{65536};      // issued, not reached
@@ -172,12 +175,18 @@ class Streams {
   void erase_if_over(StreamId id);
   GroupId group_behind(const AwaitedPlace& place) const;
   Position position(const Stream& stream) const;
+  bool is_in_group(const Stream& stream) const;
+  bool is_waiting(const Stream& stream) const;
+  const Stream* holder_of(const Stream& stream) const;
+  bool legacy_is_held_up() const;
+  bool may_stand_behind_legacy(const Stream& stream) const;
   Answer current_answer(const Stream& stream) const;
   bool look_at(const Stream& stream, Standing& standing) const;
   // The stream whose group, or whose wait for something outside of this device, holds this one up; nullptr: none is
   // known. `runs`: one on the way runs.
-  // `for_copy`: the one before, which waits for a copy of this one.
-  const Stream* root_of(const Stream& waiting, bool& runs, const Stream* for_copy = nullptr) const;
+  // `for_copy`: the one before, which waits for a copy of this one, the next behind `copy_place`.
+  const Stream* root_of(const Stream& waiting, bool& runs, const Stream* for_copy = nullptr,
+                        Ticket copy_place = 0) const;
   Verdict stop_asking();
   Group* first_pending(const Stream& stream) const;
   static bool copies_out_of_sight(const Stream& lost);

@@ -20,7 +20,7 @@ template <class Fill>
     event = Event{};
     event.time = time;
     event.kind = kind;
-    event.device = device;
+    event.device = static_cast<std::int16_t>(device);
     fill(event);
   });
 }
@@ -31,7 +31,7 @@ inline void note_again(EventKind kind, int device, Fill fill) noexcept {
     event = Event{};
     event.time = thread_state.last_event;
     event.kind = kind;
-    event.device = device;
+    event.device = static_cast<std::int16_t>(device);
     fill(event);
   });
 }

@@ -54,7 +54,7 @@ void Dispatcher::watch_host(const std::vector<Event>& events) {
   Event event{};
   event.time = events.empty() ? source_.time_of_look() : events.front().time;
   event.kind = *change;
-  event.device = options_.session.device;
+  event.device = static_cast<std::int16_t>(options_.session.device);
   session_.observe(event);
 }
 

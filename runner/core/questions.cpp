@@ -59,8 +59,9 @@ void Questions::answer(TimePoint time, StreamId stream, Answer answer) {
   Event event{};
   event.time = time;
   event.kind = kind_of(answer.says);
-  event.device = device_;
+  event.device = static_cast<std::int16_t>(device_);
   event.stream = stream;
+  event.order = answer.order;
   event.ticket = answer.launched_before;
   event.done_ticket = answer.launched;
   answers_.push_back(event);

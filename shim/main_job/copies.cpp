@@ -57,6 +57,7 @@ Marked mark(Stream& stream, int most = most_on_stream) noexcept {
   note(EventKind::mark_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;
     event.stream = stream.id.load(std::memory_order_relaxed);
+    event.order = order_of(stream);
     event.ticket = ticket;
   });
   return Marked::yes;

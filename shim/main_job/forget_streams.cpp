@@ -29,11 +29,13 @@ void forget(Stream& stream, Ticket last) noexcept {
   const StreamId id = stream.id.exchange(0, std::memory_order_seq_cst);
   if (id == 0) return;
   forget_groups_on(stream);
+  const StreamOrder order = last == 0 ? StreamOrder::none : order_of(stream);
   const int device = stream.device.load(std::memory_order_relaxed);
   release_stream(stream);
   if (level() != Level::observe) return;
-  note(EventKind::stream_destroyed, device, [id, last](Event& event) {
+  note(EventKind::stream_destroyed, device, [=](Event& event) {
     event.stream = id;
+    event.order = order;
     event.ticket = last;
   });
 }

@@ -106,29 +106,6 @@ GroupId pending_group(int device) noexcept {
   return pending;
 }
 
-// The host may have issued more than one that is not over, so the latest is not the one that the stream is in.
-bool is_in_group(Stream& stream) noexcept {
-  constexpr GroupId most_looked_at = 1024;
-  const StreamId id = stream.id.load(std::memory_order_relaxed);
-  const GroupId latest = pending_group_of(stream);
-  for (GroupId group = latest; group != 0 && latest - group < most_looked_at; --group) {
-    const GroupPlace place = place_of_group(group);
-    if (place.id != id) continue;
-    if (!is_pending(place)) return false;
-    if (reached(place.device, place.started)) return true;
-  }
-  return false;
-}
-
-bool blocking_stream_is_in_group(int device, const Stream* but) noexcept {
-  bool found = false;
-  group_streams[device].visit_until([&](Stream& stream) {
-    const bool is_other = &stream != but && is_explicit(stream) && stream.is_blocking.load(std::memory_order_relaxed);
-    return found = is_other && is_in_group(stream);
-  });
-  return found;
-}
-
 void forget_groups_on(Stream& stream) noexcept {
   stream.group.store(0, std::memory_order_relaxed);
   group_streams[stream.device.load(std::memory_order_relaxed)].remove(stream);

@@ -20,11 +20,6 @@ GroupId log_group(Stream& stream, Ticket started, Ticket done) noexcept;
 // A group of the device that is not over, 0: none.
 GroupId pending_group(int device) noexcept;
 
-// The stream has got to a group that is not over.
-bool is_in_group(Stream& stream) noexcept;
-// So has an explicit blocking stream of the device, other than this one.
-bool blocking_stream_is_in_group(int device, const Stream* but) noexcept;
-
 // The stream is about to be forgotten.
 void forget_groups_on(Stream& stream) noexcept;
 

@@ -30,20 +30,6 @@ StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   return result == CUDA_ERROR_NOT_READY ? StreamAnswer::busy : StreamAnswer::unknown;
 }
 
-// The legacy stream and the blocking ones wait for all that was launched on the other before: while one of them is in a
-// group, nothing of the other runs. Two blocking streams wait for each other only where something on the legacy one
-// stands between them.
-StreamAnswer busy_or_held(const Stream& stream) noexcept {
-  const int device = stream.device.load(std::memory_order_relaxed);
-  const bool is_legacy = stream.handle.load(std::memory_order_relaxed) == CU_STREAM_LEGACY;
-  if (is_legacy) return blocking_stream_is_in_group(device, nullptr) ? StreamAnswer::dry : StreamAnswer::busy;
-  Stream* legacy = stream.is_blocking.load(std::memory_order_relaxed) ? find_stream(legacy_stream_of(device)) : nullptr;
-  if (legacy == nullptr) return StreamAnswer::busy;
-  if (is_in_group(*legacy)) return StreamAnswer::dry;
-  const bool may_stand_between = !has_nothing_to_compute(*legacy) && blocking_stream_is_in_group(device, &stream);
-  return may_stand_between ? StreamAnswer::unknown : StreamAnswer::busy;
-}
-
 // Also one that must not be asked.
 const Stream* find_by_id(int device, StreamId id) noexcept {
   for (const Stream& stream : all_streams()) {
@@ -72,8 +58,7 @@ Answer ask_stream(int device, StreamId id) noexcept {
   const StreamAnswer answer = query(*stream, id);
   if (answer == StreamAnswer::dry) return {answer, before, launched};
   if (answer == StreamAnswer::unknown) return {answer, 0};
-  const StreamAnswer held = busy_or_held(*stream);
-  return {held, held == StreamAnswer::busy ? launched_before(*stream) : 0};
+  return {answer, launched_before(*stream), 0, order_of(*stream)};
 }
 
 int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {

@@ -141,6 +141,18 @@ bool is_explicit(const Stream& stream) noexcept {
   return (stream.key.load(std::memory_order_relaxed) & default_stream) == 0;
 }
 
+// Of another context than the home of the words, it is ordered with the default streams of that one.
+StreamOrder order_of(const Stream& stream) noexcept {
+  const CUstream handle = stream.handle.load(std::memory_order_relaxed);
+  if (handle == CU_STREAM_LEGACY) return StreamOrder::legacy;
+  if (handle == CU_STREAM_PER_THREAD) return StreamOrder::blocking;
+  if (!stream.is_blocking.load(std::memory_order_relaxed)) return StreamOrder::none;
+  const int device = stream.device.load(std::memory_order_relaxed);
+  const bool is_elsewhere =
+      has_other_contexts() && stream.context.load(std::memory_order_relaxed) != context_of(device);
+  return is_elsewhere ? StreamOrder::none : StreamOrder::blocking;
+}
+
 Stream* find_stream(const StreamName& name) noexcept {
   if (name.key == 0) return nullptr;
   Stream* stream = streams.find(name.key);

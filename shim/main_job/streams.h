@@ -54,6 +54,7 @@ StreamName name_of(CUstream stream, bool per_thread) noexcept;
 StreamName legacy_stream_of(int device) noexcept;
 StreamName own_stream_of(int device) noexcept;  // the calling thread's default stream
 bool is_explicit(const Stream& stream) noexcept;
+StreamOrder order_of(const Stream& stream) noexcept;
 
 // Known already, or nullptr.
 Stream* find_stream(const StreamName& name) noexcept;

@@ -102,6 +102,7 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_
     event.nothing_launched = nothing_before;
     event.in_graph = in_graph;
     event.stream = stream.id.load(std::memory_order_relaxed);
+    event.order = order_of(stream);
     event.ticket = reached;
     event.done_ticket = passed;
     // A stream of another device is none that this device's detector knows.

@@ -55,6 +55,8 @@ RandomProgram::RandomProgram(const ProgramOptions& options, std::uint32_t seed, 
     : options_(options), next_(counters), random_(seed), queues_(static_cast<std::size_t>(options.queues)) {
   for (int i = 0; i < options.streams; ++i) create();
   if (options.unaskable) streams_[0].unaskable = true;
+  if (options.orders)
+    mark(streams_[0], 0);  // which stream is the legacy one is known from its first marker or answer on
   for (int i = 0; i < options.actions; ++i) act();
   finish();
 }
@@ -99,6 +101,7 @@ std::size_t RandomProgram::create() {
   stream.id = next_.stream++;
   stream.created = next_.time;
   if (options_.queues != 0) stream.queue = streams_.size() % queues_.size();
+  if (options_.orders) stream.order = streams_.empty() ? StreamOrder::legacy : StreamOrder::blocking;
   streams_.push_back(stream);
   alive_.push_back(streams_.size() - 1);
   call(Call::Kind::create, streams_.size() - 1);
@@ -114,8 +117,17 @@ std::size_t RandomProgram::any_stream() {
   return alive_[below(static_cast<std::uint32_t>(alive_.size()))];
 }
 
+// What CUDA makes the stream wait for by itself.
+std::int64_t RandomProgram::end_of_other_kind(const Stream& stream) const {
+  std::int64_t end = 0;
+  for (const Stream& other : streams_)
+    if (stream.order != StreamOrder::none && other.order != StreamOrder::none && other.order != stream.order)
+      end = std::max(end, other.end);
+  return end;
+}
+
 std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std::int64_t length) {
-  std::int64_t start = std::max(next_.time, stream.end);
+  std::int64_t start = std::max({next_.time, stream.end, end_of_other_kind(stream)});
   if (options_.queues != 0) start = std::max(start, queues_[stream.queue]);
   stream.end = std::max(start, not_before) + length;
   // A kernel leaves its queue at once, and what is behind it on its stream waits elsewhere. A wait stays there.
@@ -211,11 +223,16 @@ bool RandomProgram::is_capturing_at(std::int64_t time) const {
                      [=](const Interval& i) { return i.begin <= time && time < i.end; });
 }
 
+StreamOrder RandomProgram::order_of(StreamId id) const {
+  return std::find_if(streams_.begin(), streams_.end(), [id](const Stream& s) { return s.id == id; })->order;
+}
+
 Event& RandomProgram::hook(EventKind kind, StreamId stream) {
   Event event{};
   event.time = TimePoint(Duration(next_.time));
   event.kind = kind;
   event.stream = stream;
+  if (stream != 0) event.order = order_of(stream);
   ordered_.push_back({event, 0});
   changes_.push_back(next_.time);
   return ordered_.back().event;
@@ -266,6 +283,8 @@ void RandomProgram::issue_group() {
 void RandomProgram::record() {
   const std::size_t index = any_stream();
   const Stream& stream = streams_[index];
+  // Such an event stands for streams of the other kind, too.
+  if (end_of_other_kind(stream) > std::max(next_.time, stream.end)) return;
   Recorded recorded{index, stream.id, stream.end, 0, 0, stream.copies};
   if (stream.latest != 0 && stream.latest_at > next_.time) {
     recorded.ticket = stream.latest;
@@ -284,8 +303,11 @@ void RandomProgram::wait() {
   const std::size_t index = any_stream();
   Stream& stream = streams_[index];
   if (index == recorded.stream) return;  // streams run in order anyway
-  call(Call::Kind::wait, index).record = number;
   const bool is_pending = recorded.ticket != 0 && recorded.ticket_at > next_.time;
+  const bool is_unseen = !is_pending || (!recorded.copies && stream.waited == recorded.ticket);
+  // On the legacy stream one that nobody sees may stand between two blocking streams: a known limit.
+  if (is_unseen && stream.order == StreamOrder::legacy) return;
+  call(Call::Kind::wait, index).record = number;
   if (recorded.copies && !is_pending && recorded.end > next_.time) {
     begin_copy(stream);
     stream.waits_for_copy = true;
@@ -293,7 +315,7 @@ void RandomProgram::wait() {
     enqueue(stream, 0, std::max<std::int64_t>(recorded.end - std::max(stream.end, next_.time), 0));
     return;
   }
-  if (!is_pending || (!recorded.copies && stream.waited == recorded.ticket)) {  // it will be past that place anyway
+  if (is_unseen) {  // it will be past that place anyway
     stream.before = next_.ticket;
     enqueue(stream, recorded.end, 0);
     return;
@@ -333,7 +355,7 @@ void RandomProgram::synchronise() {
 void RandomProgram::replace_stream() {
   const std::size_t place = below(static_cast<std::uint32_t>(alive_.size()));
   Stream& old = streams_[alive_[place]];
-  if (old.unaskable) return;
+  if (old.unaskable || old.order == StreamOrder::legacy) return;
   destroy(old);
   alive_.erase(alive_.begin() + static_cast<std::ptrdiff_t>(place));
   create();
@@ -388,7 +410,7 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
     else if (stream.unaskable || nobody_may_ask)
       answers.push_back({stream.id, {StreamAnswer::unknown}});
     else if (busy)
-      answers.push_back({stream.id, {StreamAnswer::busy, before}});
+      answers.push_back({stream.id, {StreamAnswer::busy, before, 0, stream.order}});
     else
       answers.push_back({stream.id, {StreamAnswer::dry, before, launches}});
   }
@@ -403,6 +425,7 @@ std::vector<Event> RandomProgram::news_for(const Detector& detector, std::int64_
     Event event{};
     event.time = TimePoint(Duration(dated));
     event.stream = stream;
+    event.order = answer.order;
     event.ticket = answer.launched_before;
     event.done_ticket = answer.launched;
     event.kind = answer.says == StreamAnswer::dry    ? EventKind::stream_dry

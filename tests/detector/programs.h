@@ -32,6 +32,7 @@ struct ProgramOptions {
   int queues = 0;          // in hardware, which the streams share; 0: one for each
   bool captures = false;   // now and then a stream captures a kernel, and launches that graph
   bool copies = false;     // between host and device
+  bool orders = false;     // one stream is the legacy one, all others are blocking
 };
 
 // Of the program with this seed, unless it is about something else: few streams and many, short programs and long ones.
@@ -108,6 +109,7 @@ class RandomProgram {
   };
   struct Stream {
     StreamId id = 0;
+    StreamOrder order = StreamOrder::none;
     std::size_t queue = 0;
     std::int64_t end = 0;        // of all work issued so far
     Ticket latest = 0;           // the marker behind the last group or noted wait
@@ -121,7 +123,7 @@ class RandomProgram {
     bool launched = false;  // since the last marker
     bool copies = false;    // its latest is a copy, or a wait for one
     bool waits_for_copy = false;
-    bool waits = false;     // its latest is a wait with markers
+    bool waits = false;  // its latest is a wait with markers
     std::vector<Work> work;
   };
   struct Recorded {
@@ -156,7 +158,9 @@ class RandomProgram {
   bool is_capturing_at(std::int64_t time) const;
   std::size_t create();
   std::size_t any_stream();
+  std::int64_t end_of_other_kind(const Stream& stream) const;
   std::int64_t enqueue(Stream& stream, std::int64_t not_before, std::int64_t length);
+  StreamOrder order_of(StreamId id) const;
   Event& hook(EventKind kind, StreamId stream);
   void word(EventKind kind, const Event& announced, Ticket ticket, std::int64_t time);
   void finish();

@@ -204,6 +204,17 @@ TEST(RandomPrograms, WithCopiesNothingIsMissedInSilence) {
   EXPECT_GT(said * 20, idle * 18);
 }
 
+// The legacy default stream and blocking streams wait for each other, and no call says so.
+TEST(RandomPrograms, WithDefaultStreamsNothingIsMissedInSilence) {
+  std::int64_t idle = 0, said = 0;
+  const auto ordered = [](ProgramOptions& made, std::uint32_t) { made.orders = true; };
+  for_each_program(programs() / 4, ordered, [&](const RandomProgram& program, Detector& detector) {
+    idle += length(program.idle());
+    said += length(united(watch_without_silence(program, detector).idle));
+  });
+  EXPECT_GT(said * 20, idle * 17);
+}
+
 // A bubble outlives what ends it by one look at most, and a missed one is shorter than two.
 TEST(RandomPrograms, PollingIsWrongByOneLookAtMost) {
   constexpr std::int64_t poll = 25;

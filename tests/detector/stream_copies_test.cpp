@@ -66,6 +66,20 @@ TEST_F(StreamCopies, AWaitForOneIsOverWhenAMarkerBehindItIsReached) {
   EXPECT_TRUE(uncertain()) << "stream 3 may stand behind the wait of stream 5 for the receive";
 }
 
+// A host that is ahead: stream 3 copies, for stream 5, for stream 4; it has yet to wait for stream 4 behind the copy.
+TEST_F(StreamCopies, ARoundOfWaitsAcrossACopyEndsInTheCopy) {
+  issue(1, 2);
+  mark(3, 3000, false);
+  wait_for_copy(5, 3001);
+  wait(4, {5, 3002}, 3003, 3004, true);
+  wait(3, {4, 3004}, 3005, 3006, true);
+  streams.group_started(1);
+  EXPECT_TRUE(streams.marker_reached(3, 3000));
+  EXPECT_TRUE(streams.marker_reached(5, 3001));
+  EXPECT_TRUE(streams.marker_reached(4, 3003));
+  EXPECT_EQ(idle_for(), 1u);
+}
+
 // So much is outstanding that the copy has no marks.
 TEST_F(StreamCopies, OutOfSightAreUncertainOnlyNextToAGroup) {
   mark(1, 3000, false);

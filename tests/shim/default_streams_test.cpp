@@ -1,6 +1,7 @@
 // Default streams: a thread's own and that of another context cannot be asked, and the legacy stream and blocking ones
 // wait for each other. Nothing launched on them may pass for idle time, and nothing that is held up for compute.
 #include <thread>
+#include <utility>
 
 #include "tests/shim/shim_fixture.h"
 
@@ -103,40 +104,34 @@ TEST_F(DefaultStreams, AGroupOnAThreadsOwnIsOnTheDeviceOfItsCommunicator) {
   EXPECT_FALSE(reached(seen[0].done_ticket, 1));
 }
 
-TEST_F(DefaultStreams, TheLegacyStreamIsHeldByABlockingOneInAGroup) {
+// What holds up what, the detector finds out.
+TEST_F(DefaultStreams, MarksAndAnswersSayWhichStreamsCudaOrders) {
   const CUstream blocking = blocking_stream();
-  launch(nullptr);
-  fake_block(nullptr);
-  const weft::StreamId id = legacy();
-  EXPECT_EQ(ask(id), StreamAnswer::busy);
-  ncclRecv(buffer, 1, ncclInt8, 0, c, transfer);
-  EXPECT_EQ(ask(id), StreamAnswer::busy) << "a stream that does not block holds nothing up";
-  ncclRecv(buffer, 1, ncclInt8, 0, c, blocking);
-  ncclRecv(buffer, 1, ncclInt8, 0, c, blocking);  // behind the one that it is in
-  EXPECT_EQ(ask(id), StreamAnswer::dry);
-  fake_release(blocking);
-  fake_release(blocking);
-  EXPECT_EQ(ask(id), StreamAnswer::busy);
-}
-
-TEST_F(DefaultStreams, ABlockingStreamIsHeldByTheLegacyOneInAGroup) {
-  const CUstream blocking = blocking_stream(), other = blocking_stream();
-  launch(blocking);
-  fake_block(blocking);
-  receive();
-  weft::StreamId ids[512];
-  const int count = core()->shim->list_streams_to_ask(0, ids, 512);
-  ASSERT_GE(count, 5);
-  const weft::StreamId id = ids[count - 3];  // before the other one and the legacy stream
-  EXPECT_EQ(ask(id), StreamAnswer::busy);
-  ncclRecv(buffer, 1, ncclInt8, 0, c, other);
-  EXPECT_EQ(ask(id), StreamAnswer::busy) << "nothing stands between them";
-  launch(nullptr);
-  EXPECT_EQ(ask(id), StreamAnswer::unknown) << "the launch may";
-  fake_release(other);
-  EXPECT_EQ(ask(id), StreamAnswer::busy);
-  ncclRecv(buffer, 1, ncclInt8, 0, c, nullptr);
-  EXPECT_EQ(ask(id), StreamAnswer::dry);
+  const std::pair<CUstream, StreamOrder> streams[] = {{nullptr, StreamOrder::legacy},
+                                                      {CU_STREAM_PER_THREAD, StreamOrder::blocking},
+                                                      {blocking, StreamOrder::blocking},
+                                                      {compute, StreamOrder::none}};
+  for (const auto& [stream, order] : streams) {
+    receive();
+    events();
+    ncclRecv(buffer, 1, ncclInt8, 0, c, stream);
+    cuStreamWaitEvent(stream, arrived, 0);
+    const auto seen = events();
+    ASSERT_EQ(kinds(seen), (Kinds{EventKind::group_issued, EventKind::wait_issued}));
+    EXPECT_EQ(seen[0].order, order);
+    EXPECT_EQ(seen[1].order, order);
+    launch(stream);
+    const weft::Answer answer = core()->shim->ask_stream(0, seen[0].stream);
+    const bool cannot_be_asked = stream == CU_STREAM_PER_THREAD;
+    EXPECT_EQ(answer.says, cannot_be_asked ? StreamAnswer::unknown : StreamAnswer::busy);
+    EXPECT_EQ(answer.order, cannot_be_asked ? StreamOrder::none : order);
+    fake_release(transfer);
+    events();
+  }
+  cuStreamDestroy_v2(blocking);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds{EventKind::stream_destroyed});
+  EXPECT_EQ(seen[0].order, StreamOrder::blocking);
 }
 
 TEST_F(DefaultStreams, TheLegacyStreamIsDryWhenTheHostHasWaitedForTheDevice) {

@@ -121,3 +121,4 @@ class LaunchingJob : public ReceivingJob {
 using Kinds = std::vector<weft::EventKind>;
 using weft::EventKind;
 using weft::StreamAnswer;
+using weft::StreamOrder;

@@ -12,7 +12,7 @@ namespace {
 Event event(EventKind kind, int device, GroupId group = 0) {
   Event made{};
   made.kind = kind;
-  made.device = device;
+  made.device = static_cast<std::int16_t>(device);
   made.group = group;
   return made;
 }

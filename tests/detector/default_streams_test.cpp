@@ -1,0 +1,86 @@
+// The legacy default stream and blocking streams wait for each other without a call that says so.
+#include "streams_fixture.h"
+
+namespace weft {
+namespace {
+
+class DefaultStreams : public StreamsTest {
+ protected:
+  void SetUp() override {
+    streams.set_order(legacy, StreamOrder::legacy);
+    streams.set_order(transfer, StreamOrder::blocking);
+  }
+  static constexpr StreamId legacy = 1, transfer = 2, other = 3, free = 4;
+};
+
+// Something was launched ahead of its marker, and would run.
+TEST_F(DefaultStreams, TheLegacyOneIsHeldUpByABlockingOneInAGroup) {
+  issue(1, transfer);
+  mark(legacy, 3001, false);
+  streams.group_started(1);
+  EXPECT_EQ(idle_for(), 1u);
+  EXPECT_EQ(pattern(), Pattern::event_wait);
+  streams.group_done(1);
+  EXPECT_TRUE(busy());
+}
+
+TEST_F(DefaultStreams, ABlockingOneIsHeldUpByTheLegacyOneInAGroup) {
+  issue(1, legacy);
+  streams.set_order(other, StreamOrder::blocking);
+  mark(other, 3001, false);
+  streams.group_started(1);
+  EXPECT_EQ(idle_for(), 1u);
+}
+
+TEST_F(DefaultStreams, WhatHasAnsweredThatItIsBusyIsHeldUpToo) {
+  issue(1, transfer);
+  streams.group_started(1);
+  answer(StreamAnswer::busy, {legacy});
+  EXPECT_EQ(idle_for(), 1u);
+  streams.group_done(1);
+  EXPECT_TRUE(busy());
+}
+
+TEST_F(DefaultStreams, AStreamThatDoesNotBlockIsNotHeldUp) {
+  issue(1, transfer);
+  mark(free, 3001, false);
+  streams.group_started(1);
+  EXPECT_TRUE(busy());
+}
+
+TEST_F(DefaultStreams, WhoWaitsForOneThatIsHeldUpWaitsForWhatHoldsItUp) {
+  issue(1, transfer);
+  mark(legacy, 3001, false);
+  wait(free, {legacy, 3001}, 3002, 3003, true);
+  streams.group_started(1);
+  EXPECT_TRUE(streams.marker_reached(free, 3002));
+  EXPECT_EQ(idle_for(), 1u);
+}
+
+// The legacy stream waits for compute, so the blocking one does as well.
+TEST_F(DefaultStreams, AWaitHoldsUpTheOtherKindAsLongAsThatForWhichItIsRuns) {
+  issue(1, free);
+  issue(2, transfer);
+  wait_for_group(legacy, 1, 1);
+  streams.set_order(other, StreamOrder::blocking);
+  mark(other, 3005, false);
+  streams.group_started(1);
+  at_wait(legacy, 1);
+  EXPECT_EQ(idle_for(), 1u);
+}
+
+TEST_F(DefaultStreams, ABlockingOneNextToAnotherInAGroupIsUncertainWhereTheLegacyOneMayStandBetween) {
+  issue(1, transfer);
+  streams.set_order(other, StreamOrder::blocking);
+  mark(other, 3001, false);
+  streams.group_started(1);
+  EXPECT_TRUE(busy());
+  EXPECT_TRUE(streams.wants_answers()) << "the legacy stream may have something to compute";
+  streams.answered(legacy, {StreamAnswer::busy, 1});
+  EXPECT_TRUE(uncertain());
+  streams.answered(legacy, {StreamAnswer::dry, 1});
+  EXPECT_TRUE(busy());
+}
+
+}  // namespace
+}  // namespace weft
