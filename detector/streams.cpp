@@ -469,13 +469,24 @@ bool Streams::copies_out_of_sight(const Stream& stream) {
   return stream.at.kind == Kind::lost ? stream.at.only_copies : stream.ahead.front().only_copies;
 }
 
+// NCCL runs the groups of a communicator one after the other: this one waits where an earlier one, on another stream,
+// has yet to be reached.
+bool Streams::has_begun(const Group& group) const {
+  return std::none_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
+    const Group* first = each.id == group.stream ? nullptr : first_pending(each);
+    return first != nullptr && first->id < group.id && first->start_known && !first->started &&
+           first->slot.communicator == group.slot.communicator;
+  });
+}
+
 Streams::UnderWay Streams::look_for_groups() const {
   UnderWay found;
   for (const Stream& stream : streams_) {
     const Position where = position(stream);
     if ((where == Position::lost && !copies_out_of_sight(stream)) || waits_for_unknown(stream, where))
       found.group = true;
-    if (where == Position::in_group) (is_in_captured_step(stream) ? found.captured_step : found.group) = true;
+    if (where != Position::in_group || !has_begun(*groups_.find(stream.at.group))) continue;
+    (is_in_captured_step(stream) ? found.captured_step : found.group) = true;
   }
   return found;
 }

@@ -191,6 +191,7 @@ class Streams {
   Group* first_pending(const Stream& stream) const;
   static bool copies_out_of_sight(const Stream& lost);
   bool waits_for_unknown(const Stream& stream, Position where) const;
+  bool has_begun(const Group& group) const;
   UnderWay look_for_groups() const;
   bool is_in_captured_step(const Stream& stream) const;
   bool may_compute(const Mark& wait) const;

@@ -253,7 +253,7 @@ void RandomProgram::issue_group() {
   Stream& stream = streams_[index];
   Event issued = hook(EventKind::group_issued, stream.id);
   issued.group = next_.group++;
-  issued.communicator = 1;
+  issued.communicator = options_.one_communicator ? 1 : stream.id;
   issued.ticket = next_.ticket++;
   issued.done_ticket = next_.ticket++;
   issued.nothing_launched = !std::exchange(stream.launched, false);
@@ -268,8 +268,10 @@ void RandomProgram::issue_group() {
     issued.summary.receive_peer = 0;
   }
   ordered_.back().event = issued;
-  const std::int64_t start = enqueue(stream, next_.time + below(400), 1 + below(20));
-  groups_.push_back({start, stream.end});
+  const std::int64_t earlier = options_.one_communicator ? communicator_end_ : 0;  // NCCL works them off one by one
+  const std::int64_t start = enqueue(stream, std::max<std::int64_t>(next_.time + below(400), earlier), 1 + below(20));
+  communicator_end_ = stream.end;
+  groups_.push_back({std::max(start, earlier), stream.end});
   word(EventKind::group_started, issued, issued.ticket, start);
   word(EventKind::group_done, issued, issued.done_ticket, stream.end);
   note_marker(stream, issued.done_ticket, stream.end);

@@ -28,11 +28,12 @@ std::int64_t length(const Intervals& intervals);
 struct ProgramOptions {
   int streams = 4;
   int actions = 40;
-  bool unaskable = false;  // one stream answers nobody, as a per-thread default stream
-  int queues = 0;          // in hardware, which the streams share; 0: one for each
-  bool captures = false;   // now and then a stream captures a kernel, and launches that graph
-  bool copies = false;     // between host and device
-  bool orders = false;     // one stream is the legacy one, all others are blocking
+  bool unaskable = false;         // one stream answers nobody, as a per-thread default stream
+  int queues = 0;                 // in hardware, which the streams share; 0: one for each
+  bool captures = false;          // now and then a stream captures a kernel, and launches that graph
+  bool copies = false;            // between host and device
+  bool one_communicator = false;  // in place of one for each stream
+  bool orders = false;            // one stream is the legacy one, all others are blocking
 };
 
 // Of the program with this seed, unless it is about something else: few streams and many, short programs and long ones.
@@ -183,6 +184,7 @@ class RandomProgram {
   std::vector<Ordered> ordered_;
   std::vector<Event> events_;
   std::vector<std::int64_t> changes_;
+  std::int64_t communicator_end_ = 0;  // of the latest group
   Intervals kernels_, groups_;
 };
 

@@ -141,6 +141,16 @@ TEST(RandomPrograms, IdleTimeIsExact) {
   EXPECT_LT(uncertain * 20, all - idle);
 }
 
+// The groups of one communicator run one by one, also on several streams.
+TEST(RandomPrograms, AGroupBehindAnotherOneOfItsCommunicatorMakesNothingIdle) {
+  const auto shared = [](ProgramOptions& made, std::uint32_t) { made.one_communicator = true; };
+  for_each_program(programs() / 4, shared, [&](const RandomProgram& program, Detector& detector) {
+    const Seen seen = Watcher(detector).watch(program);
+    EXPECT_EQ(without(united(seen.idle), program.idle()), Intervals{}) << "said to be idle";
+    EXPECT_EQ(without(program.idle(), united(seen.known_or_uncertain())), Intervals{}) << "not said";
+  });
+}
+
 // Idle time is reported or uncertain, and nothing is said to be idle that is not.
 Seen watch_without_silence(const RandomProgram& program, Detector& detector) {
   const Seen seen = Watcher(detector).watch(program);
