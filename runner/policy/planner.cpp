@@ -21,6 +21,7 @@ Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<
               const InFlight& in_flight, Duration slice) {
   if (!bubble) return {};
   const auto refused = [&](Unfilled reason) { return Decision{false, std::nullopt, reason, bubble->id}; };
+  if (bubble->pattern == Pattern::posted_early) return refused(Unfilled::posted_early);
   if (!bubble->forecast) return refused(Unfilled::no_forecast);
   if (bubble->forecast->low < options.floor) return refused(Unfilled::too_short);
   WEFT_DCHECK(bubble->forecast->low <= bubble->forecast->median && slice > Duration{});

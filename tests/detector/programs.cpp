@@ -117,7 +117,7 @@ std::size_t RandomProgram::any_stream() {
   return alive_[below(static_cast<std::uint32_t>(alive_.size()))];
 }
 
-// What CUDA makes the stream wait for by itself.
+// CUDA makes the stream wait for this by itself.
 std::int64_t RandomProgram::end_of_other_kind(const Stream& stream) const {
   std::int64_t end = 0;
   for (const Stream& other : streams_)

@@ -104,7 +104,7 @@ TEST_F(DefaultStreams, AGroupOnAThreadsOwnIsOnTheDeviceOfItsCommunicator) {
   EXPECT_FALSE(reached(seen[0].done_ticket, 1));
 }
 
-// What holds up what, the detector finds out.
+// The detector finds out which holds up which.
 TEST_F(DefaultStreams, MarksAndAnswersSayWhichStreamsCudaOrders) {
   const CUstream blocking = blocking_stream();
   const std::pair<CUstream, StreamOrder> streams[] = {{nullptr, StreamOrder::legacy},

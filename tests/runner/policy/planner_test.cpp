@@ -33,7 +33,9 @@ TEST(Planner, OnlyInAnOpenBubbleWithAForecast) {
   Bubble bubble = bubble_of(microseconds(10000));
   EXPECT_TRUE(plan(options, bubble_opened, bubble, {}, microseconds(100)).launch);
   bubble.forecast.reset();
-  EXPECT_FALSE(plan(options, bubble_opened, bubble, {}, microseconds(100)).launch);
+  EXPECT_EQ(plan(options, bubble_opened, bubble, {}, microseconds(100)).refusal, Unfilled::no_forecast);
+  bubble.pattern = Pattern::posted_early;  // there will never be one
+  EXPECT_EQ(plan(options, bubble_opened, bubble, {}, microseconds(100)).refusal, Unfilled::posted_early);
 }
 
 TEST(Planner, ShortBubblesAreLeftAlone) {
