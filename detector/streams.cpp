@@ -46,10 +46,6 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
   return stream;
 }
 
-void Streams::set_order(StreamId id, StreamOrder order) {
-  if (Stream* stream = find_or_add(id)) stream->order = order;
-}
-
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
 void Streams::issue(Stream& stream, const Mark& mark) {
   if (is_before(newest_, mark.ticket)) newest_ = mark.ticket;
@@ -320,34 +316,6 @@ bool Streams::is_in_group(const Stream& stream) const {
 
 bool Streams::is_waiting(const Stream& stream) const {
   return stream.at.kind == Kind::wait && (stream.at.passed != 0 || groups_.pending(stream.at.group));
-}
-
-// The stream of the other kind that has got to a group or a wait: what was enqueued on this one before that is over,
-// and what was enqueued since stands behind it. nullptr: there is none.
-const Streams::Stream* Streams::holder_of(const Stream& stream) const {
-  if (stream.order == StreamOrder::none) return nullptr;
-  const Stream* waiting = nullptr;
-  for (const Stream& other : streams_) {
-    if (other.order == StreamOrder::none || other.order == stream.order) continue;
-    if (is_in_group(other)) return &other;
-    if (is_waiting(other)) waiting = &other;
-  }
-  return waiting;
-}
-
-bool Streams::legacy_is_held_up() const {
-  return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
-    return each.order == StreamOrder::legacy && holder_of(each) != nullptr;
-  });
-}
-
-// Two blocking streams wait for each other where something on the legacy one stands between them.
-bool Streams::may_stand_behind_legacy(const Stream& stream) const {
-  return stream.order == StreamOrder::blocking &&
-         std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
-           const bool has_more = !each.ahead.empty() || position(each) == Position::ordered;
-           return each.order == StreamOrder::legacy && has_more && holder_of(each) != nullptr;
-         });
 }
 
 Streams::Position Streams::position(const Stream& stream) const {

@@ -177,9 +177,6 @@ class Streams {
   Position position(const Stream& stream) const;
   bool is_in_group(const Stream& stream) const;
   bool is_waiting(const Stream& stream) const;
-  const Stream* holder_of(const Stream& stream) const;
-  bool legacy_is_held_up() const;
-  bool may_stand_behind_legacy(const Stream& stream) const;
   Answer current_answer(const Stream& stream) const;
   bool look_at(const Stream& stream, Standing& standing) const;
   // The stream whose group, or whose wait for something outside of this device, holds this one up; nullptr: none is
@@ -198,6 +195,10 @@ class Streams {
   static bool has_known_mark_ahead(const Stream& stream);
   bool is_asked(const Stream& stream) const;
   bool has_asked() const;
+  // default_streams.cpp
+  const Stream* holder_of(const Stream& stream) const;
+  bool legacy_is_held_up() const;
+  bool may_stand_behind_legacy(const Stream& stream) const;
   // doubts.cpp
   void note_passed(const Stream& stream, Ticket place);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
@@ -247,6 +248,7 @@ class Streams {
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named
   std::uint64_t lost_ = 0;
+  StreamId legacy_ = 0;  // the legacy default stream, once it is known
 };
 
 }  // namespace weft
