@@ -18,13 +18,23 @@ const Streams::Stream* Streams::holder_of(const Stream& stream) const {
     const Stream* legacy = find(legacy_);
     return legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy)) ? legacy : nullptr;
   }
-  const Stream* waiting = nullptr;
+  const Stream* holder = nullptr;  // the one that got there last, in a group rather than waiting
   for (const Stream& other : streams_) {
-    if (other.order != StreamOrder::blocking) continue;
-    if (is_in_group(other)) return &other;
-    if (is_waiting(other)) waiting = &other;
+    if (other.order != StreamOrder::blocking || (!is_in_group(other) && !is_waiting(other))) continue;
+    const bool is_better =
+        holder == nullptr || is_in_group(other) > is_in_group(*holder) ||
+        (is_in_group(other) == is_in_group(*holder) && is_before(holder->at.ticket, other.at.ticket));
+    if (is_better) holder = &other;
   }
-  return waiting;
+  return holder;
+}
+
+// Something that was launched behind what holds it up. That it is busy does not say so: the legacy stream may answer so
+// because of what holds it up.
+bool Streams::has_more_than_holder(const Stream& stream) const {
+  const Stream* holder = holder_of(stream);
+  const Ticket launched_before = current_answer(stream).launched_before;
+  return holder != nullptr && (launched_before == 0 || is_before(holder->at.ticket, launched_before));
 }
 
 bool Streams::legacy_is_held_up() const {

@@ -118,9 +118,9 @@ void Streams::look_for_doubts() {
 
 // Where one was doubtful at as many looks, streams are asked while compute runs as well: a side stream may end only
 // then, and would never be seen to get past a blocked one.
-// Where the legacy stream is held up, what seems to run may stand behind something on it, which only an answer shows.
-Verdict Streams::busy_for_sure() {
-  if (legacy_is_held_up()) {
+// A blocking stream may stand behind something on the legacy one where that is held up, which only an answer shows.
+Verdict Streams::busy_for_sure(const Stream& running) {
+  if (running.order == StreamOrder::blocking && legacy_is_held_up()) {
     wants_answers_ = true;
     return {};
   }

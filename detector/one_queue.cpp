@@ -45,6 +45,8 @@ Enqueued Streams::enqueued_while_host_waits() const {
   Enqueued found = Enqueued::groups;
   for (const Stream& stream : streams_) {
     const Position where = position(stream);
+    const bool is_dry = current_answer(stream).says == StreamAnswer::dry;
+    if (where == Position::behind && !is_dry && holder_of(stream) != nullptr) return Enqueued::more;
     if (where == Position::behind) continue;  // dry, or it is no idle time
     if (where == Position::in_group && stream.ahead.empty()) continue;
     if (where == Position::in_group || where == Position::running || where == Position::ordered) return Enqueued::more;

@@ -17,6 +17,8 @@ constexpr const char* waiting_graph =
     "waiting graph: a replayed graph waits for an event, and whether it computes meanwhile cannot be told";
 constexpr const char* behind_context_wait = "a context waits for an event: what was launched since may be held up";
 constexpr const char* behind_legacy = "a blocking stream may stand behind the legacy default stream, which is held up";
+constexpr const char* by_several_threads =
+    "several threads launch on the legacy default stream and on blocking ones: which waits for which is not known";
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
@@ -325,7 +327,7 @@ Streams::Position Streams::position(const Stream& stream) const {
   if (is_waiting(stream)) return Position::waiting;
   const StreamAnswer says = stream.destroyed ? StreamAnswer::dry : current_answer(stream).says;
   if (stream.ahead.empty())
-    return says == StreamAnswer::busy && holder_of(stream) != nullptr ? Position::ordered : Position::behind;
+    return says == StreamAnswer::busy && has_more_than_holder(stream) ? Position::ordered : Position::behind;
   if (stream.ahead.front().kind == Kind::lost) return Position::lost;
   if (stream.ahead.front().nothing_before) return Position::held;
   if (!stream.destroyed && says == StreamAnswer::dry) return Position::behind;
@@ -358,8 +360,9 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
     case Position::waiting:
       standing.in_graph = standing.in_graph || may_compute(stream.at);
       return true;
-    case Position::held:
     case Position::ordered:
+      return standing.is_ordered = true;
+    case Position::held:
       return true;
     case Position::lost:
       standing.is_lost = true;
@@ -367,9 +370,9 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
     case Position::behind:
       break;
   }
-  // Whatever it has left stands.
-  if (holder_of(stream) != nullptr) return true;
   const StreamAnswer answer = current_answer(stream).says;
+  // Whatever it has left stands.
+  if (answer != StreamAnswer::dry && holder_of(stream) != nullptr) return standing.is_ordered = true;
   if (answer == StreamAnswer::busy && may_stand_behind_legacy(stream)) return standing.unknown = behind_legacy, true;
   if (answer == StreamAnswer::busy) (stream.is_doubtful ? standing.doubtful : standing.busy) = true;
   if (answer == StreamAnswer::unknown || answer == StreamAnswer::none) standing.unknown = unasked;
@@ -440,9 +443,10 @@ bool Streams::copies_out_of_sight(const Stream& stream) {
 // NCCL runs the groups of a communicator one after the other: this one waits where an earlier one, on another stream,
 // has yet to be reached.
 bool Streams::has_begun(const Group& group) const {
+  if (group.captured) return true;  // it may hold operations of several
   return std::none_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
     const Group* first = each.id == group.stream ? nullptr : first_pending(each);
-    return first != nullptr && first->id < group.id && first->start_known && !first->started &&
+    return first != nullptr && first->id < group.id && first->start_known && !first->started && !first->captured &&
            first->slot.communicator == group.slot.communicator;
   });
 }
@@ -467,7 +471,7 @@ Verdict Streams::verdict() {
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)
-    if (!look_at(stream, standing)) return busy_for_sure();
+    if (!look_at(stream, standing)) return busy_for_sure(stream);
   // Answers would not tell idle time, and are not asked for next to whole steps.
   if (under_way.captured_step && !under_way.group && !idle_said_) {
     stop_asking();
@@ -493,6 +497,7 @@ Verdict Streams::verdict() {
     is_settled_ = standing.unknown == nullptr && !standing.doubtful;
     return is_settled_ ? Verdict{Verdict::Kind::uncertain, {}, host_wait_outside_cuda} : Verdict{};
   }
+  if (standing.is_ordered && order_is_unsure_) standing.unknown = by_several_threads;
   if (standing.captured) standing.unknown = captured_step;
   if (standing.in_graph) standing.unknown = waiting_graph;
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};

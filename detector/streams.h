@@ -39,6 +39,7 @@ class Streams {
   explicit Streams(GroupTable& groups, bool one_queue = false) : groups_(groups), one_queue_(one_queue) {}
 
   void set_order(StreamId stream, StreamOrder order);  // for ever
+  void order_is_unsure() { order_is_unsure_ = true; }
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
@@ -151,6 +152,7 @@ class Streams {
     bool is_lost = false;              // of one nobody knows where it is
     bool captured = false;             // one is in a captured step
     bool in_graph = false;             // one is in a graph that waits, or computes
+    bool is_ordered = false;           // one is held up by the other kind
     const char* unknown = nullptr;
   };
 
@@ -197,6 +199,7 @@ class Streams {
   bool has_asked() const;
   // default_streams.cpp
   const Stream* holder_of(const Stream& stream) const;
+  bool has_more_than_holder(const Stream& stream) const;
   bool legacy_is_held_up() const;
   bool may_stand_behind_legacy(const Stream& stream) const;
   // doubts.cpp
@@ -211,7 +214,7 @@ class Streams {
   void look_for_doubts();
   void find_blocked_places();
   bool may_be_blocked(const Stream& stream, Ticket work) const;
-  Verdict busy_for_sure();
+  Verdict busy_for_sure(const Stream& running);
   bool may_learn() const;
   bool may_stand_behind(const Stream& stream, Ticket work, const BlockedPlace& place) const;
   // one_queue.cpp
@@ -249,6 +252,7 @@ class Streams {
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named
   std::uint64_t lost_ = 0;
   StreamId legacy_ = 0;  // the legacy default stream, once it is known
+  bool order_is_unsure_ = false;
 };
 
 }  // namespace weft

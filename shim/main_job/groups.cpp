@@ -7,6 +7,7 @@
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/marker_room.h"
+#include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -87,6 +88,14 @@ void note_unmarked_group(GroupMember& member, Stream& stream, int device) noexce
   note_group(member, device, 0, false);
   note_operations(member, device);
   member.stream = nullptr;
+}
+
+// A launch of another thread between the markers stands ahead of NCCL's kernel, or ahead of the marker behind it.
+bool is_order_sure(const GroupMember& member, ncclResult_t result) noexcept {
+  const int device = member.stream->device.load(std::memory_order_relaxed);
+  std::uint32_t launches = 0;
+  return result != ncclInProgress && member.launches_counted && all_launches(device, &launches) &&
+         launches == member.launches;
 }
 
 }  // namespace
@@ -228,12 +237,17 @@ void announce_member(GroupMember& member) noexcept {
   stream->latest.store(done, std::memory_order_relaxed);
   note_group(member, device, started, nothing_launched_since_marker(*stream, launched));
   note_operations(member, device);
+  member.is_ordered = order_of(*stream) != StreamOrder::none;
+  member.launches_counted = member.is_ordered && all_launches(device, &member.launches);
 }
 
 void close_member(GroupMember& member, ncclResult_t result) noexcept {
   const bool accepted = result == ncclSuccess || result == ncclInProgress;
   if (!accepted && member.communicator != nullptr) lose_sequences(member.communicator->sequences);
   if (member.stream == nullptr) return;
+  if (member.is_ordered && !is_order_sure(member, result)) {
+    note(EventKind::order_unsure, member.stream->device.load(std::memory_order_relaxed), [](Event&) {});
+  }
   if (result == ncclInProgress) return member.communicator->unfinished.add(member.group);
   // A group that NCCL refused is over at once.
   if (result == ncclSuccess && enqueue_marker(*member.stream, member.done)) return;

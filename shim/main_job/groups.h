@@ -37,6 +37,9 @@ struct GroupMember {
   Stream* stream;  // nullptr: not announced
   GroupId group;
   Ticket done;
+  bool is_ordered;        // CUDA orders its stream with others (StreamOrder)
+  bool launches_counted;  // then: before the call
+  std::uint32_t launches;
   // The first so many operations, each as it will be noted; of more only the sums are known.
   IssuedOperation* operations;
   std::uint32_t most_operations;

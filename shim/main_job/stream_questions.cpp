@@ -87,10 +87,14 @@ bool nothing_is_enqueued(int device) noexcept {
 }
 
 bool launches_on(int device, std::uint32_t* launches) noexcept {
+  return !host_waits_for_compute(device) && all_launches(device, launches);
+}
+
+bool all_launches(int device, std::uint32_t* launches) noexcept {
   Stream* found[most_asked];
   const int count = streams_to_ask(device, found);
   const bool all_counted = launches_are_counted.load(std::memory_order_relaxed) && !may_have_unasked_launches(device);
-  if (count < 0 || !all_counted || host_waits_for_compute(device)) return false;
+  if (count < 0 || !all_counted) return false;
   const Stream* legacy = find_stream(legacy_stream_of(device));
   std::uint32_t sum = legacy != nullptr ? folded(launches_so_far(*legacy)) : 0;
   for (int index = 0; index < count; ++index) sum += folded(launches_so_far(*found[index]));

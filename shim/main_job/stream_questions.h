@@ -30,6 +30,8 @@ int list_streams_to_ask(int device, StreamId* found, int most) noexcept;
 
 // Another number when anything was launched meanwhile on one of those. False: see ShimServices.
 bool launches_on(int device, std::uint32_t* launches) noexcept;
+// Likewise, also while a host waits; on any thread. False: they are not all counted.
+bool all_launches(int device, std::uint32_t* launches) noexcept;
 
 // Until nobody asks any more: microseconds. After a tenth of a second the caller goes on although somebody may.
 void wait_for_questions() noexcept;

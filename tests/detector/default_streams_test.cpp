@@ -35,7 +35,8 @@ TEST_F(DefaultStreams, ABlockingOneIsHeldUpByTheLegacyOneInAGroup) {
 TEST_F(DefaultStreams, WhatHasAnsweredThatItIsBusyIsHeldUpToo) {
   issue(1, transfer);
   streams.group_started(1);
-  answer(StreamAnswer::busy, {legacy});
+  streams.verdict();
+  streams.answered(legacy, {StreamAnswer::busy, 1002});
   EXPECT_EQ(idle_for(), 1u);
   streams.group_done(1);
   EXPECT_TRUE(busy());
@@ -76,10 +77,39 @@ TEST_F(DefaultStreams, ABlockingOneNextToAnotherInAGroupIsUncertainWhereTheLegac
   streams.group_started(1);
   EXPECT_TRUE(busy());
   EXPECT_TRUE(streams.wants_answers()) << "the legacy stream may have something to compute";
-  streams.answered(legacy, {StreamAnswer::busy, 1});
+  streams.answered(legacy, {StreamAnswer::busy, 1002});
   EXPECT_TRUE(uncertain());
   streams.answered(legacy, {StreamAnswer::dry, 1});
   EXPECT_TRUE(busy());
+}
+
+// It is over, or the group would not have been reached.
+TEST_F(DefaultStreams, WorkThatWasLaunchedBeforeTheGroupIsOver) {
+  streams.set_order(other, StreamOrder::blocking);
+  issue(1, transfer);
+  mark(other, 3001, false);
+  streams.group_started(1);
+  EXPECT_TRUE(busy());
+  streams.answered(legacy, {StreamAnswer::busy, 1000});
+  EXPECT_TRUE(busy());
+  streams.answered(legacy, {StreamAnswer::busy, 1003});
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(DefaultStreams, WhereSeveralThreadsLaunchTheOrderIsNotKnown) {
+  issue(1, transfer);
+  mark(legacy, 3001, false);
+  streams.order_is_unsure();
+  streams.group_started(1);
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(DefaultStreams, ARunningStreamThatDoesNotBlockNeedsNoAnswers) {
+  issue(1, transfer);
+  streams.group_started(1);
+  mark(free, 3001, false);
+  EXPECT_TRUE(busy());
+  EXPECT_FALSE(streams.wants_answers());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Default streams: a thread's own and that of another context cannot be asked, and the legacy stream and blocking ones
 // wait for each other. Nothing launched on them may pass for idle time, and nothing that is held up for compute.
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -132,6 +133,22 @@ TEST_F(DefaultStreams, MarksAndAnswersSayWhichStreamsCudaOrders) {
   const auto seen = events();
   ASSERT_EQ(kinds(seen), Kinds{EventKind::stream_destroyed});
   EXPECT_EQ(seen[0].order, StreamOrder::blocking);
+}
+
+// The launch may stand between the marker and NCCL's kernel.
+TEST_F(DefaultStreams, ALaunchOfAnotherThreadNextToAGroupMakesTheOrderUnsure) {
+  static CUstream launched_on = nullptr;
+  launched_on = transfer;
+  void (*const by_another)() = [] { std::thread([] { launch(launched_on); }).join(); };
+  for (const CUstream stream : {blocking_stream(), static_cast<CUstream>(nullptr), compute}) {
+    for (const bool launches : {false, true}) {
+      events();
+      fake_nccl_in_close(launches ? by_another : nullptr);
+      ncclRecv(buffer, 1, ncclInt8, 0, c, stream);
+      fake_nccl_in_close(nullptr);
+      EXPECT_EQ(std::ranges::count(kinds(events()), EventKind::order_unsure), launches && stream != compute ? 1 : 0);
+    }
+  }
 }
 
 TEST_F(DefaultStreams, TheLegacyStreamIsDryWhenTheHostHasWaitedForTheDevice) {

@@ -322,8 +322,10 @@ TEST_F(Groups, TheLegacyStreamCanCarryGroups) {
   ncclRecv(buffer, 1, ncclInt8, 0, c, nullptr);
   ncclRecv(buffer, 1, ncclInt8, 0, c, CU_STREAM_LEGACY);
   const auto seen = events();
-  ASSERT_EQ(seen.size(), 2u);
-  EXPECT_EQ(seen[0].stream, seen[1].stream);
+  // Launches are not counted here, so nobody knows whether others were made next to the groups.
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::group_issued, EventKind::order_unsure, EventKind::group_issued,
+                                EventKind::order_unsure}));
+  EXPECT_EQ(seen[0].stream, seen[2].stream);
 }
 
 TEST_F(Groups, ANonBlockingGroupIsMarkedDoneWhenNcclHasLaunchedIt) {
@@ -370,7 +372,7 @@ TEST_F(Groups, ANonBlockingGroupsDoneMarkerNeverGoesOntoAnotherThreadsStream) {
   ncclResult_t progress = ncclInProgress;
   EXPECT_EQ(ncclRecv(buffer, 1, ncclInt8, 1, c, CU_STREAM_PER_THREAD), ncclInProgress);
   const auto seen = events();
-  ASSERT_EQ(seen.size(), 1u);
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::group_issued, EventKind::order_unsure})) << "NCCL launches it later";
   fake_nccl_proceed(c);
   const std::size_t before = fake_enqueued(CU_STREAM_PER_THREAD);
   std::thread([&] { ncclCommGetAsyncError(c, &progress); }).join();

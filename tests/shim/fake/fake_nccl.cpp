@@ -61,6 +61,7 @@ void launch(ncclComm_t communicator, CUstream stream) {
 
 ncclResult_t end_group() {
   if (--depth != 0) return ncclSuccess;
+  if (in_close != nullptr) in_close();
   late = false;
   std::vector<ncclComm_t> done;
   for (const Queued& operation : queued) {
