@@ -144,7 +144,7 @@ TEST(EndLines, TellWhatFillingCost) {
 TEST(EndLines, TellWhyNothingWasFilled) {
   TraceSummary summary = filling_summary();
   summary.slices = summary.fill_units = 0;
-  summary.unfilled = {20, 450, 0, 10, 0};
+  summary.unfilled = {20, 0, 450, 0, 10, 0};
   EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3),
             "rank 0: nothing was filled in 480 bubbles, in 450 of them because they were forecast to be shorter than "
             "WEFT_FLOOR");
