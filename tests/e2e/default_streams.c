@@ -8,7 +8,7 @@
 
 #include "ranks.h"
 
-enum { ranks = 2, iterations = 12, microbatches = 4, sent = 1 << 14, copied = 1 << 19, ahead = 4 };
+enum { ranks = 2, iterations = 12, microbatches = 4, sent = 1 << 14, copied = 1 << 19, ahead = 4, parts = 4 };
 
 struct Rank {
   int rank;
@@ -94,12 +94,14 @@ static void iterate_offloaded(struct Rank* r, CUevent* first_arrived) {
   }
   reduce(r);
   if (r->rank == 1) *first_arrived = receive_from(r, 0);
-  for (int part = 0; part < 4; ++part) {
+  for (int part = 0; part < parts; ++part) {
+    char* const weights = r->memory + computed_bytes + 3 * sent + part * copied;
+    char* const kept = r->host + part * copied;
     follow(r, r->out, r->main);
-    CHECK(cuMemcpyDtoHAsync(r->host, (CUdeviceptr)r->memory + computed_bytes, copied, r->out));
+    CHECK(cuMemcpyDtoHAsync(kept, (CUdeviceptr)weights, copied, r->out));
     CHECK(cuLaunchHostFunc(r->out, step, (void*)(intptr_t)2000));
     follow(r, r->in, r->out);
-    CHECK(cuMemcpyHtoDAsync((CUdeviceptr)r->memory + computed_bytes, r->host, copied, r->in));
+    CHECK(cuMemcpyHtoDAsync((CUdeviceptr)weights, kept, copied, r->in));
   }
   follow(r, r->main, r->in);
 }
@@ -113,8 +115,8 @@ static void rank_main(int rank, void* shared) {
   r.out = make_stream();
   r.in = make_stream();
   for (int i = 0; i < 64; ++i) r.events[i] = make_event();
-  r.memory = allocate(computed_bytes + 3 * sent + copied);
-  CHECK(cuMemAllocHost((void**)&r.host, copied));
+  r.memory = allocate(computed_bytes + 3 * sent + parts * copied);
+  CHECK(cuMemAllocHost((void**)&r.host, parts * copied));
   CUevent first_arrived = rank == 1 && is("offloaded") ? receive_from(&r, 0) : NULL;
   for (int i = 1; i <= iterations; ++i) {
     is("legacy") ? iterate_in_stages(&r) : iterate_offloaded(&r, &first_arrived);

@@ -41,6 +41,19 @@ def microbatches(options: argparse.Namespace, copies: int, copy: int):
         iteration += 1
 
 
+def never_skip_a_step(optimizer) -> None:
+    """DeepSpeed leaves out the step of a rank, and its all-gather, where the norm of the gradients is not finite. Kernels
+    without an effect make that norm: the ranks of a pair would decide by chance, and one would wait for the other for
+    ever. The norm is computed, reduced and waited for as always; the decision is made by a number that is one."""
+    computed = optimizer.scaled_global_norm
+
+    def finite_norm(*arguments, **named) -> torch.Tensor:
+        computed(*arguments, **named).item()
+        return torch.ones(())
+
+    optimizer.scaled_global_norm = finite_norm
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for add in (layers.add_arguments, ranks.add_arguments):
@@ -63,6 +76,7 @@ def main() -> None:
                                partition_method="uniform")
         optimizer = torch.optim.SGD(model.parameters(), lr=layers.LEARNING_RATE, foreach=False)
         engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=settings(options))
+        never_skip_a_step(engine.optimizer)
         data = microbatches(options, copies, engine.grid.get_data_parallel_id())
         for _ in range(options.iterations):
             engine.train_batch(data)

@@ -37,6 +37,17 @@ EXPECTED = {
             # "Below 13010 there are no workqueues."
             "green_balanced_passes": False,
             "green_balanced_why": "cuDeviceGetDevResource (workqueues): CUDA_ERROR_INVALID_RESOURCE_TYPE"},
+    # "Legacy, per-thread and non-blocking streams order each other as documented", and a query of the legacy stream asks
+    # for all blocking streams too.
+    "default_stream_order": {
+        f"{order}_{marker}_waits": documented
+        for order, documented in (
+            ("blocking_behind_legacy", True), ("legacy_behind_blocking", True),
+            ("blocking_behind_event_on_legacy_behind_blocking", True), ("blocking_behind_blocking", False),
+            ("non_blocking_behind_legacy", False), ("legacy_behind_non_blocking", False))
+        for marker in ("kernel", "event", "write", "write_without_barrier")} | {
+            "query_of_legacy_while_blocking_runs": "CUDA_ERROR_NOT_READY",
+            "query_of_blocking_while_legacy_runs": "CUDA_SUCCESS"},
     # "Kernels of higher priority first, without pre-emption"; whatever gave them the priority.
     "default_stream_priority": {
         "start_stream_equal": lambda share: share > 0.9,
