@@ -85,6 +85,7 @@ std::optional<Iteration> Iterations::bounded_done(std::uint64_t position, TimePo
   while (running_.size() > 1 && position >= running_[1].last) {
     running_.pop();
     start_known_ = false;
+    ++unseen_ends_;
   }
   if (running_.empty() || position != running_.front().last) return std::nullopt;
   const Running over = running_.front();

@@ -14,6 +14,9 @@ constexpr const char* parts_of_longer_ones =
     "iterations: some that were counted may be parts of longer ones; from now on a collective bounds them that comes "
     "seldomer and moves more";
 
+constexpr const char* unseen_ends =
+    "iterations: some ended where more was outstanding on a stream than is followed; they are not counted";
+
 constexpr const char* equal_parts =
     "iterations: each that was counted holds several equal parts, and no gradients are added up at its end: each part "
     "may be an iteration";
@@ -31,7 +34,7 @@ Group group_of(const Event& event, std::uint64_t position) {
   group.stream = event.stream;
   group.start_known = event.ticket != 0;
   group.nothing_launched = event.nothing_launched;
-  // Without a marker behind it nothing will ever be known of its end: it counts as over.
+  // Without a marker behind it nothing will ever be known of its end. It is not waited for.
   group.done = event.done_ticket == 0;
   group.done_ticket = event.done_ticket;
   group.send_only = summary.sends > 0 && summary.receives == 0 && summary.collectives == 0;
@@ -139,6 +142,7 @@ void Detector::Implementation::group_issued(const Event& event) {
   const std::uint64_t position = issued_++;
   report_host_waits();
   latest_is_marked_ = event.done_ticket != 0;
+  any_is_marked_ = any_is_marked_ || latest_is_marked_;
   give_up_bubble(sayings_.group_issued());
   follow_sayings();
   const Rhythm::Change change = follow_rhythm(event);
@@ -165,7 +169,8 @@ void Detector::Implementation::group_issued(const Event& event) {
   streams_.group_issued(group, event.ticket);
   if (group.captured)
     note("captured step: a CUDA graph with NCCL operations is replayed; the time in which it runs is uncertain");
-  if (group.done) pass(group, false);
+  // Where nothing is marked iterations are known from when their groups are issued.
+  if (group.done && !any_is_marked_) pass(group, false);
 }
 
 // Where bounds lead nothing depends on the period, and to look for it costs most where there is none.
@@ -246,6 +251,7 @@ void Detector::Implementation::finish(Group& group) {
 void Detector::Implementation::pass(const Group& group, bool idle_known) {
   std::optional<Iteration> ended = iterations_.group_done(group.position, place_of(group), now_);
   if (ended && ended->number != 0) iteration_over(*ended, idle_known);
+  if (iterations_.unseen_ends() != 0) note(unseen_ends);
 }
 
 void Detector::Implementation::iteration_over(Iteration iteration, bool idle_known) {

@@ -124,6 +124,7 @@ class Detector::Implementation {
   std::uint64_t issued_ = 0;       // groups
   int in_parts_ = 0;               // iterations in a row that were
   bool latest_is_marked_ = false;  // of them
+  bool any_is_marked_ = false;     // likewise
   std::uint32_t captures_ = 0;
   std::uint64_t unknown_ = 0;
   std::uint64_t lost_ = 0;  // by the tables

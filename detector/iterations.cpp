@@ -82,6 +82,7 @@ void Iterations::rhythm_found(const Rhythm& rhythm, const Bounds& bounds) {
 void Iterations::start_at(std::uint64_t position) {
   const Entry* before = entry(position - 1);
   start_known_ = before != nullptr && before->done != TimePoint{};
+  ended_turn_ = 0;
   if (start_known_) started_ = before->done;
   idle_ = uncertain_ = Duration{};
   passed_ = -1;
@@ -126,7 +127,10 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
   if (place.turn != 0) passed_ = std::max(passed_, place.ordinal);
   const bool before_first = period_ != 0 && position + 1 == base_;
   if (!place.ends_iteration && !before_first) return std::nullopt;
-  const bool reported = place.ends_iteration && start_known_;
+  const bool follows = place.turn <= ended_turn_ + 1;
+  if (!follows) ++unseen_ends_;
+  ended_turn_ = place.turn;
+  const bool reported = place.ends_iteration && start_known_ && follows;
   Iteration iteration = end(time);
   iteration.number = place.iteration;
   iteration.groups = static_cast<std::uint32_t>(place.ordinal) + 1;

@@ -55,12 +55,14 @@ class Iterations {
   // Some that were found have got a number, and were lost again.
   bool some_were_lost() const { return number_base_ > 1; }
   bool said() const { return said_; }
+  // Iterations that are not returned because nobody saw when they ended.
+  std::uint64_t unseen_ends() const { return unseen_ends_; }
 
   Place place(std::uint64_t position) const;
   // The iteration in which the next group would be if nothing changed. Without a slot.
   Place present() const;
 
-  // A group is over; returns the iteration that ended with it.
+  // A group is over; returns the iteration that ended with it. Not called for one whose end nobody sees.
   std::optional<Iteration> group_done(std::uint64_t position, const Place& place, TimePoint time);
 
   void bubble_opened(const Place& place, TimePoint opened);
@@ -114,6 +116,8 @@ class Iterations {
   std::uint64_t key_ = 0;
   TimePoint started_{};  // of the iteration that runs on the GPU
   bool start_known_ = false;
+  std::uint64_t ended_turn_ = 0;  // of the iteration before it, where a period leads
+  std::uint64_t unseen_ends_ = 0;
   Duration idle_{};
   Duration uncertain_{};
   Duration last_length_{};

@@ -79,6 +79,8 @@ void Totals::add(const UncertainRecord& uncertain) {
   const Duration length = uncertain.ended - uncertain.began;
   add_to(summary_.uncertain, length);
   startup_.add(uncertain);
+  // It may be all that is known of groups without markers.
+  widen(uncertain.began, uncertain.ended);
   if (length <= longest_uncertain_) return;
   longest_uncertain_ = length;
   summary_.uncertain_reason = uncertain.why;

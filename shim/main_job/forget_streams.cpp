@@ -12,12 +12,23 @@
 namespace weft {
 namespace {
 
+// On a blocking stream a marker waits for the legacy one, and holds its hardware queue meanwhile. So does the work of
+// the stream, unless that was enqueued before.
+bool would_wait_for_legacy(const Stream& stream, int device) noexcept {
+  const Stream* legacy = order_of(stream) == StreamOrder::blocking ? find_stream(legacy_stream_of(device)) : nullptr;
+  if (legacy == nullptr) return false;
+  const Ticket latest = legacy->latest.load(std::memory_order_relaxed);
+  const Ticket before = launched_before(stream);
+  return !reached(device, latest) && (before == 0 || static_cast<std::int32_t>(before - latest) <= 0);
+}
+
 // Its work goes on when it is destroyed, and nobody can ask it then: a marker tells when the last of it is over. 0:
 // there is nothing to wait for, or nothing may be enqueued.
 Ticket mark_the_end(const Stream& stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   if (level() != Level::observe || !has_marker_words(device) || !may_mark(device)) return 0;
-  if (nothing_launched_behind_marker(stream) || is_capturing(stream)) return 0;
+  if (nothing_launched_behind_marker(stream) || is_capturing(stream) || is_dry(stream)) return 0;
+  if (would_wait_for_legacy(stream, device)) return note_lost(), 0;
   const Ticket last = reserve_ticket(device);
   if (last != 0 && enqueue_marker(stream, last)) return last;
   write_ticket_from_host(device, last);

@@ -86,6 +86,21 @@ bool nothing_is_enqueued(int device) noexcept {
   return count >= 0 && (legacy == nullptr || has_nothing(*legacy)) && !may_have_unasked_launches(device);
 }
 
+namespace {
+
+// Those with markers; launches on others are unasked ones.
+std::uint32_t launches_on_threads_own(int device) noexcept {
+  std::uint32_t sum = 0;
+  for (const Stream& stream : all_streams()) {
+    const bool is_own = stream.handle.load(std::memory_order_relaxed) == CU_STREAM_PER_THREAD;
+    if (!is_own || stream.id.load(std::memory_order_acquire) == 0) continue;
+    if (stream.device.load(std::memory_order_relaxed) == device) sum += folded(launches_so_far(stream));
+  }
+  return sum;
+}
+
+}  // namespace
+
 bool launches_on(int device, std::uint32_t* launches) noexcept {
   return !host_waits_for_compute(device) && all_launches(device, launches);
 }
@@ -98,8 +113,13 @@ bool all_launches(int device, std::uint32_t* launches) noexcept {
   const Stream* legacy = find_stream(legacy_stream_of(device));
   std::uint32_t sum = legacy != nullptr ? folded(launches_so_far(*legacy)) : 0;
   for (int index = 0; index < count; ++index) sum += folded(launches_so_far(*found[index]));
+  if (threads_own_are_followed.load(std::memory_order_relaxed)) sum += launches_on_threads_own(device);
   *launches = sum;
   return true;
+}
+
+bool is_dry(const Stream& stream) noexcept {
+  return query(stream, stream.id.load(std::memory_order_acquire)) == StreamAnswer::dry;
 }
 
 bool is_idle(int device) noexcept {

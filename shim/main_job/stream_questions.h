@@ -20,6 +20,8 @@ namespace weft {
 // ShimServices.
 Answer ask_stream(int device, StreamId stream) noexcept;
 bool is_idle(int device) noexcept;
+// It answers that it has nothing left, copies and waits included. False also where it must not be asked.
+bool is_dry(const Stream& stream) noexcept;
 
 // See ShimServices.
 bool nothing_is_enqueued(int device) noexcept;

@@ -358,6 +358,9 @@ void RandomProgram::replace_stream() {
   const std::size_t place = below(static_cast<std::uint32_t>(alive_.size()));
   Stream& old = streams_[alive_[place]];
   if (old.unaskable || old.order == StreamOrder::legacy) return;
+  // Its end would have no marker, and the event counts as dropped.
+  const Stream& first = streams_.front();
+  if (old.order == StreamOrder::blocking && first.latest_at > next_.time && old.before <= first.latest) return;
   destroy(old);
   alive_.erase(alive_.begin() + static_cast<std::ptrdiff_t>(place));
   create();
@@ -367,7 +370,8 @@ void RandomProgram::destroy(Stream& stream) {
   stream.destroyed = next_.time;
   call(Call::Kind::destroy, static_cast<std::size_t>(&stream - streams_.data()));
   Event gone = hook(EventKind::stream_destroyed, stream.id);
-  if (!stream.launched) return;
+  const bool is_dry = !capturing_ && stream.end <= next_.time;
+  if (!stream.launched || is_dry) return;
   gone.ticket = next_.ticket++;  // nobody can ask a stream that is gone
   ordered_.back().event = gone;
   const std::int64_t reached = enqueue(stream, 0, 0);

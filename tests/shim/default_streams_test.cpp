@@ -1,6 +1,7 @@
 // Default streams: a thread's own and that of another context cannot be asked, and the legacy stream and blocking ones
 // wait for each other. Nothing launched on them may pass for idle time, and nothing that is held up for compute.
 #include <algorithm>
+#include <semaphore>
 #include <thread>
 #include <utility>
 
@@ -129,10 +130,35 @@ TEST_F(DefaultStreams, MarksAndAnswersSayWhichStreamsCudaOrders) {
     fake_release(transfer);
     events();
   }
+  fake_release(nullptr);
   cuStreamDestroy_v2(blocking);
   const auto seen = events();
   ASSERT_EQ(kinds(seen), Kinds{EventKind::stream_destroyed});
   EXPECT_EQ(seen[0].order, StreamOrder::blocking);
+}
+
+// A marker there would wait for the legacy stream, and hold its hardware queue: what ends the receive may stand behind.
+TEST_F(DefaultStreams, TheEndOfABlockingStreamIsNotMarkedWhileTheLegacyOneReceives) {
+  const auto kernel = [](CUstream stream) { launch(stream), fake_block(stream); };
+  const CUstream without = blocking_stream(), ahead = blocking_stream(), behind = blocking_stream();
+  receive();
+  fake_release(transfer);
+  kernel(without);
+  events();
+  cuStreamDestroy_v2(without);
+  EXPECT_NE(events().at(0).ticket, 0u);
+
+  kernel(ahead);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, nullptr);
+  kernel(behind);  // it waits already
+  events();
+  const auto dropped = core()->shim->dropped_events();
+  cuStreamDestroy_v2(behind);
+  EXPECT_NE(events().at(0).ticket, 0u);
+  EXPECT_EQ(core()->shim->dropped_events(), dropped);
+  cuStreamDestroy_v2(ahead);
+  EXPECT_EQ(events().at(0).ticket, 0u);
+  EXPECT_EQ(core()->shim->dropped_events(), dropped + 1) << "nobody follows its kernel";
 }
 
 // The launch may stand between the marker and NCCL's kernel.
@@ -149,6 +175,27 @@ TEST_F(DefaultStreams, ALaunchOfAnotherThreadNextToAGroupMakesTheOrderUnsure) {
       EXPECT_EQ(std::ranges::count(kinds(events()), EventKind::order_unsure), launches && stream != compute ? 1 : 0);
     }
   }
+}
+
+// Launches on a thread's own stream that has had a marker are no unasked ones.
+TEST_F(DefaultStreams, ALaunchOfAnotherThreadOnItsOwnMakesTheOrderUnsure) {
+  static std::binary_semaphore ready{0}, turn{0}, launched{0};
+  receive();
+  std::thread other([this] {
+    cuStreamWaitEvent(CU_STREAM_PER_THREAD, arrived, 0);
+    ready.release();
+    turn.acquire();
+    launch(CU_STREAM_PER_THREAD);
+    launched.release();
+  });
+  ready.acquire();
+  fake_release(transfer);
+  events();
+  fake_nccl_in_close([] { turn.release(), launched.acquire(); });
+  ncclRecv(buffer, 1, ncclInt8, 0, c, nullptr);
+  fake_nccl_in_close(nullptr);
+  other.join();
+  EXPECT_EQ(std::ranges::count(kinds(events()), EventKind::order_unsure), 1);
 }
 
 TEST_F(DefaultStreams, TheLegacyStreamIsDryWhenTheHostHasWaitedForTheDevice) {

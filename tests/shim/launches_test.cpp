@@ -149,6 +149,20 @@ TEST_F(Launches, AStreamIsStillFromItsMakingUntilItIsLaunchedOn) {
 }
 
 // So the detector can tell what was launched behind a stream that waits.
+// It would stand in the stream's hardware queue until whatever the stream has to wait for.
+TEST_F(Launches, AStreamThatHasNothingLeftGetsNoMarkerAtItsEnd) {
+  for (const bool computes : {false, true}) {
+    const CUstream third = stream();
+    launch(third);
+    if (computes) fake_block(third);
+    events();
+    cuStreamDestroy_v2(third);
+    const auto seen = events();
+    ASSERT_EQ(kinds(seen), Kinds{EventKind::stream_destroyed});
+    EXPECT_EQ(seen[0].ticket != 0, computes);
+  }
+}
+
 TEST_F(Launches, AnswersSayBeforeWhichMarkerAllWasLaunched) {
   const auto launched_before = [&](const weft::Event& of) {
     return core()->shim->ask_stream(0, of.stream).launched_before;

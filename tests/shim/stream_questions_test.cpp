@@ -97,11 +97,13 @@ TEST_F(StreamQuestions, NoStreamIsAskedOnceWeftIsOff) {
 
 // A question that the driver never answers does not keep a stream for ever.
 TEST_F(QuestionOnItsWay, AnAnswerThatNeverComesIsNotWaitedFor) {
+  core()->shim->set_launches_counted(true);
+  const CUstream third = stream();
   const weft::Event group = receive();
   fake_hold_queries(true);
   std::thread asks([&] { ask(group.stream); });
   while (fake_held_queries() == 0) std::this_thread::yield();
-  EXPECT_EQ(cuStreamDestroy_v2(compute), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamDestroy_v2(third), CUDA_SUCCESS);
   fake_hold_queries(false);
   asks.join();
 }
@@ -109,6 +111,7 @@ TEST_F(QuestionOnItsWay, AnAnswerThatNeverComesIsNotWaitedFor) {
 // A tenth of a second, whatever a short sleep takes on this machine. One of three goes undisturbed by other processes.
 TEST_F(QuestionOnItsWay, IsWaitedForAsLongAsPromised) {
   using std::chrono::milliseconds;
+  core()->shim->set_launches_counted(true);
   const weft::Event group = receive();
   fake_hold_queries(true);
   std::thread asks([&] { ask(group.stream); });
