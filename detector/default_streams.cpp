@@ -1,6 +1,8 @@
 // The legacy default stream and blocking streams, which CUDA orders by itself; see StreamOrder and README.md.
 //
 // A part of Streams: called for each verdict. Nothing is allocated.
+#include <algorithm>
+
 #include "detector/streams.h"
 
 namespace weft {
@@ -42,11 +44,54 @@ bool Streams::legacy_is_held_up() const {
   return legacy != nullptr && holder_of(*legacy) != nullptr;
 }
 
+// It is held up, and has something left.
+bool Streams::legacy_stands_between() const {
+  if (!legacy_is_held_up()) return false;
+  const Stream& legacy = *find(legacy_);
+  if (!legacy.ahead.empty() || position(legacy) == Position::ordered) return true;
+  return legacy_used_ != 0 && std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
+           const bool holds = each.order == StreamOrder::blocking && (is_in_group(each) || is_waiting(each));
+           return holds && !is_before(legacy_used_, each.at.ticket);
+         });
+}
+
 // Two blocking streams wait for each other where something on the legacy one stands between them.
 bool Streams::may_stand_behind_legacy(const Stream& stream) const {
-  if (stream.order != StreamOrder::blocking || !legacy_is_held_up()) return false;
-  const Stream& legacy = *find(legacy_);
-  return !legacy.ahead.empty() || position(legacy) == Position::ordered;
+  return stream.order == StreamOrder::blocking && legacy_stands_between_;
+}
+
+// In a hardware queue, behind what a stream may have that is held up. Blocking streams that the legacy one holds up need
+// not be known.
+bool Streams::may_stand_behind_held_up(const Stream& running) const {
+  const Stream* legacy = find(legacy_);
+  if (legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy))) return true;
+  return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
+    return each.order != StreamOrder::none && each.id != running.id && position(each) == Position::behind &&
+           holder_of(each) != nullptr && !queues_.are_apart(each.id, running.id);
+  });
+}
+
+// The blocking stream, besides this one, that the legacy stream waits for longest; nullptr: there is none.
+const Streams::Stream* Streams::first_holder_besides(const Stream& stream) const {
+  const Stream* first = nullptr;
+  for (const Stream& each : streams_) {
+    const bool holds = each.order == StreamOrder::blocking && (is_in_group(each) || is_waiting(each));
+    if (!holds || each.id == stream.id) continue;
+    if (first == nullptr || is_before(each.at.ticket, first->at.ticket)) first = &each;
+  }
+  return first;
+}
+
+// What holds up its work or its next mark, perhaps, which stands at the head of its hardware queue; nullptr: nothing
+// does.
+const Streams::Stream* Streams::holder_of_work(const Stream& stream) const {
+  if (stream.order == StreamOrder::none) return nullptr;
+  const Position where = position(stream);
+  const Stream* holder = where == Position::ordered || where == Position::held ? holder_of(stream) : nullptr;
+  if (holder != nullptr) return holder;
+  // Nobody asks one that is in a group.
+  const bool has_nothing = where == Position::behind && current_answer(stream).says != StreamAnswer::busy;
+  return !has_nothing && may_stand_behind_legacy(stream) ? first_holder_besides(stream) : nullptr;
 }
 
 }  // namespace weft

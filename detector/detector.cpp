@@ -86,6 +86,8 @@ void Detector::Implementation::dispatch(const Event& event) {
       return streams_.marks_held_back(event.stream, event.ticket, true);
     case EventKind::order_unsure:
       return streams_.order_is_unsure();
+    case EventKind::legacy_used:
+      return streams_.legacy_used(event.ticket);
     case EventKind::graph_wait_moved:
       return streams_.graph_wait_moved();
     case EventKind::context_waits:

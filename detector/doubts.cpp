@@ -118,9 +118,9 @@ void Streams::look_for_doubts() {
 
 // Where one was doubtful at as many looks, streams are asked while compute runs as well: a side stream may end only
 // then, and would never be seen to get past a blocked one.
-// A blocking stream may stand behind something on the legacy one where that is held up, which only an answer shows.
+// It may also stand behind something on a default or blocking stream that is held up, which only an answer shows.
 Verdict Streams::busy_for_sure(const Stream& running) {
-  if (running.order == StreamOrder::blocking && legacy_is_held_up()) {
+  if ((running.order == StreamOrder::blocking && legacy_is_held_up()) || may_stand_behind_held_up(running)) {
     wants_answers_ = true;
     return {};
   }
@@ -144,6 +144,7 @@ void Streams::find_blocked_places() {
   for (const Stream& stream : streams_) {
     if (const std::optional<Ticket> place = blocked_place(stream)) blocked_.push_back({stream.id, *place, false});
     if (const std::optional<Ticket> place = place_behind_group(stream)) blocked_.push_back({stream.id, *place, false});
+    if (const Stream* holder = holder_of_work(stream)) blocked_.push_back({stream.id, holder->at.ticket, false});
   }
   std::erase_if(context_waits_, [this](const ContextWait& wait) { return is_over(wait.awaited); });
   for (const ContextWait& wait : context_waits_) blocked_.push_back({wait.awaited.stream, wait.place, true});

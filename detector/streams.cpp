@@ -405,7 +405,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
       const StreamAnswer says = where == Position::behind ? current_answer(*stream).says : StreamAnswer::busy;
       if (says != StreamAnswer::busy && for_copy != nullptr) return for_copy;
       const bool is_dry = says == StreamAnswer::dry;
-      runs = !stream->is_doubtful && !(is_dry && is_held);
+      runs = !stream->is_doubtful && !may_stand_behind_legacy(*stream) && !(is_dry && is_held);
       return nullptr;
     }
     if (may_compute(mark)) return nullptr;
@@ -465,6 +465,7 @@ Streams::UnderWay Streams::look_for_groups() const {
 
 Verdict Streams::verdict() {
   is_settled_ = is_in_doubt_ = is_learning_ = false;
+  legacy_stands_between_ = legacy_stands_between();
   const UnderWay under_way = look_for_groups();
   const bool host_is_still = host_is_still_ && host_waits_.empty();
   if (!under_way.group && !under_way.captured_step && !idle_said_ && !host_is_still) return stop_asking();
@@ -488,7 +489,8 @@ Verdict Streams::verdict() {
     const Stream* root = root_of(stream, runs);
     if (runs) return {};
     const bool is_outside = root != nullptr && position(*root) == Position::waiting;
-    if (root == nullptr || (is_outside && standing.in_group == nullptr)) standing.unknown = unknown_wait;
+    const bool is_unknown = root == nullptr || (is_outside && standing.in_group == nullptr);
+    if (is_unknown && standing.unknown == nullptr) standing.unknown = unknown_wait;
   }
   is_in_doubt_ = standing.doubtful;
   if (standing.doubtful)

@@ -40,6 +40,8 @@ class Streams {
 
   void set_order(StreamId stream, StreamOrder order);  // for ever
   void order_is_unsure() { order_is_unsure_ = true; }
+  // By something that has no mark; all tickets up to `newest` were given out before.
+  void legacy_used(Ticket newest) { legacy_used_ = newest; }
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
@@ -201,7 +203,11 @@ class Streams {
   const Stream* holder_of(const Stream& stream) const;
   bool has_more_than_holder(const Stream& stream) const;
   bool legacy_is_held_up() const;
+  bool legacy_stands_between() const;
   bool may_stand_behind_legacy(const Stream& stream) const;
+  bool may_stand_behind_held_up(const Stream& running) const;
+  const Stream* first_holder_besides(const Stream& stream) const;
+  const Stream* holder_of_work(const Stream& stream) const;
   // doubts.cpp
   void note_passed(const Stream& stream, Ticket place);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
@@ -252,6 +258,8 @@ class Streams {
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named
   std::uint64_t lost_ = 0;
   StreamId legacy_ = 0;  // the legacy default stream, once it is known
+  Ticket legacy_used_ = 0;
+  bool legacy_stands_between_ = false;  // in the latest verdict
   bool order_is_unsure_ = false;
 };
 

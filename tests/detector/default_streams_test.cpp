@@ -96,6 +96,31 @@ TEST_F(DefaultStreams, WorkThatWasLaunchedBeforeTheGroupIsOver) {
   EXPECT_TRUE(uncertain());
 }
 
+// An event that is recorded there stands between them as well.
+TEST_F(DefaultStreams, WhatHasNoMarkOnTheLegacyOneStandsBetween) {
+  streams.set_order(other, StreamOrder::blocking);
+  issue(1, transfer);
+  mark(other, 3001, false);
+  streams.legacy_used(1000);
+  streams.group_started(1);
+  EXPECT_TRUE(busy()) << "it was there before the group";
+  streams.legacy_used(3001);
+  EXPECT_TRUE(uncertain());
+  streams.group_done(1);
+  EXPECT_TRUE(busy());
+}
+
+// What a stream launches and CUDA holds up is the head of its hardware queue.
+TEST_F(DefaultStreams, WhatMayStandBehindOneThatIsHeldUpIsUncertain) {
+  issue(1, transfer);
+  mark(legacy, 3001, false);
+  mark(free, 3002, false);
+  streams.group_started(1);
+  EXPECT_TRUE(uncertain());
+  streams.group_done(1);
+  EXPECT_TRUE(busy());
+}
+
 TEST_F(DefaultStreams, WhereSeveralThreadsLaunchTheOrderIsNotKnown) {
   issue(1, transfer);
   mark(legacy, 3001, false);
@@ -104,12 +129,16 @@ TEST_F(DefaultStreams, WhereSeveralThreadsLaunchTheOrderIsNotKnown) {
   EXPECT_TRUE(uncertain());
 }
 
-TEST_F(DefaultStreams, ARunningStreamThatDoesNotBlockNeedsNoAnswers) {
+TEST_F(DefaultStreams, AStreamThatDoesNotBlockRunsWhereTheLegacyOneHasNothingThatIsHeldUp) {
   issue(1, transfer);
   streams.group_started(1);
-  mark(free, 3001, false);
+  mark(free, 3003, false);
   EXPECT_TRUE(busy());
-  EXPECT_FALSE(streams.wants_answers());
+  EXPECT_TRUE(streams.wants_answers()) << "it may stand in the same hardware queue";
+  streams.answered(legacy, {StreamAnswer::busy, 3002});
+  EXPECT_TRUE(uncertain());
+  streams.answered(legacy, {StreamAnswer::dry, 1});
+  EXPECT_TRUE(busy());
 }
 
 }  // namespace

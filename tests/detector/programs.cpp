@@ -101,7 +101,10 @@ std::size_t RandomProgram::create() {
   stream.id = next_.stream++;
   stream.created = next_.time;
   if (options_.queues != 0) stream.queue = streams_.size() % queues_.size();
-  if (options_.orders) stream.order = streams_.empty() ? StreamOrder::legacy : StreamOrder::blocking;
+  if (options_.orders)
+    stream.order = streams_.empty()           ? StreamOrder::legacy
+                   : streams_.size() % 4 == 3 ? StreamOrder::none
+                                              : StreamOrder::blocking;
   streams_.push_back(stream);
   alive_.push_back(streams_.size() - 1);
   call(Call::Kind::create, streams_.size() - 1);
@@ -127,13 +130,16 @@ std::int64_t RandomProgram::end_of_other_kind(const Stream& stream) const {
 }
 
 std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std::int64_t length) {
-  std::int64_t start = std::max({next_.time, stream.end, end_of_other_kind(stream)});
+  const std::int64_t ordered = end_of_other_kind(stream);
+  const bool is_held_up = length != 0 && ordered > stream.end;
+  std::int64_t start = std::max({next_.time, stream.end, ordered});
   if (options_.queues != 0) start = std::max(start, queues_[stream.queue]);
   stream.end = std::max(start, not_before) + length;
-  // A kernel leaves its queue at once, and what is behind it on its stream waits elsewhere. A wait stays there.
+  // A kernel leaves its queue at once, and what is behind it on its stream waits elsewhere. A wait stays there, and so
+  // does a kernel that has to wait for streams of the other kind.
   if (options_.queues != 0) {
     std::int64_t& queue = queues_[stream.queue];
-    queue = std::max({queue, next_.time, length == 0 ? not_before : 0});
+    queue = std::max({queue, next_.time, length == 0 ? not_before : 0, is_held_up ? ordered : 0});
   }
   stream.work.push_back({next_.time, stream.end, stream.before, stream.launches, stream.launched, stream.latest_at});
   changes_.push_back(start);
@@ -285,8 +291,10 @@ void RandomProgram::issue_group() {
 void RandomProgram::record() {
   const std::size_t index = any_stream();
   const Stream& stream = streams_[index];
-  // Such an event stands for streams of the other kind, too.
-  if (end_of_other_kind(stream) > std::max(next_.time, stream.end)) return;
+  const bool stands_for_others = end_of_other_kind(stream) > std::max(next_.time, stream.end) ||
+                                 stream.used_until > std::max(next_.time, stream.latest_at);
+  if (stands_for_others && stream.order == StreamOrder::legacy) return use_legacy();
+  if (stands_for_others) return;
   Recorded recorded{index, stream.id, stream.end, 0, 0, stream.copies};
   if (stream.latest != 0 && stream.latest_at > next_.time) {
     recorded.ticket = stream.latest;
@@ -294,6 +302,15 @@ void RandomProgram::record() {
   }
   recorded_.push_back(recorded);
   call(Call::Kind::record, index);
+  next_.time += below(4);
+}
+
+// An event is recorded for which nobody waits. It stands between blocking streams.
+void RandomProgram::use_legacy() {
+  Stream& legacy = streams_.front();
+  hook(EventKind::legacy_used, legacy.id).ticket = next_.ticket - 1;
+  enqueue(legacy, 0, 0);
+  legacy.used_until = legacy.end;
   next_.time += below(4);
 }
 
@@ -307,8 +324,11 @@ void RandomProgram::wait() {
   if (index == recorded.stream) return;  // streams run in order anyway
   const bool is_pending = recorded.ticket != 0 && recorded.ticket_at > next_.time;
   const bool is_unseen = !is_pending || (!recorded.copies && stream.waited == recorded.ticket);
-  // On the legacy stream one that nobody sees may stand between two blocking streams: a known limit.
-  if (is_unseen && stream.order == StreamOrder::legacy) return;
+  if (is_unseen && stream.order == StreamOrder::legacy)
+    hook(EventKind::legacy_used, stream.id).ticket = next_.ticket - 1;
+  // One that does not block, and waits for compute that is held up, counts as computing: a known limit.
+  const bool is_held_up = streams_[recorded.stream].order != StreamOrder::none && recorded.end > next_.time;
+  if (is_unseen && stream.order == StreamOrder::none && options_.orders && is_held_up) return;
   call(Call::Kind::wait, index).record = number;
   if (recorded.copies && !is_pending && recorded.end > next_.time) {
     begin_copy(stream);
@@ -320,6 +340,7 @@ void RandomProgram::wait() {
   if (is_unseen) {  // it will be past that place anyway
     stream.before = next_.ticket;
     enqueue(stream, recorded.end, 0);
+    if (stream.order != StreamOrder::none) stream.used_until = stream.end;
     return;
   }
   stream.waited = recorded.copies ? 0 : recorded.ticket;

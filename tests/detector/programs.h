@@ -65,7 +65,7 @@ struct Call {
 // Not from words or answers.
 constexpr bool is_from_hook(EventKind kind) {
   return kind < EventKind::group_started || kind == EventKind::mark_issued || kind == EventKind::launch_noted ||
-         kind == EventKind::copy_held_back;
+         kind == EventKind::copy_held_back || kind == EventKind::legacy_used;
 }
 
 class RandomProgram {
@@ -112,11 +112,12 @@ class RandomProgram {
     StreamId id = 0;
     StreamOrder order = StreamOrder::none;
     std::size_t queue = 0;
-    std::int64_t end = 0;        // of all work issued so far
-    Ticket latest = 0;           // the marker behind the last group or noted wait
-    std::int64_t latest_at = 0;  // when that is written
-    Ticket waited = 0;           // the place that its last noted wait was for
-    std::int64_t group_end = 0;  // of its last group
+    std::int64_t end = 0;         // of all work issued so far
+    Ticket latest = 0;            // the marker behind the last group or noted wait
+    std::int64_t latest_at = 0;   // when that is written
+    Ticket waited = 0;            // the place that its last noted wait was for
+    std::int64_t group_end = 0;   // of its last group
+    std::int64_t used_until = 0;  // by something without a mark, which CUDA orders
     std::int64_t created = 0, destroyed = -1;
     bool unaskable = false;
     Ticket before = 1;  // the first one given out after all it has without a marker was enqueued
@@ -149,6 +150,7 @@ class RandomProgram {
   void note_marker(Stream& stream, Ticket ticket, std::int64_t at);
   void issue_group();
   void record();
+  void use_legacy();
   void wait();
   void synchronise();
   void replace_stream();
