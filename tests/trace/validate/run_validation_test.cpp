@@ -121,6 +121,7 @@ TEST_F(RunValidationTest, ARightTraceAgrees) {
   EXPECT_TRUE(run.ranks[0].notes.empty());
   EXPECT_DOUBLE_EQ(*run.ranks[0].comparison.coverage, 1);
   EXPECT_NE(to_text(run).find("verdict: all 1 ranks keep the bounds"), std::string::npos);
+  EXPECT_EQ(to_text(run).find("held against CUPTI, "), 0u);
   EXPECT_NE(to_json(run).find("\"agrees\": true"), std::string::npos);
 }
 
@@ -329,6 +330,7 @@ TEST_F(RunValidationTest, StreamsOfTwoContextsAreToldApart) {
 TEST_F(RunValidationTest, ARunWithoutTruthSaysSo) {
   write("rank0.7.jsonl", trace(bubble(100, 500)));
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: there is no truth file"), std::string::npos);
+  EXPECT_EQ(to_text(validate()).find("held against CUPTI"), std::string::npos);
   write("truth0.7.jsonl", std::string(header) + "{\"type\": \"off\", \"reason\": \"no CUPTI here\"}\n");
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: no CUPTI here"), std::string::npos);
   EXPECT_FALSE(validate().agrees());
