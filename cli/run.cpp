@@ -144,6 +144,17 @@ void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
   variables["WEFT_WARNED"] = "on";
 }
 
+// A path may need a variable that a launcher below sets for its ranks. There the core looks whether it is set.
+Variables with_ranks_to_come(Variables variables) {
+  if (launcher_rank(variables)) return variables;
+  for (const OptionInfo& option : option_table()) {
+    if (option.type != std::string_view("Path")) continue;
+    for (const std::string& name : sequences_in(variables[option.variable]).variables)
+      if (is_set_by_launchers(name)) variables.emplace(name, "of the rank");
+  }
+  return variables;
+}
+
 // One job id for all ranks below. Under a launcher the ranks share its process; else they will share this one, as it
 // becomes the command.
 std::string choose_job(const Options& options, const Variables& variables) {
@@ -205,7 +216,7 @@ int become(const std::vector<std::string>& command) {
 int run(const Request& request) {
   const Variables before = environment_variables();
   Variables variables = with_request(request, before);
-  ParsedOptions parsed = parse_options(variables);
+  ParsedOptions parsed = parse_options(with_ranks_to_come(variables));
   report(parsed, request.strict, variables);
   if (parsed.options.mode == Mode::fill) {
     if (parsed.options.fill.empty()) throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS]");
