@@ -71,6 +71,14 @@ usage() {
   run "$weft" run --fill
   expect_code 2
   expect_one_line
+  run "$weft" run --output -- true
+  expect_code 2
+  expect_err "weft: error: '--output' needs a folder, and '--' follows"
+  run "$weft" run --observe --slice -- true
+  expect_code 2
+  expect_err "weft: error: '--slice' needs a value, and '--' follows"
+  run "$weft" run -q --output=-- -- sh -c 'echo $WEFT_OUTPUT'
+  expect_out "$work/--"
   run "$weft" run --fill stand_in --observe -- true
   expect_code 2
   expect_err "weft: error: --fill stand_in and --observe contradict each other: bubbles are filled, or only observed"
