@@ -76,6 +76,13 @@ void describe(CLI::App& app, Request& request) {
   app.add_flag("-q,--quiet", request.quiet, "Do not say where the traces will be.");
 }
 
+// In front of "--", which CLI11 would take for the value. A folder of that name is "--output=--".
+void refuse_missing_value(const std::string& flag) {
+  const OptionInfo* const option = find_option(flag.substr(flag.find_first_not_of('-')));
+  const bool is_folder = option != nullptr && option->type == std::string_view("Path");
+  throw UsageError("'" + flag + "' needs a " + (is_folder ? "folder" : "value") + ", and '--' follows");
+}
+
 // CLI11 would take the next word, "--" or the command, for the value of "--fill=" with nothing behind it.
 Arguments with_empty_values(const CLI::App& app, Arguments arguments) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i].starts_with("-") && arguments[i] != "--"; ++i) {
@@ -83,6 +90,8 @@ Arguments with_empty_values(const CLI::App& app, Arguments arguments) {
     const CLI::Option* const option = app.get_option_no_throw(arguments[i].substr(0, equals));
     const bool takes_value = option != nullptr && option->get_expected_max() > 0;
     if (!takes_value || (equals != std::string::npos && equals + 1 < arguments[i].size())) continue;
+    const bool is_last = i + 1 == arguments.size();
+    if (equals == std::string::npos && !is_last && arguments[i + 1] == "--") refuse_missing_value(arguments[i]);
     if (equals != std::string::npos) {
       arguments[i].pop_back();
       arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
@@ -142,6 +151,17 @@ void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
   if (!parsed.options.warned && launcher_rank(variables).value_or(0) == 0)
     for (const std::string& warning : parsed.warnings) warn(warning);
   variables["WEFT_WARNED"] = "on";
+}
+
+// A path may need a variable that a launcher below sets for its ranks. There the core looks whether it is set.
+Variables with_ranks_to_come(Variables variables) {
+  if (launcher_rank(variables)) return variables;
+  for (const OptionInfo& option : option_table()) {
+    if (option.type != std::string_view("Path")) continue;
+    for (const std::string& name : sequences_in(variables[option.variable]).variables)
+      if (is_set_by_launchers(name)) variables.emplace(name, "of the rank");
+  }
+  return variables;
 }
 
 // One job id for all ranks below. Under a launcher the ranks share its process; else they will share this one, as it
@@ -205,7 +225,7 @@ int become(const std::vector<std::string>& command) {
 int run(const Request& request) {
   const Variables before = environment_variables();
   Variables variables = with_request(request, before);
-  ParsedOptions parsed = parse_options(variables);
+  ParsedOptions parsed = parse_options(with_ranks_to_come(variables));
   report(parsed, request.strict, variables);
   if (parsed.options.mode == Mode::fill) {
     if (parsed.options.fill.empty()) throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS]");
@@ -236,8 +256,8 @@ int run_verb(const Arguments& arguments) {
       "command may end with these, too: a line 'weft: error: ...' on stderr says that it was not run.",
       "weft run");
   describe(app, request);
-  if (const auto code = parse(app, with_empty_values(app, arguments))) return *code;
   try {
+    if (const auto code = parse(app, with_empty_values(app, arguments))) return *code;
     take_command(app, request);
     merge_settings(app, request);
     return run(request);

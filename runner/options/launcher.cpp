@@ -44,6 +44,12 @@ std::optional<int> launcher_rank(const Variables& variables) {
   return launcher == nullptr ? std::nullopt : number_in(variables, launcher->rank);
 }
 
+bool is_set_by_launchers(std::string_view variable) {
+  if (variable == "RANK" || variable == "WORLD_SIZE" || variable.ends_with("_RANK")) return true;
+  constexpr std::array beginnings{"OMPI_", "PMIX_", "PMI_", "MV2_", "SLURM_"};
+  return std::ranges::any_of(beginnings, [&](const char* beginning) { return variable.starts_with(beginning); });
+}
+
 JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator) {
   const LauncherNames* const launcher = launcher_of(variables);
   if (launcher == nullptr) return in_communicator;

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "runner/options/variables.h"
 
@@ -19,6 +20,8 @@ struct JobPlace {
 // The rank that a launcher gave this process: from RANK (torchrun), else that of Open MPI, PMIx, PMI, MVAPICH, Slurm,
 // in this order. Nothing when none is set.
 std::optional<int> launcher_rank(const Variables& variables);
+// By its name: it is not there yet where the launcher itself is started.
+bool is_set_by_launchers(std::string_view variable);
 // The place in the whole job. The first communicator usually spans it; only one that is smaller than what the launcher
 // started knows less than the launcher.
 JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator);

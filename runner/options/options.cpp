@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runner/options/output_path.h"
 #include "runner/options/quantity.h"
 
 namespace weft {
@@ -195,18 +196,52 @@ std::string missing_unit(const OptionInfo& option, const std::string& text) {
   return "";
 }
 
+bool is_path(const OptionInfo& option) {
+  return option.type == std::string_view("Path");
+}
+
+// Of a path: the first variable that it needs and that is not set; "": none. Without its value the rest may be a folder
+// of the root.
+std::string missing_variable(const std::string& path, const Variables& variables) {
+  for (const std::string& name : sequences_in(path).variables) {
+    const auto found = variables.find(name);
+    if (found == variables.end() || found->second.empty()) return name;
+  }
+  return "";
+}
+
+// Why the value cannot be used; "": it can.
+template <class Value>
+std::string mistake_in(const std::string& text, const OptionInfo& option, const Variables& variables, Value& value) {
+  if (!parse(text, value) || !within_bounds(option, value))
+    return " is not " + accepted_values(option) + missing_unit<Value>(option, text);
+  const std::string missing = is_path(option) ? missing_variable(text, variables) : "";
+  return missing.empty() ? "" : " needs " + missing + ", which is unset or empty";
+}
+
+void report(ParsedOptions& parsed, const std::string& mistake, const std::string& consequence) {
+  parsed.mistakes.push_back(mistake);
+  parsed.warnings.push_back(mistake + consequence);
+}
+
 template <class Value>
 void read_option(const OptionInfo& option, const Variables& variables, Value& value, ParsedOptions& parsed) {
   OptionValue result{&option, option.fallback, Source::built_in};
   if (const std::string* const text = given(option, variables)) {
-    if (parse(*text, value) && within_bounds(option, value)) {
+    const std::string setting = std::string(option.variable) + "=" + *text;
+    const std::string mistake = mistake_in(*text, option, variables, value);
+    const std::string unknown = is_path(option) ? sequences_in(*text).unknown : "";
+    if (mistake.empty()) {
       result.text = *text;
       result.source = Source::environment;
     } else {
-      parsed.mistakes.push_back(std::string(option.variable) + "=" + *text + " is not " + accepted_values(option) +
-                                missing_unit<Value>(option, *text));
-      parsed.warnings.push_back(parsed.mistakes.back() + "; the default " + option.fallback + " is used");
+      const std::string fallback = option.fallback;
+      report(parsed, setting + mistake,
+             fallback.empty() ? "; it counts as not set" : "; the default " + fallback + " is used");
     }
+    if (mistake.empty() && !unknown.empty())
+      report(parsed, setting + " has " + unknown + ", which stands for nothing (%% is a percent sign)",
+             "; it stays in the name");
   }
   if (result.source == Source::built_in) parse(option.fallback, value);
   parsed.values.push_back(std::move(result));
@@ -304,10 +339,8 @@ ParsedOptions parse_options(const Variables& variables) {
   }
   for (auto entry = variables.lower_bound("WEFT"); entry != variables.end() && entry->first.starts_with("WEFT");
        ++entry)
-    if (entry->first.starts_with("WEFT_") && !is_option(entry->first)) {
-      parsed.mistakes.push_back(unknown_variable(entry->first));
-      parsed.warnings.push_back(parsed.mistakes.back());
-    }
+    if (entry->first.starts_with("WEFT_") && !is_option(entry->first))
+      report(parsed, unknown_variable(entry->first), "");
   return parsed;
 }
 

@@ -35,6 +35,7 @@ namespace option_type {
 using Mode = weft::Mode;
 using OneQueue = weft::OneQueue;
 using Text = std::string;
+using Path = std::string;  // with % sequences: see runner/options/output_path.h
 using Bytes = std::uint64_t;
 using Limit = ByteLimit;
 using Duration = weft::Duration;

@@ -71,6 +71,14 @@ usage() {
   run "$weft" run --fill
   expect_code 2
   expect_one_line
+  run "$weft" run --output -- true
+  expect_code 2
+  expect_err "weft: error: '--output' needs a folder, and '--' follows"
+  run "$weft" run --observe --slice -- true
+  expect_code 2
+  expect_err "weft: error: '--slice' needs a value, and '--' follows"
+  run "$weft" run -q --output=-- -- sh -c 'echo $WEFT_OUTPUT'
+  expect_out "$work/--"
   run "$weft" run --fill stand_in --observe -- true
   expect_code 2
   expect_err "weft: error: --fill stand_in and --observe contradict each other: bubbles are filled, or only observed"
@@ -194,6 +202,47 @@ malformed_values() {
   WEFT_SLCE=1ms run "$weft" run -q --strict -- echo runs
   expect_code 2
   expect_err "weft: error: WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE[?]"
+}
+
+# "%q{SCRATCH}/weft" without SCRATCH would be a folder of the root.
+paths_with_sequences() {
+  wrong="WEFT_OUTPUT=%q{SCRATCH}/weft needs SCRATCH, which is unset or empty"
+  for empty in "env -u SCRATCH" "env SCRATCH="; do
+    run $empty "$weft" run --job 7 --output '%q{SCRATCH}/weft' -- echo runs
+    expect_code 0
+    expect_out runs
+    expect_err "weft: warning: $wrong; the default weft-%j is used
+weft: traces will be in weft-7/ if the command uses NCCL"
+    run $empty "$weft" run -q --strict --output '%q{SCRATCH}/weft' -- echo runs
+    expect_code 2
+    expect_out ""
+    expect_err "weft: error: $wrong"
+  done
+  run env SCRATCH=/s "$weft" run --strict --output '%q{SCRATCH}/weft' -- echo runs
+  expect_code 0
+  expect_err "weft: traces will be in /s/weft/ if the command uses NCCL"
+  # Of one mistake is one line, wherever the command stands.
+  export WEFT_OUTPUT='%q{SCRATCH}/weft'
+  run "$weft" run -q -- "$weft" run -q -- true
+  expect_one_line
+  unset WEFT_OUTPUT
+  run "$weft" run -q --output 'a%z' -- echo runs
+  expect_code 0
+  expect_out runs
+  expect_err "weft: warning: WEFT_OUTPUT=a%z has %z, which stands for nothing (%% is a percent sign); it stays in the name"
+  run "$weft" run -q --strict --output 'a%z' -- echo runs
+  expect_code 2
+  expect_out ""
+  expect_one_line
+  run "$weft" run -q --strict --checkpoint '%q{SCRATCH}/kept' -- echo runs
+  expect_code 2
+  expect_err "weft: error: WEFT_CHECKPOINT=%q{SCRATCH}/kept needs SCRATCH, which is unset or empty"
+  # A launcher below sets them for its ranks; behind it they have to be there.
+  run "$weft" run --strict --output 'x/%q{LOCAL_RANK}' -- sh -c 'echo "$WEFT_OUTPUT ${WEFT_WARNED-unset}"'
+  expect_out "$work/x/%q{LOCAL_RANK} unset"
+  expect_err "weft: traces will be in x/%q{LOCAL_RANK}/ if the command uses NCCL"
+  RANK=0 run "$weft" run -q --strict --output 'x/%q{LOCAL_RANK}' -- true
+  expect_code 2
 }
 
 # A wrong variable is one line, wherever the command stands: the ranks below are told that it was said.
@@ -417,7 +466,7 @@ summary() {
 validate() {
   run "$weft" validate "$source/tests/trace/run"
   expect_code 1
-  [[ $out == *"rank 0: not validated: there is no truth file"*"verdict: none, nothing was compared" ]] || fail "no truth"
+  [[ $out == "rank 0: not validated: there is no truth file"*"verdict: none, nothing was compared" ]] || fail "no truth"
   run "$weft" validate --json "$source/tests/trace/run"
   expect_code 1
   [[ $out == *'"agrees": false'*'"compared": false'* ]] || fail "no truth, as JSON"

@@ -139,8 +139,11 @@ ordered_json comparison(const Comparison& c) {
 }  // namespace
 
 std::string to_text(const RunValidation& run) {
-  std::string text =
-      "held against CUPTI, whose records slow the training down: its iteration times are not those of other runs\n\n";
+  std::string text;
+  if (run.has_truth)
+    text +=
+        "held against CUPTI, whose records slow the training down: its iteration times are not those of other "
+        "runs\n\n";
   if (run.compared() > 0)
     text +=
         "rank  idle %  true % coverage % precision % uncertain %   computed %    nothing %  bubbles   true missed  "

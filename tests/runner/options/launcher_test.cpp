@@ -59,6 +59,14 @@ TEST(JobPlace, RanksAreLookedForInAFixedOrder) {
   EXPECT_EQ(launcher_rank(left), std::nullopt);
 }
 
+TEST(JobPlace, VariablesOfRanksAreKnownByTheirNames) {
+  for (const char* name : {"RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_SIZE",
+                           "PMIX_RANK", "MV2_COMM_WORLD_SIZE", "SLURM_LOCALID", "SLURM_NODEID"})
+    EXPECT_TRUE(is_set_by_launchers(name)) << name;
+  for (const char* name : {"SCRATCH", "HOME", "USER", "FRANKS_FOLDER", "PBS_O_WORKDIR"})
+    EXPECT_FALSE(is_set_by_launchers(name)) << name;
+}
+
 TEST(JobPlace, AMalformedRankIsNone) {
   EXPECT_EQ(launcher_rank({{"RANK", "two"}, {"PMI_RANK", "-1"}, {"SLURM_PROCID", "5"}}), 5);
   EXPECT_EQ(place_in_job({{"RANK", "9"}, {"WORLD_SIZE", "8"}}, {1, 2}).rank, 1);

@@ -107,6 +107,37 @@ TEST(Options, ValuesOutsideTheBoundsOfTheTableAreMalformed) {
             "WEFT_POLL=4us is not a duration from 10us to 10ms; the default 50us is used");
 }
 
+TEST(Options, APathWhoseVariableIsMissingIsNotUsed) {
+  for (const Variables& others : {Variables{}, Variables{{"SCRATCH", ""}}}) {
+    Variables variables = others;
+    variables["WEFT_OUTPUT"] = "%q{SCRATCH}/weft";
+    variables["WEFT_CHECKPOINT"] = "kept/%q{SCRATCH}";
+    const ParsedOptions parsed = parse_options(variables);
+    EXPECT_EQ(parsed.options.output, "weft-%j");
+    EXPECT_EQ(parsed.options.checkpoint, "");
+    EXPECT_EQ(value_of(parsed, "WEFT_OUTPUT").source, Source::built_in);
+    EXPECT_EQ(parsed.warnings,
+              (std::vector<std::string>{
+                  "WEFT_CHECKPOINT=kept/%q{SCRATCH} needs SCRATCH, which is unset or empty; it counts as not set",
+                  "WEFT_OUTPUT=%q{SCRATCH}/weft needs SCRATCH, which is unset or empty; the default weft-%j is "
+                  "used"}));
+    EXPECT_EQ(parsed.mistakes.back(), "WEFT_OUTPUT=%q{SCRATCH}/weft needs SCRATCH, which is unset or empty");
+  }
+  const ParsedOptions parsed = parse_options({{"SCRATCH", "/s"}, {"WEFT_OUTPUT", "%q{SCRATCH}/weft"}});
+  EXPECT_TRUE(parsed.warnings.empty());
+  EXPECT_EQ(parsed.options.output, "%q{SCRATCH}/weft");
+}
+
+TEST(Options, AnUnknownSequenceOfAPathIsNamedAndStays) {
+  const ParsedOptions parsed = parse_one("WEFT_OUTPUT", "t/%z-%r");
+  EXPECT_EQ(parsed.options.output, "t/%z-%r");
+  EXPECT_EQ(parsed.warnings, (std::vector<std::string>{"WEFT_OUTPUT=t/%z-%r has %z, which stands for nothing (%% is a "
+                                                       "percent sign); it stays in the name"}));
+  EXPECT_EQ(parsed.mistakes.front(), "WEFT_OUTPUT=t/%z-%r has %z, which stands for nothing (%% is a percent sign)");
+  EXPECT_TRUE(parse_one("WEFT_OUTPUT", "t/%r-100%%").warnings.empty());
+  EXPECT_TRUE(parse_one("WEFT_CUPTI", "/x/%z").warnings.empty());  // no path of sequences
+}
+
 TEST(Options, BoundsOfTheTableAreThemselvesAccepted) {
   for (const OptionInfo& option : option_table())
     for (const char* bound : {option.least, option.most})

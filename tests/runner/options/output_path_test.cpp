@@ -6,6 +6,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -14,7 +15,6 @@ TEST(OutputPath, EverySequence) {
   const Variables variables{{"USER", "ann"}};
   OutputNames names{3, 4711, "node7", "job9", &variables};
   EXPECT_EQ(expand_output("t/%h-%p-%r-%j-%q{USER}-%%", names), "t/node7-4711-3-job9-ann-%");
-  EXPECT_EQ(expand_output("%q{MISSING}x", names), "x");
   EXPECT_EQ(expand_output("%%r", names), "%r");
 }
 
@@ -23,6 +23,27 @@ TEST(OutputPath, UnknownSequencesStay) {
   EXPECT_EQ(expand_output("50%", {}), "50%");
   EXPECT_EQ(expand_output("%x%q{OPEN", {}), "%x%q{OPEN");
   EXPECT_EQ(expand_output("", {}), "");
+}
+
+// Else "%q{SCRATCH}/weft" would be a folder of the root.
+TEST(OutputPath, AVariableThatIsNotSetOrEmptyStays) {
+  const Variables variables{{"EMPTY", ""}};
+  OutputNames names;
+  names.variables = &variables;
+  EXPECT_EQ(expand_output("%q{MISSING}/x", names), "%q{MISSING}/x");
+  EXPECT_EQ(expand_output("%q{EMPTY}/x", names), "%q{EMPTY}/x");
+}
+
+TEST(OutputPath, VariablesAndUnknownSequencesAreFound) {
+  const PathSequences found = sequences_in("%h-%p-%r-%j-%%/%q{ONE}%q{TWO}/%z%y");
+  EXPECT_EQ(found.variables, (std::vector<std::string>{"ONE", "TWO"}));
+  EXPECT_EQ(found.unknown, "%z");
+  EXPECT_EQ(sequences_in("%h-%p-%r-%j-%%/%q{ONE}").unknown, "");
+  EXPECT_EQ(sequences_in("%q{OPEN").unknown, "%q");
+  EXPECT_EQ(sequences_in("%q{}").unknown, "%q{}");
+  EXPECT_EQ(sequences_in("50%").unknown, "%");
+  EXPECT_EQ(sequences_in("%\xc3\xa9").unknown, "%");
+  EXPECT_TRUE(sequences_in("").variables.empty());
 }
 
 TEST(OutputPath, NamesOfThisProcess) {

@@ -121,6 +121,7 @@ TEST_F(RunValidationTest, ARightTraceAgrees) {
   EXPECT_TRUE(run.ranks[0].notes.empty());
   EXPECT_DOUBLE_EQ(*run.ranks[0].comparison.coverage, 1);
   EXPECT_NE(to_text(run).find("verdict: all 1 ranks keep the bounds"), std::string::npos);
+  EXPECT_EQ(to_text(run).find("held against CUPTI, "), 0u);
   EXPECT_NE(to_json(run).find("\"agrees\": true"), std::string::npos);
 }
 
@@ -162,6 +163,14 @@ TEST_F(RunValidationTest, AWrongTraceOfALateThreadNamesThatAsALikelyCause) {
   EXPECT_EQ(likely_cause_of_wrong_trace("80000000").find("Weft's thread was late: "), 0u);
   EXPECT_NE(to_text(validate()).find("\n  rank 0: a likely cause: Weft's thread was late: "), std::string::npos);
   EXPECT_NE(to_json(validate()).find("\"likely_cause\": \"Weft's thread was late: "), std::string::npos);
+}
+
+// 39 points of idle time are missing; ends that are known to 1.6 points in all do not explain that, nor to 8 points.
+TEST_F(RunValidationTest, ALatenessThatIsMuchSmallerThanTheErrorIsNoLikelyCause) {
+  EXPECT_EQ(likely_cause_of_wrong_trace("4000000"), "");
+  EXPECT_EQ(to_text(validate()).find("a likely cause"), std::string::npos);
+  EXPECT_EQ(likely_cause_of_wrong_trace("20000000"), "");
+  EXPECT_NE(likely_cause_of_wrong_trace("40000000"), "");
 }
 
 TEST_F(RunValidationTest, DroppedRecordsLeaveItOpen) {
@@ -321,6 +330,7 @@ TEST_F(RunValidationTest, StreamsOfTwoContextsAreToldApart) {
 TEST_F(RunValidationTest, ARunWithoutTruthSaysSo) {
   write("rank0.7.jsonl", trace(bubble(100, 500)));
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: there is no truth file"), std::string::npos);
+  EXPECT_EQ(to_text(validate()).find("held against CUPTI"), std::string::npos);
   write("truth0.7.jsonl", std::string(header) + "{\"type\": \"off\", \"reason\": \"no CUPTI here\"}\n");
   EXPECT_NE(to_text(validate()).find("rank 0: not validated: no CUPTI here"), std::string::npos);
   EXPECT_FALSE(validate().agrees());
