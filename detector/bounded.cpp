@@ -83,9 +83,9 @@ Place Iterations::bounded_present() const {
 std::optional<Iteration> Iterations::bounded_done(std::uint64_t position, TimePoint time) {
   // One whose end was never seen is not waited for.
   while (running_.size() > 1 && position >= running_[1].last) {
+    left_out(running_.front().last);
     running_.pop();
     start_known_ = false;
-    ++unseen_ends_;
   }
   if (running_.empty() || position != running_.front().last) return std::nullopt;
   const Running over = running_.front();

@@ -60,8 +60,8 @@ bool Streams::may_stand_behind_legacy(const Stream& stream) const {
   return stream.order == StreamOrder::blocking && legacy_stands_between_;
 }
 
-// In a hardware queue, behind what a stream may have that is held up. Blocking streams that the legacy one holds up need
-// not be known.
+// In a hardware queue, behind what a stream may have that is held up. Blocking streams that the legacy one holds up
+// need not be known.
 bool Streams::may_stand_behind_held_up(const Stream& running) const {
   const Stream* legacy = find(legacy_);
   if (legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy))) return true;
@@ -82,7 +82,7 @@ const Streams::Stream* Streams::first_holder_besides(const Stream& stream) const
   return first;
 }
 
-// What holds up its work or its next mark, perhaps, which stands at the head of its hardware queue; nullptr: nothing
+// The stream that perhaps holds up its work or its next mark at the head of the hardware queue; nullptr: nothing
 // does.
 const Streams::Stream* Streams::holder_of_work(const Stream& stream) const {
   if (stream.order == StreamOrder::none) return nullptr;

@@ -172,6 +172,7 @@ void Detector::Implementation::group_issued(const Event& event) {
   if (group.captured)
     note("captured step: a CUDA graph with NCCL operations is replayed; the time in which it runs is uncertain");
   // Where nothing is marked iterations are known from when their groups are issued.
+  if (group.done && any_is_marked_) iterations_.end_is_unseen(position);
   if (group.done && !any_is_marked_) pass(group, false);
 }
 

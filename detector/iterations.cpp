@@ -17,7 +17,7 @@ std::optional<Iteration> Iterations::group_issued(const Rhythm& rhythm, const Bo
   // While iterations are known two of them are enough; otherwise everything may turn out to be one.
   const std::size_t enough = 2 * std::size_t{length()} + 1024;
   while (length() != 0 && entries_.size() >= enough) entries_.pop();
-  entries_.push({issued, TimePoint{}, shape, {}});
+  entries_.push({issued, TimePoint{}, false, shape, {}});
   ++size_;
   const bool marked = period_ != 0 && bounds.latest_length() == period_;
   sure_ = rhythm.sure() || (rhythm.period() != 0 && (sure_ || marked));
@@ -121,6 +121,16 @@ Place Iterations::place(std::uint64_t position) const {
   return place;
 }
 
+void Iterations::end_is_unseen(std::uint64_t position) {
+  if (Entry* e = entry(position)) e->end_is_unseen = true;
+}
+
+// An iteration with this last group is not returned. It may also have ended after the next one.
+void Iterations::left_out(std::uint64_t last) {
+  const Entry* const e = entry(last);
+  if (e != nullptr && e->end_is_unseen) ++unseen_ends_;
+}
+
 std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Place& place, TimePoint time) {
   if (Entry* e = entry(position)) e->done = time;
   if (bounded_) return bounded_done(position, time);
@@ -128,7 +138,7 @@ std::optional<Iteration> Iterations::group_done(std::uint64_t position, const Pl
   const bool before_first = period_ != 0 && position + 1 == base_;
   if (!place.ends_iteration && !before_first) return std::nullopt;
   const bool follows = place.turn <= ended_turn_ + 1;
-  if (!follows) ++unseen_ends_;
+  if (!follows) left_out(position - period_);
   ended_turn_ = place.turn;
   const bool reported = place.ends_iteration && start_known_ && follows;
   Iteration iteration = end(time);

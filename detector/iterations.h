@@ -55,14 +55,16 @@ class Iterations {
   // Some that were found have got a number, and were lost again.
   bool some_were_lost() const { return number_base_ > 1; }
   bool said() const { return said_; }
-  // Iterations that are not returned because nobody saw when they ended.
+  // Iterations that were not returned because nobody saw when they ended.
   std::uint64_t unseen_ends() const { return unseen_ends_; }
 
   Place place(std::uint64_t position) const;
   // The iteration in which the next group would be if nothing changed. Without a slot.
   Place present() const;
 
-  // A group is over; returns the iteration that ended with it. Not called for one whose end nobody sees.
+  // Nobody will see the end of a group.
+  void end_is_unseen(std::uint64_t position);
+  // A group is over; returns the iteration that ended with it.
   std::optional<Iteration> group_done(std::uint64_t position, const Place& place, TimePoint time);
 
   void bubble_opened(const Place& place, TimePoint opened);
@@ -74,6 +76,7 @@ class Iterations {
   struct Entry {
     TimePoint issued{};
     TimePoint done{};  // 0: not yet
+    bool end_is_unseen = false;
     std::uint64_t shape = 0;
     PhaseSlot slot{};  // where bounds delimit the iterations
   };
@@ -94,6 +97,7 @@ class Iterations {
   const Entry* entry(std::uint64_t position) const { return const_cast<Iterations*>(this)->entry(position); }
   std::uint64_t choose_beginning(const Rhythm& rhythm, const Bounds& bounds);
   Duration gap_after(std::uint64_t position);
+  void left_out(std::uint64_t last);
   void start_at(std::uint64_t position);
   void start_now(TimePoint now);
   Iteration end(TimePoint time);

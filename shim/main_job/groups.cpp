@@ -59,7 +59,7 @@ void note_group(const GroupMember& member, int device, Ticket started, bool noth
   note(EventKind::group_issued, device, [&](Event& event) {
     event.nothing_launched = nothing_before;
     event.stream = member.stream->id.load(std::memory_order_relaxed);
-    event.order = order_of(*member.stream);
+    event.order = order_of_marked(*member.stream);
     event.communicator = member.communicator->id.load(std::memory_order_relaxed);
     event.group = member.group;
     event.ticket = started;

@@ -3,7 +3,10 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 #include "shim/event_clock.h"
+#include "shim/main_job/copies.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/streams.h"
@@ -28,6 +31,17 @@ StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   });
   if (result == CUDA_SUCCESS) return StreamAnswer::dry;
   return result == CUDA_ERROR_NOT_READY ? StreamAnswer::busy : StreamAnswer::unknown;
+}
+
+// The legacy stream answers for these as well.
+bool any_blocking_one_copies(int device) noexcept {
+  Stream* found[most_asked];
+  const int count = streams_to_ask(device, found);
+  return std::any_of(found, found + std::max(count, 0), [](const Stream* each) {
+    const bool only_copies = is_copying(*each) && has_nothing_to_compute(*each);
+    return only_copies && order_of(*each) == StreamOrder::blocking &&
+           query(*each, each->id.load(std::memory_order_acquire)) == StreamAnswer::busy;
+  });
 }
 
 // Also one that must not be asked.
@@ -58,7 +72,9 @@ Answer ask_stream(int device, StreamId id) noexcept {
   const StreamAnswer answer = query(*stream, id);
   if (answer == StreamAnswer::dry) return {answer, before, launched};
   if (answer == StreamAnswer::unknown) return {answer, 0};
-  return {answer, launched_before(*stream), 0, order_of(*stream)};
+  const StreamOrder order = order_of(*stream);
+  if (order == StreamOrder::legacy && any_blocking_one_copies(device)) return {StreamAnswer::unknown, 0};
+  return {answer, launched_before(*stream), 0, order};
 }
 
 int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {

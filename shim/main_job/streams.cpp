@@ -153,6 +153,14 @@ StreamOrder order_of(const Stream& stream) noexcept {
   return is_elsewhere ? StreamOrder::none : StreamOrder::blocking;
 }
 
+constinit std::atomic<bool> blocking_streams_are_marked{false};
+
+StreamOrder order_of_marked(const Stream& stream) noexcept {
+  const StreamOrder order = order_of(stream);
+  if (order == StreamOrder::blocking) blocking_streams_are_marked.store(true, std::memory_order_relaxed);
+  return order;
+}
+
 Stream* find_stream(const StreamName& name) noexcept {
   if (name.key == 0) return nullptr;
   Stream* stream = streams.find(name.key);

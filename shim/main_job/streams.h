@@ -55,6 +55,10 @@ StreamName legacy_stream_of(int device) noexcept;
 StreamName own_stream_of(int device) noexcept;  // the calling thread's default stream
 bool is_explicit(const Stream& stream) noexcept;
 StreamOrder order_of(const Stream& stream) noexcept;
+// Likewise, of one that gets a marker.
+StreamOrder order_of_marked(const Stream& stream) noexcept;
+// A blocking stream has had one: it may hold up the legacy one.
+[[gnu::visibility("hidden")]] extern std::atomic<bool> blocking_streams_are_marked;
 
 // Known already, or nullptr.
 Stream* find_stream(const StreamName& name) noexcept;

@@ -75,9 +75,24 @@ HostWait count_wait(int device) noexcept {
   if (wait.of_unasked != 0) unasked_launches_waited_for(wait.unasked_on, wait.of_unasked, succeeded);
 }
 
+// Something without a marker is on the stream. On the legacy one it stands between blocking streams.
+void used_without_marker(const Stream& stream) noexcept {
+  if (stream.handle.load(std::memory_order_relaxed) != CU_STREAM_LEGACY) return;
+  const int device = stream.device.load(std::memory_order_relaxed);
+  if (!blocking_streams_are_marked.load(std::memory_order_relaxed) || pending_group(device) == 0) return;
+  note(EventKind::legacy_used, device, [&](Event& event) {
+    event.stream = stream.id.load(std::memory_order_relaxed);
+    event.order = StreamOrder::legacy;
+    event.ticket = newest_ticket(device).load(std::memory_order_relaxed);
+  });
+}
+
 // No marker tells of it: all that is known is when it was enqueued.
 void waits_for_compute(CUstream stream, bool per_thread) noexcept {
-  if (Stream* waiting = find_stream(name_of(stream, per_thread))) note_place(*waiting);
+  Stream* waiting = find_stream(name_of(stream, per_thread));
+  if (waiting == nullptr) return;
+  note_place(*waiting);
+  used_without_marker(*waiting);
 }
 
 }  // namespace
@@ -102,7 +117,7 @@ StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_
     event.nothing_launched = nothing_before;
     event.in_graph = in_graph;
     event.stream = stream.id.load(std::memory_order_relaxed);
-    event.order = order_of(stream);
+    event.order = order_of_marked(stream);
     event.ticket = reached;
     event.done_ticket = passed;
     // A stream of another device is none that this device's detector knows.
@@ -117,6 +132,7 @@ void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept {
   if (any_noted_graph()) event_moves(event, known == nullptr ? 0 : known->id.load(std::memory_order_relaxed));
   if (known == nullptr || is_capturing(*known)) return forget_event(event);
   note_use(*known);
+  used_without_marker(*known);
   const int device = known->device.load(std::memory_order_relaxed);
   if (is_held_back(*known)) return map_event(event, {0, device, newest_ticket(device).load(std::memory_order_relaxed)});
   Ticket latest = known->latest.load(std::memory_order_relaxed);

@@ -110,7 +110,7 @@ TEST_F(DefaultStreams, WhatHasNoMarkOnTheLegacyOneStandsBetween) {
   EXPECT_TRUE(busy());
 }
 
-// What a stream launches and CUDA holds up is the head of its hardware queue.
+// A launch that CUDA holds up is the head of its hardware queue.
 TEST_F(DefaultStreams, WhatMayStandBehindOneThatIsHeldUpIsUncertain) {
   issue(1, transfer);
   mark(legacy, 3001, false);

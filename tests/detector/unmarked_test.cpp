@@ -1,8 +1,9 @@
-// Groups without markers: their ends are not known, so they count as over when they are issued. The rhythm and the
-// times of iterations come from the host then, and there is no bubble.
+// Groups without markers: their ends are not known. Where none has any, the rhythm and the times of iterations come
+// from the host, and there is no bubble. Where some have, iterations that end with others are left out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "detector/detector.h"
@@ -83,6 +84,84 @@ TEST(Unmarked, IterationsBetweenBounds) {
   }
   ASSERT_EQ(found.size(), 16U);  // all but three and the last
   EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin() + 3));
+}
+
+// Groups of the host, of which some have markers. Iterations of three groups on one stream, 30 ms long.
+struct Job {
+  Detector detector{DetectorOptions{}};
+  std::vector<Iteration> iterations;
+  std::vector<std::string> notes;
+  TimePoint time = TimePoint{} + 1s;
+  GroupId issued = 0;
+  bool alternating = false;  // more groups in every second iteration: bounds lead
+
+  void observe(const Event& event) {
+    for (const Finding& finding : detector.observe(event)) {
+      if (finding.kind == FindingKind::iteration_ended) iterations.push_back(finding.iteration);
+      if (finding.kind == FindingKind::note) notes.push_back(finding.text);
+    }
+  }
+  void group(int what, bool marked) {
+    Event event{};
+    event.kind = EventKind::group_issued;
+    event.time = time;
+    event.stream = event.communicator = 1;
+    event.group = ++issued;
+    event.ticket = marked ? static_cast<Ticket>(2 * issued) : 0;
+    event.done_ticket = marked ? static_cast<Ticket>(2 * issued + 1) : 0;
+    event.summary.signature = 70 + static_cast<std::uint64_t>(what);
+    event.summary.receives = what == 0 ? 1 : 0;
+    event.summary.sends = what == 1 ? 1 : 0;
+    event.summary.collectives = event.summary.reduces = what == 2 ? 1 : 0;
+    event.summary.send_peer = event.summary.receive_peer = what == 2 ? -1 : 1;
+    observe(event);
+    time += 10ms;
+    if (!marked) return;
+    for (const EventKind kind : {EventKind::group_started, EventKind::group_done}) {
+      event.kind = kind;
+      event.time = time;
+      observe(event);
+    }
+  }
+  // The last groups of some iterations get no markers, as the host is far ahead.
+  void train(int iterations_with, int without, int iterations_behind) {
+    for (int i = 0; i < iterations_with + without + iterations_behind; ++i) {
+      const bool marked = i < iterations_with || i >= iterations_with + without;
+      for (int part = 0; part < (alternating && i % 2 == 1 ? 6 : 4); ++part) group(part % 2, marked);
+      group(2, marked);
+    }
+  }
+};
+
+TEST(Unmarked, IterationsWhoseEndsNobodySeesAreNotCounted) {
+  for (const bool alternating : {false, true}) {
+    Job job;
+    job.alternating = alternating;
+    job.train(30, 5, 15);
+    ASSERT_FALSE(job.iterations.empty());
+    std::uint64_t last = 0;
+    for (const Iteration& each : job.iterations) {
+      const bool long_one = each.groups == 7;
+      EXPECT_EQ(each.ended - each.started, Duration(long_one ? 70ms : 50ms)) << each.number;
+      EXPECT_GT(each.number, last);
+      last = each.number;
+    }
+    const auto count = [&](std::uint64_t from, std::uint64_t to) {
+      return std::ranges::count_if(job.iterations,
+                                   [=](const Iteration& i) { return i.number >= from && i.number < to; });
+    };
+    EXPECT_EQ(job.iterations.back().number - job.iterations.front().number + 1 - job.iterations.size(), 6u)
+        << "five that nobody saw, and the one that begins with such an end";
+    EXPECT_GT(count(1, last), 10);
+    EXPECT_EQ(job.notes.size(), 1u);
+  }
+}
+
+// One that ends late, on another stream, is no such one.
+TEST(Unmarked, NothingIsSaidWhereAllEndsAreSeen) {
+  Job job;
+  job.train(20, 0, 0);
+  EXPECT_TRUE(job.notes.empty());
 }
 
 }  // namespace

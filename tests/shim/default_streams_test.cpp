@@ -177,6 +177,41 @@ TEST_F(DefaultStreams, ALaunchOfAnotherThreadNextToAGroupMakesTheOrderUnsure) {
   }
 }
 
+// An event that is recorded there, or a wait, stands between blocking streams.
+TEST_F(DefaultStreams, WhatHasNoMarkerOnTheLegacyStreamIsNotedNextToAGroupOfABlockingOne) {
+  const CUevent timing = event();
+  receive();
+  cuEventRecord(timing, nullptr);
+  EXPECT_EQ(events().size(), 0u) << "no blocking stream receives";
+  fake_release(transfer);
+  ncclRecv(buffer, 1, ncclInt8, 0, c, blocking_stream());
+  const weft::Ticket done = events().at(0).done_ticket;
+  cuEventRecord(timing, nullptr);
+  cuStreamWaitEvent(nullptr, timing, 0);
+  cuEventRecord(timing, compute);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), Kinds(2, EventKind::legacy_used));
+  for (const weft::Event& used : seen) {
+    EXPECT_EQ(used.stream, legacy());
+    EXPECT_EQ(used.order, StreamOrder::legacy);
+    EXPECT_EQ(used.ticket, done);
+  }
+}
+
+TEST_F(DefaultStreams, TheLegacyStreamIsNotBusyForABlockingOneThatCopies) {
+  const CUstream blocking = blocking_stream();
+  receive();
+  launch(nullptr);
+  fake_block(nullptr);  // as it answers for the other one
+  const weft::StreamId id = legacy();
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+  cuMemcpyDtoHAsync_v2(buffer, 0, 1 << 20, blocking);
+  fake_block(blocking);
+  EXPECT_EQ(ask(id), StreamAnswer::unknown);
+  launch(blocking);
+  EXPECT_EQ(ask(id), StreamAnswer::busy);
+}
+
 // Launches on a thread's own stream that has had a marker are no unasked ones.
 TEST_F(DefaultStreams, ALaunchOfAnotherThreadOnItsOwnMakesTheOrderUnsure) {
   static std::binary_semaphore ready{0}, turn{0}, launched{0};
