@@ -75,9 +75,8 @@ HostWait count_wait(int device) noexcept {
   if (wait.of_unasked != 0) unasked_launches_waited_for(wait.unasked_on, wait.of_unasked, succeeded);
 }
 
-// Something without a marker is on the stream. On the legacy one it stands between blocking streams.
-void used_without_marker(const Stream& stream) noexcept {
-  if (stream.handle.load(std::memory_order_relaxed) != CU_STREAM_LEGACY) return;
+// Something without a marker is on the legacy stream: it stands between blocking ones.
+[[gnu::noinline]] void note_legacy_used(const Stream& stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   if (!blocking_streams_are_marked.load(std::memory_order_relaxed) || pending_group(device) == 0) return;
   note(EventKind::legacy_used, device, [&](Event& event) {
@@ -85,6 +84,10 @@ void used_without_marker(const Stream& stream) noexcept {
     event.order = StreamOrder::legacy;
     event.ticket = newest_ticket(device).load(std::memory_order_relaxed);
   });
+}
+
+[[gnu::always_inline]] inline void used_without_marker(const Stream& stream) noexcept {
+  if (__builtin_expect(stream.handle.load(std::memory_order_relaxed) == CU_STREAM_LEGACY, 0)) note_legacy_used(stream);
 }
 
 // No marker tells of it: all that is known is when it was enqueued.
