@@ -10,8 +10,8 @@ namespace {
 
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
 constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
-// A rhythm that always breaks before its first control run cannot be measured; at most `most_unmeasured` of its
-// iterations are filled.
+// A rhythm that always breaks before its first control run cannot be measured, nor can iterations whose ends nobody
+// sees; at most `most_unmeasured` are filled.
 constexpr std::uint32_t most_unmeasured = 40;
 // Iterations after a break: a checkpoint may still be written.
 constexpr std::uint64_t settling = 4;
@@ -27,7 +27,9 @@ bool Budget::may_fill(const Bubble& bubble) const {
   // A bubble of no reported iteration is not measured either.
   if (bubble.iteration == 0 || is_control(bubble.turn)) return false;
   const KnownRhythm* const known = find(bubble.rhythm);
-  if (known == nullptr || (!known->has_control && known->unmeasured >= most_unmeasured)) return false;
+  if (known == nullptr) return false;
+  const std::uint32_t unmeasured = filled_since_report_ + (known->has_control ? 0 : known->unmeasured);
+  if (unmeasured >= most_unmeasured && bubble.iteration != last_filled_) return false;
   const std::uint64_t spread = bubble.id * golden >> (64 - lowest_level);
   return spread < (std::uint64_t{1} << lowest_level) >> known->level;
 }
@@ -36,6 +38,7 @@ void Budget::launched(std::uint64_t iteration) {
   if (iteration == last_filled_) return;
   last_filled_before_ = last_filled_;
   last_filled_ = iteration;
+  ++filled_since_report_;
 }
 
 const Budget::KnownRhythm* Budget::find(std::uint64_t rhythm) const {
@@ -69,7 +72,9 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   KnownRhythm& known = take_up(iteration);
   // The first bubble of the next iteration may have been filled already when this one is said to be over.
   const bool filled = iteration.number == last_filled_ || iteration.number == last_filled_before_;
-  if (filled && !known.has_control) ++known.unmeasured;
+  const std::uint32_t not_over = filled_since_report_ != 0 && last_filled_ > iteration.number ? 1 : 0;
+  if (!known.has_control) known.unmeasured += filled_since_report_ - not_over;
+  filled_since_report_ = not_over;
   const Part part = part_of(iteration.turn);
   if (!part.comparable || iteration.since_found <= settling || known.level == barred) return Change::none;
   ++known.compared;

@@ -78,6 +78,7 @@ class Budget {
   std::size_t present_ = 0;
   std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before
   std::uint64_t last_filled_before_ = 0;
+  std::uint32_t filled_since_report_ = 0;  // iterations; of some the end is not seen, and they are not reported
 };
 
 }  // namespace weft

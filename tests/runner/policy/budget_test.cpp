@@ -17,6 +17,50 @@ using std::chrono::microseconds;
 using testing::bubble_of;
 using testing::MainJob;
 
+Iteration iteration_of(std::uint64_t number) {
+  Iteration iteration;
+  iteration.number = iteration.turn = iteration.since_found = number;
+  iteration.rhythm = 1;
+  iteration.ended = TimePoint{std::chrono::milliseconds(number * 10)};
+  iteration.started = iteration.ended - std::chrono::milliseconds(10);
+  return iteration;
+}
+
+Bubble first_bubble_of(std::uint64_t number) {
+  Bubble bubble;
+  bubble.id = number;
+  bubble.iteration = bubble.turn = number;
+  bubble.rhythm = 1;
+  return bubble;
+}
+
+// Of a host far ahead of its GPU few ends are seen, or none.
+TEST(UnseenEnds, AtMostFortyIterationsAreFilledUntilOneIsSeenToEnd) {
+  Budget budget(0.01);
+  std::uint64_t number = 0;
+  const auto filled_until_refused = [&] {
+    int filled = 0;
+    for (int unfilled = 0; unfilled < 20; ++number) {  // control iterations go without fill, too
+      const bool may = budget.may_fill(first_bubble_of(number + 1));
+      unfilled = may ? 0 : unfilled + 1;
+      if (!may) continue;
+      budget.launched(number + 1);
+      EXPECT_TRUE(budget.may_fill(first_bubble_of(number + 1))) << "one that has begun goes on";
+      ++filled;
+    }
+    return filled;
+  };
+  budget.ended(iteration_of(++number));
+  EXPECT_EQ(filled_until_refused(), 40);
+  for (int run = 0; run < 5; ++run) budget.ended(iteration_of(number)), ++number;
+  EXPECT_EQ(filled_until_refused(), 0) << "no iteration without fill was compared";
+  while (!part_of(number).control || !part_of(number).comparable) ++number;
+  budget.ended(iteration_of(number++));
+  EXPECT_EQ(filled_until_refused(), 40) << "it can be measured";
+  budget.ended(iteration_of(number++));
+  EXPECT_EQ(filled_until_refused(), 40);
+}
+
 std::vector<std::uint64_t> controls_up_to(std::uint64_t last) {
   std::vector<std::uint64_t> numbers;
   for (std::uint64_t iteration = 0; iteration <= last; ++iteration)
