@@ -154,12 +154,12 @@ void report(const ParsedOptions& parsed, bool strict, Variables& variables) {
 }
 
 // A path may need a variable that a launcher below sets for its ranks. There the core looks whether it is set.
-Variables with_ranks_to_come(Variables variables) {
-  if (launcher_rank(variables)) return variables;
+Variables with_ranks_to_come(const Variables& present) {
+  Variables variables = present;
   for (const OptionInfo& option : option_table()) {
     if (option.type != std::string_view("Path")) continue;
     for (const std::string& name : sequences_in(variables[option.variable]).variables)
-      if (is_set_by_launchers(name)) variables.emplace(name, "of the rank");
+      if (may_come_from_launcher(name, present)) variables.emplace(name, "of the rank");
   }
   return variables;
 }

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -37,6 +36,15 @@ const LauncherNames* launcher_of(const Variables& variables) {
   return nullptr;
 }
 
+// The launcher that sets such a variable, by the beginning of its name, "" for torchrun; nothing: no launcher does.
+std::optional<std::string_view> family_of(std::string_view variable) {
+  for (const char* beginning : {"OMPI_", "PMIX_", "PMI_", "MV2_", "SLURM_", "MPI_"})
+    if (variable.starts_with(beginning)) return beginning;
+  const bool is_of_torchrun = variable == "RANK" || variable == "WORLD_SIZE" || variable.ends_with("_RANK") ||
+                              variable.ends_with("_WORLD_SIZE") || variable.starts_with("TORCHELASTIC_");
+  return is_of_torchrun ? std::optional<std::string_view>("") : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<int> launcher_rank(const Variables& variables) {
@@ -44,10 +52,10 @@ std::optional<int> launcher_rank(const Variables& variables) {
   return launcher == nullptr ? std::nullopt : number_in(variables, launcher->rank);
 }
 
-bool is_set_by_launchers(std::string_view variable) {
-  if (variable == "RANK" || variable == "WORLD_SIZE" || variable.ends_with("_RANK")) return true;
-  constexpr std::array beginnings{"OMPI_", "PMIX_", "PMI_", "MV2_", "SLURM_"};
-  return std::ranges::any_of(beginnings, [&](const char* beginning) { return variable.starts_with(beginning); });
+bool may_come_from_launcher(std::string_view variable, const Variables& variables) {
+  const std::optional<std::string_view> family = family_of(variable);
+  const LauncherNames* const launcher = launcher_of(variables);
+  return family && (launcher == nullptr || family != family_of(launcher->rank));
 }
 
 JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator) {

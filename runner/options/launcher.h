@@ -20,8 +20,9 @@ struct JobPlace {
 // The rank that a launcher gave this process: from RANK (torchrun), else that of Open MPI, PMIx, PMI, MVAPICH, Slurm,
 // in this order. Nothing when none is set.
 std::optional<int> launcher_rank(const Variables& variables);
-// By its name: it is not there yet where the launcher itself is started.
-bool is_set_by_launchers(std::string_view variable);
+// By its name a launcher sets it: it is not there yet where that is started. Below a launcher only those of another one
+// may come: torchrun in a Slurm step, for example.
+bool may_come_from_launcher(std::string_view variable, const Variables& variables);
 // The place in the whole job. The first communicator usually spans it; only one that is smaller than what the launcher
 // started knows less than the launcher.
 JobPlace place_in_job(const Variables& variables, const JobPlace& in_communicator);

@@ -243,6 +243,11 @@ weft: traces will be in weft-7/ if the command uses NCCL"
   expect_err "weft: traces will be in x/%q{LOCAL_RANK}/ if the command uses NCCL"
   RANK=0 run "$weft" run -q --strict --output 'x/%q{LOCAL_RANK}' -- true
   expect_code 2
+  # A script of Slurm starts torchrun.
+  SLURM_PROCID=0 run "$weft" run -q --strict --output 'x/%q{LOCAL_RANK}' -- true
+  expect_code 0
+  SLURM_PROCID=0 run "$weft" run -q --strict --output 'x/%q{SLURM_LOCALID}' -- true
+  expect_code 2
 }
 
 # A wrong variable is one line, wherever the command stands: the ranks below are told that it was said.

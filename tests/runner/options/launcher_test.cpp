@@ -61,10 +61,18 @@ TEST(JobPlace, RanksAreLookedForInAFixedOrder) {
 
 TEST(JobPlace, VariablesOfRanksAreKnownByTheirNames) {
   for (const char* name : {"RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_SIZE",
-                           "PMIX_RANK", "MV2_COMM_WORLD_SIZE", "SLURM_LOCALID", "SLURM_NODEID"})
-    EXPECT_TRUE(is_set_by_launchers(name)) << name;
+                           "PMIX_RANK", "MV2_COMM_WORLD_SIZE", "SLURM_LOCALID", "SLURM_NODEID", "LOCAL_WORLD_SIZE",
+                           "TORCHELASTIC_RUN_ID", "MPI_LOCALRANKID"})
+    EXPECT_TRUE(may_come_from_launcher(name, {})) << name;
   for (const char* name : {"SCRATCH", "HOME", "USER", "FRANKS_FOLDER", "PBS_O_WORKDIR"})
-    EXPECT_FALSE(is_set_by_launchers(name)) << name;
+    EXPECT_FALSE(may_come_from_launcher(name, {})) << name;
+}
+
+TEST(JobPlace, BelowALauncherOnlyVariablesOfAnotherOneMayCome) {
+  const Variables slurm{{"SLURM_PROCID", "0"}}, torchrun{{"RANK", "0"}};
+  EXPECT_TRUE(may_come_from_launcher("LOCAL_RANK", slurm));
+  EXPECT_FALSE(may_come_from_launcher("SLURM_LOCALID", slurm));
+  EXPECT_FALSE(may_come_from_launcher("LOCAL_RANK", torchrun));
 }
 
 TEST(JobPlace, AMalformedRankIsNone) {
