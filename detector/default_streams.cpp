@@ -39,6 +39,31 @@ bool Streams::has_more_than_holder(const Stream& stream) const {
   return holder != nullptr && (launched_before == 0 || is_before(holder->at.ticket, launched_before));
 }
 
+// All that blocking streams had before the legacy one got this mark is over, as it waits for them; nothing: all.
+void Streams::end_abandoned(std::optional<Ticket> before) {
+  for (std::size_t i = streams_.size(); i-- > 0;) {
+    if (!streams_[i].abandoned || (before && !is_before(streams_[i].abandoned_at, *before))) continue;
+    streams_[i].abandoned = false;
+    erase_if_over(streams_[i].id);
+  }
+}
+
+// Behind its copy stands what was launched on it since.
+bool Streams::a_blocking_stream_copies() const {
+  return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
+    return each.order == StreamOrder::blocking && position(each) == Position::held &&
+           each.ahead.front().kind == Kind::copied;
+  });
+}
+
+// Its latest answer. The legacy stream answers for blocking ones as well, and a copy is no compute.
+StreamAnswer Streams::says_for_itself(const Stream& stream) const {
+  const StreamAnswer says = current_answer(stream).says;
+  const bool of_another =
+      says == StreamAnswer::busy && stream.order == StreamOrder::legacy && a_blocking_stream_copies();
+  return of_another ? StreamAnswer::unknown : says;
+}
+
 bool Streams::legacy_is_held_up() const {
   const Stream* legacy = find(legacy_);
   return legacy != nullptr && holder_of(*legacy) != nullptr;
@@ -61,10 +86,17 @@ bool Streams::may_stand_behind_legacy(const Stream& stream) const {
 }
 
 // In a hardware queue, behind what a stream may have that is held up. Blocking streams that the legacy one holds up
-// need not be known.
-bool Streams::may_stand_behind_held_up(const Stream& running) const {
+// need not be known: then all are asked, but not for ever, as most programs have none.
+bool Streams::may_stand_behind_held_up(const Stream& running) {
   const Stream* legacy = find(legacy_);
-  if (legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy))) return true;
+  if (legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy))) {
+    if (std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
+          return each.order == StreamOrder::blocking && each.id != running.id &&
+                 !queues_.are_apart(each.id, running.id);
+        }))
+      return true;
+    return looks_for_blocking_now_ = looks_for_blocking_ < most_looks_to_learn;
+  }
   return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
     return each.order != StreamOrder::none && each.id != running.id && position(each) == Position::behind &&
            holder_of(each) != nullptr && !queues_.are_apart(each.id, running.id);

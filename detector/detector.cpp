@@ -49,7 +49,7 @@ Group group_of(const Event& event, std::uint64_t position) {
 }
 
 Answer answer_in(const Event& event) {
-  if (event.kind == EventKind::stream_dry) return {StreamAnswer::dry, event.ticket, event.done_ticket};
+  if (event.kind == EventKind::stream_dry) return {StreamAnswer::dry, event.ticket, event.done_ticket, event.order};
   if (event.kind == EventKind::stream_busy) return {StreamAnswer::busy, event.ticket, 0, event.order};
   return {StreamAnswer::unknown};
 }
@@ -109,6 +109,8 @@ void Detector::Implementation::dispatch(const Event& event) {
       return communicator_aborted(event.communicator);
     case EventKind::stream_destroyed:
       return streams_.stream_destroyed(event.stream, event.ticket);
+    case EventKind::stream_abandoned:
+      return streams_.stream_abandoned(event.stream, event.ticket);
     case EventKind::group_started:
       if (groups_.find(event.group) == nullptr) anomaly("the start of a group that is not known");
       return streams_.group_started(event.group);

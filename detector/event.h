@@ -127,7 +127,7 @@ struct Event {
   bool more_follow;     // answers of streams: another one of the same look comes next
   InGraph in_graph;     // wait_issued only
   std::int16_t device;  // CUDA ordinal
-  StreamOrder order;    // where marks are issued, and of stream_busy
+  StreamOrder order;    // where marks are issued, and of answers
   StreamId stream;
   CommunicatorId communicator;
   GroupId group;

@@ -11,6 +11,7 @@ constexpr const char* unnamed = "not all streams could be asked whether they hav
 constexpr const char* behind_another = "a stream may stand behind a blocked one in its hardware queue";
 constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
 constexpr const char* out_of_sight = "more is outstanding on a stream than is followed";
+constexpr const char* abandoned_stream = "a blocking stream was destroyed with work left, whose end nobody sees";
 constexpr const char* captured_step =
     "captured step: a replayed graph holds NCCL operations, whose waits and compute cannot be told apart";
 constexpr const char* waiting_graph =
@@ -19,6 +20,7 @@ constexpr const char* behind_context_wait = "a context waits for an event: what 
 constexpr const char* behind_legacy = "a blocking stream may stand behind the legacy default stream, which is held up";
 constexpr const char* by_several_threads =
     "several threads launch on the legacy default stream and on blocking ones: which waits for which is not known";
+constexpr Ticket comparable = 1U << 30;  // tickets farther apart have no order
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
@@ -51,6 +53,7 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
 void Streams::issue(Stream& stream, const Mark& mark) {
   if (is_before(newest_, mark.ticket)) newest_ = mark.ticket;
+  if (newest_ - legacy_used_ >= comparable) legacy_used_ = 0;
   if (current_answer(stream).says != StreamAnswer::dry) stream.answer = {};
   if (!mark.nothing_before) ++stream.launched;
   if (stream.ahead.full()) lose_sight(stream, stream.ahead.front().ticket);
@@ -161,12 +164,25 @@ void Streams::stream_destroyed(StreamId id, Ticket last) {
   if (stream == nullptr) return;
   if (last != 0) issue(*stream, {Kind::passed, false, last});
   stream->destroyed = true;
+  const bool is_legacy = id == legacy_;  // its context goes
   erase_if_over(id);
+  if (is_legacy) end_abandoned({});
+}
+
+// Nobody can ask it. The legacy stream tells when that is over: it waits for it.
+void Streams::stream_abandoned(StreamId id, Ticket newest) {
+  Stream* stream = find_or_add(id);
+  if (stream == nullptr) return;
+  stream->destroyed = stream->abandoned = true;
+  stream->abandoned_at = newest;
+  if (Stream* legacy = find(legacy_)) legacy->answer = {};  // of a time before
 }
 
 void Streams::erase_if_over(StreamId id) {
   const Stream* stream = find(id);
-  if (stream == nullptr || !stream->destroyed || has_known_mark_ahead(*stream) || first_pending(id) != nullptr) return;
+  if (stream == nullptr || !stream->destroyed || stream->abandoned || has_known_mark_ahead(*stream) ||
+      first_pending(id) != nullptr)
+    return;
   lost_ += stream->ahead.dropped() + stream->groups.dropped();
   queues_.forget(id);
   streams_.erase(place_of(id));
@@ -183,6 +199,7 @@ void Streams::reach(Stream& stream, std::size_t marks) {
   }
   stream.answer = {};
   note_passed(stream, stream.at.ticket);
+  if (stream.order == StreamOrder::legacy) end_abandoned(stream.at.ticket);
 }
 
 void Streams::group_started(GroupId id) {
@@ -264,11 +281,14 @@ void Streams::answered(StreamId id, Answer answer) {
   if (before.says == StreamAnswer::busy && answer.says == StreamAnswer::dry && answer.launched_before != 0 &&
       answer.launched_before == before.launched_before)
     note_passed(*stream, answer.launched_before - marks_of_another);
+  // It answers for blocking streams as well, those that are gone included.
+  if (answer.order == StreamOrder::legacy && answer.says == StreamAnswer::dry) end_abandoned({});
 }
 
 void Streams::looked() {
   look_at_proof();
   if (is_learning_) --looks_to_learn_, ++looks_learned_;
+  if (looks_for_blocking_now_) ++looks_for_blocking_;
   if (is_in_doubt_ && looks_to_learn_ < most_looks_to_learn) ++looks_to_learn_;
   queues_.looked([this](StreamId id, Ticket place) {
     const Stream* stream = find(id);
@@ -326,8 +346,10 @@ Streams::Position Streams::position(const Stream& stream) const {
   if (is_in_group(stream)) return Position::in_group;
   if (is_waiting(stream)) return Position::waiting;
   const StreamAnswer says = stream.destroyed ? StreamAnswer::dry : current_answer(stream).says;
-  if (stream.ahead.empty())
+  if (stream.ahead.empty()) {
+    if (stream.abandoned) return Position::lost;
     return says == StreamAnswer::busy && has_more_than_holder(stream) ? Position::ordered : Position::behind;
+  }
   if (stream.ahead.front().kind == Kind::lost) return Position::lost;
   if (stream.ahead.front().nothing_before) return Position::held;
   if (!stream.destroyed && says == StreamAnswer::dry) return Position::behind;
@@ -365,12 +387,12 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
     case Position::held:
       return true;
     case Position::lost:
-      standing.is_lost = true;
+      (stream.abandoned ? standing.is_abandoned : standing.is_lost) = true;
       return true;
     case Position::behind:
       break;
   }
-  const StreamAnswer answer = current_answer(stream).says;
+  const StreamAnswer answer = says_for_itself(stream);
   // Whatever it has left stands.
   if (answer != StreamAnswer::dry && holder_of(stream) != nullptr) return standing.is_ordered = true;
   if (answer == StreamAnswer::busy && may_stand_behind_legacy(stream)) return standing.unknown = behind_legacy, true;
@@ -437,6 +459,7 @@ bool Streams::waits_for_unknown(const Stream& stream, Position where) const {
 }
 
 bool Streams::copies_out_of_sight(const Stream& stream) {
+  if (stream.abandoned) return true;  // its groups have marks
   return stream.at.kind == Kind::lost ? stream.at.only_copies : stream.ahead.front().only_copies;
 }
 
@@ -464,7 +487,7 @@ Streams::UnderWay Streams::look_for_groups() const {
 }
 
 Verdict Streams::verdict() {
-  is_settled_ = is_in_doubt_ = is_learning_ = false;
+  is_settled_ = is_in_doubt_ = is_learning_ = looks_for_blocking_now_ = false;
   legacy_stands_between_ = legacy_stands_between();
   const UnderWay under_way = look_for_groups();
   const bool host_is_still = host_is_still_ && host_waits_.empty();
@@ -481,6 +504,7 @@ Verdict Streams::verdict() {
   wants_answers_ = true;
   if (standing.busy) return {};
   if (standing.is_lost) return {Verdict::Kind::uncertain, {}, out_of_sight};
+  if (standing.is_abandoned) standing.unknown = abandoned_stream;
   if (!under_way.group && !has_asked()) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
   for (const Stream& stream : streams_) {

@@ -57,6 +57,9 @@ class Streams {
   void host_wait_ended(StreamId stream);
   // `last`: is written behind all that it had left; 0: it had nothing to compute.
   void stream_destroyed(StreamId stream, Ticket last = 0);
+  // A blocking stream is destroyed with work left that has no mark behind it; all tickets up to `newest` were given out
+  // before.
+  void stream_abandoned(StreamId stream, Ticket newest);
   // This group is not over, and no longer followed.
   void lose_sight(const Group& forgotten);
 
@@ -132,6 +135,8 @@ class Streams {
     std::uint64_t launched = 0;  // marks that may have had something to compute before them
     bool had_work = false;       // was busy when it was asked
     bool destroyed = false;
+    bool abandoned = false;     // destroyed, and it may have work left behind all its marks
+    Ticket abandoned_at = 0;    // the newest ticket then
     bool is_doubtful = false;   // in the latest verdict: what it has left may stand behind a blocked stream
     bool was_doubtful = false;  // in any
   };
@@ -152,6 +157,7 @@ class Streams {
     bool busy = false;                 // one has answered so
     bool doubtful = false;             // one has work left, and may not get to it
     bool is_lost = false;              // of one nobody knows where it is
+    bool is_abandoned = false;         // one was destroyed, and may have work left
     bool captured = false;             // one is in a captured step
     bool in_graph = false;             // one is in a graph that waits, or computes
     bool is_ordered = false;           // one is held up by the other kind
@@ -203,9 +209,12 @@ class Streams {
   const Stream* holder_of(const Stream& stream) const;
   bool has_more_than_holder(const Stream& stream) const;
   bool legacy_is_held_up() const;
+  bool a_blocking_stream_copies() const;
+  StreamAnswer says_for_itself(const Stream& stream) const;
+  void end_abandoned(std::optional<Ticket> before);
   bool legacy_stands_between() const;
   bool may_stand_behind_legacy(const Stream& stream) const;
-  bool may_stand_behind_held_up(const Stream& running) const;
+  bool may_stand_behind_held_up(const Stream& running);
   const Stream* first_holder_besides(const Stream& stream) const;
   const Stream* holder_of_work(const Stream& stream) const;
   // doubts.cpp
@@ -249,6 +258,8 @@ class Streams {
   bool is_learning_ = false;                // asks although compute runs
   int looks_learned_ = 0;                   // since a stream was doubtful for the first time
   int looks_to_learn_ = 0;                  // that many more
+  int looks_for_blocking_ = 0;              // in which all were asked because the legacy stream may hold up unknown ones
+  bool looks_for_blocking_now_ = false;
   bool idle_said_ = false;
   bool host_is_still_ = false;
   bool is_settled_ = false;  // all work is done, and the host launches nothing: no answer changes before it acts

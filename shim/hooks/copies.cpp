@@ -1,6 +1,7 @@
 // The hooks of what a stream does that is no compute: copies between host and device, and host functions. Each notes it
 // (main_job/copies.h) and goes on to the real function. Of some copies the driver finds out between what they are:
-// those within the device count as launches. Any thread of the main job. Short copies are passed on at once.
+// those within the device count as launches. Any thread of the main job. Short copies are passed on at once,
+// but for those on the legacy stream.
 #include "shim/main_job/copies.h"
 
 #include "shim/caller.h"
@@ -11,22 +12,22 @@ using namespace weft;
 extern "C" {
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  if (bytes >= least_noted_copy && observing()) note_copy(stream, false);
+  if (is_noted_copy(bytes, stream) && observing()) note_copy(bytes, stream, false);
   return real<Symbol::cuMemcpyHtoDAsync_v2>()(to, from, bytes, stream);
 }
 
 CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  if (bytes >= least_noted_copy && observing()) note_copy(stream, true);
+  if (is_noted_copy(bytes, stream) && observing()) note_copy(bytes, stream, true);
   return real<Symbol::cuMemcpyHtoDAsync_v2_ptsz>()(to, from, bytes, stream);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  if (bytes >= least_noted_copy && observing()) note_copy(stream, false);
+  if (is_noted_copy(bytes, stream) && observing()) note_copy(bytes, stream, false);
   return real<Symbol::cuMemcpyDtoHAsync_v2>()(to, from, bytes, stream);
 }
 
 CUresult cuMemcpyDtoHAsync_v2_ptsz(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  if (bytes >= least_noted_copy && observing()) note_copy(stream, true);
+  if (is_noted_copy(bytes, stream) && observing()) note_copy(bytes, stream, true);
   return real<Symbol::cuMemcpyDtoHAsync_v2_ptsz>()(to, from, bytes, stream);
 }
 

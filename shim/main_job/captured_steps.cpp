@@ -17,7 +17,7 @@ void note_step(const Stream& stream, const NotedGraph* graph, GroupId group, Tic
   note(EventKind::group_issued, stream.device.load(std::memory_order_relaxed), [&](Event& event) {
     event.nothing_launched = nothing_before;
     event.stream = stream.id.load(std::memory_order_relaxed);
-    event.order = order_of(stream);
+    event.order = order_of_marked(stream);
     event.group = group;
     event.ticket = started;
     event.done_ticket = done;

@@ -7,6 +7,7 @@
 #include "shim/main_job/devices.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/marker_room.h"
+#include "shim/main_job/waits.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 
@@ -74,6 +75,7 @@ void note_no_compute(Stream& stream, NoCompute what) noexcept {
   const bool waits = stream.latest_is.load(std::memory_order_relaxed) == NoCompute::wait_for_copy;
   const bool is_held_up = waits && what == NoCompute::copy;
   if ((is_held_up || !nothing_launched_behind_marker(stream)) && mark_or_hold_back(stream) == Marked::refused) return;
+  used_without_marker(stream);
   stream.latest_is.store(what, std::memory_order_relaxed);
   set_next_launch_noted(stream, true);
 }
@@ -104,7 +106,11 @@ bool is_on_host(CUmemorytype type, CUdeviceptr address) noexcept {
 
 }  // namespace
 
-void note_copy(CUstream stream, bool per_thread) noexcept {
+void note_copy(std::size_t bytes, CUstream stream, bool per_thread) noexcept {
+  if (bytes < least_noted_copy) {
+    if (const Stream* known = find_stream(name_of(stream, per_thread))) used_without_marker(*known);
+    return;
+  }
   if (Stream* known = find_to_note(stream, per_thread)) note_no_compute(*known, NoCompute::copy);
 }
 
@@ -131,7 +137,7 @@ CopyEnds ends_of(const CUDA_MEMCPY3D& copy) noexcept {
 
 void note_any_copy(const CopyEnds& copy, CUstream stream, bool per_thread) noexcept {
   if (!copy.on_host) return count_launch(stream, per_thread);
-  if (copy.bytes >= least_noted_copy && level() == Level::observe) note_copy(stream, per_thread);
+  if (is_noted_copy(copy.bytes, stream) && level() == Level::observe) note_copy(copy.bytes, stream, per_thread);
 }
 
 void note_wait_for_copy(Stream& stream) noexcept {

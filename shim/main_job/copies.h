@@ -36,8 +36,11 @@ inline bool is_copying(const Stream& stream) noexcept {
   return stream.latest_is.load(std::memory_order_relaxed) != NoCompute::none;
 }
 
-// Before the real call. `stream` as that names it.
-void note_copy(CUstream stream, bool per_thread) noexcept;
+// Before the real call. `stream` as that names it. Of short ones only this matters, that they are on the legacy stream.
+[[gnu::always_inline]] inline bool is_noted_copy(std::size_t bytes, CUstream stream) noexcept {
+  return bytes >= least_noted_copy || stream == nullptr || stream == CU_STREAM_LEGACY;
+}
+void note_copy(std::size_t bytes, CUstream stream, bool per_thread) noexcept;
 void note_host_function(CUstream stream, bool per_thread) noexcept;
 // Whose ends the driver finds out: between host and device, or within the device, and then it counts as a launch.
 struct CopyEnds {

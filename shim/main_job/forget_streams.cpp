@@ -4,57 +4,76 @@
 #include "shim/main_job/capture.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/marker_room.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
+#include "shim/main_job/waits.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 
 namespace weft {
 namespace {
 
-// On a blocking stream a marker waits for the legacy one, and holds its hardware queue meanwhile. So does the work of
-// the stream, unless that was enqueued before.
-bool would_wait_for_legacy(const Stream& stream, int device) noexcept {
+// `enqueued`: a marker, or the newest ticket when something was enqueued; 0: nothing was. Something that was enqueued
+// when `newest` was the newest ticket came later, for sure.
+bool is_older(Ticket enqueued, Ticket newest) noexcept {
+  return enqueued == 0 || static_cast<std::int32_t>(newest - enqueued) > 0;
+}
+
+// On a blocking stream a marker waits for all that is on the legacy one, and for what that waits for in turn, and holds
+// its hardware queue meanwhile. The work of the stream does so as well, where it was enqueued later.
+bool may_wait_for_legacy(const Stream& stream, int device) noexcept {
   const Stream* legacy = order_of(stream) == StreamOrder::blocking ? find_stream(legacy_stream_of(device)) : nullptr;
   if (legacy == nullptr) return false;
+  const Ticket own = launched_before(stream) == 0 ? 0 : stream.enqueued_after.load(std::memory_order_relaxed);
   const Ticket latest = legacy->latest.load(std::memory_order_relaxed);
-  const Ticket before = launched_before(stream);
-  return !reached(device, latest) && (before == 0 || static_cast<std::int32_t>(before - latest) <= 0);
+  const bool latest_is_no_matter = reached(device, latest) || is_older(latest, own);
+  return own == 0 || is_held_back(*legacy) || !latest_is_no_matter ||
+         !is_older(legacy->enqueued_after.load(std::memory_order_relaxed), own) ||
+         !is_older(legacy_used_at(device), own);
 }
 
-// Its work goes on when it is destroyed, and nobody can ask it then: a marker tells when the last of it is over. 0:
-// there is nothing to wait for, or nothing may be enqueued.
-Ticket mark_the_end(const Stream& stream) noexcept {
+// Its work goes on when it is destroyed, and nobody can ask it then: a marker tells when the last of it is over.
+struct End {
+  EventKind kind = EventKind::stream_destroyed;
+  Ticket ticket = 0;
+};
+
+End mark_the_end(const Stream& stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
-  if (level() != Level::observe || !has_marker_words(device) || !may_mark(device)) return 0;
-  if (nothing_launched_behind_marker(stream) || is_capturing(stream) || is_dry(stream)) return 0;
-  if (would_wait_for_legacy(stream, device)) return note_lost(), 0;
+  if (level() != Level::observe || !has_marker_words(device) || !may_mark(device)) return {};
+  if (nothing_launched_behind_marker(stream) || is_capturing(stream) || is_dry(stream)) return {};
+  if (may_wait_for_legacy(stream, device)) {
+    note_unseen_end(device);
+    return {EventKind::stream_abandoned, newest_ticket(device).load(std::memory_order_relaxed)};
+  }
   const Ticket last = reserve_ticket(device);
-  if (last != 0 && enqueue_marker(stream, last)) return last;
+  if (last != 0 && enqueue_marker(stream, last)) return {EventKind::stream_destroyed, last};
   write_ticket_from_host(device, last);
   note_lost();
-  return 0;
+  return {};
 }
 
-void forget(Stream& stream, Ticket last) noexcept {
+void forget(Stream& stream, End end) noexcept {
   const StreamId id = stream.id.exchange(0, std::memory_order_seq_cst);
   if (id == 0) return;
   forget_groups_on(stream);
-  const StreamOrder order = last == 0 ? StreamOrder::none : order_of(stream);
+  const bool has_work = end.kind == EventKind::stream_abandoned || end.ticket != 0;
+  const StreamOrder order = has_work ? order_of(stream) : StreamOrder::none;
   const int device = stream.device.load(std::memory_order_relaxed);
   release_stream(stream);
   if (level() != Level::observe) return;
-  note(EventKind::stream_destroyed, device, [=](Event& event) {
+  note(end.kind, device, [=](Event& event) {
     event.stream = id;
     event.order = order;
-    event.ticket = last;
+    event.ticket = end.ticket;
   });
 }
 
 template <class Which>
 void forget_all(Which which) noexcept {
   for (Stream& stream : all_streams()) {
-    if (stream.id.load(std::memory_order_acquire) != 0 && which(stream)) forget(stream, 0);
+    if (stream.id.load(std::memory_order_acquire) != 0 && which(stream)) forget(stream, {});
   }
   wait_for_questions();
 }

@@ -21,7 +21,6 @@ void begin_counting(Stream& stream, LaunchCount launched) noexcept {
 }  // namespace
 
 constinit std::atomic<bool> launches_are_counted{false};
-constinit std::atomic<bool> threads_own_are_followed{false};
 
 void set_launches_counted(bool counted) noexcept {
   launches_are_counted.store(counted, std::memory_order_relaxed);
@@ -55,7 +54,7 @@ bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcep
   // Before its first marker it may have been launched on when nobody counted.
   if (stream.handle.load(std::memory_order_relaxed) == CU_STREAM_PER_THREAD) {
     own_launches_are_known();
-    threads_own_are_followed.store(true, std::memory_order_relaxed);
+    if (!stream.is_followed.load(std::memory_order_relaxed)) follow_own_stream(stream);
   }
   const bool nothing = launches_are_counted.load(std::memory_order_relaxed) &&
                        stream.is_marked.load(std::memory_order_relaxed) &&

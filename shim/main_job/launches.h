@@ -17,9 +17,6 @@ namespace weft {
 [[gnu::visibility("hidden")]] extern std::atomic<bool> launches_are_counted;
 void set_launches_counted(bool counted) noexcept;
 
-// A per-thread default stream has had a marker: its launches are no longer among the unasked ones.
-[[gnu::visibility("hidden")]] extern std::atomic<bool> threads_own_are_followed;
-
 // Another stream than that of the last launch of this thread, learned at first sight; or one of which it
 // is noted.
 [[gnu::noinline]] void count_on_another_stream(CUstream stream) noexcept;

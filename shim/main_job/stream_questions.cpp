@@ -22,11 +22,14 @@ namespace {
 
 constexpr Duration longest_wait = std::chrono::milliseconds(100);
 
+constinit std::atomic<bool> ends_are_unseen[most_devices]{};
+
 StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
   CUresult result = CUDA_ERROR_UNKNOWN;
+  // One that has gone meanwhile has the id 0.
   ask_undisturbed([&] {
-    if (stream.id.load(std::memory_order_seq_cst) == id) result = real<Symbol::cuStreamQuery>()(handle);
+    if (id != 0 && stream.id.load(std::memory_order_seq_cst) == id) result = real<Symbol::cuStreamQuery>()(handle);
     return true;
   });
   if (result == CUDA_SUCCESS) return StreamAnswer::dry;
@@ -59,7 +62,10 @@ Answer ask_stream(int device, StreamId id) noexcept {
   const Stream* stream = stream_to_ask(device, id);
   const Stream* counted = stream != nullptr ? stream : find_by_id(device, id);
   // Copies may be left, but nothing to compute.
-  if (counted != nullptr && has_nothing_to_compute(*counted) && counted->id.load(std::memory_order_relaxed) == id) {
+  const bool answers_for_others = ends_are_unseen[device].load(std::memory_order_relaxed) && counted != nullptr &&
+                                  order_of(*counted) == StreamOrder::legacy;
+  if (counted != nullptr && !answers_for_others && has_nothing_to_compute(*counted) &&
+      counted->id.load(std::memory_order_relaxed) == id) {
     // Its last marker says what it has passed; waits behind that are not known.
     return {StreamAnswer::dry, 0, folded(launches_so_far(*counted))};
   }
@@ -69,10 +75,13 @@ Answer ask_stream(int device, StreamId id) noexcept {
   // Launches that come meanwhile: dry may be so without them, busy may be so because of them.
   const Ticket before = launched_before(*stream);
   const std::uint32_t launched = before == 0 ? 0 : folded(launches_so_far(*stream));
+  // Ends that come meanwhile are not among those.
+  if (answers_for_others) ends_are_unseen[device].store(false, std::memory_order_relaxed);
   const StreamAnswer answer = query(*stream, id);
-  if (answer == StreamAnswer::dry) return {answer, before, launched};
-  if (answer == StreamAnswer::unknown) return {answer, 0};
+  if (answers_for_others && answer != StreamAnswer::dry) note_unseen_end(device);
   const StreamOrder order = order_of(*stream);
+  if (answer == StreamAnswer::dry) return {answer, before, launched, order};
+  if (answer == StreamAnswer::unknown) return {answer, 0};
   if (order == StreamOrder::legacy && any_blocking_one_copies(device)) return {StreamAnswer::unknown, 0};
   return {answer, launched_before(*stream), 0, order};
 }
@@ -104,15 +113,12 @@ bool nothing_is_enqueued(int device) noexcept {
 
 namespace {
 
-// Those with markers; launches on others are unasked ones.
-std::uint32_t launches_on_threads_own(int device) noexcept {
-  std::uint32_t sum = 0;
-  for (const Stream& stream : all_streams()) {
-    const bool is_own = stream.handle.load(std::memory_order_relaxed) == CU_STREAM_PER_THREAD;
-    if (!is_own || stream.id.load(std::memory_order_acquire) == 0) continue;
-    if (stream.device.load(std::memory_order_relaxed) == device) sum += folded(launches_so_far(stream));
-  }
-  return sum;
+// Of those with markers; launches on others are unasked ones. False: there are more than are listed.
+bool add_launches_on_threads_own(int device, std::uint32_t& sum) noexcept {
+  Stream* found[most_asked];
+  const int count = followed_own_streams(device, found);
+  for (int index = 0; index < count; ++index) sum += folded(launches_so_far(*found[index]));
+  return count >= 0;
 }
 
 }  // namespace
@@ -129,9 +135,13 @@ bool all_launches(int device, std::uint32_t* launches) noexcept {
   const Stream* legacy = find_stream(legacy_stream_of(device));
   std::uint32_t sum = legacy != nullptr ? folded(launches_so_far(*legacy)) : 0;
   for (int index = 0; index < count; ++index) sum += folded(launches_so_far(*found[index]));
-  if (threads_own_are_followed.load(std::memory_order_relaxed)) sum += launches_on_threads_own(device);
+  if (!add_launches_on_threads_own(device, sum)) return false;
   *launches = sum;
   return true;
+}
+
+void note_unseen_end(int device) noexcept {
+  ends_are_unseen[device].store(true, std::memory_order_relaxed);
 }
 
 bool is_dry(const Stream& stream) noexcept {

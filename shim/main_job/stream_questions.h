@@ -22,6 +22,8 @@ Answer ask_stream(int device, StreamId stream) noexcept;
 bool is_idle(int device) noexcept;
 // It answers that it has nothing left, copies and waits included. False also where it must not be asked.
 bool is_dry(const Stream& stream) noexcept;
+// A blocking stream has gone whose work nobody sees to end: the legacy stream answers for it, and is really asked.
+void note_unseen_end(int device) noexcept;
 
 // See ShimServices.
 bool nothing_is_enqueued(int device) noexcept;

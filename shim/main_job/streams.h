@@ -99,6 +99,9 @@ std::uint32_t streams_in_use(int device) noexcept;
 inline constexpr int most_unseen = 32;
 inline constexpr int most_asked = 255;
 int streams_to_ask(int device, Stream* (&found)[most_asked]) noexcept;
+// Likewise the per-thread default streams that have had a marker.
+void follow_own_stream(Stream& stream) noexcept;
+int followed_own_streams(int device, Stream* (&found)[most_asked]) noexcept;
 // The one of them with this id, also where there are more than most_asked, or the legacy stream; nullptr: none.
 Stream* stream_to_ask(int device, StreamId stream) noexcept;
 

@@ -75,20 +75,7 @@ HostWait count_wait(int device) noexcept {
   if (wait.of_unasked != 0) unasked_launches_waited_for(wait.unasked_on, wait.of_unasked, succeeded);
 }
 
-// Something without a marker is on the legacy stream: it stands between blocking ones.
-[[gnu::noinline]] void note_legacy_used(const Stream& stream) noexcept {
-  const int device = stream.device.load(std::memory_order_relaxed);
-  if (!blocking_streams_are_marked.load(std::memory_order_relaxed) || pending_group(device) == 0) return;
-  note(EventKind::legacy_used, device, [&](Event& event) {
-    event.stream = stream.id.load(std::memory_order_relaxed);
-    event.order = StreamOrder::legacy;
-    event.ticket = newest_ticket(device).load(std::memory_order_relaxed);
-  });
-}
-
-[[gnu::always_inline]] inline void used_without_marker(const Stream& stream) noexcept {
-  if (__builtin_expect(stream.handle.load(std::memory_order_relaxed) == CU_STREAM_LEGACY, 0)) note_legacy_used(stream);
-}
+constinit std::atomic<Ticket> legacy_used[most_devices]{};
 
 // No marker tells of it: all that is known is when it was enqueued.
 void waits_for_compute(CUstream stream, bool per_thread) noexcept {
@@ -99,6 +86,24 @@ void waits_for_compute(CUstream stream, bool per_thread) noexcept {
 }
 
 }  // namespace
+
+// Once for each ticket: more of it says nothing new.
+void note_legacy_used(const Stream& legacy) noexcept {
+  const int device = legacy.device.load(std::memory_order_relaxed);
+  const Ticket newest = newest_ticket(device).load(std::memory_order_relaxed);
+  if (legacy_used[device].load(std::memory_order_relaxed) == newest) return;
+  legacy_used[device].store(newest, std::memory_order_relaxed);
+  if (!blocking_streams_are_marked.load(std::memory_order_relaxed) || pending_group(device) == 0) return;
+  note(EventKind::legacy_used, device, [&](Event& event) {
+    event.stream = legacy.id.load(std::memory_order_relaxed);
+    event.order = StreamOrder::legacy;
+    event.ticket = newest;
+  });
+}
+
+Ticket legacy_used_at(int device) noexcept {
+  return legacy_used[device].load(std::memory_order_relaxed);
+}
 
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
 StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_graph) noexcept {
@@ -172,6 +177,7 @@ void waits_for_copy(CUstream stream, bool per_thread, CUevent event) noexcept {
   else
     note_wait_for_copy(*waiting);
   note_place(*waiting);
+  used_without_marker(*waiting);
 }
 
 }  // namespace
@@ -188,7 +194,7 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   note_use(*waiting);
   // It waits for this place already, or will by then; but the wait stands in its hardware queue.
   if (!place.copies && waiting->waited.load(std::memory_order_relaxed) == packed(place))
-    return note_place(*waiting), StreamWait{};
+    return note_place(*waiting), used_without_marker(*waiting), StreamWait{};
   return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place, InGraph::no);
 }
 

@@ -19,6 +19,14 @@ struct EventPlace;
 // The event has been recorded on the stream: it stands for the stream's last group or noted wait, if that is not over.
 void event_recorded(CUevent event, CUstream stream, bool per_thread) noexcept;
 
+// Something without a marker is on the legacy stream: an event, a wait, a copy. It stands between blocking streams.
+[[gnu::noinline]] void note_legacy_used(const Stream& legacy) noexcept;
+[[gnu::always_inline]] inline void used_without_marker(const Stream& stream) noexcept {
+  if (__builtin_expect(stream.handle.load(std::memory_order_relaxed) == CU_STREAM_LEGACY, 0)) note_legacy_used(stream);
+}
+// The newest ticket when that was last so; 0: never.
+Ticket legacy_used_at(int device) noexcept;
+
 // A stream is about to be made to wait for an event; two registers.
 struct StreamWait {
   std::uint64_t place;  // that it waits for, see event_places.h; 0: not known

@@ -96,6 +96,73 @@ TEST_F(DefaultStreams, WorkThatWasLaunchedBeforeTheGroupIsOver) {
   EXPECT_TRUE(uncertain());
 }
 
+// Nobody can ask it, and it has no mark behind its work.
+TEST_F(DefaultStreams, AnAbandonedStreamIsUncertainUntilTheLegacyOneTellsThatItIsOver) {
+  const auto abandon = [this](Ticket newest) {
+    streams.set_order(7, StreamOrder::blocking);
+    streams.stream_abandoned(7, newest);
+    answer(StreamAnswer::dry, {legacy, transfer});
+  };
+  const auto asked = [this](StreamAnswer says) { streams.answered(legacy, {says, 1000, 0, StreamOrder::legacy}); };
+  issue(1, free);
+  streams.group_started(1);
+  answer(StreamAnswer::dry, {legacy, transfer});
+  EXPECT_EQ(idle_for(), 1u);
+  abandon(3000);
+  EXPECT_TRUE(uncertain()) << "the legacy stream has had nothing, so it was not asked";
+  asked(StreamAnswer::busy);
+  EXPECT_TRUE(busy()) << "as it says";
+  asked(StreamAnswer::dry);
+  EXPECT_EQ(idle_for(), 1u);
+
+  abandon(3000);
+  mark(legacy, 3000, true);
+  EXPECT_TRUE(streams.marker_reached(legacy, 3000));
+  answer(StreamAnswer::dry, {legacy, transfer});
+  EXPECT_TRUE(uncertain()) << "that may stand ahead of its work";
+  mark(legacy, 3001, true);
+  EXPECT_TRUE(streams.marker_reached(legacy, 3001));
+  answer(StreamAnswer::dry, {legacy, transfer});
+  EXPECT_EQ(idle_for(), 1u);
+
+  abandon(4000);
+  mark(other, 4001, false);
+  EXPECT_TRUE(busy()) << "another one runs";
+  EXPECT_TRUE(streams.marker_reached(other, 4001));
+  answer(StreamAnswer::dry, {legacy, transfer, other});
+  EXPECT_TRUE(uncertain());
+  streams.stream_destroyed(legacy);  // with its context
+  EXPECT_EQ(idle_for(), 1u);
+}
+
+// The legacy stream answers for the other one, too, whose kernel stands behind its copy.
+TEST_F(DefaultStreams, TheLegacyOneIsNotBusyForABlockingOneThatCopies) {
+  issue(1, free);
+  streams.group_started(1);
+  streams.set_order(other, StreamOrder::blocking);
+  mark(other, 3001, true);
+  streams.verdict();
+  streams.answered(legacy, {StreamAnswer::busy, 1000, 0, StreamOrder::legacy});
+  EXPECT_TRUE(uncertain());
+  EXPECT_TRUE(streams.marker_reached(other, 3001));
+  streams.answered(other, {StreamAnswer::dry, 1000});
+  EXPECT_TRUE(busy());
+}
+
+// Most programs have no blocking streams, which would have to be asked all the time.
+TEST_F(DefaultStreams, BlockingOnesThatNobodyKnowsAreNotAskedForForEver) {
+  streams.stream_destroyed(transfer);
+  issue(1, legacy);
+  mark(free, 3001, false);
+  streams.group_started(1);
+  int looks = 0;
+  for (; looks < 2000 && (streams.verdict(), streams.wants_answers()); ++looks) streams.looked();
+  EXPECT_EQ(looks, 1024);
+  streams.set_order(other, StreamOrder::blocking);
+  streams.verdict();
+  EXPECT_TRUE(streams.wants_answers()) << "there is one";
+}
+
 // An event that is recorded there stands between them as well.
 TEST_F(DefaultStreams, WhatHasNoMarkOnTheLegacyOneStandsBetween) {
   streams.set_order(other, StreamOrder::blocking);

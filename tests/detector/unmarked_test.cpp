@@ -157,7 +157,6 @@ TEST(Unmarked, IterationsWhoseEndsNobodySeesAreNotCounted) {
   }
 }
 
-// One that ends late, on another stream, is no such one.
 TEST(Unmarked, NothingIsSaidWhereAllEndsAreSeen) {
   Job job;
   job.train(20, 0, 0);
