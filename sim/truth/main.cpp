@@ -69,7 +69,7 @@ int main(int count, char** values) {
   app.add_flag("--as-told", request.as_told,
                "Kernels start and end when the simulated GPU got to it, not at the times of its model.");
   app.add_flag("--by-waits", request.by_waits,
-               "Idle is who waits for communication, also for what its hardware queue holds up, and not for a copy.");
+               "Idle is also who waits for communication that something else in its hardware queue holds up.");
   app.add_option("FILE", request.files, "Logs: gpu<device>.<process>.jsonl")->required();
   CLI11_PARSE(app, count, values);
   request.from_given = !from->empty();

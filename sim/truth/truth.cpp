@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -51,46 +50,6 @@ Interval from_due(const json& record, Interval resident) {
   return {resident.begin - std::max<std::int64_t>(held, 0), resident.end};
 }
 
-// When streams stood for each other, and copied.
-struct Waits {
-  std::map<std::int64_t, Intervals> copies;                          // of a stream
-  std::map<std::pair<std::int64_t, std::int64_t>, Intervals> waits;  // of a stream for another one
-
-  // A wait for a stream that waits for a copy is one for the copy, and so on.
-  Intervals for_copies() const {
-    std::map<std::int64_t, Intervals> standing;
-    for (std::size_t longest_chain = 0; longest_chain <= waits.size(); ++longest_chain) {
-      std::map<std::int64_t, Intervals> next;
-      for (const auto& [streams, times] : waits) {
-        Intervals causes = of(copies, streams.second);
-        append(causes, of(standing, streams.second));
-        append(next[streams.first], intersection(united(times), united(std::move(causes))));
-      }
-      for (auto& [stream, times] : next) times = united(std::move(times));
-      if (next == standing) break;
-      standing = std::move(next);
-    }
-    Intervals all;
-    for (const auto& [stream, times] : standing) append(all, times);
-    return united(std::move(all));
-  }
-
- private:
-  static Intervals of(const std::map<std::int64_t, Intervals>& all, std::int64_t stream) {
-    const auto found = all.find(stream);
-    return found == all.end() ? Intervals{} : found->second;
-  }
-  static void append(Intervals& all, const Intervals& more) { all.insert(all.end(), more.begin(), more.end()); }
-};
-
-void take_wait(const json& record, Waits& waits) {
-  const std::string type = text(record, "type");
-  const Interval time{integer(record, "start"), integer(record, "end")};
-  if (is_fill(record)) return;
-  if (type == "wait") waits.waits[{integer(record, "stream"), integer(record, "for")}].push_back(time);
-  if (type == "copy" && !is_compute(record)) waits.copies[integer(record, "stream")].push_back(from_due(record, time));
-}
-
 void take(const json& record, Times times, TruthLog& log) {
   const std::string type = text(record, "type");
   const Interval resident = residence(record, times);
@@ -127,7 +86,6 @@ TruthLog read_truth_log(const std::string& path, Times times) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path + " cannot be read: " + std::strerror(errno));
   TruthLog log;
-  Waits waits;
   bool headed = false;
   std::string line;
   while (std::getline(in, line) && !in.eof()) {
@@ -137,7 +95,6 @@ TruthLog read_truth_log(const std::string& path, Times times) {
       headed = true;
     } else if (record.is_object()) {
       take(record, times, log);
-      take_wait(record, waits);
     } else {
       ++log.unreadable_lines;
     }
@@ -145,7 +102,6 @@ TruthLog read_truth_log(const std::string& path, Times times) {
   if (!headed) throw std::runtime_error(path + " is empty");
   for (Intervals* intervals : {&log.compute, &log.communication, &log.due_communication, &log.copies, &log.fill})
     *intervals = united(std::move(*intervals));
-  log.waits_for_copies = waits.for_copies();
   return log;
 }
 
@@ -161,9 +117,8 @@ Truth truth_of(const TruthLog& log, Interval window, std::int64_t shortest, Idle
   const Intervals fill = intersection(log.fill, all);
   Truth truth;
   truth.window = window;
-  truth.idle = difference(communication, compute);
-  if (idle == Idle::behind_communication)
-    truth.idle = difference(difference(intersection(log.due_communication, all), compute), log.waits_for_copies);
+  const bool by_waits = idle == Idle::behind_communication;
+  truth.idle = difference(by_waits ? intersection(log.due_communication, all) : communication, compute);
   std::erase_if(truth.idle, [&](const Interval& each) { return each.end - each.begin < shortest; });
   truth.any_idle = length(difference(difference(difference(all, compute), communication), log.copies));
   truth.compute = length(compute);

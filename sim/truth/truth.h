@@ -36,7 +36,6 @@ struct TruthLog {
   // Communication before which the program has put nothing that is left, resident or not yet: something of another
   // stream may stand before it in their hardware queue.
   Intervals due_communication;
-  Intervals waits_for_copies;  // some stream of the main job stands for a copy, directly or through other streams
   std::uint64_t fill_kernels = 0;
   std::uint64_t fill_hazards = 0;  // calls of Weft's threads that stalled behind a spinning kernel
   std::uint64_t unreadable_lines = 0;
@@ -53,7 +52,7 @@ TruthLog read_truth_log(const std::string& path, Times times = Times::modelled);
 std::optional<Interval> communication_window(const TruthLog& log);
 
 // Time without compute of the main job is idle where communication of it is resident; or, by who waits for whom, where
-// communication is due, resident or not, and nothing waits for a copy.
+// communication is due, resident or not. Copies are no compute.
 enum class Idle { beside_communication, behind_communication };
 
 struct Truth {

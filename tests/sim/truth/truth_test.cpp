@@ -83,13 +83,6 @@ TEST(Truth, IdleIsCommunicationWithoutCompute) {
   EXPECT_EQ(truth.fill, 0);
 }
 
-std::string wait(int stream, int awaited, std::int64_t start, std::int64_t end) {
-  return R"({"type":"wait","stream":)" + std::to_string(stream) + R"(,"for":)" + std::to_string(awaited) +
-         R"(,"start":)" + std::to_string(start) + R"(,"end":)" + std::to_string(end) +
-         R"(,"thread":"trainer"})"
-         "\n";
-}
-
 // The receive stands behind a copy of another stream in their hardware queue, or behind nothing else.
 TEST(Truth, ByWaitsCommunicationBeginsWhenItIsDue) {
   const std::string receive =
@@ -101,20 +94,6 @@ TEST(Truth, ByWaitsCommunicationBeginsWhenItIsDue) {
   EXPECT_EQ(truth_of(read_text(text), {0, 600}, 0, Idle::behind_communication).idle, (Intervals{{220, 400}}));
   EXPECT_EQ(truth_of(read_text(text, Times::told), {0, 600}, 0, Idle::behind_communication).idle,
             (Intervals{{220, 410}}));
-}
-
-TEST(Truth, ByWaitsAStreamThatStandsForACopyIsNotIdle) {
-  const std::string copied =
-      R"({"type":"copy","kind":"h2d","stream":3,"due":90,"start":100,"end":200,"thread":"trainer"})"
-      "\n";
-  const std::string text = header + kernel("ncclDevKernel_SendRecv", 0, 300) + copied;
-  const auto idle = [](const std::string& log) {
-    return truth_of(read_text(log), {0, 300}, 0, Idle::behind_communication).idle;
-  };
-  EXPECT_EQ(idle(text), (Intervals{{0, 300}})) << "nobody waits for it";
-  EXPECT_EQ(idle(text + wait(1, 3, 50, 200)), (Intervals{{0, 90}, {200, 300}}));
-  EXPECT_EQ(idle(text + wait(1, 4, 50, 250) + wait(4, 3, 20, 150)), (Intervals{{0, 90}, {150, 300}})) << "through 4";
-  EXPECT_EQ(idle(text + wait(1, 4, 50, 250) + wait(4, 1, 20, 150)), (Intervals{{0, 300}})) << "in a circle";
 }
 
 TEST(Truth, AReceiveThatWasPostedEarlyIsIdleOnlyOnceComputeEnds) {
