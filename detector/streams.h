@@ -202,6 +202,7 @@ class Streams {
   // default_streams.cpp
   const Stream* holder_of(const Stream& stream) const;
   bool has_more_than_holder(const Stream& stream) const;
+  bool stands_whatever_it_has(const Stream& stream) const;
   bool legacy_is_held_up() const;
   bool legacy_stands_between() const;
   bool may_stand_behind_legacy(const Stream& stream) const;
