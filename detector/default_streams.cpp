@@ -64,16 +64,23 @@ StreamAnswer Streams::says_for_itself(const Stream& stream) const {
   return of_another ? StreamAnswer::unknown : says;
 }
 
+// Next to a capture nobody can ask it whether it has something left.
+bool Streams::stands_whatever_it_has(const Stream& stream) const {
+  return position(stream) == Position::behind && current_answer(stream).says == StreamAnswer::unknown &&
+         holder_of(stream) != nullptr;
+}
+
 bool Streams::legacy_is_held_up() const {
   const Stream* legacy = find(legacy_);
   return legacy != nullptr && holder_of(*legacy) != nullptr;
 }
 
-// It is held up, and has something left.
+// It is held up, and has something left, or may have: nobody can ask it next to a capture.
 bool Streams::legacy_stands_between() const {
   if (!legacy_is_held_up()) return false;
   const Stream& legacy = *find(legacy_);
   if (!legacy.ahead.empty() || position(legacy) == Position::ordered) return true;
+  if (current_answer(legacy).says == StreamAnswer::unknown) return true;
   return legacy_used_ != 0 && std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
            const bool holds = each.order == StreamOrder::blocking && (is_in_group(each) || is_waiting(each));
            return holds && !is_before(legacy_used_, each.at.ticket);

@@ -410,7 +410,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
     const Position where = position(*stream);
     if (where == Position::in_group) return stream;
     if (where == Position::lost) return nullptr;
-    if (where == Position::ordered) {
+    if (where == Position::ordered || stands_whatever_it_has(*stream)) {
       stream = holder_of(*stream);
       is_held = false;
       for_copy = nullptr;

@@ -208,6 +208,7 @@ class Streams {
   // default_streams.cpp
   const Stream* holder_of(const Stream& stream) const;
   bool has_more_than_holder(const Stream& stream) const;
+  bool stands_whatever_it_has(const Stream& stream) const;
   bool legacy_is_held_up() const;
   bool a_blocking_stream_copies() const;
   StreamAnswer says_for_itself(const Stream& stream) const;

@@ -70,6 +70,27 @@ TEST_F(DefaultStreams, AWaitHoldsUpTheOtherKindAsLongAsThatForWhichItIsRuns) {
   EXPECT_EQ(idle_for(), 1u);
 }
 
+// Next to a capture nobody can be asked.
+TEST_F(DefaultStreams, ABlockingOneNextToAnotherInAGroupIsUncertainWhereTheLegacyOneCannotBeAsked) {
+  issue(1, transfer);
+  streams.set_order(other, StreamOrder::blocking);
+  mark(other, 3001, false);
+  streams.group_started(1);
+  answer(StreamAnswer::unknown, {legacy});
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(DefaultStreams, WhoWaitsForOneThatCannotBeAskedWaitsForWhatHoldsThatUp) {
+  issue(1, transfer);
+  run(1);
+  wait(free, {transfer, 2001}, 3002, 3003, true);
+  issue(2, legacy);
+  streams.group_started(2);
+  EXPECT_TRUE(streams.marker_reached(free, 3002));
+  answer(StreamAnswer::unknown, {transfer});
+  EXPECT_EQ(idle_for(), 2u);
+}
+
 TEST_F(DefaultStreams, ABlockingOneNextToAnotherInAGroupIsUncertainWhereTheLegacyOneMayStandBetween) {
   issue(1, transfer);
   streams.set_order(other, StreamOrder::blocking);

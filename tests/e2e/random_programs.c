@@ -44,11 +44,12 @@ static void set_up(struct Rank* rank, const ncclUniqueId* id, int number, unsign
   CHECK(cuInit(0));
   CHECK(cuDevicePrimaryCtxRetain(&context, number));
   CHECK(cuCtxSetCurrent(context));
-  CHECK(ncclCommInitRank(&rank->communicator, 2, *id, number));
   for (int i = 0; i < streams; ++i) {
     CHECK(cuStreamCreate(&rank->stream[i], CU_STREAM_NON_BLOCKING));
     CHECK(cuMemAlloc(&rank->memory[i], largest_set));
   }
+  // After the streams: Weft and NCCL make theirs then, and no chance decides which of these share a hardware queue.
+  CHECK(ncclCommInitRank(&rank->communicator, 2, *id, number));
   for (int i = 0; i < events; ++i) CHECK(cuEventCreate(&rank->event[i], CU_EVENT_DISABLE_TIMING));
   rank->sent = allocate();
   rank->received = allocate();

@@ -35,13 +35,17 @@ for path in traces:
     idle = sorted((r["opened"], r["closed"]) for r in records if r["type"] == "bubble")
     uncertain = sorted((r["began"], r["ended"]) for r in records if r["type"] == "uncertain")
     precision = overlap(idle, true) / length(idle)
-    coverage = (overlap(idle, true) + overlap(uncertain, true)) / length(true)
+    found = overlap(idle, true) / length(true)
+    found_or_uncertain = found + overlap(uncertain, true) / length(true)
     share = lambda part: 100 * part / (end - begin)
     line = (f"{path[len(work) + 7:]}: idle {share(length(idle)):.1f} % true {share(length(true)):.1f} % precision "
-            f"{precision:.4f} coverage {coverage:.4f} uncertain {share(length(uncertain)):.2f} %")
+            f"{precision:.4f} found {found:.4f} or uncertain {found_or_uncertain:.4f}; uncertain {share(length(uncertain)):.2f} %")
     print(line)
     assert length(true) > 0.05 * (end - begin), "hardly any idle time to find"
-    # Each bubble is wrong by a look or so at either end. Behind a blocked queue compute looks as if it ran.
+    # Each bubble is wrong by a look or so at either end. Most of the uncertain time is the host's sleep, so that may not
+    # stand in for bubbles where no streams share a hardware queue: they alone have to hold the true idle time. Where
+    # streams share one, a kernel behind another one in flight holds up that of another stream, which counts as
+    # compute (a limit that docs/safety.md names): idle time is missing then, never too much.
     assert precision > 0.95, line
-    assert coverage > (0.95 if queues == "32" else 0.5), line
+    assert found > (0.95 if int(queues) >= 8 else 0.7), line
 CHECKS
