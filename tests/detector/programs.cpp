@@ -444,23 +444,4 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
   return answers;
 }
 
-std::vector<Event> RandomProgram::news_for(const Detector& detector, std::int64_t time, std::int64_t dated) const {
-  std::vector<Event> news;
-  for (const auto& [stream, answer] : answers_at(time)) {
-    const std::optional<Answer> known = detector.answer_of(stream);
-    if (!known || *known == answer) continue;
-    Event event{};
-    event.time = TimePoint(Duration(dated));
-    event.stream = stream;
-    event.order = answer.order;
-    event.ticket = answer.launched_before;
-    event.done_ticket = answer.launched;
-    event.kind = answer.says == StreamAnswer::dry    ? EventKind::stream_dry
-                 : answer.says == StreamAnswer::busy ? EventKind::stream_busy
-                                                     : EventKind::stream_unknown;
-    news.push_back(event);
-  }
-  return news;
-}
-
 }  // namespace weft::testing

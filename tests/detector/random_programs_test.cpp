@@ -7,6 +7,7 @@
 
 #include "detector/detector.h"
 #include "programs.h"
+#include "questions.h"
 
 namespace weft::testing {
 namespace {
@@ -75,7 +76,7 @@ class Watcher {
   void ask(const RandomProgram& program, std::int64_t time, std::int64_t dated) {
     detector_.looked(TimePoint(Duration(time)));
     if (!detector_.wants_answers()) return;
-    for (const Event& event : program.news_for(detector_, time, dated)) give(event);
+    for (const Event& event : news_for(detector_, program, time, dated)) give(event);
   }
 
   void give(const Event& event) {
