@@ -33,7 +33,8 @@ struct ProgramOptions {
   bool captures = false;          // now and then a stream captures a kernel, and launches that graph
   bool copies = false;            // between host and device
   bool one_communicator = false;  // in place of one for each stream
-  bool orders = false;            // one stream is the legacy one, all others are blocking
+  bool orders = false;            // one stream is the legacy one, most others are blocking
+  bool limits = false;            // with these also what the detector is known to miss, see its README.md
 };
 
 // Of the program with this seed, unless it is about something else: few streams and many, short programs and long ones.
