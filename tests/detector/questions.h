@@ -1,5 +1,5 @@
-// What the dispatcher does after each look, for tests with random programs: it asks the streams that the detector wants
-// to know of, and passes on what is new. Who is asked is the detector's choice, what is answered the program's.
+// The dispatcher's part after each look, for tests with random programs: it asks the streams that the detector wants to
+// know of, and passes on what is new. Whom to ask is the detector's choice, the answers are the program's.
 #pragma once
 
 #include "detector/detector.h"
