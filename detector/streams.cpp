@@ -423,11 +423,13 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
     if (where == Position::held && for_copy != nullptr && !is_before(stream->at.ticket, copy_place)) return for_copy;
     if (where != Position::waiting && where != Position::held) {
       // Somebody waits for it, so it has work left: it runs, or this wait is just over. Or the wait is over, and the
-      // stream cannot get to it in its hardware queue.
+      // stream cannot get to it in its hardware queue; or what it waits for, which has no mark, stands in one.
       const StreamAnswer says = where == Position::behind ? current_answer(*stream).says : StreamAnswer::busy;
       if (says != StreamAnswer::busy && for_copy != nullptr) return for_copy;
       const bool is_dry = says == StreamAnswer::dry;
-      runs = !stream->is_doubtful && !may_stand_behind_legacy(*stream) && !(is_dry && is_held);
+      const bool may_stand = (is_dry && is_held) || may_stand_behind_legacy(*stream) || stream->is_doubtful ||
+                             ((is_dry || says == StreamAnswer::unknown) && may_be_blocked(*stream, 0));
+      runs = !may_stand;
       return nullptr;
     }
     if (may_compute(mark)) return nullptr;

@@ -293,8 +293,9 @@ void RandomProgram::record() {
   const Stream& stream = streams_[index];
   const bool stands_for_others = end_of_other_kind(stream) > std::max(next_.time, stream.end) ||
                                  stream.used_until > std::max(next_.time, stream.latest_at);
-  if (stands_for_others && stream.order == StreamOrder::legacy) return use_legacy();
-  if (stands_for_others) return;
+  if (stands_for_others && stream.order == StreamOrder::legacy) use_legacy();
+  if (stands_for_others && !options_.limits) return;
+  if (stands_for_others && stream.order != StreamOrder::legacy) enqueue(streams_[index], 0, 0);
   Recorded recorded{index, stream.id, stream.end, 0, 0, stream.copies};
   if (stream.latest != 0 && stream.latest_at > next_.time) {
     recorded.ticket = stream.latest;
@@ -326,9 +327,8 @@ void RandomProgram::wait() {
   const bool is_unseen = !is_pending || (!recorded.copies && stream.waited == recorded.ticket);
   if (is_unseen && stream.order == StreamOrder::legacy)
     hook(EventKind::legacy_used, stream.id).ticket = next_.ticket - 1;
-  // One that does not block, and waits for compute that is held up, counts as computing: a known limit.
   const bool is_held_up = streams_[recorded.stream].order != StreamOrder::none && recorded.end > next_.time;
-  if (is_unseen && stream.order == StreamOrder::none && options_.orders && is_held_up) return;
+  if (is_unseen && stream.order == StreamOrder::none && is_held_up && !options_.limits) return;
   call(Call::Kind::wait, index).record = number;
   if (recorded.copies && !is_pending && recorded.end > next_.time) {
     begin_copy(stream);
@@ -442,25 +442,6 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
       answers.push_back({stream.id, {StreamAnswer::dry, before, launches}});
   }
   return answers;
-}
-
-std::vector<Event> RandomProgram::news_for(const Detector& detector, std::int64_t time, std::int64_t dated) const {
-  std::vector<Event> news;
-  for (const auto& [stream, answer] : answers_at(time)) {
-    const std::optional<Answer> known = detector.answer_of(stream);
-    if (!known || *known == answer) continue;
-    Event event{};
-    event.time = TimePoint(Duration(dated));
-    event.stream = stream;
-    event.order = answer.order;
-    event.ticket = answer.launched_before;
-    event.done_ticket = answer.launched;
-    event.kind = answer.says == StreamAnswer::dry    ? EventKind::stream_dry
-                 : answer.says == StreamAnswer::busy ? EventKind::stream_busy
-                                                     : EventKind::stream_unknown;
-    news.push_back(event);
-  }
-  return news;
 }
 
 }  // namespace weft::testing

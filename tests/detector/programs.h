@@ -1,10 +1,10 @@
 // Random legal programs in virtual time: streams, kernels, copies, NCCL groups, events, host waits, captures. Each is
 // known exactly: when compute ran, when a group was resident, and the events that hooks and words would have given.
 //
-// For random_programs_test, and for that of the shim, which makes the same calls under the real hooks. Shares no code
-// with the detector: every end is computed when the work is issued, because CUDA lets work depend only on work that was
-// issued before. The part of the shim, which waits are noted, is modelled from its description in shim/README.md, and
-// held against the shim.
+// For random_programs_test, and for that of the shim, which makes the same calls under the real hooks. Of the detector
+// it shares the types of events and answers (detector/event.h), and no function: every end is computed when the work is
+// issued, because CUDA lets work depend only on work that was issued before. The part of the shim, which waits are
+// noted, is modelled from its description in shim/README.md, and held against the shim.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "detector/detector.h"
+#include "detector/event.h"
 
 namespace weft::testing {
 
@@ -33,7 +33,8 @@ struct ProgramOptions {
   bool captures = false;          // now and then a stream captures a kernel, and launches that graph
   bool copies = false;            // between host and device
   bool one_communicator = false;  // in place of one for each stream
-  bool orders = false;            // one stream is the legacy one, all others are blocking
+  bool orders = false;            // one stream is the legacy one, most others are blocking
+  bool limits = false;            // with these also what the detector is known to miss, see its README.md
 };
 
 // Of the program with this seed, unless it is about something else: few streams and many, short programs and long ones.
@@ -97,8 +98,6 @@ class RandomProgram {
   };
   // Every stream that can be listed at this time.
   std::vector<AnswerOf> answers_at(std::int64_t time) const;
-  // Those that a detector does not have yet, as events of the time `dated`.
-  std::vector<Event> news_for(const Detector& detector, std::int64_t time, std::int64_t dated) const;
 
  private:
   struct Work {

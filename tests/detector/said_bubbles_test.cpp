@@ -8,6 +8,7 @@
 
 #include "detector/detector.h"
 #include "programs.h"
+#include "questions.h"
 
 namespace weft::testing {
 namespace {
@@ -243,7 +244,7 @@ struct Watch {
   void ask(const RandomProgram& program, std::int64_t time) {
     detector.looked(TimePoint(Duration(time)));
     if (!detector.wants_answers()) return;
-    for (const Event& event : program.news_for(detector, time, time)) give(event);
+    for (const Event& event : news_for(detector, program, time, time)) give(event);
   }
 };
 

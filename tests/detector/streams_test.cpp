@@ -168,6 +168,32 @@ TEST_F(StreamsTest, AStreamWithoutAnythingLaunchedBeforeItsNextMarkIsStill) {
   EXPECT_TRUE(busy()) << "stream 6 has something to compute first";
 }
 
+// Stream 4 waits for what stream 2 has behind its group, which has no mark. Stream 3 waits as well.
+class AWaitForWhatMayStandInAHardwareQueue : public StreamsTest {
+ protected:
+  void SetUp() override {
+    issue(1, 2);
+    wait_for_group(4, 1, 1);
+    issue(2, 5);
+    run(1);
+    wait_for_group(3, 2, 2);
+    streams.group_started(2);
+    at_wait(4, 1);
+    at_wait(3, 2);
+    EXPECT_TRUE(busy());
+  }
+};
+
+TEST_F(AWaitForWhatMayStandInAHardwareQueue, IsUncertainWhereNothingThatComputesIsLeft) {
+  answer(StreamAnswer::dry, {2});
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(AWaitForWhatMayStandInAHardwareQueue, IsUncertainWhereNobodyCanBeAsked) {
+  answer(StreamAnswer::unknown, {2});
+  EXPECT_TRUE(uncertain());
+}
+
 // Work that was enqueued after a wait that lasts runs only in another hardware queue.
 TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart) {
   issue(1, 2);
