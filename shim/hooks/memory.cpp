@@ -1,6 +1,6 @@
 // The hooks of calls of the CUDA driver that take device memory: what fails because Weft holds some of it is tried once
 // more when that has been given back. Any thread of the main job, and NCCL's. Arguments and results are passed as they
-// are. Launches take memory too, in rare cases; their hooks only count them.
+// are. Launches take memory too, in rare cases; their hooks count them.
 #include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/streams.h"
 #include "shim/routing/real.h"
