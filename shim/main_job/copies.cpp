@@ -138,6 +138,22 @@ CopyEnds ends_of(const CUDA_MEMCPY3D& copy) noexcept {
           copy.WidthInBytes * copy.Height * copy.Depth};
 }
 
+CopyEnds ends_of(const CUDA_MEMCPY3D_PEER& copy) noexcept {
+  return {is_on_host(copy.srcMemoryType, copy.srcDevice) || is_on_host(copy.dstMemoryType, copy.dstDevice),
+          copy.WidthInBytes * copy.Height * copy.Depth};
+}
+
+CopyEnds ends_of_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_t* bytes,
+                       std::size_t count) noexcept {
+  constexpr std::size_t most_asked_for = 64;  // a batch of more counts as a launch
+  CopyEnds whole{to != nullptr && from != nullptr && bytes != nullptr && count <= most_asked_for, 0};
+  for (std::size_t i = 0; whole.on_host && i < count; ++i) {
+    whole.on_host = ends_of(to[i], from[i], bytes[i]).on_host;
+    whole.bytes += bytes[i];
+  }
+  return whole;
+}
+
 void note_any_copy(const CopyEnds& copy, CUstream stream, bool per_thread) noexcept {
   if (!copy.on_host) return count_launch(stream, per_thread);
   if (copy.bytes >= least_noted_copy && level() == Level::observe) note_copy(stream, per_thread);
