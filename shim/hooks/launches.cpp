@@ -19,45 +19,49 @@ extern "C" {
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                         CUstream stream, void** parameters, void** extra) {
-  const auto call = real<Symbol::cuLaunchKernel>();
-  if (is_unseen_nccls(function) && learning())
+  if (is_unseen_nccls(function) && learning()) {
+    const auto call = real<Symbol::cuLaunchKernel>();
     return launch_unseen_nccls(stream, false, [=] {
       return call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
     });
+  }
   if (learning()) count_launch(stream, false);
-  return call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
+  return real<Symbol::cuLaunchKernel>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                                        parameters, extra);
 }
 
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                              unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                              CUstream stream, void** parameters, void** extra) {
-  const auto call = real<Symbol::cuLaunchKernel_ptsz>();
-  if (is_unseen_nccls(function) && learning())
+  if (is_unseen_nccls(function) && learning()) {
+    const auto call = real<Symbol::cuLaunchKernel_ptsz>();
     return launch_unseen_nccls(stream, true, [=] {
       return call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
     });
+  }
   if (learning()) count_launch(stream, true);
-  return call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
+  return real<Symbol::cuLaunchKernel_ptsz>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
+                                             stream, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
-  const auto call = real<Symbol::cuLaunchKernelEx>();
-  if (config == nullptr || !learning()) return call(config, function, parameters, extra);
-  const bool is_unseen = is_unseen_nccls(function);
-  if (is_unseen || records_event(*config))
-    return launch_and_record(*config, false, is_unseen, [=] { return call(config, function, parameters, extra); });
-  count_launch(config->hStream, false);
-  return call(config, function, parameters, extra);
+  const bool is_mine = config != nullptr && learning();
+  if (is_mine && (is_unseen_nccls(function) || records_event(*config))) {
+    const auto call = real<Symbol::cuLaunchKernelEx>();
+    return launch_and_record(*config, function, false, [=] { return call(config, function, parameters, extra); });
+  }
+  if (is_mine) count_launch(config->hStream, false);
+  return real<Symbol::cuLaunchKernelEx>()(config, function, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
-  const auto call = real<Symbol::cuLaunchKernelEx_ptsz>();
-  if (config == nullptr || !learning()) return call(config, function, parameters, extra);
-  const bool is_unseen = is_unseen_nccls(function);
-  if (is_unseen || records_event(*config))
-    return launch_and_record(*config, true, is_unseen, [=] { return call(config, function, parameters, extra); });
-  count_launch(config->hStream, true);
-  return call(config, function, parameters, extra);
+  const bool is_mine = config != nullptr && learning();
+  if (is_mine && (is_unseen_nccls(function) || records_event(*config))) {
+    const auto call = real<Symbol::cuLaunchKernelEx_ptsz>();
+    return launch_and_record(*config, function, true, [=] { return call(config, function, parameters, extra); });
+  }
+  if (is_mine) count_launch(config->hStream, true);
+  return real<Symbol::cuLaunchKernelEx_ptsz>()(config, function, parameters, extra);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,

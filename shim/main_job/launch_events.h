@@ -27,10 +27,11 @@ namespace weft {
 // Such a launch has been made.
 void launch_recorded(const CUlaunchConfig& config, bool per_thread) noexcept;
 
-// Around the real call, which is the only one. `is_unseen`: the kernel is one of an NCCL that is not hooked.
+// Around the real call, which is the only one, of such a launch or of a kernel of an NCCL that is not hooked.
 template <class Call>
-[[gnu::noinline, gnu::cold]] CUresult launch_and_record(const CUlaunchConfig& config, bool per_thread, bool is_unseen,
-                                                        Call call) noexcept {
+[[gnu::noinline, gnu::cold]] CUresult launch_and_record(const CUlaunchConfig& config, CUfunction function,
+                                                        bool per_thread, Call call) noexcept {
+  const bool is_unseen = is_unseen_nccls(function);
   if (!is_unseen) count_launch(config.hStream, per_thread);
   const CUresult result = is_unseen ? launch_unseen_nccls(config.hStream, per_thread, call) : call();
   if (result == CUDA_SUCCESS) launch_recorded(config, per_thread);

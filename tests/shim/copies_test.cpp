@@ -251,7 +251,7 @@ TEST_F(Copies, EventsBehindThemPushOutNoneThatStandsForAGroup) {
   EXPECT_TRUE(seen[0].awaited.copies);
 }
 
-// What takes the device as launches do, whatever it is called.
+// Sets and copies under other names, which take the device as launches do.
 class DeviceCopies : public LaunchingJob {
  protected:
   void SetUp() override {

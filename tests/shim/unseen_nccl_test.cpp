@@ -77,7 +77,7 @@ TEST_F(UnseenNccl, IsCapturedLikeOperations) {
   EXPECT_EQ(seen[0].summary.captured, weft::Captured::graph);
 }
 
-// What waits for it is marked, as what waits for a group is.
+// A wait for it is marked, as one for a group is.
 TEST_F(UnseenNccl, IsWaitedForLikeAGroup) {
   fake_block(compute);
   launch_ex(function_of("ncclDevKernel_SendRecv"));
