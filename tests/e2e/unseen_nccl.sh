@@ -31,7 +31,7 @@ for rank in ranks:
     anomalies = rank.of("anomaly")
     assert len(anomalies) == 1 and anomalies[0]["text"].startswith("unseen NCCL: "), anomalies
     assert any(cause.startswith("unseen NCCL: ") for cause in rank.causes), rank
-assert receiver.true > 0.5 and receiver.covered > 0.95, receiver
+assert receiver.true > 0.5 and receiver.covered > 0.93, receiver
 assert receiver.precision > 0.9 or receiver.idle < 0.002, receiver
 # No more than the time in which such a kernel runs.
 assert receiver.computed_uncertain < 0.1, receiver
