@@ -194,7 +194,7 @@ std::string Device::caution() const {
     add("launches are not counted (WEFT_LAUNCHES=off): a bubble may be reported, and filled, while a stream computes");
   const char* const unseen = core_.shim.unseen_nccl != nullptr ? core_.shim.unseen_nccl() : nullptr;
   if (unseen != nullptr)
-    add("unseen NCCL, whose kernels " + std::string(unseen) + " has loaded: the time in which they run is uncertain");
+    add("unseen NCCL: the time in which its kernels run is uncertain, which were loaded by " + std::string(unseen));
   return all;
 }
 

@@ -12,13 +12,13 @@ if [ "$case" = alone ]; then
   [ ! -e "$work/trace" ] || fail "there is a trace"
   exit 0
 fi
-caution='observing bubbles; unseen NCCL, whose kernels .*libstatic_nccl.so has loaded: the time in which they run is uncertain'
+caution='observing bubbles; unseen NCCL: the time in which its kernels run is uncertain, which were loaded by .*libstatic_nccl.so'
 [ "$(grep -c "$caution" "$work/err")" -eq "$([ "$case" = behind ] && echo 0 || echo 1)" ] || fail "the start line"
 grep -q "^weft: warning: rank 0: unseen NCCL: kernels of an NCCL " "$work/err" || fail "rank 0 does not say so"
 grep -q "uncertain for .* unseen NCCL: " "$work/err" || fail "the end line does not name the cause"
 "$build/bin/weft" summary "$work/trace" >"$work/summary" 2>&1 || fail "weft summary fails"
 grep -q "unseen NCCL: " "$work/summary" || fail "weft summary does not name the cause"
-[ "$(grep -c "unseen NCCL, whose kernels" "$work/summary")" -eq "$([ "$case" = behind ] && echo 0 || echo 1)" ] ||
+[ "$(grep -c "all ranks: unseen NCCL: the time in which its kernels" "$work/summary")" -eq "$([ "$case" = behind ] && echo 0 || echo 1)" ] ||
   fail "the caution in the summary"
 
 PYTHONPATH="$source_dir/bench/jobs:$source_dir/tests/e2e" python3 -B - "$build/bin/simgpu-truth" "$work" <<'CHECKS' || fail "the trace is not right"

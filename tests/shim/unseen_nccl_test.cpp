@@ -41,13 +41,14 @@ class UnseenNccl : public LaunchingJob {
 TEST_F(UnseenNccl, IsKnownByTheNamesOfItsKernels) {
   EXPECT_EQ(core()->shim->unseen_nccl(), nullptr);
   EXPECT_FALSE(is_announced("gemm"));
-  EXPECT_FALSE(is_announced("_Z4gemmPf"));
+  EXPECT_FALSE(is_announced("_Z4gemmPf11ncclDevComm"));
   EXPECT_FALSE(is_announced("my_ncclDevKernel"));
   EXPECT_FALSE(is_announced("ncclGemm"));
   EXPECT_EQ(core()->shim->unseen_nccl(), nullptr);
   EXPECT_TRUE(is_announced("ncclDevKernel_SendRecv"));
   EXPECT_NE(core()->shim->unseen_nccl(), nullptr);
   EXPECT_TRUE(is_announced("_Z21ncclDevKernel_Generic24ncclDevKernelArgsStorageILm4096EE"));
+  EXPECT_TRUE(is_announced("_ZN5ncclx20ncclDevKernelGenericEv"));
   EXPECT_TRUE(is_announced("ncclKernelAllGatherCtranDirect"));
   EXPECT_FALSE(is_announced("gemm")) << "other kernels are launches, as before";
 }
