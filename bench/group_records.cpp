@@ -37,7 +37,7 @@ void dispatcher(benchmark::State& state, bool recorded) {
   for (auto _ : state) {
     const std::int64_t time = static_cast<std::int64_t>(++group) * 10'000;
     Event issued = event_of(EventKind::group_issued, group, time);
-    issued.summary = {group % 16, 8, 8, 0, 1, 1, 1, 1, 0, 0, 0};
+    issued.summary = {group % 16, 8, 8, 0, 1, 1, 1, 1, 0, weft::Captured::none, 0};
     issued.ticket = static_cast<weft::Ticket>(2 * group);
     issued.done_ticket = issued.ticket + 1;
     session.observe(issued);

@@ -38,7 +38,7 @@ Group group_of(const Event& event, std::uint64_t position) {
   group.done = event.done_ticket == 0;
   group.done_ticket = event.done_ticket;
   group.send_only = summary.sends > 0 && summary.receives == 0 && summary.collectives == 0;
-  group.captured = summary.captured != 0;
+  group.captured = summary.captured;
   group.cause = cause_of(summary);
   group.slot.communicator = event.communicator;
   group.slot.send_peer = summary.send_peer;
@@ -171,8 +171,12 @@ void Detector::Implementation::group_issued(const Event& event) {
   else
     place(group);
   streams_.group_issued(group, event.ticket);
-  if (group.captured)
+  if (group.captured == Captured::graph)
     note("captured step: a CUDA graph with NCCL operations is replayed; the time in which it runs is uncertain");
+  if (group.captured == Captured::unseen_kernel)
+    note(
+        "unseen NCCL: kernels of an NCCL that is linked statically or renamed are launched; the time in which they run "
+        "is uncertain");
   // Where nothing is marked iterations are known from when their groups are issued.
   if (group.done && any_is_marked_) iterations_.end_is_unseen(position);
   if (group.done && !any_is_marked_) pass(group, false);

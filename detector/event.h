@@ -47,6 +47,10 @@ struct Answer {
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 
+// A group whose operations are not seen from outside: a replayed graph that holds them, and perhaps compute as well, or
+// a kernel of an NCCL whose calls are not seen.
+enum class Captured : std::uint8_t { none, graph, unseen_kernel };
+
 // The operations of a group, for the detector. A group holds point-to-point operations, collectives, or both.
 struct GroupSummary {
   std::uint64_t signature;       // equal for groups that do the same: communicator, operations, peers, sizes, in order
@@ -58,8 +62,8 @@ struct GroupSummary {
   std::uint16_t sends;
   std::uint16_t receives;
   std::uint16_t collectives;
-  std::uint8_t captured;  // not 0: a replayed graph that holds these operations, and perhaps compute as well
-  std::uint8_t reduces;   // not 0: one of the collectives adds numbers up, or may do so
+  Captured captured;
+  std::uint8_t reduces;  // not 0: one of the collectives adds numbers up, or may do so
 };
 
 // The operations that a group may hold. `wait_signals` is for the signals of any number of ranks.

@@ -24,7 +24,7 @@ struct Group {
   bool done = false;
   Ticket done_ticket = 0;
   bool send_only = false;
-  bool captured = false;  // a replayed graph: nobody knows where in it the stream is
+  Captured captured = Captured::none;  // not none: nobody knows where in it the stream is
   bool ends_iteration = false;
   Cause cause = Cause::unknown;
   Slot slot{};
@@ -65,8 +65,9 @@ class GroupTable {
 
   // Of those that an abort of their communicator ends: nobody knows of which ones the operations in a graph are.
   bool any_pending() const {
-    return std::any_of(groups_.begin(), groups_.end(),
-                       [](const Group& group) { return group.id != 0 && !group.done && !group.captured; });
+    return std::any_of(groups_.begin(), groups_.end(), [](const Group& group) {
+      return group.id != 0 && !group.done && group.captured == Captured::none;
+    });
   }
 
   template <typename Function>

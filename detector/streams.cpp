@@ -14,6 +14,8 @@ constexpr const char* out_of_sight = "more is outstanding on a stream than is fo
 constexpr const char* abandoned_stream = "a blocking stream was destroyed with work left, whose end nobody sees";
 constexpr const char* captured_step =
     "captured step: a replayed graph holds NCCL operations, whose waits and compute cannot be told apart";
+constexpr const char* unseen_kernel =
+    "unseen NCCL: a kernel of an NCCL that is linked statically or renamed runs, which waits or not";
 constexpr const char* waiting_graph =
     "waiting graph: a replayed graph waits for an event, and whether it computes meanwhile cannot be told";
 constexpr const char* behind_context_wait = "a context waits for an event: what was launched since may be held up";
@@ -363,9 +365,10 @@ bool Streams::may_compute(const Mark& wait) const {
   return wait.in_graph == InGraph::somewhere || (wait.in_graph == InGraph::at_its_head && is_over(wait.awaited));
 }
 
-bool Streams::is_in_captured_step(const Stream& stream) const {
-  const Group* group = groups_.find(stream.at.group);
-  return stream.at.kind == Kind::start && group != nullptr && group->captured && !group->done;
+const char* Streams::why_captured(const Stream& stream) const {
+  const Group* group = stream.at.kind == Kind::start ? groups_.find(stream.at.group) : nullptr;
+  if (group == nullptr || group->done || group->captured == Captured::none) return nullptr;
+  return group->captured == Captured::graph ? captured_step : unseen_kernel;
 }
 
 // False: the stream runs for sure, nobody has to be asked.
@@ -376,7 +379,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
       standing.doubtful = standing.doubtful || stream.is_doubtful;
       return stream.is_doubtful;
     case Position::in_group:
-      standing.captured = standing.captured || is_in_captured_step(stream);
+      if (const char* why = why_captured(stream)) standing.captured = why;
       if (standing.in_group == nullptr) standing.in_group = &stream;
       return true;
     case Position::waiting:
@@ -468,11 +471,11 @@ bool Streams::copies_out_of_sight(const Stream& stream) {
 // NCCL runs the groups of a communicator one after the other: this one waits where an earlier one, on another stream,
 // has yet to be reached.
 bool Streams::has_begun(const Group& group) const {
-  if (group.captured) return true;  // it may hold operations of several
+  if (group.captured != Captured::none) return true;  // it may hold operations of several
   return std::none_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
     const Group* first = each.id == group.stream ? nullptr : first_pending(each);
-    return first != nullptr && first->id < group.id && first->start_known && !first->started && !first->captured &&
-           first->slot.communicator == group.slot.communicator;
+    return first != nullptr && first->id < group.id && first->start_known && !first->started &&
+           first->captured == Captured::none && first->slot.communicator == group.slot.communicator;
   });
 }
 
@@ -483,7 +486,10 @@ Streams::UnderWay Streams::look_for_groups() const {
     if ((where == Position::lost && !copies_out_of_sight(stream)) || waits_for_unknown(stream, where))
       found.group = true;
     if (where != Position::in_group || !has_begun(*groups_.find(stream.at.group))) continue;
-    (is_in_captured_step(stream) ? found.captured_step : found.group) = true;
+    if (const char* why = why_captured(stream))
+      found.captured_step = why;
+    else
+      found.group = true;
   }
   return found;
 }
@@ -493,15 +499,15 @@ Verdict Streams::verdict() {
   legacy_stands_between_ = legacy_stands_between();
   const UnderWay under_way = look_for_groups();
   const bool host_is_still = host_is_still_ && host_waits_.empty();
-  if (!under_way.group && !under_way.captured_step && !idle_said_ && !host_is_still) return stop_asking();
+  if (!under_way.group && under_way.captured_step == nullptr && !idle_said_ && !host_is_still) return stop_asking();
   look_for_doubts();
   Standing standing;
   for (const Stream& stream : streams_)
     if (!look_at(stream, standing)) return busy_for_sure(stream);
   // Answers would not tell idle time, and are not asked for next to whole steps.
-  if (under_way.captured_step && !under_way.group && !idle_said_) {
+  if (under_way.captured_step != nullptr && !under_way.group && !idle_said_) {
     stop_asking();
-    return {Verdict::Kind::uncertain, {}, captured_step};
+    return {Verdict::Kind::uncertain, {}, under_way.captured_step};
   }
   wants_answers_ = true;
   if (standing.busy) return {};
@@ -526,7 +532,7 @@ Verdict Streams::verdict() {
     return is_settled_ ? Verdict{Verdict::Kind::uncertain, {}, host_wait_outside_cuda} : Verdict{};
   }
   if (standing.is_ordered && order_is_unsure_) standing.unknown = by_several_threads;
-  if (standing.captured) standing.unknown = captured_step;
+  if (standing.captured != nullptr) standing.unknown = standing.captured;
   if (standing.in_graph) standing.unknown = waiting_graph;
   if (standing.unknown != nullptr) return {Verdict::Kind::uncertain, {}, standing.unknown};
   return {Verdict::Kind::idle, explain(standing), nullptr};

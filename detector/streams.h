@@ -158,7 +158,7 @@ class Streams {
     bool doubtful = false;             // one has work left, and may not get to it
     bool is_lost = false;              // of one nobody knows where it is
     bool is_abandoned = false;         // one was destroyed, and may have work left
-    bool captured = false;             // one is in a captured step
+    const char* captured = nullptr;    // why, where one is in a captured step
     bool in_graph = false;             // one is in a graph that waits, or computes
     bool is_ordered = false;           // one is held up by the other kind
     const char* unknown = nullptr;
@@ -168,8 +168,8 @@ class Streams {
   static constexpr std::size_t most_context_waits = 64;  // more are taken for over
   // Communication, or what may be some.
   struct UnderWay {
-    bool group = false;  // also where a stream was lost, or waits for something that is not known
-    bool captured_step = false;
+    bool group = false;                   // also where a stream was lost, or waits for something that is not known
+    const char* captured_step = nullptr;  // why it is not known what runs
   };
 
   static constexpr std::size_t most_host_waits = 64;  // at a time: threads of the main job that wait on one device
@@ -200,7 +200,7 @@ class Streams {
   bool waits_for_unknown(const Stream& stream, Position where) const;
   bool has_begun(const Group& group) const;
   UnderWay look_for_groups() const;
-  bool is_in_captured_step(const Stream& stream) const;
+  const char* why_captured(const Stream& stream) const;  // nullptr: it is in no captured step
   bool may_compute(const Mark& wait) const;
   static bool has_known_mark_ahead(const Stream& stream);
   bool is_asked(const Stream& stream) const;

@@ -13,6 +13,7 @@
 #include "shim/main_job/sequences.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
+#include "shim/main_job/unseen_nccl.h"
 #include "shim/main_job/waits.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
@@ -131,6 +132,7 @@ bool load() noexcept {
   shim.unheard_annotations = unheard_annotations;
   shim.turn_off = turn_off;
   shim.full_table = full_table;
+  shim.unseen_nccl = unseen_nccl;
   shim.streams_made = streams_made;
   shim.streams_in_use = streams_in_use;
   shim.list_streams_to_ask = list_streams_to_ask;

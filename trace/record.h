@@ -164,7 +164,7 @@ struct TraceHeader {
   RecordText fill_stream;       // where its work runs, as far as it was known: see docs/trace.md
   // Why nothing was enqueued on the training's streams, so that no bubble could be seen; "": they are measured.
   RecordText idle_unknown;
-  // Why some time may be uncertain, as it is known at the start: of a closed list, see docs/trace.md; "": nothing is.
+  // Why some time may be uncertain or wrong, as it is known at the start: see docs/trace.md; "": nothing is.
   RecordText caution;
   std::int32_t nccl_version = 0, driver_version = 0;
   std::uint32_t multiprocessors = 0;

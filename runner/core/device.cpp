@@ -185,6 +185,19 @@ RecordText Device::fill_stream() const {
   return fill_.exists() ? name_of(setup_.marking.stream) : std::string_view();
 }
 
+std::string Device::caution() const {
+  std::string all;
+  const auto add = [&](const std::string& text) { all += (all.empty() ? "" : "; ") + text; };
+  if (!setup_.is_unmarked() && *setup_.marking.because != '\0')
+    add(std::string(setup_.marking.because) + ": some time may be uncertain");
+  if (!core_.options.launches)
+    add("launches are not counted (WEFT_LAUNCHES=off): a bubble may be reported, and filled, while a stream computes");
+  const char* const unseen = core_.shim.unseen_nccl != nullptr ? core_.shim.unseen_nccl() : nullptr;
+  if (unseen != nullptr)
+    add("unseen NCCL: the time in which its kernels run is uncertain, which were loaded by " + std::string(unseen));
+  return all;
+}
+
 void Device::open_trace() {
   header_.rank = setup_.rank;
   header_.ranks = setup_.ranks;
@@ -194,7 +207,7 @@ void Device::open_trace() {
   header_.fill_job = fill_.exists() ? fill_.name() : trial_.is_awaited() ? name_in_path(core_.options.fill) : "";
   header_.fill_stream = fill_stream();
   header_.idle_unknown = setup_.is_unmarked() ? setup_.marking.because : "";
-  header_.caution = setup_.is_unmarked() ? "" : setup_.marking.because;
+  header_.caution = caution();
   header_.nccl_version = core_.shim.nccl_version;
   header_.driver_version = core_.shim.driver_version;
   header_.multiprocessors = setup_.multiprocessors;

@@ -70,6 +70,7 @@ class Device {
   void begin_late(const TrialVerdict& verdict);
   void no_late_filling(const std::string& reason);
   bool nothing_is_pending();
+  std::string caution() const;
   void open_trace();
   void begin_validation();
   void start_dispatcher();  // from its end on hooks enqueue markers

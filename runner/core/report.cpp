@@ -134,7 +134,7 @@ std::string start_line(const TraceHeader& header, const std::string& directory) 
                          : "observing bubbles";
   if (!is_measured(header))
     does = std::string(header.idle_unknown) + ": bubbles are not measured, idle time is unknown";
-  if (!header.caution.empty()) does += "; " + std::string(header.caution) + ": some time may be uncertain";
+  if (!header.caution.empty()) does += "; " + std::string(header.caution);
   return formatted("%s, %s, %d rank%s; ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
                    header.ranks == 1 ? "" : "s") +
          (directory.empty() ? "no trace" : "traces in " + with_slash(directory));

@@ -45,7 +45,8 @@ void GroupRecords::observe(const Event& event, Duration within) {
 }
 
 void GroupRecords::add(const Event& event) {
-  if (event.summary.captured != 0) return;  // a graph: its operations have no sequence, and other ranks none like it
+  if (event.summary.captured != Captured::none)
+    return;  // a graph: its operations have no sequence, and other ranks none like it
   Pending& group = pending_[event.group];
   group.has_end = event.done_ticket != 0;
   group.record = {};

@@ -2,11 +2,14 @@
 // goes on to the real function. Any thread of the main job, more often than any other call: no lock, no locked
 // instruction, no event, no call of the driver but at the first sight of a stream, behind a copy or wait
 // (main_job/copies.h), and with several devices on a default stream. Launches of NCCL and of Weft do not count. A graph
-// that holds NCCL operations, or waits for an event or records one, is looked at (main_job/graph_launches.h).
+// that holds NCCL operations, or waits for an event or records one, is looked at (main_job/graph_launches.h), and so is
+// a kernel of an NCCL that is not hooked (main_job/unseen_nccl.h). Events that a launch records are seen.
 #include "shim/main_job/launches.h"
 #include "shim/caller.h"
 #include "shim/main_job/graph_launches.h"
+#include "shim/main_job/launch_events.h"
 #include "shim/main_job/noted_graphs.h"
+#include "shim/main_job/unseen_nccl.h"
 #include "shim/routing/real.h"
 
 using namespace weft;
@@ -16,6 +19,12 @@ extern "C" {
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                         CUstream stream, void** parameters, void** extra) {
+  if (is_unseen_nccls(function) && learning()) {
+    const auto call = real<Symbol::cuLaunchKernel>();
+    return launch_unseen_nccls(stream, false, [=] {
+      return call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
+    });
+  }
   if (learning()) count_launch(stream, false);
   return real<Symbol::cuLaunchKernel>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
                                         parameters, extra);
@@ -24,18 +33,34 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                              unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                              CUstream stream, void** parameters, void** extra) {
+  if (is_unseen_nccls(function) && learning()) {
+    const auto call = real<Symbol::cuLaunchKernel_ptsz>();
+    return launch_unseen_nccls(stream, true, [=] {
+      return call(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra);
+    });
+  }
   if (learning()) count_launch(stream, true);
   return real<Symbol::cuLaunchKernel_ptsz>()(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
                                              stream, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
-  if (config != nullptr && learning()) count_launch(config->hStream, false);
+  const bool is_mine = config != nullptr && learning();
+  if (is_mine && (is_unseen_nccls(function) || records_event(*config))) {
+    const auto call = real<Symbol::cuLaunchKernelEx>();
+    return launch_and_record(*config, function, false, [=] { return call(config, function, parameters, extra); });
+  }
+  if (is_mine) count_launch(config->hStream, false);
   return real<Symbol::cuLaunchKernelEx>()(config, function, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
-  if (config != nullptr && learning()) count_launch(config->hStream, true);
+  const bool is_mine = config != nullptr && learning();
+  if (is_mine && (is_unseen_nccls(function) || records_event(*config))) {
+    const auto call = real<Symbol::cuLaunchKernelEx_ptsz>();
+    return launch_and_record(*config, function, true, [=] { return call(config, function, parameters, extra); });
+  }
+  if (is_mine) count_launch(config->hStream, true);
   return real<Symbol::cuLaunchKernelEx_ptsz>()(config, function, parameters, extra);
 }
 

@@ -1,8 +1,10 @@
 // The hooks of calls of the CUDA driver that take device memory: what fails because Weft holds some of it is tried once
 // more when that has been given back. Any thread of the main job, and NCCL's. Arguments and results are passed as they
-// are. Launches take memory too, in rare cases; their hooks only count them.
+// are. The look-up of a kernel by its name is seen here, too (main_job/unseen_nccl.h). Launches take memory too, in
+// rare cases; their hooks count them.
 #include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/streams.h"
+#include "shim/main_job/unseen_nccl.h"
 #include "shim/routing/real.h"
 
 using namespace weft;
@@ -132,14 +134,27 @@ CUresult cuFuncLoad(CUfunction function) {
   return with_rescue(current_device, 0, [=] { return call(function); });
 }
 
+// Kernels of an NCCL that is not hooked are known by their names.
+
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
+  const auto call = real<Symbol::cuLibraryGetKernel>();
+  const CUresult result = with_rescue(current_device, 0, [=] { return call(kernel, library, name); });
+  if (result == CUDA_SUCCESS && learning()) note_kernel(*kernel, name, __builtin_return_address(0));
+  return result;
+}
+
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   const auto call = real<Symbol::cuKernelGetFunction>();
-  return with_rescue(current_device, 0, [=] { return call(function, kernel); });
+  const CUresult result = with_rescue(current_device, 0, [=] { return call(function, kernel); });
+  if (result == CUDA_SUCCESS && learning()) note_function(kernel, *function);
+  return result;
 }
 
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const auto call = real<Symbol::cuModuleGetFunction>();
-  return with_rescue(current_device, 0, [=] { return call(function, module, name); });
+  const CUresult result = with_rescue(current_device, 0, [=] { return call(function, module, name); });
+  if (result == CUDA_SUCCESS && learning()) note_kernel(*function, name, __builtin_return_address(0));
+  return result;
 }
 
 CUresult cuModuleLoad(CUmodule* module, const char* path) {

@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 void note_step(const Stream& stream, const NotedGraph* graph, GroupId group, Ticket started, Ticket done,
-               bool nothing_before) noexcept {
+               bool nothing_before, Captured what) noexcept {
   note(EventKind::group_issued, stream.device.load(std::memory_order_relaxed), [&](Event& event) {
     event.nothing_launched = nothing_before;
     event.stream = stream.id.load(std::memory_order_relaxed);
@@ -27,18 +27,18 @@ void note_step(const Stream& stream, const NotedGraph* graph, GroupId group, Tic
       event.communicator = graph->communicator.load(std::memory_order_relaxed);
       event.summary = operations_of(*graph);
     }
-    event.summary.captured = 1;
+    event.summary.captured = what;
   });
 }
 
 }  // namespace
 
 // As a group is announced, see groups.cpp.
-GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
+GraphLaunch announce_step(Stream& stream, const NotedGraph* graph, Captured what) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   if (!has_marker_words(device)) return {};
   if (!may_mark(device) || !has_room_or_notes(stream))
-    return note_step(stream, graph, log_group(stream, 0, 0), 0, 0, false), GraphLaunch{};
+    return note_step(stream, graph, log_group(stream, 0, 0), 0, 0, false, what), GraphLaunch{};
   const LaunchCount launched = launches_so_far(stream);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);
@@ -50,7 +50,7 @@ GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept {
   const GroupId group = log_group(stream, started, done);
   count_marks(stream, done);
   stream.latest.store(done, std::memory_order_relaxed);
-  note_step(stream, graph, group, started, done, nothing_launched_since_marker(stream, launched));
+  note_step(stream, graph, group, started, done, nothing_launched_since_marker(stream, launched), what);
   return {&stream, done};
 }
 

@@ -16,7 +16,7 @@ struct NotedGraph;
 // Operations of one communicator are captured on this stream, into whatever it captures into.
 void operations_captured(const Stream& stream, CommunicatorId communicator, const GroupSummary& summary) noexcept;
 
-// A graph is about to be launched that holds some; nullptr: it may hold some.
-GraphLaunch announce_step(Stream& stream, const NotedGraph* graph) noexcept;
+// A graph is about to be launched that holds some; nullptr: it may hold some, or a kernel is (unseen_nccl.h).
+GraphLaunch announce_step(Stream& stream, const NotedGraph* graph, Captured what) noexcept;
 
 }  // namespace weft

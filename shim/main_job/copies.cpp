@@ -80,6 +80,15 @@ void note_no_compute(Stream& stream, NoCompute what) noexcept {
   set_next_launch_noted(stream, true);
 }
 
+// Out of line: an event takes locked instructions, and the way of a launch to here has none.
+[[gnu::noinline]] void note_launch_behind_wait(const Stream& stream) noexcept {
+  const int device = stream.device.load(std::memory_order_relaxed);
+  note(EventKind::launch_noted, device, [&](Event& event) {
+    event.stream = stream.id.load(std::memory_order_relaxed);
+    event.ticket = newest_ticket(device).load(std::memory_order_relaxed);
+  });
+}
+
 // nullptr: nothing is to be noted there.
 Stream* find_to_note(CUstream stream, bool per_thread) noexcept {
   if (!launches_are_counted.load(std::memory_order_relaxed)) return nullptr;
@@ -135,6 +144,22 @@ CopyEnds ends_of(const CUDA_MEMCPY3D& copy) noexcept {
           copy.WidthInBytes * copy.Height * copy.Depth};
 }
 
+CopyEnds ends_of(const CUDA_MEMCPY3D_PEER& copy) noexcept {
+  return {is_on_host(copy.srcMemoryType, copy.srcDevice) || is_on_host(copy.dstMemoryType, copy.dstDevice),
+          copy.WidthInBytes * copy.Height * copy.Depth};
+}
+
+CopyEnds ends_of_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_t* bytes,
+                       std::size_t count) noexcept {
+  constexpr std::size_t most_asked_for = 64;  // a batch of more counts as a launch
+  CopyEnds whole{to != nullptr && from != nullptr && bytes != nullptr && count <= most_asked_for, 0};
+  for (std::size_t i = 0; whole.on_host && i < count; ++i) {
+    whole.on_host = ends_of(to[i], from[i], bytes[i]).on_host;
+    whole.bytes += bytes[i];
+  }
+  return whole;
+}
+
 void note_any_copy(const CopyEnds& copy, CUstream stream, bool per_thread) noexcept {
   if (!copy.on_host) return count_launch(stream, per_thread);
   if (is_noted_copy(copy.bytes, stream) && level() == Level::observe) note_copy(copy.bytes, stream, per_thread);
@@ -146,16 +171,17 @@ void note_wait_for_copy(Stream& stream) noexcept {
 
 void note_launch(Stream& stream) noexcept {
   if (level() != Level::observe || is_capturing(stream)) return;
-  const bool copied = stream.latest_is.exchange(NoCompute::none, std::memory_order_relaxed) != NoCompute::none;
+  // No exchange, which is a locked instruction. Any thread of the main job that launches, copies or waits on the stream
+  // writes here, and the one that comes between this load and the store loses: two launches at once both put a marker
+  // there, which says what one does; a copy that another thread makes next to a launch is forgotten, so that no marker
+  // tells its end, and it counts as compute of the launches behind it. Time may be busy for that, never idle.
+  const bool copied = is_copying(stream);
+  if (copied) stream.latest_is.store(NoCompute::none, std::memory_order_relaxed);
   // One that was held back is known again behind the next marker, so each launch tries.
   if (copied || is_held_back(stream))
     return set_next_launch_noted(stream, mark_or_hold_back(stream) == Marked::no_room);
   set_next_launch_noted(stream, false);
-  const int device = stream.device.load(std::memory_order_relaxed);
-  note(EventKind::launch_noted, device, [&](Event& event) {
-    event.stream = stream.id.load(std::memory_order_relaxed);
-    event.ticket = newest_ticket(device).load(std::memory_order_relaxed);
-  });
+  note_launch_behind_wait(stream);
 }
 
 }  // namespace weft

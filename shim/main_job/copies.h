@@ -50,6 +50,10 @@ struct CopyEnds {
 CopyEnds ends_of(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) noexcept;
 CopyEnds ends_of(const CUDA_MEMCPY2D& copy) noexcept;
 CopyEnds ends_of(const CUDA_MEMCPY3D& copy) noexcept;
+CopyEnds ends_of(const CUDA_MEMCPY3D_PEER& copy) noexcept;
+// On the host only where each copy of it is.
+CopyEnds ends_of_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_t* bytes,
+                       std::size_t count) noexcept;
 void note_any_copy(const CopyEnds& copy, CUstream stream, bool per_thread) noexcept;
 void note_wait_for_copy(Stream& stream) noexcept;
 

@@ -31,18 +31,22 @@ GraphLaunch graph_launch_begins(CUgraphExec graph, CUstream stream, bool per_thr
   if (known == nullptr) return {};
   if (is_capturing(*known)) return launch_captured(*known, graph, noted != nullptr), GraphLaunch{};
   if (holds_operations(noted) || all_graphs_are_suspect())
-    return announce_step(*known, holds_operations(noted) ? noted : nullptr);
+    return announce_step(*known, holds_operations(noted) ? noted : nullptr, Captured::graph);
   return announce_graph_wait(*known, *noted);
+}
+
+void mark_end(const GraphLaunch& launch, bool made) noexcept {
+  if (launch.stream == nullptr) return;
+  // Another thread may capture on the stream by now.
+  const bool is_markable = made && !is_capturing(*launch.stream);
+  if (is_markable && enqueue_marker(*launch.stream, launch.done)) return;
+  write_ticket_from_host(launch.stream->device.load(std::memory_order_relaxed), launch.done);
+  if (made) note_lost();
 }
 
 void graph_launched(CUgraphExec graph, CUstream stream, bool per_thread, const GraphLaunch& launch,
                     bool made) noexcept {
-  // Another thread may capture on the stream by now.
-  const bool is_markable = made && launch.stream != nullptr && !is_capturing(*launch.stream);
-  if (launch.stream != nullptr && !(is_markable && enqueue_marker(*launch.stream, launch.done))) {
-    write_ticket_from_host(launch.stream->device.load(std::memory_order_relaxed), launch.done);
-    if (made) note_lost();
-  }
+  mark_end(launch, made);
   const NotedGraph* noted = made ? find_graph(graph) : nullptr;
   if (noted != nullptr && noted->records.any()) graph_records(*noted, stream, per_thread);
 }

@@ -18,7 +18,8 @@ struct GraphLaunch {
   Ticket done;     // the marker behind it
 };
 GraphLaunch graph_launch_begins(CUgraphExec graph, CUstream stream, bool per_thread) noexcept;
-// The real call is over. `made`: it has succeeded.
+// The real call is over. `made`: it has succeeded. The marker behind it alone, and with it what the graph records.
+void mark_end(const GraphLaunch& launch, bool made) noexcept;
 void graph_launched(CUgraphExec graph, CUstream stream, bool per_thread, const GraphLaunch& launch, bool made) noexcept;
 
 }  // namespace weft

@@ -70,8 +70,13 @@ bool is_of_another_context(int device) noexcept {
   return home != nullptr && real<Symbol::cuCtxGetCurrent>()(&current) == CUDA_SUCCESS && current != home;
 }
 
+// Once in a thread, and out of line: the way of a launch has no locked instruction.
+[[gnu::noinline, gnu::cold]] void count_this_thread() noexcept {
+  thread_state.number = last_thread.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 std::uint32_t thread_number() noexcept {
-  if (thread_state.number == 0) thread_state.number = last_thread.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (thread_state.number == 0) count_this_thread();
   return thread_state.number;
 }
 

@@ -34,7 +34,9 @@ void note_unasked_launch(int device) noexcept {
 }
 
 void note_unasked_launch_for_good(int device) noexcept {
-  if (device >= 0) unasked[device].waited_for.fetch_or(1U << 31, std::memory_order_relaxed);
+  constexpr std::uint32_t for_good = 1U << 31;
+  if (device < 0 || (unasked[device].waited_for.load(std::memory_order_relaxed) & for_good) != 0) return;
+  unasked[device].waited_for.fetch_or(for_good, std::memory_order_relaxed);
 }
 
 bool may_have_unasked_launches(int device) noexcept {

@@ -9,8 +9,11 @@
 
 namespace weft {
 
-void note_unasked_launch(int device) noexcept;           // about to be made, on the calling thread's own stream
-void note_unasked_launch_for_good(int device) noexcept;  // nothing that is seen says when it is over
+// Out of line: the way of a launch has no locked instruction, and a thread that registers needs one.
+// About to be made, on the calling thread's own stream.
+[[gnu::noinline]] void note_unasked_launch(int device) noexcept;
+// Nothing that is seen says when it is over.
+[[gnu::noinline, gnu::cold]] void note_unasked_launch_for_good(int device) noexcept;
 bool may_have_unasked_launches(int device) noexcept;
 
 // The calling thread's own stream has a marker from now on, or the host has waited for it.

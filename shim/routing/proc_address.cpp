@@ -20,6 +20,11 @@ constinit std::atomic<bool> aliases_learned{false};
 
 namespace {
 
+// _ptsz, and _ptds of functions without a stream.
+consteval bool is_per_thread(std::string_view name) {
+  return name.ends_with("_ptsz") || name.ends_with("_ptds");
+}
+
 // cuMemAllocAsync_v11020_ptsz: a plain name, the first version of the API that means this function by it, and whether
 // the caller's default stream is per thread.
 struct EntryPoint {
@@ -29,7 +34,7 @@ struct EntryPoint {
   bool per_thread;
 
   consteval explicit EntryPoint(std::string_view entry)
-      : base{}, length(entry.rfind("_v")), since(0), per_thread(entry.ends_with("_ptsz")) {
+      : base{}, length(entry.rfind("_v")), since(0), per_thread(is_per_thread(entry)) {
     for (std::size_t i = 0; i < length; ++i) base[i] = entry[i];
     for (std::size_t i = length + 2; i < entry.size() && entry[i] != '_'; ++i) since = 10 * since + (entry[i] - '0');
   }
@@ -70,7 +75,7 @@ constexpr auto hooks = [] {
 #define HOOK_cuda(name, presence, entry)                                       \
   static_assert(std::is_same_v<PFN_##entry, decltype(&::name)>);               \
   static_assert(std::string_view(#name).starts_with(EntryPoint(#entry).base)); \
-  static_assert(std::string_view(#name).ends_with("_ptsz") == EntryPoint(#entry).per_thread);
+  static_assert(is_per_thread(#name) == EntryPoint(#entry).per_thread);
 #include "shim/hooks.def"
 #undef HOOK_cuda
 #undef HOOK_nccl

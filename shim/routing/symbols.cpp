@@ -24,7 +24,7 @@ constexpr std::uint32_t hash_of(const char* name) noexcept {
 
 // Open addressing, made by the compiler. 0 is empty, else the symbol's number plus one.
 struct NameTable {
-  static constexpr std::uint32_t slot_count = 256;
+  static constexpr std::uint32_t slot_count = 512;
   std::uint16_t slots[slot_count]{};
 
   constexpr NameTable() {

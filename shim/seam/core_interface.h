@@ -47,6 +47,8 @@ struct ShimServices {
   // The kind of thing that did not fit into a table of the shim and is not seen, a string literal; nullptr: everything
   // fits.
   const char* (*full_table)() = nullptr;
+  // The file that has loaded kernels of an NCCL whose calls are not seen; nullptr: none has. Any thread.
+  const char* (*unseen_nccl)() = nullptr;
   // Streams of the device that were made so far, by anybody in the process through CUDA's API; and those that the main
   // job was seen to use and has not destroyed. Any thread.
   std::uint32_t (*streams_made)(int device) = nullptr;

@@ -15,10 +15,14 @@
 namespace simgpu::nccl {
 namespace {
 
-constexpr const char* send_receive_name = "ncclDevKernel_SendRecv";
-constexpr const char* generic_name = "ncclDevKernel_Generic";
-constexpr const char* all_gather_name = "ncclDevKernel_AllGather_RING_LL";
-constexpr const char* broadcast_name = "ncclDevKernel_Broadcast_RING_LL";
+// Of two NCCLs in one process each needs its own names: the driver finds what a kernel does by them.
+#ifndef SIMGPU_NCCL_KERNEL
+#define SIMGPU_NCCL_KERNEL "ncclDevKernel"
+#endif
+constexpr const char* send_receive_name = SIMGPU_NCCL_KERNEL "_SendRecv";
+constexpr const char* generic_name = SIMGPU_NCCL_KERNEL "_Generic";
+constexpr const char* all_gather_name = SIMGPU_NCCL_KERNEL "_AllGather_RING_LL";
+constexpr const char* broadcast_name = SIMGPU_NCCL_KERNEL "_Broadcast_RING_LL";
 constexpr Instant spin_worth_a_record = 5'000'000'000;
 
 // PTX without code: the driver needs an image, and finds kernels by name.
@@ -98,7 +102,7 @@ KernelTable::KernelTable() {
   for (const auto& [kind, kind_name] : kinds) {
     for (const Reduction reduction : all) {
       for (int type = 0; type < ncclNumTypes; ++type) {
-        const std::string name = std::string("ncclDevKernel_") + kind_name + "_" + name_of(reduction) + "_" +
+        const std::string name = std::string(SIMGPU_NCCL_KERNEL "_") + kind_name + "_" + name_of(reduction) + "_" +
                                  name_of(static_cast<ncclDataType_t>(type)) + "_RING_LL";
         const std::array<int, 3> key = {static_cast<int>(kind), static_cast<int>(reduction), type};
         // Minimum and maximum are one kernel.

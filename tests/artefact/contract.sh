@@ -52,13 +52,36 @@ tls=$(readelf --wide --segments "$library" | awk '$1 == "TLS" { print $6 }')
 [[ -n $tls ]] && tls=$((tls))
 [[ -n $tls && $tls -le 64 ]] || fail "takes ${tls:-an unknown number of} bytes of static TLS"
 
-# A launch is counted and no more: its hook calls nothing but at the first sight of a stream, or for a graph of
-# which something is known, and locks nothing. A call through a register is that of the real function.
+# A launch is counted: its hook calls nothing but for another stream than the last one, for a graph of which something is
+# known, for an event that it records or for a kernel of an NCCL that is not hooked, and locks nothing. Its real function
+# is looked up once; a call through a register is that function's. An exchange with memory is locked without saying so.
+locked='[[:space:]]lock[[:space:]]|[[:space:]]xchg[bwlq]?[[:space:]].*\('
+disassembled() { objdump --disassemble="$1" --no-show-raw-insn "$library" | grep -E '^ +[0-9a-f]+:'; }
+# Lines that `locked` has to find, and not to find.
+grep -Eq "$locked" <<<' 1: lock incq (%rax)' && grep -Eq "$locked" <<<' 1: xchg   %al,0x82(%rdi)' &&
+  ! grep -Eq "$locked" <<<' 1: xchg   %ax,%ax' || fail "locked instructions are not told from others"
 for hook in cuLaunchKernel cuLaunchKernelEx cuGraphLaunch; do
-  code=$(objdump --disassemble="$hook" --no-show-raw-insn "$library")
-  grep -q 'lock ' <<<"$code" && fail "$hook has a locked instruction"
-  called=$(grep -o 'call .*' <<<"$code" | grep -Evc 'count_on_another_stream|graph_launch(_begins|ed)|\*%')
-  ((called <= 1)) || fail "$hook calls more than one other function"
+  code=$(disassembled "$hook"; disassembled "$hook.cold")
+  grep -Eq "$locked" <<<"$code" && fail "$hook has a locked instruction"
+  called=$(grep -o 'call .*' <<<"$code" |
+    grep -Ev 'find_real|count_on_another_stream|graph_launch(_begins|ed)|unseen_nccl|launch_and_record|\*%')
+  [[ -z $called ]] || fail "$hook calls $called"
+done
+
+# The way on from there, behind a switch of streams, a copy or a wait. Calls lead to what is done once for a stream or a
+# thread, or makes a marker or an event; only those may lock.
+path='count_on_another_stream note_launchE name_of find_stream current_device is_capturing is_held_back'
+rare='find_real ask_current_device learn note_first_use note_unasked_launch count_this_thread mark hold_back note_launch_behind_wait'
+for function in $path; do
+  symbols=$(nm "$library" | awk '{ print $3 }' | grep -E "^_ZN4weft[0-9A-Za-z_]*[0-9]$function" | sort -u)
+  [[ -n $symbols || $function != @(count_on_another_stream|note_launchE) ]] || fail "$function is not found"
+  for symbol in $symbols; do
+    code=$(disassembled "$symbol")
+    [[ -n $code ]] || fail "$symbol cannot be read"
+    grep -Eq "$locked" <<<"$code" && fail "$symbol has a locked instruction: $(grep -E "$locked" <<<"$code" | head -1)"
+    others=$(grep -Eo '(call|jmp) .*<[^+>]*>' <<<"$code" | grep -Ev "[0-9](${path// /|}|${rare// /|})" | sort -u)
+    [[ -z $others ]] || fail "$symbol calls $others"
+  done
 done
 
 ((failures == 0)) && echo "libweft.so: $(wc -w <<<"$exported") exports, $tls bytes of TLS, $newest"

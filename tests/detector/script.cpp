@@ -75,7 +75,7 @@ bool set_field(Event& event, const std::string& key, const std::string& value) {
   else if (key == "done")
     event.done_ticket = static_cast<Ticket>(number);
   else if (key == "captured" && event.kind == EventKind::group_issued)
-    event.summary.captured = static_cast<std::uint8_t>(number);
+    event.summary.captured = static_cast<Captured>(number);
   else if (key == "in_graph" && event.kind == EventKind::wait_issued)
     event.in_graph = static_cast<InGraph>(number);
   else if (key == "source" && event.kind == EventKind::wait_issued)

@@ -27,7 +27,7 @@ class CapturedSteps : public ReceivingJob {
     const bool noted = kinds(seen) == Kinds{EventKind::group_issued};
     EXPECT_EQ(fake_enqueued(transfer), before + (noted ? 2 : 0));
     if (noted) {
-      EXPECT_EQ(seen[0].summary.captured, 1);
+      EXPECT_EQ(seen[0].summary.captured, weft::Captured::graph);
       EXPECT_TRUE(reached(seen[0].ticket) && reached(seen[0].done_ticket));
     }
     return noted;
@@ -40,7 +40,7 @@ TEST_F(CapturedSteps, ALaunchIsAnnouncedAsAGroup) {
   cuGraphLaunch(step, transfer);
   const auto seen = events();
   ASSERT_EQ(kinds(seen), Kinds{EventKind::group_issued});
-  EXPECT_EQ(seen[0].summary.captured, 1);
+  EXPECT_EQ(seen[0].summary.captured, weft::Captured::graph);
   EXPECT_EQ(seen[0].summary.receives, 2);
   EXPECT_EQ(seen[0].communicator, 1u);
   const std::uint64_t signature = seen[0].summary.signature;

@@ -1,6 +1,8 @@
 // Copies between host and device, and host functions: where they have markers, and what waits for them.
 #include "shim/main_job/copies.h"
 
+#include <utility>
+
 #include "tests/shim/shim_fixture.h"
 
 namespace {
@@ -247,6 +249,74 @@ TEST_F(Copies, EventsBehindThemPushOutNoneThatStandsForAGroup) {
   ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued});
   EXPECT_NE(seen[0].awaited.stream, 0u);
   EXPECT_TRUE(seen[0].awaited.copies);
+}
+
+// Sets and copies under other names, which take the device as launches do.
+class DeviceCopies : public LaunchingJob {
+ protected:
+  void SetUp() override {
+    LaunchingJob::SetUp();
+    launch(compute);
+    launch(nullptr);
+    launched();
+  }
+  // Launches were counted since the last question.
+  bool launched() {
+    std::uint32_t now = 0;
+    EXPECT_TRUE(core()->shim->launches_on(0, &now));
+    return std::exchange(last_, now) != now;
+  }
+  static constexpr CUdeviceptr on_device = 1 << 20, on_host = 0;
+
+ private:
+  std::uint32_t last_ = 0;
+};
+
+TEST_F(DeviceCopies, BetweenDevicesAreLaunches) {
+  EXPECT_FALSE(launched());
+  EXPECT_EQ(cuMemcpyPeerAsync(on_device, nullptr, on_device, nullptr, 8, compute), CUDA_SUCCESS);
+  EXPECT_TRUE(launched());
+  CUDA_MEMCPY3D_PEER peer{};
+  peer.srcMemoryType = peer.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  EXPECT_EQ(cuMemcpy3DPeerAsync(&peer, compute), CUDA_SUCCESS);
+  EXPECT_TRUE(launched());
+  peer.srcMemoryType = CU_MEMORYTYPE_HOST;
+  EXPECT_EQ(cuMemcpy3DPeerAsync(&peer, compute), CUDA_SUCCESS);
+  EXPECT_FALSE(launched()) << "it is one of the host's";
+}
+
+TEST_F(DeviceCopies, InBatchesAreLaunchesUnlessAllAreOfTheHost) {
+  CUdeviceptr to[65]{}, from[65]{};
+  std::size_t bytes[65]{};
+  for (CUdeviceptr& address : from) address = on_device;
+  bytes[0] = 1 << 20;
+  events();
+  const auto batch = [&](std::size_t count) {
+    EXPECT_EQ(cuMemcpyBatchAsync_v2(to, from, bytes, count, nullptr, nullptr, 0, compute), CUDA_SUCCESS);
+    return launched();
+  };
+  EXPECT_FALSE(batch(2));
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::mark_issued}) << "a copy behind a kernel";
+  to[1] = on_device;
+  EXPECT_TRUE(batch(2));
+  to[1] = on_host;
+  EXPECT_TRUE(batch(65)) << "too many to be asked for";
+  EXPECT_EQ(cuMemcpy3DBatchAsync_v2(1, nullptr, 0, compute), CUDA_SUCCESS);
+  EXPECT_TRUE(launched());
+}
+
+TEST_F(DeviceCopies, WithoutAsyncAreLaunchesOnTheDefaultStream) {
+  EXPECT_EQ(cuMemsetD8_v2(on_device, 1, 8), CUDA_SUCCESS);
+  EXPECT_TRUE(launched());
+  EXPECT_EQ(cuMemcpyDtoD_v2(on_device, on_device, 8), CUDA_SUCCESS);
+  EXPECT_TRUE(launched());
+  EXPECT_EQ(cuMemcpy(on_device, on_device, 8), CUDA_SUCCESS);
+  EXPECT_TRUE(launched());
+  EXPECT_EQ(cuMemcpy(on_device, on_host, 8), CUDA_SUCCESS);
+  EXPECT_FALSE(launched());
+  EXPECT_EQ(cuMemsetD8_v2_ptds(on_device, 1, 8), CUDA_SUCCESS);
+  std::uint32_t now = 0;
+  EXPECT_FALSE(core()->shim->launches_on(0, &now)) << "on the thread's own stream, which nobody can ask";
 }
 
 }  // namespace

@@ -37,6 +37,35 @@ TEST_F(Launches, EveryWayToLaunchCounts) {
   EXPECT_TRUE(nothing_launched_before_wait());
 }
 
+// As TransformerEngine's do: what waits for such an event waits for what the kernel stands behind.
+TEST_F(Launches, RecordTheEventsOfTheirAttributes) {
+  for (const CUlaunchAttributeID id :
+       {CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}) {
+    fake_block(transfer);
+    receive();
+    CUlaunchAttribute attributes[2]{};
+    attributes[0].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    attributes[1].id = id;
+    const CUevent begun = event();
+    if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+      attributes[1].value.programmaticEvent.event = begun;
+    else
+      attributes[1].value.launchCompletionEvent.event = begun;
+    CUlaunchConfig config{};
+    config.hStream = transfer;
+    config.attrs = attributes;
+    config.numAttrs = 2;
+    EXPECT_EQ(cuLaunchKernelEx(&config, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+    const CUstream other = stream();
+    events();
+    cuStreamWaitEvent(other, begun, 0);
+    const auto seen = events();
+    ASSERT_EQ(kinds(seen), Kinds{EventKind::wait_issued}) << id;
+    EXPECT_EQ(seen[0].awaited.ticket, last_ticket) << id;
+    fake_release(transfer);
+  }
+}
+
 TEST_F(Launches, OnOtherStreamsDoNotCount) {
   nothing_launched_before_wait();
   launch(transfer);

@@ -185,6 +185,14 @@ void add_unknown_idle_notes(RunSummary& run) {
                         printable(reason));
 }
 
+// Likewise.
+void add_cautions(RunSummary& run) {
+  std::map<std::string, std::vector<std::string>> ranks;
+  for (const RankSummary& rank : run.ranks)
+    if (!rank.header.caution.empty()) ranks[std::string(rank.header.caution)].push_back(rank.name);
+  for (const auto& [caution, names] : ranks) run.notes.push_back(listed(names, run) + ": " + printable(caution));
+}
+
 void add_missing_ranks(RunSummary& run) {
   std::int64_t expected = 0;
   std::set<std::int64_t> there;
@@ -398,6 +406,7 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
   add_other_settings(run);
   add_unknown_idle_notes(run);
+  add_cautions(run);
   add_missing_ranks(run);
   add_startup_notes(run);
   add_disagreement_about_length(run);

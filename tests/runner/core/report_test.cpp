@@ -78,7 +78,7 @@ TEST(Lines, NameTheCauseForWhichTimeMayBeUncertain) {
   TraceHeader header;
   header.ranks = 4;
   header.mode = "observe";
-  header.caution = "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1)";
+  header.caution = "one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1): some time may be uncertain";
   EXPECT_EQ(start_line(header, "d"),
             "0.1.0, observing bubbles; one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1): some time may be uncertain, "
             "4 ranks; traces in d/");

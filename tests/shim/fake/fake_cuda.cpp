@@ -518,8 +518,21 @@ CUresult cuGraphLaunch(CUgraphExec, CUstream stream) {
   if (mine != nullptr && mine->capture != CU_STREAM_CAPTURE_STATUS_NONE) ++mine->captured;
   return CUDA_SUCCESS;
 }
-CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void**, void**) {
+  for (unsigned int i = 0; i < config->numAttrs; ++i)
+    if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+      return record(config->attrs[i].value.launchCompletionEvent.event, find(config->hStream));
   return CUDA_SUCCESS;
+}
+// A kernel and its function are known by the address of the name.
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary, const char* name) {
+  return *kernel = reinterpret_cast<CUkernel>(const_cast<char*>(name)), CUDA_SUCCESS;
+}
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  return *function = reinterpret_cast<CUfunction>(reinterpret_cast<char*>(kernel) + 1), CUDA_SUCCESS;
+}
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+  return *function = reinterpret_cast<CUfunction>(const_cast<char*>(name)), CUDA_SUCCESS;
 }
 // The lowest addresses are the host's.
 CUresult cuPointerGetAttribute(void* type, CUpointer_attribute, CUdeviceptr address) {
@@ -536,6 +549,31 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, size_t, CUstream) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemcpyDtoHAsync_v2(void*, CUdeviceptr, size_t, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER*, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*, size_t*, size_t,
+                               CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpy3DBatchAsync_v2(size_t, CUDA_MEMCPY3D_BATCH_OP*, unsigned long long, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpy(CUdeviceptr, CUdeviceptr, size_t) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, size_t) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemsetD8_v2_ptds(CUdeviceptr, unsigned char, size_t) {
   return CUDA_SUCCESS;
 }
 CUresult cuLaunchHostFunc(CUstream, CUhostFn, void*) {
