@@ -1,6 +1,6 @@
 // Two ranks, a pipeline. The second one waits most of the time, and for two thirds of that it computes on a stream of a
-// large pool that nothing else is done with: its launches alone say that it is in use. Prints nothing; a call that fails
-// ends it. The argument is not used.
+// large pool that nothing else is done with: its launches alone say that it is in use. Prints nothing; a call that
+// fails ends it. The argument is not used.
 #include "ranks.h"
 
 enum { iterations = 16, bytes = 1 << 14, pool = 40 };
