@@ -1,9 +1,9 @@
 // Two ranks, a pipeline. The second one waits most of the time, and for two thirds of that it computes on a stream of a
-// large pool that nothing else is done with: its launches alone say that it is in use. Prints nothing; a call that fails
-// ends it. The argument is not used.
+// large pool that nothing else is done with: its launches alone say that it is in use. Prints nothing; a call that
+// fails ends it. The argument is not used.
 #include "ranks.h"
 
-enum { iterations = 24, bytes = 1 << 14, pool = 40 };
+enum { iterations = 16, bytes = 1 << 14, pool = 40 };
 
 static void follow(CUstream stream, CUstream first, CUevent event) {
   CHECK(cuEventRecord(event, first));
@@ -21,15 +21,15 @@ static void run(int rank, void* shared) {
   const ncclComm_t communicator = make_communicator(shared, 2, rank);
   for (int i = 0; i < iterations; ++i) {
     if (rank == 0) {
-      compute(memory, 1500, computing);
+      compute(memory, 6000, computing);
       follow(passing, computing, event);
       CHECK(ncclSend(buffer, bytes, ncclInt8, 1, communicator, passing));
       follow(computing, passing, event);
     } else {
       CHECK(ncclRecv(buffer, bytes, ncclInt8, 0, communicator, passing));
-      compute(memory, 1000, apart);
+      compute(memory, 4000, apart);
       follow(computing, passing, event);
-      compute(memory, 100, computing);
+      compute(memory, 400, computing);
     }
     CHECK(cuCtxSynchronize());  // names no stream
   }

@@ -10,7 +10,7 @@
 #include "ranks.h"
 #include "static_nccl.h"
 
-enum { iterations = 20, bytes = 1 << 14 };
+enum { iterations = 16, bytes = 1 << 14 };
 
 struct Shared {
   struct SharedId of_static, of_shared;
@@ -76,12 +76,12 @@ static void run(int rank, void* memory) {
   const ncclComm_t passes = open_static(&shared->of_static, rank);
   if (is("before")) reduces = open_shared(&shared->of_shared, rank);
   for (int i = 0; i < iterations; ++i) {
-    if (rank == 0) compute(data, 1500, computing);
+    if (rank == 0) compute(data, 4500, computing);
     if (rank == 0) follow(passing, computing, event);
     if (rank == 0) CHECK(static_send(buffer, bytes, 1, passes, passing));
     if (rank == 1) CHECK(static_receive(buffer, bytes, 0, passes, passing));
     follow(computing, passing, event);
-    compute(data, 300, computing);
+    compute(data, 900, computing);
     follow(reducing, computing, event);
     if (reduces != NULL) CHECK(reduce(buffer, buffer, bytes / 4, ncclFloat, ncclSum, reduces, reducing));
     follow(computing, reducing, event);
