@@ -79,6 +79,18 @@ def misses(cell: dict) -> list[str]:
     return found
 
 
+def why_unfilled(cell: dict) -> str:
+    """Of a cell in which filling went on: the reason of most bubbles for which there was a forecast, as the trace calls
+    it; cells that were measured earlier do not tell."""
+    counts: dict[str, int] = {}
+    for rank in cell["ranks"]:
+        for reason, count in rank.get("unfilled", {}).items():
+            counts[reason] = counts.get(reason, 0) + count
+    counts.pop("no_forecast", None)
+    most = max(counts, key=counts.get, default="")
+    return "filling was on and no bubble was filled" + (f" (mostly `{most}`)" if counts.get(most) else "")
+
+
 def conversion(cell: dict) -> float:
     """Over all ranks."""
     idle = sum(rank["idle"] * rank["window"] for rank in cell["ranks"])
@@ -150,7 +162,7 @@ def nothing_filled(cells: list[dict]) -> str:
     places: dict[str, list[str]] = {}
     for cell in tried:
         if not conversion(cell):
-            reason = re.sub(r"\d+ streams", "n streams", why_stopped(cell)) or "filling was on and no bubble was filled"
+            reason = re.sub(r"\d+ streams", "n streams", why_stopped(cell)) or why_unfilled(cell)
             places.setdefault(f"{reason}, {plural(cell['queues'], 'queue')}", []).append(cell["row"])
     if not places:
         return ""
