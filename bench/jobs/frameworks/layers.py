@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Offload(torch.autograd.graph.saved_tensors_hooks):
-    """What is saved for the backward pass goes to pinned host memory on a side stream, and comes back on it. Weights stay."""
+    """Tensors saved for the backward pass go to pinned host memory on a side stream, and come back on it. Weights stay."""
 
     def __init__(self, device: torch.device):
         super().__init__(self._pack, self._unpack)
