@@ -35,7 +35,6 @@ def command(source: pathlib.Path, build: pathlib.Path, output: str, ranks: str, 
 class Shares:
     """Of the window of a rank's trace."""
     true: float  # by the simulator's log
-    uncertain: float
     unsure: float  # by how much all ends of bubbles together may be wrong, as the trace says
 
 
@@ -49,12 +48,11 @@ def shares(build: pathlib.Path, output: str, rank: dict) -> Shares:
                            str(int(SHORTEST_IDLE * float(TIME_SCALE))), log], capture_output=True, text=True, timeout=LIMIT,
                           check=True)
     unsure = sum(record["opened_within"] + record["closed_within"] for record in records if record["type"] == "bubble")
-    return Shares(json.loads(done.stdout)["logs"][0]["idle_share"], records[-1]["uncertain"] / (end - begin), unsure / (end - begin))
+    return Shares(json.loads(done.stdout)["logs"][0]["idle_share"], unsure / (end - begin))
 
 
 def is_right(idle: float, truth: Shares) -> bool:
-    allowed = max(MOST_OFF, truth.unsure)
-    return truth.true - truth.uncertain - allowed <= idle <= truth.true + allowed
+    return abs(idle - truth.true) <= max(MOST_OFF, truth.unsure)
 
 
 def main() -> int:
