@@ -1,9 +1,11 @@
 // weft check: asks the machine, through a child process of its own, what the driver promises nowhere; prints the
-// answers, keeps them for runs on the same GPU with the same driver and environment, and ends with an exit code.
+// answers in ten lines, keeps them for runs on the same GPU with the same driver and environment, and ends with an exit
+// code.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/found_libraries.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
 #include "runner/options/answers.h"
@@ -57,6 +59,7 @@ const char* name_of(Fillable fillable) {
 struct Outcome {
   Answers answers;
   Marking marking;
+  FoundLibrary nccl, cupti;
   bool has_decided = true;  // these answers, or kept ones, decide how a run marks
   std::string path;         // where the answers are kept
   std::string fault;        // why they are not
@@ -77,15 +80,47 @@ std::string of_the_wish(const Outcome& outcome) {
                : marking.unheeded;
 }
 
-void print_text(const Outcome& outcome) {
+std::string with_version(const char* name, const FoundLibrary& library, const std::string& version) {
+  return library.fault.empty() ? std::string(name) + " " + version + ": " + library.path
+                               : std::string("no ") + name + ": " + library.fault;
+}
+// NCCL's from 2.9 on are 10000 major + 100 minor + patch; older ones are too old for Weft.
+std::string nccl_version(int version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+// In one line: how the questions were answered, and those that were not by name.
+std::string folded(const Answers& answers) {
+  std::size_t yes = 0;
+  std::string unanswered;
+  for (std::size_t i = 0; i < asked_words.size(); ++i) {
+    yes += answers.found[i] == Found::passes;
+    if (answers.found[i] == Found::unknown) unanswered += std::string(unanswered.empty() ? "" : "; ") + asked_words[i];
+  }
+  if (!unanswered.empty()) return "no answer to: " + unanswered;
+  return std::to_string(yes) + " yes, " + std::to_string(asked_words.size() - yes) + " no (weft check --verbose)";
+}
+
+void print_questions(const Answers& answers) {
+  std::puts("beside a running kernel, does one of another stream run that is launched after");
+  for (std::size_t i = 0; i < asked_words.size(); ++i)
+    std::printf("  %-*s%s\n", static_cast<int>(name_width), asked_words[i],
+                word_of(answers.found[i], answers.why[i]).c_str());
+}
+
+// Ten lines at most, but for the questions.
+void print_text(const Outcome& outcome, bool verbose) {
   const Machine& machine = outcome.answers.machine;
   std::printf("%s, driver %d.%d, %u hardware queue%s%s\n", machine.gpu.c_str(), machine.driver_version / 1000,
               machine.driver_version % 1000 / 10, machine.queues, machine.queues == 1 ? "" : "s",
               machine.mps ? ", under MPS" : "");
-  std::puts("beside a running kernel, does one of another stream run that is launched after");
-  for (std::size_t i = 0; i < asked_words.size(); ++i)
-    std::printf("  %-*s%s\n", static_cast<int>(name_width), asked_words[i],
-                word_of(outcome.answers.found[i], outcome.answers.why[i]).c_str());
+  std::puts(with_version("NCCL", outcome.nccl, nccl_version(outcome.nccl.version)).c_str());
+  std::puts(with_version("CUPTI", outcome.cupti, std::to_string(outcome.cupti.version)).c_str());
+  if (verbose)
+    print_questions(outcome.answers);
+  else
+    std::printf("questions about hardware queues: %s\n", folded(outcome.answers).c_str());
   std::printf("so here %s\n        %s\n", idle_time(outcome.marking).c_str(), filling(outcome.marking).c_str());
   if (const std::string more = of_the_wish(outcome); !more.empty()) std::printf("        %s\n", more.c_str());
   if (outcome.fault.empty()) std::printf("kept in %s\n", outcome.path.c_str());
@@ -95,12 +130,19 @@ void print_text(const Outcome& outcome) {
         outcome.has_decided ? "which are kept" : "of which none are kept: CUDA_DEVICE_MAX_CONNECTIONS=1 weft check");
 }
 
+nlohmann::ordered_json as_json(const FoundLibrary& library) {
+  if (!library.fault.empty()) return {{"version", nullptr}, {"path", nullptr}, {"why", library.fault}};
+  return {{"version", library.version}, {"path", library.path}, {"why", ""}};
+}
+
 void print_json(const Outcome& outcome) {
   const Machine& machine = outcome.answers.machine;
   nlohmann::ordered_json result{{"gpu", machine.gpu},
                                 {"driver_version", machine.driver_version},
                                 {"hardware_queues", machine.queues},
                                 {"mps", machine.mps},
+                                {"nccl", as_json(outcome.nccl)},
+                                {"cupti", as_json(outcome.cupti)},
                                 {"passes", nlohmann::ordered_json::object()},
                                 {"decided", outcome.has_decided},
                                 {"marks", name_of(outcome.marking.marks)},
@@ -139,6 +181,8 @@ Outcome ask(const std::string& folder, const Variables& variables, const Options
   outcome.marking = marking_for({variables, variables}, outcome.has_decided ? &deciding : nullptr, Purpose::observe,
                                 options.one_queue);
   if (outcome.answers.machine.mps && !options.mps) refuse_filling(outcome.marking);
+  outcome.nccl = find_nccl();
+  outcome.cupti = find_cupti(options.cupti, variables);
   outcome.path = answers_file(folder, outcome.answers.machine);
   outcome.fault = keep_answers(folder, outcome.answers);
   return outcome;
@@ -147,7 +191,7 @@ Outcome ask(const std::string& folder, const Variables& variables, const Options
 }  // namespace
 
 int check_verb(const Arguments& arguments) {
-  bool json = false;
+  bool json = false, verbose = false;
   std::string folder;
   CLI::App app(
       "Asks the GPU, under the present environment, who holds up its hardware queues, and keeps the answers for runs "
@@ -157,13 +201,14 @@ int check_verb(const Arguments& arguments) {
       "kept.",
       "weft check");
   app.add_flag("--json", json, "One JSON object.");
+  app.add_flag("--verbose", verbose, "List each question and its answer.");
   app.add_option("--answers", folder, "Directory of the answers, in place of WEFT_ANSWERS.")->type_name("DIR");
   if (const auto code = parse(app, arguments)) return *code;
   const Variables variables = environment_variables();
   const Options options = parse_options(variables).options;
   if (folder.empty()) folder = answers_folder(options.answers, variables);
   const Outcome outcome = ask(folder, variables, options);
-  json ? print_json(outcome) : print_text(outcome);
+  json ? print_json(outcome) : print_text(outcome, verbose);
   if (!outcome.fault.empty()) {
     complain("the answers cannot be kept: " + outcome.fault);
     return failed;

@@ -121,12 +121,16 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
     reported = [(record["opened"], record["closed"]) for record in records if record["type"] == "bubble"]
     uncertain = [(record["began"], record["ended"]) for record in records if record["type"] == "uncertain"]
     kinds: dict[str, int] = {}
+    causes: dict[str, int] = {}  # of uncertain time
     unsure = 0  # of the beginnings and ends of all bubbles together
     for record in records:
         if record["type"] == "bubble":
             unsure += record["opened_within"] + record["closed_within"]
             kind = f"{record['pattern']}/{record['cause']}"
             kinds[kind] = kinds.get(kind, 0) + record["closed"] - record["opened"]
+        elif record["type"] == "uncertain":
+            part = intervals.intersection([(record["began"], record["ended"])], [window])
+            causes[record["why"]] = causes.get(record["why"], 0) + intervals.length(part)
     time_in_window = max(window[1] - window[0], 1)
     true = true_idle(settings, log, window, "--as-told")
     modelled = true_idle(settings, log, window)
@@ -153,7 +157,9 @@ def measure_rank(settings: Settings, trace: pathlib.Path, truth: pathlib.Path) -
         "idle_unknown": header["idle_unknown"],
         "idle_by_kind": {kind: time / time_in_window for kind, time in sorted(kinds.items())},
         "uncertain_reason": summary["uncertain_reason"],
+        "uncertain_by_cause": {why: time / time_in_window for why, time in sorted(causes.items())},
         "conversion": summary["filled"] / summary["idle"] if summary["idle"] else None,
+        "unfilled": summary["unfilled"],
         "fill_units": summary["fill_units"],
         "fill_units_wrong": summary["fill_units_wrong"],
         "dropped_records": summary["dropped_records"],

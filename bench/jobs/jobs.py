@@ -59,6 +59,8 @@ ROWS = [
     framework("fsdp2-interleaved", 4, "torch_pipeline.py", "--data-parallel", "fsdp", "--schedule", "interleaved",
               "--layers", "2"),
     framework("ddp-1f1b", 4, "torch_pipeline.py", "--data-parallel", "ddp"),
+    framework("offload-layers", 4, "torch_pipeline.py", "--data-parallel", "ddp", "--offload"),
+    framework("changing-counts", 4, "torch_pipeline.py", "--data-parallel", "ddp", "--counts", "6,8"),
     framework("branches", 4, "branches.py"),
     framework("deepspeed-zero1", 4, "deepspeed_pipeline.py"),
     framework("megatron-pp2", 2, "megatron_pipeline.py"),

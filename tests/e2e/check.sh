@@ -32,11 +32,30 @@ CHECKS
 
 check 0
 says "Simulated GPU (not hardware), driver 13.0, 1 hardware queue" out
-says "a stream-ordered write behind it  no, it waits" out
+grep -qxE "NCCL 2\.[0-9]+\.[0-9]+: $build/lib/simgpu/libnccl.so.2" "$work/out" || fail "stdout does not name NCCL"
+says "CUPTI 130" out
+says "questions about hardware queues: 5 yes, 6 no (weft check --verbose)" out
 says "so here idle time is measured, by recorded events; some may be uncertain: one hardware queue" out
 says "        bubbles are filled while the host waits for the GPU and has enqueued nothing to compute" out
 says "kept in $work/home/.cache/weft/Simulated-GPU--not-hardware--driver-13000-queues-1.answers" out
-[ "$(wc -l <"$work/out")" -le 16 ] || fail "more than can be read at once"
+at_most_ten_lines() { [ "$(wc -l <"$work/out")" -le 10 ] || fail "more than can be read at once"; }
+at_most_ten_lines
+check 0 --verbose
+says "  a stream-ordered write behind it  no, it waits" out
+[ "$(grep -c '^  [a-z]' "$work/out")" = 11 ] || fail "a question is not listed"
+
+# The libraries that a program would find. A check does its work without them.
+WEFT_CUPTI=$work/none check 0 --answers "$work/kept"
+says "no CUPTI: $work/none (WEFT_CUPTI) cannot be opened" out
+WEFT_CUPTI=$work/none check 0 --json --answers "$work/kept"
+answers 'cupti={"version": null, "path": null, "why": "'"$work/none"' (WEFT_CUPTI) cannot be opened"}'
+mkdir "$work/driver_only"
+cp -P "$build"/lib/simgpu/libcuda.so* "$build"/lib/simgpu/*_kernels.so "$work/driver_only"
+touch "$work/driver_only/libnccl.so.2"
+LD_LIBRARY_PATH=$work/driver_only SIMGPU_KERNELS=$(printf '%s:' "$work"/driver_only/*_kernels.so) \
+  timeout 60 "$weft" check --answers "$work/kept" >"$work/out" 2>"$work/err" || fail "weft check without NCCL"
+says "no NCCL: $work/driver_only/libnccl.so.2: file too short (PyTorch brings its own)" out
+at_most_ten_lines
 
 # Both answers to everything that the simulator can be told.
 check 0 --json --answers "$work/kept"
@@ -64,11 +83,11 @@ SIMGPU_QUEUE_PRIORITY=own WEFT_ONE_QUEUE=above check 0 --json --answers "$work/o
 answers fillable=any fill_stream=above
 SIMGPU_DRIVER_VERSION=13010 SIMGPU_QUEUE_GREEN_CONTEXT=own check 0 --json --answers "$work/own"
 answers green=false green_balanced=true above=false fillable=any fill_stream=green_context why={}
-SIMGPU_DRIVER_VERSION=13010 WEFT_ONE_QUEUE=above check 0 --answers "$work/shared"
+SIMGPU_DRIVER_VERSION=13010 WEFT_ONE_QUEUE=above check 0 --verbose --answers "$work/shared"
 says "the same, balanced green context  no, it waits" out
 says "        WEFT_ONE_QUEUE=above changes nothing here: streams of higher priority have no hardware queue" out
 # A driver that has no such stream has answered by that, and the other answers count.
-SIMGPU_DRIVER_VERSION=12030 check 0 --answers "$work/old"
+SIMGPU_DRIVER_VERSION=12030 check 0 --verbose --answers "$work/old"
 says "the same, in a green context      no: cuDeviceGetDevResource (multiprocessors): CUDA_ERROR_NOT_SUPPORTED" out
 says "the same, balanced green context  no: cuDeviceGetDevResource (workqueues): CUDA_ERROR_NOT_SUPPORTED" out
 says "        bubbles are filled while the host waits for the GPU and has enqueued nothing to compute" out
@@ -76,6 +95,7 @@ CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --json --answers "$work/kept"
 answers hardware_queues=8 write=true wait_and_kernel=true decided=true marks=events can_fill=true fillable=any
 CUDA_DEVICE_MAX_CONNECTIONS=8 check 0 --answers "$work/nobody_asked"
 says "of which none are kept: CUDA_DEVICE_MAX_CONNECTIONS=1 weft check" out
+at_most_ten_lines
 
 # A run uses them, and only those of its own driver version.
 train() {

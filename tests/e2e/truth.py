@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from intervals import Intervals, intersection, length, united
 
 
+MOMENT = 10_000  # ns: a gap between dependent kernels is no idle time
+
+
 @dataclass
 class Comparison:
     name: str
@@ -30,6 +33,7 @@ class Comparison:
     nothing_covered: float  # the part of the time in which nothing ran that is reported or uncertain
     computed_uncertain: float  # the part of the uncertain time in which something computed
     causes: list[str]  # of uncertain time
+    true_intervals: Intervals
 
     def of(self, kind: str) -> list[dict]:
         return [record for record in self.records if record["type"] == kind]
@@ -59,8 +63,8 @@ def what_ran(log: str) -> tuple[Intervals, Intervals]:
     return times(filter(is_compute, ran)), times(ran)
 
 
-def compare(tool: str, trace: str, logs: str) -> Comparison:
-    """`tool`: simgpu-truth; `logs`: the folder that SIMGPU_LOG named."""
+def compare(tool: str, trace: str, logs: str, *how: str) -> Comparison:
+    """`tool`: simgpu-truth, `how`: its options; `logs`: the folder that SIMGPU_LOG named."""
     records = [json.loads(line) for line in open(trace, encoding="utf-8")]
     summaries = [record for record in records if record["type"] == "summary"]
     assert summaries and records[-1]["type"] == "summary", trace
@@ -69,8 +73,8 @@ def compare(tool: str, trace: str, logs: str) -> Comparison:
     windows = united((summary["window_begin"], summary["window_end"]) for summary in summaries)
     true: Intervals = []
     for begin, end in windows:
-        told = subprocess.run([tool, "--from", str(begin), "--to", str(end), "--intervals", log], capture_output=True,
-                              check=True)
+        told = subprocess.run([tool, "--from", str(begin), "--to", str(end), "--intervals", *how, log],
+                              capture_output=True, check=True)
         true += [(first, last) for first, last in json.loads(told.stdout)["logs"][0]["intervals"]]
     true = united(true)
     compute, everything = what_ran(log)
@@ -84,12 +88,36 @@ def compare(tool: str, trace: str, logs: str) -> Comparison:
                       part(nothing, windows), part(uncertain, windows), part(without(idle, compute), idle),
                       part(both(idle, true), true), part(both(known, true), true), part(both(known, nothing), nothing),
                       part(both(uncertain, compute), uncertain),
-                      sorted({record["why"] for record in records if record["type"] == "uncertain"}))
+                      sorted({record["why"] for record in records if record["type"] == "uncertain"}), true)
 
 
-def compare_all(tool: str, work: str) -> list[Comparison]:
+@dataclass
+class End:
+    off: int  # ns, from the nearest true end of idle time of its kind
+    within: int  # as the record says
+
+    @property
+    def is_right(self) -> bool:
+        return self.off <= self.within + MOMENT
+
+
+def ends_of_bubbles(rank: Comparison) -> list[End]:
+    """Beginnings and ends, but for those at which one bubble or uncertain time goes over into the next."""
+    known = sorted([(r["opened"], r["closed"]) for r in rank.of("bubble")] + [(r["began"], r["ended"]) for r in rank.of("uncertain")])
+    begins, ends = {begin for begin, _ in known}, {end for _, end in known}
+    nearest = lambda time, edges: min(abs(time - edge) for edge in edges)
+    found: list[End] = []
+    for record in rank.of("bubble"):
+        if record["opened"] not in ends:
+            found.append(End(nearest(record["opened"], [begin for begin, _ in rank.true_intervals]), record["opened_within"]))
+        if record["closed"] not in begins:
+            found.append(End(nearest(record["closed"], [end for _, end in rank.true_intervals]), record["closed_within"]))
+    return found
+
+
+def compare_all(tool: str, work: str, *how: str) -> list[Comparison]:
     """Of WORK/trace with WORK/truth."""
-    found = [compare(tool, trace, work + "/truth") for trace in sorted(glob.glob(work + "/trace/*.jsonl"))]
+    found = [compare(tool, trace, work + "/truth", *how) for trace in sorted(glob.glob(work + "/trace/*.jsonl"))]
     for comparison in found:
         print(comparison, file=sys.stderr)
     return found

@@ -126,7 +126,7 @@ def main() -> None:
         found: list[torch.Tensor] = []
         for iteration in range(options.iterations):
             optimizer.zero_grad()
-            found += iterate(rank, stage, messages, layers.batch(iteration, options, rank.device), options.microbatches)
+            found += iterate(rank, stage, messages, layers.batch(iteration, options.microbatches, rank.device), options.microbatches)
             dist.all_reduce(end)
             optimizer.step()
         torch.cuda.synchronize()

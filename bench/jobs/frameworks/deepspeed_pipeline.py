@@ -35,7 +35,7 @@ def microbatches(options: argparse.Namespace, copies: int, copy: int):
     """Endless: what the first and the last stage read, (inputs, targets) of one microbatch at a time."""
     iteration = 0
     while True:
-        inputs = layers.batch(iteration * copies + copy, options, torch.device("cpu"))
+        inputs = layers.batch(iteration * copies + copy, options.microbatches, torch.device("cpu"))
         for part in inputs.chunk(options.microbatches):
             yield part, part
         iteration += 1

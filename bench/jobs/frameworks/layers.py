@@ -7,6 +7,7 @@ GPUs (sim/aten), so a loss depends on every weight and message before it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -26,9 +27,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=pathlib.Path, metavar="DIR", help="one file per rank with its losses")
 
 
+class Offload(torch.autograd.graph.saved_tensors_hooks):
+    """Tensors saved for the backward pass go to pinned host memory on a side stream, and come back on it. Weights stay."""
+
+    def __init__(self, device: torch.device):
+        super().__init__(self._pack, self._unpack)
+        self._side = torch.cuda.Stream(device)
+
+    def _pack(self, saved: torch.Tensor):
+        if isinstance(saved, nn.Parameter):
+            return saved, None
+        self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            host = torch.empty(saved.shape, dtype=saved.dtype, pin_memory=True).copy_(saved, non_blocking=True)
+        saved.record_stream(self._side)
+        return host, saved.device
+
+    def _unpack(self, packed) -> torch.Tensor:
+        kept, device = packed
+        if device is None:
+            return kept
+        with torch.cuda.stream(self._side):
+            back = kept.to(device, non_blocking=True)
+        torch.cuda.current_stream().wait_stream(self._side)
+        back.record_stream(torch.cuda.current_stream())
+        return back
+
+
 class Layer(nn.Module):
-    def __init__(self, number: int, kernels: int, device: torch.device):
+    def __init__(self, number: int, kernels: int, device: torch.device, offload: Offload | None = None):
         super().__init__()
+        self._offload = offload
         generator = torch.Generator().manual_seed(number)
         self._kernels = kernels
         self.weight = nn.Parameter((1 + 0.01 * torch.rand(SIDE, SIDE, generator=generator)).to(device))
@@ -36,20 +65,21 @@ class Layer(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         rows = x.shape[0]
         weight = self.weight if rows == SIDE else self.weight[:rows]  # a slice has kernels of its own
-        for _ in range(self._kernels * rows // SIDE):
-            x = torch.mul(x, weight)
+        for kernel in range(self._kernels * rows // SIDE):
+            with self._offload if self._offload is not None and kernel == 0 else contextlib.nullcontext():
+                x = torch.mul(x, weight)
         return x
 
 
-def stage(number: int, options: argparse.Namespace, device: torch.device) -> nn.Sequential:
+def stage(number: int, options: argparse.Namespace, device: torch.device, offload: Offload | None = None) -> nn.Sequential:
     first = number * options.layers
-    return nn.Sequential(*(Layer(layer, options.kernels, device) for layer in range(first, first + options.layers)))
+    return nn.Sequential(*(Layer(layer, options.kernels, device, offload) for layer in range(first, first + options.layers)))
 
 
-def batch(number: int, options: argparse.Namespace, device: torch.device) -> torch.Tensor:
+def batch(number: int, microbatches: int, device: torch.device) -> torch.Tensor:
     """The inputs of all microbatches of an iteration, the same on every rank that asks for this number."""
     generator = torch.Generator().manual_seed(1_000_003 + number)
-    return torch.rand(options.microbatches * SIDE, SIDE, generator=generator).to(device)
+    return torch.rand(microbatches * SIDE, SIDE, generator=generator).to(device)
 
 
 def loss(output: torch.Tensor, target: torch.Tensor | None = None) -> torch.Tensor:
@@ -66,8 +96,9 @@ def write_report(folder: pathlib.Path | None, rank: int, losses: list[torch.Tens
 
 @dataclasses.dataclass
 class Pipeline:
-    """A schedule of torch.distributed.pipelining, and the part of it that this rank has."""
-    schedule: object
+    """Schedules of torch.distributed.pipelining that take turns, each with its number of microbatches, and the part of the
+    pipeline that this rank has."""
+    turns: list[tuple[int, object]]
     modules: list[nn.Module]
     has_first: bool
     has_last: bool
@@ -81,10 +112,11 @@ def train(rank, options: argparse.Namespace, pipeline: Pipeline, copies: int) ->
     found: list[torch.Tensor] = []
     for iteration in range(options.iterations):
         optimizer.zero_grad()
-        inputs = batch(iteration * copies + rank.number % copies, options, rank.device)
+        microbatches, schedule = pipeline.turns[iteration % len(pipeline.turns)]
+        inputs = batch(iteration * copies + rank.number % copies, microbatches, rank.device)
         losses: list[torch.Tensor] = []
-        pipeline.schedule.step(*(inputs,) if pipeline.has_first else (), target=inputs if pipeline.has_last else None,
-                               losses=losses if pipeline.has_last else None, return_outputs=False)
+        schedule.step(*(inputs,) if pipeline.has_first else (), target=inputs if pipeline.has_last else None,
+                      losses=losses if pipeline.has_last else None, return_outputs=False)
         optimizer.step()
         found += [each.detach() for each in losses]
     torch.cuda.synchronize()

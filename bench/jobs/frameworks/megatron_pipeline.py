@@ -74,7 +74,7 @@ def parts_of(config: TransformerConfig, options, device: torch.device) -> list[P
 
 
 def microbatches(iteration: int, options, device: torch.device):
-    for number, part in enumerate(layers.batch(iteration, options, device).chunk(options.microbatches)):
+    for number, part in enumerate(layers.batch(iteration, options.microbatches, device).chunk(options.microbatches)):
         yield part[:LENGTHS[number % len(LENGTHS)]] if options.variable_lengths else part
 
 

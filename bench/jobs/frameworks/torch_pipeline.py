@@ -27,6 +27,9 @@ STAGES = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedule", choices=pipeline.SCHEDULES, default="1f1b")
+    parser.add_argument("--offload", action="store_true", help="the input of each layer waits on the host for the backward pass")
+    parser.add_argument("--counts", type=lambda text: [int(part) for part in text.split(",")], metavar="N,...",
+                        help="of microbatches, in turn, in place of --microbatches")
     parser.add_argument("--data-parallel", choices=("fsdp", "ddp"), default="fsdp")
 
 
@@ -40,18 +43,23 @@ def parallel(module: nn.Sequential, kind: str, mesh: DeviceMesh) -> nn.Module:
 
 
 def build(rank: ranks.Rank, options: argparse.Namespace):
-    """The modules of this rank, their schedule, and whether the first and the last stage are among them."""
+    """The modules of this rank, their schedules in turn, and whether the first and the last stage are among them."""
     schedule_class, per_rank, v_shaped = pipeline.SCHEDULES[options.schedule]
     mesh = init_device_mesh("cuda", (STAGES, rank.count // STAGES), mesh_dim_names=("pp", "dp"))
     place = ranks.Rank(mesh["pp"].get_local_rank(), STAGES, rank.device)
     numbers, count = pipeline.stage_numbers(place, per_rank, v_shaped), per_rank * STAGES
-    modules = [parallel(layers.stage(number, options, rank.device), options.data_parallel, mesh["dp"])
+    offload = layers.Offload(rank.device) if options.offload else None
+    modules = [parallel(layers.stage(number, options, rank.device, offload), options.data_parallel, mesh["dp"])
                for number in numbers]
     example = torch.empty(layers.SIDE, layers.SIDE, device="meta")
-    stages = [pipelining.PipelineStage(module, number, count, rank.device, input_args=example, output_args=example,
-                                       group=mesh["pp"].get_group()) for module, number in zip(modules, numbers)]
-    schedule = schedule_class(stages if per_rank > 1 else stages[0], options.microbatches, loss_fn=layers.loss)
-    return modules, schedule, 0 in numbers, count - 1 in numbers
+
+    def scheduled(microbatches: int):
+        """A schedule has one number of microbatches, and stages of its own around the modules."""
+        stages = [pipelining.PipelineStage(module, number, count, rank.device, input_args=example, output_args=example,
+                                           group=mesh["pp"].get_group()) for module, number in zip(modules, numbers)]
+        return schedule_class(stages if per_rank > 1 else stages[0], microbatches, loss_fn=layers.loss)
+    turns = [(microbatches, scheduled(microbatches)) for microbatches in options.counts or [options.microbatches]]
+    return modules, turns, 0 in numbers, count - 1 in numbers
 
 
 def main() -> None:
@@ -60,8 +68,8 @@ def main() -> None:
         add(parser)
     options = parser.parse_args()
     with ranks.start(options) as rank:
-        modules, schedule, has_first, has_last = build(rank, options)
-        layers.train(rank, options, layers.Pipeline(schedule, modules, has_first, has_last), rank.count // STAGES)
+        modules, turns, has_first, has_last = build(rank, options)
+        layers.train(rank, options, layers.Pipeline(turns, modules, has_first, has_last), rank.count // STAGES)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def main() -> None:
         model = Model(stages * options.layers, options, rank.device)
         schedule, parts, has_first, has_last = pipeline_llm(
             model, places, configuration(options, stages), rank.device, model.model_args, parallelize_llama, layers.loss)
-        layers.train(rank, options, layers.Pipeline(schedule, parts, has_first, has_last), copies)
+        layers.train(rank, options, layers.Pipeline([(options.microbatches, schedule)], parts, has_first, has_last), copies)
 
 
 if __name__ == "__main__":

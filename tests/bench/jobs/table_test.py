@@ -46,7 +46,7 @@ class Intervals(unittest.TestCase):
 def rank(**changed) -> dict:
     return {"idle": 0.3, "true": 0.3, "coverage": 0.99, "precision": 1.0, "uncertain": 0.0, "iterations": 8, "idle_unknown": "",
             "later_coverage": 0.995, "later_precision": 1.0, "accounted": 1.0, "between_looks": 0.002, "late": 0.001, "uncertain_reason": "",
-            "coverage_by_model": 0.9, "precision_by_model": 0.8, **changed}
+            "coverage_by_model": 0.9, "precision_by_model": 0.8, "window": 1000, "conversion": 0.0, "filling_stopped": "", **changed}
 
 
 def one_cell(*ranks, **changed) -> dict:
@@ -69,11 +69,58 @@ class Table(unittest.TestCase):
         self.assertEqual(table.misses(one_cell(rank(), rank(late=0.01))), ["late"])
 
     def test_uncertain_time_excuses_idle_time_that_is_missing_if_its_cause_is_named(self):
-        blind = rank(idle=0.0, coverage=0.0, later_coverage=0.0, uncertain=0.31, uncertain_reason="one queue: and so on")
-        self.assertEqual(table.misses(one_cell(rank(), blind)), ["one queue"])
-        self.assertEqual(table.misses(one_cell({**blind, "precision": 0.5})), ["precision", "one queue"])
+        blind = rank(idle=0.0, coverage=0.0, later_coverage=0.0, uncertain=0.31, uncertain_reason="one hardware queue: and so on")
+        self.assertEqual(table.misses(one_cell(rank(), blind)), ["one hardware queue"])
+        self.assertEqual(table.misses(one_cell({**blind, "precision": 0.5})), ["precision", "one hardware queue"])
         self.assertEqual(table.misses(one_cell({**blind, "accounted": 0.9})), ["coverage", "later coverage", "idle"])
         self.assertEqual(table.misses(one_cell({**blind, "uncertain": 0.009})), ["coverage", "later coverage", "idle"])
+
+    def test_only_the_causes_of_the_closed_list_excuse(self):
+        blind = rank(idle=0.0, coverage=0.0, later_coverage=0.0, uncertain=0.31)
+        for cause in ("one hardware queue", "captured step", "host wait outside CUDA"):
+            self.assertEqual(table.misses(one_cell({**blind, "uncertain_reason": f"{cause}: and so on"})), [cause])
+        other = {**blind, "uncertain_reason": "a stream waits for something that is not known"}
+        self.assertEqual(table.misses(one_cell(other)), ["coverage", "later coverage", "idle", "uncertain"])
+        self.assertEqual(table.misses(one_cell(rank(uncertain=0.02, uncertain_reason="waiting graph: x"))), ["uncertain"])
+        self.assertEqual(table.misses(one_cell(rank(uncertain=0.009, uncertain_reason="waiting graph: x"))), [])
+        # No excuse hides another cause beside it, on the same rank or on another one.
+        mixed = {"one hardware queue: x": 0.29, "waiting graph: x": 0.02}
+        self.assertEqual(table.misses(one_cell({**blind, "uncertain_by_cause": mixed})),
+                         ["coverage", "later coverage", "idle", "uncertain"])
+        few = {"one hardware queue: x": 0.305, "waiting graph: x": 0.003, "a stream waits: x": 0.002}
+        self.assertEqual(table.misses(one_cell({**blind, "uncertain_by_cause": few})), ["one hardware queue"])
+        excused = {**blind, "uncertain_reason": "one hardware queue: x"}
+        self.assertIn("uncertain", table.misses(one_cell(excused, rank(uncertain=0.02, uncertain_reason="waiting graph: x"))))
+
+    def test_filled(self):
+        fill = lambda *ranks: one_cell(*ranks, mode="fill")
+        self.assertEqual(table.filled(one_cell(rank(conversion=0.5))), "")
+        self.assertEqual(table.filled(fill(rank(conversion=0.5), rank(idle=0.1, conversion=0.1))), "40.0")
+        self.assertEqual(table.filled(fill(rank(conversion=0.002), rank(conversion=None, idle=0.0))), "0.2")
+        self.assertEqual(table.filled(fill(rank(), rank())), "nothing")
+        stopped = rank(filling_stopped="too many streams (9 streams): set more")
+        self.assertEqual(table.filled(fill(rank(conversion=0.5), stopped)), "25.0, stopped")
+        self.assertEqual(table.filled(fill()), "")
+        self.assertIn(" | 8 of 8 | 50.0 |  | 0 |  | abc |", table.line(fill(rank(conversion=0.5))))
+
+    def test_cells_in_which_nothing_was_filled_are_named_with_the_reason(self):
+        stopped = rank(filling_stopped="uses 9 streams, and has 8: set more")
+        cells = [one_cell(rank(), mode="fill", queues=1, row="a"), one_cell(rank(conversion=0.4), mode="fill", row="b"),
+                 one_cell(stopped, mode="fill", row="c"), one_cell(rank(), row="d")]
+        text = table.nothing_filled(cells)
+        self.assertEqual(text, "Nothing filled, 2 of 3 cells with fill:\n\n"
+                               "- filling was on and no bubble was filled, 1 queue: a.\n"
+                               "- uses n streams, and has 8, 8 queues: c.\n")
+        self.assertIn(text, table.as_markdown(cells))
+        self.assertEqual(table.nothing_filled(cells[1:2]), "")
+        told = rank(unfilled={"no_forecast": 9, "one_queue": 5, "too_short": 1})
+        self.assertIn("- filling was on and no bubble was filled (mostly `one_queue`), 1 queue: e.\n",
+                      table.nothing_filled([one_cell(told, told, mode="fill", queues=1, row="e")]))
+        self.assertNotIn("mostly", table.nothing_filled([one_cell(rank(unfilled={"one_queue": 0}), mode="fill")]))
+
+    def test_versions(self):
+        self.assertEqual(table.versions([one_cell(), one_cell(version="def"), one_cell()]),
+                         "2 versions: abc (2 cells), def (1 cell).")
 
     def test_who_waits_stands_in_place_of_what_is_resident(self):
         held_up = rank(precision=0.95, idle=0.32, by_waits=dict(true=0.32, precision=0.99))
@@ -85,9 +132,9 @@ class Table(unittest.TestCase):
     def test_line(self):
         self.assertEqual(table.line(one_cell(rank(), rank(idle=0.1, true=0.1, coverage=0.985, uncertain=0.02, iterations=7))),
                          "| some-job | 8 | observe | 4 | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 1.000 | 0.2 | 0.1 | 0.900 0.800 "
-                         "|  | 7-8 of 8 |  | 0 |  |")
+                         "|  | 7-8 of 8 |  |  | 0 | uncertain | abc |")
         self.assertEqual(table.line(one_cell(rc="hang", state="plain program hangs")),
-                         "| some-job | 8 | observe | 4 |" + 14 * "  |" + " plain program hangs |  |")
+                         "| some-job | 8 | observe | 4 |" + 15 * "  |" + " plain program hangs |  | abc |")
 
     def test_a_page_keeps_what_stands_around_the_table(self):
         with tempfile.TemporaryDirectory() as folder:
