@@ -2,6 +2,7 @@
 #include "shim/main_job/unseen_nccl.h"
 
 #include <cstddef>
+#include <cstring>
 
 #include "shim/main_job/capture.h"
 #include "shim/main_job/captured_steps.h"
@@ -9,6 +10,7 @@
 #include "shim/notes.h"
 #include "shim/process.h"
 #include "shim/routing/interposers.h"
+#include "shim/routing/libraries.h"
 #include "shim/tables/address_table.h"
 
 namespace weft {
@@ -40,6 +42,11 @@ bool is_nccls(const char* name) noexcept {
   return false;
 }
 
+// A shared CUDA runtime looks the kernels of all libraries up, those of the hooked NCCL too, on a thread of that.
+bool may_be_of_hooked_nccl(const char* file) noexcept {
+  return home_of(Library::nccl) != nullptr && std::strstr(file, "libcudart") != nullptr;
+}
+
 // Never taken out: should the driver give the address of an unloaded kernel to another one, its time is uncertain, too.
 void enter(const void* handle) noexcept {
   kernels.enter_export(const_cast<void*>(handle), is_there);
@@ -58,11 +65,12 @@ const char* unseen_nccl() noexcept {
 // none, and nobody else to say it.
 void note_kernel(const void* kernel, const char* name, const void* caller) noexcept {
   if (name == nullptr || !is_nccls(name)) return;
+  const char* const file = library_name(caller);
+  if (may_be_of_hooked_nccl(file)) return;
   enter(kernel);
   nccl_is_unseen.store(true, std::memory_order_release);
   Found nothing = Found::nothing;
   if (!found.compare_exchange_strong(nothing, Found::now, std::memory_order_acq_rel)) return;
-  const char* const file = library_name(caller);
   for (std::size_t i = 0; file[i] != '\0' && i + 1 < sizeof(found_in); ++i) found_in[i] = file[i];
   found.store(Found::file, std::memory_order_release);
   if (level() == Level::observe) return;

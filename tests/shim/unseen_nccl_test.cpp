@@ -1,4 +1,6 @@
 // Kernels of an NCCL that is not hooked, which are known by the names under which the main job looks them up.
+#include <dlfcn.h>
+
 #include "tests/shim/shim_fixture.h"
 
 namespace {
@@ -51,6 +53,17 @@ TEST_F(UnseenNccl, IsKnownByTheNamesOfItsKernels) {
   EXPECT_TRUE(is_announced("_ZN5ncclx20ncclDevKernelGenericEv"));
   EXPECT_TRUE(is_announced("ncclKernelAllGatherCtranDirect"));
   EXPECT_FALSE(is_announced("gemm")) << "other kernels are launches, as before";
+}
+
+// The runtime looks up for all libraries, on any thread of NCCL: these may be kernels of the one that is hooked.
+TEST_F(UnseenNccl, IsNoneThatASharedRuntimeLooksUp) {
+  void* const runtime = dlopen(SHARED_RUNTIME, RTLD_NOW);
+  ASSERT_NE(runtime, nullptr) << dlerror();
+  const auto look_up = reinterpret_cast<decltype(&cuLibraryGetKernel)>(dlsym(runtime, "look_up"));
+  CUkernel kernel = nullptr;
+  EXPECT_EQ(look_up(&kernel, nullptr, "ncclDevKernel_Generic"), CUDA_SUCCESS);
+  EXPECT_EQ(core()->shim->unseen_nccl(), nullptr);
+  EXPECT_FALSE(is_announced(Way::plain, reinterpret_cast<CUfunction>(kernel)));
 }
 
 TEST_F(UnseenNccl, IsSeenInEachWayToLookUpAndToLaunch) {
