@@ -27,6 +27,12 @@ void set_launches_counted(bool counted) noexcept {
 }
 
 void count_on_another_stream(CUstream stream) noexcept {
+  Stream* const before = thread_state.launched_on_before;
+  if (is_launched_as(before, stream)) {
+    thread_state.launched_on_before = thread_state.launched_on;
+    thread_state.launched_on = before;
+    return count_on(*before);
+  }
   const bool has_handle = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
   const StreamName name =
       has_handle ? StreamName{reinterpret_cast<std::uint64_t>(stream), stream, true} : name_of(stream, false);
@@ -42,8 +48,9 @@ void count_on_another_stream(CUstream stream) noexcept {
   number_this_thread();
   if (next_launch_is_noted(*known)) note_launch(*known);
   count_on(*known);
+  if (known == thread_state.launched_on) return;
+  thread_state.launched_on_before = thread_state.launched_on;
   thread_state.launched_on = known;
-  thread_state.launch_handle = stream;
 }
 
 LaunchCount launches_so_far(const Stream& stream) noexcept {

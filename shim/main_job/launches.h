@@ -18,7 +18,7 @@ namespace weft {
 void set_launches_counted(bool counted) noexcept;
 
 // Another stream than that of the last launch of this thread, learned at first sight; or one of which it
-// is noted.
+// is noted. `stream`: a handle, or the name of a default stream.
 [[gnu::noinline]] void count_on_another_stream(CUstream stream) noexcept;
 
 // The number of the thread, and of its launches so far. (A thread that has made 2^32 of them begins anew.)
@@ -41,20 +41,22 @@ inline std::uint32_t folded(LaunchCount launched) noexcept {
   stream.launches.store(next_launch(), std::memory_order_relaxed);
 }
 
+// A launch that names `stream` is on this one, and need not be noted. nullptr: no.
+[[gnu::always_inline]] inline bool is_launched_as(const Stream* known, CUstream stream) noexcept {
+  // The default streams of several devices or contexts have one name, and so have those of threads.
+  const bool one_name =
+      reinterpret_cast<std::uintptr_t>(stream) > 2 || (stream == CU_STREAM_LEGACY && !several_default_streams());
+  // Another stream that was made since, with the handle of one that is gone, has not been used.
+  return known != nullptr && one_name && known->launched_as.load(std::memory_order_relaxed) == stream &&
+         known->used.load(std::memory_order_relaxed);
+}
+
 // `stream` as an API call names it.
 [[gnu::always_inline]] inline void count_launch(CUstream stream, bool per_thread) noexcept {
   if (!launches_are_counted.load(std::memory_order_relaxed)) return;
   if (stream == nullptr) stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
   Stream* last = thread_state.launched_on;
-  // The default streams of several devices or contexts have one name, and so have those of threads.
-  const bool one_name =
-      reinterpret_cast<std::uintptr_t>(stream) > 2 || (stream == CU_STREAM_LEGACY && !several_default_streams());
-  if (__builtin_expect(thread_state.launch_handle != stream || last == nullptr || !one_name ||
-                           last->launched_as.load(std::memory_order_relaxed) != stream ||
-                           last->id.load(std::memory_order_relaxed) == 0,
-                       0)) {
-    return count_on_another_stream(stream);
-  }
+  if (__builtin_expect(!is_launched_as(last, stream), 0)) return count_on_another_stream(stream);
   count_on(*last);
 }
 

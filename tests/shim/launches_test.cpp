@@ -148,6 +148,32 @@ TEST_F(Launches, MakeAStreamOfAPoolOneInUse) {
   const int before = streams_to_ask();
   launch(pool[7]);
   EXPECT_EQ(streams_to_ask(), before + 1);
+  cuStreamDestroy_v2(pool[7]);
+  EXPECT_EQ(streams_to_ask(), before);
+  if (stream() != pool[7]) GTEST_SKIP() << "no stream came back with the handle of one that has gone";
+  launch(pool[7]);
+  EXPECT_EQ(streams_to_ask(), before + 1);
+}
+
+// The second latest is found as fast as the latest one; each has its own count.
+TEST_F(Launches, OnStreamsInTurnAreThoseOfEachStream) {
+  const CUstream second = stream(), third = stream();
+  const std::vector<CUstream> in_turn{compute, second, compute, second,  third,
+                                      compute, second, third,   nullptr, compute};
+  const std::vector<CUstream> all{compute, second, third, nullptr};
+  const auto nothing_on = [this](CUstream each) {
+    receive();
+    cuStreamWaitEvent(each, arrived, 0);
+    return static_cast<bool>(events().at(0).nothing_launched);
+  };
+  for (const CUstream each : in_turn) launch(each);
+  events();
+  for (const CUstream each : all) EXPECT_FALSE(nothing_on(each));
+  for (const CUstream launched_on : in_turn) {
+    launch(launched_on);
+    events();
+    for (const CUstream each : all) EXPECT_EQ(nothing_on(each), each != launched_on);
+  }
 }
 
 // The marker behind a kernel is not reached while the kernel runs: the stream has something to compute.
