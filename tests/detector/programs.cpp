@@ -284,6 +284,7 @@ void RandomProgram::issue_group() {
   stream.group_end = stream.end;
   Call& made = call(Call::Kind::group, index);
   made.receives = issued.summary.receives != 0;
+  made.communicator = options_.one_communicator ? 0 : index;
   made.end = stream.end;
   next_.time += below(8);
 }
@@ -302,7 +303,7 @@ void RandomProgram::record() {
     recorded.ticket_at = stream.latest_at;
   }
   recorded_.push_back(recorded);
-  call(Call::Kind::record, index);
+  call(Call::Kind::record, index).end = stream.end;
   next_.time += below(4);
 }
 
@@ -330,6 +331,12 @@ void RandomProgram::wait() {
   const bool is_held_up = streams_[recorded.stream].order != StreamOrder::none && recorded.end > next_.time;
   if (is_unseen && stream.order == StreamOrder::none && is_held_up && !options_.limits) return;
   call(Call::Kind::wait, index).record = number;
+  const std::size_t made = calls_.size() - 1;
+  wait_for(recorded, stream, is_pending, is_unseen);
+  calls_[made].end = stream.end;
+}
+
+void RandomProgram::wait_for(const Recorded& recorded, Stream& stream, bool is_pending, bool is_unseen) {
   if (recorded.copies && !is_pending && recorded.end > next_.time) {
     begin_copy(stream);
     stream.waits_for_copy = true;
@@ -365,7 +372,9 @@ void RandomProgram::synchronise() {
   std::int64_t end = next_.time;
   for (const Stream& s : streams_)
     if (device || s.id == id) end = std::max(end, s.end);
-  call(Call::Kind::synchronise, index).whole_device = device;
+  Call& made = call(Call::Kind::synchronise, index);
+  made.whole_device = device;
+  made.end = end;
   // Of interest only while there is a group that is not over.
   const bool noted = std::any_of(streams_.begin(), streams_.end(),
                                  [this](const Stream& s) { return s.destroyed < 0 && s.group_end > next_.time; });

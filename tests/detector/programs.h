@@ -57,10 +57,11 @@ struct Call {
   Kind kind{};
   std::int64_t time = 0;
   std::size_t stream = 0;
-  std::size_t record = 0;     // of a wait
-  bool receives = false;      // of a group, which sends else
-  bool whole_device = false;  // of a synchronisation
-  std::int64_t end = 0;       // of the work that it enqueues
+  std::size_t record = 0;      // of a wait
+  bool receives = false;       // of a group, which sends else
+  std::size_t communicator{};  // of a group: the only one, or that of the stream
+  bool whole_device = false;   // of a synchronisation
+  std::int64_t end = 0;        // of all that the stream has then, or of the host's wait
 };
 
 // Not from words or answers.
@@ -151,6 +152,7 @@ class RandomProgram {
   void record();
   void use_legacy();
   void wait();
+  void wait_for(const Recorded& recorded, Stream& stream, bool is_pending, bool is_unseen);
   void synchronise();
   void replace_stream();
   void destroy(Stream& stream);

@@ -1,17 +1,14 @@
 // Shared by the behaviour tests: a main job with a communicator, streams and events, under the preloaded shim with the
-// test core. Each test runs in a process of its own (ctest does so), since a core is loaded once.
+// test core (core_fixture.h).
 #pragma once
-
-#include <dlfcn.h>
-#include <gtest/gtest.h>
 
 #include <vector>
 
+#include "tests/shim/core_fixture.h"
 #include "tests/shim/fake/fake_cuda.h"
 #include "tests/shim/fake/fake_nccl.h"
-#include "tests/shim/fake/test_core.h"
 
-class ShimTest : public testing::Test {
+class ShimTest : public CoreTest {
  protected:
   ncclComm_t communicator(int ranks = 4, int rank = 1) {
     ncclComm_t made = nullptr;
@@ -45,22 +42,6 @@ class ShimTest : public testing::Test {
     return made;
   }
 
-  // The core that the shim has loaded; nullptr: none.
-  static void* core_handle() { return dlopen(TEST_CORE, RTLD_NOW | RTLD_NOLOAD); }
-  static TestCore* core() {
-    auto* find = reinterpret_cast<TestCore* (*)()>(symbol("test_core"));
-    return find == nullptr ? nullptr : find();
-  }
-  static void* symbol(const char* name) { return core_handle() == nullptr ? nullptr : dlsym(core_handle(), name); }
-
-  // Events since the last call, in order.
-  static std::vector<weft::Event> events() {
-    auto* pop = reinterpret_cast<bool (*)(weft::Event*)>(symbol("test_core_pop"));
-    std::vector<weft::Event> taken;
-    weft::Event next{};
-    while (pop != nullptr && pop(&next)) taken.push_back(next);
-    return taken;
-  }
   static std::vector<weft::EventKind> kinds(const std::vector<weft::Event>& list) {
     std::vector<weft::EventKind> found;
     for (const weft::Event& next : list) found.push_back(next.kind);
