@@ -2,6 +2,7 @@
 #include "shim/main_job/capture.h"
 
 #include "shim/main_job/devices.h"
+#include "shim/main_job/launches.h"
 #include "shim/main_job/noted_graphs.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/notes.h"
@@ -33,6 +34,7 @@ bool capture_begins(CUstream stream, bool per_thread) noexcept {
   if (is_off()) return false;
   open_captures.fetch_add(1, std::memory_order_seq_cst);
   wait_for_questions();
+  if (Stream* known = find_stream(name_of(stream, per_thread))) launches_are_captured(*known);
   note_capture(EventKind::capture_begun, stream, per_thread);
   return true;
 }
@@ -42,6 +44,10 @@ void capture_ended(CUstream stream, bool per_thread) noexcept {
   std::int32_t open = open_captures.load(std::memory_order_relaxed);
   while (open > 0 && !open_captures.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
   note_capture(EventKind::capture_ended, stream, per_thread);
+}
+
+void capture_was_made(CUstream stream, bool per_thread) noexcept {
+  if (Stream* known = find_stream(name_of(stream, per_thread))) launches_were_captured(*known);
 }
 
 void capture_has_begun(CUstream stream, bool per_thread, CapturesInto into) noexcept {

@@ -11,7 +11,8 @@ namespace weft {
 
 // Before the real call. False: not counted, because the hooks are pass-throughs.
 bool capture_begins(CUstream stream, bool per_thread) noexcept;
-void capture_ended(CUstream stream, bool per_thread) noexcept;  // also when the real call did not begin it
+void capture_ended(CUstream stream, bool per_thread) noexcept;     // also when the real call did not begin it
+void capture_was_made(CUstream stream, bool per_thread) noexcept;  // one that had begun has ended, just before that
 
 // A capture is open in this process.
 bool any_capture() noexcept;
@@ -41,7 +42,9 @@ template <class Call>
 CUresult end_capture(CUstream stream, bool per_thread, Call call) noexcept {
   const bool was_open = is_in_capture(stream, per_thread);
   const CUresult result = call();
-  if (was_open && !is_in_capture(stream, per_thread)) capture_ended(stream, per_thread);
+  if (!was_open || is_in_capture(stream, per_thread)) return result;
+  capture_was_made(stream, per_thread);
+  capture_ended(stream, per_thread);
   return result;
 }
 

@@ -53,6 +53,16 @@ void count_on_another_stream(CUstream stream) noexcept {
   thread_state.launched_on = known;
 }
 
+void launches_are_captured(Stream& stream) noexcept {
+  stream.launches_uncaptured.store(stream.launches.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+void launches_were_captured(Stream& stream) noexcept {
+  const LaunchCount before = stream.launches_uncaptured.load(std::memory_order_relaxed);
+  if (stream.launches_marked.load(std::memory_order_relaxed) == before)
+    stream.launches_marked.store(stream.launches.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
 LaunchCount launches_so_far(const Stream& stream) noexcept {
   return stream.launches.load(std::memory_order_relaxed);
 }

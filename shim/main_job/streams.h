@@ -35,6 +35,7 @@ struct Stream {
   std::atomic<Ticket> enqueued_after;                     // the newest ticket at the last of those, or wait
   std::atomic<NoCompute> latest_is;                       // see copies.h
   std::atomic<LaunchCount> launches_marked;               // of those, before its last marker
+  std::atomic<LaunchCount> launches_uncaptured;           // of those, before its last capture
   std::atomic<std::uint32_t> marks;                       // groups and waits with markers, see marker_room.h
   std::atomic<Ticket> milestones[7];                      // the markers behind some of them
   std::atomic<bool> is_marked;                            // has had a marker, or was seen to be dry

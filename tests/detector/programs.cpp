@@ -212,6 +212,13 @@ void RandomProgram::begin_capture() {
   captures_.push_back({next_.time, next_.time});
   hook(EventKind::capture_begun, streams_[*capturing_].id);
   call(Call::Kind::begin_capture, *capturing_);
+  capture_launch(streams_[*capturing_]);
+}
+
+// It is counted, and is no work of the stream.
+void RandomProgram::capture_launch(Stream& stream) {
+  stream.before = next_.ticket;
+  ++stream.launches;
 }
 
 void RandomProgram::end_capture() {

@@ -157,6 +157,7 @@ class RandomProgram {
   void replace_stream();
   void destroy(Stream& stream);
   void begin_capture();
+  void capture_launch(Stream& stream);
   void end_capture();
   Call& call(Call::Kind kind, std::size_t stream);
   bool is_capturing_at(std::int64_t time) const;

@@ -4,10 +4,9 @@
 // Time is the programs' own here, too. A kernel spins until the program says that it ends, as NCCL's do until the peer
 // comes, and the peer comes when the program says that the group ends. Behind each call lies an event that no hook
 // sees: it tells when the GPU has come as far as the program has. What the host enqueues arrives at once, and each
-// stream has a hardware queue of its own. A copy cannot be held back: a kernel that no hook sees stands behind it. Nor
-// does a hook see the launch into a capture, which counts as one of its stream: the oracle does not know that. Streams
-// that are made next to a spinning kernel would wait for it on this GPU; the programs make them all the time, so it
-// only logs that (SIMGPU_HAZARDS).
+// stream has a hardware queue of its own. A copy cannot be held back: a kernel that no hook sees stands behind it.
+// Streams that are made next to a spinning kernel would wait for it on this GPU; the programs make them all the time,
+// so it only logs that (SIMGPU_HAZARDS).
 #include <sys/prctl.h>
 
 #include <atomic>
@@ -162,7 +161,7 @@ class SimulatedCalls : public ProgramPlayer {
 
   void begin_capture(CUstream of) override {
     ProgramPlayer::begin_capture(of);
-    EXPECT_EQ(unseen_.launch(kernel_, 1, 1, 1, 32, 1, 1, 0, of, spinning(), nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchKernel(kernel_, 1, 1, 1, 32, 1, 1, 0, of, spinning(), nullptr), CUDA_SUCCESS);
     let_go_of_graph_ = std::move(let_go_);
   }
 
