@@ -55,7 +55,7 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
 void Streams::issue(Stream& stream, const Mark& mark) {
   if (is_before(newest_, mark.ticket)) newest_ = mark.ticket;
-  if (newest_ - legacy_used_ >= comparable) legacy_used_ = 0;
+  if (is_before(legacy_used_, newest_) && newest_ - legacy_used_ >= comparable) legacy_used_ = 0;
   if (current_answer(stream).says != StreamAnswer::dry) stream.answer = {};
   if (!mark.nothing_before) ++stream.launched;
   if (stream.ahead.full()) lose_sight(stream, stream.ahead.front().ticket);

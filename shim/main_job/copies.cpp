@@ -104,6 +104,7 @@ Stream* find_to_note(CUstream stream, bool per_thread) noexcept {
 
 // Also what CUDA does not know.
 bool is_on_host(CUdeviceptr address) noexcept {
+  if (!launches_are_counted.load(std::memory_order_relaxed)) return false;  // nobody wants to know
   unsigned int type = 0;
   const CUresult result = real<Symbol::cuPointerGetAttribute>()(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
   return result != CUDA_SUCCESS || type == CU_MEMORYTYPE_HOST;

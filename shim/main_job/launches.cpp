@@ -71,7 +71,7 @@ bool nothing_launched_since_marker(Stream& stream, LaunchCount launched) noexcep
   // Before its first marker it may have been launched on when nobody counted.
   if (stream.handle.load(std::memory_order_relaxed) == CU_STREAM_PER_THREAD) {
     own_launches_are_known();
-    if (!stream.is_followed.load(std::memory_order_relaxed)) follow_own_stream(stream);
+    if (!stream.is_followed.load(std::memory_order_relaxed)) followed_own_streams.add(stream);
   }
   const bool nothing = launches_are_counted.load(std::memory_order_relaxed) &&
                        stream.is_marked.load(std::memory_order_relaxed) &&

@@ -22,7 +22,10 @@ namespace {
 
 constexpr Duration longest_wait = std::chrono::milliseconds(100);
 
-constinit std::atomic<bool> ends_are_unseen[most_devices]{};
+// More than 0: the legacy stream is asked for those as well. Two answers that it is dry are needed: with the first one
+// the detector may not have heard of the end yet.
+constexpr std::uint8_t answers_needed = 2;
+constinit std::atomic<std::uint8_t> ends_unseen[most_devices]{};
 
 StreamAnswer query(const Stream& stream, StreamId id) noexcept {
   const CUstream handle = stream.handle.load(std::memory_order_relaxed);
@@ -62,8 +65,8 @@ Answer ask_stream(int device, StreamId id) noexcept {
   const Stream* stream = stream_to_ask(device, id);
   const Stream* counted = stream != nullptr ? stream : find_by_id(device, id);
   // Copies may be left, but nothing to compute.
-  const bool answers_for_others = ends_are_unseen[device].load(std::memory_order_relaxed) && counted != nullptr &&
-                                  order_of(*counted) == StreamOrder::legacy;
+  std::uint8_t unseen = ends_unseen[device].load(std::memory_order_relaxed);
+  const bool answers_for_others = unseen != 0 && counted != nullptr && order_of(*counted) == StreamOrder::legacy;
   if (counted != nullptr && !answers_for_others && has_nothing_to_compute(*counted) &&
       counted->id.load(std::memory_order_relaxed) == id) {
     // Its last marker says what it has passed; waits behind that are not known.
@@ -75,10 +78,11 @@ Answer ask_stream(int device, StreamId id) noexcept {
   // Launches that come meanwhile: dry may be so without them, busy may be so because of them.
   const Ticket before = launched_before(*stream);
   const std::uint32_t launched = before == 0 ? 0 : folded(launches_so_far(*stream));
-  // Ends that come meanwhile are not among those.
-  if (answers_for_others) ends_are_unseen[device].store(false, std::memory_order_relaxed);
   const StreamAnswer answer = query(*stream, id);
-  if (answers_for_others && answer != StreamAnswer::dry) note_unseen_end(device);
+  // Unless there was another such end meanwhile.
+  if (answers_for_others && answer == StreamAnswer::dry)
+    ends_unseen[device].compare_exchange_strong(unseen, static_cast<std::uint8_t>(unseen - 1),
+                                                std::memory_order_relaxed);
   const StreamOrder order = order_of(*stream);
   if (answer == StreamAnswer::dry) return {answer, before, launched, order};
   if (answer == StreamAnswer::unknown) return {answer, 0};
@@ -113,12 +117,15 @@ bool nothing_is_enqueued(int device) noexcept {
 
 namespace {
 
-// Of those with markers; launches on others are unasked ones. False: there are more than are listed.
-bool add_launches_on_threads_own(int device, std::uint32_t& sum) noexcept {
-  Stream* found[most_asked];
-  const int count = followed_own_streams(device, found);
-  for (int index = 0; index < count; ++index) sum += folded(launches_so_far(*found[index]));
-  return count >= 0;
+// Of those with markers; launches on others are unasked ones.
+std::uint32_t launches_on_threads_own(int device) noexcept {
+  std::uint32_t sum = 0;
+  followed_own_streams.visit_until([&](const Stream& stream) {
+    const bool is_here = stream.device.load(std::memory_order_relaxed) == device;
+    if (is_here && stream.id.load(std::memory_order_acquire) != 0) sum += folded(launches_so_far(stream));
+    return false;
+  });
+  return sum;
 }
 
 }  // namespace
@@ -135,13 +142,12 @@ bool all_launches(int device, std::uint32_t* launches) noexcept {
   const Stream* legacy = find_stream(legacy_stream_of(device));
   std::uint32_t sum = legacy != nullptr ? folded(launches_so_far(*legacy)) : 0;
   for (int index = 0; index < count; ++index) sum += folded(launches_so_far(*found[index]));
-  if (!add_launches_on_threads_own(device, sum)) return false;
-  *launches = sum;
+  *launches = sum + launches_on_threads_own(device);
   return true;
 }
 
 void note_unseen_end(int device) noexcept {
-  ends_are_unseen[device].store(true, std::memory_order_relaxed);
+  ends_unseen[device].store(answers_needed, std::memory_order_relaxed);
 }
 
 bool is_dry(const Stream& stream) noexcept {

@@ -8,13 +8,11 @@
 #include "shim/process.h"
 #include "shim/routing/real.h"
 #include "shim/tables/handle_table.h"
-#include "shim/tables/stream_list.h"
 
 namespace weft {
 namespace {
 
 constexpr std::uint64_t default_stream = std::uint64_t{1} << 63;  // no handle has this bit
-constexpr std::uint32_t most_streams = 8192;                      // PyTorch makes 128 per device at once
 
 using Table = HandleTable<Stream, most_streams>;
 constinit Table streams{};
@@ -25,7 +23,6 @@ struct DeviceStreams {
   StreamList<most_unseen> first;    // explicit ones, while there are few
   std::atomic<bool> is_pool;        // there were more than few
   StreamList<most_asked + 1> used;  // explicit ones that were seen in use
-  StreamList<most_asked + 1> own;   // of threads, that have had a marker
   std::atomic<std::uint32_t> made;
   std::atomic<std::uint32_t> in_use;  // explicit or not
 };
@@ -160,6 +157,7 @@ StreamOrder order_of(const Stream& stream) noexcept {
 }
 
 constinit std::atomic<bool> blocking_streams_are_marked{false};
+constinit StreamList<most_streams> followed_own_streams{};
 
 StreamOrder order_of_marked(const Stream& stream) noexcept {
   const StreamOrder order = order_of(stream);
@@ -197,7 +195,7 @@ void release_stream(Stream& stream) noexcept {
   forget_marks(stream);
   mine.first.remove(stream);
   mine.used.remove(stream);
-  mine.own.remove(stream);
+  if (stream.handle.load(std::memory_order_relaxed) == CU_STREAM_PER_THREAD) followed_own_streams.remove(stream);
   Table::release(stream);
 }
 
@@ -240,43 +238,17 @@ std::uint32_t streams_in_use(int device) noexcept {
   return device_streams[device].in_use.load(std::memory_order_relaxed);
 }
 
-namespace {
-
-// Takes what is visited, as streams_to_ask() gives it.
-class Taken {
- public:
-  Taken(int device, Stream* (&found)[most_asked]) noexcept : device_(device), found_(found) {}
-  bool operator()(Stream& stream) noexcept {
-    if (stream.id.load(std::memory_order_acquire) == 0 || stream.device.load(std::memory_order_relaxed) != device_) {
+int streams_to_ask(int device, Stream* (&found)[most_asked]) noexcept {
+  int count = 0;
+  const auto take = [&](Stream& stream) {
+    if (stream.id.load(std::memory_order_acquire) == 0 || stream.device.load(std::memory_order_relaxed) != device) {
       return false;
     }
-    if (count_ < most_asked) found_[count_] = &stream;
-    return ++count_ > most_asked;
-  }
-  int count() const noexcept { return count_ > most_asked ? -1 : count_; }
-
- private:
-  int device_;
-  Stream* (&found_)[most_asked];
-  int count_ = 0;
-};
-
-}  // namespace
-
-int streams_to_ask(int device, Stream* (&found)[most_asked]) noexcept {
-  Taken taken(device, found);
-  visit_asked_until(device, [&](Stream& stream) { return taken(stream); });
-  return taken.count();
-}
-
-void follow_own_stream(Stream& stream) noexcept {
-  if (!list_of(stream).own.add(stream)) note_full("per-thread default streams of one device");
-}
-
-int followed_own_streams(int device, Stream* (&found)[most_asked]) noexcept {
-  Taken taken(device, found);
-  device_streams[device].own.visit_until([&](Stream& stream) { return taken(stream); });
-  return taken.count();
+    if (count < most_asked) found[count] = &stream;
+    return ++count > most_asked;
+  };
+  visit_asked_until(device, take);
+  return count > most_asked ? -1 : count;
 }
 
 Stream* stream_to_ask(int device, StreamId id) noexcept {

@@ -12,8 +12,11 @@
 
 #include "detector/event.h"
 #include "shim/routing/vendor.h"
+#include "shim/tables/stream_list.h"
 
 namespace weft {
+
+inline constexpr std::uint32_t most_streams = 8192;  // PyTorch makes 128 per device at once
 
 using LaunchCount = std::uint64_t;  // equal only where nothing was launched in between
 
@@ -100,9 +103,8 @@ std::uint32_t streams_in_use(int device) noexcept;
 inline constexpr int most_unseen = 32;
 inline constexpr int most_asked = 255;
 int streams_to_ask(int device, Stream* (&found)[most_asked]) noexcept;
-// Likewise the per-thread default streams that have had a marker.
-void follow_own_stream(Stream& stream) noexcept;
-int followed_own_streams(int device, Stream* (&found)[most_asked]) noexcept;
+// The per-thread default streams of all devices that have had a marker.
+[[gnu::visibility("hidden")]] extern StreamList<most_streams> followed_own_streams;
 // The one of them with this id, also where there are more than most_asked, or the legacy stream; nullptr: none.
 Stream* stream_to_ask(int device, StreamId stream) noexcept;
 

@@ -16,8 +16,10 @@
 namespace weft {
 namespace {
 
+// A shared CUDA runtime looks the kernels of all libraries up, perhaps all of them at its start: those of an NCCL that
+// is hooked, too, on any thread. So what it has looked up is of an unseen one only while none is hooked.
 constinit AddressTable kernels{};
-constexpr std::uint16_t is_there = 0;
+constexpr std::uint16_t by_its_own_code = 0, by_shared_runtime = 1;
 
 // The name of the file, because the file may be unloaded.
 enum class Found : std::uint8_t { nothing, now, file };
@@ -42,15 +44,26 @@ bool is_nccls(const char* name) noexcept {
   return false;
 }
 
-// A shared CUDA runtime looks the kernels of all libraries up, those of the hooked NCCL too, on a thread of that.
-bool may_be_of_hooked_nccl(const char* file) noexcept {
-  return home_of(Library::nccl) != nullptr && std::strstr(file, "libcudart") != nullptr;
+// Never taken out: should the driver give the address of an unloaded kernel to another one, its time is uncertain, too.
+void enter(const void* handle, std::uint16_t looked_up) noexcept {
+  kernels.enter_export(const_cast<void*>(handle), looked_up);
+  if (kernels.find(handle) > by_shared_runtime) note_full("kernels of an NCCL that is not seen");
 }
 
-// Never taken out: should the driver give the address of an unloaded kernel to another one, its time is uncertain, too.
-void enter(const void* handle) noexcept {
-  kernels.enter_export(const_cast<void*>(handle), is_there);
-  if (kernels.find(handle) != is_there) note_full("kernels of an NCCL that is not seen");
+void remember(const char* file) noexcept {
+  Found nothing = Found::nothing;
+  if (!found.compare_exchange_strong(nothing, Found::now, std::memory_order_acq_rel)) return;
+  for (std::size_t i = 0; file[i] != '\0' && i + 1 < sizeof(found_in); ++i) found_in[i] = file[i];
+  found.store(Found::file, std::memory_order_release);
+}
+
+// Once, where there is no core that says it. Many a library has such kernels and never launches one.
+constinit std::atomic<bool> said{false};
+void say_that_it_communicates() noexcept {
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  const char* const file = unseen_nccl();
+  say({"NCCL's kernels are launched by ", file != nullptr ? file : "a shared CUDA runtime",
+       ", and its functions do not come to Weft (linked statically, or renamed): its communication is not seen"});
 }
 
 }  // namespace
@@ -61,32 +74,27 @@ const char* unseen_nccl() noexcept {
   return found.load(std::memory_order_acquire) == Found::file ? found_in : nullptr;
 }
 
-// Where there is a core it says so, and it may come yet. Where the process has no communicator that is seen there is
-// none, and nobody else to say it.
 void note_kernel(const void* kernel, const char* name, const void* caller) noexcept {
   if (name == nullptr || !is_nccls(name)) return;
   const char* const file = library_name(caller);
-  if (may_be_of_hooked_nccl(file)) return;
-  enter(kernel);
+  const bool by_runtime = std::strstr(file, "libcudart") != nullptr;
+  enter(kernel, by_runtime ? by_shared_runtime : by_its_own_code);
+  if (!by_runtime) remember(file);
   nccl_is_unseen.store(true, std::memory_order_release);
-  Found nothing = Found::nothing;
-  if (!found.compare_exchange_strong(nothing, Found::now, std::memory_order_acq_rel)) return;
-  for (std::size_t i = 0; file[i] != '\0' && i + 1 < sizeof(found_in); ++i) found_in[i] = file[i];
-  found.store(Found::file, std::memory_order_release);
-  if (level() == Level::observe) return;
-  say({"NCCL's kernels are loaded by ", found_in,
-       ", and its functions do not come to Weft (linked statically, or renamed): its communication is not seen"});
 }
 
 void note_function(const void* kernel, const void* function) noexcept {
-  if (is_kernel_of_unseen_nccl(kernel)) enter(function);
+  const std::uint16_t looked_up = kernels.find(kernel);
+  if (looked_up == by_its_own_code || looked_up == by_shared_runtime) enter(function, looked_up);
 }
 
 bool is_kernel_of_unseen_nccl(const void* function) noexcept {
-  return kernels.find(function) == is_there;
+  const std::uint16_t looked_up = kernels.find(function);
+  return looked_up == by_its_own_code || (looked_up == by_shared_runtime && home_of(Library::nccl) == nullptr);
 }
 
 GraphLaunch unseen_launch_begins(CUstream stream, bool per_thread) noexcept {
+  if (level() != Level::observe) say_that_it_communicates();
   Stream* known = level() == Level::observe ? learn_stream(name_of(stream, per_thread)) : nullptr;
   GraphLaunch launch{};
   if (known != nullptr && is_capturing(*known)) {

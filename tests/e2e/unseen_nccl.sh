@@ -4,9 +4,9 @@
 #   unseen_nccl.sh SOURCE BUILD PROGRAM QUEUES CASE
 . "$(dirname "$0")/observed_case.sh"
 
-lines=$(grep -c "^weft: warning: NCCL's kernels are loaded by .*libstatic_nccl.so, and its functions do not come to Weft" \
+lines=$(grep -c "^weft: warning: NCCL's kernels are launched by .*libstatic_nccl.so, and its functions do not come to Weft" \
   "$work/err")
-[ "$lines" -eq "$([ "$case" = behind ] && echo 0 || echo 2)" ] || fail "$lines lines say that NCCL is not seen"
+[ "$lines" -eq "$([ "$case" = alone ] && echo 2 || echo 0)" ] || fail "$lines lines say that NCCL is not seen"
 if [ "$case" = alone ]; then
   [ "$(wc -l <"$work/err")" -le 3 ] || fail "it says more"
   [ ! -e "$work/trace" ] || fail "there is a trace"

@@ -192,9 +192,11 @@ TEST_F(DefaultStreams, AfterAnEndThatNobodySeesTheLegacyStreamAnswersForBlocking
   fake_block(nullptr);  // as it answers for the other one
   EXPECT_EQ(ask(id), StreamAnswer::busy);
   fake_release(nullptr);
-  const weft::Answer answer = core()->shim->ask_stream(0, id);
-  EXPECT_EQ(answer.says, StreamAnswer::dry);
-  EXPECT_EQ(answer.order, StreamOrder::legacy);
+  for (int answers = 0; answers < 2; ++answers) {  // the first one may come before the detector has heard of the end
+    const weft::Answer answer = core()->shim->ask_stream(0, id);
+    EXPECT_EQ(answer.says, StreamAnswer::dry);
+    EXPECT_EQ(answer.order, StreamOrder::legacy);
+  }
   EXPECT_EQ(core()->shim->ask_stream(0, id).order, StreamOrder::none);
 }
 
