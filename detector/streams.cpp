@@ -464,8 +464,9 @@ bool Streams::waits_for_unknown(const Stream& stream, Position where) const {
 }
 
 bool Streams::copies_out_of_sight(const Stream& stream) {
-  if (stream.abandoned) return true;  // its groups have marks
-  return stream.at.kind == Kind::lost ? stream.at.only_copies : stream.ahead.front().only_copies;
+  if (stream.at.kind == Kind::lost) return stream.at.only_copies;
+  // Of an abandoned one that has no mark left all groups had marks.
+  return stream.ahead.empty() || stream.ahead.front().only_copies;
 }
 
 // NCCL runs the groups of a communicator one after the other: this one waits where an earlier one, on another stream,

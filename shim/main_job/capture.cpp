@@ -46,8 +46,13 @@ void capture_ended(CUstream stream, bool per_thread) noexcept {
   note_capture(EventKind::capture_ended, stream, per_thread);
 }
 
-void capture_was_made(CUstream stream, bool per_thread) noexcept {
-  if (Stream* known = find_stream(name_of(stream, per_thread))) launches_were_captured(*known);
+LaunchCount captured_launches(CUstream stream, bool per_thread) noexcept {
+  const Stream* known = find_stream(name_of(stream, per_thread));
+  return known != nullptr ? launches_so_far(*known) : 0;
+}
+
+void capture_was_made(CUstream stream, bool per_thread, LaunchCount captured) noexcept {
+  if (Stream* known = find_stream(name_of(stream, per_thread))) launches_were_captured(*known, captured);
 }
 
 void capture_has_begun(CUstream stream, bool per_thread, CapturesInto into) noexcept {

@@ -12,7 +12,9 @@ namespace weft {
 // Before the real call. False: not counted, because the hooks are pass-throughs.
 bool capture_begins(CUstream stream, bool per_thread) noexcept;
 void capture_ended(CUstream stream, bool per_thread) noexcept;     // also when the real call did not begin it
-void capture_was_made(CUstream stream, bool per_thread) noexcept;  // one that had begun has ended, just before that
+// Before the real call that may end one, and when it has done so, just before capture_ended().
+LaunchCount captured_launches(CUstream stream, bool per_thread) noexcept;
+void capture_was_made(CUstream stream, bool per_thread, LaunchCount captured) noexcept;
 
 // A capture is open in this process.
 bool any_capture() noexcept;
@@ -41,9 +43,10 @@ CUresult begin_capture(CUstream stream, bool per_thread, CapturesInto into, Call
 template <class Call>
 CUresult end_capture(CUstream stream, bool per_thread, Call call) noexcept {
   const bool was_open = is_in_capture(stream, per_thread);
+  const LaunchCount captured = was_open ? captured_launches(stream, per_thread) : 0;
   const CUresult result = call();
   if (!was_open || is_in_capture(stream, per_thread)) return result;
-  capture_was_made(stream, per_thread);
+  capture_was_made(stream, per_thread, captured);
   capture_ended(stream, per_thread);
   return result;
 }

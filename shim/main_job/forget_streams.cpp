@@ -43,10 +43,8 @@ End mark_the_end(const Stream& stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   if (level() != Level::observe || !has_marker_words(device) || !may_mark(device)) return {};
   if (nothing_launched_behind_marker(stream) || is_capturing(stream) || is_dry(stream)) return {};
-  if (may_wait_for_legacy(stream, device)) {
-    note_unseen_end(device);
+  if (may_wait_for_legacy(stream, device))
     return {EventKind::stream_abandoned, newest_ticket(device).load(std::memory_order_relaxed)};
-  }
   const Ticket last = reserve_ticket(device);
   if (last != 0 && enqueue_marker(stream, last)) return {EventKind::stream_destroyed, last};
   write_ticket_from_host(device, last);
@@ -68,6 +66,8 @@ void forget(Stream& stream, End end) noexcept {
     event.order = order;
     event.ticket = end.ticket;
   });
+  // The detector hears of it before the legacy stream is asked for it.
+  if (end.kind == EventKind::stream_abandoned) note_unseen_end(device);
 }
 
 template <class Which>

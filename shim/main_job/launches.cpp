@@ -64,10 +64,10 @@ void launches_are_captured(Stream& stream) noexcept {
   stream.launches_uncaptured.store(stream.launches.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-void launches_were_captured(Stream& stream) noexcept {
+void launches_were_captured(Stream& stream, LaunchCount last) noexcept {
   const LaunchCount before = stream.launches_uncaptured.load(std::memory_order_relaxed);
   if (stream.launches_marked.load(std::memory_order_relaxed) == before)
-    stream.launches_marked.store(stream.launches.load(std::memory_order_relaxed), std::memory_order_release);
+    stream.launches_marked.store(last, std::memory_order_release);
 }
 
 LaunchCount launches_so_far(const Stream& stream) noexcept {

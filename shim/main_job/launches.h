@@ -63,10 +63,10 @@ inline std::uint32_t folded(LaunchCount launched) noexcept {
 // A stream that was just made; nullptr: it did not fit. Until it is launched on it has nothing to compute.
 void count_from_the_first(Stream* stream) noexcept;
 
-// A capture begins on the stream, or has ended: what was launched meanwhile is in a graph. A stream that has joined the
-// capture of another one is not told.
+// A capture begins on the stream, or has ended: what was launched meanwhile is in a graph, up to the launch that was the
+// last one before the end. A stream that has joined the capture of another one is not told.
 void launches_are_captured(Stream& stream) noexcept;
-void launches_were_captured(Stream& stream) noexcept;
+void launches_were_captured(Stream& stream, LaunchCount last) noexcept;
 
 // To be read before a marker is enqueued; then, when the marker and Stream::latest are there: whether it is known that
 // nothing was launched since the marker before.

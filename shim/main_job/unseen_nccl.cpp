@@ -78,6 +78,7 @@ void note_kernel(const void* kernel, const char* name, const void* caller) noexc
   if (name == nullptr || !is_nccls(name)) return;
   const char* const file = library_name(caller);
   const bool by_runtime = std::strstr(file, "libcudart") != nullptr;
+  if (by_runtime && home_of(Library::nccl) != nullptr) return;
   enter(kernel, by_runtime ? by_shared_runtime : by_its_own_code);
   if (!by_runtime) remember(file);
   nccl_is_unseen.store(true, std::memory_order_release);

@@ -1,5 +1,5 @@
-// What the tests under the preloaded shim have in common: the test core that it has loaded, and the events that this
-// received. Whichever driver is below. Each test runs in a process of its own (ctest does so), since a core is loaded
+// Common to the tests under the preloaded shim: the test core that it has loaded, and the events that this received.
+// Whichever driver is below. Each test runs in a process of its own (ctest does so), since a core is loaded
 // once.
 #pragma once
 

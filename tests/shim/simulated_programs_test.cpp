@@ -3,7 +3,7 @@
 //
 // Time is the programs' own here, too. A kernel spins until the program says that it ends, as NCCL's do until the peer
 // comes, and the peer comes when the program says that the group ends. Behind each call lies an event that no hook
-// sees: it tells when the GPU has come as far as the program has. What the host enqueues arrives at once, and each
+// sees: it tells when the GPU has come as far as the program has. Calls of the host arrive at once, and each
 // stream has a hardware queue of its own. A copy cannot be held back: a kernel that no hook sees stands behind it.
 // Streams that are made next to a spinning kernel would wait for it on this GPU; the programs make them all the time,
 // so it only logs that (SIMGPU_HAZARDS).
@@ -199,7 +199,7 @@ class SimulatedCalls : public ProgramPlayer {
         {call.end, ++number_, behind, std::exchange(let_go_, nullptr), call.stream, std::exchange(is_group_, false)});
   }
 
-  // What ends meanwhile is let go by another thread, once the hook has noted that the host waits, where it has to.
+  // Work that ends meanwhile is let go by another thread, once the hook has noted that the host waits, where it has to.
   void synchronise(const Call& call, CUstream of) override {
     const bool is_noted = std::any_of(groups_.begin(), groups_.end(), [this](std::size_t s) { return is_alive(s); });
     std::thread others([&, before = static_cast<std::ptrdiff_t>(take_events().size())] {
