@@ -48,7 +48,6 @@ struct ThreadState {
   std::uint32_t settling;        // depth of settle_library() (routing/real.h)
   std::uint32_t unasked_launch;  // see main_job/unasked_launches.h
   Stream* launched_on;           // the stream of the last launch, see main_job/launches.h; nullptr: none
-  Stream* launched_on_before;    // another one, that of the launches before that; nullptr: none
   std::uint32_t launches;        // of this thread
   std::uint32_t number;  // counts the threads that launch or use a per-thread default stream; 0: not yet counted
 };

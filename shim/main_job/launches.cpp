@@ -26,9 +26,7 @@ void set_launches_counted(bool counted) noexcept {
   launches_are_counted.store(counted, std::memory_order_relaxed);
 }
 
-namespace {
-
-[[gnu::noinline]] void look_up_and_count(CUstream stream) noexcept {
+void count_on_another_stream(CUstream stream) noexcept {
   const bool has_handle = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
   const StreamName name =
       has_handle ? StreamName{reinterpret_cast<std::uint64_t>(stream), stream, true} : name_of(stream, false);
@@ -44,20 +42,7 @@ namespace {
   number_this_thread();
   if (next_launch_is_noted(*known)) note_launch(*known);
   count_on(*known);
-  if (known == thread_state.launched_on) return;
-  thread_state.launched_on_before = thread_state.launched_on;
   thread_state.launched_on = known;
-}
-
-}  // namespace
-
-// Small, so that it needs no stack.
-void count_on_another_stream(CUstream stream) noexcept {
-  Stream* const before = thread_state.launched_on_before;
-  if (!is_launched_as(before, stream)) return look_up_and_count(stream);
-  thread_state.launched_on_before = thread_state.launched_on;
-  thread_state.launched_on = before;
-  count_on(*before);
 }
 
 void launches_are_captured(Stream& stream) noexcept {

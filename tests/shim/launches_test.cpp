@@ -155,7 +155,7 @@ TEST_F(Launches, MakeAStreamOfAPoolOneInUse) {
   EXPECT_EQ(streams_to_ask(), before + 1);
 }
 
-// The second latest is found as fast as the latest one; each has its own count.
+// Each has its own count.
 TEST_F(Launches, OnStreamsInTurnAreThoseOfEachStream) {
   const CUstream second = stream(), third = stream();
   const std::vector<CUstream> in_turn{compute, second, compute, second,  third,
