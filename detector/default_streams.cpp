@@ -99,14 +99,14 @@ bool Streams::may_stand_behind_held_up(const Stream& running) {
   if (legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy))) {
     if (std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
           return each.order == StreamOrder::blocking && each.id != running.id &&
-                 !queues_.are_apart(each.id, running.id);
+                 !queues_.are_apart(each.id, running.id, HeldBy::wait);
         }))
       return true;
     return looks_for_blocking_now_ = looks_for_blocking_ < most_looks_to_learn;
   }
   return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
     return each.order != StreamOrder::none && each.id != running.id && position(each) == Position::behind &&
-           holder_of(each) != nullptr && !queues_.are_apart(each.id, running.id);
+           holder_of(each) != nullptr && !queues_.are_apart(each.id, running.id, HeldBy::wait);
   });
 }
 

@@ -99,6 +99,8 @@ void Detector::Implementation::dispatch(const Event& event) {
     case EventKind::host_still:
     case EventKind::host_acts:
       return streams_.host_is_still(event.kind == EventKind::host_still && issued_ != 0);
+    case EventKind::queues_shared:
+      return streams_.queues_are_shared();
     case EventKind::capture_begun:
       ++captures_;
       return;

@@ -12,9 +12,16 @@ namespace weft {
 void Streams::note_passed(const Stream& stream, Ticket place) {
   for (const Stream& other : streams_) {
     if (other.id == stream.id) continue;
-    const std::optional<Ticket> blocked = proving_place(other);
-    if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, *blocked);
+    const auto pass = [&](std::optional<Ticket> blocked, HeldBy by) {
+      if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, {*blocked, by});
+    };
+    pass(proving_place(other), HeldBy::wait);
+    if (!one_queue_) pass(proving_kernel(other), HeldBy::kernel);
   }
+}
+
+bool Streams::is_held_at(const Stream& stream, HeldPlace place) const {
+  return (place.by == HeldBy::wait ? proving_place(stream) : proving_kernel(stream)) == place.ticket;
 }
 
 // Who gets past this ticket stands in another hardware queue: behind the obstacle stands something that was launched
@@ -31,6 +38,43 @@ std::optional<Ticket> Streams::proving_place(const Stream& stream) const {
     is_behind = is_behind || &mark == obstacle;
     if (is_behind && mark.launched != 0) return mark.launched;
     const Group* group = is_behind && mark.kind == Kind::start ? groups_.find(mark.group) : nullptr;
+    if (group != nullptr) return group->done_ticket;
+  }
+  return std::nullopt;
+}
+
+// It has nothing to compute before its next mark, and what stands behind that waits for a group or a copy.
+bool Streams::may_hold_kernels(const Stream& stream) const {
+  const Position where = position(stream);
+  return where == Position::in_group || where == Position::held;
+}
+
+// Behind this ticket stands a kernel that waits for the group or the copy which the stream is in, and may hold up its
+// hardware queue meanwhile; nothing: none. Marks pass: only one queue is asked whether they do.
+std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
+  if (!may_hold_kernels(stream)) return std::nullopt;
+  if (stream.at.launched != 0) return stream.at.launched;
+  const Mark* before = &stream.at;
+  for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
+    const Mark& mark = stream.ahead[i];
+    if (mark.kind == Kind::lost || !mark.nothing_before) return before->ticket;
+    if (mark.kind == Kind::start) return mark.ticket;
+    if (mark.launched != 0) return mark.launched;
+    before = &mark;
+  }
+  return std::nullopt;
+}
+
+// Who gets past this ticket is held up by no such kernel: it was enqueued before.
+std::optional<Ticket> Streams::proving_kernel(const Stream& stream) const {
+  if (!may_hold_kernels(stream)) return std::nullopt;
+  if (stream.at.launched != 0) return stream.at.launched;
+  for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
+    const Mark& mark = stream.ahead[i];
+    if (mark.kind == Kind::lost) return std::nullopt;
+    if (!mark.nothing_before) return mark.ticket;
+    if (mark.launched != 0) return mark.launched;
+    const Group* group = mark.kind == Kind::start ? groups_.find(mark.group) : nullptr;
     if (group != nullptr) return group->done_ticket;
   }
   return std::nullopt;
@@ -132,9 +176,11 @@ Verdict Streams::busy_for_sure(const Stream& running) {
 bool Streams::may_learn() const {
   if (looks_to_learn_ == 0 || looks_learned_ >= most_looks_to_learn) return false;
   return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& blocked) {
-    if (!proving_place(blocked)) return false;
+    const bool waits = proving_place(blocked).has_value();
+    if (!waits && (!queues_are_shared_ || !proving_kernel(blocked))) return false;
+    const HeldBy by = waits ? HeldBy::wait : HeldBy::kernel;
     return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
-      return each.was_doubtful && each.id != blocked.id && !queues_.are_apart(each.id, blocked.id);
+      return each.was_doubtful && each.id != blocked.id && !queues_.are_apart(each.id, blocked.id, by);
     });
   });
 }
@@ -142,12 +188,13 @@ bool Streams::may_learn() const {
 void Streams::find_blocked_places() {
   blocked_.clear();
   for (const Stream& stream : streams_) {
-    if (const std::optional<Ticket> place = blocked_place(stream)) blocked_.push_back({stream.id, *place, false});
-    if (const std::optional<Ticket> place = place_behind_group(stream)) blocked_.push_back({stream.id, *place, false});
-    if (const Stream* holder = holder_of_work(stream)) blocked_.push_back({stream.id, holder->at.ticket, false});
+    const auto add = [&](Ticket place, HeldBy by) { blocked_.push_back({stream.id, place, by, false}); };
+    if (const std::optional<Ticket> place = blocked_place(stream)) add(*place, HeldBy::wait);
+    if (const std::optional<Ticket> place = place_behind_group(stream)) add(*place, HeldBy::kernel);
+    if (const Stream* holder = holder_of_work(stream)) add(holder->at.ticket, HeldBy::wait);
   }
   std::erase_if(context_waits_, [this](const ContextWait& wait) { return is_over(wait.awaited); });
-  for (const ContextWait& wait : context_waits_) blocked_.push_back({wait.awaited.stream, wait.place, true});
+  for (const ContextWait& wait : context_waits_) blocked_.push_back({wait.awaited.stream, wait.place, HeldBy::wait, true});
   for (const Stream& stream : streams_) {
     const std::optional<Ticket> work = stream.is_doubtful ? place_of_work(stream) : std::nullopt;
     if (!work) continue;
@@ -164,7 +211,7 @@ bool Streams::may_be_blocked(const Stream& stream, Ticket work) const {
 // In the same hardware queue; or it waits, without a mark, for another stream that may stand there.
 bool Streams::may_stand_behind(const Stream& stream, Ticket work, const BlockedPlace& place) const {
   if (stream.id == place.stream || (work != 0 && !is_before(place.place, work))) return false;
-  return one_queue_ || place.holds_up_another || !queues_.are_apart(stream.id, place.stream);
+  return one_queue_ || place.holds_up_another || !queues_.are_apart(stream.id, place.stream, place.by);
 }
 
 }  // namespace weft

@@ -13,28 +13,30 @@ std::vector<Queues::Pair>::iterator Queues::place_of(StreamId one, StreamId othe
   });
 }
 
-bool Queues::are_apart(StreamId one, StreamId other) const {
+bool Queues::are_apart(StreamId one, StreamId other, HeldBy by) const {
   const auto pair = const_cast<Queues*>(this)->place_of(one, other);
   const auto [low, high] = std::minmax(one, other);
-  return pair != pairs_.end() && pair->low == low && pair->high == high && pair->times >= enough;
+  if (pair == pairs_.end() || pair->low != low || pair->high != high) return false;
+  return pair->times >= enough || (by == HeldBy::kernel && pair->kernel_times >= enough);
 }
 
-void Queues::passed(StreamId stream, StreamId blocked, Ticket place) {
-  if (sightings_.size() == most_sightings || are_apart(stream, blocked)) return;
+void Queues::passed(StreamId stream, StreamId blocked, HeldPlace place) {
+  if (sightings_.size() == most_sightings || are_apart(stream, blocked, place.by)) return;
   for (const Sighting& known : sightings_)
     if (known.stream == stream && known.blocked == blocked && known.place == place) return;
   sightings_.push_back({stream, blocked, place, false});
 }
 
-void Queues::note_apart(StreamId one, StreamId other) {
-  const auto pair = place_of(one, other);
+void Queues::note_apart(StreamId one, StreamId other, HeldBy by) {
+  auto pair = place_of(one, other);
   const auto [low, high] = std::minmax(one, other);
-  if (pair != pairs_.end() && pair->low == low && pair->high == high) {
-    ++pair->times;
-    return;
+  if (pair == pairs_.end() || pair->low != low || pair->high != high) {
+    if (pairs_.size() == most_pairs)
+      std::erase_if(pairs_, [](const Pair& each) { return each.times < enough && each.kernel_times < enough; });
+    if (pairs_.size() == most_pairs) return;
+    pair = pairs_.insert(place_of(one, other), {low, high, 0, 0});
   }
-  if (pairs_.size() == most_pairs) std::erase_if(pairs_, [](const Pair& each) { return each.times < enough; });
-  if (pairs_.size() < most_pairs) pairs_.insert(place_of(one, other), {low, high, 1});
+  ++(by == HeldBy::wait ? pair->times : pair->kernel_times);
 }
 
 void Queues::forget(StreamId stream) {

@@ -2,7 +2,9 @@
 //
 // The driver maps streams onto a few queues and tells nobody how. A queue is worked off in order: what stands in it
 // behind a stream that waits does not run, whichever stream it belongs to. Two streams are known to be apart once one
-// of them was seen to get past the place at which the other one still waited. Fed by Streams, one thread.
+// of them was seen to get past the place at which the other one still waited. That a kernel behind a running one of its
+// stream holds up its queue is an assumption, so who gets past one is apart from such kernels only, or they hold up
+// nobody. Fed by Streams, one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +20,29 @@ inline bool is_before(Ticket one, Ticket other) {
   return static_cast<std::int32_t>(one - other) < 0;
 }
 
+// Nothing behind this ticket runs in the hardware queue of the stream, because of this.
+enum class HeldBy : std::uint8_t { wait, kernel };
+struct HeldPlace {
+  Ticket ticket;
+  HeldBy by;
+  bool operator==(const HeldPlace&) const = default;
+};
+
 class Queues {
  public:
-  bool are_apart(StreamId one, StreamId other) const;
+  // What holds up the one does not hold up the other.
+  bool are_apart(StreamId one, StreamId other, HeldBy by) const;
 
   // This stream got to something that was enqueued later than `place`, at which `blocked` waits as far as is known:
   // words of one look come in no certain order, so it counts if that still waits after the next look.
-  void passed(StreamId stream, StreamId blocked, Ticket place);
+  void passed(StreamId stream, StreamId blocked, HeldPlace place);
 
   // A look is over: all words that were written before it have been told. `still_waits(stream, place)`.
   template <class StillWaits>
   void looked(StillWaits still_waits) {
     std::erase_if(sightings_, [&](Sighting& sighting) {
       if (!still_waits(sighting.blocked, sighting.place)) return true;
-      if (sighting.is_older) note_apart(sighting.stream, sighting.blocked);
+      if (sighting.is_older) note_apart(sighting.stream, sighting.blocked, sighting.place.by);
       return std::exchange(sighting.is_older, true);
     });
   }
@@ -45,16 +56,17 @@ class Queues {
 
   struct Sighting {
     StreamId stream, blocked;
-    Ticket place;
+    HeldPlace place;
     bool is_older;  // than the latest look
   };
   struct Pair {
     StreamId low, high;
-    int times;
+    int times;         // seen past a wait
+    int kernel_times;  // seen past a kernel
   };
 
   std::vector<Pair>::iterator place_of(StreamId one, StreamId other);
-  void note_apart(StreamId one, StreamId other);
+  void note_apart(StreamId one, StreamId other, HeldBy by);
 
   std::vector<Sighting> sightings_;
   std::vector<Pair> pairs_;  // sorted

@@ -292,9 +292,9 @@ void Streams::looked() {
   if (is_learning_) --looks_to_learn_, ++looks_learned_;
   if (looks_for_blocking_now_) ++looks_for_blocking_;
   if (is_in_doubt_ && looks_to_learn_ < most_looks_to_learn) ++looks_to_learn_;
-  queues_.looked([this](StreamId id, Ticket place) {
+  queues_.looked([this](StreamId id, HeldPlace place) {
     const Stream* stream = find(id);
-    return stream != nullptr && proving_place(*stream) == place;
+    return stream != nullptr && is_held_at(*stream, place);
   });
 }
 

@@ -40,13 +40,15 @@ class Streams {
 
   void set_order(StreamId stream, StreamOrder order);  // for ever
   void order_is_unsure() { order_is_unsure_ = true; }
+  // Any two streams may share one, unless they were seen apart. Before, kernels are taken to hold up nobody.
+  void queues_are_shared() { queues_are_shared_ = true; }
   // By something that has no mark; all tickets up to `newest` were given out before.
   void legacy_used(Ticket newest) { legacy_used_ = newest; }
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
   void mark_issued(const Event& mark);
-  // For the first time since its last wait; all tickets up to `newest` were given out before.
+  // For the first time since its last group or wait; all tickets up to `newest` were given out before.
   void launch_noted(StreamId stream, Ticket newest);
   // The next groups and waits of the stream have no marks. `next`: the ticket that is given out next.
   // `only_copy`: of a copy, no communication has gone by.
@@ -144,6 +146,7 @@ class Streams {
   struct BlockedPlace {
     StreamId stream;
     Ticket place;
+    HeldBy by;
     bool holds_up_another;  // perhaps
   };
   // A wait of a whole context: for this; what was enqueued before the ticket was given out does not wait.
@@ -223,6 +226,10 @@ class Streams {
   std::optional<Ticket> place_of_work(const Stream& stream) const;
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   std::optional<Ticket> proving_place(const Stream& stream) const;
+  bool may_hold_kernels(const Stream& stream) const;
+  std::optional<Ticket> waiting_kernel(const Stream& stream) const;
+  std::optional<Ticket> proving_kernel(const Stream& stream) const;
+  bool is_held_at(const Stream& stream, HeldPlace place) const;
   const Mark* first_obstacle(const Stream& stream) const;
   bool is_open_wait(const Mark& mark) const;
   static bool is_marked_behind(const Mark& reached, Ticket place);
@@ -273,6 +280,7 @@ class Streams {
   Ticket legacy_used_ = 0;
   bool legacy_stands_between_ = false;  // in the latest verdict
   bool order_is_unsure_ = false;
+  bool queues_are_shared_ = false;
 };
 
 }  // namespace weft

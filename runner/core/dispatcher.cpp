@@ -36,6 +36,7 @@ Worker::Work Dispatcher::step(TimePoint now) {
   look_at_annotations(now);
   look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
+  look_at_queues();
   watch_host(events);
   for (const Event& event : events) session_.observe(event);
   session_.looked(now);
@@ -45,6 +46,18 @@ Worker::Work Dispatcher::step(TimePoint now) {
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
   return {slices_in_flight(), source_.groups_pending()};
+}
+
+// Streams take turns at the queues when they are made; the default stream has the first one.
+void Dispatcher::look_at_queues() {
+  const int device = options_.session.device;
+  if (queues_are_shared_ || options_.session.one_queue || parts_.shim->streams_made(device) < options_.queues) return;
+  queues_are_shared_ = true;
+  Event event{};
+  event.time = source_.time_of_look();
+  event.kind = EventKind::queues_shared;
+  event.device = static_cast<std::int16_t>(device);
+  session_.observe(event);
 }
 
 // Before the events: where there are some, the host acts from the first one on.

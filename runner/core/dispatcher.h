@@ -64,6 +64,7 @@ class Dispatcher final : public Worker {
   void look_at_clocks(TimePoint now);
   void record_clocks();
   void look_at_limits(TimePoint now);
+  void look_at_queues();
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
   void take_inbox(TimePoint now);
@@ -84,6 +85,7 @@ class Dispatcher final : public Worker {
   TimePoint next_clocks_{};
   bool table_was_full_ = false;
   bool lost_events_ = false;
+  bool queues_are_shared_ = false;
   bool annotation_was_refused_ = false;
   bool failed_ = false;
 };

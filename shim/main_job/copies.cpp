@@ -81,7 +81,7 @@ void note_no_compute(Stream& stream, NoCompute what) noexcept {
 }
 
 // Out of line: an event takes locked instructions, and the way of a launch to here has none.
-[[gnu::noinline]] void note_launch_behind_wait(const Stream& stream) noexcept {
+[[gnu::noinline]] void note_first_launch(const Stream& stream) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
   note(EventKind::launch_noted, device, [&](Event& event) {
     event.stream = stream.id.load(std::memory_order_relaxed);
@@ -182,7 +182,7 @@ void note_launch(Stream& stream) noexcept {
   if (copied || is_held_back(stream))
     return set_next_launch_noted(stream, mark_or_hold_back(stream) == Marked::no_room);
   set_next_launch_noted(stream, false);
-  note_launch_behind_wait(stream);
+  note_first_launch(stream);
 }
 
 }  // namespace weft

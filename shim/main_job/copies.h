@@ -57,7 +57,8 @@ CopyEnds ends_of_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std
 void note_any_copy(const CopyEnds& copy, CUstream stream, bool per_thread) noexcept;
 void note_wait_for_copy(Stream& stream) noexcept;
 
-// Before a launch that is to be noted, and before it is counted: behind a copy, or for the first time behind a wait.
+// Before a launch that is to be noted, and before it is counted: behind a copy, or for the first time behind a group or
+// a wait.
 [[gnu::noinline, gnu::cold]] void note_launch(Stream& stream) noexcept;
 
 }  // namespace weft

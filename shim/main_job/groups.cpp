@@ -4,6 +4,7 @@
 #include "shim/main_job/capture.h"
 #include "shim/main_job/captured_steps.h"
 #include "shim/main_job/communicators.h"
+#include "shim/main_job/copies.h"
 #include "shim/main_job/group_log.h"
 #include "shim/main_job/launches.h"
 #include "shim/main_job/marker_room.h"
@@ -250,7 +251,8 @@ void close_member(GroupMember& member, ncclResult_t result) noexcept {
   }
   if (result == ncclInProgress) return member.communicator->unfinished.add(member.group);
   // A group that NCCL refused is over at once.
-  if (result == ncclSuccess && enqueue_marker(*member.stream, member.done)) return;
+  if (result == ncclSuccess && enqueue_marker(*member.stream, member.done))
+    return set_next_launch_noted(*member.stream, true);  // it may hold up the hardware queue behind the group
   write_ticket_from_host(member.stream->device.load(std::memory_order_relaxed), member.done);
   const bool launched_nothing = result == ncclInvalidArgument || result == ncclInvalidUsage;
   if (!launched_nothing) note_lost();

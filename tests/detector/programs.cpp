@@ -54,6 +54,7 @@ ProgramOptions options_of(std::uint32_t seed) {
 RandomProgram::RandomProgram(const ProgramOptions& options, std::uint32_t seed, Counters& counters)
     : options_(options), next_(counters), random_(seed), queues_(static_cast<std::size_t>(options.queues)) {
   for (int i = 0; i < options.streams; ++i) create();
+  if (options.kernels_hold) hook(EventKind::queues_shared, 0);
   if (options.unaskable) streams_[0].unaskable = true;
   if (options.orders)
     mark(streams_[0], 0);  // which stream is the legacy one is known from its first marker or answer on
@@ -147,6 +148,13 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
   return start;
 }
 
+// It may stay in its queue until it begins.
+std::int64_t RandomProgram::enqueue_kernel(Stream& stream, std::int64_t not_before, std::int64_t length) {
+  const std::int64_t start = enqueue(stream, not_before, length);
+  if (options_.kernels_hold) queues_[stream.queue] = std::max(queues_[stream.queue], start);
+  return start;
+}
+
 void RandomProgram::launch() {
   launch_on(any_stream());
 }
@@ -158,7 +166,7 @@ void RandomProgram::launch_on(std::size_t index) {
   stream.before = next_.ticket;
   ++stream.launches;
   stream.launched = true;
-  const std::int64_t start = enqueue(stream, 0, 1 + below(150));
+  const std::int64_t start = enqueue_kernel(stream, 0, 1 + below(150));
   kernels_.push_back({start, stream.end});
   call(Call::Kind::launch, index).end = stream.end;
   next_.time += below(8);
@@ -282,13 +290,15 @@ void RandomProgram::issue_group() {
   }
   ordered_.back().event = issued;
   const std::int64_t earlier = options_.one_communicator ? communicator_end_ : 0;  // NCCL works them off one by one
-  const std::int64_t start = enqueue(stream, std::max<std::int64_t>(next_.time + below(400), earlier), 1 + below(20));
+  const std::int64_t start =
+      enqueue_kernel(stream, std::max<std::int64_t>(next_.time + below(400), earlier), 1 + below(20));
   communicator_end_ = stream.end;
   groups_.push_back({std::max(start, earlier), stream.end});
   word(EventKind::group_started, issued, issued.ticket, start);
   word(EventKind::group_done, issued, issued.done_ticket, stream.end);
   note_marker(stream, issued.done_ticket, stream.end);
   stream.group_end = stream.end;
+  stream.waits = true;
   Call& made = call(Call::Kind::group, index);
   made.receives = issued.summary.receives != 0;
   made.communicator = options_.one_communicator ? 0 : index;

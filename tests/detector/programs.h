@@ -30,6 +30,7 @@ struct ProgramOptions {
   int actions = 40;
   bool unaskable = false;         // one stream answers nobody, as a per-thread default stream
   int queues = 0;                 // in hardware, which the streams share; 0: one for each
+  bool kernels_hold = false;      // their queue up, behind what is on their stream
   bool captures = false;          // now and then a stream captures a kernel, and launches that graph
   bool copies = false;            // between host and device
   bool one_communicator = false;  // in place of one for each stream
@@ -125,7 +126,7 @@ class RandomProgram {
     bool launched = false;  // since the last marker
     bool copies = false;    // its latest is a copy, or a wait for one
     bool waits_for_copy = false;
-    bool waits = false;  // its latest is a wait with markers
+    bool waits = false;  // its latest is a group, or a wait with markers
     std::vector<Work> work;
   };
   struct Recorded {
@@ -165,6 +166,7 @@ class RandomProgram {
   std::size_t any_stream();
   std::int64_t end_of_other_kind(const Stream& stream) const;
   std::int64_t enqueue(Stream& stream, std::int64_t not_before, std::int64_t length);
+  std::int64_t enqueue_kernel(Stream& stream, std::int64_t not_before, std::int64_t length);
   StreamOrder order_of(StreamId id) const;
   Event& hook(EventKind kind, StreamId stream);
   void word(EventKind kind, const Event& announced, Ticket ticket, std::int64_t time);
