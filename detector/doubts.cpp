@@ -49,10 +49,25 @@ bool Streams::may_hold_kernels(const Stream& stream) const {
   return where == Position::in_group || where == Position::held;
 }
 
-// Behind this ticket stands a kernel that waits for the group or the copy which the stream is in, and may hold up its
-// hardware queue meanwhile; nothing: none. Marks pass: only one queue is asked whether they do.
+// The stream is in a group whose kernel waits for an earlier one of its communicator, on another stream; nullptr: it is
+// not. NCCL runs them one after the other.
+const Group* Streams::waiting_group(const Stream& stream) const {
+  const Group* group = is_in_group(stream) ? groups_.find(stream.at.group) : nullptr;
+  if (group == nullptr || group->captured != Captured::none) return nullptr;
+  const bool waits = std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
+    const Group* first = each.id == stream.id ? nullptr : first_pending(each);
+    return first != nullptr && first->id < group->id && first->captured == Captured::none &&
+           first->slot.communicator == group->slot.communicator;
+  });
+  return waits ? group : nullptr;
+}
+
+// Behind this ticket stands a kernel that waits for the group or the copy which the stream is in, or that of a group
+// which waits for another one. It may hold up its hardware queue meanwhile; nothing: there is none. Marks pass: only one
+// queue is asked whether they do.
 std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
   if (!may_hold_kernels(stream)) return std::nullopt;
+  if (waiting_group(stream) != nullptr) return stream.at.ticket;
   if (stream.at.launched != 0) return stream.at.launched;
   const Mark* before = &stream.at;
   for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
@@ -68,6 +83,7 @@ std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
 // Who gets past this ticket is held up by no such kernel: it was enqueued before.
 std::optional<Ticket> Streams::proving_kernel(const Stream& stream) const {
   if (!may_hold_kernels(stream)) return std::nullopt;
+  if (const Group* group = waiting_group(stream)) return group->done_ticket;
   if (stream.at.launched != 0) return stream.at.launched;
   for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
     const Mark& mark = stream.ahead[i];

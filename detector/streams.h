@@ -227,6 +227,7 @@ class Streams {
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   std::optional<Ticket> proving_place(const Stream& stream) const;
   bool may_hold_kernels(const Stream& stream) const;
+  const Group* waiting_group(const Stream& stream) const;
   std::optional<Ticket> waiting_kernel(const Stream& stream) const;
   std::optional<Ticket> proving_kernel(const Stream& stream) const;
   bool is_held_at(const Stream& stream, HeldPlace place) const;

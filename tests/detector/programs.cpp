@@ -293,6 +293,7 @@ void RandomProgram::issue_group() {
   const std::int64_t start =
       enqueue_kernel(stream, std::max<std::int64_t>(next_.time + below(400), earlier), 1 + below(20));
   communicator_end_ = stream.end;
+  if (options_.kernels_hold) queues_[stream.queue] = std::max({queues_[stream.queue], start, earlier});
   groups_.push_back({std::max(start, earlier), stream.end});
   word(EventKind::group_started, issued, issued.ticket, start);
   word(EventKind::group_done, issued, issued.done_ticket, stream.end);

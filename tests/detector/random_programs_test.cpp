@@ -157,6 +157,8 @@ const Kind kinds[] = {
     {"kernels_in_shared_queues", [](ProgramOptions& made) { made.kernels_hold = true; }, 0.8, 0, true},
     {"copies_and_kernels_in_shared_queues", [](ProgramOptions& made) { made.copies = made.kernels_hold = true; }, 0.8, 0,
      true},
+    {"one_communicator_in_shared_queues",
+     [](ProgramOptions& made) { made.one_communicator = made.kernels_hold = true; }, 0.8, 0, true},
     {"a_stream_that_cannot_be_asked", [](ProgramOptions& made) { made.unaskable = true; }, 0.75},
     {"captures", [](ProgramOptions& made) { made.captures = true; }, 0.85},
     {"copies", [](ProgramOptions& made) { made.copies = true; }, 0.99},
