@@ -48,10 +48,12 @@ Worker::Work Dispatcher::step(TimePoint now) {
   return {slices_in_flight(), source_.groups_pending()};
 }
 
-// Streams take turns at the queues when they are made; the default stream has the first one.
+// Streams take turns at the queues when they are made. Of many that are made few are used, and may share one as well:
+// nobody can tell, and all that they do would be in doubt.
 void Dispatcher::look_at_queues() {
   const int device = options_.session.device;
-  if (queues_are_shared_ || options_.session.one_queue || parts_.shim->streams_made(device) < options_.queues) return;
+  if (queues_are_shared_ || options_.session.one_queue) return;
+  if (parts_.shim->streams_in_use(device) < options_.queues) return;
   queues_are_shared_ = true;
   Event event{};
   event.time = source_.time_of_look();
