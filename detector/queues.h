@@ -30,7 +30,7 @@ struct HeldPlace {
 
 class Queues {
  public:
-  // What holds up the one does not hold up the other.
+  // The one was seen to get past something like this that held up the other.
   bool are_apart(StreamId one, StreamId other, HeldBy by) const;
 
   // This stream got to something that was enqueued later than `place`, at which `blocked` waits as far as is known:

@@ -71,7 +71,7 @@ done
 # The way on from there, behind a switch of streams, a copy or a wait. Calls lead to what is done once for a stream or a
 # thread, or makes a marker or an event; only those may lock.
 path='count_on_another_stream note_launchE name_of find_stream current_device is_capturing is_held_back'
-rare='find_real ask_current_device learn note_first_use note_unasked_launch count_this_thread mark hold_back note_launch_behind_wait'
+rare='find_real ask_current_device learn note_first_use note_unasked_launch count_this_thread mark hold_back note_first_launch'
 for function in $path; do
   symbols=$(nm "$library" | awk '{ print $3 }' | grep -E "^_ZN4weft[0-9A-Za-z_]*[0-9]$function" | sort -u)
   [[ -n $symbols || $function != @(count_on_another_stream|note_launchE) ]] || fail "$function is not found"

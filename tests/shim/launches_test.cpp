@@ -89,6 +89,8 @@ TEST_F(Launches, OfWeftDoNotCount) {
 
 TEST_F(Launches, TheFirstBehindAWaitIsNoted) {
   receive();
+  launch(transfer);
+  events();
   cuStreamWaitEvent(compute, arrived, 0);
   const weft::Event wait = events().at(0);
   launch(transfer);
@@ -230,6 +232,7 @@ TEST_F(Launches, AnswersSayBeforeWhichMarkerAllWasLaunched) {
   };
   const weft::Event first = receive();
   launch(transfer);
+  events();
   EXPECT_EQ(launched_before(first), first.done_ticket + 1);
   const weft::Event second = receive();
   EXPECT_EQ(launched_before(first), first.done_ticket + 1) << "a marker is no launch";
