@@ -16,7 +16,7 @@ void Streams::note_passed(const Stream& stream, Ticket place) {
       if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, {*blocked, by});
     };
     pass(proving_place(other), HeldBy::wait);
-    if (!one_queue_) pass(proving_kernel(other), HeldBy::kernel);
+    if (queues_are_shared_) pass(proving_kernel(other), HeldBy::kernel);
   }
 }
 
@@ -27,48 +27,63 @@ bool Streams::is_held_at(const Stream& stream, HeldPlace place) const {
 // Who gets past this ticket stands in another hardware queue: behind the obstacle stands something that was launched
 // before. An obstacle may hold its queue up only together with that.
 std::optional<Ticket> Streams::proving_place(const Stream& stream) const {
+  if (waits_for_earlier_group(stream)) return launched_behind(stream, stream.at, true);
   const Mark* obstacle = first_obstacle(stream);
   if (obstacle == nullptr || obstacle->kind == Kind::lost) return std::nullopt;
   if (obstacle->kind == Kind::copied) return obstacle->ticket;  // it was marked for a launch behind it
-  bool is_behind = obstacle == &stream.at;
+  return launched_behind(stream, *obstacle, false);
+}
+
+// Who gets past this ticket is held up by no kernel that waits for the group or the copy which the stream is in.
+std::optional<Ticket> Streams::proving_kernel(const Stream& stream) const {
+  return may_hold_kernels(stream) ? launched_behind(stream, stream.at, false) : std::nullopt;
+}
+
+// The first ticket that was surely given out after a launch behind this mark. Those of a group are given out before its
+// kernel is launched, so it is there by the next mark; `is_launched`: this mark's group counts, too.
+std::optional<Ticket> Streams::launched_behind(const Stream& stream, const Mark& place, bool is_launched) const {
+  bool is_behind = &place == &stream.at;
+  if (is_behind && is_in_group(stream) && place.launched != 0) return place.launched;
   for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
     const Mark& mark = stream.ahead[i];
     if (mark.kind == Kind::lost) return std::nullopt;
-    if (is_behind && !mark.nothing_before) return mark.ticket;
-    is_behind = is_behind || &mark == obstacle;
+    if (is_behind && (is_launched || !mark.nothing_before)) return mark.ticket;
+    is_behind = is_behind || &mark == &place;
     if (is_behind && mark.launched != 0) return mark.launched;
-    const Group* group = is_behind && mark.kind == Kind::start ? groups_.find(mark.group) : nullptr;
-    if (group != nullptr) return group->done_ticket;
+    is_launched = is_behind && mark.kind == Kind::start;
   }
   return std::nullopt;
 }
 
-// It has nothing to compute before its next mark, and what stands behind that waits for a group or a copy.
+// It has nothing to compute before its next mark, and is in a group or copies, or its hardware queue is held up.
 bool Streams::may_hold_kernels(const Stream& stream) const {
   const Position where = position(stream);
   return where == Position::in_group || where == Position::held;
 }
 
-// The stream is in a group whose kernel waits for an earlier one of its communicator, on another stream; nullptr: it is
-// not. NCCL runs them one after the other.
-const Group* Streams::waiting_group(const Stream& stream) const {
+// It is in a group whose kernel waits for an earlier one of its communicator, on another stream: NCCL runs them one
+// after the other, and makes the stream wait.
+bool Streams::waits_for_earlier_group(const Stream& stream) const {
   const Group* group = is_in_group(stream) ? groups_.find(stream.at.group) : nullptr;
-  if (group == nullptr || group->captured != Captured::none) return nullptr;
-  const bool waits = std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
-    const Group* first = each.id == stream.id ? nullptr : first_pending(each);
-    return first != nullptr && first->id < group->id && first->captured == Captured::none &&
-           first->slot.communicator == group->slot.communicator;
-  });
-  return waits ? group : nullptr;
+  if (group == nullptr || group->captured != Captured::none) return false;
+  const auto has_earlier = [&](const Stream& each) {
+    for (std::size_t i = 0; i < each.groups.size() && each.groups[i] < group->id; ++i) {
+      const Group* other = groups_.find(each.groups[i]);
+      if (other != nullptr && !other->done && other->captured == Captured::none &&
+          other->slot.communicator == group->slot.communicator)
+        return true;
+    }
+    return false;
+  };
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [&](const Stream& each) { return each.id != stream.id && has_earlier(each); });
 }
 
-// Behind this ticket stands a kernel that waits for the group or the copy which the stream is in, or that of a group
-// which waits for another one. It may hold up its hardware queue meanwhile; nothing: there is none. Marks pass: only one
-// queue is asked whether they do.
+// Behind this ticket stands a kernel that waits for the group or the copy which the stream is in, and may hold up its
+// hardware queue meanwhile; nothing: there is none. Marks pass: only one queue is asked whether they do.
 std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
   if (!may_hold_kernels(stream)) return std::nullopt;
-  if (waiting_group(stream) != nullptr) return stream.at.ticket;
-  if (stream.at.launched != 0) return stream.at.launched;
+  if (is_in_group(stream) && stream.at.launched != 0) return stream.at.launched;
   const Mark* before = &stream.at;
   for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
     const Mark& mark = stream.ahead[i];
@@ -76,22 +91,6 @@ std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
     if (mark.kind == Kind::start) return mark.ticket;
     if (mark.launched != 0) return mark.launched;
     before = &mark;
-  }
-  return std::nullopt;
-}
-
-// Who gets past this ticket is held up by no such kernel: it was enqueued before.
-std::optional<Ticket> Streams::proving_kernel(const Stream& stream) const {
-  if (!may_hold_kernels(stream)) return std::nullopt;
-  if (const Group* group = waiting_group(stream)) return group->done_ticket;
-  if (stream.at.launched != 0) return stream.at.launched;
-  for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
-    const Mark& mark = stream.ahead[i];
-    if (mark.kind == Kind::lost) return std::nullopt;
-    if (!mark.nothing_before) return mark.ticket;
-    if (mark.launched != 0) return mark.launched;
-    const Group* group = mark.kind == Kind::start ? groups_.find(mark.group) : nullptr;
-    if (group != nullptr) return group->done_ticket;
   }
   return std::nullopt;
 }
@@ -207,10 +206,12 @@ void Streams::find_blocked_places() {
     const auto add = [&](Ticket place, HeldBy by) { blocked_.push_back({stream.id, place, by, false}); };
     if (const std::optional<Ticket> place = blocked_place(stream)) add(*place, HeldBy::wait);
     if (const std::optional<Ticket> place = place_behind_group(stream)) add(*place, HeldBy::kernel);
+    if (queues_are_shared_ && waits_for_earlier_group(stream)) add(stream.at.ticket, HeldBy::wait);
     if (const Stream* holder = holder_of_work(stream)) add(holder->at.ticket, HeldBy::wait);
   }
   std::erase_if(context_waits_, [this](const ContextWait& wait) { return is_over(wait.awaited); });
-  for (const ContextWait& wait : context_waits_) blocked_.push_back({wait.awaited.stream, wait.place, HeldBy::wait, true});
+  for (const ContextWait& wait : context_waits_)
+    blocked_.push_back({wait.awaited.stream, wait.place, HeldBy::wait, true});
   for (const Stream& stream : streams_) {
     const std::optional<Ticket> work = stream.is_doubtful ? place_of_work(stream) : std::nullopt;
     if (!work) continue;

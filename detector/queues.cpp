@@ -27,16 +27,17 @@ void Queues::passed(StreamId stream, StreamId blocked, HeldPlace place) {
   sightings_.push_back({stream, blocked, place, false});
 }
 
-void Queues::note_apart(StreamId one, StreamId other, HeldBy by) {
+void Queues::note_apart(StreamId one, StreamId other, HeldPlace place) {
   auto pair = place_of(one, other);
   const auto [low, high] = std::minmax(one, other);
   if (pair == pairs_.end() || pair->low != low || pair->high != high) {
     if (pairs_.size() == most_pairs)
       std::erase_if(pairs_, [](const Pair& each) { return each.times < enough && each.kernel_times < enough; });
     if (pairs_.size() == most_pairs) return;
-    pair = pairs_.insert(place_of(one, other), {low, high, 0, 0});
+    pair = pairs_.insert(place_of(one, other), {low, high, 0, 0, 0});
   }
-  ++(by == HeldBy::wait ? pair->times : pair->kernel_times);
+  if (place.by == HeldBy::kernel && std::exchange(pair->latest_kernel, place.ticket) == place.ticket) return;
+  ++(place.by == HeldBy::wait ? pair->times : pair->kernel_times);
 }
 
 void Queues::forget(StreamId stream) {

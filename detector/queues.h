@@ -42,7 +42,7 @@ class Queues {
   void looked(StillWaits still_waits) {
     std::erase_if(sightings_, [&](Sighting& sighting) {
       if (!still_waits(sighting.blocked, sighting.place)) return true;
-      if (sighting.is_older) note_apart(sighting.stream, sighting.blocked, sighting.place.by);
+      if (sighting.is_older) note_apart(sighting.stream, sighting.blocked, sighting.place);
       return std::exchange(sighting.is_older, true);
     });
   }
@@ -61,12 +61,13 @@ class Queues {
   };
   struct Pair {
     StreamId low, high;
-    int times;         // seen past a wait
-    int kernel_times;  // seen past a kernel
+    int times;             // seen past a wait
+    int kernel_times;      // seen past a kernel
+    Ticket latest_kernel;  // past which: one counts only once, as its launch may take long to be made
   };
 
   std::vector<Pair>::iterator place_of(StreamId one, StreamId other);
-  void note_apart(StreamId one, StreamId other, HeldBy by);
+  void note_apart(StreamId one, StreamId other, HeldPlace place);
 
   std::vector<Sighting> sightings_;
   std::vector<Pair> pairs_;  // sorted

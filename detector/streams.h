@@ -227,7 +227,8 @@ class Streams {
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   std::optional<Ticket> proving_place(const Stream& stream) const;
   bool may_hold_kernels(const Stream& stream) const;
-  const Group* waiting_group(const Stream& stream) const;
+  bool waits_for_earlier_group(const Stream& stream) const;
+  std::optional<Ticket> launched_behind(const Stream& stream, const Mark& place, bool is_launched) const;
   std::optional<Ticket> waiting_kernel(const Stream& stream) const;
   std::optional<Ticket> proving_kernel(const Stream& stream) const;
   bool is_held_at(const Stream& stream, HeldPlace place) const;

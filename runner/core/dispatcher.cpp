@@ -36,7 +36,7 @@ Worker::Work Dispatcher::step(TimePoint now) {
   look_at_annotations(now);
   look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
-  look_at_queues();
+  look_at_queues(events);
   watch_host(events);
   for (const Event& event : events) session_.observe(event);
   session_.looked(now);
@@ -50,13 +50,13 @@ Worker::Work Dispatcher::step(TimePoint now) {
 
 // Streams take turns at the queues when they are made. Of many that are made few are used, and may share one as well:
 // nobody can tell, and all that they do would be in doubt.
-void Dispatcher::look_at_queues() {
+void Dispatcher::look_at_queues(const std::vector<Event>& events) {
   const int device = options_.session.device;
   if (queues_are_shared_ || options_.session.one_queue) return;
   if (parts_.shim->streams_in_use(device) < options_.queues) return;
   queues_are_shared_ = true;
   Event event{};
-  event.time = source_.time_of_look();
+  event.time = events.empty() ? source_.time_of_look() : events.front().time;
   event.kind = EventKind::queues_shared;
   event.device = static_cast<std::int16_t>(device);
   session_.observe(event);

@@ -64,7 +64,7 @@ class Dispatcher final : public Worker {
   void look_at_clocks(TimePoint now);
   void record_clocks();
   void look_at_limits(TimePoint now);
-  void look_at_queues();
+  void look_at_queues(const std::vector<Event>& events);
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
   void take_inbox(TimePoint now);

@@ -1,7 +1,7 @@
 // The hooks of further sets and copies that take the device as launches do: those without Async, those between devices,
 // and batches. Each counts as a launch on its stream, the default stream where it names none, unless one of its ends is
 // on the host: such a copy without Async lets its caller wait, and others are noted (main_job/copies.h). Any thread of
-// the main job. No lock, no event but behind a copy or wait.
+// the main job. No lock, no event but behind a copy, group or wait.
 #include "shim/caller.h"
 #include "shim/main_job/copies.h"
 #include "shim/main_job/launches.h"

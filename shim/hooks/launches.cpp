@@ -1,6 +1,6 @@
 // The hooks of launches: kernels, graphs, sets and copies within the device. Each counts the launch on its stream and
 // goes on to the real function. Any thread of the main job, more often than any other call: no lock, no locked
-// instruction, no event, no call of the driver but at the first sight of a stream, behind a copy or wait
+// instruction, no event, no call of the driver but at the first sight of a stream, behind a copy, group or wait
 // (main_job/copies.h), and with several devices on a default stream. Launches of NCCL and of Weft do not count. A graph
 // that holds NCCL operations, or waits for an event or records one, is looked at (main_job/graph_launches.h), and so is
 // a kernel of an NCCL that is not hooked (main_job/unseen_nccl.h). Events that a launch records are seen.

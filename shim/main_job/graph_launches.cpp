@@ -3,6 +3,7 @@
 
 #include "shim/main_job/capture.h"
 #include "shim/main_job/captured_steps.h"
+#include "shim/main_job/copies.h"
 #include "shim/main_job/graph_events.h"
 #include "shim/main_job/noted_graphs.h"
 #include "shim/markers.h"
@@ -39,7 +40,7 @@ void mark_end(const GraphLaunch& launch, bool made) noexcept {
   if (launch.stream == nullptr) return;
   // Another thread may capture on the stream by now.
   const bool is_markable = made && !is_capturing(*launch.stream);
-  if (is_markable && enqueue_marker(*launch.stream, launch.done)) return;
+  if (is_markable && enqueue_marker(*launch.stream, launch.done)) return set_next_launch_noted(*launch.stream, true);
   write_ticket_from_host(launch.stream->device.load(std::memory_order_relaxed), launch.done);
   if (made) note_lost();
 }

@@ -1,6 +1,7 @@
 // Groups that were announced; see group_log.h.
 #include "shim/main_job/group_log.h"
 
+#include "shim/main_job/copies.h"
 #include "shim/main_job/devices.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
@@ -75,7 +76,10 @@ bool enqueue_end_marker(const GroupPlace& place) noexcept {
   return ask_undisturbed([&] {
     const bool exists = stream.id.load(std::memory_order_seq_cst) == place.id;
     const StreamName here = name_of(stream.handle.load(std::memory_order_relaxed), true);
-    return exists && here.key == stream.key.load(std::memory_order_relaxed) && enqueue_marker(stream, place.done);
+    const bool is_same = exists && here.key == stream.key.load(std::memory_order_relaxed);
+    if (!is_same || !enqueue_marker(stream, place.done)) return false;
+    set_next_launch_noted(stream, true);
+    return true;
   });
 }
 
