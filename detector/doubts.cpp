@@ -8,40 +8,52 @@
 
 namespace weft {
 
-// All that was enqueued on the stream before this ticket is over.
-void Streams::note_passed(const Stream& stream, Ticket place) {
+// All that was enqueued on the stream before this ticket is over. `by`: it is that of this.
+void Streams::note_passed(const Stream& stream, Ticket place, Passed by) {
   for (const Stream& other : streams_) {
     if (other.id == stream.id) continue;
-    const auto pass = [&](std::optional<Ticket> blocked, HeldBy by) {
-      if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, {*blocked, by});
+    const auto pass = [&](std::optional<Ticket> blocked, HeldBy held_by) {
+      if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, {*blocked, held_by});
     };
-    pass(proving_place(other), HeldBy::wait);
-    if (queues_are_shared_) pass(proving_kernel(other), HeldBy::kernel);
+    pass(proving_place(other, by), HeldBy::wait);
+    if (queues_are_shared_) pass(proving_kernel(other, by), HeldBy::kernel);
   }
 }
 
 bool Streams::is_held_at(const Stream& stream, HeldPlace place) const {
-  return (place.by == HeldBy::wait ? proving_place(stream) : proving_kernel(stream)) == place.ticket;
+  const auto is_the_one = [&](Passed by) {
+    return (place.by == HeldBy::wait ? proving_place(stream, by) : proving_kernel(stream, by)) == place.ticket;
+  };
+  return is_the_one(Passed::call) || is_the_one(Passed::group);
 }
 
 // Who gets past this ticket stands in another hardware queue: behind the obstacle stands something that was launched
 // before. An obstacle may hold its queue up only together with that.
-std::optional<Ticket> Streams::proving_place(const Stream& stream) const {
-  if (waits_for_earlier_group(stream)) return launched_behind(stream, stream.at, true);
+std::optional<Ticket> Streams::proving_place(const Stream& stream, Passed by) const {
   const Mark* obstacle = first_obstacle(stream);
   if (obstacle == nullptr || obstacle->kind == Kind::lost) return std::nullopt;
   if (obstacle->kind == Kind::copied) return obstacle->ticket;  // it was marked for a launch behind it
-  return launched_behind(stream, *obstacle, false);
+  return launched_behind(stream, *obstacle, false, by);
 }
 
-// Who gets past this ticket is held up by no kernel that waits for the group or the copy which the stream is in.
-std::optional<Ticket> Streams::proving_kernel(const Stream& stream) const {
-  return may_hold_kernels(stream) ? launched_behind(stream, stream.at, false) : std::nullopt;
+// Who gets past this ticket is held up by no kernel that waits for the group which the stream is in, or by the kernel of
+// that group, which waits for another one.
+std::optional<Ticket> Streams::proving_kernel(const Stream& stream, Passed by) const {
+  if (!is_in_group(stream)) return std::nullopt;
+  return launched_behind(stream, stream.at, waits_for_earlier_group(stream), by);
 }
 
-// The first ticket that was surely given out after a launch behind this mark. Those of a group are given out before its
-// kernel is launched, so it is there by the next mark; `is_launched`: this mark's group counts, too.
-std::optional<Ticket> Streams::launched_behind(const Stream& stream, const Mark& place, bool is_launched) const {
+// The first ticket that was surely given out after a launch behind this mark. Those of the groups of one call are all
+// given out before a kernel is launched: for a group it is there by the next mark, for others by the end of the call.
+// `is_launched`: this mark's group counts, too.
+std::optional<Ticket> Streams::launched_behind(const Stream& stream, const Mark& place, bool is_launched,
+                                               Passed by) const {
+  const auto end_of = [&](const Mark& mark) {
+    const Group* group = by == Passed::call && mark.kind == Kind::start ? groups_.find(mark.group) : nullptr;
+    return group == nullptr ? std::nullopt : std::optional(group->done_ticket);
+  };
+  if (is_launched)
+    if (const auto end = end_of(place)) return end;
   bool is_behind = &place == &stream.at;
   if (is_behind && is_in_group(stream) && place.launched != 0) return place.launched;
   for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
@@ -50,19 +62,14 @@ std::optional<Ticket> Streams::launched_behind(const Stream& stream, const Mark&
     if (is_behind && (is_launched || !mark.nothing_before)) return mark.ticket;
     is_behind = is_behind || &mark == &place;
     if (is_behind && mark.launched != 0) return mark.launched;
+    if (const auto end = is_behind ? end_of(mark) : std::nullopt) return end;
     is_launched = is_behind && mark.kind == Kind::start;
   }
   return std::nullopt;
 }
 
-// It has nothing to compute before its next mark, and is in a group or copies, or its hardware queue is held up.
-bool Streams::may_hold_kernels(const Stream& stream) const {
-  const Position where = position(stream);
-  return where == Position::in_group || where == Position::held;
-}
-
 // It is in a group whose kernel waits for an earlier one of its communicator, on another stream: NCCL runs them one
-// after the other, and makes the stream wait.
+// after the other.
 bool Streams::waits_for_earlier_group(const Stream& stream) const {
   const Group* group = is_in_group(stream) ? groups_.find(stream.at.group) : nullptr;
   if (group == nullptr || group->captured != Captured::none) return false;
@@ -79,11 +86,13 @@ bool Streams::waits_for_earlier_group(const Stream& stream) const {
                      [&](const Stream& each) { return each.id != stream.id && has_earlier(each); });
 }
 
-// Behind this ticket stands a kernel that waits for the group or the copy which the stream is in, and may hold up its
-// hardware queue meanwhile; nothing: there is none. Marks pass: only one queue is asked whether they do.
+// Behind this ticket stands a kernel that waits for the group which the stream is in, or that of a group which waits for
+// another one. It may hold up its hardware queue meanwhile; nothing: there is none. Marks pass: only one queue is asked
+// whether they do.
 std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
-  if (!may_hold_kernels(stream)) return std::nullopt;
-  if (is_in_group(stream) && stream.at.launched != 0) return stream.at.launched;
+  if (!is_in_group(stream)) return std::nullopt;
+  if (waits_for_earlier_group(stream)) return stream.at.ticket;
+  if (stream.at.launched != 0) return stream.at.launched;
   const Mark* before = &stream.at;
   for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
     const Mark& mark = stream.ahead[i];
@@ -191,8 +200,8 @@ Verdict Streams::busy_for_sure(const Stream& running) {
 bool Streams::may_learn() const {
   if (looks_to_learn_ == 0 || looks_learned_ >= most_looks_to_learn) return false;
   return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& blocked) {
-    const bool waits = proving_place(blocked).has_value();
-    if (!waits && (!queues_are_shared_ || !proving_kernel(blocked))) return false;
+    const bool waits = proving_place(blocked, Passed::call).has_value();
+    if (!waits && (!queues_are_shared_ || !proving_kernel(blocked, Passed::call))) return false;
     const HeldBy by = waits ? HeldBy::wait : HeldBy::kernel;
     return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
       return each.was_doubtful && each.id != blocked.id && !queues_.are_apart(each.id, blocked.id, by);
@@ -206,7 +215,6 @@ void Streams::find_blocked_places() {
     const auto add = [&](Ticket place, HeldBy by) { blocked_.push_back({stream.id, place, by, false}); };
     if (const std::optional<Ticket> place = blocked_place(stream)) add(*place, HeldBy::wait);
     if (const std::optional<Ticket> place = place_behind_group(stream)) add(*place, HeldBy::kernel);
-    if (queues_are_shared_ && waits_for_earlier_group(stream)) add(stream.at.ticket, HeldBy::wait);
     if (const Stream* holder = holder_of_work(stream)) add(holder->at.ticket, HeldBy::wait);
   }
   std::erase_if(context_waits_, [this](const ContextWait& wait) { return is_over(wait.awaited); });

@@ -200,7 +200,7 @@ void Streams::reach(Stream& stream, std::size_t marks) {
     if (Group* group = groups_.find(stream.at.group)) group->started = true;
   }
   stream.answer = {};
-  note_passed(stream, stream.at.ticket);
+  note_passed(stream, stream.at.ticket, stream.at.kind == Kind::start ? Passed::group : Passed::call);
   if (stream.order == StreamOrder::legacy) end_abandoned(stream.at.ticket);
 }
 
@@ -282,7 +282,7 @@ void Streams::answered(StreamId id, Answer answer) {
   constexpr Ticket marks_of_another = 2;
   if (before.says == StreamAnswer::busy && answer.says == StreamAnswer::dry && answer.launched_before != 0 &&
       answer.launched_before == before.launched_before)
-    note_passed(*stream, answer.launched_before - marks_of_another);
+    note_passed(*stream, answer.launched_before - marks_of_another, Passed::call);
   // It answers for blocking streams as well, those that are gone included.
   if (answer.order == StreamOrder::legacy && answer.says == StreamAnswer::dry) end_abandoned({});
 }

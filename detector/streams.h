@@ -222,15 +222,16 @@ class Streams {
   const Stream* first_holder_besides(const Stream& stream) const;
   const Stream* holder_of_work(const Stream& stream) const;
   // doubts.cpp
-  void note_passed(const Stream& stream, Ticket place);
+  enum class Passed : std::uint8_t { group, call };  // the start of a group, anything else
+  void note_passed(const Stream& stream, Ticket place, Passed by);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
   std::optional<Ticket> blocked_place(const Stream& stream) const;
-  std::optional<Ticket> proving_place(const Stream& stream) const;
-  bool may_hold_kernels(const Stream& stream) const;
+  std::optional<Ticket> proving_place(const Stream& stream, Passed by) const;
   bool waits_for_earlier_group(const Stream& stream) const;
-  std::optional<Ticket> launched_behind(const Stream& stream, const Mark& place, bool is_launched) const;
+  std::optional<Ticket> launched_behind(const Stream& stream, const Mark& place, bool is_launched,
+                                        Passed by) const;
   std::optional<Ticket> waiting_kernel(const Stream& stream) const;
-  std::optional<Ticket> proving_kernel(const Stream& stream) const;
+  std::optional<Ticket> proving_kernel(const Stream& stream, Passed by) const;
   bool is_held_at(const Stream& stream, HeldPlace place) const;
   const Mark* first_obstacle(const Stream& stream) const;
   bool is_open_wait(const Mark& mark) const;
