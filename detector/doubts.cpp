@@ -10,13 +10,28 @@ namespace weft {
 
 // All that was enqueued on the stream before this ticket is over. `by`: it is that of this.
 void Streams::note_passed(const Stream& stream, Ticket place, Passed by) {
+  for (const Stream& other : streams_)
+    if (other.id != stream.id) note_passed(stream, other, place, by);
+}
+
+void Streams::note_passed(const Stream& stream, const Stream& blocked, Ticket place, Passed by) {
+  const auto pass = [&](std::optional<Ticket> held, HeldBy held_by) {
+    if (held && is_before(*held, place)) queues_.passed(stream.id, blocked.id, {*held, held_by});
+  };
+  pass(proving_place(blocked, by), HeldBy::wait);
+  if (queues_are_shared_) pass(proving_kernel(blocked, by), HeldBy::kernel);
+}
+
+Streams::Passed Streams::passed_by(const Stream& stream) {
+  return stream.at.kind == Kind::start ? Passed::group : Passed::call;
+}
+
+// It has got to a place that the others may be past: they got there while it, or what stands before it, held up their
+// queue, if it is the same.
+void Streams::note_passed_already(const Stream& blocked) {
   for (const Stream& other : streams_) {
-    if (other.id == stream.id) continue;
-    const auto pass = [&](std::optional<Ticket> blocked, HeldBy held_by) {
-      if (blocked && is_before(*blocked, place)) queues_.passed(stream.id, other.id, {*blocked, held_by});
-    };
-    pass(proving_place(other, by), HeldBy::wait);
-    if (queues_are_shared_) pass(proving_kernel(other, by), HeldBy::kernel);
+    if (other.id == blocked.id || other.at.kind == Kind::none || other.at.kind == Kind::lost) continue;
+    note_passed(other, blocked, other.at.ticket, passed_by(other));
   }
 }
 

@@ -200,7 +200,8 @@ void Streams::reach(Stream& stream, std::size_t marks) {
     if (Group* group = groups_.find(stream.at.group)) group->started = true;
   }
   stream.answer = {};
-  note_passed(stream, stream.at.ticket, stream.at.kind == Kind::start ? Passed::group : Passed::call);
+  note_passed(stream, stream.at.ticket, passed_by(stream));
+  note_passed_already(stream);
   if (stream.order == StreamOrder::legacy) end_abandoned(stream.at.ticket);
 }
 

@@ -223,7 +223,10 @@ class Streams {
   const Stream* holder_of_work(const Stream& stream) const;
   // doubts.cpp
   enum class Passed : std::uint8_t { group, call };  // the start of a group, anything else
+  static Passed passed_by(const Stream& stream);
   void note_passed(const Stream& stream, Ticket place, Passed by);
+  void note_passed(const Stream& stream, const Stream& blocked, Ticket place, Passed by);
+  void note_passed_already(const Stream& blocked);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   std::optional<Ticket> proving_place(const Stream& stream, Passed by) const;
