@@ -63,6 +63,29 @@ struct Stage {
     std::this_thread::sleep_for(wait);
     write(done);
   }
+
+  // While the first of two groups runs, another stream has something that was launched behind both.
+  void compute_behind_groups(Duration compute) {
+    std::array<Event, 2> groups{event(EventKind::group_issued, 2), event(EventKind::group_issued, 2)};
+    for (Event& group : groups) {
+      group.group = ++last_group;
+      group.ticket = ++last_ticket;
+      group.done_ticket = ++last_ticket;
+      group.nothing_launched = true;
+      group.summary.receives = 1;
+      push(*ring, group);
+    }
+    Event computed = event(EventKind::mark_issued, 3);
+    computed.ticket = ++last_ticket;
+    push(*ring, computed);
+    write(groups[0].ticket);
+    std::this_thread::sleep_for(compute);
+    write(computed.ticket);
+    for (const Event& group : groups) {
+      write(group.ticket);
+      write(group.done_ticket);
+    }
+  }
 };
 
 struct DispatcherTest : ::testing::Test {
@@ -148,6 +171,23 @@ TEST_F(DispatcherTest, MoreStreamsThanHardwareQueuesEndFilling) {
   EXPECT_TRUE(dispatcher->summary().filling_stopped);
   EXPECT_GE(dispatcher->summary().bubbles, 25U);
   EXPECT_EQ(gpu.launches, 0);
+}
+
+// The kernel of the second group may then hold up the others of its hardware queue.
+TEST_F(DispatcherTest, WithAsManyStreamsAsQueuesKernelsMayHoldUpOthers) {
+  streams_in_use = 8;
+  start(nullptr);
+  stage.compute_behind_groups(20ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_GT(dispatcher->summary().uncertain, Duration(5ms));
+}
+
+TEST_F(DispatcherTest, WithFewerStreamsKernelsHoldUpNobody) {
+  streams_in_use = 7;
+  start(nullptr);
+  stage.compute_behind_groups(20ms);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_LT(dispatcher->summary().uncertain, Duration(5ms));
 }
 
 TEST_F(DispatcherTest, ATableOfTheShimThatIsFullIsSaidOnceAndObservingGoesOn) {

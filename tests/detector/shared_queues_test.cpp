@@ -1,0 +1,143 @@
+// Kernels that may hold up a hardware queue that streams share; see doubts.cpp and queues.h.
+#include "tests/detector/streams_fixture.h"
+
+namespace weft {
+namespace {
+
+// Groups have the tickets 1000 + id and 2000 + id, so all marks of compute with 3000 and more stand behind them.
+class SharedQueues : public StreamsTest {
+ protected:
+  void SetUp() override { streams.queues_are_shared(); }
+  // Nothing to compute stands before them.
+  void groups_on(Streams& of, StreamId stream, std::initializer_list<GroupId> ids, CommunicatorId communicator = 1) {
+    for (const GroupId id : ids) {
+      Group group;
+      group.id = id;
+      group.stream = stream;
+      group.start_known = group.nothing_launched = true;
+      group.done_ticket = static_cast<Ticket>(2000 + id);
+      group.slot.communicator = communicator;
+      groups.insert(group);
+      of.group_issued(group, static_cast<Ticket>(1000 + id));
+    }
+  }
+  void groups_on(StreamId stream, std::initializer_list<GroupId> ids) { groups_on(streams, stream, ids); }
+  void compute_up_to(StreamId stream, std::initializer_list<Ticket> marks) {
+    for (const Ticket ticket : marks) mark(stream, ticket, false);
+  }
+  void get_on(StreamId stream, Ticket ticket) { EXPECT_TRUE(streams.marker_reached(stream, ticket)); }
+  // What was seen counts if it holds at the next look as well.
+  void look_twice() {
+    streams.looked();
+    streams.looked();
+  }
+};
+
+TEST_F(SharedQueues, AKernelBehindAGroupMayHoldUpWhatStandsBehindIt) {
+  groups_on(1, {1, 2});
+  compute_up_to(2, {3001});
+  streams.group_started(1);
+  EXPECT_TRUE(uncertain());
+  streams.group_done(1);
+  streams.group_started(2);
+  EXPECT_TRUE(busy()) << "behind the last group stands nothing";
+}
+
+TEST_F(SharedQueues, NobodyIsHeldUpByWhatIsEnqueuedLater) {
+  groups_on(1, {1});
+  compute_up_to(2, {1010});
+  groups_on(1, {12});
+  streams.group_started(1);
+  EXPECT_TRUE(busy());
+}
+
+TEST_F(SharedQueues, WithFewStreamsKernelsHoldUpNobody) {
+  Streams few{groups};
+  groups_on(few, 1, {1, 2});
+  Event launched{};
+  launched.kind = EventKind::mark_issued;
+  launched.stream = 2;
+  launched.ticket = 3001;
+  few.mark_issued(launched);
+  few.group_started(1);
+  EXPECT_EQ(few.verdict().kind, Verdict::Kind::busy);
+}
+
+TEST_F(SharedQueues, ALaunchBehindTheGroupHoldsItUpAsWell) {
+  groups_on(1, {1});
+  streams.launch_noted(1, 2001);
+  compute_up_to(2, {3001});
+  streams.group_started(1);
+  EXPECT_TRUE(uncertain());
+}
+
+// NCCL runs the kernels of a communicator one after the other, so that of the later one waits.
+TEST_F(SharedQueues, TheKernelOfALaterGroupOfTheCommunicatorHoldsItUp) {
+  groups_on(1, {1});
+  groups_on(2, {2});
+  compute_up_to(3, {3001});
+  streams.group_started(1);
+  EXPECT_TRUE(busy());
+  streams.group_started(2);
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(SharedQueues, WhoGetsPastTwoSuchKernelsIsApart) {
+  groups_on(1, {1, 2, 3});
+  compute_up_to(2, {3001});
+  streams.group_started(1);
+  get_on(2, 3001);
+  look_twice();
+  compute_up_to(2, {3002});
+  EXPECT_TRUE(uncertain()) << "a launch may be counted before it is made";
+  streams.group_done(1);
+  streams.group_started(2);
+  look_twice();
+  EXPECT_TRUE(busy()) << "it got past the kernels of both groups while the first one ran";
+}
+
+TEST_F(SharedQueues, OneKernelCountsOnce) {
+  groups_on(1, {1, 2});
+  compute_up_to(2, {3001, 3002, 3003});
+  streams.group_started(1);
+  get_on(2, 3001);
+  look_twice();
+  get_on(2, 3002);
+  look_twice();
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(SharedQueues, WhatIsOverByTheNextLookShowsNothing) {
+  groups_on(1, {1, 2});
+  compute_up_to(2, {3001});
+  streams.group_started(1);
+  get_on(2, 3001);
+  streams.looked();
+  run(1);
+  run(2);
+  streams.looked();
+  groups_on(1, {2001, 2002});
+  compute_up_to(2, {5001, 5002});
+  streams.group_started(2001);
+  get_on(2, 5001);
+  look_twice();
+  EXPECT_TRUE(uncertain()) << "the first time, the end of the group may have come first";
+}
+
+// The tickets of one call are given out before the kernels of its groups are launched.
+TEST_F(SharedQueues, TheStartOfAGroupShowsNothingOfKernelsOfItsCall) {
+  groups_on(1, {1, 2, 3});
+  groups_on(2, {1500});
+  compute_up_to(2, {6001});
+  streams.group_started(1);
+  streams.group_started(1500);
+  look_twice();
+  streams.group_done(1);
+  streams.group_started(2);
+  look_twice();
+  streams.group_done(1500);
+  EXPECT_TRUE(uncertain());
+}
+
+}  // namespace
+}  // namespace weft
