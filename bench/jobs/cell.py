@@ -18,7 +18,7 @@ import time
 import intervals
 import jobs
 
-HANG = "hang"  # in place of an exit code
+NOT_OVER = "not over"  # in place of an exit code: at the time limit
 SHORTEST_IDLE = 10_000  # ns at time scale 1: gaps between dependent kernels are no bubbles
 END_OF_LAUNCHER = 40  # seconds; torchrun passes the end on to its ranks
 
@@ -66,7 +66,7 @@ def run(command: list[str], environment: dict, log: pathlib.Path, limit: int) ->
         try:
             return process.wait(timeout=limit)
         except subprocess.TimeoutExpired:
-            return HANG
+            return NOT_OVER
         finally:
             kill(process)
 
@@ -177,8 +177,8 @@ def state(rc: int | str, plain_rc: int | str | None, ranks_found: int, ranks: in
     """One or a few words; `plain_rc` is None where there was no need to run the plain program."""
     if rc != 0:
         if plain_rc not in (None, 0):
-            return "plain program hangs" if plain_rc == HANG else f"plain program fails ({plain_rc})"
-        return "hangs with Weft" if rc == HANG else f"fails with Weft ({rc})"
+            return "plain program not over in time" if plain_rc == NOT_OVER else f"plain program fails ({plain_rc})"
+        return "not over in time with Weft" if rc == NOT_OVER else f"fails with Weft ({rc})"
     return "ok" if ranks_found == ranks else f"{ranks_found} of {ranks} ranks have a trace"
 
 

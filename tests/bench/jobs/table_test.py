@@ -133,8 +133,8 @@ class Table(unittest.TestCase):
         self.assertEqual(table.line(one_cell(rank(), rank(idle=0.1, true=0.1, coverage=0.985, uncertain=0.02, iterations=7))),
                          "| some-job | 8 | observe | 4 | 30.0 10.0 | 30.0 10.0 | 0.985 | 1.000 | 0.995 | 1.000 | 2.0 | 1.000 | 0.2 | 0.1 | 0.900 0.800 "
                          "|  | 7-8 of 8 |  |  | 0 | uncertain | abc |")
-        self.assertEqual(table.line(one_cell(rc="hang", state="plain program hangs")),
-                         "| some-job | 8 | observe | 4 |" + 15 * "  |" + " plain program hangs |  | abc |")
+        self.assertEqual(table.line(one_cell(rc="not over", state="plain program not over in time")),
+                         "| some-job | 8 | observe | 4 |" + 15 * "  |" + " plain program not over in time |  | abc |")
 
     def test_a_page_keeps_what_stands_around_the_table(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -151,9 +151,9 @@ class Cells(unittest.TestCase):
     def test_who_is_to_blame(self):
         self.assertEqual(cell.state(0, None, 2, 2), "ok")
         self.assertEqual(cell.state(0, None, 1, 2), "1 of 2 ranks have a trace")
-        self.assertEqual(cell.state(cell.HANG, cell.HANG, 2, 2), "plain program hangs")
-        self.assertEqual(cell.state(cell.HANG, 1, 0, 2), "plain program fails (1)")
-        self.assertEqual(cell.state(cell.HANG, 0, 0, 2), "hangs with Weft")
+        self.assertEqual(cell.state(cell.NOT_OVER, cell.NOT_OVER, 2, 2), "plain program not over in time")
+        self.assertEqual(cell.state(cell.NOT_OVER, 1, 0, 2), "plain program fails (1)")
+        self.assertEqual(cell.state(cell.NOT_OVER, 0, 0, 2), "not over in time with Weft")
         self.assertEqual(cell.state(3, 0, 2, 2), "fails with Weft (3)")
 
     def test_rows_by_name(self):
