@@ -87,18 +87,7 @@ std::optional<Ticket> Streams::launched_behind(const Stream& stream, const Mark&
 // after the other.
 bool Streams::waits_for_earlier_group(const Stream& stream) const {
   const Group* group = is_in_group(stream) ? groups_.find(stream.at.group) : nullptr;
-  if (group == nullptr || group->captured != Captured::none) return false;
-  const auto has_earlier = [&](const Stream& each) {
-    for (std::size_t i = 0; i < each.groups.size() && each.groups[i] < group->id; ++i) {
-      const Group* other = groups_.find(each.groups[i]);
-      if (other != nullptr && !other->done && other->captured == Captured::none &&
-          other->slot.communicator == group->slot.communicator)
-        return true;
-    }
-    return false;
-  };
-  return std::any_of(streams_.begin(), streams_.end(),
-                     [&](const Stream& each) { return each.id != stream.id && has_earlier(each); });
+  return group != nullptr && waits_for_earlier(*group, [](const Group& earlier) { return !earlier.done; });
 }
 
 // Behind this ticket stands a kernel that waits for the group which the stream is in, or that of a group which waits for

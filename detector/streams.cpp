@@ -473,12 +473,7 @@ bool Streams::copies_out_of_sight(const Stream& stream) {
 // NCCL runs the groups of a communicator one after the other: this one waits where an earlier one, on another stream,
 // has yet to be reached.
 bool Streams::has_begun(const Group& group) const {
-  if (group.captured != Captured::none) return true;  // it may hold operations of several
-  return std::none_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
-    const Group* first = each.id == group.stream ? nullptr : first_pending(each);
-    return first != nullptr && first->id < group.id && first->start_known && !first->started &&
-           first->captured == Captured::none && first->slot.communicator == group.slot.communicator;
-  });
+  return !waits_for_earlier(group, [](const Group& earlier) { return earlier.start_known && !earlier.started; });
 }
 
 Streams::UnderWay Streams::look_for_groups() const {

@@ -202,6 +202,21 @@ class Streams {
   static bool copies_out_of_sight(const Stream& lost);
   bool waits_for_unknown(const Stream& stream, Position where) const;
   bool has_begun(const Group& group) const;
+  // An earlier group of its communicator, on another stream, is one of these. A captured step may hold operations of
+  // several communicators, so nothing is known of it.
+  template <class IsOne>
+  bool waits_for_earlier(const Group& group, IsOne is_one) const {
+    if (group.captured != Captured::none) return false;
+    for (const Stream& each : streams_) {
+      for (std::size_t i = 0; each.id != group.stream && i < each.groups.size() && each.groups[i] < group.id; ++i) {
+        const Group* other = groups_.find(each.groups[i]);
+        if (other != nullptr && other->captured == Captured::none &&
+            other->slot.communicator == group.slot.communicator && is_one(*other))
+          return true;
+      }
+    }
+    return false;
+  }
   UnderWay look_for_groups() const;
   const char* why_captured(const Stream& stream) const;  // nullptr: it is in no captured step
   bool may_compute(const Mark& wait) const;

@@ -8,20 +8,6 @@ namespace {
 class SharedQueues : public StreamsTest {
  protected:
   void SetUp() override { streams.queues_are_shared(); }
-  // Nothing to compute stands before them.
-  void groups_on(Streams& of, StreamId stream, std::initializer_list<GroupId> ids, CommunicatorId communicator = 1) {
-    for (const GroupId id : ids) {
-      Group group;
-      group.id = id;
-      group.stream = stream;
-      group.start_known = group.nothing_launched = true;
-      group.done_ticket = static_cast<Ticket>(2000 + id);
-      group.slot.communicator = communicator;
-      groups.insert(group);
-      of.group_issued(group, static_cast<Ticket>(1000 + id));
-    }
-  }
-  void groups_on(StreamId stream, std::initializer_list<GroupId> ids) { groups_on(streams, stream, ids); }
   void compute_up_to(StreamId stream, std::initializer_list<Ticket> marks) {
     for (const Ticket ticket : marks) mark(stream, ticket, false);
   }
@@ -34,7 +20,7 @@ class SharedQueues : public StreamsTest {
 };
 
 TEST_F(SharedQueues, AKernelBehindAGroupMayHoldUpWhatStandsBehindIt) {
-  groups_on(1, {1, 2});
+  groups_on(streams, 1, {1, 2}, 1);
   compute_up_to(2, {3001});
   streams.group_started(1);
   EXPECT_TRUE(uncertain());
@@ -44,16 +30,16 @@ TEST_F(SharedQueues, AKernelBehindAGroupMayHoldUpWhatStandsBehindIt) {
 }
 
 TEST_F(SharedQueues, NobodyIsHeldUpByWhatIsEnqueuedLater) {
-  groups_on(1, {1});
+  groups_on(streams, 1, {1}, 1);
   compute_up_to(2, {1010});
-  groups_on(1, {12});
+  groups_on(streams, 1, {12}, 1);
   streams.group_started(1);
   EXPECT_TRUE(busy());
 }
 
 TEST_F(SharedQueues, WithFewStreamsKernelsHoldUpNobody) {
   Streams few{groups};
-  groups_on(few, 1, {1, 2});
+  groups_on(few, 1, {1, 2}, 1);
   Event launched{};
   launched.kind = EventKind::mark_issued;
   launched.stream = 2;
@@ -64,7 +50,7 @@ TEST_F(SharedQueues, WithFewStreamsKernelsHoldUpNobody) {
 }
 
 TEST_F(SharedQueues, ALaunchBehindTheGroupHoldsItUpAsWell) {
-  groups_on(1, {1});
+  groups_on(streams, 1, {1}, 1);
   streams.launch_noted(1, 2001);
   compute_up_to(2, {3001});
   streams.group_started(1);
@@ -73,8 +59,8 @@ TEST_F(SharedQueues, ALaunchBehindTheGroupHoldsItUpAsWell) {
 
 // NCCL runs the kernels of a communicator one after the other, so that of the later one waits.
 TEST_F(SharedQueues, TheKernelOfALaterGroupOfTheCommunicatorHoldsItUp) {
-  groups_on(1, {1});
-  groups_on(2, {2});
+  groups_on(streams, 1, {1}, 1);
+  groups_on(streams, 2, {2}, 1);
   compute_up_to(3, {3001});
   streams.group_started(1);
   EXPECT_TRUE(busy());
@@ -83,7 +69,7 @@ TEST_F(SharedQueues, TheKernelOfALaterGroupOfTheCommunicatorHoldsItUp) {
 }
 
 TEST_F(SharedQueues, WhoGetsPastTwoSuchKernelsIsApart) {
-  groups_on(1, {1, 2, 3});
+  groups_on(streams, 1, {1, 2, 3}, 1);
   compute_up_to(2, {3001});
   streams.group_started(1);
   get_on(2, 3001);
@@ -97,7 +83,7 @@ TEST_F(SharedQueues, WhoGetsPastTwoSuchKernelsIsApart) {
 }
 
 TEST_F(SharedQueues, OneKernelCountsOnce) {
-  groups_on(1, {1, 2});
+  groups_on(streams, 1, {1, 2}, 1);
   compute_up_to(2, {3001, 3002, 3003});
   streams.group_started(1);
   get_on(2, 3001);
@@ -108,7 +94,7 @@ TEST_F(SharedQueues, OneKernelCountsOnce) {
 }
 
 TEST_F(SharedQueues, WhatIsOverByTheNextLookShowsNothing) {
-  groups_on(1, {1, 2});
+  groups_on(streams, 1, {1, 2}, 1);
   compute_up_to(2, {3001});
   streams.group_started(1);
   get_on(2, 3001);
@@ -116,7 +102,7 @@ TEST_F(SharedQueues, WhatIsOverByTheNextLookShowsNothing) {
   run(1);
   run(2);
   streams.looked();
-  groups_on(1, {2001, 2002});
+  groups_on(streams, 1, {2001, 2002}, 1);
   compute_up_to(2, {5001, 5002});
   streams.group_started(2001);
   get_on(2, 5001);
@@ -126,8 +112,8 @@ TEST_F(SharedQueues, WhatIsOverByTheNextLookShowsNothing) {
 
 // The tickets of one call are given out before the kernels of its groups are launched.
 TEST_F(SharedQueues, TheStartOfAGroupShowsNothingOfKernelsOfItsCall) {
-  groups_on(1, {1, 2, 3});
-  groups_on(2, {1500});
+  groups_on(streams, 1, {1, 2, 3}, 1);
+  groups_on(streams, 2, {1500}, 1);
   compute_up_to(2, {6001});
   streams.group_started(1);
   streams.group_started(1500);

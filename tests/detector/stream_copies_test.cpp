@@ -99,5 +99,19 @@ TEST_F(StreamCopies, OutOfSightAreUncertainOnlyNextToAGroup) {
   EXPECT_TRUE(busy());
 }
 
+// NCCL runs the groups of a communicator one after the other.
+TEST_F(StreamsTest, AGroupWaitsForAnEarlierOneBehindACopyAndAnotherCommunicatorsGroup) {
+  mark(1, 500, true);
+  groups_on(streams, 1, {1}, 7);
+  groups_on(streams, 1, {2}, 5);
+  groups_on(streams, 2, {3}, 5);
+  streams.group_started(3);
+  EXPECT_TRUE(busy()) << "no communication is under way";
+  EXPECT_TRUE(streams.marker_reached(1, 500));
+  streams.group_started(1);
+  answer(StreamAnswer::dry, {1, 2});
+  EXPECT_EQ(idle_for(), 1u);
+}
+
 }  // namespace
 }  // namespace weft

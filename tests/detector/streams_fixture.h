@@ -22,6 +22,19 @@ class StreamsTest : public ::testing::Test {
     groups.insert(group);
     streams.group_issued(group, static_cast<Ticket>(1000 + id));
   }
+  // Nothing to compute stands before them.
+  void groups_on(Streams& of, StreamId stream, std::initializer_list<GroupId> ids, CommunicatorId communicator) {
+    for (const GroupId id : ids) {
+      Group group;
+      group.id = id;
+      group.stream = stream;
+      group.start_known = group.nothing_launched = true;
+      group.done_ticket = static_cast<Ticket>(2000 + id);
+      group.slot.communicator = communicator;
+      groups.insert(group);
+      of.group_issued(group, static_cast<Ticket>(1000 + id));
+    }
+  }
   void run(GroupId id) {
     streams.group_started(id);
     streams.group_done(id);
