@@ -12,7 +12,7 @@ class SharedQueues : public StreamsTest {
     for (const Ticket ticket : marks) mark(stream, ticket, false);
   }
   void get_on(StreamId stream, Ticket ticket) { EXPECT_TRUE(streams.marker_reached(stream, ticket)); }
-  // What was seen counts if it holds at the next look as well.
+  // A sighting counts if it holds at the next look as well.
   void look_twice() {
     streams.looked();
     streams.looked();

@@ -28,7 +28,7 @@ extern "C" {
 
 namespace {
 
-// What hooks follow pointers to: nothing but zeros. As arguments, no two are alike.
+// Hooks follow pointers to here, and find zeros. As arguments, no two are alike.
 alignas(64) unsigned char memory[32][4096];
 
 template <class Argument>
