@@ -11,15 +11,19 @@ namespace weft {
 // All that was enqueued on the stream before this ticket is over. `by`: it is that of this.
 void Streams::note_passed(const Stream& stream, Ticket place, Passed by) {
   for (const Stream& other : streams_)
-    if (other.id != stream.id) note_passed(stream, other, place, by);
+    if (other.id != stream.id) note_passed(stream, other.id, proving_places(other, by), place);
 }
 
-void Streams::note_passed(const Stream& stream, const Stream& blocked, Ticket place, Passed by) {
-  const auto pass = [&](std::optional<Ticket> held, HeldBy held_by) {
-    if (held && is_before(*held, place)) queues_.passed(stream.id, blocked.id, {*held, held_by});
+void Streams::note_passed(const Stream& stream, StreamId blocked, const ProvingPlaces& held, Ticket place) {
+  const auto pass = [&](std::optional<Ticket> at, HeldBy by) {
+    if (at && is_before(*at, place)) queues_.passed(stream.id, blocked, {*at, by});
   };
-  pass(proving_place(blocked, by), HeldBy::wait);
-  if (queues_are_shared_) pass(proving_kernel(blocked, by), HeldBy::kernel);
+  pass(held.wait, HeldBy::wait);
+  pass(held.kernel, HeldBy::kernel);
+}
+
+Streams::ProvingPlaces Streams::proving_places(const Stream& stream, Passed by) const {
+  return {proving_place(stream, by), queues_are_shared_ ? proving_kernel(stream, by) : std::nullopt};
 }
 
 Streams::Passed Streams::passed_by(const Stream& stream) {
@@ -27,11 +31,17 @@ Streams::Passed Streams::passed_by(const Stream& stream) {
 }
 
 // It has got to a place that the others may be past: they got there while it, or what stands before it, held up their
-// queue, if it is the same.
+// queue, if it is the same. Not those whose latest mark is so old that tickets have started again.
 void Streams::note_passed_already(const Stream& blocked) {
-  for (const Stream& other : streams_) {
-    if (other.id == blocked.id || other.at.kind == Kind::none || other.at.kind == Kind::lost) continue;
-    note_passed(other, blocked, other.at.ticket, passed_by(other));
+  constexpr Ticket comparable = 1U << 30;
+  for (const Passed by : {Passed::group, Passed::call}) {
+    const ProvingPlaces held = proving_places(blocked, by);
+    if (!held.wait && !held.kernel) continue;
+    for (const Stream& other : streams_) {
+      if (other.id == blocked.id || other.at.kind == Kind::none || other.at.kind == Kind::lost) continue;
+      if (passed_by(other) == by && newest_ - other.at.ticket < comparable)
+        note_passed(other, blocked.id, held, other.at.ticket);
+    }
   }
 }
 
@@ -43,12 +53,24 @@ bool Streams::is_held_at(const Stream& stream, HeldPlace place) const {
 }
 
 // Who gets past this ticket stands in another hardware queue: behind the obstacle stands something that was launched
-// before. An obstacle may hold its queue up only together with that.
+// before. An obstacle may hold its queue up only together with that. It counts only if it does hold something up, and
+// not only as far as is known.
 std::optional<Ticket> Streams::proving_place(const Stream& stream, Passed by) const {
   const Mark* obstacle = first_obstacle(stream);
-  if (obstacle == nullptr || obstacle->kind == Kind::lost) return std::nullopt;
+  if (obstacle == nullptr || obstacle->kind == Kind::lost || !surely_holds(stream, *obstacle)) return std::nullopt;
   if (obstacle->kind == Kind::copied) return obstacle->ticket;  // it was marked for a launch behind it
   return launched_behind(stream, *obstacle, false, by);
+}
+
+// A copy, or something outside of this device, may be over before the stream gets to the wait for it; a graph may
+// compute before its wait.
+bool Streams::surely_holds(const Stream& stream, const Mark& obstacle) const {
+  if (obstacle.in_graph != InGraph::no) return false;
+  const bool is_at_it = obstacle.kind == Kind::copied
+                            ? &obstacle == &stream.ahead.front() && obstacle.nothing_before && !is_in_group(stream)
+                            : &obstacle == &stream.at && is_waiting(stream);
+  const bool is_known = obstacle.kind == Kind::wait && obstacle.awaited.stream != 0 && !obstacle.awaited.copies;
+  return is_at_it || is_known;
 }
 
 // Who gets past this ticket is held up by no kernel that waits for the group which the stream is in, or by the kernel of
@@ -59,8 +81,8 @@ std::optional<Ticket> Streams::proving_kernel(const Stream& stream, Passed by) c
 }
 
 // The first ticket that was surely given out after a launch behind this mark. Those of the groups of one call are all
-// given out before a kernel is launched: for a group it is there by the next mark, for others by the end of the call.
-// `is_launched`: this mark's group counts, too.
+// given out before a kernel is launched: for a group it is there by the next mark that is not of one, for others by the
+// end of the call. `is_launched`: this mark's group counts, too.
 std::optional<Ticket> Streams::launched_behind(const Stream& stream, const Mark& place, bool is_launched,
                                                Passed by) const {
   const auto end_of = [&](const Mark& mark) {
@@ -74,11 +96,12 @@ std::optional<Ticket> Streams::launched_behind(const Stream& stream, const Mark&
   for (std::size_t i = 0; i < stream.ahead.size(); ++i) {
     const Mark& mark = stream.ahead[i];
     if (mark.kind == Kind::lost) return std::nullopt;
-    if (is_behind && (is_launched || !mark.nothing_before)) return mark.ticket;
+    const bool may_be_of_call = by == Passed::group && mark.kind == Kind::start;
+    if (is_behind && ((is_launched && !may_be_of_call) || !mark.nothing_before)) return mark.ticket;
     is_behind = is_behind || &mark == &place;
     if (is_behind && mark.launched != 0) return mark.launched;
     if (const auto end = is_behind ? end_of(mark) : std::nullopt) return end;
-    is_launched = is_behind && mark.kind == Kind::start;
+    is_launched = is_behind && (is_launched || mark.kind == Kind::start);
   }
   return std::nullopt;
 }

@@ -41,7 +41,8 @@ enum class StreamOrder : std::uint8_t { none, legacy, blocking };
 enum class StreamAnswer : std::uint8_t { none, dry, busy, unknown };
 struct Answer {
   StreamAnswer says = StreamAnswer::none;
-  Ticket launched_before = 0;  // all launches seen on it were made before this was given out; 0: not known
+  // All launches seen on it were made before this was given out; 0: not known. busy: and all waits, which may stand there.
+  Ticket launched_before = 0;
   std::uint32_t launched = 0;  // dry: another number after each launch seen on it; 0: not known
   StreamOrder order = StreamOrder::none;
   friend bool operator==(const Answer&, const Answer&) = default;

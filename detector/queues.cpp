@@ -17,7 +17,7 @@ bool Queues::are_apart(StreamId one, StreamId other, HeldBy by) const {
   const auto pair = const_cast<Queues*>(this)->place_of(one, other);
   const auto [low, high] = std::minmax(one, other);
   if (pair == pairs_.end() || pair->low != low || pair->high != high) return false;
-  return pair->times >= enough || (by == HeldBy::kernel && pair->kernel_times >= enough);
+  return pair->past_waits.times >= enough || (by == HeldBy::kernel && pair->past_kernels.times >= enough);
 }
 
 void Queues::passed(StreamId stream, StreamId blocked, HeldPlace place) {
@@ -32,12 +32,16 @@ void Queues::note_apart(StreamId one, StreamId other, HeldPlace place) {
   const auto [low, high] = std::minmax(one, other);
   if (pair == pairs_.end() || pair->low != low || pair->high != high) {
     if (pairs_.size() == most_pairs)
-      std::erase_if(pairs_, [](const Pair& each) { return each.times < enough && each.kernel_times < enough; });
+      std::erase_if(pairs_, [](const Pair& each) {
+        return each.past_waits.times < enough && each.past_kernels.times < enough;
+      });
     if (pairs_.size() == most_pairs) return;
-    pair = pairs_.insert(place_of(one, other), {low, high, 0, 0, 0});
+    pair = pairs_.insert(place_of(one, other), {low, high, {}, {}});
   }
-  if (place.by == HeldBy::kernel && std::exchange(pair->latest_kernel, place.ticket) == place.ticket) return;
-  ++(place.by == HeldBy::wait ? pair->times : pair->kernel_times);
+  Seen& seen = place.by == HeldBy::kernel ? pair->past_kernels : pair->past_waits;
+  if (seen.times > 0 && seen.latest == place.ticket) return;
+  seen.latest = place.ticket;
+  ++seen.times;
 }
 
 void Queues::forget(StreamId stream) {

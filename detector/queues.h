@@ -59,11 +59,14 @@ class Queues {
     HeldPlace place;
     bool is_older;  // than the latest look
   };
+  // One place counts only once, as the launch behind it may take long to be made.
+  struct Seen {
+    int times = 0;
+    Ticket latest = 0;
+  };
   struct Pair {
     StreamId low, high;
-    int times;             // seen past a wait
-    int kernel_times;      // seen past a kernel
-    Ticket latest_kernel;  // past which: one counts only once, as its launch may take long to be made
+    Seen past_waits, past_kernels;
   };
 
   std::vector<Pair>::iterator place_of(StreamId one, StreamId other);

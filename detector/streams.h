@@ -240,7 +240,13 @@ class Streams {
   enum class Passed : std::uint8_t { group, call };  // the start of a group, anything else
   static Passed passed_by(const Stream& stream);
   void note_passed(const Stream& stream, Ticket place, Passed by);
-  void note_passed(const Stream& stream, const Stream& blocked, Ticket place, Passed by);
+  // Who gets past these tickets stands in another hardware queue.
+  struct ProvingPlaces {
+    std::optional<Ticket> wait, kernel;
+  };
+  ProvingPlaces proving_places(const Stream& stream, Passed by) const;
+  bool surely_holds(const Stream& stream, const Mark& obstacle) const;
+  void note_passed(const Stream& stream, StreamId blocked, const ProvingPlaces& held, Ticket place);
   void note_passed_already(const Stream& blocked);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
   std::optional<Ticket> blocked_place(const Stream& stream) const;

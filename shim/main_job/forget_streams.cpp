@@ -25,11 +25,11 @@ bool is_older(Ticket enqueued, Ticket newest) noexcept {
 bool may_wait_for_legacy(const Stream& stream, int device) noexcept {
   const Stream* legacy = order_of(stream) == StreamOrder::blocking ? find_stream(legacy_stream_of(device)) : nullptr;
   if (legacy == nullptr) return false;
-  const Ticket own = launched_before(stream) == 0 ? 0 : stream.enqueued_after.load(std::memory_order_relaxed);
+  const Ticket own = enqueued_after(stream);
   const Ticket latest = legacy->latest.load(std::memory_order_relaxed);
   const bool latest_is_no_matter = reached(device, latest) || is_older(latest, own);
   return own == 0 || is_held_back(*legacy) || !latest_is_no_matter ||
-         !is_older(legacy->enqueued_after.load(std::memory_order_relaxed), own) ||
+         !is_older(enqueued_after(*legacy), own) ||
          !is_older(legacy_used_at(device), own);
 }
 

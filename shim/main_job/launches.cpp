@@ -10,7 +10,22 @@
 #include "shim/routing/real.h"
 
 namespace weft {
+
+constinit std::atomic<bool> launches_are_counted{false};
+
 namespace {
+
+// Tickets start again after 2^32.
+Ticket if_comparable(const Stream& stream, Ticket ticket) noexcept {
+  constexpr Ticket comparable = 1U << 30;
+  const bool is_known = launches_are_counted.load(std::memory_order_relaxed) && ticket != 0;
+  return is_known && newest_ticket_of(stream) - ticket < comparable ? ticket : 0;
+}
+
+// The next one is not 0, also where they start again.
+Ticket behind(Ticket ticket) noexcept {
+  return ticket == 0 ? 0 : std::max<Ticket>(ticket + 1, 1);
+}
 
 // A marker is on the stream, or it has answered that it is dry, after `launched` was read.
 void begin_counting(Stream& stream, LaunchCount launched) noexcept {
@@ -19,8 +34,6 @@ void begin_counting(Stream& stream, LaunchCount launched) noexcept {
 }
 
 }  // namespace
-
-constinit std::atomic<bool> launches_are_counted{false};
 
 void set_launches_counted(bool counted) noexcept {
   launches_are_counted.store(counted, std::memory_order_relaxed);
@@ -106,13 +119,19 @@ void stream_was_dry(Stream& stream, LaunchCount launched) noexcept {
   if (launches_are_counted.load(std::memory_order_relaxed)) begin_counting(stream, launched);
 }
 
+Ticket enqueued_after(const Stream& stream) noexcept {
+  const Ticket launched = if_comparable(stream, stream.launched_after.load(std::memory_order_relaxed));
+  const Ticket waited = if_comparable(stream, stream.waited_after.load(std::memory_order_relaxed));
+  if (launched == 0 || waited == 0) return std::max(launched, waited);
+  return static_cast<std::int32_t>(waited - launched) > 0 ? waited : launched;
+}
+
+Ticket enqueued_before(const Stream& stream) noexcept {
+  return behind(enqueued_after(stream));
+}
+
 Ticket launched_before(const Stream& stream) noexcept {
-  constexpr Ticket comparable = 1U << 30;
-  const Ticket after = stream.enqueued_after.load(std::memory_order_relaxed);
-  const Ticket newest = stream.newest_ticket.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
-  const bool is_known = launches_are_counted.load(std::memory_order_relaxed) && after != 0;
-  // The next one is not 0, also where they start again.
-  return is_known && newest - after < comparable ? std::max<Ticket>(after + 1, 1) : 0;
+  return behind(if_comparable(stream, stream.launched_after.load(std::memory_order_relaxed)));
 }
 
 bool nothing_launched_behind_marker(const Stream& stream) noexcept {

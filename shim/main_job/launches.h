@@ -30,14 +30,16 @@ inline std::uint32_t folded(LaunchCount launched) noexcept {
   return static_cast<std::uint32_t>((launched * 0x9e3779b97f4a7c15u) >> 32) | 1u;
 }
 
-// Something without a marker is enqueued: which markers come later is known then.
-[[gnu::always_inline]] inline void note_place(Stream& stream) noexcept {
-  const std::atomic<Ticket>* newest = stream.newest_ticket.load(std::memory_order_relaxed);
-  stream.enqueued_after.store(newest->load(std::memory_order_relaxed), std::memory_order_relaxed);
+[[gnu::always_inline]] inline Ticket newest_ticket_of(const Stream& stream) noexcept {
+  return stream.newest_ticket.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
+}
+// A wait without a marker is enqueued, or the driver finds that it is over: which markers come later is known then.
+inline void note_wait_without_marker(Stream& stream) noexcept {
+  stream.waited_after.store(newest_ticket_of(stream), std::memory_order_relaxed);
 }
 
 [[gnu::always_inline]] inline void count_on(Stream& stream) noexcept {
-  note_place(stream);
+  stream.launched_after.store(newest_ticket_of(stream), std::memory_order_relaxed);
   stream.launches.store(next_launch(), std::memory_order_relaxed);
 }
 
@@ -82,7 +84,12 @@ void ask_uncounted_streams(int device) noexcept;
 // The host has waited for the stream, and `launched` was read before: nothing of that is left.
 void stream_was_dry(Stream& stream, LaunchCount launched) noexcept;
 
-// Its launches, and its waits without a marker, were enqueued before this ticket was given out; 0: not known.
+// The newest ticket when it was launched on last, or got a wait without a marker; 0: neither has been, or so long ago
+// that it is not known.
+Ticket enqueued_after(const Stream& stream) noexcept;
+// Its launches, and its waits without a marker, were enqueued before this ticket was given out; 0: not known. And its
+// launches alone.
+Ticket enqueued_before(const Stream& stream) noexcept;
 Ticket launched_before(const Stream& stream) noexcept;
 
 // Nothing was launched on the stream since its last marker, whether it has got to that or not.

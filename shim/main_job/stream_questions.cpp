@@ -76,8 +76,9 @@ Answer ask_stream(int device, StreamId id) noexcept {
   if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;
   if (stream == nullptr) return {StreamAnswer::unknown, 0};
   // Launches that come meanwhile: dry may be so without them, busy may be so because of them.
+  // A wait that it got may have been for something over, and never enqueued: only launches are behind it when it is dry.
   const Ticket before = launched_before(*stream);
-  const std::uint32_t launched = before == 0 ? 0 : folded(launches_so_far(*stream));
+  const std::uint32_t launched = enqueued_before(*stream) == 0 ? 0 : folded(launches_so_far(*stream));
   const StreamAnswer answer = query(*stream, id);
   // Unless there was another such end meanwhile.
   if (answers_for_others && answer == StreamAnswer::dry)
@@ -87,7 +88,7 @@ Answer ask_stream(int device, StreamId id) noexcept {
   if (answer == StreamAnswer::dry) return {answer, before, launched, order};
   if (answer == StreamAnswer::unknown) return {answer, 0};
   if (order == StreamOrder::legacy && any_blocking_one_copies(device)) return {StreamAnswer::unknown, 0};
-  return {answer, launched_before(*stream), 0, order};
+  return {answer, enqueued_before(*stream), 0, order};
 }
 
 int list_streams_to_ask(int device, StreamId* ids, int most) noexcept {

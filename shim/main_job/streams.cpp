@@ -97,7 +97,8 @@ Stream* learn(const StreamName& name, bool of_nccl) noexcept {
   stream->of_nccl.store(of_nccl, std::memory_order_relaxed);
   stream->is_blocking.store(ask_whether_blocking(name), std::memory_order_relaxed);
   stream->launches.store(0, std::memory_order_relaxed);
-  stream->enqueued_after.store(0, std::memory_order_relaxed);
+  stream->launched_after.store(0, std::memory_order_relaxed);
+  stream->waited_after.store(0, std::memory_order_relaxed);
   stream->newest_ticket.store(&newest_ticket(home.device), std::memory_order_relaxed);
   StreamId none = 0;
   stream->id.compare_exchange_strong(none, last_stream.fetch_add(1, std::memory_order_relaxed) + 1,

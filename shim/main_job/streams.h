@@ -35,7 +35,8 @@ struct Stream {
   std::atomic<Ticket> latest;         // the marker behind its last group or noted wait; 0: none
   std::atomic<const std::atomic<Ticket>*> newest_ticket;  // of its device
   std::atomic<LaunchCount> launches;                      // of compute on it, see launches.h
-  std::atomic<Ticket> enqueued_after;                     // the newest ticket at the last of those, or wait
+  std::atomic<Ticket> launched_after;                     // the newest ticket at the last of those,
+  std::atomic<Ticket> waited_after;                       // and at its last wait without a marker; 0: none
   std::atomic<NoCompute> latest_is;                       // see copies.h
   std::atomic<LaunchCount> launches_marked;               // of those, before its last marker
   std::atomic<LaunchCount> launches_uncaptured;           // of those, before its last capture

@@ -81,7 +81,7 @@ constinit std::atomic<Ticket> legacy_used[most_devices]{};
 void waits_for_compute(CUstream stream, bool per_thread) noexcept {
   Stream* waiting = find_stream(name_of(stream, per_thread));
   if (waiting == nullptr) return;
-  note_place(*waiting);
+  note_wait_without_marker(*waiting);
   used_without_marker(*waiting);
 }
 
@@ -108,7 +108,7 @@ Ticket legacy_used_at(int device) noexcept {
 // Two markers, one on either side of the wait, tell when the stream is at it. The one ahead is enqueued here.
 StreamWait begin_noted_wait(Stream& stream, const EventPlace& place, InGraph in_graph) noexcept {
   const int device = stream.device.load(std::memory_order_relaxed);
-  if (!has_room_or_notes(stream)) return note_place(stream), StreamWait{};
+  if (!has_room_or_notes(stream)) return note_wait_without_marker(stream), StreamWait{};
   const LaunchCount launched = launches_so_far(stream);
   const Ticket reached = reserve_ticket(device);
   const Ticket passed = reached == 0 ? 0 : reserve_ticket(device);
@@ -176,7 +176,7 @@ void waits_for_copy(CUstream stream, bool per_thread, CUevent event) noexcept {
     forget_event(event);
   else
     note_wait_for_copy(*waiting);
-  note_place(*waiting);
+  note_wait_without_marker(*waiting);
   used_without_marker(*waiting);
 }
 
@@ -194,7 +194,7 @@ StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcep
   note_use(*waiting);
   // It waits for this place already, or will by then; but the wait stands in its hardware queue.
   if (!place.copies && waiting->waited.load(std::memory_order_relaxed) == packed(place))
-    return note_place(*waiting), used_without_marker(*waiting), StreamWait{};
+    return note_wait_without_marker(*waiting), used_without_marker(*waiting), StreamWait{};
   return is_capturing(*waiting) ? StreamWait{} : begin_noted_wait(*waiting, place, InGraph::no);
 }
 
@@ -207,7 +207,7 @@ StreamWait stream_waits_for_memory(CUstream stream, bool per_thread) noexcept {
   note_use(*waiting);
   const int device = waiting->device.load(std::memory_order_relaxed);
   if (is_capturing(*waiting)) return {};
-  if (!may_park_ticket(device)) return note_place(*waiting), StreamWait{};
+  if (!may_park_ticket(device)) return note_wait_without_marker(*waiting), StreamWait{};
   StreamWait wait = begin_noted_wait(*waiting, {0, no_device, 0}, InGraph::no);
   park_ticket(device, wait.passed);
   return wait;

@@ -142,7 +142,8 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
     std::int64_t& queue = queues_[stream.queue];
     queue = std::max({queue, next_.time, length == 0 ? not_before : 0, is_held_up ? ordered : 0});
   }
-  stream.work.push_back({next_.time, stream.end, stream.before, stream.launches, stream.launched, stream.latest_at});
+  stream.work.push_back({next_.time, stream.end, stream.before, stream.launched_before, stream.launches, stream.launched,
+                         stream.latest_at});
   changes_.push_back(start);
   changes_.push_back(stream.end);
   return start;
@@ -163,7 +164,7 @@ void RandomProgram::launch_on(std::size_t index) {
   Stream& stream = streams_[index];
   if (stream.copies) end_copy(stream);
   if (std::exchange(stream.waits, false)) hook(EventKind::launch_noted, stream.id).ticket = next_.ticket - 1;
-  stream.before = next_.ticket;
+  stream.before = stream.launched_before = next_.ticket;
   ++stream.launches;
   stream.launched = true;
   const std::int64_t start = enqueue_kernel(stream, 0, 1 + below(150));
@@ -225,7 +226,7 @@ void RandomProgram::begin_capture() {
 
 // It is counted, and is no work of the stream.
 void RandomProgram::capture_launch(Stream& stream) {
-  stream.before = next_.ticket;
+  stream.before = stream.launched_before = next_.ticket;
   ++stream.launches;
 }
 
@@ -364,6 +365,8 @@ void RandomProgram::wait_for(const Recorded& recorded, Stream& stream, bool is_p
   }
   if (is_unseen) {  // it will be past that place anyway
     stream.before = next_.ticket;
+    // The driver need not enqueue a wait for something that is over.
+    if (recorded.end <= next_.time && stream.order == StreamOrder::none) return;
     enqueue(stream, recorded.end, 0);
     if (stream.order != StreamOrder::none) stream.used_until = stream.end;
     return;
@@ -450,12 +453,13 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
   for (const Stream& stream : streams_) {
     if (stream.created > time || (stream.destroyed >= 0 && stream.destroyed <= time)) continue;
     bool busy = false, still = true;
-    Ticket before = 1;
+    Ticket before = 1, launched_before = 0;
     std::uint32_t launches = 1;
     for (const Work& work : stream.work) {
       if (work.issued > time) break;
       busy = busy || work.end > time;
       before = work.before;
+      launched_before = work.launched_before;
       launches = work.launches;
       still = !work.launched && work.marked_at <= time;
     }
@@ -466,7 +470,7 @@ std::vector<RandomProgram::AnswerOf> RandomProgram::answers_at(std::int64_t time
     else if (busy)
       answers.push_back({stream.id, {StreamAnswer::busy, before, 0, stream.order}});
     else
-      answers.push_back({stream.id, {StreamAnswer::dry, before, launches}});
+      answers.push_back({stream.id, {StreamAnswer::dry, launched_before, launches}});
   }
   return answers;
 }

@@ -104,7 +104,7 @@ class RandomProgram {
  private:
   struct Work {
     std::int64_t issued, end;
-    Ticket before;
+    Ticket before, launched_before;
     std::uint32_t launches;      // of the stream, so far
     bool launched = false;       // since its last marker,
     std::int64_t marked_at = 0;  // which is written then
@@ -121,7 +121,8 @@ class RandomProgram {
     std::int64_t used_until = 0;  // by something without a mark, which CUDA orders
     std::int64_t created = 0, destroyed = -1;
     bool unaskable = false;
-    Ticket before = 1;  // the first one given out after all it has without a marker was enqueued
+    Ticket before = 1;  // the first one given out after all it has without a marker was enqueued,
+    Ticket launched_before = 0;  // and after the last launch; 0: there was none
     std::uint32_t launches = 1;
     bool launched = false;  // since the last marker
     bool copies = false;    // its latest is a copy, or a wait for one

@@ -112,16 +112,95 @@ TEST_F(SharedQueues, WhatIsOverByTheNextLookShowsNothing) {
 
 // The tickets of one call are given out before the kernels of its groups are launched.
 TEST_F(SharedQueues, TheStartOfAGroupShowsNothingOfKernelsOfItsCall) {
-  groups_on(streams, 1, {1, 2, 3}, 1);
+  groups_on(streams, 1, {1, 2, 3, 4, 5}, 1);
   groups_on(streams, 2, {1500}, 1);
   compute_up_to(2, {6001});
   streams.group_started(1);
   streams.group_started(1500);
   look_twice();
-  streams.group_done(1);
-  streams.group_started(2);
-  look_twice();
+  for (const GroupId id : {1, 2}) {
+    streams.group_done(id);
+    streams.group_started(id + 1);
+    look_twice();
+  }
   streams.group_done(1500);
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(SharedQueues, AMarkOfLongAgoShowsNothing) {
+  constexpr GroupId half = 1U << 31;  // of all tickets: the later ones seem to be earlier
+  compute_up_to(2, {1});
+  compute_up_to(3, {1U << 30});
+  get_on(3, 1U << 30);
+  get_on(2, 1);
+  groups_on(streams, 1, {half, half + 1, half + 2, half + 3}, 1);
+  compute_up_to(2, {static_cast<Ticket>(half + 5000)});
+  for (const GroupId id : {half, half + 1}) {
+    streams.group_started(id);
+    look_twice();
+    streams.group_done(id);
+  }
+  streams.group_started(half + 2);
+  EXPECT_TRUE(uncertain());
+}
+
+// Waits: one place counts once, and only where something is surely held up.
+class Waits : public SharedQueues {
+ protected:
+  // A group holds up stream 1, which has a launch behind its wait, up to the mark 5000; stream 2 has something up to the
+  // marks from 6000 on. Each round has tickets of its own.
+  void wait_and_launch_behind(Ticket round, InGraph in_graph = InGraph::no) {
+    const GroupId id = round + 1;
+    groups_on(streams, 9, {id}, 1);
+    streams.group_started(id);
+    Event event{};
+    event.kind = EventKind::wait_issued;
+    event.stream = 1;
+    event.awaited = {9, static_cast<Ticket>(2000 + id)};
+    event.ticket = round + 3000;
+    event.done_ticket = round + 3001;
+    event.in_graph = in_graph;
+    streams.wait_issued(event);
+    compute_up_to(1, {round + 5000});
+    compute_up_to(2, {round + 6000, round + 6001});
+    get_on(1, round + 3000);
+  }
+};
+
+TEST_F(Waits, WhoGetsPastTwoOfThemIsApart) {
+  for (const Ticket round : {0u, 10'000u}) {
+    wait_and_launch_behind(round);
+    EXPECT_TRUE(uncertain());
+    get_on(2, round + 6000);
+    look_twice();
+    run(round + 1);
+    get_on(1, round + 5000);
+    get_on(2, round + 6001);
+  }
+  wait_and_launch_behind(20'000);
+  EXPECT_TRUE(busy());
+}
+
+TEST_F(Waits, OnePlaceCountsOnce) {
+  wait_and_launch_behind(0);
+  get_on(2, 6000);
+  look_twice();
+  get_on(2, 6001);
+  look_twice();
+  compute_up_to(2, {6002});
+  EXPECT_TRUE(uncertain());
+}
+
+TEST_F(Waits, AGraphMayComputeBeforeItsWait) {
+  for (const Ticket round : {0u, 10'000u}) {
+    wait_and_launch_behind(round, InGraph::somewhere);
+    get_on(2, round + 6000);
+    look_twice();
+    run(round + 1);
+    get_on(1, round + 5000);
+    get_on(2, round + 6001);
+  }
+  wait_and_launch_behind(20'000);
   EXPECT_TRUE(uncertain());
 }
 

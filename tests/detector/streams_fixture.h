@@ -68,6 +68,16 @@ class StreamsTest : public ::testing::Test {
     event.nothing_launched = nothing_launched;
     streams.mark_issued(event);
   }
+  // The first group of stream 2 is over, stream 1 gets on, and waits for the next one. It has a launch behind that, up
+  // to the mark `ticket`.
+  void block_again(GroupId id, Ticket ticket) {
+    streams.group_done(id - 1);
+    issue(id, 2);
+    wait(1, {2, static_cast<Ticket>(2000 + id)}, ticket - 9, ticket - 8);
+    mark(1, ticket, false);
+    streams.group_started(id);
+    EXPECT_TRUE(streams.marker_reached(1, ticket - 9));
+  }
   void at_wait(StreamId stream, Ticket number) { EXPECT_TRUE(streams.marker_reached(stream, 3000 + number)); }
   void past_wait(StreamId stream, Ticket number) { EXPECT_TRUE(streams.marker_reached(stream, 4000 + number)); }
   void answer(StreamAnswer answer, std::initializer_list<StreamId> of) {

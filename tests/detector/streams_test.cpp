@@ -215,15 +215,12 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
   sixth_says(StreamAnswer::busy, 3010);
   EXPECT_TRUE(uncertain()) << "dry because the launch that is counted was not made yet";
   const auto gets_through = [&](Ticket launched_before) {
-    for (int times = 0; times < 2; ++times) {
-      sixth_says(StreamAnswer::busy, launched_before);
-      sixth_says(StreamAnswer::dry, launched_before);
-      EXPECT_EQ(idle_for(), 1u);
-      streams.looked();
-      sixth_says(StreamAnswer::busy, launched_before + 1);
-      EXPECT_TRUE(uncertain()) << "the wait may have been over before the answer";
-      streams.looked();
-    }
+    sixth_says(StreamAnswer::busy, launched_before);
+    sixth_says(StreamAnswer::dry, launched_before);
+    streams.looked();
+    sixth_says(StreamAnswer::busy, launched_before + 1);
+    EXPECT_TRUE(uncertain()) << "the wait may have been over before the answer";
+    streams.looked();
   };
   gets_through(4004);
   EXPECT_TRUE(uncertain()) << "nothing was launched behind the wait that would hold up the queue";
@@ -231,6 +228,10 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
   gets_through(4012);
   EXPECT_TRUE(uncertain()) << "right behind the wait: what will hold up the queue may not be launched yet";
   gets_through(4013);
+  gets_through(4015);
+  EXPECT_TRUE(uncertain()) << "one wait shows it once";
+  block_again(2, 5010);
+  gets_through(5013);
   EXPECT_TRUE(busy());
 }
 
@@ -240,15 +241,19 @@ TEST_F(StreamsTest, AMarkBehindABlockedStreamShowsThatTheTwoAreApart) {
   wait_and_launch(1, 1, 4010);
   streams.group_started(1);
   at_wait(1, 1);
-  for (Ticket number = 2000; number < 2003; ++number) {
-    wait_for_wait(6, 1, 1, number);
-    EXPECT_EQ(busy(), number == 2002) << number;
-    at_wait(6, number);
+  const auto gets_through = [&](Ticket ticket) {
+    wait(6, {2, static_cast<Ticket>(2000 + 100)}, ticket, ticket + 1);
+    EXPECT_TRUE(uncertain());
+    EXPECT_TRUE(streams.marker_reached(6, ticket));
     streams.looked();
-    EXPECT_TRUE(streams.marker_reached(6, 3000 + number));
     streams.looked();
-    past_wait(6, number);
-  }
+    EXPECT_TRUE(streams.marker_reached(6, ticket + 1));
+  };
+  gets_through(4020);
+  block_again(2, 5010);
+  gets_through(5020);
+  mark(6, 5030, false);
+  EXPECT_TRUE(busy());
 }
 
 // Stream 6 is dry only while stream 1 computes.
@@ -261,17 +266,19 @@ TEST_F(StreamsTest, WhereAStreamWasDoubtfulItIsAskedWhileAnotherComputes) {
   sixth_says(StreamAnswer::busy, 4003);
   EXPECT_TRUE(uncertain());
   for (int looks = 0; looks < 8; ++looks) streams.looked();
-  for (int times = 0; times < 2; ++times) {
-    wait(1, {2, 2001}, 5001 + 10 * times, 5002 + 10 * times);
-    streams.launch_noted(1, 5002 + 10 * times);
+  const auto gets_through = [&](Ticket launched_before) {
+    streams.verdict();
     streams.answered(3, {StreamAnswer::busy, 2000});
     EXPECT_TRUE(busy()) << "stream 3 was launched on before";
     EXPECT_TRUE(streams.wants_answers());
-    sixth_says(StreamAnswer::busy, 5009 + 10 * times);
-    sixth_says(StreamAnswer::dry, 5009 + 10 * times);
+    sixth_says(StreamAnswer::busy, launched_before);
+    sixth_says(StreamAnswer::dry, launched_before);
     streams.looked();
     streams.looked();
-  }
+  };
+  gets_through(4009);
+  block_again(2, 5010);
+  gets_through(5019);
   answer(StreamAnswer::dry, {3});
   sixth_says(StreamAnswer::busy, 6000);
   EXPECT_TRUE(busy());

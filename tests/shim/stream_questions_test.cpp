@@ -43,6 +43,29 @@ TEST_F(StreamQuestions, TheLegacyStreamIsAskedToo) {
   fake_release(nullptr);
 }
 
+class QuestionsWithLaunches : public LaunchingJob {};
+
+// The driver need not enqueue the wait for an event that is over.
+TEST_F(QuestionsWithLaunches, AWaitWithoutAMarkerMayStandBehindMarkersButIsNotSeenToGetPastThem) {
+  const CUevent over = event();
+  cuEventRecord(over, transfer);
+  receive();
+  cuStreamWaitEvent(compute, arrived, 0);
+  const weft::StreamId asked = events().at(0).stream;
+  fake_block(compute);
+  launch(compute);
+  const auto answer = [&] { return core()->shim->ask_stream(0, asked); };
+  const weft::Ticket launched_before = answer().launched_before;
+  events();
+  receive();
+  cuStreamWaitEvent(compute, over, 0);
+  EXPECT_GT(answer().launched_before, launched_before) << "if it waits for something it stands there";
+  fake_release(compute);
+  fake_release(transfer);
+  ASSERT_EQ(answer().says, StreamAnswer::dry);
+  EXPECT_EQ(answer().launched_before, launched_before);
+}
+
 // One thread asks a stream, and the driver takes its time; another one does something to the stream meanwhile.
 class QuestionOnItsWay : public StreamQuestions {
  protected:
