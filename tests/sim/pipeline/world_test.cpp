@@ -1,0 +1,88 @@
+// The world of virtual time against the orders of schedules, and what fill work delays.
+#include "sim/pipeline/world.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <tuple>
+
+namespace weft::pipeline {
+namespace {
+
+class Nobody : public Watcher {
+ public:
+  void saw(int, const Event&) override {}
+  void woken(int rank, TimePoint now) override {
+    if (wake) wake(rank, now);
+  }
+  void computed(int rank, const Span& span) override {
+    if (took) took(rank, span);
+  }
+  std::function<void(int, TimePoint)> wake;
+  std::function<void(int, const Span&)> took;
+};
+
+WorldOptions without_messages(Schedule schedule) {
+  WorldOptions options;
+  options.schedule = {schedule, 4, 8};
+  options.iterations = 3;
+  options.message_bytes = options.gradient_bytes = 0;
+  options.latency = options.host_call = options.optimizer = Duration{0};
+  return options;
+}
+
+Duration length_of_iteration(const World& world, int rank, std::size_t iteration) {
+  const std::vector<TimePoint>& ends = world.totals(rank).iteration_ends;
+  return ends.at(iteration) - ends.at(iteration - 1);
+}
+
+class Lengths : public ::testing::TestWithParam<std::tuple<Schedule, Duration>> {};
+
+TEST_P(Lengths, OfIterationsAreThoseOfTheOrder) {
+  Nobody nobody;
+  World world(without_messages(std::get<0>(GetParam())), nobody);
+  world.run();
+  for (int rank = 0; rank < world.ranks(); ++rank)
+    EXPECT_EQ(length_of_iteration(world, rank, 1), std::get<1>(GetParam())) << rank;
+}
+
+constexpr Duration ten{10'000'000};
+// schedules_test.cpp has the same numbers, in units; stages of interleaved, zb_v and dualpipe_v are whole ones here.
+INSTANTIATE_TEST_SUITE_P(Schedules, Lengths,
+                         ::testing::Values(std::tuple(Schedule::gpipe, 33 * ten),
+                                           std::tuple(Schedule::one_f_one_b, 33 * ten),
+                                           std::tuple(Schedule::interleaved, 57 * ten),
+                                           std::tuple(Schedule::zb_h1, 27 * ten)));
+
+TEST(FillWork, HoldsUpTheOtherRanksByMessagesOnly) {
+  Nobody watcher;
+  WorldOptions options = without_messages(Schedule::one_f_one_b);
+  World world(options, watcher);
+  watcher.wake = [&](int rank, TimePoint now) { world.take_gpu(rank, now, now + ten / 2); };
+  world.wake(2, TimePoint{Duration{1'000'000} + 33 * ten + 15 * ten});
+  world.run();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(length_of_iteration(world, rank, 1), 33 * ten + ten / 2) << rank;
+    EXPECT_EQ(length_of_iteration(world, rank, 2), 33 * ten) << rank;
+    EXPECT_EQ(world.totals(rank).delayed, rank == 2 ? ten / 2 : Duration{0});
+  }
+}
+
+TEST(Jitter, IsTheSameWithAndWithoutFillWork) {
+  WorldOptions options = without_messages(Schedule::zb_v);
+  options.jitter = 0.1;
+  const auto computed = [&](bool fills) {
+    Nobody watcher;
+    World world(options, watcher);
+    watcher.wake = [&](int rank, TimePoint now) { world.take_gpu(rank, now, now + ten); };
+    if (fills) world.wake(1, TimePoint{20 * ten});
+    world.run();
+    std::vector<Duration> all;
+    for (int rank = 0; rank < 4; ++rank) all.push_back(world.totals(rank).computed);
+    return all;
+  };
+  EXPECT_EQ(computed(false), computed(true));
+}
+
+}  // namespace
+}  // namespace weft::pipeline
