@@ -405,6 +405,12 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
   return true;
 }
 
+// It has got to this ticket or a later one. Behind a group that is over it is past its end, which has no mark.
+bool Streams::is_past(const Stream& stream, Ticket place) const {
+  const Group* group = stream.at.kind == Kind::start ? groups_.find(stream.at.group) : nullptr;
+  return !is_before(group != nullptr && group->done ? group->done_ticket : stream.at.ticket, place);
+}
+
 const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const Stream* for_copy,
                                         Ticket copy_place) const {
   const Stream* stream = &waiting;
@@ -424,7 +430,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
     // Ahead of a group that has not begun, or of a wait that is over or its end: it copies, or cannot get there.
     if (where == Position::held && (mark.kind != Kind::wait || is_over(mark.awaited))) return stream;
     // Past the place behind which the copy comes next: it is in that, wherever it gets after it.
-    if (where == Position::held && for_copy != nullptr && !is_before(stream->at.ticket, copy_place)) return for_copy;
+    if (where == Position::held && for_copy != nullptr && is_past(*stream, copy_place)) return for_copy;
     if (where != Position::waiting && where != Position::held) {
       // Somebody waits for it, so it has work left: it runs, or this wait is just over. Or the wait is over, and the
       // stream cannot get to it in its hardware queue; or what it waits for, which has no mark, stands in one.

@@ -197,6 +197,7 @@ class Streams {
   // `for_copy`: the one before, which waits for a copy of this one, the next behind `copy_place`.
   const Stream* root_of(const Stream& waiting, bool& runs, const Stream* for_copy = nullptr,
                         Ticket copy_place = 0) const;
+  bool is_past(const Stream& stream, Ticket place) const;
   Verdict stop_asking();
   Group* first_pending(const Stream& stream) const;
   static bool copies_out_of_sight(const Stream& lost);

@@ -142,11 +142,15 @@ std::int64_t RandomProgram::enqueue(Stream& stream, std::int64_t not_before, std
     std::int64_t& queue = queues_[stream.queue];
     queue = std::max({queue, next_.time, length == 0 ? not_before : 0, is_held_up ? ordered : 0});
   }
-  stream.work.push_back({next_.time, stream.end, stream.before, stream.launched_before, stream.launches, stream.launched,
-                         stream.latest_at});
+  note_work(stream);
   changes_.push_back(start);
   changes_.push_back(stream.end);
   return start;
+}
+
+void RandomProgram::note_work(Stream& stream) {
+  stream.work.push_back({next_.time, stream.end, stream.before, stream.launched_before, stream.launches, stream.launched,
+                         stream.latest_at});
 }
 
 // It may stay in its queue until it begins.
@@ -365,8 +369,8 @@ void RandomProgram::wait_for(const Recorded& recorded, Stream& stream, bool is_p
   }
   if (is_unseen) {  // it will be past that place anyway
     stream.before = next_.ticket;
-    // The driver need not enqueue a wait for something that is over.
-    if (recorded.end <= next_.time && stream.order == StreamOrder::none) return;
+    // The driver need not enqueue a wait for something that is over; the shim does not know, and notes its place.
+    if (recorded.end <= next_.time && stream.order == StreamOrder::none) return note_work(stream);
     enqueue(stream, recorded.end, 0);
     if (stream.order != StreamOrder::none) stream.used_until = stream.end;
     return;

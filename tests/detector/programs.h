@@ -149,6 +149,7 @@ class RandomProgram {
   void begin_copy(Stream& stream);
   void end_copy(Stream& stream);
   void mark(Stream& stream, std::int64_t not_before);
+  void note_work(Stream& stream);
   void note_marker(Stream& stream, Ticket ticket, std::int64_t at);
   void issue_group();
   void record();

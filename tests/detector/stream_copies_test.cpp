@@ -99,6 +99,19 @@ TEST_F(StreamCopies, OutOfSightAreUncertainOnlyNextToAGroup) {
   EXPECT_TRUE(busy());
 }
 
+// The wait of stream 1 is for a copy behind a group of stream 2, which is over: that is in the copy.
+TEST_F(StreamsTest, WhoIsBehindAGroupThatIsOverIsInTheCopyBehindIt) {
+  groups_on(streams, 2, {1}, 7);
+  groups_on(streams, 1, {4}, 8);
+  wait(1, AwaitedPlace(2, 2001, true), 3001, 3002, true);
+  wait(2, AwaitedPlace(5, 3500), 3003, 3004, true);
+  mark(5, 3500, false);
+  streams.group_started(1);
+  streams.group_started(4);
+  streams.group_done(1);
+  EXPECT_TRUE(uncertain()) << "stream 5 may stand behind the wait";
+}
+
 // NCCL runs the groups of a communicator one after the other.
 TEST_F(StreamsTest, AGroupWaitsForAnEarlierOneBehindACopyAndAnotherCommunicatorsGroup) {
   mark(1, 500, true);
