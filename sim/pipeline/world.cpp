@@ -79,7 +79,7 @@ void World::wake(int rank, TimePoint time) {
   push(std::max(time.time_since_epoch().count(), now_), rank, What::wake);
 }
 
-Event& World::event(Rank&, EventKind kind, std::size_t stream) {
+Event& World::event(EventKind kind, std::size_t stream) {
   event_ = {};
   event_.time = now();
   event_.kind = kind;
@@ -130,7 +130,7 @@ void World::post(Rank& rank, const Step& step) {
   group.started_ticket = ++rank.last_ticket;
   group.done_ticket = ++rank.last_ticket;
   item.group = rank.posted[step.posted] = rank.first_group + rank.groups.size();
-  Event& issued = event(rank, EventKind::group_issued, step.stream);
+  Event& issued = event(EventKind::group_issued, step.stream);
   issued.nothing_launched = true;
   issued.group = item.group;
   issued.communicator = static_cast<CommunicatorId>(step.stream);
@@ -162,7 +162,7 @@ void World::wait_for_compute(Rank& rank, std::size_t stream, Item& item) {
   if (other.latest == 0 || other.reached >= other.latest) return;
   item.ticket = ++rank.last_ticket;
   item.passed = ++rank.last_ticket;
-  Event& issued = event(rank, EventKind::wait_issued, stream);
+  Event& issued = event(EventKind::wait_issued, stream);
   issued.nothing_launched = true;
   issued.awaited = {id_of(compute), other.latest};
   issued.ticket = item.ticket;
@@ -177,7 +177,7 @@ void World::wait_for(Rank& rank, GroupId group) {
   Item item{.kind = Item::Kind::wait, .group = group};
   item.ticket = ++rank.last_ticket;
   item.passed = stream.latest = ++rank.last_ticket;
-  Event& issued = event(rank, EventKind::wait_issued, compute);
+  Event& issued = event(EventKind::wait_issued, compute);
   issued.nothing_launched = !std::exchange(stream.launched_since_marker, false);
   issued.awaited = {id_of(awaited.stream), awaited.done_ticket};
   issued.ticket = item.ticket;
@@ -192,7 +192,7 @@ void World::wait_for(Rank& rank, GroupId group) {
 void World::launch(Rank& rank, Duration length) {
   Stream& stream = rank.streams[compute];
   if (!std::exchange(stream.noted, true)) {
-    event(rank, EventKind::launch_noted, compute).ticket = rank.last_ticket;
+    event(EventKind::launch_noted, compute).ticket = rank.last_ticket;
     tell(rank);
   }
   stream.launched_since_marker = true;
@@ -219,12 +219,12 @@ Duration World::length_of(Rank& rank, const Step& step) const {
 void World::begin_host_wait(Rank& rank) {
   rank.streams[compute].items.push_back({.kind = Item::Kind::idle_check});
   ++rank.streams[compute].enqueued;
-  event(rank, EventKind::host_wait_begun, compute);
+  event(EventKind::host_wait_begun, compute);
   tell(rank);
 }
 
 void World::end_host_wait(Rank& rank) {
-  event(rank, EventKind::host_wait_ended, compute);
+  event(EventKind::host_wait_ended, compute);
   tell(rank);
   rank.totals.iteration_ends.push_back(now());
   rank.step = 0;
@@ -273,7 +273,7 @@ bool World::begin(Rank& rank, std::size_t stream, Item& item) {
 
 void World::reach(Rank& rank, std::size_t stream, EventKind kind, Ticket ticket, GroupId group) {
   rank.streams[stream].reached = ticket;
-  Event& reached = event(rank, kind, stream);
+  Event& reached = event(kind, stream);
   reached.ticket = ticket;
   reached.group = group;
   tell(rank);

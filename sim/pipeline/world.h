@@ -8,8 +8,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
-#include <memory>
 #include <queue>
 #include <vector>
 
@@ -149,7 +147,7 @@ class World {
 
   Rank& rank(int number) { return ranks_[static_cast<std::size_t>(number)]; }
   void push(Time time, int rank, What what, GroupId group = 0);
-  Event& event(Rank& rank, EventKind kind, std::size_t stream);
+  Event& event(EventKind kind, std::size_t stream);
   void tell(Rank& rank) { watcher_.saw(rank.number, event_); }
   static StreamId id_of(std::size_t stream) { return static_cast<StreamId>(stream + 1); }
   Group& group_of(Rank& rank, GroupId id) { return rank.groups[static_cast<std::size_t>(id - rank.first_group)]; }

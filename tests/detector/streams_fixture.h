@@ -46,7 +46,8 @@ class StreamsTest : public ::testing::Test {
   void wait_for_wait(StreamId stream, StreamId source, Ticket of, Ticket number) {
     wait(stream, {source, 4000 + of}, 3000 + number, 4000 + number);
   }
-  void wait(StreamId stream, AwaitedPlace awaited, Ticket ticket, Ticket passed, bool nothing_launched = false) {
+  void wait(StreamId stream, AwaitedPlace awaited, Ticket ticket, Ticket passed, bool nothing_launched = false,
+            InGraph in_graph = InGraph::no) {
     Event event{};
     event.kind = EventKind::wait_issued;
     event.stream = stream;
@@ -54,6 +55,7 @@ class StreamsTest : public ::testing::Test {
     event.ticket = ticket;
     event.done_ticket = passed;
     event.nothing_launched = nothing_launched;
+    event.in_graph = in_graph;
     streams.wait_issued(event);
   }
   // One more wait of the stream, ahead of which something was launched.

@@ -214,9 +214,10 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
   }
   sixth_says(StreamAnswer::busy, 3010);
   EXPECT_TRUE(uncertain()) << "dry because the launch that is counted was not made yet";
-  const auto gets_through = [&](Ticket launched_before) {
+  const auto gets_through = [&](Ticket launched_before, GroupId group = 1) {
     sixth_says(StreamAnswer::busy, launched_before);
     sixth_says(StreamAnswer::dry, launched_before);
+    EXPECT_EQ(idle_for(), group);
     streams.looked();
     sixth_says(StreamAnswer::busy, launched_before + 1);
     EXPECT_TRUE(uncertain()) << "the wait may have been over before the answer";
@@ -231,7 +232,7 @@ TEST_F(StreamsTest, WorkBehindABlockedStreamIsUncertainUntilTheTwoWereSeenApart)
   gets_through(4015);
   EXPECT_TRUE(uncertain()) << "one wait shows it once";
   block_again(2, 5010);
-  gets_through(5013);
+  gets_through(5013, 2);
   EXPECT_TRUE(busy());
 }
 

@@ -131,6 +131,13 @@ struct DispatcherTest : ::testing::Test {
     dispatcher = std::make_unique<Dispatcher>(parts, options);
     ASSERT_TRUE(dispatcher->start());
   }
+  Duration uncertain_behind_groups(std::uint32_t streams) {
+    streams_in_use = streams;
+    start(nullptr);
+    stage.compute_behind_groups(20ms);
+    EXPECT_TRUE(dispatcher->stop(10s));
+    return dispatcher->summary().uncertain;
+  }
   // Ends one slice at a time.
   void run_gpu() {
     gpu_thread = std::thread([this] {
@@ -175,19 +182,11 @@ TEST_F(DispatcherTest, MoreStreamsThanHardwareQueuesEndFilling) {
 
 // The kernel of the second group may then hold up the others of its hardware queue.
 TEST_F(DispatcherTest, WithAsManyStreamsAsQueuesKernelsMayHoldUpOthers) {
-  streams_in_use = 8;
-  start(nullptr);
-  stage.compute_behind_groups(20ms);
-  ASSERT_TRUE(dispatcher->stop(10s));
-  EXPECT_GT(dispatcher->summary().uncertain, Duration(5ms));
+  EXPECT_GT(uncertain_behind_groups(8), Duration(5ms));
 }
 
 TEST_F(DispatcherTest, WithFewerStreamsKernelsHoldUpNobody) {
-  streams_in_use = 7;
-  start(nullptr);
-  stage.compute_behind_groups(20ms);
-  ASSERT_TRUE(dispatcher->stop(10s));
-  EXPECT_LT(dispatcher->summary().uncertain, Duration(5ms));
+  EXPECT_LT(uncertain_behind_groups(7), Duration(5ms));
 }
 
 TEST_F(DispatcherTest, ATableOfTheShimThatIsFullIsSaidOnceAndObservingGoesOn) {
