@@ -33,7 +33,6 @@ Streams::Passed Streams::passed_by(const Stream& stream) {
 // It has got to a place that the others may be past: they got there while it, or what stands before it, held up their
 // queue, if it is the same. Not those whose latest mark is so old that tickets have started again.
 void Streams::note_passed_already(const Stream& blocked) {
-  constexpr Ticket comparable = 1U << 30;
   for (const Passed by : {Passed::group, Passed::call}) {
     const ProvingPlaces held = proving_places(blocked, by);
     if (!held.wait && !held.kernel) continue;

@@ -19,6 +19,7 @@ namespace weft {
 inline bool is_before(Ticket one, Ticket other) {
   return static_cast<std::int32_t>(one - other) < 0;
 }
+inline constexpr Ticket comparable = 1U << 30;  // tickets farther apart have no order
 
 // Nothing behind this ticket runs in the hardware queue of the stream, because of this.
 enum class HeldBy : std::uint8_t { wait, kernel };

@@ -22,7 +22,6 @@ constexpr const char* behind_context_wait = "a context waits for an event: what 
 constexpr const char* behind_legacy = "a blocking stream may stand behind the legacy default stream, which is held up";
 constexpr const char* by_several_threads =
     "several threads launch on the legacy default stream and on blocking ones: which waits for which is not known";
-constexpr Ticket comparable = 1U << 30;  // tickets farther apart have no order
 constexpr const char* unknown_wait = "a stream waits for something that is not known";
 
 }  // namespace
