@@ -187,10 +187,14 @@ class Streams {
   void reach(Stream& stream, std::size_t marks);
   void erase_if_over(StreamId id);
   GroupId group_behind(const AwaitedPlace& place) const;
-  Position position(const Stream& stream) const;
   bool is_in_group(const Stream& stream) const;
   bool is_waiting(const Stream& stream) const;
   Answer current_answer(const Stream& stream) const;
+  Group* first_pending(const Stream& stream) const;
+  static bool has_known_mark_ahead(const Stream& stream);
+  bool is_asked(const Stream& stream) const;
+  // verdict.cpp
+  Position position(const Stream& stream) const;
   bool look_at(const Stream& stream, Standing& standing) const;
   // The stream whose group, or whose wait for something outside of this device, holds this one up; nullptr: none is
   // known. `runs`: one on the way runs.
@@ -199,7 +203,6 @@ class Streams {
                         Ticket copy_place = 0) const;
   bool is_past(const Stream& stream, Ticket place) const;
   Verdict stop_asking();
-  Group* first_pending(const Stream& stream) const;
   static bool copies_out_of_sight(const Stream& lost);
   bool waits_for_unknown(const Stream& stream, Position where) const;
   bool has_begun(const Group& group) const;
@@ -221,9 +224,14 @@ class Streams {
   UnderWay look_for_groups() const;
   const char* why_captured(const Stream& stream) const;  // nullptr: it is in no captured step
   bool may_compute(const Mark& wait) const;
-  static bool has_known_mark_ahead(const Stream& stream);
-  bool is_asked(const Stream& stream) const;
   bool has_asked() const;
+  Idleness explain(const Standing& standing) const;
+  bool computes(const Stream& stream) const;
+  bool is_inline(const Stream& stream) const;
+  const Group* first_to_wait_for(const Stream& stream) const;
+  static bool waits_for(const Stream& stream, const Group& group);
+  const Group* group_of_wait(const Stream& stream) const;
+  const Group* group_of_host_wait() const;
   // default_streams.cpp
   const Stream* holder_of(const Stream& stream) const;
   bool has_more_than_holder(const Stream& stream) const;
@@ -272,13 +280,6 @@ class Streams {
   void look_for_proof(Ticket reached);
   void look_at_proof();
   std::optional<Ticket> place_behind_group(const Stream& stream) const;
-  Idleness explain(const Standing& standing) const;
-  bool computes(const Stream& stream) const;
-  bool is_inline(const Stream& stream) const;
-  const Group* first_to_wait_for(const Stream& stream) const;
-  static bool waits_for(const Stream& stream, const Group& group);
-  const Group* group_of_wait(const Stream& stream) const;
-  const Group* group_of_host_wait() const;
 
   GroupTable& groups_;
   const bool one_queue_;

@@ -30,8 +30,9 @@ void Dispatcher::prepare() {
   source_.begin(now());
 }
 
-Worker::Work Dispatcher::step(TimePoint now) {
-  const std::vector<Event>& events = source_.gather(now, !context_is_closing());
+Worker::Work Dispatcher::step(TimePoint begin) {
+  const std::vector<Event>& events = source_.gather(begin, weft::now, !context_is_closing());
+  const TimePoint now = source_.end_of_look();
   look_at_limits(now);
   look_at_annotations(now);
   look_at_clocks(now);

@@ -56,7 +56,7 @@ class Dispatcher final : public Worker {
 
  private:
   void prepare() override;
-  Work step(TimePoint now) override;
+  Work step(TimePoint begin) override;
   TimePoint next_look(TimePoint now, bool wanted) const override;
   Work fail() noexcept override;
 

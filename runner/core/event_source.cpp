@@ -14,14 +14,18 @@ EventSource::EventSource(const ShimServices& shim, EventRouter& router, const Ma
   lost_before_ = dropped_ + router_.lost();
 }
 
-const std::vector<Event>& EventSource::gather(TimePoint now, bool ask) {
+const std::vector<Event>& EventSource::gather(TimePoint begin, Clock clock, bool ask) {
   events_.clear();
   router_.take(device_, events_);
   for (const Event& event : events_) board_.note(event);
-  middle_ = last_look_ + (now - last_look_) / 2;
-  board_.look(middle_, events_, ask);
+  const std::size_t noted = events_.size();
+  board_.look(events_, ask);
   if (ask && std::exchange(looked_at_all_, lost()) != lost()) board_.look_at_all();
-  last_look_ = now;
+  end_ = clock();
+  middle_ = last_begin_ + (end_ - last_begin_) / 2;
+  last_begin_ = begin;
+  // A hook may have noted one after this look began: a marker is never before the event that announced it.
+  for (std::size_t i = noted; i < events_.size(); ++i) events_[i].time = std::max(events_[i].time, middle_);
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
   return events_;
 }

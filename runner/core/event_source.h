@@ -18,15 +18,19 @@ class EventSource {
               const MarkedEvents& events = {});
 
   // Nothing before `time` is looked at.
-  void begin(TimePoint time) { last_look_ = time; }
-  // The events since the last call; valid until the next one. `ask`: the device's context is there, events may be
-  // asked.
-  const std::vector<Event>& gather(TimePoint now, bool ask = true);
-  // The time of all that is found at this look. Between two looks anything may have happened at any time: it is dated
-  // in the middle.
+  void begin(TimePoint time) { last_begin_ = time; }
+  using Clock = TimePoint (*)();
+
+  // The events since the last call; valid until the next one. `begin`: of this look, `clock` tells its end. `ask`: the
+  // device's context is there, events may be asked.
+  const std::vector<Event>& gather(TimePoint begin, Clock clock, bool ask = true);
+  // The time of all that is found at this look. It was not there at the latest look, at any time since that one began,
+  // and may have come until this one ended, before which the thread may have had to wait for a processor. It is dated in
+  // the middle.
   TimePoint time_of_look() const { return middle_; }
   // By how much that may be wrong.
-  Duration uncertainty_of_look() const { return last_look_ - middle_; }
+  Duration uncertainty_of_look() const { return end_ - middle_; }
+  TimePoint end_of_look() const { return end_; }
 
   bool markers_outstanding() const { return board_.outstanding() != 0; }
   std::size_t groups_pending() const { return board_.groups_pending(); }
@@ -43,8 +47,8 @@ class EventSource {
   const int device_;
   MarkerBoard board_;
   std::vector<Event> events_;
-  TimePoint last_look_{};
-  TimePoint middle_{};
+  TimePoint last_begin_{};
+  TimePoint middle_{}, end_{};
   std::uint64_t dropped_ = 0;        // by the process's ring, as last seen
   std::uint64_t looked_at_all_ = 0;  // when so many were lost
   UnheardAnnotations unheard_before_;

@@ -1,7 +1,6 @@
 // The dispatcher thread's view of the marker words; see the header.
 #include "runner/core/marker_board.h"
 
-#include <algorithm>
 
 namespace weft {
 
@@ -51,14 +50,11 @@ bool MarkerBoard::is_reached(Ticket ticket, bool ask) const {
   return is_written(words_.host, words_.count, ticket) || (ask && events_.has_happened(ticket));
 }
 
-void MarkerBoard::look(TimePoint time, std::vector<Event>& happened, bool ask) {
+void MarkerBoard::look(std::vector<Event>& happened, bool ask) {
   for (auto entry = streams_.begin(); entry != streams_.end();) {
     std::deque<Event>& queue = entry->second;
     while (!queue.empty() && is_reached(queue.front().ticket, ask)) {
-      Event event = queue.front();
-      // A hook may have noted it after this look began: never before the event that announced it.
-      event.time = std::max(event.time, time);
-      happened.push_back(event);
+      happened.push_back(queue.front());
       forget(queue);
     }
     entry = queue.empty() ? streams_.erase(entry) : std::next(entry);

@@ -25,9 +25,9 @@ class MarkerBoard {
   // Takes an event of a hook; remembers the markers it announces.
   void note(const Event& event);
 
-  // Appends one event for each marker that has been written since the last call, with this time, but never before the
-  // event that announced it. Without `ask` events are not asked: their context is going.
-  void look(TimePoint time, std::vector<Event>& written, bool ask = true);
+  // Appends one event for each marker that has been written since the last call, with the time of the event that
+  // announced it. Without `ask` events are not asked: their context is going.
+  void look(std::vector<Event>& written, bool ask = true);
   // Markers were lost whose events nobody will ask for again: all events are asked, so that their words become free.
   void look_at_all() const { events_.look_at_all(); }
 

@@ -14,6 +14,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
+Event group_at(TimePoint time) {
+  Event issued{};
+  issued.time = time;
+  issued.kind = EventKind::group_issued;
+  issued.stream = 1;
+  issued.group = 1;
+  issued.ticket = 1;
+  issued.done_ticket = 2;
+  return issued;
+}
+
 TEST(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
   const auto ring = std::make_unique<EventRing>();
   EventRouter router(*ring);
@@ -21,20 +32,47 @@ TEST(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
   shim.dropped_events = [] { return std::uint64_t{0}; };
   std::array<MarkerWord, 8> words{};
   EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
-  Event issued{};
-  issued.time = TimePoint(1us);
-  issued.kind = EventKind::group_issued;
-  issued.stream = 1;
-  issued.group = 1;
-  issued.ticket = 1;
-  issued.done_ticket = 2;
-  ASSERT_TRUE(push(*ring, issued));
-  ASSERT_EQ(source.gather(TimePoint(2us)).size(), 1U);
+  ASSERT_TRUE(push(*ring, group_at(TimePoint(1us))));
+  ASSERT_EQ(source.gather(TimePoint(2us), [] { return TimePoint(2us); }).size(), 1U);
   words[1] = 1;
-  const std::vector<Event>& seen = source.gather(TimePoint(6us));
+  const std::vector<Event>& seen = source.gather(TimePoint(6us), [] { return TimePoint(6us); });
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].kind, EventKind::group_started);
   EXPECT_EQ(seen[0].time, TimePoint(4us));
+}
+
+TEST(EventSourceTest, AMarkerMayHaveBeenWrittenUntilItWasReadByAThreadThatGotNoProcessor) {
+  const auto ring = std::make_unique<EventRing>();
+  EventRouter router(*ring);
+  ShimServices shim;
+  shim.dropped_events = [] { return std::uint64_t{0}; };
+  std::array<MarkerWord, 8> words{};
+  EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
+  ASSERT_TRUE(push(*ring, group_at(TimePoint(1us))));
+  source.gather(TimePoint(2us), [] { return TimePoint(4us); });
+  words[1] = 1;
+  const std::vector<Event>& seen = source.gather(TimePoint(6us), [] { return TimePoint(90us); });
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].time, TimePoint(46us)) << "since the look that began at 2 us";
+  EXPECT_EQ(source.time_of_look(), TimePoint(46us));
+  EXPECT_EQ(source.uncertainty_of_look(), 44us);
+  EXPECT_EQ(source.end_of_look(), TimePoint(90us));
+}
+
+TEST(EventSourceTest, AMarkerIsNotSeenBeforeTheEventThatAnnouncesIt) {
+  const auto ring = std::make_unique<EventRing>();
+  EventRouter router(*ring);
+  ShimServices shim;
+  shim.dropped_events = [] { return std::uint64_t{0}; };
+  std::array<MarkerWord, 8> words{};
+  EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
+  source.begin(TimePoint(2us));
+  ASSERT_TRUE(push(*ring, group_at(TimePoint(5us))));
+  words[1] = 1;
+  const std::vector<Event>& seen = source.gather(TimePoint(4us), [] { return TimePoint(6us); });
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[1].kind, EventKind::group_started);
+  EXPECT_EQ(seen[1].time, TimePoint(5us));
 }
 
 TEST(EventSourceTest, AnnotationsThatWereNotHeardCountFromWhenItWasMade) {
