@@ -24,6 +24,7 @@ enum class Level : std::uint32_t {
 
 struct ProcessPage {
   std::atomic<std::uint32_t> level;
+  std::atomic<std::uint32_t> questions;  // to streams that are being asked now, see main_job/stream_questions.h
 };
 
 [[gnu::visibility(

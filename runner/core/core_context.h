@@ -18,8 +18,16 @@
 #include "runner/options/variables.h"
 #include "runner/validate/validation.h"
 #include "shim/seam/core_interface.h"
+#include "shim/seam/marker_words.h"
 
 namespace weft {
+
+// Marker words of a device, from one communicator to the next. The pages are never unmapped, as hooks and threads may look.
+struct KeptWords {
+  MarkerWords words;
+  MarkerEvent* places = nullptr;  // of the events, where there were any
+  CUcontext context = nullptr;    // that streams can mark in; nullptr: in none (any more)
+};
 
 struct CoreContext {
   CoreContext(const ShimServices& services, const Options& parsed, std::string fill_probe)
@@ -39,9 +47,7 @@ struct CoreContext {
   std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
   std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
-  // Per device, guarded by words_mutex; never unmapped, as hooks and threads may look; device 0: without context.
-  std::map<int, MarkerWords> words;
-  std::map<int, MarkerEvent*> marker_events;  // likewise, of devices that had any
+  std::map<int, KeptWords> words;             // per device, guarded by words_mutex
   Trials trials;                              // of the fill job
   std::map<int, Preparations> preparations;   // per device, one thread sets up at a time
   std::atomic<int> waiting_trials{0};         // devices whose fill job may still become ready

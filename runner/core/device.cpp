@@ -298,6 +298,8 @@ void Device::finish() {
   const bool quiet = settled && (!fill_.exists() || wait_at_most(close_limit, [&] { return streams_are_idle(); })) &&
                      (!fill_.is_giving_back() || fill_.give_device_back(close_limit));
   const bool stopped = dispatcher_->stop(close_limit);
+  // Nobody looks at markers any more: none is enqueued, none is waited for, until a communicator is opened again.
+  core_.shim.set_marker_words(ordinal_, {});
   if (stopped && quiet && fill_.exists() && current.pushed()) {
     note_given_back();
     release_fill();

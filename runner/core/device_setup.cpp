@@ -61,25 +61,43 @@ CUcontext context_of(const Driver& driver, CUdevice device, int ordinal) {
   return context;
 }
 
-// With words_mutex and the context. The places stay mapped, like the words; the events go with the context.
-MarkerEvent* events_of(CoreContext& core, int ordinal) {
-  MarkerEvent*& places = core.marker_events[ordinal];
-  if (places == nullptr) places = static_cast<MarkerEvent*>(map_pages(marker_events * sizeof(MarkerEvent)));
-  make_marker_events(core.driver, places, marker_events);
-  return places;
+// With words_mutex and the context.
+MarkerEvent* events_of(const Driver& driver, KeptWords& kept) {
+  if (kept.places == nullptr) kept.places = static_cast<MarkerEvent*>(map_pages(marker_events * sizeof(MarkerEvent)));
+  make_marker_events(driver, kept.places, marker_events);
+  return kept.places;
 }
 
-// With the context current. Words that no stream can write and without events where the device is unmarked: the hooks
+void forget_context(KeptWords& kept) {
+  kept.words.device = 0;
+  kept.words.events = nullptr;
+  kept.context = nullptr;
+}
+
+// The next communicator is opened in another context of the device. The one before is there: its end would have been
+// told. Streams there may still write what is outstanding, so those pages remain theirs.
+void leave_context(const Driver& driver, KeptWords& kept) {
+  const CurrentContext before(driver, kept.context);
+  if (before.pushed() && kept.words.events != nullptr)
+    destroy_marker_events(driver, kept.words.events, kept.words.count);
+  if (kept.words.device != 0) kept.words.host = nullptr;
+  forget_context(kept);
+}
+
+// With this context current. Words that no stream can write and without events where the device is unmarked: the hooks
 // note groups and enqueue nothing.
-MarkerWords words_of(CoreContext& core, int ordinal, Marks marks) {
+MarkerWords words_of(CoreContext& core, int ordinal, CUcontext context, Marks marks) {
   const std::lock_guard lock(core.words_mutex);
-  MarkerWords& words = core.words[ordinal];
+  KeptWords& kept = core.words[ordinal];
+  MarkerWords& words = kept.words;
+  if (kept.context != nullptr && kept.context != context) leave_context(core.driver, kept);
   if (words.device != 0 || words.events != nullptr) return words;
   constexpr std::size_t bytes = marker_words * sizeof(std::uint32_t);
   if (words.host == nullptr) words.host = static_cast<MarkerWord*>(map_pages(bytes));
   words.count = marks == Marks::events ? marker_events : marker_words;
   if (marks == Marks::writes) words.device = register_pages(core.driver, words.host, bytes);
-  if (marks == Marks::events) words.events = events_of(core, ordinal);
+  if (marks == Marks::events) words.events = events_of(core.driver, kept);
+  kept.context = context;
   return words;
 }
 
@@ -94,8 +112,7 @@ void DeviceSetup::take_answers(const std::string& letters, OneQueue wish) {
 
 void forget_words(CoreContext& core, int ordinal) {
   const std::lock_guard lock(core.words_mutex);
-  core.words[ordinal].device = 0;
-  core.words[ordinal].events = nullptr;
+  forget_context(core.words[ordinal]);
 }
 
 DeviceSetup set_up_device(CoreContext& core, int ordinal, const CommunicatorInfo& first) {
@@ -113,7 +130,7 @@ DeviceSetup set_up_device(CoreContext& core, int ordinal, const CommunicatorInfo
   decide_marking(core, device, setup);
   const CurrentContext current(core.driver, setup.context);
   if (!current.pushed()) throw SetUpError("the context of device " + std::to_string(ordinal) + " cannot be used");
-  setup.words = words_of(core, ordinal, setup.marking.marks);
+  setup.words = words_of(core, ordinal, setup.context, setup.marking.marks);
   return setup;
 }
 

@@ -29,7 +29,7 @@ struct DeviceSetup {
   bool is_unmarked() const { return marking.marks == Marks::none; }
 };
 
-// The device's context goes, and with it what let streams mark. The pages stay. Any thread.
+// The device's context goes, and with it what let streams mark. Any thread.
 void forget_words(CoreContext& core, int ordinal);
 
 // Throws SetUpError when not even observing is possible.

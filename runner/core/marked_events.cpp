@@ -11,6 +11,11 @@ void make_marker_events(const Driver& driver, MarkerEvent* places, std::uint32_t
   }
 }
 
+void destroy_marker_events(const Driver& driver, MarkerEvent* places, std::uint32_t count) noexcept {
+  for (std::uint32_t index = 0; index < count; ++index)
+    driver.cuEventDestroy_v2(static_cast<CUevent>(places[index].event));
+}
+
 bool MarkedEvents::has_happened(Ticket ticket) const {
   if (words_.events == nullptr) return false;
   const MarkerEvent& place = words_.events[word_of(ticket, words_.count)];

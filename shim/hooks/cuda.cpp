@@ -251,41 +251,50 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
 }
 
 CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
-  note_context_made();
-  return real<Symbol::cuCtxCreate>()(context, flags, device);
+  const CUresult result = real<Symbol::cuCtxCreate>()(context, flags, device);
+  note_context_made(result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
-  note_context_made();
-  return real<Symbol::cuCtxCreate_v2>()(context, flags, device);
+  const CUresult result = real<Symbol::cuCtxCreate_v2>()(context, flags, device);
+  note_context_made(result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int count, unsigned int flags,
                         CUdevice device) {
-  note_context_made();
-  return real<Symbol::cuCtxCreate_v3>()(context, affinity, count, flags, device);
+  const CUresult result = real<Symbol::cuCtxCreate_v3>()(context, affinity, count, flags, device);
+  note_context_made(result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned int flags, CUdevice device) {
-  note_context_made();
-  return real<Symbol::cuCtxCreate_v4>()(context, params, flags, device);
+  const CUresult result = real<Symbol::cuCtxCreate_v4>()(context, params, flags, device);
+  note_context_made(result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
-  note_context_made();
-  return real<Symbol::cuCtxFromGreenCtx>()(context, green);
+  const CUresult result = real<Symbol::cuCtxFromGreenCtx>()(context, green);
+  note_context_made(result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuCtxDestroy(CUcontext context) {
   const auto call = real<Symbol::cuCtxDestroy>();
   context_closing(context);
-  return call(context);
+  const CUresult result = call(context);
+  note_context_destroyed(result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context) {
   const auto call = real<Symbol::cuCtxDestroy_v2>();
   context_closing(context);
-  return call(context);
+  const CUresult result = call(context);
+  note_context_destroyed(result == CUDA_SUCCESS);
+  return result;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {

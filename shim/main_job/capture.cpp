@@ -34,12 +34,17 @@ bool capture_begins(CUstream stream, bool per_thread) noexcept {
   if (is_off()) return false;
   open_captures.fetch_add(1, std::memory_order_seq_cst);
   wait_for_questions();
-  if (Stream* known = find_stream(name_of(stream, per_thread))) launches_are_captured(*known);
+  if (Stream* known = find_stream(name_of(stream, per_thread))) {
+    launches_are_captured(*known);
+    known->begins_capture.store(true, std::memory_order_relaxed);
+  }
   note_capture(EventKind::capture_begun, stream, per_thread);
   return true;
 }
 
 void capture_ended(CUstream stream, bool per_thread) noexcept {
+  if (Stream* known = find_stream(name_of(stream, per_thread)))
+    known->begins_capture.store(false, std::memory_order_relaxed);
   // A capture that began before anything was counted ends without having been counted.
   std::int32_t open = open_captures.load(std::memory_order_relaxed);
   while (open > 0 && !open_captures.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int several = -2;
 constinit std::atomic<int> only_device{no_device};
-constinit std::atomic<bool> other_contexts{false};
+constinit std::atomic<int> other_contexts{0};
 
 }  // namespace
 
@@ -23,12 +23,19 @@ bool several_devices() noexcept {
   return only_device.load(std::memory_order_relaxed) == several;
 }
 
-void note_context_made() noexcept {
-  other_contexts.store(true, std::memory_order_relaxed);
+void note_context_made(bool made) noexcept {
+  if (made) other_contexts.fetch_add(1, std::memory_order_relaxed);
+}
+
+// One that was made before anybody counted is not there to be counted down.
+void note_context_destroyed(bool destroyed) noexcept {
+  int count = other_contexts.load(std::memory_order_relaxed);
+  while (destroyed && count > 0 && !other_contexts.compare_exchange_weak(count, count - 1, std::memory_order_relaxed))
+    continue;
 }
 
 bool has_other_contexts() noexcept {
-  return other_contexts.load(std::memory_order_relaxed);
+  return other_contexts.load(std::memory_order_relaxed) > 0;
 }
 
 bool several_default_streams() noexcept {

@@ -12,8 +12,9 @@ inline constexpr int no_device = -1;
 void note_device(int device) noexcept;
 bool several_devices() noexcept;
 
-// The main job has made a context beside the primary ones: a default stream of its own goes with that.
-void note_context_made() noexcept;
+// The main job has made a context beside the primary ones, or destroyed it: a default stream of its own goes with that.
+void note_context_made(bool made) noexcept;
+void note_context_destroyed(bool destroyed) noexcept;
 bool has_other_contexts() noexcept;
 // One name stands for several default streams.
 bool several_default_streams() noexcept;

@@ -53,6 +53,9 @@ End mark_the_end(const Stream& stream) noexcept {
 }
 
 void forget(Stream& stream, End end) noexcept {
+  // A stream that has only joined the capture of another one ends none.
+  if (stream.begins_capture.exchange(false, std::memory_order_relaxed))
+    capture_ended(stream.handle.load(std::memory_order_relaxed), false);
   const StreamId id = stream.id.exchange(0, std::memory_order_seq_cst);
   if (id == 0) return;
   forget_groups_on(stream);

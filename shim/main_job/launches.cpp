@@ -5,6 +5,7 @@
 
 #include "shim/main_job/capture.h"
 #include "shim/main_job/copies.h"
+#include "shim/main_job/stream_questions.h"
 #include "shim/main_job/unasked_launches.h"
 #include "shim/markers.h"
 #include "shim/routing/real.h"
@@ -108,7 +109,7 @@ void ask_uncounted_streams(int device) noexcept {
     const CUstream handle = stream.handle.load(std::memory_order_relaxed);
     if (!is_here(stream) || handle == CU_STREAM_PER_THREAD || stream.of_nccl.load(std::memory_order_relaxed)) continue;
     const LaunchCount launched = launches_so_far(stream);
-    if (!any_capture() && real<Symbol::cuStreamQuery>()(handle) == CUDA_SUCCESS)
+    if (is_dry(stream))
       begin_counting(stream, launched);
     else if (is_explicit(stream))
       note_use(stream);

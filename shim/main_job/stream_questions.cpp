@@ -16,8 +16,6 @@
 
 namespace weft {
 
-constinit std::atomic<std::uint32_t> questions{0};
-
 namespace {
 
 constexpr Duration longest_wait = std::chrono::milliseconds(100);
@@ -166,6 +164,7 @@ bool is_idle(int device) noexcept {
 
 void wait_for_questions() noexcept {
   constexpr int spins = 1000;
+  const std::atomic<std::uint32_t>& questions = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE)->questions;
   for (int spin = 0; spin < spins; ++spin) {
     if (questions.load(std::memory_order_seq_cst) == 0) return;
   }

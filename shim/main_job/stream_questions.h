@@ -48,14 +48,13 @@ inline bool is_off() noexcept {
   return true;
 }
 
-[[gnu::visibility("hidden")]] extern std::atomic<std::uint32_t> questions;  // that are being asked now
-
 // Calls ask() where it does no harm, else false. Where it did none before ask() it does none until the answer.
 template <class Ask>
 bool ask_undisturbed(Ask ask) noexcept {
-  questions.fetch_add(1, std::memory_order_seq_cst);
+  ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
+  page->questions.fetch_add(1, std::memory_order_seq_cst);
   const bool answer = level() == Level::observe && !any_capture() && ask();
-  questions.fetch_sub(1, std::memory_order_release);
+  page->questions.fetch_sub(1, std::memory_order_release);
   return answer;
 }
 

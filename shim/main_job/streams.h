@@ -46,6 +46,7 @@ struct Stream {
   std::atomic<bool> is_followed;                          // has had a marker, so the detector knows of it
   std::atomic<bool> used;                                 // seen in more than its creation
   std::atomic<bool> of_nccl;                              // NCCL made it for itself: counted, never asked
+  std::atomic<bool> begins_capture;                       // that has not ended
   std::atomic<bool> is_blocking;                          // explicit, and the legacy stream and it wait for each other
 };
 

@@ -40,6 +40,33 @@ TEST_F(Captures, NoStreamIsAskedWhileOneCaptures) {
   EXPECT_TRUE(core()->shim->is_idle(0));
 }
 
+TEST_F(Captures, OneWhoseStreamIsDestroyedIsOver) {
+  cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED);
+  events();
+  cuStreamDestroy_v2(compute);
+  EXPECT_EQ(kinds(events()), (Kinds{EventKind::capture_ended, EventKind::stream_destroyed}));
+  EXPECT_TRUE(core()->shim->is_idle(0)) << "no stream may be asked";
+}
+
+TEST_F(Captures, OneThatAnotherStreamBeganGoesOnWithoutAStreamThatJoinedIt) {
+  cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED);
+  const CUevent forked = event();
+  cuEventRecord(forked, compute);
+  cuStreamWaitEvent(transfer, forked, 0);
+  events();
+  cuStreamDestroy_v2(transfer);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::stream_destroyed});
+  EXPECT_FALSE(core()->shim->is_idle(0));
+  cuStreamEndCapture(compute, nullptr);
+  EXPECT_TRUE(core()->shim->is_idle(0));
+}
+
+TEST_F(Captures, OneWhoseContextGoesIsOver) {
+  cuStreamBeginCapture_v2(compute, CU_STREAM_CAPTURE_MODE_RELAXED);
+  cuDevicePrimaryCtxReset_v2(0);
+  EXPECT_TRUE(core()->shim->is_idle(0));
+}
+
 // A wait for an event of a capture makes the waiting stream a part of it: no marker may go into the graph.
 TEST_F(Captures, AStreamThatAWaitMakesCaptureGetsNoMarker) {
   receive();

@@ -93,6 +93,22 @@ TEST_F(DefaultStreams, ThatOfAnotherContextIsNobodysToAsk) {
   EXPECT_FALSE(all_can_be_asked()) << "it is not of this context";
 }
 
+// Then one name stands for one default stream again.
+TEST_F(DefaultStreams, AContextThatIsGoneHasNone) {
+  const auto waits_prove_that_all_is_over = [this] {
+    std::thread([] { launch(CU_STREAM_PER_THREAD); }).join();
+    EXPECT_FALSE(all_can_be_asked());
+    cuCtxSynchronize();
+    return all_can_be_asked();
+  };
+  EXPECT_TRUE(waits_prove_that_all_is_over());
+  CUcontext other = nullptr;
+  cuCtxCreate_v2(&other, 0, 0);
+  EXPECT_FALSE(waits_prove_that_all_is_over()) << "it may wait for the other one";
+  cuCtxDestroy_v2(other);
+  EXPECT_TRUE(waits_prove_that_all_is_over());
+}
+
 // NCCL takes that of the communicator's device, whichever is current.
 TEST_F(DefaultStreams, AGroupOnAThreadsOwnIsOnTheDeviceOfItsCommunicator) {
   fake_set_device(1);

@@ -1,5 +1,8 @@
 // The questions to a stream or device (has it work left, is it idle), and calls of the main job that must not come in
 // between.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -150,6 +153,50 @@ TEST_F(QuestionOnItsWay, IsWaitedForAsLongAsPromised) {
     least = std::min(least, waited);
   }
   EXPECT_LT(least, milliseconds(130));
+  fake_hold_queries(false);
+  asks.join();
+}
+
+// As when a communicator is opened: what was launched so far is not known of any stream.
+TEST_F(QuestionOnItsWay, NoStreamIsDestroyedWhileItIsAskedWhetherItHadWork) {
+  const weft::MarkerWords words{core()->words[0], 0, core()->word_count};
+  fake_hold_queries(true);
+  std::thread opens([&] { core()->shim->set_marker_words(0, words); });
+  while (fake_held_queries() == 0) std::this_thread::yield();
+  std::atomic<bool> called{false};
+  std::thread calls([&] {
+    cuStreamDestroy_v2(transfer);
+    cuStreamDestroy_v2(compute);
+    called = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(called);
+  fake_hold_queries(false);
+  opens.join();
+  calls.join();
+  EXPECT_EQ(fake_dead_streams(), 0);
+}
+
+// Nobody in it has a question.
+TEST_F(QuestionOnItsWay, AForkedChildDoesNotWaitForTheAnswer) {
+  using std::chrono::milliseconds;
+  const weft::StreamId asked = compute_id();
+  fake_hold_queries(true);
+  std::thread asks([&] { ask(asked); });
+  while (fake_held_queries() == 0) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    auto least = std::chrono::steady_clock::duration::max();
+    for (int turn = 0; turn < 3; ++turn) {
+      const auto began = std::chrono::steady_clock::now();
+      cuStreamDestroy_v2(nullptr);
+      least = std::min(least, std::chrono::steady_clock::now() - began);
+    }
+    _exit(least < milliseconds(50) ? 0 : 1);
+  }
+  int status = 1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "it waited for a thread that it does not have";
   fake_hold_queries(false);
   asks.join();
 }

@@ -102,6 +102,28 @@ TEST(Reopening, TriesAFillJobOnce) {
   EXPECT_EQ(job.processes(), 2U) << "both devices are of one model";
 }
 
+// The driver refuses an event of the first one on streams of the second, and has freed it once the first is destroyed.
+TEST(Reopening, InAnotherContextOfTheDevice) {
+  SimulatedJob job(Variables{{"WEFT", "observe"}, {"WEFT_SUMMARY", "off"}});
+  job.open();
+  ASSERT_NE(job.words().events, nullptr);
+  job.close();
+  EXPECT_EQ(job.words().host, nullptr) << "nobody looks at markers any more";
+  CUcontext other = nullptr;
+  ASSERT_EQ(job.function<decltype(&::cuCtxCreate_v2)>("cuCtxCreate_v2")(&other, 0, 0), CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  ASSERT_EQ(job.function<decltype(&::cuStreamCreate)>("cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  const auto record = job.function<decltype(&::cuEventRecord)>("cuEventRecord");
+  job.core.communicator_opened({2, 0, 0, 2});
+  EXPECT_EQ(record(static_cast<CUevent>(job.words().events[0].event), stream), CUDA_SUCCESS);
+  job.core.communicator_closing(2);
+  job.use_context();
+  job.core.communicator_opened({3, 0, 0, 2});
+  EXPECT_NE(record(static_cast<CUevent>(job.words().events[0].event), stream), CUDA_SUCCESS) << "of the first one again";
+  job.core.communicator_closing(3);
+  EXPECT_FALSE(job.turned_off);
+}
+
 // The device goes with all that the fill job has there; what is left of Weft may not touch it.
 TEST(Reopening, AfterAResetOfTheDevice) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096")}, {"WEFT_SUMMARY", "off"}});
