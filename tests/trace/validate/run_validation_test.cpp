@@ -264,6 +264,18 @@ TEST_F(OpenVerdictTest, WhereNcclRanOutsideTheWindow) {
   expect_open("CUPTI shows 10.0 ms of NCCL's kernels outside the trace's window");
 }
 
+TEST_F(OpenVerdictTest, WhereALaterPartOfTheTraceIsGone) {
+  std::string cut = trace(bubble(98, 440));  // the window is that of its records
+  cut.erase(cut.find(R"({"type": "summary")"));
+  write("rank0.7.jsonl", cut);
+  write_truth(std::string(header) + clocks + work + end_lines);
+  expect_open("CUPTI shows 60.0 ms of NCCL's kernels outside the trace's window");
+  // The records of a killed process need not reach equally far.
+  cut.replace(cut.find("440"), 3, "490");
+  write("rank0.7.jsonl", cut);
+  EXPECT_TRUE(validate().agrees());
+}
+
 TEST_F(OpenVerdictTest, WhereRanksAreMissing) {
   std::string text = trace(bubble(100, 500));
   text.replace(text.find("\"ranks\": 1"), 10, "\"ranks\": 2");
