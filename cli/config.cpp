@@ -93,7 +93,8 @@ Written by `weft config --markdown` from `runner/options/options.def`; a test co
 variable of the environment and a flag of `weft run`: `WEFT_SLICE=200us` is `weft run --slice 200us`, or
 `--set slice=200us`; `WEFT` itself is `--mode`. A variable that is set to nothing counts as not set. A value that is
 malformed or out of its range is reported in one line and the default is used; an unknown `WEFT_` variable is reported
-with the nearest name. `weft run --strict` refuses to run then.
+with the nearest name. `weft run --strict` refuses to run then. `--validate` alone means on; with a value it is
+`--validate=off`. Of `weft run` alone are `--observe` (as `--mode observe`), `--set`, `--strict` and `--quiet`.
 
 Sizes end in B, KiB, MiB, GiB, TiB or kB, MB, GB, TB, durations in ns, us, ms or s. A size without a unit is in bytes; a
 duration without one is malformed, 0 excepted. A percentage is one without its sign, too: 0.01 is 0.01%, not

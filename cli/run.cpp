@@ -53,12 +53,17 @@ const OptionInfo* find_option(std::string name) {
   return nullptr;
 }
 
+// With its default; 'weft config --all' has the values that it may have, too.
+std::string help_of(const OptionInfo& option) {
+  const std::string fallback = option.fallback[0] == '\0' ? "" : "=" + std::string(option.fallback);
+  return std::string(option.help) + " [" + option.variable + fallback + "]";
+}
+
 void describe(CLI::App& app, Request& request) {
   app.prefix_command();
   for (const OptionInfo& option : option_table()) {
     if (option.name == std::string_view("validate")) continue;  // a flag without a value, below
-    app.add_option(flag_of(option), request.flags[option.name],
-                   std::string(option.help) + " [" + option.variable + "]")
+    app.add_option(flag_of(option), request.flags[option.name], help_of(option))
         ->type_name(option.type)
         ->group(option.standing == Standing::stable     ? "Options"
                 : option.standing == Standing::advanced ? "Advanced options"

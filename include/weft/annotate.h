@@ -91,8 +91,9 @@ static inline void weft_say(enum weft_saying what, int32_t device, int64_t numbe
   weft_find()(what, device, number, part);
 }
 
-/* An iteration begins and ends: everything between two optimizer steps. Numbers rise; they may leave some out. The
- * ranks of a job give one iteration the same number. An evaluation in between is no iteration. */
+/* An iteration begins and ends: everything between two optimizer steps. Numbers rise by a fixed step, and the ranks of
+ * a job give one iteration the same number; where they do not, each rank counts for itself. An evaluation in between is
+ * no iteration. */
 static inline void weft_begin_iteration(int64_t number) {
   weft_say(WEFT_BEGIN_ITERATION, WEFT_CURRENT_DEVICE, number, 0);
 }

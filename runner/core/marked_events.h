@@ -14,7 +14,7 @@ namespace weft {
 
 // One event for each word, in `places`, which stay mapped. Throws SetUpError when there is no memory for them.
 void make_marker_events(const Driver& driver, MarkerEvent* places, std::uint32_t count);
-// With their context current. What is recorded may still be ahead.
+// With their context current. Streams may still be ahead of what is recorded.
 void destroy_marker_events(const Driver& driver, MarkerEvent* places, std::uint32_t count) noexcept;
 
 class MarkedEvents {

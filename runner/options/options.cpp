@@ -270,7 +270,8 @@ bool is_named_like(std::string_view name, const OptionInfo& option) {
 
 std::string unknown_variable(std::string_view name) {
   const OptionInfo* nearest = nullptr;
-  std::size_t least = 4;
+  // Of a short name nothing is left by then: WEFT_FOO is not WEFT_LOG.
+  std::size_t least = std::min<std::size_t>(4, 1 + (name.size() - std::string_view("WEFT_").size()) / 2);
   for (const OptionInfo& option : table) {
     if (is_named_like(name, option)) {
       nearest = &option;

@@ -17,7 +17,7 @@ MOST_COLUMNS = 120
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 OTHER_PLACE = re.compile(r"[a-z]+:")
 # The project's way to write: subject first, and the words of the field.
-DIALECT = re.compile(r"((?:^|[.:;] |\| )What [^?|]*?(?:\. |\||$)|\bfor ever\b|\bcan(?:not)? be had\b|\bfor want of\b|\b(?:is|are) told\b|\bnobody's\b)")
+DIALECT = re.compile(r"((?:^(?:#+ |[-*] )?|[.:;] |\| )What(?: [^?|]*?(?:\. |\||$)|$)|\bfor ever\b|\bcan(?:not)? be had\b|\bfor want of\b|\b(?:is|are) told\b|\bnobody's\b)")
 # In a comment the word has its capital only where a sentence begins.
 NO_QUESTION = re.compile(r"\bWhat [^?]*?(?:\.\s|$)")
 SLASHES = re.compile(r"(?:^\s*\*|(?:^|\s)(?://+|/\*+)) (.*)")

@@ -66,7 +66,7 @@ std::string causes(const RankSummary& total) {
   Duration all{};
   for (const auto& [cause, idle] : total.idle_by_cause) add_to(all, idle);
   if (all <= Duration{}) return "";
-  std::string line = "idle by cause:";
+  std::string line = "idle by cause (whole run):";
   const char* separator = " ";
   for (const auto& [cause, idle] : total.idle_by_cause) {
     line += separator + cause + formatted(" %.1f %%", 100 * milliseconds(idle) / milliseconds(all));
@@ -86,7 +86,7 @@ std::string slowdown_line(const RankSummary& total) {
 std::string peers(const Slot& slot) {
   std::string line;
   if (slot.receive_peer >= 0) line += formatted(" from %d", slot.receive_peer);
-  if (slot.send_peer >= 0) line += formatted(" to %d", slot.send_peer);
+  if (slot.send_peer >= 0) line += formatted(slot.receive_peer >= 0 ? " with a send to %d" : " to %d", slot.send_peer);
   return line;
 }
 
@@ -304,7 +304,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
   result += total_row(run, width) + "\n" + startup_line(run.total) + causes(run.total) + slowdown_line(run.total) +
             groups_line(run.groups, run.total.totals.groups_thinned_out);
-  if (!run.longest.empty()) result += "most idle time:\n";
+  if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks)
     if (!rank.unsure) add_to(all, idle_of_slots(rank));

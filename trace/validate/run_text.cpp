@@ -140,7 +140,7 @@ ordered_json comparison(const Comparison& c) {
 
 std::string to_text(const RunValidation& run) {
   std::string text;
-  if (run.has_truth)
+  if (run.compared() > 0)
     text +=
         "held against CUPTI, whose records slow the training down: its iteration times are not those of other "
         "runs\n\n";

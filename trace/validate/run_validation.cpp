@@ -188,7 +188,6 @@ RunValidation validate_directories(const std::vector<std::string>& directories, 
       rank.nothing = "there is no truth file: the run was without WEFT_VALIDATE";
     else
       compare_rank(file, truth->second, run, all);
-    run.has_truth = run.has_truth || truth != truths.end();
   }
   doubt_what_no_window_holds(all, run);
   note_missing_ranks(files, run);

@@ -36,7 +36,6 @@ struct RunValidation {
   std::int64_t shortest = 0;
   std::vector<std::string> notes;
   bool complete = true;    // there is a trace of each rank, and one beside each truth file
-  bool has_truth = false;  // there is a truth file beside one of them
 
   std::size_t compared() const;
   bool agrees() const;   // all ranks are there and decided, and keep the bounds

@@ -238,6 +238,7 @@ TEST(Options, AFillJobImpliesModeFillUnlessTheModeIsSet) {
 }
 
 TEST(Options, UnknownNamesGetTheNearestOne) {
+  EXPECT_EQ(parse_one("WEFT_FOO", "1").warnings.at(0), "WEFT_FOO is not an option of Weft; 'weft config' lists them");
   EXPECT_EQ(parse_one("WEFT_SLCE", "1").warnings.at(0), "WEFT_SLCE is not an option of Weft; did you mean WEFT_SLICE?");
   EXPECT_EQ(parse_one("WEFT_RESERVED_SM", "1").warnings.at(0),
             "WEFT_RESERVED_SM is not an option of Weft; did you mean WEFT_RESERVE_SMS?");
