@@ -53,7 +53,7 @@ bool switched_off() noexcept {
 }
 
 void start_routing() noexcept {
-  if (__atomic_load_n(&process_page, __ATOMIC_ACQUIRE) != &zero_page || switched_off()) return;
+  if (&present_page() != &zero_page || switched_off()) return;
   void* memory = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   if (madvise(memory, page_bytes, MADV_WIPEONFORK) != 0) {
@@ -69,8 +69,8 @@ void start_routing() noexcept {
 }
 
 void set_level(Level level) noexcept {
-  ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
-  if (page != &zero_page) page->level.store(static_cast<std::uint32_t>(level), std::memory_order_seq_cst);
+  ProcessPage& page = present_page();
+  if (&page != &zero_page) page.level.store(static_cast<std::uint32_t>(level), std::memory_order_seq_cst);
 }
 
 void say(std::initializer_list<const char*> parts) noexcept {

@@ -30,9 +30,12 @@ struct ProcessPage {
 [[gnu::visibility(
     "hidden")]] extern ProcessPage* process_page;  // before the first lookup of a hooked name: a page of zeroes
 
+[[gnu::always_inline]] inline ProcessPage& present_page() noexcept {
+  return *__atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
+}
+
 [[gnu::always_inline]] inline Level level() noexcept {
-  ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
-  return static_cast<Level>(page->level.load(std::memory_order_relaxed));
+  return static_cast<Level>(present_page().level.load(std::memory_order_relaxed));
 }
 
 struct OpenGroup;

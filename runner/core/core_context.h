@@ -22,7 +22,8 @@
 
 namespace weft {
 
-// Marker words of a device, from one communicator to the next. The pages are never unmapped, as hooks and threads may look.
+// Marker words of a device, from one communicator to the next. The pages are never unmapped: hooks and threads may
+// look.
 struct KeptWords {
   MarkerWords words;
   MarkerEvent* places = nullptr;  // of the events, where there were any
@@ -47,11 +48,11 @@ struct CoreContext {
   std::vector<std::string> option_warnings;  // to be said by whoever is rank 0
   std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
-  std::map<int, KeptWords> words;             // per device, guarded by words_mutex
-  Trials trials;                              // of the fill job
-  std::map<int, Preparations> preparations;   // per device, one thread sets up at a time
-  std::atomic<int> waiting_trials{0};         // devices whose fill job may still become ready
-  std::unique_ptr<Validation> validation;     // WEFT_VALIDATE; made when the core starts
+  std::map<int, KeptWords> words;            // per device, guarded by words_mutex
+  Trials trials;                             // of the fill job
+  std::map<int, Preparations> preparations;  // per device, one thread sets up at a time
+  std::atomic<int> waiting_trials{0};        // devices whose fill job may still become ready
+  std::unique_ptr<Validation> validation;    // WEFT_VALIDATE; made when the core starts
   // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
   void (*note_failure)() = nullptr;
 };

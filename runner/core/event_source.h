@@ -25,8 +25,8 @@ class EventSource {
   // device's context is there, events may be asked.
   const std::vector<Event>& gather(TimePoint begin, Clock clock, bool ask = true);
   // The time of all that is found at this look. It was not there at the latest look, at any time since that one began,
-  // and may have come until this one ended, before which the thread may have had to wait for a processor. It is dated in
-  // the middle.
+  // and may have come until this one ended, before which the thread may have had to wait for a processor. It is dated
+  // in the middle.
   TimePoint time_of_look() const { return middle_; }
   // By how much that may be wrong.
   Duration uncertainty_of_look() const { return end_ - middle_; }

@@ -1,7 +1,6 @@
 // The dispatcher thread's view of the marker words; see the header.
 #include "runner/core/marker_board.h"
 
-
 namespace weft {
 
 void MarkerBoard::note(const Event& event) {

@@ -251,50 +251,37 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
 }
 
 CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
-  const CUresult result = real<Symbol::cuCtxCreate>()(context, flags, device);
-  note_context_made(result == CUDA_SUCCESS);
-  return result;
+  const auto call = real<Symbol::cuCtxCreate>();
+  return make_context([=] { return call(context, flags, device); });
 }
 
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
-  const CUresult result = real<Symbol::cuCtxCreate_v2>()(context, flags, device);
-  note_context_made(result == CUDA_SUCCESS);
-  return result;
+  const auto call = real<Symbol::cuCtxCreate_v2>();
+  return make_context([=] { return call(context, flags, device); });
 }
 
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int count, unsigned int flags,
                         CUdevice device) {
-  const CUresult result = real<Symbol::cuCtxCreate_v3>()(context, affinity, count, flags, device);
-  note_context_made(result == CUDA_SUCCESS);
-  return result;
+  const auto call = real<Symbol::cuCtxCreate_v3>();
+  return make_context([=] { return call(context, affinity, count, flags, device); });
 }
 
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned int flags, CUdevice device) {
-  const CUresult result = real<Symbol::cuCtxCreate_v4>()(context, params, flags, device);
-  note_context_made(result == CUDA_SUCCESS);
-  return result;
+  const auto call = real<Symbol::cuCtxCreate_v4>();
+  return make_context([=] { return call(context, params, flags, device); });
 }
 
 CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
-  const CUresult result = real<Symbol::cuCtxFromGreenCtx>()(context, green);
-  note_context_made(result == CUDA_SUCCESS);
-  return result;
+  const auto call = real<Symbol::cuCtxFromGreenCtx>();
+  return make_context([=] { return call(context, green); });
 }
 
 CUresult cuCtxDestroy(CUcontext context) {
-  const auto call = real<Symbol::cuCtxDestroy>();
-  context_closing(context);
-  const CUresult result = call(context);
-  note_context_destroyed(result == CUDA_SUCCESS);
-  return result;
+  return destroy_context(context, real<Symbol::cuCtxDestroy>());
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context) {
-  const auto call = real<Symbol::cuCtxDestroy_v2>();
-  context_closing(context);
-  const CUresult result = call(context);
-  note_context_destroyed(result == CUDA_SUCCESS);
-  return result;
+  return destroy_context(context, real<Symbol::cuCtxDestroy_v2>());
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {

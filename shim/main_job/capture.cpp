@@ -18,9 +18,8 @@ CUstream handle_of(CUstream stream, bool per_thread) noexcept {
   return stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
 }
 
-void note_capture(EventKind kind, CUstream stream, bool per_thread) noexcept {
+void note_capture(EventKind kind, Stream* known) noexcept {
   if (level() != Level::observe) return;
-  Stream* known = find_stream(name_of(stream, per_thread));
   if (known != nullptr) note_use(*known);
   const int device = current_device();
   if (known == nullptr && device < 0) return;
@@ -34,21 +33,25 @@ bool capture_begins(CUstream stream, bool per_thread) noexcept {
   if (is_off()) return false;
   open_captures.fetch_add(1, std::memory_order_seq_cst);
   wait_for_questions();
-  if (Stream* known = find_stream(name_of(stream, per_thread))) {
+  Stream* known = find_stream(name_of(stream, per_thread));
+  if (known != nullptr) {
     launches_are_captured(*known);
     known->begins_capture.store(true, std::memory_order_relaxed);
   }
-  note_capture(EventKind::capture_begun, stream, per_thread);
+  note_capture(EventKind::capture_begun, known);
   return true;
 }
 
-void capture_ended(CUstream stream, bool per_thread) noexcept {
-  if (Stream* known = find_stream(name_of(stream, per_thread)))
-    known->begins_capture.store(false, std::memory_order_relaxed);
+void capture_ended(Stream* known) noexcept {
+  if (known != nullptr) known->begins_capture.store(false, std::memory_order_relaxed);
   // A capture that began before anything was counted ends without having been counted.
   std::int32_t open = open_captures.load(std::memory_order_relaxed);
   while (open > 0 && !open_captures.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
-  note_capture(EventKind::capture_ended, stream, per_thread);
+  note_capture(EventKind::capture_ended, known);
+}
+
+void capture_ended(CUstream stream, bool per_thread) noexcept {
+  capture_ended(find_stream(name_of(stream, per_thread)));
 }
 
 LaunchCount captured_launches(CUstream stream, bool per_thread) noexcept {

@@ -11,7 +11,8 @@ namespace weft {
 
 // Before the real call. False: not counted, because the hooks are pass-throughs.
 bool capture_begins(CUstream stream, bool per_thread) noexcept;
-void capture_ended(CUstream stream, bool per_thread) noexcept;     // also when the real call did not begin it
+void capture_ended(CUstream stream, bool per_thread) noexcept;  // also when the real call did not begin it
+void capture_ended(Stream* stream) noexcept;                    // nullptr: of one that is not known
 // Before the real call that may end one, and when it has done so, just before capture_ended().
 LaunchCount captured_launches(CUstream stream, bool per_thread) noexcept;
 void capture_was_made(CUstream stream, bool per_thread, LaunchCount captured) noexcept;

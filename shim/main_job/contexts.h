@@ -4,6 +4,7 @@
 // core itself change nothing here.
 #pragma once
 
+#include "shim/main_job/devices.h"
 #include "shim/routing/vendor.h"
 
 namespace weft {
@@ -18,5 +19,20 @@ void device_closing(int device) noexcept;
 
 // A context goes, the device's own or another one.
 void context_closing(CUcontext context) noexcept;
+
+// Around the real calls that make a context beside the primary ones, and destroy it, in hooks.
+template <class Call>
+CUresult make_context(Call call) noexcept {
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) note_context_made();
+  return result;
+}
+template <class Call>
+CUresult destroy_context(CUcontext context, Call call) noexcept {
+  context_closing(context);
+  const CUresult result = call(context);
+  if (result == CUDA_SUCCESS) note_context_destroyed();
+  return result;
+}
 
 }  // namespace weft

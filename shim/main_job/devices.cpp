@@ -23,15 +23,14 @@ bool several_devices() noexcept {
   return only_device.load(std::memory_order_relaxed) == several;
 }
 
-void note_context_made(bool made) noexcept {
-  if (made) other_contexts.fetch_add(1, std::memory_order_relaxed);
+void note_context_made() noexcept {
+  other_contexts.fetch_add(1, std::memory_order_relaxed);
 }
 
 // One that was made before anybody counted is not there to be counted down.
-void note_context_destroyed(bool destroyed) noexcept {
+void note_context_destroyed() noexcept {
   int count = other_contexts.load(std::memory_order_relaxed);
-  while (destroyed && count > 0 && !other_contexts.compare_exchange_weak(count, count - 1, std::memory_order_relaxed))
-    continue;
+  while (count > 0 && !other_contexts.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) continue;
 }
 
 bool has_other_contexts() noexcept {

@@ -13,8 +13,8 @@ void note_device(int device) noexcept;
 bool several_devices() noexcept;
 
 // The main job has made a context beside the primary ones, or destroyed it: a default stream of its own goes with that.
-void note_context_made(bool made) noexcept;
-void note_context_destroyed(bool destroyed) noexcept;
+void note_context_made() noexcept;
+void note_context_destroyed() noexcept;
 bool has_other_contexts() noexcept;
 // One name stands for several default streams.
 bool several_default_streams() noexcept;

@@ -28,8 +28,7 @@ bool may_wait_for_legacy(const Stream& stream, int device) noexcept {
   const Ticket own = enqueued_after(stream);
   const Ticket latest = legacy->latest.load(std::memory_order_relaxed);
   const bool latest_is_no_matter = reached(device, latest) || is_older(latest, own);
-  return own == 0 || is_held_back(*legacy) || !latest_is_no_matter ||
-         !is_older(enqueued_after(*legacy), own) ||
+  return own == 0 || is_held_back(*legacy) || !latest_is_no_matter || !is_older(enqueued_after(*legacy), own) ||
          !is_older(legacy_used_at(device), own);
 }
 
@@ -54,8 +53,7 @@ End mark_the_end(const Stream& stream) noexcept {
 
 void forget(Stream& stream, End end) noexcept {
   // A stream that has only joined the capture of another one ends none.
-  if (stream.begins_capture.exchange(false, std::memory_order_relaxed))
-    capture_ended(stream.handle.load(std::memory_order_relaxed), false);
+  if (stream.begins_capture.load(std::memory_order_relaxed)) capture_ended(&stream);
   const StreamId id = stream.id.exchange(0, std::memory_order_seq_cst);
   if (id == 0) return;
   forget_groups_on(stream);

@@ -74,7 +74,8 @@ Answer ask_stream(int device, StreamId id) noexcept {
   if (stream == nullptr && counted != nullptr && is_explicit(*counted)) stream = counted;
   if (stream == nullptr) return {StreamAnswer::unknown, 0};
   // Launches that come meanwhile: dry may be so without them, busy may be so because of them.
-  // A wait that it got may have been for something over, and never enqueued: only launches are behind it when it is dry.
+  // A wait that it got may have been for something over, and never enqueued: only launches are behind it when it is
+  // dry.
   const Ticket before = launched_before(*stream);
   const std::uint32_t launched = enqueued_before(*stream) == 0 ? 0 : folded(launches_so_far(*stream));
   const StreamAnswer answer = query(*stream, id);
@@ -164,7 +165,7 @@ bool is_idle(int device) noexcept {
 
 void wait_for_questions() noexcept {
   constexpr int spins = 1000;
-  const std::atomic<std::uint32_t>& questions = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE)->questions;
+  const std::atomic<std::uint32_t>& questions = present_page().questions;
   for (int spin = 0; spin < spins; ++spin) {
     if (questions.load(std::memory_order_seq_cst) == 0) return;
   }

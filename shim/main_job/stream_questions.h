@@ -51,10 +51,10 @@ inline bool is_off() noexcept {
 // Calls ask() where it does no harm, else false. Where it did none before ask() it does none until the answer.
 template <class Ask>
 bool ask_undisturbed(Ask ask) noexcept {
-  ProcessPage* page = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
-  page->questions.fetch_add(1, std::memory_order_seq_cst);
+  std::atomic<std::uint32_t>& questions = present_page().questions;
+  questions.fetch_add(1, std::memory_order_seq_cst);
   const bool answer = level() == Level::observe && !any_capture() && ask();
-  page->questions.fetch_sub(1, std::memory_order_release);
+  questions.fetch_sub(1, std::memory_order_release);
   return answer;
 }
 

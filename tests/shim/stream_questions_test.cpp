@@ -72,21 +72,32 @@ TEST_F(QuestionsWithLaunches, AWaitWithoutAMarkerMayStandBehindMarkersButIsNotSe
 // One thread asks a stream, and the driver takes its time; another one does something to the stream meanwhile.
 class QuestionOnItsWay : public StreamQuestions {
  protected:
-  void meanwhile(void (*call)(CUstream)) {
-    const weft::StreamId asked = compute_id();
+  template <class Ask, class Happens>
+  static void before_the_answer(Ask ask, Happens happens) {
     fake_hold_queries(true);
-    std::thread asks([&] { ask(asked); });
+    std::thread asks(ask);
     while (fake_held_queries() == 0) std::this_thread::yield();
-    std::atomic<bool> called{false};
-    std::thread calls([&] {
-      call(compute);
-      called = true;
-    });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_FALSE(called);
+    happens();
     fake_hold_queries(false);
     asks.join();
+  }
+  template <class Ask, class Call>
+  static void expect_held_up(Ask ask, Call call) {
+    std::atomic<bool> called{false};
+    std::thread calls;
+    before_the_answer(ask, [&] {
+      calls = std::thread([&] {
+        call();
+        called = true;
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_FALSE(called);
+    });
     calls.join();
+  }
+  void meanwhile(void (*call)(CUstream)) {
+    const weft::StreamId asked = compute_id();
+    expect_held_up([&] { ask(asked); }, [&] { call(compute); });
   }
 };
 
@@ -126,12 +137,7 @@ TEST_F(QuestionOnItsWay, AnAnswerThatNeverComesIsNotWaitedFor) {
   core()->shim->set_launches_counted(true);
   const CUstream third = stream();
   const weft::Event group = receive();
-  fake_hold_queries(true);
-  std::thread asks([&] { ask(group.stream); });
-  while (fake_held_queries() == 0) std::this_thread::yield();
-  EXPECT_EQ(cuStreamDestroy_v2(third), CUDA_SUCCESS);
-  fake_hold_queries(false);
-  asks.join();
+  before_the_answer([&] { ask(group.stream); }, [&] { EXPECT_EQ(cuStreamDestroy_v2(third), CUDA_SUCCESS); });
 }
 
 // A tenth of a second, whatever a short sleep takes on this machine. One of three goes undisturbed by other processes.
@@ -139,41 +145,30 @@ TEST_F(QuestionOnItsWay, IsWaitedForAsLongAsPromised) {
   using std::chrono::milliseconds;
   core()->shim->set_launches_counted(true);
   const weft::Event group = receive();
-  fake_hold_queries(true);
-  std::thread asks([&] { ask(group.stream); });
-  while (fake_held_queries() == 0) std::this_thread::yield();
   auto least = std::chrono::steady_clock::duration::max();
-  for (int turn = 0; turn < 3; ++turn) {
-    CUstream stream = nullptr;
-    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-    const auto began = std::chrono::steady_clock::now();
-    EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
-    const auto waited = std::chrono::steady_clock::now() - began;
-    EXPECT_GE(waited, milliseconds(95));
-    least = std::min(least, waited);
-  }
+  const auto destroy_streams = [&] {
+    for (int turn = 0; turn < 3; ++turn) {
+      CUstream stream = nullptr;
+      ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+      const auto began = std::chrono::steady_clock::now();
+      EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
+      const auto waited = std::chrono::steady_clock::now() - began;
+      EXPECT_GE(waited, milliseconds(95));
+      least = std::min(least, waited);
+    }
+  };
+  before_the_answer([&] { ask(group.stream); }, destroy_streams);
   EXPECT_LT(least, milliseconds(130));
-  fake_hold_queries(false);
-  asks.join();
 }
 
 // As when a communicator is opened: what was launched so far is not known of any stream.
 TEST_F(QuestionOnItsWay, NoStreamIsDestroyedWhileItIsAskedWhetherItHadWork) {
   const weft::MarkerWords words{core()->words[0], 0, core()->word_count};
-  fake_hold_queries(true);
-  std::thread opens([&] { core()->shim->set_marker_words(0, words); });
-  while (fake_held_queries() == 0) std::this_thread::yield();
-  std::atomic<bool> called{false};
-  std::thread calls([&] {
+  const auto destroy_streams = [&] {
     cuStreamDestroy_v2(transfer);
     cuStreamDestroy_v2(compute);
-    called = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(called);
-  fake_hold_queries(false);
-  opens.join();
-  calls.join();
+  };
+  expect_held_up([&] { core()->shim->set_marker_words(0, words); }, destroy_streams);
   EXPECT_EQ(fake_dead_streams(), 0);
 }
 
@@ -181,24 +176,22 @@ TEST_F(QuestionOnItsWay, NoStreamIsDestroyedWhileItIsAskedWhetherItHadWork) {
 TEST_F(QuestionOnItsWay, AForkedChildDoesNotWaitForTheAnswer) {
   using std::chrono::milliseconds;
   const weft::StreamId asked = compute_id();
-  fake_hold_queries(true);
-  std::thread asks([&] { ask(asked); });
-  while (fake_held_queries() == 0) std::this_thread::yield();
-  const pid_t child = fork();
-  if (child == 0) {
-    auto least = std::chrono::steady_clock::duration::max();
-    for (int turn = 0; turn < 3; ++turn) {
-      const auto began = std::chrono::steady_clock::now();
-      cuStreamDestroy_v2(nullptr);
-      least = std::min(least, std::chrono::steady_clock::now() - began);
+  const auto destroy_streams_in_a_child = [] {
+    const pid_t child = fork();
+    if (child == 0) {
+      auto least = std::chrono::steady_clock::duration::max();
+      for (int turn = 0; turn < 3; ++turn) {
+        const auto began = std::chrono::steady_clock::now();
+        cuStreamDestroy_v2(nullptr);
+        least = std::min(least, std::chrono::steady_clock::now() - began);
+      }
+      _exit(least < milliseconds(50) ? 0 : 1);
     }
-    _exit(least < milliseconds(50) ? 0 : 1);
-  }
-  int status = 1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "it waited for a thread that it does not have";
-  fake_hold_queries(false);
-  asks.join();
+    int status = 1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "it waited for a thread that it does not have";
+  };
+  before_the_answer([&] { ask(asked); }, destroy_streams_in_a_child);
 }
 
 TEST_F(StreamQuestions, ADeviceIsIdleWhenNoStreamHasWorkLeft) {

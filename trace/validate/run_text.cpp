@@ -143,9 +143,7 @@ std::string to_text(const RunValidation& run) {
   if (run.compared() > 0)
     text +=
         "held against CUPTI, whose records slow the training down: its iteration times are not those of other "
-        "runs\n\n";
-  if (run.compared() > 0)
-    text +=
+        "runs\n\n"
         "rank  idle %  true % coverage % precision % uncertain %   computed %    nothing %  bubbles   true missed  "
         "false\n";
   for (const RankValidation& rank : run.ranks)

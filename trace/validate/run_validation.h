@@ -35,7 +35,7 @@ struct RunValidation {
   Bounds bounds;
   std::int64_t shortest = 0;
   std::vector<std::string> notes;
-  bool complete = true;    // there is a trace of each rank, and one beside each truth file
+  bool complete = true;  // there is a trace of each rank, and one beside each truth file
 
   std::size_t compared() const;
   bool agrees() const;   // all ranks are there and decided, and keep the bounds

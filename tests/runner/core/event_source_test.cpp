@@ -25,13 +25,18 @@ Event group_at(TimePoint time) {
   return issued;
 }
 
-TEST(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
-  const auto ring = std::make_unique<EventRing>();
-  EventRouter router(*ring);
-  ShimServices shim;
-  shim.dropped_events = [] { return std::uint64_t{0}; };
+class EventSourceTest : public ::testing::Test {
+ protected:
+  EventSource make() { return EventSource(shim, router, MarkerWords{words.data(), 0, 8}, 0); }
+
+  const std::unique_ptr<EventRing> ring = std::make_unique<EventRing>();
+  EventRouter router{*ring};
+  ShimServices shim{.dropped_events = [] { return std::uint64_t{0}; }};
   std::array<MarkerWord, 8> words{};
-  EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
+  EventSource source = make();
+};
+
+TEST_F(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
   ASSERT_TRUE(push(*ring, group_at(TimePoint(1us))));
   ASSERT_EQ(source.gather(TimePoint(2us), [] { return TimePoint(2us); }).size(), 1U);
   words[1] = 1;
@@ -41,13 +46,7 @@ TEST(EventSourceTest, AMarkerWrittenBetweenTwoLooksIsDatedInTheMiddle) {
   EXPECT_EQ(seen[0].time, TimePoint(4us));
 }
 
-TEST(EventSourceTest, AMarkerMayHaveBeenWrittenUntilItWasReadByAThreadThatGotNoProcessor) {
-  const auto ring = std::make_unique<EventRing>();
-  EventRouter router(*ring);
-  ShimServices shim;
-  shim.dropped_events = [] { return std::uint64_t{0}; };
-  std::array<MarkerWord, 8> words{};
-  EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
+TEST_F(EventSourceTest, AMarkerMayHaveBeenWrittenUntilItWasReadByAThreadThatGotNoProcessor) {
   ASSERT_TRUE(push(*ring, group_at(TimePoint(1us))));
   source.gather(TimePoint(2us), [] { return TimePoint(4us); });
   words[1] = 1;
@@ -59,13 +58,7 @@ TEST(EventSourceTest, AMarkerMayHaveBeenWrittenUntilItWasReadByAThreadThatGotNoP
   EXPECT_EQ(source.end_of_look(), TimePoint(90us));
 }
 
-TEST(EventSourceTest, AMarkerIsNotSeenBeforeTheEventThatAnnouncesIt) {
-  const auto ring = std::make_unique<EventRing>();
-  EventRouter router(*ring);
-  ShimServices shim;
-  shim.dropped_events = [] { return std::uint64_t{0}; };
-  std::array<MarkerWord, 8> words{};
-  EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
+TEST_F(EventSourceTest, AMarkerIsNotSeenBeforeTheEventThatAnnouncesIt) {
   source.begin(TimePoint(2us));
   ASSERT_TRUE(push(*ring, group_at(TimePoint(5us))));
   words[1] = 1;
@@ -75,20 +68,15 @@ TEST(EventSourceTest, AMarkerIsNotSeenBeforeTheEventThatAnnouncesIt) {
   EXPECT_EQ(seen[1].time, TimePoint(5us));
 }
 
-TEST(EventSourceTest, AnnotationsThatWereNotHeardCountFromWhenItWasMade) {
+TEST_F(EventSourceTest, AnnotationsThatWereNotHeardCountFromWhenItWasMade) {
   static UnheardAnnotations told;
   told = {5, 7};
-  const auto ring = std::make_unique<EventRing>();
-  EventRouter router(*ring);
-  ShimServices shim;
-  shim.dropped_events = [] { return std::uint64_t{0}; };
   shim.unheard_annotations = [] { return told; };
-  std::array<MarkerWord, 8> words{};
-  const EventSource source(shim, router, MarkerWords{words.data(), 0, 8}, 0);
-  EXPECT_EQ(source.unheard_annotations().held_back, 0U);
+  const EventSource made_now = make();
+  EXPECT_EQ(made_now.unheard_annotations().held_back, 0U);
   told = {6, 9};
-  EXPECT_EQ(source.unheard_annotations().held_back, 1U);
-  EXPECT_EQ(source.unheard_annotations().refused, 2U);
+  EXPECT_EQ(made_now.unheard_annotations().held_back, 1U);
+  EXPECT_EQ(made_now.unheard_annotations().refused, 2U);
 }
 
 }  // namespace

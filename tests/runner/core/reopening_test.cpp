@@ -119,7 +119,8 @@ TEST(Reopening, InAnotherContextOfTheDevice) {
   job.core.communicator_closing(2);
   job.use_context();
   job.core.communicator_opened({3, 0, 0, 2});
-  EXPECT_NE(record(static_cast<CUevent>(job.words().events[0].event), stream), CUDA_SUCCESS) << "of the first one again";
+  EXPECT_NE(record(static_cast<CUevent>(job.words().events[0].event), stream), CUDA_SUCCESS)
+      << "of the first one again";
   job.core.communicator_closing(3);
   EXPECT_FALSE(job.turned_off);
 }
