@@ -29,6 +29,12 @@ class RecordRing {
     return true;
   }
 
+  // Producer: the records that wait, or more: the consumer may have taken some meanwhile.
+  std::size_t waiting() noexcept {
+    known_head_ = head_.load(std::memory_order_acquire);
+    return tail_.load(std::memory_order_relaxed) - known_head_;
+  }
+
   // Consumer. Calls take(record) for what has been pushed by now, oldest first, and gives each slot back afterwards.
   template <class Take>
   void drain(Take take) {

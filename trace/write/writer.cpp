@@ -35,6 +35,7 @@ using std::chrono::seconds;
 constexpr milliseconds flush_interval{100};
 constexpr seconds longest_finish{2};
 constexpr std::size_t ring_size = 8192;
+constexpr std::size_t a_burst = ring_size / 8;   // records that wait: more do not wait for the next flush
 constexpr std::size_t longest_text = 64 * 1024;  // is written out when it has grown to this
 
 Duration clock_time(clockid_t clock) {
@@ -123,6 +124,8 @@ class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWri
 
   RecordRing ring_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> hurry_{false};         // the producer has woken the writer's thread
+  std::uint64_t since_wake_ = 0;           // records; the producer's own
   std::atomic<std::uint64_t> refused_{0};  // by the ring, or after the end; written by the producer
   std::atomic<std::uint64_t> lost_{0};     // after a write had failed; written by the writer thread
 
@@ -156,8 +159,15 @@ bool TraceWriter::Implementation::start() {
 }
 
 void TraceWriter::Implementation::push(const Record& record) noexcept {
-  if (!closed_.load(std::memory_order_relaxed) && ring_.push(record)) return;
-  refused_.fetch_add(1, std::memory_order_relaxed);
+  if (closed_.load(std::memory_order_relaxed) || !ring_.push(record)) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  // A burst does not wait for the next flush. Without the mutex, so the wake can be missed: it is given again.
+  if (++since_wake_ < a_burst || ring_.waiting() < a_burst) return;
+  since_wake_ = 0;
+  hurry_.store(true, std::memory_order_relaxed);
+  changed_.notify_all();
 }
 
 void TraceWriter::Implementation::run() {
@@ -167,7 +177,7 @@ void TraceWriter::Implementation::run() {
     lock.unlock();
     write_what_came();
     lock.lock();
-    changed_.wait_for(lock, flush_interval, [this] { return ending_; });
+    changed_.wait_for(lock, flush_interval, [this] { return ending_ || hurry_.exchange(false); });
   }
   const std::optional<TraceSummary> summary = summary_;
   lock.unlock();
