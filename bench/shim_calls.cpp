@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +21,10 @@
 
 namespace {
 
-constexpr int marked = 4000;  // events of one benchmark have to fit into the ring
+// Calls that get markers: so many find room on a stream that stands still, and their events in the ring. Rounds of one
+// benchmark, in between the streams run empty.
+constexpr int marked = 50, rounds = 80;
+constexpr int noted = 4000;  // calls without markers: their events have to fit into the ring
 
 void* driver() {
   return dlopen("libcuda.so.1", RTLD_NOW);
@@ -81,6 +85,19 @@ Job& job() {
   return only;
 }
 
+// The time of one call, of so many in a row: rounds that find the streams empty.
+template <class Call, class Settle>
+void time_rounds(benchmark::State& state, Call call, Settle settle) {
+  for (auto _ : state) {
+    settle();
+    const auto begun = std::chrono::steady_clock::now();
+    for (int i = 0; i < marked; ++i) benchmark::DoNotOptimize(call());
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+    state.SetIterationTime(taken.count() / marked);
+  }
+  settle();
+}
+
 void drain() {
   reinterpret_cast<int (*)()>(dlsym(core(), "bench_drain"))();
 }
@@ -90,7 +107,7 @@ void drain() {
 void settle(std::initializer_list<CUstream> streams) {
   static const auto arrive = reinterpret_cast<void (*)(int)>(dlsym(nccl(), "bench_arrive"));
   static const auto synchronize = direct<decltype(&::cuStreamSynchronize)>("cuStreamSynchronize");
-  drain();
+  reinterpret_cast<void (*)()>(dlsym(core(), "bench_reach_markers"))();
   arrive(1);
   for (const CUstream stream : streams) synchronize(stream);
   arrive(0);
@@ -131,8 +148,7 @@ void launch_in_turn(benchmark::State& state, bool through_hook) {
   }
 }
 
-// Only copies, which get no marker; and kernels in turn with them. The marker of each copy and launch finds no room
-// there, as none is ever written.
+// Only copies, which get no marker; and kernels in turn with them, where each copy behind a kernel gets one.
 void copy(benchmark::State& state, bool through_hook) {
   job();
   const auto call = CALLS(cuMemcpyHtoDAsync_v2);
@@ -145,11 +161,11 @@ void launch_and_copy(benchmark::State& state, bool through_hook) {
   const auto launches = CALLS(cuLaunchKernel);
   const auto copies = CALLS(cuMemcpyHtoDAsync_v2);
   static const CUstream stream = make_stream();
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(launches(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
-    benchmark::DoNotOptimize(copies(0, nullptr, 1 << 20, stream));
-  }
-  settle({});
+  const auto both = [&] {
+    launches(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+    return copies(0, nullptr, 1 << 20, stream);
+  };
+  time_rounds(state, both, [] { settle({stream}); });
 }
 
 void group(benchmark::State& state, bool through_hook) {
@@ -163,7 +179,7 @@ void group(benchmark::State& state, bool through_hook) {
 }
 
 // From here on groups are pending, on a driver that does nothing. The streams stand still while the time is
-// taken, as those of a training job do whose host runs ahead; a round before it fills the driver's pools.
+// taken, as those of a training job do whose host runs ahead.
 //
 // Once before: the training has run for a moment, so the shim has measured the time-stamp counter.
 void warm_up() {
@@ -183,10 +199,7 @@ void receive_marked(benchmark::State& state, bool through_hook) {
   const auto call = CALLS(ncclRecv);
   const auto receive = [&] { return call(nullptr, 1, ncclInt8, 1, mine.communicator, mine.transfers[0]); };
   warm_up();
-  for (int i = 0; i < marked; ++i) receive();
-  settle({mine.transfers[0]});
-  for (auto _ : state) benchmark::DoNotOptimize(receive());
-  settle({mine.transfers[0]});
+  time_rounds(state, receive, [&] { settle({mine.transfers[0]}); });
 }
 
 // The same with the operations of groups noted, as WEFT_TRACE_GROUPS wants it: one event more each.
@@ -198,7 +211,7 @@ void receive_noted(benchmark::State& state, bool through_hook) {
   note(0);
 }
 
-// One marker and one event each: the compute stream waits for one group and for the other in turn.
+// Two markers and one event each: a stream waits for one group and for the other in turn.
 void stream_wait_marked(benchmark::State& state, bool through_hook) {
   const Job& mine = job();
   const auto call = CALLS(cuStreamWaitEvent);
@@ -217,11 +230,10 @@ void stream_wait_marked(benchmark::State& state, bool through_hook) {
     drain();
   };
   warm_up();
-  receive_both();
-  for (int i = 0; i < marked; ++i) wait();
-  settle({mine.transfers[0], mine.transfers[1], waiting});
-  receive_both();
-  for (auto _ : state) benchmark::DoNotOptimize(wait());
+  time_rounds(state, wait, [&] {
+    settle({mine.transfers[0], mine.transfers[1], waiting});
+    receive_both();
+  });
   settle({mine.transfers[0], mine.transfers[1], waiting});
 }
 
@@ -259,11 +271,13 @@ void run_true(benchmark::State& state, bool preloaded) {
   }
 }
 
+// `iterations` 0: as many as it takes.
 void register_pair(const std::string& name, void (*run)(benchmark::State&, bool), int iterations = 0) {
   for (const bool through_hook : {false, true}) {
     auto* added =
         benchmark::RegisterBenchmark((name + (through_hook ? "/hooked" : "/direct")).c_str(), run, through_hook);
     if (iterations != 0) added->Iterations(iterations);
+    if (iterations == rounds) added->UseManualTime();
     if (name == "bin_true") added->UseRealTime()->Unit(benchmark::kMicrosecond);
   }
 }
@@ -304,20 +318,20 @@ int main(int count, char** arguments) {
   const std::string driver_folder = driver_folder_of(count, arguments);
   if (!driver_folder.empty()) load_driver_of(driver_folder);
   register_pair("dlsym", look_up);
-  register_pair("cuEventRecord", event_record, driver_folder.empty() ? 0 : marked);
+  register_pair("cuEventRecord", event_record, driver_folder.empty() ? 0 : noted);
   register_pair("cuStreamWaitEvent", stream_wait);
   register_pair("cuStreamSynchronize", stream_synchronize);
   if (driver_folder.empty()) {
     register_pair("cuLaunchKernel, one stream", launch);
     register_pair("cuLaunchKernel, two streams in turn", launch_in_turn);
     register_pair("cuMemcpyHtoDAsync", copy);
-    register_pair("cuLaunchKernel+cuMemcpyHtoDAsync", launch_and_copy);
+    register_pair("cuLaunchKernel+cuMemcpyHtoDAsync", launch_and_copy, rounds);
   }
   register_pair("ncclGroupStart+ncclGroupEnd", group);
-  register_pair("ncclRecv, two markers", receive_marked, marked);
-  register_pair("ncclRecv, two markers, operation noted", receive_noted, marked);
-  register_pair("cuStreamWaitEvent, one marker", stream_wait_marked, marked);
-  register_pair("weft_say_v1", annotate, marked);
+  register_pair("ncclRecv, two markers", receive_marked, rounds);
+  register_pair("ncclRecv, two markers, operation noted", receive_noted, rounds);
+  register_pair("cuStreamWaitEvent, two markers", stream_wait_marked, rounds);
+  register_pair("weft_say_v1", annotate, noted);
   register_pair("bin_true", run_true);
   benchmark::Initialize(&count, arguments);
   if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;

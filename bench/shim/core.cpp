@@ -1,18 +1,24 @@
-// A libweft-core.so for the benchmark: gives the markers their words and takes the events out of the ring on request.
+// A libweft-core.so for the benchmark: gives the markers their words, and on request takes the events out of the ring
+// and writes the words of their markers, in place of the driver that does nothing.
+#include <algorithm>
+
 #include "shim/routing/vendor.h"
 #include "shim/seam/core_interface.h"
+#include "shim/seam/marker_words.h"
 #include "shim/seam/ring.h"
 
 namespace {
 
 constexpr std::uint32_t word_count = 1 << 20;
 const weft::ShimServices* services = nullptr;
+weft::MarkerWord* words = nullptr;
+weft::Ticket newest = 0, written = 0;  // seen in events, and written by this core
 
 void opened(const weft::CommunicatorInfo& communicator) {
   const auto allocate = reinterpret_cast<decltype(&cuMemHostAlloc)>(services->real_driver_symbol("cuMemHostAlloc"));
   void* memory = nullptr;
   if (allocate(&memory, word_count * sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) return;
-  auto* words = static_cast<std::atomic<std::uint32_t>*>(memory);
+  words = static_cast<weft::MarkerWord*>(memory);
   for (std::uint32_t index = 0; index < word_count; ++index) words[index].store(0);
   services->set_launches_counted(true);
   services->set_marker_words(communicator.device, {words, reinterpret_cast<std::uint64_t>(words), word_count});
@@ -50,6 +56,12 @@ extern "C" __attribute__((visibility("default"))) void bench_note_operations(int
 extern "C" __attribute__((visibility("default"))) int bench_drain() {
   weft::Event event{};
   int taken = 0;
-  while (services->ring->pop(event)) ++taken;
+  for (; services->ring->pop(event); ++taken) {
+    if (!weft::is_said(event.kind)) newest = std::max({newest, event.ticket, event.done_ticket});
+  }
   return taken;
+}
+extern "C" __attribute__((visibility("default"))) void bench_reach_markers() {
+  bench_drain();
+  for (; written != newest; ++written) words[weft::word_of(written + 1, word_count)].store(written + 1);
 }

@@ -1,5 +1,5 @@
 // A libcuda.so.1 for the benchmark that does nothing: what is left of a hooked call is then the hook. Every stream
-// stands still, since no marker is ever written. The functions that hooks.def requires are there already (see
+// stands still, since it writes no marker; the core does, between two rounds. The functions that hooks.def requires are there already (see
 // tests/shim/fake/required_functions.S), as functions that do nothing; here are those that answer, and the others.
 #include "shim/routing/vendor.h"
 

@@ -50,7 +50,7 @@ void set_waiting(std::int8_t device) noexcept {
   waiting_threads[thread_state.number % std::size(waiting_threads)].store(device, std::memory_order_relaxed);
 }
 
-HostWait count_wait(int device) noexcept {
+[[gnu::always_inline]] inline HostWait count_wait(int device) noexcept {
   if (device < 0) return {};
   if (thread_state.number == 0) number_this_thread();
   set_waiting(static_cast<std::int8_t>(device + 1));
@@ -184,11 +184,9 @@ void waits_for_copy(CUstream stream, bool per_thread, CUevent event) noexcept {
 
 StreamWait stream_waits(CUstream stream, bool per_thread, CUevent event) noexcept {
   const EventPlace place = place_of_event(event);
-  if (is_copy(place)) return waits_for_copy(stream, per_thread, event), StreamWait{};
-  if (!is_ahead(place)) {
-    waits_for_compute(stream, per_thread);
-    return {};
-  }
+  const bool stands_for_nothing = place.ticket == 0 && !place.copies;  // most do: no call is spent on these
+  if (!stands_for_nothing && is_copy(place)) return waits_for_copy(stream, per_thread, event), StreamWait{};
+  if (stands_for_nothing || !is_ahead(place)) return waits_for_compute(stream, per_thread), StreamWait{};
   Stream* waiting = learn_stream(name_of(stream, per_thread));
   if (waiting == nullptr || waiting->id.load(std::memory_order_relaxed) == place.stream) return {};
   note_use(*waiting);
