@@ -2,6 +2,7 @@
 #include "trace/read/summary.h"
 
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,16 +17,31 @@ namespace {
 
 constexpr std::uint64_t most_truth_bytes = 16'000'000;  // that are read in a second or so
 
-// The whole of it is for weft validate; but a number that is known to be wrong must not stand alone.
-std::string validation_of(const RunSummary& run, const std::vector<std::string>& directories) {
+// A number that is known to be wrong must not stand alone.
+struct Validation {
+  std::optional<RunValidation> run;
+  std::string too_much;  // why it was not made; "": there is nothing to make it from, or it was
+};
+
+Validation validation_of(const RunSummary& run, const std::vector<std::string>& directories) {
   std::set<TraceProcess> processes;
   for (const RankSummary& rank : run.ranks)
     processes.insert({std::string(rank.header.host), rank.header.process, rank.header.start_id});
   const std::uint64_t bytes = truth_bytes(directories, processes);
-  if (bytes == 0) return "";
-  if (bytes <= most_truth_bytes) return "\n" + to_text(validate_directories(directories, Bounds{}, shortest_idle));
-  return "\nCUPTI's records are beside the traces, " + std::to_string(bytes / 1'000'000) +
-         " MB of them: weft validate says how far the numbers above are right\n";
+  if (bytes == 0) return {};
+  if (bytes <= most_truth_bytes) return {validate_directories(directories, Bounds{}, shortest_idle), ""};
+  return {std::nullopt, "CUPTI's records are beside the traces, " + std::to_string(bytes / 1'000'000) +
+                            " MB of them: weft validate says how far the numbers above are right"};
+}
+
+std::string text_of(const Validation& validation) {
+  if (validation.run) return "\n" + to_text(*validation.run);
+  return validation.too_much.empty() ? "" : "\n" + validation.too_much + "\n";
+}
+
+std::string json_of(const RunSummary& run, const Validation& validation) {
+  if (validation.run) return to_json(run, to_json(*validation.run));
+  return validation.too_much.empty() ? to_json(run) : to_json(run, "\"" + validation.too_much + "\"");
 }
 
 }  // namespace
@@ -42,8 +58,9 @@ int summary_verb(const Arguments& arguments) {
   directories = each_once(directories);
   const RunSummary run = summarize_directories(directories);
   const std::string more = directories.size() == 1 ? "" : " and " + std::to_string(directories.size() - 1) + " more";
-  std::string text = json ? to_json(run) : to_text(run, directories.front() + more);
-  if (!json) text += validation_of(run, directories);
+  const Validation validation = validation_of(run, directories);
+  const std::string text =
+      json ? json_of(run, validation) : to_text(run, directories.front() + more) + text_of(validation);
   std::fputs(text.c_str(), stdout);
   return 0;
 }

@@ -76,6 +76,7 @@ Json rank_entry(const weft::RankSummary& rank, const std::vector<weft::TraceFile
   Json entry{{"rank", rank.header.rank},
              {"idle_share", rank.idle_share()},
              {"idle_share_truth", nullptr},
+             {"uncertain_share", rank.uncertain_share()},
              {"conversion", rank.conversion()},
              {"fill_units", totals.fill_units},
              {"fill_units_wrong", totals.fill_units_wrong},
@@ -121,6 +122,7 @@ Json compare(const Arguments& arguments) {
               {"iterations", iterations},
               {"idle_share", run.total.idle_share()},
               {"idle_share_truth", truth_known ? Json(truth) : Json(nullptr)},
+              {"uncertain_share", run.total.uncertain_share()},
               {"conversion", run.total.conversion()},
               {"iteration_time_change", ranks.empty() ? Json(nullptr) : ranks[0]["iteration_time_change"]},
               {"fill_units", run.total.totals.fill_units},
@@ -138,7 +140,9 @@ void print_table(const Json& result) {
   std::printf("GPU time idle     %.1f %%", percent(result["idle_share"]));
   if (!result["idle_share_truth"].is_null())
     std::printf(" (ground truth %.1f %%)", percent(result["idle_share_truth"]));
-  std::printf("\nof that filled    %.1f %%\n", percent(result["conversion"]));
+  std::printf("\nuncertain         %.1f %% of the time: neither idle nor busy for certain",
+              percent(result["uncertain_share"]));
+  std::printf("\nidle time filled  %.1f %%\n", percent(result["conversion"]));
   std::printf("fill units        %" PRIu64 " done, %" PRIu64 " wrong\n", result["fill_units"].get<std::uint64_t>(),
               result["fill_units_wrong"].get<std::uint64_t>());
   std::printf("iteration time    %+.2f %% (median, against the run without Weft)\n",

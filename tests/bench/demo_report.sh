@@ -32,6 +32,7 @@ shows() {  # LINE...
 options=()
 expect "$1" sound 0
 shows "GPU time idle     20.0 %" \
+  "uncertain         0.0 % of the time: neither idle nor busy for certain" \
   "rank   idle    truth   filled   units" \
   "   0  20.0 %       -   70.0 %       8"
 expect "$1" unsound 1 "FAILED: 2 fill units are wrong" "FAILED: 5 records were dropped"

@@ -59,6 +59,9 @@ case $case in
     validate || fail "Weft is not right"
     says "verdict: all 2 ranks keep the bounds" out
     validate --json || fail "no JSON"
+    "$build/bin/weft" summary --json "$work/trace" >"$work/summary.json" || fail "no summary"
+    python3 -c 'import json, sys; assert [rank["compared"] for rank in json.load(sys.stdin)["validation"]["ranks"]] == [True] * 2' \
+      <"$work/summary.json" || fail "the summary has no validation"
     # The same truth as from the log of the simulated GPU, although its CUPTI has another clock.
     python3 -B - "$build/bin/simgpu-truth" "$work" <<'CHECKS' || fail "CUPTI's truth is not that of the log"
 import glob, json, subprocess, sys

@@ -105,6 +105,7 @@ std::string lateness_of(const RankSummary& rank);
 
 // `place`: where the traces are, for the first line.
 std::string to_text(const RunSummary& run, const std::string& place);
-std::string to_json(const RunSummary& run);
+// `validation`: how far it is right, as JSON; see trace/validate/run_validation.h.
+std::string to_json(const RunSummary& run, const std::string& validation = "null");
 
 }  // namespace weft

@@ -313,7 +313,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   return result;
 }
 
-std::string to_json(const RunSummary& run) {
+std::string to_json(const RunSummary& run, const std::string& validation) {
   ordered_json ranks = ordered_json::array(), slots = ordered_json::array();
   for (const RankSummary& rank : run.ranks) {
     const TraceHeader& header = rank.header;
@@ -331,6 +331,7 @@ std::string to_json(const RunSummary& run) {
   const ordered_json result{{"ranks", ranks},
                             {"total", numbers(run.total)},
                             {"groups", to_json(run.groups)},
+                            {"validation", ordered_json::parse(validation)},
                             {"most_idle_slots", slots},
                             {"notes", run.notes}};
   // ASCII only: then control characters beyond it are escaped, too.
