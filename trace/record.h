@@ -213,7 +213,7 @@ struct TraceSummary {
   bool filling_stopped = false;
   RecordText reason;                        // why, when filling_stopped
   RecordText fill_stream;                   // as in the header, by the end of the run
-  RecordText uncertain_reason;              // of the longest time in which nobody could tell; "": none
+  RecordText uncertain_reason;              // why nobody could tell, see uncertain_causes.h; "": none
   std::uint64_t annotations_refused = 0;    // that contradicted others, or named a device that cannot be
   std::uint64_t annotations_held_back = 0;  // there was no room for them beside the job's own events
   // All of the run where there are no iterations. The other numbers are of the whole window. Nothing: not known.

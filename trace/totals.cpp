@@ -81,9 +81,7 @@ void Totals::add(const UncertainRecord& uncertain) {
   startup_.add(uncertain);
   // It may be all that is known of groups without markers.
   widen(uncertain.began, uncertain.ended);
-  if (length <= longest_uncertain_) return;
-  longest_uncertain_ = length;
-  summary_.uncertain_reason = uncertain.why;
+  causes_.add(uncertain.why, length);
 }
 
 void Totals::add(const SliceRecord& slice) {
@@ -105,9 +103,10 @@ void Totals::add(const AnomalyRecord& anomaly) {
   if (anomaly.stops_filling) stop(summary_, anomaly.text);
 }
 
-TraceSummary Totals::with_startup() const {
+TraceSummary Totals::with_startup_and_causes() const {
   TraceSummary summary = summary_;
   summary.startup = startup_.record(summary);
+  summary.uncertain_reason = causes_.text();
   return summary;
 }
 

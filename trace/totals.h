@@ -6,6 +6,7 @@
 
 #include "trace/record.h"
 #include "trace/startup.h"
+#include "trace/uncertain_causes.h"
 
 namespace weft {
 
@@ -21,9 +22,9 @@ class Totals {
   bool has_window() const { return has_window_; }
   void add(Unfilled reason) { add_to(summary_.unfilled[static_cast<std::size_t>(reason)], 1); }
 
-  // Without the median and the start-up; slowdown and reason as of the latest and of the first record of theirs.
+  // Without the median, the start-up and the causes of uncertain time; slowdown and reason as of the latest and of the first record of theirs.
   const TraceSummary& summary() const { return summary_; }
-  TraceSummary with_startup() const;
+  TraceSummary with_startup_and_causes() const;
 
  private:
   void add(const Bubble& bubble);
@@ -40,7 +41,7 @@ class Totals {
 
   TraceSummary summary_{};
   StartupTotals startup_;
-  Duration longest_uncertain_{};
+  UncertainCauses causes_;
   bool has_window_ = false;
 };
 

@@ -15,7 +15,7 @@ void Accounts::note(const Record& record) {
 }
 
 TraceSummary Accounts::summary(std::uint64_t dropped_records) const {
-  TraceSummary summary = totals_.with_startup();
+  TraceSummary summary = totals_.with_startup_and_causes();
   summary.dropped_records = dropped_records;
   summary.iteration_median = iteration_lengths_.median();
   summary.end_uncertainty = uncertainties_.median();

@@ -20,7 +20,7 @@ class Accounts {
   // A bubble has ended, at a time that may be wrong by so much.
   void note_end_within(Duration uncertainty) { uncertainties_.add(uncertainty); }
 
-  const TraceSummary& totals() const { return totals_.summary(); }  // without median and start-up
+  const TraceSummary& totals() const { return totals_.summary(); }  // without median, start-up and causes
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:

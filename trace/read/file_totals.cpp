@@ -177,14 +177,14 @@ class Adder : public TraceSink {
   TraceSummary totals_of_segment() {
     if (!segment_.summary) {
       result_.rank.complete = false;
-      return segment_.counted.with_startup();
+      return segment_.counted.with_startup_and_causes();
     }
     const TraceSummary& summary = *segment_.summary;
     TraceLine& line = segment_.summary_line;
     if (summary.window_end < summary.window_begin)
       line.doubts.add(line.number, "`window_end` is before `window_begin`");
     result_.doubts.add(line.doubts);
-    if (!line.sound()) return segment_.counted.with_startup();
+    if (!line.sound()) return segment_.counted.with_startup_and_causes();
     segment_.last = std::max(segment_.last, summary.window_end);
     if (summary.iteration_median > Duration{}) medians_.add(summary.iteration_median);
     return summary;
