@@ -41,7 +41,7 @@ for path in traces:
     line = (f"{path[len(work) + 7:]}: idle {share(length(idle)):.1f} % true {share(length(true)):.1f} % precision "
             f"{precision:.4f} found {found:.4f} or uncertain {found_or_uncertain:.4f}; uncertain {share(length(uncertain)):.2f} %")
     print(line)
-    assert length(true) > 0.05 * (end - begin), "hardly any idle time to find"
+    assert length(true) > 0.01 * (end - begin), "hardly any idle time to find"
     # Each bubble is wrong by a look or so at either end. Most of the uncertain time is the host's sleep, so that may not
     # stand in for bubbles where no streams share a hardware queue: they alone have to hold the true idle time. Where
     # streams share one, a kernel that waits for a group holds up that of another stream, which is uncertain.

@@ -427,7 +427,7 @@ TEST(MutatedTraces, AreAddedUpOrRefusedAndNeverReachTheTerminal) {
   }
   EXPECT_GT(unsure, 100) << "the changes reach the numbers";
   EXPECT_LT(refused, 300) << "the changes get past the header";
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(100));
 }
 
 }  // namespace

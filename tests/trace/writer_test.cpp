@@ -168,7 +168,6 @@ TEST(TraceWriter, ABurstDoesNotWaitForTheNextFlush) {
     ASSERT_TRUE(eventually([&] { return std::filesystem::file_size(writer->path()) > size; }));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 2500ms);
-  EXPECT_EQ(writer->dropped(), 0u);
 }
 
 TEST(TraceWriter, AFileOfTheProgramThatGotTheNumberIsLeftAlone) {
