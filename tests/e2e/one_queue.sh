@@ -37,7 +37,7 @@ for trace in glob.glob(folder + "/trace/*.jsonl"):
     assert header["caution"].startswith("one hardware queue"), header
     begin, end = summary["window_begin"], summary["window_end"]
     log = glob.glob(f"{folder}/log/gpu*.{header['process']}.jsonl")
-    truth = json.loads(subprocess.run([program, "--from", str(begin), "--to", str(end), *log], check=True,
+    truth = json.loads(subprocess.run([program, "--from", str(begin), "--to", str(end), "--as-told", *log], check=True,
                                       capture_output=True).stdout)["logs"][0]["idle_share"]
     idle, uncertain = summary["idle"] / (end - begin), summary["uncertain"] / (end - begin)
     # By how much the looks were late, as the records say: more on a machine that is busy.

@@ -30,7 +30,7 @@ for path in traces:
     assert not [record for record in records if record["type"] == "anomaly"], path
     log, = glob.glob(f"{work}/truth/gpu{summary['device']}.{path.split('.')[-2]}.jsonl")
     begin, end = summary["window_begin"], summary["window_end"]
-    told = subprocess.run([tool, "--from", str(begin), "--to", str(end), "--intervals", log], capture_output=True, check=True)
+    told = subprocess.run([tool, "--from", str(begin), "--to", str(end), "--intervals", "--as-told", log], capture_output=True, check=True)
     true = json.loads(told.stdout)["logs"][0]["intervals"]
     idle = sorted((r["opened"], r["closed"]) for r in records if r["type"] == "bubble")
     uncertain = sorted((r["began"], r["ended"]) for r in records if r["type"] == "uncertain")

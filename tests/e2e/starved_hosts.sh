@@ -29,7 +29,7 @@ tool, work = sys.argv[1:]
 summary = json.load(open(work + "/summary", encoding="utf-8"))
 said = {rank["rank"]: rank for rank in summary["ranks"]}
 number, number_right = 0, 0
-ranks = truth.compare_all(tool, work, "--as-told", "--shortest", "10000")
+ranks = truth.compare_all(tool, work, "--shortest", "10000")
 assert len(ranks) == len(said) == 8, ranks
 for rank in ranks:
     told = said[rank.records[0]["rank"]]
