@@ -57,11 +57,13 @@ def without(whole: Intervals, part: Intervals) -> Intervals:
 
 
 def what_ran(log: str) -> tuple[Intervals, Intervals]:
-    """Compute, and everything."""
+    """Compute, and everything. Of compute the time in which it ran for certain: between an end and the moment at which the
+    simulated GPU got to it, a marker behind it may have been written or not."""
     ran = [record for record in map(json.loads, open(log, encoding="utf-8")) if record["type"] in ("kernel", "copy")]
     is_compute = lambda r: (r["kind"] in ("d2d", "set") if r["type"] == "copy" else not r.get("spin"))
-    times = lambda records: united((r.get("start_told", r["start"]), r.get("end_told", r["end"])) for r in records)
-    return times(filter(is_compute, ran)), times(ran)
+    begin = lambda r: r.get("start_told", r["start"])
+    certain = united((begin(r), max(begin(r), r["end"])) for r in filter(is_compute, ran))
+    return certain, united((begin(r), r.get("end_told", r["end"])) for r in ran)
 
 
 def compare(tool: str, trace: str, logs: str, *how: str) -> Comparison:
