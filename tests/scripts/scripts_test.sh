@@ -128,6 +128,33 @@ tests_without_frameworks() {
   expect_call "--parallel 2 -L unit"
 }
 
+# `ctest`: fails in the tests named by $FAILS, the second time in those named by $FAILS_AGAIN.
+tests_that_fail() {
+  nvcc_of_release "$work/cuda/bin/nvcc" 13.0
+  export CUDA_HOME=$work/cuda FAILS FAILS_AGAIN
+  # shellcheck disable=SC2016
+  stand_in "$work/bin/ctest" '
+case "$*" in
+  *--show-only*) printf "  Test #%d: %s\n" 7 e2e.one 18 e2e.two 19 e2e.three 20 e2e.four; exit 0 ;;
+  *--rerun-failed*) echo again >>"$CALLS"; now=$FAILS_AGAIN ;;
+  *) now=$FAILS ;;
+esac
+[ -n "$now" ] || exit 0
+mkdir -p build/release/Testing/Temporary
+for name in $now; do echo "7:$name"; done >build/release/Testing/Temporary/LastTestsFailed.log
+exit 8'
+  FAILS="e2e.two e2e.one" run scripts/test
+  expect 0 "scripts/test: failed beside other tests, passed alone: e2e.one e2e.two"
+  FAILS="e2e.two e2e.one" FAILS_AGAIN=e2e.one run scripts/test
+  expect 8 "scripts/test: tests have failed"
+  : >"$CALLS"
+  for several in "e2e.one detector.two" detector.one "e2e.one e2e.two e2e.three e2e.four"; do
+    FAILS=$several run scripts/test
+    expect 8 "scripts/test: tests have failed"
+    expect_no_call again
+  done
+}
+
 # The environment is made once; again when it is of other versions or was left half made.
 tests_with_frameworks() {
   nvcc_of_release "$work/cuda/bin/nvcc" 13.0
