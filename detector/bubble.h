@@ -69,6 +69,7 @@ struct Bubble {
   std::uint64_t turn = 0;            // likewise
   Said said{};                       // when the group was issued
   std::optional<Forecast> forecast;  // as it was when the bubble opened
+  bool left_out = false;             // its iteration goes without fill, for comparison. Filled in by the session
 };
 
 struct Iteration {

@@ -19,6 +19,7 @@ namespace weft {
 
 struct DetectorOptions {
   std::size_t longest_period = 65536;  // groups in one iteration, at most
+  std::size_t most_groups = 16384;     // that are remembered, a power of two; more that are not over are a loss
   std::size_t history = 16;            // earlier lengths kept per slot, 64 at most
   std::size_t warm_up_iterations = 1;  // first iterations of a rhythm that no forecast is taken from
   bool one_queue = false;              // all streams may share one hardware queue, see README.md

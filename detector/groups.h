@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -38,10 +39,11 @@ struct Group {
 
 class GroupTable {
  public:
-  GroupTable() : groups_(table_size) {}
+  // `most`: a power of two.
+  explicit GroupTable(std::size_t most) : groups_(most) { WEFT_DCHECK(std::has_single_bit(most)); }
 
   Group* find(GroupId id) {
-    Group& group = groups_[id & (table_size - 1)];
+    Group& group = groups_[id & (groups_.size() - 1)];
     return id != 0 && group.id == id ? &group : nullptr;
   }
   const Group* find(GroupId id) const { return const_cast<GroupTable*>(this)->find(id); }
@@ -53,14 +55,14 @@ class GroupTable {
 
   // The pending group that this one's insertion forgets; nullptr: none.
   const Group* displaced_by(GroupId id) const {
-    const Group& place = groups_[id & (table_size - 1)];
+    const Group& place = groups_[id & (groups_.size() - 1)];
     return place.id != 0 && !place.done ? &place : nullptr;
   }
 
   Group& insert(const Group& group) {
     WEFT_DCHECK(group.id != 0);
     if (displaced_by(group.id) != nullptr) ++forgotten_;
-    return groups_[group.id & (table_size - 1)] = group;
+    return groups_[group.id & (groups_.size() - 1)] = group;
   }
 
   // Of those that an abort of their communicator ends: nobody knows of which ones the operations in a graph are.
@@ -79,7 +81,6 @@ class GroupTable {
   std::uint64_t forgotten() const { return forgotten_; }
 
  private:
-  static constexpr std::size_t table_size = 16384;
   std::vector<Group> groups_;
   std::uint64_t forgotten_ = 0;
 };

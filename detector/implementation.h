@@ -28,7 +28,8 @@ namespace weft {
 class Detector::Implementation {
  public:
   explicit Implementation(const DetectorOptions& options)
-      : streams_(groups_, options.one_queue),
+      : groups_(options.most_groups),
+        streams_(groups_, options.one_queue),
         rhythm_(options.longest_period),
         iterations_(options.longest_period),
         slots_(options.history, options.warm_up_iterations),

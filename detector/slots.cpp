@@ -3,13 +3,27 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace weft {
 namespace {
 
 constexpr std::size_t fewest_samples = 2;
+constexpr std::ptrdiff_t samples_of_change = 3;
 constexpr std::size_t most_samples = 64;
 constexpr int most_steps = 16;  // to a slot that stands in for another one
+
+// The next length of n + 1 alike is below the k-th of the others in k of n + 1 cases; between two of them it is taken
+// to go up evenly. With few samples the quantiles are the extremes.
+Duration quantile_of(std::span<const Duration> sorted, double share) {
+  const double last = static_cast<double>(sorted.size() - 1);
+  const double place = std::clamp(share * static_cast<double>(sorted.size() + 1) - 1, 0.0, last);
+  const auto below = static_cast<std::size_t>(place);
+  if (below + 1 == sorted.size()) return sorted[below];
+  const double part = place - static_cast<double>(below);
+  return sorted[below] +
+         Duration{static_cast<std::int64_t>(part * static_cast<double>((sorted[below + 1] - sorted[below]).count()))};
+}
 
 }  // namespace
 
@@ -48,10 +62,20 @@ void Slots::add(std::uint32_t number, std::int32_t ordinal, Duration length) {
   }
   Lengths& lengths = table->lengths[place - 1];
   if (lengths.seen++ < warm_up_) return;
-  if (lengths.latest.size() < std::min(history_, most_samples))
-    lengths.latest.push_back(length);
-  else
-    lengths.latest[(lengths.seen - warm_up_ - 1) % lengths.latest.size()] = length;
+  std::vector<Duration>& latest = lengths.latest;
+  if (latest.size() == std::min(history_, most_samples)) latest.erase(latest.begin());
+  latest.push_back(length);
+  forget_before_change(latest);
+}
+
+// All of the latest few are longer than any before, or shorter: what was before counts no more. Among lengths that are
+// alike that happens to one in a hundred of those that are full, or less often.
+void Slots::forget_before_change(std::vector<Duration>& lengths) {
+  if (lengths.size() < 2 * static_cast<std::size_t>(samples_of_change)) return;
+  const auto change = lengths.end() - samples_of_change;
+  const auto [least, most] = std::minmax_element(lengths.begin(), change);
+  const auto [least_now, most_now] = std::minmax_element(change, lengths.end());
+  if (*least_now > *most || *most_now < *least) lengths.erase(lengths.begin(), change);
 }
 
 void Slots::stand_in(std::uint32_t number, std::int32_t ordinal, std::int32_t earlier) {
@@ -85,8 +109,8 @@ std::optional<Forecast> Slots::forecast(std::uint32_t number, std::int32_t ordin
   std::array<Duration, most_samples> sorted;
   std::copy(latest.begin(), latest.end(), sorted.begin());
   std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n));
-  // With few samples the quantiles are the extremes; the median is the lower one of two.
-  return Forecast{sorted[n / 10], sorted[(n - 1) / 2], sorted[n - 1 - n / 10], static_cast<std::uint32_t>(n)};
+  const auto quantile = [&](double share) { return quantile_of({sorted.data(), n}, share); };
+  return Forecast{quantile(0.1), quantile(0.5), quantile(0.9), static_cast<std::uint32_t>(n)};
 }
 
 }  // namespace weft

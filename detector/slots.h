@@ -30,7 +30,7 @@ class Slots {
  private:
   struct Lengths {
     std::uint64_t seen = 0;
-    std::vector<Duration> latest;  // circular once full
+    std::vector<Duration> latest;  // oldest first
   };
   struct Table {
     std::uint32_t number = 0;
@@ -42,6 +42,7 @@ class Slots {
   };
 
   static const Lengths* lengths_of(const Table& table, std::int32_t ordinal);
+  static void forget_before_change(std::vector<Duration>& lengths);
   Table* find(std::uint32_t number);
   const Table* find(std::uint32_t number) const { return const_cast<Slots*>(this)->find(number); }
 

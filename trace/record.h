@@ -197,11 +197,12 @@ struct TraceSummary {
   TimePoint window_begin{}, window_end{};
   std::uint64_t iterations = 0;
   std::uint64_t bubbles = 0;
-  bool forecasts = false;  // any bubble had one. Not in the line
-  Duration idle{};         // sum of the bubbles
-  Duration uncertain{};    // sum of the time in which nobody could tell whether compute ran
-  bool idle_known = true;  // false: bubbles were not measured, see the header; by the writer
-  Duration filled{};       // sum of `alone` over the slices that finished
+  bool forecasts = false;    // any bubble had one. Not in the line
+  Duration idle{};           // sum of the bubbles
+  Duration uncertain{};      // sum of the time in which nobody could tell whether compute ran
+  bool idle_known = true;    // false: bubbles were not measured, see the header; by the writer
+  Duration filled{};         // sum of `alone` over the slices that finished
+  Duration idle_left_out{};  // sum of the bubbles in iterations that go without fill, for comparison
   Duration iteration_median{};
   Duration end_uncertainty{};  // by which the end of a bubble may be wrong: half the time between two looks, the median
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;

@@ -107,6 +107,7 @@ void visit_fields(Fields& fields, AnyBubble& bubble) {
   fields.integer("stage", bubble.said.stage);
   fields.integer("chunk", bubble.said.chunk);
   fields.integer("microbatch", bubble.said.microbatch);
+  fields.flag("left_out", bubble.left_out);
 }
 
 template <class Fields, MaybeConst<UncertainRecord> Uncertain>
@@ -232,6 +233,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.total_if(summary.idle_known, "idle", summary.idle);
   fields.total("uncertain", summary.uncertain);
   fields.total("filled", summary.filled);
+  fields.total("idle_left_out", summary.idle_left_out);
   fields.total("slices", summary.slices);
   fields.total("fill_units", summary.fill_units);
   fields.total("fill_units_wrong", summary.fill_units_wrong);

@@ -69,6 +69,7 @@ void Totals::widen(TimePoint from, TimePoint to) {
 void Totals::add(const Bubble& bubble) {
   add_to(summary_.bubbles, 1);
   add_to(summary_.idle, bubble.closed - bubble.opened);
+  if (bubble.left_out) add_to(summary_.idle_left_out, bubble.closed - bubble.opened);
   startup_.add(bubble);
   summary_.forecasts = summary_.forecasts || bubble.forecast.has_value();
   // A bubble that an abort ended is idle time of a group that never was done.

@@ -124,6 +124,8 @@ Json compare(const Arguments& arguments) {
               {"idle_share_truth", truth_known ? Json(truth) : Json(nullptr)},
               {"uncertain_share", run.total.uncertain_share()},
               {"conversion", run.total.conversion()},
+              {"conversion_of_filled_iterations",
+               run.total.steady().value_or(run.total.whole()).conversion_of_filled_iterations()},
               {"iteration_time_change", ranks.empty() ? Json(nullptr) : ranks[0]["iteration_time_change"]},
               {"fill_units", run.total.totals.fill_units},
               {"fill_units_wrong", run.total.totals.fill_units_wrong},
@@ -142,7 +144,8 @@ void print_table(const Json& result) {
     std::printf(" (ground truth %.1f %%)", percent(result["idle_share_truth"]));
   std::printf("\nuncertain         %.1f %% of the time: neither idle nor busy for certain",
               percent(result["uncertain_share"]));
-  std::printf("\nidle time filled  %.1f %%\n", percent(result["conversion"]));
+  std::printf("\nidle time filled  %.1f %%; %.1f %% without start-up and the iterations that go without fill\n",
+              percent(result["conversion"]), percent(result["conversion_of_filled_iterations"]));
   std::printf("fill units        %" PRIu64 " done, %" PRIu64 " wrong\n", result["fill_units"].get<std::uint64_t>(),
               result["fill_units_wrong"].get<std::uint64_t>());
   std::printf("iteration time    %+.2f %% (median, against the run without Weft)\n",

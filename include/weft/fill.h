@@ -14,13 +14,14 @@
  *    a few seconds and four times as long as steps 2 to 5 took in the trial. A job that is not ready then is given up.
  * 3. record_unit() twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both
  *    times.
- * 4. The recorded work is timed on the idle GPU: each node alone, then each slice, 1 + 5 passes each. With the warm-up
- *    it has run 13 times (in the trial 5) before any begin_unit(). Then device and pinned memory of the reservation are
- *    put back to what they were after init(); what the job keeps elsewhere on the host is not.
+ * 4. The recorded work is timed on the idle GPU: each node alone, then each slice, 1 + 5 passes each, for each of three
+ *    lengths of slices. With the warm-up it has run up to 25 times (in the trial 9) before any begin_unit(). Then
+ * device and pinned memory of the reservation are put back to what they were after init(); what the job keeps elsewhere
+ * on the host is not.
  * 5. restore(), when there is saved progress.
  * 6. In bubbles: begin_unit(0), the slices of the unit in order, end_unit(0), begin_unit(1) and so on. Between two
  *    slices any time may pass. A slice is at most WEFT_SLICE long; a longer kernel is a slice of its own, and runs only
- *    where the forecast of the bubble has room for it twice. From unit 1 on a wrong result is counted and reported, no
+ *    where the bubble is expected to outlast it. From unit 1 on a wrong result is counted and reported, no
  *    more.
  * 7. When the last communicator of the device is destroyed: save(), destroy(). In a process that ends without that, or
  *    whose GPU does not become idle, neither is called.

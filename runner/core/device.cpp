@@ -254,13 +254,10 @@ void Device::start_dispatcher() {
   DispatcherOptions options;
   options.session.device = ordinal_;
   options.session.poll = core_.options.poll;
-  options.session.planner.slice_cap = core_.options.slice;
-  options.session.planner.guard = core_.options.guard;
-  options.session.planner.floor = core_.options.floor;
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.fills = fill_.exists();
-  options.session.one_queue = setup_.marking.one_queue;
+  options.session.detector.one_queue = setup_.marking.one_queue;
   options.session.records_groups = core_.options.trace_groups;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);

@@ -68,7 +68,7 @@ void DeviceFill::make_here(Making& making) {
   if (fill_->unit().longest() > core_.options.slice)
     making.reporter.warn(Audience::one_rank,
                          "the longest slice of fill job " + name() + " takes " + std::to_string(longest) +
-                             " us, more than WEFT_SLICE: it runs only in bubbles that have room for it");
+                             " us, more than WEFT_SLICE: it runs only in bubbles that are expected to outlast it");
 }
 
 void DeviceFill::take(DeviceFill& other) noexcept {

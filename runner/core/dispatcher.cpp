@@ -9,6 +9,7 @@ namespace weft {
 namespace {
 
 constexpr Duration between_clocks = std::chrono::seconds(30);
+constexpr Duration longest_launch = std::chrono::microseconds(100);
 
 }  // namespace
 
@@ -53,7 +54,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
 // nobody can tell, and all that they do would be in doubt.
 void Dispatcher::look_at_queues(const std::vector<Event>& events) {
   const int device = options_.session.device;
-  if (queues_are_shared_ || options_.session.one_queue) return;
+  if (queues_are_shared_ || options_.session.detector.one_queue) return;
   if (parts_.shim->streams_in_use(device) < options_.queues) return;
   queues_are_shared_ = true;
   Event event{};
@@ -96,7 +97,7 @@ void Dispatcher::look_at_limits(TimePoint now) {
     session_.trouble(now, std::string("more ") + what + " than Weft has room for: the rest is not seen",
                      Audience::one_rank);
   }
-  if (!session_.fills() || filler_ == nullptr || options_.session.one_queue) return;
+  if (!session_.fills() || filler_ == nullptr || options_.session.detector.one_queue) return;
   const std::string crowd = too_many_streams(parts_.shim->streams_in_use(options_.session.device), options_.queues);
   if (!crowd.empty()) session_.end_filling(now, crowd);
 }
@@ -129,6 +130,7 @@ void Dispatcher::take_inbox(TimePoint now) {
 
 void Dispatcher::fill(TimePoint now) {
   Filler& filler = *filler_;
+  looks_again_ = false;
   filler.reap(now, slices_);
   for (const SliceRecord& slice : slices_) session_.finished(slice);
   slices_.clear();
@@ -138,10 +140,15 @@ void Dispatcher::fill(TimePoint now) {
     const Decision decision = session_.decide(time, view_of(filler));
     if (!decision.launch || context_is_closing()) break;
     if (filler.unit_has_to_begin()) {
-      filler.begin_unit();  // and decide anew: that took time
-      continue;
+      filler.begin_unit();  // that took time: look before anything is launched
+      looks_again_ = true;
+      break;
     }
-    if (filler.launch(time, decision.bubble)) session_.launched(weft::now() - time);
+    if (!filler.launch(time, decision.bubble, decision.candidate)) break;
+    const Duration took = weft::now() - time;
+    session_.launched(took);
+    looks_again_ = took > longest_launch;  // likewise
+    if (looks_again_) break;
   }
   if (!filler.failure().empty())
     session_.end_filling(now, filler.failure(), filler.context_gone() ? Audience::trace : Audience::every_rank);
@@ -157,6 +164,7 @@ FillView Dispatcher::view_of(const Filler& filler) const {
 }
 
 TimePoint Dispatcher::next_look(TimePoint now, bool wanted) const {
+  if (looks_again_) return now;
   return session_.next_look(now, {wanted, slices_in_flight(), source_.markers_outstanding()});
 }
 

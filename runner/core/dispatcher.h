@@ -87,6 +87,7 @@ class Dispatcher final : public Worker {
   bool lost_events_ = false;
   bool queues_are_shared_ = false;
   bool annotation_was_refused_ = false;
+  bool looks_again_ = false;  // at once, because a call of this look took long
   bool failed_ = false;
 };
 

@@ -88,8 +88,11 @@ std::string fill_text(const TraceHeader& header, const TraceSummary& summary) {
   const StartupRecord startup = startup_of(summary);
   const Duration filled = summary.filled - startup.filled;
   const Duration steady = summary.window_end - summary.window_begin - startup.length;
-  std::string text = formatted("fill used %.1f %% of the idle time (%.1f points of all time)",
-                               percent(filled, summary.idle - startup.idle), percent(filled, steady));
+  const Duration idle = summary.idle - startup.idle;
+  std::string text = formatted("fill used %.1f %% of the idle time (", percent(filled, idle));
+  if (summary.idle_left_out > Duration{})
+    text += formatted("%.1f %% outside control iterations; ", percent(filled, idle - summary.idle_left_out));
+  text += formatted("%.1f points of all time)", percent(filled, steady));
   if (startup.length > Duration{}) text += " after start-up";
   if (startup.filled > Duration{}) text += formatted(" and %.1f %% before", percent(startup.filled, startup.idle));
   return text + formatted(" for %llu units of %s, %llu of them wrong", number(summary.fill_units),

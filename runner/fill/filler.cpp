@@ -33,27 +33,32 @@ SliceRecord Filler::finish_first(TimePoint now) {
   if (count_ != 0) launched_[0].starts = now;
   SliceRecord record;
   record.unit = first.unit;
-  record.number = first.slice;
+  record.number = first.in_unit;
   record.bubble = first.bubble;
   record.launched = first.launched;
   record.finished = now;
-  record.alone = unit_.slices()[first.slice].alone;
-  record.unit_done = first.slice + 1 == unit_.slices().size();
+  record.alone = unit_.slice(first.slice).alone;
+  record.unit_done = first.ends_unit;
   if (!record.unit_done) return record;
   if (!job_.end_unit(first.unit, record.correct)) failure_ = "the fill job failed in end_unit: " + job_.failure();
   ++unit_number_;
-  next_ = 0;
+  next_ = in_unit_ = 0;
   unit_begun_ = false;
   return record;
 }
 
 FillView Filler::view() const {
-  const std::size_t slices = unit_.slices().size();
+  const std::size_t nodes = unit_.cuts().nodes();
   const bool behind_another = fillable_ == Fillable::any && kind_ != FillStream::above;
   const std::uint32_t most = behind_another ? most_in_flight : 1;
-  const bool ready = failure_.empty() && count_ < most && next_ < slices;
+  FillView view;
+  view.ready = failure_.empty() && count_ < most && next_ < nodes;
   // Of the next unit, when all of this one were launched.
-  return {ready, unit_.slices()[next_ % slices].alone, in_flight(), fillable_};
+  for (const std::uint32_t slice : unit_.cuts().from(next_ % nodes))
+    view.candidates.alone[view.candidates.count++] = unit_.slice(slice).alone;
+  view.in_flight = in_flight();
+  view.fillable = fillable_;
+  return view;
 }
 
 void Filler::begin_unit() {
@@ -61,16 +66,18 @@ void Filler::begin_unit() {
   if (!unit_begun_) failure_ = "the fill job failed in begin_unit: " + job_.failure();
 }
 
-bool Filler::launch(TimePoint now, std::uint64_t bubble) {
-  WEFT_DCHECK(unit_begun_ && count_ < most_in_flight && next_ < unit_.slices().size());
-  const CUresult launched = driver_.cuGraphLaunch(unit_.slices()[next_].graph, stream_);
+bool Filler::launch(TimePoint now, std::uint64_t bubble, std::uint32_t candidate) {
+  WEFT_DCHECK(unit_begun_ && count_ < most_in_flight && next_ < unit_.cuts().nodes());
+  const std::uint32_t slice = unit_.cuts().from(next_)[candidate];
+  const CUresult launched = driver_.cuGraphLaunch(unit_.slice(slice).graph, stream_);
   if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice"), false;
   const std::uint32_t number = ++last_number_;
   const InFlight before = in_flight();
-  Launched& entry = launched_[count_];
-  entry = {unit_number_, next_, number, bubble, now, count_ == 0 ? now : before.expected_end};
+  next_ += unit_.cuts().slices()[slice].count;
+  const bool ends_unit = next_ == unit_.cuts().nodes();
+  launched_[count_] = {unit_number_, slice,  in_unit_++, ends_unit,
+                       number,       bubble, now,        count_ == 0 ? now : before.expected_end};
   ++count_;
-  ++next_;
   const CUresult written = mark_end(number);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
   return true;
@@ -86,10 +93,10 @@ InFlight Filler::in_flight() const {
   state.slices = count_;
   if (count_ == 0) return state;
   state.oldest_launched = launched_[0].launched;
-  state.oldest_alone = unit_.slices()[launched_[0].slice].alone;
-  state.expected_end = launched_[0].starts;
-  for (std::uint32_t index = 0; index < count_; ++index)
-    state.expected_end += unit_.slices()[launched_[index].slice].alone;
+  state.oldest_alone = unit_.slice(launched_[0].slice).alone;
+  state.first_ends = state.expected_end = launched_[0].starts + state.oldest_alone;
+  for (std::uint32_t index = 1; index < count_; ++index)
+    state.expected_end += unit_.slice(launched_[index].slice).alone;
   return state;
 }
 

@@ -52,7 +52,7 @@ class Filler {
   bool unit_has_to_begin() const { return !unit_begun_; }
   void begin_unit();  // see failure()
   // Launches the next slice of a unit that has begun. False: it is not in flight, see failure().
-  bool launch(TimePoint now, std::uint64_t bubble);
+  bool launch(TimePoint now, std::uint64_t bubble, std::uint32_t candidate);
 
   InFlight in_flight() const;
   // Empty while all is well. After a failure nothing is launched any more.
@@ -62,7 +62,9 @@ class Filler {
  private:
   struct Launched {
     std::uint64_t unit = 0;
-    std::uint32_t slice = 0;
+    std::uint32_t slice = 0;    // of the unit's cuts
+    std::uint32_t in_unit = 0;  // slices of the unit before this one
+    bool ends_unit = false;
     std::uint32_t number = 0;  // what the done word will say
     std::uint64_t bubble = 0;
     TimePoint launched{};
@@ -85,7 +87,8 @@ class Filler {
   std::uint32_t count_ = 0;
   std::uint32_t last_number_ = 0;
   std::uint64_t unit_number_ = 0;
-  std::uint32_t next_ = 0;  // slice of the unit
+  std::size_t next_ = 0;       // node of the unit
+  std::uint32_t in_unit_ = 0;  // slices of the unit that were launched
   bool unit_begun_ = false;
   std::string failure_;
   bool context_gone_ = false;

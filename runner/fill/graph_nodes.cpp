@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runner/core/scopes.h"
-#include "runner/fill/slices.h"
+#include "runner/fill/node_order.h"
 
 namespace weft {
 namespace {

@@ -2,11 +2,11 @@
 #include "runner/fill/unit.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "runner/fill/fill_wait.h"
 #include "runner/fill/graph_nodes.h"
-#include "runner/fill/slices.h"
 
 namespace weft {
 namespace {
@@ -52,20 +52,41 @@ Unit::Unit(const Driver& driver, FillJob& job, CUstream stream, const UnitOption
   Graph captured(driver);
   capture(driver, job, stream, captured);
   const std::vector<CUgraphNode> nodes = work_nodes(driver, captured.get(), options.max_blocks);
-  const std::vector<nanoseconds> lengths = measure_nodes(driver, nodes, stream, options);
-
-  // A tenth is kept free for what the timing of single nodes does not see.
+  cuts_ = Cuts(measure_nodes(driver, nodes, stream, options), slice_lengths(options.slice_cap));
   Executables executables(driver);
-  for (const SliceRange& range : cut(lengths, options.slice_cap * 9 / 10))
+  for (const SliceRange& range : cuts_.slices())
     executables.graphs.push_back(instantiate(driver, std::span(nodes).subspan(range.first, range.count), stream));
-  const std::vector<nanoseconds> alone = measure(driver, executables.graphs, stream, options.timing);
-  for (std::size_t slice = 0; slice < alone.size(); ++slice)
-    slices_.push_back({executables.graphs[slice], alone[slice]});
+  for (const CUgraphExec graph : executables.graphs) slices_.push_back({graph, {}});
+  for (const std::vector<std::uint32_t>& sequence : cuts_.sequences()) time(sequence, stream, options.timing);
   executables.graphs.clear();
+}
+
+// Always the whole unit, in order: its work may count on what comes before it.
+void Unit::time(const std::vector<std::uint32_t>& sequence, CUstream stream, const TimingOptions& options) {
+  std::vector<CUgraphExec> graphs;
+  for (const std::uint32_t slice : sequence) graphs.push_back(slices_[slice].graph);
+  const std::vector<nanoseconds> alone = measure(driver_, graphs, stream, options);
+  for (std::size_t i = 0; i < alone.size(); ++i) slices_[sequence[i]].alone = alone[i];
+}
+
+Unit::Unit(const Driver& driver, std::vector<Slice> slices) : driver_(driver), slices_(std::move(slices)) {
+  std::vector<nanoseconds> lengths;
+  for (const Slice& slice : slices_) lengths.push_back(slice.alone);
+  cuts_ = Cuts(lengths, std::array{nanoseconds{0}});
 }
 
 Unit::~Unit() {
   for (const Slice& slice : slices_) driver_.cuGraphExecDestroy(slice.graph);
+}
+
+std::vector<Slice> Unit::whole() const {
+  std::vector<Slice> whole;
+  for (std::size_t node = 0; node < cuts_.nodes();) {
+    const std::uint32_t longest = cuts_.from(node).back();
+    whole.push_back(slices_[longest]);
+    node += cuts_.slices()[longest].count;
+  }
+  return whole;
 }
 
 nanoseconds Unit::longest() const {

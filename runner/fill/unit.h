@@ -1,4 +1,5 @@
-// One unit of a fill job, ready to run: its slices as instantiated, uploaded, warmed and timed graphs.
+// One unit of a fill job, ready to run: its slices, of several lengths, as instantiated, uploaded, warmed and timed
+// graphs.
 //
 // Prepared on a thread of the main job inside the core's services, on a quiet device; afterwards the dispatcher thread
 // only launches the graphs. Nothing here runs in a bubble except reading.
@@ -14,6 +15,7 @@
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
 #include "runner/fill/graph_timing.h"
+#include "runner/policy/cuts.h"
 
 namespace weft {
 
@@ -32,18 +34,24 @@ class Unit {
  public:
   // Records, captures, checks, times and cuts one unit of `job`. Throws SetUpError.
   Unit(const Driver& driver, FillJob& job, CUstream stream, const UnitOptions& options);
-  // Takes over slices that are ready.
-  Unit(const Driver& driver, std::vector<Slice> slices) : driver_(driver), slices_(std::move(slices)) {}
+  // Takes over slices that are ready, one behind the other.
+  Unit(const Driver& driver, std::vector<Slice> slices);
   ~Unit();
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
-  const std::vector<Slice>& slices() const { return slices_; }
+  const Slice& slice(std::uint32_t number) const { return slices_[number]; }
+  // Which slices may come next, by the node that the unit has got to.
+  const Cuts& cuts() const { return cuts_; }
+  std::vector<Slice> whole() const;          // from the begin to the end, in the longest slices
   std::chrono::nanoseconds longest() const;  // slice
 
  private:
+  void time(const std::vector<std::uint32_t>& sequence, CUstream stream, const TimingOptions& options);
+
   const Driver& driver_;
-  std::vector<Slice> slices_;
+  Cuts cuts_;
+  std::vector<Slice> slices_;  // those of the cuts
 };
 
 }  // namespace weft

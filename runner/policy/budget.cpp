@@ -19,19 +19,42 @@ constexpr std::uint64_t settling = 4;
 constexpr std::uint64_t decide_every = 4;
 // Its multiples spread evenly, whatever the number of bubbles in an iteration.
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
 
 }  // namespace
 
 bool Budget::may_fill(const Bubble& bubble) const {
   if (budget_ == unlimited) return true;
   // A bubble of no reported iteration is not measured either.
-  if (bubble.iteration == 0 || is_control(bubble.turn)) return false;
+  if (bubble.iteration == 0 || leaves_out(bubble)) return false;
   const KnownRhythm* const known = find(bubble.rhythm);
   if (known == nullptr) return false;
   const std::uint32_t unmeasured = filled_since_report_ + (known->has_control ? 0 : known->unmeasured);
   if (unmeasured >= most_unmeasured && bubble.iteration != last_filled_) return false;
-  const std::uint64_t spread = bubble.id * golden >> (64 - lowest_level);
-  return spread < (std::uint64_t{1} << lowest_level) >> known->level;
+  if (known->level == barred) return false;
+  const std::uint64_t spread = bubble.id * golden >> (64 - most_halvings);
+  return spread < (std::uint64_t{1} << most_halvings) >> halvings(*known);
+}
+
+// The first price, before anything is known, keeps most pipelines within the budget: of the table of prices in
+// docs/bench.md, a slowdown of 0.1 % at 80, 0.2 % at 40 and 0.4 % at 20.
+double Budget::price(std::uint64_t rhythm) const {
+  constexpr double cost_at_price = 0.08;
+  if (budget_ <= 0) return std::numeric_limits<double>::infinity();
+  const double first = std::max(least_price, cost_at_price / budget_);
+  const KnownRhythm* const known = find(rhythm);
+  return caution_ * (known == nullptr ? first : first * static_cast<double>(1U << (2 * known->level)));
+}
+
+// Measuring the slowdown takes hundreds of iterations. Overruns are known at once, but not how many of them the
+// training waits for, here and through other ranks: where a rank's own ones come to half the budget they may
+// cost all of it.
+void Budget::watch_overruns(Duration iteration) {
+  constexpr double most = 0.5, weight = 0.1, dearer = 1.1, cheaper = 0.9;
+  const double share = static_cast<double>(overrun_.count()) / static_cast<double>(iteration.count());
+  overrun_ = {};
+  overruns_ += weight * (share - overruns_);
+  caution_ = std::max(1.0, caution_ * (overruns_ > most * budget_ ? dearer : cheaper));
 }
 
 void Budget::launched(std::uint64_t iteration) {
@@ -69,6 +92,7 @@ Budget::KnownRhythm& Budget::take_up(const Iteration& iteration) {
 Budget::Change Budget::ended(const Iteration& iteration) {
   const Duration length = iteration.ended - iteration.started;
   if (budget_ == unlimited || length <= Duration{}) return Change::none;
+  watch_overruns(length);
   KnownRhythm& known = take_up(iteration);
   // The first bubble of the next iteration may have been filled already when this one is said to be over.
   const bool filled = iteration.number == last_filled_ || iteration.number == last_filled_before_;
@@ -104,18 +128,25 @@ Budget::Change Budget::decide(KnownRhythm& known) {
     return Change::none;
   }
   if (whole) known.too_much = false;
-  // Up again when there is room for twice as much. Fill does not make iterations shorter: where it seems to, something
-  // else is being measured.
-  const bool cheap = (sure && sure->high <= budget_ / 2) || (whole && slowdown->estimate <= budget_ / 2);
+  // Up again when there is room for that. A quarter of the price was seen to cost up to five times as much, and from
+  // the second level on it is for twice as many bubbles. Fill does not make iterations shorter: where it seems to,
+  // something else is being measured.
+  const double enough = budget_ / (known.level <= 1 ? 5 : 8);
+  const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
   if (known.level == 0 || !cheap || slowdown->high < 0) return Change::none;
   change_level(known, *slowdown, known.level - 1);
   return Change::more;
 }
 
-// As many levels down as keep the budget when half the fill costs half as much; nothing at all below the lowest.
+// As many levels down as keep the budget when half the fill costs half as much, and a higher price alone at most halves
+// the cost; nothing at all below the lowest.
 Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   std::uint32_t level = known.level + 1;
-  for (double cost = reason.estimate / 2; cost > budget_ && level < lowest_level; cost /= 2) ++level;
+  const auto cost_at = [&](std::uint32_t lower) {
+    const double share = static_cast<double>(1U << halvings(known)) / static_cast<double>(1U << (lower - 1));
+    return reason.estimate * (lower == 1 ? 0.5 : share);
+  };
+  while (level < lowest_level && cost_at(level) > budget_) ++level;
   change_level(known, reason, level);
   const bool all_barred = std::all_of(rhythms_.begin(), rhythms_.end(),
                                       [](const KnownRhythm& each) { return each.latest == 0 || each.level == barred; });

@@ -24,8 +24,11 @@ class Budget {
   enum class Change : std::uint8_t { none, less, more, stop };
 
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
-  static constexpr std::uint32_t lowest_level = 3;  // at level n one of 2^n bubbles is filled
-  static constexpr std::size_t most_rhythms = 8;    // that are remembered; the one that was not seen for longest goes
+  // At each level the price of a delay is four times as high, which halves what overruns cost; from the second level
+  // on, only half as many bubbles are filled as at the one before.
+  static constexpr std::uint32_t lowest_level = 4;
+  static constexpr double least_price = 20;
+  static constexpr std::size_t most_rhythms = 8;  // that are remembered; the one that was not seen for longest goes
 
   // `budget`: the slowdown that is allowed, 0.01 for 1 %. Unlimited: every iteration may be filled, nothing is
   // measured.
@@ -33,6 +36,12 @@ class Budget {
 
   // Whether this open bubble may be filled; the same answer as long as it is open, unless the level changes.
   bool may_fill(const Bubble& bubble) const;
+  // Its iteration goes without fill, for comparison.
+  bool leaves_out(const Bubble& bubble) const { return budget_ != unlimited && is_control(bubble.turn); }
+  // Of a second of delay, in seconds of fill work, in bubbles of this rhythm. Infinite where the budget is zero.
+  double price(std::uint64_t rhythm) const;
+  // Fill work outlasted a bubble by so much: seen at once, whether the training had to wait for it or not.
+  void overran(Duration time) { overrun_ += time; }
   // A slice was launched in a bubble of this iteration.
   void launched(std::uint64_t iteration);
   // An iteration is over.
@@ -66,14 +75,20 @@ class Budget {
   };
 
   static State state_of(const KnownRhythm& known);
-  static double share_of(const KnownRhythm& known) { return known.level == barred ? 0 : 1.0 / (1U << known.level); }
+  static std::uint32_t halvings(const KnownRhythm& known) { return known.level == 0 ? 0 : known.level - 1; }
+  static double share_of(const KnownRhythm& known) { return known.level == barred ? 0 : 1.0 / (1U << halvings(known)); }
   const KnownRhythm* find(std::uint64_t rhythm) const;
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
   static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
 
+  void watch_overruns(Duration iteration);
+
   double budget_;
+  Duration overrun_{};   // since the latest iteration was over
+  double overruns_ = 0;  // share of the time of iterations, those of some ten
+  double caution_ = 1;   // times the price
   std::array<KnownRhythm, most_rhythms> rhythms_{};
   std::size_t present_ = 0;
   std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before

@@ -4,41 +4,62 @@
 #include <algorithm>
 
 #include "detector/dcheck.h"
+#include "runner/policy/remaining.h"
 
 namespace weft {
 namespace {
 
-// Where the bubble is taken to end. Between the low quantile and the median lies the spread of the slot. A small spread
-// is partly covered by the guard already, so up to half the guard of it is used; a large one is not risked.
-TimePoint taken_end(const PlannerOptions& options, const Bubble& bubble) {
-  const Forecast& forecast = *bubble.forecast;
-  return bubble.opened + std::min(forecast.median, forecast.low + options.guard / 2);
+struct Best {
+  std::uint32_t candidate = 0;
+  double worth = 0;  // won per time; 0: none is worth it
+};
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+Best best_of(const PlannerOptions& options, const Remaining& remaining, Duration until, const Candidates& candidates) {
+  Best best;
+  for (std::uint32_t i = 0; i < candidates.count; ++i) {
+    const double length = seconds(candidates.alone[i]);
+    const double overrun = seconds(remaining.expected_overrun(until, candidates.alone[i] + options.lateness));
+    const double won = length - options.price * overrun;
+    const double worth = won / (length + seconds(options.between_slices));
+    if (worth > best.worth) best = {i, worth};
+  }
+  return best;
 }
 
 }  // namespace
 
-Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble,
-              const InFlight& in_flight, Duration slice) {
+Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
+              const InFlight& in_flight, const Candidates& candidates) {
   if (!bubble) return {};
-  const auto refused = [&](Unfilled reason) { return Decision{false, std::nullopt, reason, bubble->id}; };
-  if (bubble->pattern == Pattern::posted_early) return refused(Unfilled::posted_early);
-  if (!bubble->forecast) return refused(Unfilled::no_forecast);
-  if (bubble->forecast->low < options.floor) return refused(Unfilled::too_short);
-  WEFT_DCHECK(bubble->forecast->low <= bubble->forecast->median && slice > Duration{});
-  // A slice over the cap is a single long kernel, whose length is less sure: it needs room for itself twice.
-  const Duration room = slice > options.slice_cap ? 2 * slice : slice;
-  const TimePoint start = in_flight.slices == 0 ? now : std::max(now, in_flight.expected_end);
-  const TimePoint end = start + room + options.guard;
-  if (end > taken_end(options, *bubble)) return refused(Unfilled::no_room);
-  const Decision launch{true, std::nullopt, std::nullopt, bubble->id};
-  if (in_flight.slices == 0) return launch;
-  // One that waits runs in any case: it may only where the low quantile covers it, too.
-  const bool covered = end <= bubble->opened + bubble->forecast->low;
-  if (covered && in_flight.slices < options.most_in_flight) return launch;
-  // One of those in flight has to finish first. The first of two is over when only the other one is left to run.
-  const bool one_may_wait = covered && options.most_in_flight > 1;
-  const Duration still_running = one_may_wait ? std::min(slice, options.slice_cap) : Duration{0};
-  return {false, std::max(now, in_flight.expected_end - still_running), std::nullopt, bubble->id};
+  WEFT_DCHECK(candidates.count > 0);
+  Decision decision;
+  decision.bubble = bubble->id;
+  if (bubble->pattern == Pattern::posted_early) return decision.refusal = Unfilled::posted_early, decision;
+  if (now - bubble->opened > options.hangs_after) return decision.refusal = Unfilled::other, decision;
+  const TimePoint known = std::clamp(seen, bubble->opened, std::max(now, bubble->opened));
+  const Remaining remaining(bubble->forecast, known - bubble->opened);
+  const TimePoint begin = in_flight.slices == 0 ? now : std::max(in_flight.expected_end, now);
+  const Duration until = std::max(begin - known, Duration{});
+  const Best best = best_of(options, remaining, until, candidates);
+  if (in_flight.slices == 0) {
+    decision.launch = best.worth > 0;
+    decision.candidate = best.candidate;
+    if (!decision.launch) decision.refusal = bubble->forecast ? Unfilled::no_room : Unfilled::no_forecast;
+    return decision;
+  }
+  decision.again = std::max(now, in_flight.first_ends);
+  if (in_flight.slices >= options.most_in_flight || best.worth == 0) return decision;
+  const double ends = remaining.ends_within(until);
+  const double saved = (1 - ends) * seconds(options.between_slices);
+  const double risked = options.price * ends * seconds(candidates.alone[best.candidate] + options.lateness);
+  decision.launch = saved > risked;
+  decision.candidate = best.candidate;
+  if (decision.launch) decision.again.reset();
+  return decision;
 }
 
 }  // namespace weft

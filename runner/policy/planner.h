@@ -1,47 +1,61 @@
-// The planner: may a slice be launched now, and when must the dispatcher look again? Pure, like the detector.
+// The planner: which slice is launched now, if any, and when must the dispatcher look again? Pure, like the detector.
 //
 // Called by the dispatcher thread after each step of the detector. It knows times and lengths, no CUDA and no clock.
-// The fourth promise of docs/safety.md: at most one slice runs and one waits, and filling stops before the
-// forecast end.
+// The fourth promise of docs/safety.md: at most one slice runs and one waits.
+//
+// A slice is worth its length of fill work. Where it outlasts the bubble, the main job waits for the rest of it, and a
+// second of that costs `price` seconds of fill work. How long the bubble goes on is known as a distribution
+// (remaining.h); so filling does not stop at a forecast end, but slices become shorter and come one at a time, because
+// then an overrun costs half a short slice, while to stop would cost the rest of the bubble.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "detector/bubble.h"
+#include "runner/policy/cuts.h"
 #include "trace/record.h"
 
 namespace weft {
 
 struct PlannerOptions {
-  Duration slice_cap{300'000};  // WEFT_SLICE: a longer slice runs only where the forecast has room for it
-  Duration guard{300'000};      // WEFT_GUARD: kept free before the forecast end
-  Duration floor{1'000'000};    // WEFT_FLOOR: bubbles with a shorter forecast are left alone
+  double price = 20;  // seconds of fill work for a second of delay, see Budget; infinite: nothing is launched
+  Duration between_slices{15'000};  // from the end of a slice to the next one's launch, where none waits behind it
+  Duration lateness{};              // slices end so much later than they take on the idle GPU
   std::uint32_t most_in_flight = 2;
+  Duration hangs_after{60'000'000'000};  // a bubble that is open for so long is none: the training hangs
+};
+
+// The slices that may come next: the unit's next kernels, cut at several lengths. Shortest first, none twice.
+struct Candidates {
+  std::array<Duration, Cuts::most> alone{};  // on the idle GPU
+  std::uint32_t count = 0;                   // 0: none is ready
 };
 
 // The slices on the fill stream at this moment. Nothing but `slices` means anything while that is 0.
 struct InFlight {
   std::uint32_t slices = 0;
   TimePoint expected_end{};     // when the last of them should finish
+  TimePoint first_ends{};       // when the first of them should
   TimePoint oldest_launched{};  // the one that runs, or is next to run
   Duration oldest_alone{};      // its length on the idle GPU
 };
 
 struct Decision {
-  bool launch = false;              // launch the slice that was asked about, now
+  bool launch = false;  // launch this candidate, now
+  std::uint32_t candidate = 0;
   std::optional<TimePoint> again;   // ask again at this time even if nothing happens; nothing: when a bubble opens
   std::optional<Unfilled> refusal;  // why the bubble gets no slice; nothing: it does, or waits for one in flight
   std::uint64_t bubble = 0;         // id of the bubble that the decision is about, 0: none is open
 };
 
-// Launches only in a bubble whose forecast's low quantile is at least `floor`, and only what ends `guard` before the
-// taken end: the median, but at most half the guard above the low quantile. A queued slice can no longer be stopped,
-// so it must end `guard` before the low quantile. An early end costs the main job the rest of the running slice; in the
-// shortest tenth of bubbles, one queued slice more. Nothing is launched past the forecast,
-// even when the bubble goes on: what it would still last is not known. Ask once per slice; after a launch ask again at
-// once. `bubble`: the open bubble or nothing. `slice`: length of the next slice on the idle GPU.
-Decision plan(const PlannerOptions& options, TimePoint now, const std::optional<Bubble>& bubble,
-              const InFlight& in_flight, Duration slice);
+// With nothing in flight, the candidate with which most is won per time: its length less the price of its expected
+// overrun, over its length and the pause behind it. Behind one that runs, the same, but only where the pause that it
+// saves is worth more than the risk that the bubble ends before it begins. Ask once per slice; after a launch ask again
+// at once. `bubble`: the open bubble or nothing; `seen`: it was seen to be open at this time, at the latest look. That
+// it still is has to be hoped for.
+Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
+              const InFlight& in_flight, const Candidates& candidates);
 
 }  // namespace weft

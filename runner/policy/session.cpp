@@ -49,6 +49,13 @@ std::string held_up_slices(SliceQueue queue) {
          ", against the answers of weft check";
 }
 
+Decision refused(std::uint64_t bubble, Unfilled reason) {
+  Decision decision;
+  decision.refusal = reason;
+  decision.bubble = bubble;
+  return decision;
+}
+
 std::string pause_for(const LateSlices& late) {
   return ": filling pauses until " +
          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(late.rest()).count()) +
@@ -61,10 +68,11 @@ std::string pause_for(const LateSlices& late) {
 Session::Session(const SessionOptions& options, RecordSink& records)
     : options_(options),
       records_(records),
-      detector_(DetectorOptions{.one_queue = options.one_queue}),
+      detector_(options.detector),
       budget_(options.slowdown_budget),
       has_job_(options.fills),
-      filling_(options.fills) {}
+      filling_(options.fills),
+      pause_(options.planner.between_slices) {}
 
 void Session::observe(const Event& event) {
   if (options_.records_groups) groups_.observe(event, uncertainty_);
@@ -100,7 +108,9 @@ void Session::take(const Finding& finding) {
     Bubble bubble = finding.bubble;
     bubble.opened_within = opened_within_;
     bubble.closed_within = precision_.of(bubble.closed);
+    bubble.left_out = filling_ && budget_.leaves_out(bubble);
     record(finding.time, bubble);
+    if (bubble.id == last_filled_) filled_closed_ = bubble.closed;
     accounts_.note_end_within(bubble.closed_within);
     count_unfilled(bubble);
   } else if (finding.kind == FindingKind::uncertain_time) {
@@ -124,8 +134,8 @@ void Session::count_unfilled(const Bubble& bubble) {
   Unfilled reason = Unfilled::other;
   if (filling_ && bubble.id == last_refused_)
     reason = refusal_;
-  else if (filling_ && next_slice_ > Duration::zero())
-    reason = consider(bubble.opened, bubble, {}, next_slice_).refusal.value_or(Unfilled::other);
+  else if (filling_ && candidates_.count != 0)
+    reason = consider(bubble.opened, bubble.opened, bubble, {}, candidates_).refusal.value_or(Unfilled::other);
   accounts_.note(reason);
 }
 
@@ -162,14 +172,20 @@ SlowdownRecord Session::slowdown_record(const Budget::State& state) const {
 
 void Session::finished(const SliceRecord& slice) {
   late_.finished(slice.finished);
+  learn_lateness(slice);
   record(slice.finished, slice);
 }
 
 void Session::look(TimePoint now, const FillView& view) {
   again_.reset();
+  if (filled_closed_ && view.in_flight.slices != 0)
+    budget_.overran(std::max(view.in_flight.expected_end - *filled_closed_, Duration{}));
+  filled_closed_.reset();
   if (!filling_) return;
   const bool shared = view.fillable != Fillable::any;
-  const SliceQueue queue = shared ? SliceQueue::only : options_.one_queue ? SliceQueue::own : SliceQueue::several;
+  const SliceQueue queue = shared                        ? SliceQueue::only
+                           : options_.detector.one_queue ? SliceQueue::own
+                                                         : SliceQueue::several;
   switch (late_.look(now, detector_.open_bubble().has_value(), view.in_flight, queue)) {
     case LateSlices::Change::held_up:
       return end_filling(now, held_up_slices(queue));
@@ -187,19 +203,44 @@ void Session::look(TimePoint now, const FillView& view) {
 
 Decision Session::decide(TimePoint now, const FillView& view) {
   again_.reset();
-  if (!filling_ || !view.ready) return {};
+  if (!filling_) return {};
+  if (!view.ready) {
+    if (view.in_flight.slices != 0) again_ = std::max(now, view.in_flight.first_ends);
+    return {};
+  }
   WEFT_DCHECK(now >= last_decision_ && view.in_flight.slices < options_.planner.most_in_flight);
   last_decision_ = now;
-  next_slice_ = view.next_slice;
-  Decision decision = consider(now, detector_.open_bubble(), view.in_flight, view.next_slice);
-  if (decision.launch && !may_launch_in_one_queue(view))
-    decision = {false, std::nullopt, Unfilled::one_queue, decision.bubble};
+  candidates_ = view.candidates;
+  Decision decision = consider(now, looked_, detector_.open_bubble(), view.in_flight, view.candidates);
+  if (decision.launch && !may_launch_in_one_queue(view)) decision = refused(decision.bubble, Unfilled::one_queue);
+  if (decision.launch) learn_pause(now, view, decision);
   again_ = decision.again;
-  if (decision.refusal && decision.bubble != last_refused_) {
+  // That a bubble has no forecast is a reason only where there comes no other one.
+  if (decision.refusal && (decision.bubble != last_refused_ || refusal_ == Unfilled::no_forecast)) {
     last_refused_ = decision.bubble;
     refusal_ = *decision.refusal;
   }
   return decision;
+}
+
+// A thread that gets no processor in time makes pauses that short slices are not worth.
+void Session::learn_pause(TimePoint now, const FillView& view, const Decision& decision) {
+  constexpr int weight = 16;
+  constexpr Duration longest_pause = milliseconds(1);
+  if (view.in_flight.slices == 0 && decision.bubble == last_filled_)
+    pause_ += (std::clamp(now - launched_end_, Duration{}, longest_pause) - pause_) / weight;
+  launching_ = view.candidates.alone[decision.candidate];
+  launched_end_ = (view.in_flight.slices == 0 ? now : std::max(now, view.in_flight.expected_end)) + launching_;
+}
+
+// Where the GPU or its memory is shared with what Weft does not see, or the machine is starved, slices take longer than
+// on the idle GPU, and so does an overrun. A part of it is the time until the next look.
+void Session::learn_lateness(const SliceRecord& slice) {
+  constexpr int weight = 16;
+  constexpr Duration longest_lateness = milliseconds(5);
+  const Duration took = slice.finished - std::max(slice.launched, last_end_);
+  lateness_ += (std::clamp(took - slice.alone, Duration{}, longest_lateness) - lateness_) / weight;
+  last_end_ = slice.finished;
 }
 
 // Behind anything but what runs, a slice waits in the only queue, and with it all that the main job launches next.
@@ -211,19 +252,27 @@ bool Session::may_launch_in_one_queue(const FillView& view) const {
 }
 
 // The one rule. A reason that would keep the bubble empty in any case comes first.
-Decision Session::consider(TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
-                           Duration slice) const {
+Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
+                           const InFlight& in_flight, const Candidates& candidates) const {
   PlannerOptions options = options_.planner;
+  options.between_slices = pause_;
+  options.lateness = lateness_;
   if (late_.careful()) options.most_in_flight = 1;
-  Decision decision = plan(options, now, bubble, in_flight, slice);
+  if (bubble) options.price = budget_.price(bubble->rhythm);
+  Decision decision = plan(options, now, seen, bubble, in_flight, candidates);
   if (!bubble || decision.refusal) return decision;
-  if (!budget_.may_fill(*bubble)) return {false, std::nullopt, Unfilled::held_back, bubble->id};
-  if (late_.paused() || detector_.capture_is_open()) return {false, std::nullopt, Unfilled::other, bubble->id};
+  if (!budget_.may_fill(*bubble)) return refused(bubble->id, Unfilled::held_back);
+  if (late_.paused() || detector_.capture_is_open()) return refused(bubble->id, Unfilled::other);
   return decision;
 }
 
+bool Session::leaves_out() const {
+  const std::optional<Bubble> bubble = detector_.open_bubble();
+  return bubble && filling_ && budget_.leaves_out(*bubble);
+}
+
 void Session::launched(Duration took) {
-  late_.launched(next_slice_, took);
+  late_.launched(launching_, took);
   const std::optional<Bubble> bubble = detector_.open_bubble();
   WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;

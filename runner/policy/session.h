@@ -37,13 +37,13 @@ struct SessionOptions {
   double slowdown_budget = Budget::unlimited;
   bool fills = false;           // a fill job is ready; otherwise the session observes
   bool records_groups = false;  // each group becomes a record, with its operations
-  bool one_queue = false;       // see DetectorOptions
+  DetectorOptions detector{};
 };
 
 // The fill job and its stream as the executor sees them at this moment.
 struct FillView {
-  bool ready = false;     // a next slice exists and may be launched
-  Duration next_slice{};  // on the idle GPU
+  bool ready = false;  // one of the candidates may be launched
+  Candidates candidates{};
   InFlight in_flight{};
   Fillable fillable = Fillable::any;
   // Nothing to compute is enqueued that no marker tells of. Only asked for with one hardware queue.
@@ -79,7 +79,10 @@ class Session {
   bool wants_answers() const { return detector_.wants_answers(); }
   std::optional<Answer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
   bool is_doubtful(StreamId stream) const { return detector_.is_doubtful(stream); }
-  void looked(TimePoint time) { detector_.looked(time); }
+  void looked(TimePoint time) {
+    detector_.looked(time);
+    looked_ = time;
+  }
   void to_ask(std::vector<StreamId>& streams) const { detector_.to_ask(streams); }
   void finished(const SliceRecord& slice);
   void look(TimePoint now, const FillView& view);
@@ -110,17 +113,21 @@ class Session {
 
   bool fills() const { return filling_; }
   bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
+  // A bubble is open whose iteration goes without fill, for comparison.
+  bool leaves_out() const;
   Snapshot snapshot() const;
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:
   void take(const Finding& finding);
   void record_groups(TimePoint time);
+  void learn_pause(TimePoint now, const FillView& view, const Decision& decision);
+  void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
   bool may_launch_in_one_queue(const FillView& view) const;
-  Decision consider(TimePoint now, const std::optional<Bubble>& bubble, const InFlight& in_flight,
-                    Duration slice) const;
+  Decision consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble, const InFlight& in_flight,
+                    const Candidates& candidates) const;
   SlowdownRecord slowdown_record(const Budget::State& state) const;
   void record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience);
   template <class What>
@@ -140,14 +147,21 @@ class Session {
   bool has_job_;  // there is a fill job, whether it runs or not
   bool filling_;
   std::string trouble_;                 // the first one; "": none
-  Duration next_slice_{};               // that was last asked about; 0: none yet
+  Candidates candidates_{};             // that were last asked about
+  Duration launching_{};                // the length of the one that is to be launched
+  TimePoint launched_end_{};            // when all that was launched should have ended
+  Duration pause_;                      // from the end of a slice to the next launch, as it is here
+  Duration lateness_{};                 // by which slices end later than they should, likewise
+  TimePoint last_end_{};                // of a slice
   std::uint64_t last_filled_ = 0;       // the latest bubble in which a slice was launched
   std::uint64_t last_refused_ = 0;      // the latest bubble that was refused one
   Unfilled refusal_ = Unfilled::other;  // why, the first time
   std::uint64_t last_iteration_ = 0;
   std::optional<TimePoint> again_;
   TimePoint last_decision_{};
-  Duration uncertainty_{};  // of what is seen at the present look
+  TimePoint looked_{};
+  std::optional<TimePoint> filled_closed_;  // the end of a bubble with fill work, since the look before
+  Duration uncertainty_{};                  // of what is seen at the present look
   Precision precision_;
   Duration opened_within_{};  // of the bubble that is open
 };

@@ -5,6 +5,7 @@
 // begin when the pieces that it needs have ended, wherever they ran.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace weft::pipeline {
 // Memory" (2405.15362). dualpipe_v: DeepSeek's DualPipe with both directions folded onto half of the ranks. graph: a
 // directed acyclic graph of stages, each in the order of 1F1B ("GraphPipe", 2406.17145).
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_v, dualpipe_v, graph };
+// As commands and tables have them.
+inline constexpr std::array schedule_names{"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipev", "dag"};
 
 // backward: both gradients, one after the other.
 enum class Work : std::uint8_t { forward, backward, input_gradient, weight_gradient };

@@ -22,8 +22,7 @@ double uniform(std::uint64_t value) {
   return (static_cast<double>(value >> 11) + 0.5) * 0x1p-53;
 }
 double normal(std::uint64_t value) {
-  return std::sqrt(-2 * std::log(uniform(mixed(value)))) *
-         std::cos(2 * std::numbers::pi * uniform(mixed(value + 1)));
+  return std::sqrt(-2 * std::log(uniform(mixed(value)))) * std::cos(2 * std::numbers::pi * uniform(mixed(value + 1)));
 }
 
 }  // namespace
@@ -36,6 +35,7 @@ World::World(const WorldOptions& options, Watcher& watcher) : options_(options),
   channels_.resize(channels_in_pipeline_ * static_cast<std::size_t>(options.replicas));
   stage_sums_.resize(programs_.size());
   ranks_.resize(programs_.size() * static_cast<std::size_t>(options.replicas));
+  hosts_at_work_ = ranks_.size();
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& made = ranks_[i];
     made.number = static_cast<int>(i);
@@ -76,7 +76,7 @@ void World::push(Time time, int rank, What what, GroupId group) {
 }
 
 void World::wake(int rank, TimePoint time) {
-  push(std::max(time.time_since_epoch().count(), now_), rank, What::wake);
+  if (hosts_at_work_ != 0) push(std::max(time.time_since_epoch().count(), now_), rank, What::wake);
 }
 
 Event& World::event(EventKind kind, std::size_t stream) {
@@ -228,7 +228,10 @@ void World::end_host_wait(Rank& rank) {
   tell(rank);
   rank.totals.iteration_ends.push_back(now());
   rank.step = 0;
-  if (++rank.iteration < options_.iterations) push(now_ + options_.host_call.count(), rank.number, What::host);
+  if (++rank.iteration == options_.iterations)
+    --hosts_at_work_;
+  else
+    push(now_ + options_.host_call.count(), rank.number, What::host);
 }
 
 void World::advance(Rank& rank) {
@@ -280,6 +283,7 @@ void World::reach(Rank& rank, std::size_t stream, EventKind kind, Ticket ticket,
 }
 
 void World::begin_piece(Rank& rank, const Item& item) {
+  rank.piece_reached = now_;
   rank.piece_began = std::max(now_, rank.held_until);
   rank.totals.delayed += Duration{rank.piece_began - now_};
   rank.piece_length = item.length;
@@ -292,7 +296,7 @@ void World::begin_piece(Rank& rank, const Item& item) {
 void World::end_piece(Rank& rank) {
   if (now_ < rank.piece_ends) return push(rank.piece_ends, rank.number, What::compute_ended);  // it was held up
   rank.totals.computed += Duration{rank.piece_length};
-  watcher_.computed(rank.number, {at(rank.piece_began), now()});
+  watcher_.computed(rank.number, {at(rank.piece_reached), at(rank.piece_began), now()});
   rank.piece_began = -1;
   rank.streams[compute].items.pop_front();
   ++rank.streams[compute].over;
@@ -315,8 +319,7 @@ void World::take_gpu(int number, TimePoint from, TimePoint until) {
 void World::begin_group(Rank& rank, std::size_t stream, Item& item) {
   Group& group = group_of(rank, item.group);
   if (group.started) return;
-  if (item.ticket != 0 && !std::exchange(item.reached, true))
-    reach(rank, stream, EventKind::wait_reached, item.ticket);
+  if (item.ticket != 0 && !std::exchange(item.reached, true)) reach(rank, stream, EventKind::wait_reached, item.ticket);
   if (rank.streams[compute].over < item.behind) return;
   group.started = true;
   if (item.passed != 0) reach(rank, stream, EventKind::wait_passed, item.passed);
@@ -341,7 +344,8 @@ void World::meet(Channel& channel, bool sends, const Arrived& arrived, std::uint
   }
   const Arrived other = channel.waiting.front();
   channel.waiting.pop_front();
-  const Time end = now_ + options_.latency.count() + std::llround(static_cast<double>(bytes) / options_.bandwidth * 1e9);
+  const Time end =
+      now_ + options_.latency.count() + std::llround(static_cast<double>(bytes) / options_.bandwidth * 1e9);
   push(end, arrived.rank, What::operation_ended, arrived.group);
   push(end, other.rank, What::operation_ended, other.group);
 }

@@ -36,15 +36,15 @@ struct WorldOptions {
   ProgramOptions program{};
 };
 
-// From the time at which the stream was at it to its end.
+// A piece. Between the times at which its stream was at it and at which it began, fill work had the GPU.
 struct Span {
-  TimePoint began, ended;
+  TimePoint reached, began, ended;
 };
 
 // Of one rank, so far.
 struct RankTotals {
-  Duration computed{};     // by its own pieces, without delays by fill work
-  Duration delayed{};      // pieces, by fill work that held the GPU
+  Duration computed{};                    // by its own pieces, without delays by fill work
+  Duration delayed{};                     // pieces, by fill work that held the GPU
   std::vector<TimePoint> iteration_ends;  // as its host sees them
 };
 
@@ -68,11 +68,12 @@ class World {
 
   void run();  // to the end of the last iteration
   int ranks() const { return static_cast<int>(ranks_.size()); }
+  std::size_t groups_in_iteration(int rank) const { return ranks_[static_cast<std::size_t>(rank)].program->groups; }
   const RankTotals& totals(int rank) const { return ranks_[static_cast<std::size_t>(rank)].totals; }
 
   // For the watcher, at any of its calls.
   TimePoint now() const { return at(now_); }
-  void wake(int rank, TimePoint time);  // each call once
+  void wake(int rank, TimePoint time);  // each call once; not when all hosts have ended
   // Fill work has the GPU to itself: what computes now goes on afterwards, what comes next begins then.
   void take_gpu(int rank, TimePoint from, TimePoint until);
   // All streams of the rank, as they would answer now.
@@ -89,9 +90,7 @@ class World {
     std::int32_t rank;
     What what;
     GroupId group;
-    bool operator<(const Timer& other) const {
-      return time != other.time ? time > other.time : number > other.number;
-    }
+    bool operator<(const Timer& other) const { return time != other.time ? time > other.time : number > other.number; }
   };
   struct Item {
     enum class Kind : std::uint8_t { piece, wait, group, idle_check } kind;
@@ -139,7 +138,7 @@ class World {
     GroupId first_group = 1;  // of `groups`
     std::vector<GroupId> posted;
     Ticket last_ticket = 0;
-    Time piece_began = -1, piece_ends = 0;  // -1: none runs
+    Time piece_reached = 0, piece_began = -1, piece_ends = 0;  // -1: none runs
     Time held_until = 0, last_fill = -1;
     Time piece_length = 0;
     RankTotals totals;
@@ -184,6 +183,7 @@ class World {
   std::priority_queue<Timer> timers_;
   std::uint64_t last_timer_ = 0;
   Time now_ = 0;
+  std::size_t hosts_at_work_ = 0;
   Event event_{};
 };
 

@@ -96,7 +96,7 @@ usage() {
   run "$weft" lib surplus
   expect_code 2
   expect_one_line
-  for words in --help "help run" "run --help" "config --help" "summary --help" "validate --help" "lib --help" "version --help" --version; do
+  for words in --help "help run" "run --help" "config --help" "summary --help" "validate --help" "simulate --help" "lib --help" "version --help" --version; do
     run "$weft" $words
     expect_code 0
     expect_err ""
@@ -124,10 +124,10 @@ arguments_reach_the_command() {
 }
 
 variables() {
-  run "$weft" run -q --observe --slice 200us --set guard=1ms --set WEFT_POLL=20us --set reserve-sms=4 -- \
-    sh -c 'echo $WEFT $WEFT_SLICE $WEFT_GUARD $WEFT_POLL $WEFT_RESERVE_SMS'
-  expect_out "observe 200us 1ms 20us 4"
-  WEFT_SLICE=100us WEFT_FLOOR=3ms run "$weft" run -q --slice 200us -- sh -c 'echo $WEFT_SLICE $WEFT_FLOOR'
+  run "$weft" run -q --observe --slice 200us --set memory=1MiB --set WEFT_POLL=20us --set reserve-sms=4 -- \
+    sh -c 'echo $WEFT $WEFT_SLICE $WEFT_MEMORY $WEFT_POLL $WEFT_RESERVE_SMS'
+  expect_out "observe 200us 1MiB 20us 4"
+  WEFT_SLICE=100us WEFT_POLL=3ms run "$weft" run -q --slice 200us -- sh -c 'echo $WEFT_SLICE $WEFT_POLL'
   expect_out "200us 3ms"
   run "$weft" run -q --validate sh -c 'echo $WEFT_VALIDATE'
   expect_out on
@@ -378,9 +378,9 @@ config() {
   [[ $out =~ WEFT_SLICE\ +200us\ +300us\ +environment ]] || fail "the value, the default and the source"
   [[ $out =~ WEFT_MEMORY\ +1GiB\ +1GiB\ +default ]] || fail "a default"
   [[ $out == *"--slice, a duration from 10us to 100ms"* ]] || fail "the flag and what it accepts"
-  [[ $out != *WEFT_GUARD* && $out == *"weft config --all"* ]] || fail "an advanced option that is not set"
+  [[ $out != *WEFT_POLL* && $out == *"weft config --all"* ]] || fail "an advanced option that is not set"
   run "$weft" config --all
-  [[ $out =~ WEFT_GUARD\ +300us\ +300us\ +default ]] || fail "advanced options with --all"
+  [[ $out =~ WEFT_POLL\ +50us\ +50us\ +default ]] || fail "advanced options with --all"
   WEFT_JOB=7 run "$weft" config --all
   [[ $out != *WEFT_JOB* && $out != *WEFT_WARNED* ]] || fail "internal options"
   run "$weft" run --help
@@ -414,6 +414,52 @@ full_disk() {
 
 options_page() {
   "$weft" config --markdown | diff - "$source/docs/options.md" || { code=- out=- err=-; fail "weft config --markdown >docs/options.md"; }
+}
+
+# Of the JSON on stdout.
+value_of() { python3 -c 'import functools, json, sys; print(functools.reduce(lambda at, key: at[key], sys.argv[2].split("."), json.loads(sys.argv[1])))' "$out" "$1"; }
+
+simulate() {
+  run "$weft" simulate --stages 4 --iterations 20 --output traces
+  expect_code 0
+  expect_err ""
+  [[ $out == "1f1b, 4 stages, 8 microbatches, 4 GPUs, 20 iterations (12 count) of "*"next: weft summary traces" ]] || fail "the table"
+  run "$weft" summary --json traces
+  expect_code 0
+  [[ $(value_of total.bubbles) -gt 500 && $(value_of total.fill_units) -gt 100 ]] || fail "the traces of all ranks"
+  cat >pipeline.toml <<'TOML'
+schedule = "zb-h1"
+stages = 2
+ranks = 4
+microbatches = 6
+iterations = 20
+forward = "4ms"
+slowdown-budget = "0%"
+TOML
+  run "$weft" simulate --config pipeline.toml --baselines --json
+  expect_code 0
+  [[ "$(value_of schedule) $(value_of stages) $(value_of ranks) $(value_of microbatches) $(value_of iterations)" == "zb-h1 2 4 6 20" ]] ||
+    fail "the flags of the file"
+  [[ $(value_of conversion) == 0.0 && $(value_of slowdown) == 0.0 ]] || fail "a budget of nothing"
+  for name in first-planner pipefill freeride gating; do value_of "baselines.$name.conversion" >/dev/null || fail "$name"; done
+  local before=$out
+  run "$weft" simulate --config pipeline.toml --baselines --json
+  [[ $out == "$before" ]] || fail "the same flags, other numbers"
+  for words in "--schedule 2f2b" "--stages 0" "--ranks 6" "--jitter x" "--forward 3" "--forward 0" "--iterations 4" "--config none.toml" "--bandwidth 1" "--schedule dag --stages 3" "--seed -1" \
+    "--schedule interleaved --microbatches 3" nonsense; do
+    # shellcheck disable=SC2086  # words
+    run "$weft" simulate $words
+    expect_code 2
+    expect_one_line
+  done
+  run "$weft" simulate --iterations 20 --output traces
+  expect_code 1
+  expect_err "weft: error: traces has traces already; each run has a folder of its own"
+  run "$weft" simulate --stages 2 --microbatches 300 --iterations 12 --json
+  [[ $(value_of filling_stopped) == None ]] || fail "an iteration of many groups"
+  run "$weft" simulate --iterations 20 --output /proc/nowhere
+  expect_code 1
+  expect_one_line
 }
 
 summary() {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace weft {
 namespace {
 
@@ -26,13 +28,49 @@ TEST(Slots, NothingBeforeWarmUpAndTwoSamples) {
 TEST(Slots, QuantilesOfTheLatestLengths) {
   Slots slots(16, 0);
   const std::uint32_t table = slots.table_for(7, 1);
-  for (int i = 1; i <= 100; ++i) slots.add(table, 0, Duration{i});  // 85..100 stay
+  slots.add(table, 0, Duration{1});
+  for (int i = 0; i < 8; ++i) {  // 850 to 1000 stay
+    slots.add(table, 0, Duration{850 + 10 * i});
+    slots.add(table, 0, Duration{1000 - 10 * i});
+  }
   const auto forecast = slots.forecast(table, 0);
   ASSERT_TRUE(forecast.has_value());
   EXPECT_EQ(forecast->samples, 16u);
-  EXPECT_EQ(forecast->low, Duration{86});
-  EXPECT_EQ(forecast->median, Duration{92});
-  EXPECT_EQ(forecast->high, Duration{99});
+  EXPECT_EQ(forecast->low, Duration{857});
+  EXPECT_EQ(forecast->median, Duration{925});
+  EXPECT_EQ(forecast->high, Duration{993});
+}
+
+TEST(Slots, AfterAChangeOnlyWhatCameSinceCounts) {
+  Slots slots(16, 0);
+  const std::uint32_t table = slots.table_for(7, 1);
+  for (int i = 0; i < 20; ++i) slots.add(table, 0, Duration{1000 + 37 * i % 100});
+  for (const int length : {1500, 1510}) slots.add(table, 0, Duration{length});
+  EXPECT_LT(slots.forecast(table, 0)->median, Duration{1100}) << "two may be stragglers";
+  slots.add(table, 0, Duration{1490});
+  EXPECT_EQ(slots.forecast(table, 0)->median, Duration{1500});
+  EXPECT_EQ(slots.forecast(table, 0)->samples, 3U);
+}
+
+// How often the next length lies between the low and the high quantile, where lengths are alike.
+TEST(Slots, QuantilesAreCalibrated) {
+  std::minstd_rand random(5);
+  std::lognormal_distribution<double> length(0, 0.1);
+  Slots slots(16, 0);
+  const std::uint32_t table = slots.table_for(7, 1);
+  const auto next = [&] { return Duration{static_cast<std::int64_t>(1e6 * length(random))}; };
+  for (int i = 0; i < 16; ++i) slots.add(table, 0, next());
+  int below = 0, above = 0;
+  constexpr int many = 20000;
+  for (int i = 0; i < many; ++i) {
+    const Duration real = next();
+    const Forecast forecast = *slots.forecast(table, 0);
+    below += real < forecast.low;
+    above += real > forecast.high;
+    slots.add(table, 0, real);
+  }
+  EXPECT_NEAR(static_cast<double>(below) / many, 0.1, 0.01);
+  EXPECT_NEAR(static_cast<double>(above) / many, 0.1, 0.01);
 }
 
 TEST(Slots, EachRhythmHasItsOwnTableAndFindsItAgain) {

@@ -99,7 +99,7 @@ class StreamsTest : public ::testing::Test {
   }
   Pattern pattern() { return streams.verdict().idleness.pattern; }
 
-  GroupTable groups;
+  GroupTable groups{1024};
   Streams streams{groups};
 };
 

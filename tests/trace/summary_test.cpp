@@ -127,8 +127,7 @@ TEST(Summary, OfWrongTypesIsZeroNotAFailure) {
 TEST(Summary, TellsWhyNothingWasFilled) {
   TemporaryDirectory directory;
   std::ofstream(directory / "rank0.1.jsonl") << header_line + "\n" + R"({"type": "summary", "fill_units": 0, )" +
-                                                    R"("unfilled": {"no_forecast": 4, "too_short": 0, "no_room": 7}})" +
-                                                    "\n";
+                                                    R"("unfilled": {"no_forecast": 4, "no_room": 7}})" + "\n";
   const RunSummary run = summarize_directories({directory.path()});
   EXPECT_EQ(run.notes, std::vector<std::string>{"rank 0: bubbles without a slice: no_forecast 4, no_room 7"});
   EXPECT_EQ(nlohmann::json::parse(to_json(run))["total"]["unfilled"]["no_room"], 7);

@@ -29,15 +29,20 @@ double PartOfRun::conversion() const {
   return share_of(filled, idle);
 }
 
+double PartOfRun::conversion_of_filled_iterations() const {
+  return share_of(filled, rest_of(idle, idle_left_out));
+}
+
 PartOfRun RankSummary::whole() const {
-  return {window, totals.idle, totals.uncertain, totals.filled};
+  return {window, totals.idle, totals.uncertain, totals.filled, totals.idle_left_out};
 }
 
 std::optional<PartOfRun> RankSummary::steady() const {
   if (!totals.startup || totals.iterations == 0) return std::nullopt;
   const StartupRecord& startup = *totals.startup;
   return PartOfRun{rest_of(window, startup.length), rest_of(totals.idle, startup.idle),
-                   rest_of(totals.uncertain, startup.uncertain), rest_of(totals.filled, startup.filled)};
+                   rest_of(totals.uncertain, startup.uncertain), rest_of(totals.filled, startup.filled),
+                   totals.idle_left_out};
 }
 
 // Behind WEFT_TRACE_LIMIT there are no records: then the median stands for each of the bubbles.

@@ -23,10 +23,12 @@ namespace weft {
 // The sums of a rank over a part of its run, or over all of it.
 struct PartOfRun {
   Duration window{}, idle{}, uncertain{}, filled{};
+  Duration idle_left_out{};  // part of `idle`, in iterations that go without fill
 
   double idle_share() const;       // of the window
   double uncertain_share() const;  // likewise
   double conversion() const;       // filled / idle
+  double conversion_of_filled_iterations() const;
 };
 
 // The numbers that the framework gave iterations.

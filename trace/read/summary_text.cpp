@@ -54,12 +54,21 @@ std::string row(std::size_t width, const std::string& name, const RankSummary& r
 std::string startup_line(const RankSummary& total) {
   if (!total.steady() || !is_measured(total.header) || total.totals.startup->length <= Duration{}) return "";
   const StartupRecord& startup = *total.totals.startup;
-  const PartOfRun part{startup.length, startup.idle, startup.uncertain, startup.filled};
+  const PartOfRun part{startup.length, startup.idle, startup.uncertain, startup.filled, {}};
   std::string line = formatted("start-up, until the first iteration, is not in these shares: %.1f %% of it idle, ",
                                100 * part.idle_share()) +
                      formatted("%.1f %% uncertain", 100 * part.uncertain_share());
   if (part.filled > Duration{}) line += formatted(", %.1f %% of its idle time filled", 100 * part.conversion());
   return line + "\n";
+}
+
+std::string left_out_line(const RankSummary& total) {
+  const PartOfRun shown = total.steady().value_or(total.whole());
+  if (shown.idle_left_out <= Duration{} || !is_measured(total.header)) return "";
+  const double left_out = milliseconds(shown.idle_left_out) / milliseconds(shown.idle);
+  return formatted("iterations without fill, for comparison, have %.1f %% of the idle time; of the rest ",
+                   100 * left_out) +
+         formatted("%.1f %% is filled\n", 100 * shown.conversion_of_filled_iterations());
 }
 
 std::string causes(const RankSummary& total) {
@@ -167,7 +176,8 @@ ordered_json to_json(const std::optional<PartOfRun>& steady, bool measured) {
   return {{"window", steady->window.count()},
           {"idle_share", known(steady->idle_share())},
           {"uncertain_share", known(steady->uncertain_share())},
-          {"conversion", known(steady->conversion())}};
+          {"conversion", known(steady->conversion())},
+          {"conversion_of_filled_iterations", known(steady->conversion_of_filled_iterations())}};
 }
 
 ordered_json numbers(const RankSummary& rank) {
@@ -302,8 +312,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "forecast err. %  "
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
-  result += total_row(run, width) + "\n" + startup_line(run.total) + causes(run.total) + slowdown_line(run.total) +
-            groups_line(run.groups, run.total.totals.groups_thinned_out);
+  result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + causes(run.total) +
+            slowdown_line(run.total) + groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks)

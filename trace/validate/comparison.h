@@ -53,7 +53,7 @@ struct Comparison {
   // Bubbles: one counts as matched when at least half of it is true. True ones are stretches of true idle time with
   // less than `shortest` between them; one counts as missed when less than half of it was reported or uncertain.
   std::uint64_t bubbles = 0, matched = 0, false_bubbles = 0, true_bubbles = 0, missed_bubbles = 0;
-  // Likewise, of those that last as long as WEFT_FLOOR is by default.
+  // Likewise, of those that last at least `long_bubble`.
   std::uint64_t long_true = 0, long_missed = 0, long_false = 0;
   Spans largest_missed, largest_false;  // the longest first, at most five
   EndErrors opens, closes;

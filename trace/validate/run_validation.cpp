@@ -126,7 +126,8 @@ void note_missing_ranks(const std::vector<FileTotals>& files, RunValidation& run
 // Traces of earlier runs are left out, and so are the truth files beside them: the process's number is in both names.
 void note_truth_without_trace(const Truths& truths, const std::vector<FileTotals>& files, RunValidation& run) {
   for (const auto& [process, truth] : truths) {
-    if (std::ranges::any_of(files, [&](const FileTotals& file) { return file.process == process; })) continue;
+    const auto is_of_process = [&wanted = process](const FileTotals& file) { return file.process == wanted; };
+    if (std::ranges::any_of(files, is_of_process)) continue;
     const fs::path path(truth.path);
     const std::string ending = "." + std::to_string(truth.process) + ".jsonl";
     std::error_code error;

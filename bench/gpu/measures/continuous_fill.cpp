@@ -45,7 +45,7 @@ weft::FillSettings settings_of(const ContinuousFill& fill, const weft::Driver& d
 
 void run_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::uint64_t number, std::FILE* report) {
   if (!fill.job().begin_unit(number)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
-  for (const weft::Slice& slice : fill.unit().slices())
+  for (const weft::Slice& slice : fill.unit().whole())
     check(driver, driver.cuGraphLaunch(slice.graph, fill.stream()), "launching a unit");
   weft::wait_for(driver, fill.stream(), patience);
   std::int8_t correct = -1;

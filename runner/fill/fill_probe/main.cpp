@@ -38,7 +38,7 @@ void run_one_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::chr
   say("at begin_unit");
   if (!fill.job().begin_unit(0)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
   say("at the work of a unit");
-  for (const weft::Slice& slice : fill.unit().slices())
+  for (const weft::Slice& slice : fill.unit().whole())
     check(driver, driver.cuGraphLaunch(slice.graph, fill.stream()), "launching a slice");
   weft::wait_for(driver, fill.stream(), patience);
   say("at end_unit");

@@ -113,7 +113,7 @@ class Table(unittest.TestCase):
                                "- uses n streams, and has 8, 8 queues: c.\n")
         self.assertIn(text, table.as_markdown(cells))
         self.assertEqual(table.nothing_filled(cells[1:2]), "")
-        told = rank(unfilled={"no_forecast": 9, "one_queue": 5, "too_short": 1})
+        told = rank(unfilled={"no_forecast": 9, "one_queue": 5, "no_room": 1})
         self.assertIn("- filling was on and no bubble was filled (mostly `one_queue`), 1 queue: e.\n",
                       table.nothing_filled([one_cell(told, told, mode="fill", queues=1, row="e")]))
         self.assertNotIn("mostly", table.nothing_filled([one_cell(rank(unfilled={"one_queue": 0}), mode="fill")]))

@@ -144,10 +144,10 @@ TEST(EndLines, TellWhatFillingCost) {
 TEST(EndLines, TellWhyNothingWasFilled) {
   TraceSummary summary = filling_summary();
   summary.slices = summary.fill_units = 0;
-  summary.unfilled = {20, 0, 450, 0, 10, 0};
+  summary.unfilled = {20, 0, 450, 10, 0, 0};
   EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3),
-            "rank 0: nothing was filled in 480 bubbles, in 450 of them because they were forecast to be shorter than "
-            "WEFT_FLOOR");
+            "rank 0: nothing was filled in 480 bubbles, in 450 of them because they were expected to end so soon "
+            "that a slice would have delayed the training too much");
   summary.fill_units = 1;
   EXPECT_EQ(end_lines(filling_header(), summary, "d").at(3), "rank 0: 0 records dropped");
 }

@@ -29,7 +29,7 @@ struct FillerTest : ::testing::Test {
   bool ready() const { return filler.view().ready; }
   void launch(Duration time) {
     if (filler.unit_has_to_begin()) filler.begin_unit();
-    if (filler.failure().empty()) filler.launch(at(time), 9);
+    if (filler.failure().empty()) filler.launch(at(time), 9, 0);
   }
   void run_one(Duration time) {
     ASSERT_TRUE(ready());
@@ -41,7 +41,7 @@ struct FillerTest : ::testing::Test {
 
 TEST_F(FillerTest, AtMostTwoAreInFlight) {
   ASSERT_TRUE(ready());
-  EXPECT_EQ(filler.view().next_slice, Duration(100us));
+  EXPECT_EQ(filler.view().candidates.alone[0], Duration(100us));
   launch(1ms);
   ASSERT_TRUE(ready());
   launch(1ms);
@@ -103,7 +103,7 @@ TEST_F(FillerTest, AnErrorOfALaunchEndsIt) {
   EXPECT_FALSE(filler.context_gone());
   EXPECT_FALSE(ready());
   EXPECT_EQ(filler.in_flight().slices, 0U);
-  EXPECT_FALSE(filler.launch(at(1ms), 9));
+  EXPECT_FALSE(filler.launch(at(1ms), 9, 0));
 }
 
 TEST_F(FillerTest, TheEndOfTheProcessIsNoAnomaly) {
@@ -117,7 +117,7 @@ TEST_F(FillerTest, WithOneQueueAnEventMarksTheEndAndOneIsInFlight) {
   Filler one(driver, nullptr, DoneMark{nullptr, 0, reinterpret_cast<CUevent>(&word)}, *job, unit, Fillable::host_waits);
   EXPECT_EQ(one.view().fillable, Fillable::host_waits);
   one.begin_unit();
-  ASSERT_TRUE(one.launch(at(1ms), 9));
+  ASSERT_TRUE(one.launch(at(1ms), 9, 0));
   EXPECT_EQ(gpu.events_recorded, 1);
   EXPECT_EQ(gpu.last_number, 0U) << "nothing is written";
   EXPECT_FALSE(one.view().ready);
@@ -127,7 +127,7 @@ TEST_F(FillerTest, WithOneQueueAnEventMarksTheEndAndOneIsInFlight) {
   one.reap(at(3ms), finished);
   ASSERT_EQ(finished.size(), 1U);
   EXPECT_TRUE(one.view().ready);
-  ASSERT_TRUE(one.launch(at(4ms), 9));
+  ASSERT_TRUE(one.launch(at(4ms), 9, 0));
   gpu.event_state = CUDA_ERROR_LAUNCH_FAILED;
   one.reap(at(5ms), finished);
   EXPECT_EQ(finished.size(), 1U);
@@ -138,12 +138,12 @@ TEST_F(FillerTest, WithOneQueueAnEventMarksTheEndAndOneIsInFlight) {
 TEST_F(FillerTest, InAStreamAboveTheTrainingOneIsInFlight) {
   Filler above(driver, nullptr, DoneMark{&word, 0}, *job, unit, Fillable::any, FillStream::above);
   above.begin_unit();
-  ASSERT_TRUE(above.launch(at(1ms), 9));
+  ASSERT_TRUE(above.launch(at(1ms), 9, 0));
   EXPECT_FALSE(above.view().ready);
   EXPECT_EQ(above.view().fillable, Fillable::any);
   Filler green(driver, nullptr, DoneMark{&word, 0}, *job, unit, Fillable::any, FillStream::green_context);
   green.begin_unit();
-  ASSERT_TRUE(green.launch(at(1ms), 9));
+  ASSERT_TRUE(green.launch(at(1ms), 9, 0));
   EXPECT_TRUE(green.view().ready);
 }
 

@@ -100,10 +100,9 @@ class Player {
  private:
   void begin(std::istringstream& in) {
     SessionOptions options;
-    long long poll = 0, cap = 0, guard = 0, floor = 0;
-    in >> options.device >> poll >> cap >> guard >> floor >> options.slowdown_budget >> options.fills;
+    long long poll = 0;
+    in >> options.device >> poll >> options.slowdown_budget >> options.fills;
     options.poll = Duration(poll);
-    options.planner = {Duration(cap), Duration(guard), Duration(floor), 2};
     session_ = std::make_unique<Session>(options, sink_);
   }
   void observe(std::istringstream& in) {
@@ -137,8 +136,9 @@ class Player {
     long long time = 0, slice = 0, end = 0;
     FillView view;
     in >> time >> view.ready >> slice >> view.in_flight.slices >> end;
-    view.next_slice = Duration(slice);
-    view.in_flight.expected_end = time_of(end);
+    view.candidates = {{Duration(slice)}, 1};
+    view.in_flight.first_ends = view.in_flight.expected_end = time_of(end);
+    session_->looked(time_of(time));
     const Decision decision = session_->decide(time_of(time), view);
     // A bubble that the budget holds back was not asked about further; now the planner's answer comes first.
     if (line.ends_with(" 0")) return std::string(decision.launch ? "1" : "0") + " -1 0";

@@ -60,6 +60,7 @@ struct VirtualDevice final : RecordSink {
       session.observe(due.front());
       due.pop_front();
     }
+    session.looked(time);
     while (!fill.empty() && fill.front().ends <= time && !gpu_hangs) finish_first();
     session.look(time, view());
     while (!paused) {
@@ -72,13 +73,16 @@ struct VirtualDevice final : RecordSink {
     }
   }
   FillView view() const {
-    FillView view{session.fills() && fill.size() < (fillable == Fillable::any ? 2U : 1U), slice, {}};
+    FillView view;
+    view.ready = session.fills() && fill.size() < (fillable == Fillable::any ? 2U : 1U);
+    view.candidates = {{slice}, 1};
     view.fillable = fillable;
     view.nothing_enqueued = nothing_enqueued;
     view.in_flight.slices = static_cast<std::uint32_t>(fill.size());
     if (fill.empty()) return view;
     view.in_flight.oldest_launched = fill.front().launched;
     view.in_flight.oldest_alone = slice;
+    view.in_flight.first_ends = fill.front().ends;
     view.in_flight.expected_end = fill.back().ends;
     return view;
   }

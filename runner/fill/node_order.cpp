@@ -1,27 +1,10 @@
-// Pure part of slicing; see the header.
-#include "runner/fill/slices.h"
+// See the header.
+#include "runner/fill/node_order.h"
 
 #include <functional>
 #include <queue>
 
-#include "detector/dcheck.h"
-
 namespace weft {
-
-std::vector<SliceRange> cut(std::span<const std::chrono::nanoseconds> nodes, std::chrono::nanoseconds cap) {
-  std::vector<SliceRange> slices;
-  std::chrono::nanoseconds length{0};
-  for (std::size_t node = 0; node < nodes.size(); ++node) {
-    if (slices.empty() || length + nodes[node] > cap) {
-      slices.push_back({node, 0});
-      length = std::chrono::nanoseconds{0};
-    }
-    ++slices.back().count;
-    length += nodes[node];
-  }
-  WEFT_DCHECK(slices.empty() || slices.back().first + slices.back().count == nodes.size());
-  return slices;
-}
 
 std::optional<std::vector<std::size_t>> topological_order(std::size_t nodes,
                                                           std::span<const std::pair<std::size_t, std::size_t>> edges) {

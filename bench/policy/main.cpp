@@ -1,0 +1,30 @@
+// bench_policy: what Weft makes of whole pipelines in virtual time. Deterministic: equal arguments, equal tables.
+//   bench_policy schedules|budgets|policies [--seed N] [--threads N] [--interference SHARE]
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "bench/policy/tables.h"
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  CLI::App app{"What Weft's planner makes of whole pipelines in virtual time, as Markdown tables"};
+  weft::bench::TableOptions options;
+  options.threads = std::max(1U, std::thread::hardware_concurrency());
+  app.add_option("--seed", options.seed, "Of the lengths of all pieces")->capture_default_str();
+  app.add_option("--threads", options.threads)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--interference", options.interference,
+                 "By so much pieces next to fill work take longer, 0.02 for 2 %")
+      ->capture_default_str();
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_subcommand("schedules", "All schedules, stages, lengths and jitters")->callback([&] {
+    print_schedules(options);
+  });
+  app.add_subcommand("budgets", "All schedules, and what a budget buys")->callback([&] { print_budgets(options); });
+  app.add_subcommand("policies", "Weft beside other systems")->callback([&] { print_policies(options); });
+  CLI11_PARSE(app, argc, argv);
+  return 0;
+}

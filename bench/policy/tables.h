@@ -1,0 +1,21 @@
+// The tables of bench_policy, as Markdown on stdout.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::bench {
+
+struct TableOptions {
+  std::uint64_t seed = 1;
+  unsigned threads = 1;
+  double interference = 0;
+};
+
+// Schedules, stages, lengths and jitters at the budgets of the issue.
+void print_schedules(const TableOptions& options);
+// One pipeline per schedule under several budgets.
+void print_budgets(const TableOptions& options);
+// Weft beside the systems that it is compared with.
+void print_policies(const TableOptions& options);
+
+}  // namespace weft::bench

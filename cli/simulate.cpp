@@ -1,0 +1,298 @@
+// weft simulate: a pipeline in virtual time, with and without fill, and beside other systems.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/parse.h"
+#include "cli/simulated_traces.h"
+#include "runner/model/policies.h"
+#include "runner/model/simulation.h"
+#include "runner/options/quantity.h"
+
+namespace weft::cli {
+namespace {
+
+using model::Simulation;
+using model::SimulationOptions;
+
+struct Wanted {
+  SimulationOptions simulation;
+  std::string schedule = "1f1b";
+  int stages = 4, ranks = 0, microbatches = 0;
+  int kernels = 400;
+  Duration forward{10'000'000}, kernel{25'000}, slice{300'000};
+  std::optional<Duration> input_gradient, weight_gradient;
+  bool baselines = false, json = false;
+  std::string output;
+};
+
+// As people write quantities elsewhere in Weft.
+template <class Target>
+CLI::callback_t duration_into(Target& target) {
+  return [&target](const CLI::results_t& texts) {
+    const std::optional<Duration> length = parse_duration(texts.front());
+    if (!length) throw CLI::ValidationError("'" + texts.front() + "' is no duration; 10ms, 250us, 1.5s are");
+    target = *length;
+    return true;
+  };
+}
+CLI::callback_t rate_into(double& target) {
+  return [&target](const CLI::results_t& texts) {
+    const std::optional<std::uint64_t> bytes = parse_bytes(texts.front());
+    if (!bytes || *bytes < 1'000'000)
+      throw CLI::ValidationError("'" + texts.front() + "' is no rate from 1MB in a second; 50GB, 400GB are");
+    target = static_cast<double>(*bytes);
+    return true;
+  };
+}
+CLI::callback_t bytes_into(std::uint64_t& target) {
+  return [&target](const CLI::results_t& texts) {
+    const std::optional<std::uint64_t> bytes = parse_bytes(texts.front());
+    if (!bytes) throw CLI::ValidationError("'" + texts.front() + "' is no number of bytes; 16MiB, 2GB are");
+    target = *bytes;
+    return true;
+  };
+}
+CLI::callback_t share_into(double& target) {
+  return [&target](const CLI::results_t& texts) {
+    const std::optional<double> share = parse_share(texts.front());
+    if (!share) throw CLI::ValidationError("'" + texts.front() + "' is no share in percent; 1, 0.5%, 2 % are");
+    target = *share;
+    return true;
+  };
+}
+
+CLI::callback_t budget_into(double& target) {
+  return [&target](const CLI::results_t& texts) {
+    if (lower(texts.front()) == "off") return target = Budget::unlimited, true;
+    return share_into(target)(texts);
+  };
+}
+
+void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
+  pipeline::WorldOptions& world = wanted.simulation.run.world;
+  const std::vector<std::string> schedules(pipeline::schedule_names.begin(), pipeline::schedule_names.end());
+  app.add_option("--schedule", wanted.schedule, "The order of the pieces.")
+      ->check(CLI::IsMember(schedules))
+      ->capture_default_str();
+  app.add_option("--stages", wanted.stages, "Of the pipeline, each on a GPU of its own.")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--ranks", wanted.ranks,
+                 "GPUs in all, a multiple of the stages: so many pipelines. As many as stages.")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--microbatches", wanted.microbatches,
+                 "Of an iteration. Twice as many as stages, and 2 more with dualpipev.")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--chunks", world.schedule.chunks, "Stages of each GPU; with interleaved only.")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--iterations", world.iterations, "With the first ones, see --warm-up.")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  const auto lengths = [&](const char* name, const CLI::callback_t& into, const char* text, const char* usual) {
+    app.add_option(name, into, text)->type_name("DURATION")->default_str(usual);
+  };
+  const auto sizes = [&](const char* name, const CLI::callback_t& into, const char* text, const char* usual) {
+    app.add_option(name, into, text)->type_name("BYTES")->default_str(usual);
+  };
+  lengths("--forward", duration_into(wanted.forward), "Forward pass of a microbatch in a stage.", "10ms");
+  lengths("--input-gradient", duration_into(wanted.input_gradient), "Its backward pass: gradients of inputs.",
+          "--forward");
+  lengths("--weight-gradient", duration_into(wanted.weight_gradient), "Its backward pass: gradients of weights.",
+          "--forward");
+  lengths("--optimizer", duration_into(world.optimizer), "Optimizer step of a stage.", "5ms");
+  app.add_option("--jitter", world.jitter, "Of each piece: standard deviation of the logarithm of its length.")
+      ->check(CLI::Range(0.0, 2.0))
+      ->capture_default_str();
+  app.add_option("--interference", share_into(world.interference), "By so much pieces next to fill work take longer.")
+      ->type_name("PERCENT")
+      ->default_str("0%");
+  sizes("--message", bytes_into(world.message_bytes), "Between two stages, of a microbatch.", "16MiB");
+  sizes("--gradients", bytes_into(world.gradient_bytes), "Of a stage, summed up over the pipelines.", "64MiB");
+  lengths("--latency", duration_into(world.latency), "Of a message.", "20us");
+  sizes("--bandwidth", rate_into(world.bandwidth), "Of a link, in a second.", "50GB");
+  app.add_option("--seed", world.seed, "Of the lengths of all pieces.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+void add_fill_flags(CLI::App& app, Wanted& wanted) {
+  app.add_option("--kernel", duration_into(wanted.kernel), "Length of a kernel of the fill job on the idle GPU.")
+      ->type_name("DURATION")
+      ->default_str("25us");
+  app.add_option("--kernels", wanted.kernels, "Kernels of a unit of the fill job.")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--slice", duration_into(wanted.slice), "WEFT_SLICE.")->type_name("DURATION")->default_str("300us");
+  app.add_option("--slowdown-budget", budget_into(wanted.simulation.slowdown_budget), "WEFT_SLOWDOWN_BUDGET.")
+      ->type_name("PERCENT")
+      ->default_str("1%");
+  app.add_option("--warm-up", wanted.simulation.run.warm_up, "First iterations that do not count.")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+}
+
+// Throws std::invalid_argument where the numbers do not go together.
+void complete(Wanted& wanted) {
+  pipeline::WorldOptions& world = wanted.simulation.run.world;
+  if (wanted.ranks == 0) wanted.ranks = wanted.stages;
+  if (wanted.ranks % wanted.stages != 0)
+    throw std::invalid_argument("--ranks " + std::to_string(wanted.ranks) + " is no multiple of --stages " +
+                                std::to_string(wanted.stages));
+  if (wanted.simulation.run.warm_up >= world.iterations)
+    throw std::invalid_argument("no iteration is left behind --warm-up");
+  if (wanted.schedule == "dag" && wanted.stages < 4)
+    throw std::invalid_argument("a graph with a branch and a join has 4 stages at least");
+  if (wanted.forward <= Duration{} || wanted.kernel <= Duration{} || wanted.slice <= Duration{})
+    throw std::invalid_argument("--forward, --kernel and --slice are longer than nothing");
+  world.replicas = wanted.ranks / wanted.stages;
+  world.schedule.schedule = model::schedule_of(wanted.schedule);
+  world.schedule.ranks = wanted.stages;
+  world.schedule.followers = model::branching(wanted.stages);
+  const bool wants_more = world.schedule.schedule == pipeline::Schedule::dualpipe_v;
+  world.schedule.microbatches =
+      wanted.microbatches != 0 ? wanted.microbatches : 2 * wanted.stages + (wants_more ? 2 : 0);
+  world.forward = wanted.forward;
+  world.input_gradient = wanted.input_gradient.value_or(wanted.forward);
+  world.weight_gradient = wanted.weight_gradient.value_or(wanted.forward);
+  wanted.simulation.run.kernels.assign(static_cast<std::size_t>(wanted.kernels), wanted.kernel);
+  const auto slices = slice_lengths(wanted.slice);
+  wanted.simulation.run.slices.assign(slices.begin(), slices.end());
+}
+
+// On a terminal, on stderr; nothing elsewhere.
+class ProgressBar {
+ public:
+  ProgressBar(std::string what, int iterations) : what_(std::move(what)), iterations_(iterations) {}
+  ~ProgressBar() {
+    if (is_shown_) std::fputs("\r\033[K", stderr);
+  }
+  void operator()(int iteration) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    is_shown_ = true;
+    constexpr int width = 40;
+    const int done = width * iteration / std::max(1, iterations_);
+    std::fprintf(stderr, "\r%s [%s%s] %d of %d iterations", what_.c_str(),
+                 std::string(static_cast<std::size_t>(done), '#').c_str(),
+                 std::string(static_cast<std::size_t>(width - done), '.').c_str(), iteration, iterations_);
+  }
+
+ private:
+  std::string what_;
+  int iterations_;
+  bool is_shown_ = false;
+};
+
+Simulation simulate(SimulationOptions options, const std::string& policy, const model::TraceOf& traces) {
+  options.policy = policy;
+  // Tasks of FreeRide run step by step.
+  if (policy == "freeride") {
+    Duration unit{};
+    for (const Duration kernel : options.run.kernels) unit += kernel;
+    options.run.slices = {unit};
+  }
+  ProgressBar bar(policy, options.run.world.iterations);
+  return model::simulate(
+      options, [&](int iteration) { bar(iteration); }, traces);
+}
+
+nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
+  const pipeline::WorldOptions& world = wanted.simulation.run.world;
+  return {{"schedule", wanted.schedule},
+          {"stages", wanted.stages},
+          {"microbatches", world.schedule.microbatches},
+          {"ranks", result.ranks},
+          {"iterations", result.iterations},
+          {"iteration_seconds", result.iteration_seconds},
+          {"idle_share", result.idle_share},
+          {"conversion", result.conversion},
+          {"conversion_with_control_iterations", result.conversion_of_all},
+          {"slowdown", result.slowdown},
+          {"gpu_equivalents", result.gpu_equivalents},
+          {"utilisation_gain", result.utilisation_gain},
+          {"coverage", result.coverage},
+          {"precision", result.precision},
+          {"forecasts_that_held", result.as_forecast},
+          {"filling_stopped",
+           result.stopped == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.why_stopped)}};
+}
+
+void print_row(const std::string& name, const Simulation& result) {
+  std::printf("%-14s %6.1f %%  %6.1f %%  %+8.3f %%  %10.2f  %+7.1f %%\n", name.c_str(), 100 * result.conversion,
+              100 * result.conversion_of_all, 100 * result.slowdown, result.gpu_equivalents,
+              100 * result.utilisation_gain);
+}
+
+void print_table(const Wanted& wanted, const Simulation& weft,
+                 const std::vector<std::pair<std::string, Simulation>>& others) {
+  const pipeline::WorldOptions& world = wanted.simulation.run.world;
+  std::printf("%s, %d stages, %d microbatches, %d GPUs, %d iterations (%d count) of %.3f s, idle for %.1f %%\n\n",
+              wanted.schedule.c_str(), wanted.stages, world.schedule.microbatches, weft.ranks, weft.iterations,
+              weft.iterations - wanted.simulation.run.warm_up, weft.iteration_seconds, 100 * weft.idle_share);
+  std::printf("                 filled  with control    slowdown        GPUs  more work\n");
+  print_row("weft", weft);
+  for (const auto& [name, result] : others) print_row(name, result);
+  if (weft.stopped > 0) std::printf("\nWeft stopped filling on %d GPUs: %s\n", weft.stopped, weft.why_stopped.c_str());
+  std::printf(
+      "\nfilled: of the idle time of iterations that may be filled; with control: of all of it\n"
+      "slowdown: against the same pieces without fill; GPUs: kept busy by fill work; more work: by that of the "
+      "training\n"
+      "reported idle time: %.1f %% of the true, %.1f %% of it true; %.1f %% of the bubbles as forecast\n",
+      100 * weft.coverage, 100 * weft.precision, 100 * weft.as_forecast);
+  if (!wanted.output.empty())
+    std::printf("traces in %s\nnext: weft summary %s\n", wanted.output.c_str(), wanted.output.c_str());
+}
+
+}  // namespace
+
+int simulate_verb(const Arguments& arguments) {
+  Wanted wanted;
+  wanted.simulation.run.world.iterations = 40;
+  wanted.simulation.run.world.jitter = 0.05;
+  wanted.simulation.run.warm_up = 8;
+  CLI::App app(
+      "Runs a pipeline in virtual time, without fill and with it: how much of the idle time Weft fills, and what it "
+      "costs. No GPU is needed. The same flags and seed give the same numbers.\n'filled' is of the iterations "
+      "that may be filled; some go without, for comparison.",
+      "weft simulate");
+  add_pipeline_flags(app, wanted);
+  add_fill_flags(app, wanted);
+  app.add_flag(
+      "--baselines", wanted.baselines,
+      "Also with the policies of other systems: first-planner (Weft's own before), pipefill, freeride, gating.");
+  app.add_option("--output", wanted.output, "A folder for the trace of every rank, as a run would leave it.");
+  app.add_flag("--json", wanted.json, "One JSON object.");
+  app.set_config("--config", "", "A TOML file with these flags as keys, without the dashes in front.");
+  if (const auto code = parse(app, arguments)) return *code;
+  try {
+    complete(wanted);
+    SimulatedTraces traces(wanted.output, wanted.ranks);
+    const Simulation weft = simulate(wanted.simulation, "weft", traces.of_rank());
+    std::vector<std::pair<std::string, Simulation>> others;
+    if (wanted.baselines)
+      for (const std::string& name : model::baselines())
+        others.emplace_back(name, simulate(wanted.simulation, name, {}));
+    if (!wanted.json) return print_table(wanted, weft, others), 0;
+    nlohmann::ordered_json json = json_of(wanted, weft);
+    json["baselines"] = nlohmann::ordered_json::object();
+    for (const auto& [name, result] : others) json["baselines"][name] = json_of(wanted, result);
+    std::printf("%s\n", json.dump(2).c_str());
+    return 0;
+  } catch (const std::invalid_argument& error) {
+    complain(error.what());
+    return wrong_usage;
+  } catch (const std::runtime_error& error) {
+    complain(error.what());
+    return failed;
+  }
+}
+
+}  // namespace weft::cli

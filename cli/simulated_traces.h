@@ -1,0 +1,40 @@
+// The traces of all ranks of a pipeline in virtual time, in the format of a real run.
+//
+// Used by weft simulate; one thread.
+#pragma once
+
+#include <deque>
+#include <fstream>
+#include <string>
+
+#include "runner/model/run.h"
+
+namespace weft::cli {
+
+class SimulatedTraces {
+ public:
+  // "": none are wanted. Throws std::runtime_error where the folder cannot be made.
+  SimulatedTraces(const std::string& directory, int ranks);
+
+  // Valid as long as this object. Empty where none are wanted.
+  model::TraceOf of_rank();
+
+ private:
+  class Trace final : public model::RankTrace {
+   public:
+    Trace(const std::string& path, const TraceHeader& header);
+    void push(const Record& record) noexcept override;
+    void finish(const TraceSummary& summary) override;
+
+   private:
+    void write();
+
+    std::string path_, text_;
+    std::ofstream file_;
+    std::int32_t rank_, device_;
+  };
+
+  std::deque<Trace> traces_;
+};
+
+}  // namespace weft::cli

@@ -1,0 +1,18 @@
+// The policies by name, in one list: what `--baselines` and tables go through.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/model/run.h"
+
+namespace weft::model {
+
+struct SimulationOptions;
+
+// Throws std::invalid_argument where there is none of this name.
+MakePolicy policy_of(const SimulationOptions& options);
+// Those that Weft is compared with.
+const std::vector<std::string>& baselines();
+
+}  // namespace weft::model

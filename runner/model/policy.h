@@ -1,0 +1,33 @@
+// Decides what fills a rank of a pipeline in virtual time: Weft's own Session, or one of the systems it is compared
+// with.
+//
+// Called by the model of a rank, one thread. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "runner/policy/session.h"
+
+namespace weft::model {
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  // Of the events since the last look, in the order of their times, and the slices that have ended since.
+  virtual void look(TimePoint now, std::span<const Event> events, std::span<const SliceRecord> finished,
+                    const FillView& view) = 0;
+  // Whether a slice is to be launched now, and which. Asked after a look until it says no.
+  virtual Decision decide(TimePoint now, const FillView& view) = 0;
+  virtual void launched() = 0;
+  // Of all that it has seen; nothing where it keeps no accounts.
+  virtual std::optional<TraceSummary> summary() { return std::nullopt; }
+  // The latest bubble belongs to an iteration that is to go without fill.
+  virtual bool leaves_out() const { return false; }
+  // When it looks next; it need not where nothing has happened.
+  virtual TimePoint next_look(TimePoint now, std::uint32_t in_flight) const = 0;
+  // When it has to look even if nothing happens, because something may be decided then.
+  virtual std::optional<TimePoint> next_decision() const = 0;
+};
+
+}  // namespace weft::model

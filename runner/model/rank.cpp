@@ -1,0 +1,99 @@
+// See rank.h.
+#include "runner/model/rank.h"
+
+#include <algorithm>
+
+namespace weft::model {
+
+void Gaps::add(const Gaps& other) {
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    classes[i].idle += other.classes[i].idle;
+    classes[i].filled += other.classes[i].filled;
+    classes[i].count += other.classes[i].count;
+  }
+}
+
+void Gaps::add(Duration gap, Duration filled) {
+  std::size_t index = 0;
+  while (index < bounds.size() && gap >= bounds[index]) ++index;
+  classes[index].idle += gap;
+  classes[index].filled += filled;
+  ++classes[index].count;
+}
+
+// Those that the dispatcher finds, not the hooks.
+bool Rank::is_word(const Event& event) {
+  switch (event.kind) {
+    case EventKind::group_started:
+    case EventKind::group_done:
+    case EventKind::wait_reached:
+    case EventKind::wait_passed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Rank::wake_at(TimePoint time) {
+  if (time >= wakes_) return;
+  wakes_ = time;
+  world_.wake(number_, time);
+}
+
+// The thread goes on sleeping and looking until then; it finds the event at the next look.
+void Rank::saw(const Event& event) {
+  if (policy_ == nullptr) return;
+  events_.push_back(event);
+  const TimePoint now = world_.now();
+  if (events_.size() > 1) return;
+  TimePoint time = last_look_;
+  while (time <= now) {
+    last_look_ = time;
+    time = policy_->next_look(time, executor_.in_flight()) + times_.wake_up;
+  }
+  wake_at(time);
+}
+
+void Rank::woken(TimePoint now) {
+  if (now != wakes_) return;  // it was woken earlier
+  wakes_ = TimePoint::max();
+  look(now);
+}
+
+void Rank::look(TimePoint begin) {
+  ++looks_;
+  const TimePoint now = begin + times_.look;
+  const TimePoint middle = last_look_ + (now - last_look_) / 2;
+  for (Event& event : events_)
+    if (is_word(event)) event.time = std::max(event.time, middle);
+  std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
+  executor_.reap(begin, finished_);
+  policy_->look(now, events_, finished_, executor_.view());
+  events_.clear();
+  finished_.clear();
+  TimePoint time = now;
+  while (executor_.view().ready) {
+    ++decisions_;
+    const Decision decision = policy_->decide(time, executor_.view());
+    if (!decision.launch) break;
+    executor_.launch(time, decision.bubble, decision.candidate);
+    policy_->launched();
+    time += times_.launch;
+  }
+  last_look_ = time;
+  std::optional<TimePoint> next = policy_->next_decision();
+  if (!next && executor_.in_flight() != 0) next = executor_.view().in_flight.first_ends;
+  if (next) wake_at(std::max(*next, time) + times_.wake_up);
+}
+
+void Rank::computed(const pipeline::Span& span, bool counts) {
+  const Duration filled = executor_.within(last_piece_, span.reached);
+  if (span.reached > last_piece_ && last_piece_ != TimePoint{}) {
+    if (policy_ != nullptr) records_.agreement.add_true(last_piece_, span.reached);
+    Gaps& gaps = policy_ != nullptr && policy_->leaves_out() ? left_out_ : gaps_;
+    if (counts) gaps.add(span.reached - last_piece_, filled);
+  }
+  last_piece_ = span.ended;
+}
+
+}  // namespace weft::model

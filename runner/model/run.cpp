@@ -1,0 +1,78 @@
+// See run.h.
+#include "runner/model/run.h"
+
+#include <deque>
+
+namespace weft::model {
+namespace {
+
+class Run final : public pipeline::Watcher {
+ public:
+  Run(const RunOptions& options, const Progress& progress)
+      : options_(options), progress_(progress), job_(options.kernels, options.slices), world_(options.world, *this) {}
+
+  RunResult result(const MakePolicy& make_policy, const TraceOf& trace_of) {
+    for (int rank = 0; rank < world_.ranks(); ++rank) {
+      ranks_.emplace_back(rank, world_, job_, options_.dispatcher, trace_of ? trace_of(rank) : nullptr);
+      ranks_.back().follow(make_policy(world_, rank, ranks_.back().records()));
+    }
+    world_.run();
+    RunResult result;
+    result.ranks = world_.ranks();
+    for (int rank = 0; rank < world_.ranks(); ++rank) {
+      add(result, of(rank));
+      const std::optional<TraceSummary> summary = of(rank).summary();
+      if (trace_of && summary) trace_of(rank)->finish(*summary);
+    }
+    for (int rank = 0; rank < world_.ranks(); ++rank) result.computed += world_.totals(rank).computed;
+    const std::vector<TimePoint>& ends = world_.totals(0).iteration_ends;
+    const auto warm_up = static_cast<std::size_t>(options_.warm_up);
+    result.iterations = static_cast<int>(ends.size() - warm_up);
+    result.length = ends.back() - (warm_up == 0 ? TimePoint{} : ends[warm_up - 1]);
+    return result;
+  }
+
+  void saw(int rank, const Event& event) override { of(rank).saw(event); }
+  void woken(int rank, TimePoint now) override { of(rank).woken(now); }
+  void computed(int rank, const pipeline::Span& span) override {
+    const std::size_t iterations = world_.totals(rank).iteration_ends.size();
+    of(rank).computed(span, iterations >= static_cast<std::size_t>(options_.warm_up));
+    if (rank != 0 || iterations == told_) return;
+    told_ = iterations;
+    if (progress_) progress_(static_cast<int>(iterations));
+  }
+
+ private:
+  Rank& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  static void add(RunResult& sum, Rank& rank) {
+    const RankRecords& records = rank.records();
+    sum.gaps.add(rank.gaps());
+    sum.left_out.add(rank.left_out());
+    sum.launched += rank.executor().launched();
+    sum.true_idle += records.agreement.true_time();
+    sum.reported_idle += records.agreement.reported();
+    sum.both_idle += records.agreement.both();
+    sum.forecast += records.forecast;
+    sum.as_forecast += records.as_forecast;
+    if (!records.why_stopped.empty() && ++sum.stopped == 1) sum.why_stopped = records.why_stopped.c_str();
+    sum.looks += rank.looks();
+    sum.decisions += rank.decisions();
+  }
+
+  const RunOptions& options_;
+  const Progress& progress_;
+  const Job job_;
+  pipeline::World world_;
+  std::deque<Rank> ranks_;
+  std::size_t told_ = 0;
+};
+
+}  // namespace
+
+RunResult run(const RunOptions& options, const MakePolicy& make_policy, const Progress& progress,
+              const TraceOf& trace_of) {
+  return Run(options, progress).result(make_policy, trace_of);
+}
+
+}  // namespace weft::model

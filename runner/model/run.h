@@ -1,0 +1,52 @@
+// A whole pipeline in virtual time, with a policy on each rank: what it fills, and what that costs the main job.
+//
+// Used by `weft simulate`, the benchmark of policies and tests. One thread; equal options give equal numbers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runner/model/rank.h"
+#include "sim/pipeline/world.h"
+
+namespace weft::model {
+
+struct RunOptions {
+  pipeline::WorldOptions world{};
+  std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit of the fill job
+  std::vector<Duration> slices{Duration{25'000}, Duration{75'000}, Duration{300'000}};
+  DispatcherTimes dispatcher{};
+  int warm_up = 0;  // first iterations that count for nothing
+};
+
+struct RunResult {
+  Duration length{};  // of the iterations that count
+  int iterations = 0, ranks = 0;
+  Gaps gaps;                                           // of all ranks, likewise
+  Gaps left_out;                                       // of iterations that go without fill
+  Duration computed{};                                 // by pieces, in all iterations
+  Duration launched{};                                 // fill work, likewise
+  Duration true_idle{}, reported_idle{}, both_idle{};  // likewise
+  std::uint64_t forecast = 0, as_forecast = 0;         // bubbles, see RankRecords
+  std::uint64_t looks = 0, decisions = 0;
+  int stopped = 0;          // ranks on which filling has ended
+  std::string why_stopped;  // on the first of them
+};
+
+// A policy for each rank; nullptr: nothing is filled.
+using MakePolicy = std::function<std::unique_ptr<Policy>(const pipeline::World& world, int rank, RecordSink& records)>;
+// Where the records of a rank go besides.
+class RankTrace : public RecordSink {
+ public:
+  virtual void finish(const TraceSummary& summary) = 0;
+};
+using TraceOf = std::function<RankTrace*(int rank)>;  // may be empty
+// Told now and then: so many iterations are over.
+using Progress = std::function<void(int iterations)>;
+
+RunResult run(const RunOptions& options, const MakePolicy& make_policy, const Progress& progress = {},
+              const TraceOf& trace_of = {});
+
+}  // namespace weft::model

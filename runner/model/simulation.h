@@ -1,0 +1,46 @@
+// A pipeline with and without fill, by the numbers that users and tables ask for.
+//
+// Used by `weft simulate` and bench_policy; any thread. Equal options give equal numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/model/run.h"
+
+namespace weft::model {
+
+struct SimulationOptions {
+  RunOptions run{};
+  double slowdown_budget = 0.01;
+  std::string policy = "weft";
+};
+
+struct Simulation {
+  int ranks = 0, iterations = 0;
+  double iteration_seconds = 0;  // without fill
+  double idle_share = 0;         // of the time of all ranks, without fill
+  double slowdown = 0;           // true: against the same pieces without fill
+  double conversion = 0;         // of the idle time of iterations that may be filled
+  double conversion_of_all = 0;  // likewise, of all iterations
+  // Of gaps by their length, see Gaps.
+  std::array<double, std::tuple_size_v<decltype(Gaps::classes)>> conversion_of_class{}, share_of_class{};
+  double gpu_equivalents = 0;          // that the fill work would keep busy
+  double utilisation_gain = 0;         // fill work by the work of the main job
+  double coverage = 0, precision = 0;  // of reported idle time
+  double as_forecast = 0;              // share of the bubbles between the forecast's low and high quantile
+  std::uint64_t looks = 0, decisions = 0;
+  int stopped = 0;          // ranks on which filling has ended
+  std::string why_stopped;  // on the first of them
+};
+
+// The numbers of microbatches, stages and so on of usual pipelines under this schedule. Throws std::invalid_argument
+// where there is no such schedule.
+pipeline::Schedule schedule_of(const std::string& name);
+// A graph of stages with a branch and a join.
+std::vector<std::vector<int>> branching(int stages);
+
+// Throws std::invalid_argument where the schedule cannot have these numbers, or there is no such policy.
+Simulation simulate(const SimulationOptions& options, const Progress& progress = {}, const TraceOf& trace_of = {});
+
+}  // namespace weft::model
