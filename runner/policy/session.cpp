@@ -212,11 +212,15 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   last_decision_ = now;
   candidates_ = view.candidates;
   Decision decision = consider(now, looked_, detector_.open_bubble(), view.in_flight, view.candidates);
-  if (decision.launch && !may_launch_in_one_queue(view)) decision = refused(decision.bubble, Unfilled::one_queue);
+  const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
+  if ((decision.launch || planned) && !may_launch_in_one_queue(view))
+    decision = refused(decision.bubble, Unfilled::one_queue);
   if (decision.launch) learn_pause(now, view, decision);
   again_ = decision.again;
-  // That a bubble has no forecast is a reason only where there comes no other one.
-  if (decision.refusal && (decision.bubble != last_refused_ || refusal_ == Unfilled::no_forecast)) {
+  // That a bubble has no forecast is a reason only where there comes no other one. What the only hardware queue forbids it
+  // forbids whatever the planner thinks.
+  const bool replaces = refusal_ == Unfilled::no_forecast || decision.refusal == Unfilled::one_queue;
+  if (decision.refusal && (decision.bubble != last_refused_ || replaces)) {
     last_refused_ = decision.bubble;
     refusal_ = *decision.refusal;
   }
