@@ -217,8 +217,8 @@ Decision Session::decide(TimePoint now, const FillView& view) {
     decision = refused(decision.bubble, Unfilled::one_queue);
   if (decision.launch) learn_pause(now, view, decision);
   again_ = decision.again;
-  // That a bubble has no forecast is a reason only where there comes no other one. What the only hardware queue forbids it
-  // forbids whatever the planner thinks.
+  // That a bubble has no forecast is a reason only where there comes no other one. The only hardware queue forbids it
+  // whatever the planner thinks.
   const bool replaces = refusal_ == Unfilled::no_forecast || decision.refusal == Unfilled::one_queue;
   if (decision.refusal && (decision.bubble != last_refused_ || replaces)) {
     last_refused_ = decision.bubble;
