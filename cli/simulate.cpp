@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/parse.h"
@@ -33,42 +34,34 @@ struct Wanted {
   std::string output;
 };
 
-// As people write quantities elsewhere in Weft.
+// As people write quantities elsewhere in Weft: `parse` gives nothing where the text is none, `wanted` says what is
+// one.
+template <class Target, class Parse>
+CLI::callback_t quantity_into(Target& target, Parse parse, const char* wanted) {
+  return [&target, parse, wanted](const CLI::results_t& texts) {
+    const auto value = parse(texts.front());
+    if (!value) throw CLI::ValidationError("'" + texts.front() + "' is no " + wanted);
+    target = *value;
+    return true;
+  };
+}
 template <class Target>
 CLI::callback_t duration_into(Target& target) {
-  return [&target](const CLI::results_t& texts) {
-    const std::optional<Duration> length = parse_duration(texts.front());
-    if (!length) throw CLI::ValidationError("'" + texts.front() + "' is no duration; 10ms, 250us, 1.5s are");
-    target = *length;
-    return true;
-  };
-}
-CLI::callback_t rate_into(double& target) {
-  return [&target](const CLI::results_t& texts) {
-    const std::optional<std::uint64_t> bytes = parse_bytes(texts.front());
-    if (!bytes || *bytes < 1'000'000)
-      throw CLI::ValidationError("'" + texts.front() + "' is no rate from 1MB in a second; 50GB, 400GB are");
-    target = static_cast<double>(*bytes);
-    return true;
-  };
+  return quantity_into(target, parse_duration, "duration; 10ms, 250us, 1.5s are");
 }
 CLI::callback_t bytes_into(std::uint64_t& target) {
-  return [&target](const CLI::results_t& texts) {
-    const std::optional<std::uint64_t> bytes = parse_bytes(texts.front());
-    if (!bytes) throw CLI::ValidationError("'" + texts.front() + "' is no number of bytes; 16MiB, 2GB are");
-    target = *bytes;
-    return true;
-  };
+  return quantity_into(target, parse_bytes, "number of bytes; 16MiB, 2GB are");
 }
 CLI::callback_t share_into(double& target) {
-  return [&target](const CLI::results_t& texts) {
-    const std::optional<double> share = parse_share(texts.front());
-    if (!share) throw CLI::ValidationError("'" + texts.front() + "' is no share in percent; 1, 0.5%, 2 % are");
-    target = *share;
-    return true;
-  };
+  return quantity_into(target, parse_share, "share in percent; 1, 0.5%, 2 % are");
 }
-
+std::optional<double> parse_rate(std::string_view text) {
+  const std::optional<std::uint64_t> bytes = parse_bytes(text);
+  return bytes && *bytes >= 1'000'000 ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+}
+CLI::callback_t rate_into(double& target) {
+  return quantity_into(target, parse_rate, "rate from 1MB in a second; 50GB, 400GB are");
+}
 CLI::callback_t budget_into(double& target) {
   return [&target](const CLI::results_t& texts) {
     if (lower(texts.front()) == "off") return target = Budget::unlimited, true;
@@ -193,12 +186,6 @@ class ProgressBar {
 
 Simulation simulate(SimulationOptions options, const std::string& policy, const model::TraceOf& traces) {
   options.policy = policy;
-  // Tasks of FreeRide run step by step.
-  if (policy == "freeride") {
-    Duration unit{};
-    for (const Duration kernel : options.run.kernels) unit += kernel;
-    options.run.slices = {unit};
-  }
   ProgressBar bar(policy, options.run.world.iterations);
   return model::simulate(
       options, [&](int iteration) { bar(iteration); }, traces);

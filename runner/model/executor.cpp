@@ -29,7 +29,6 @@ void Executor::launch(TimePoint now, std::uint64_t bubble, std::uint32_t candida
   slices_[count_++] = launched;
   not_counted_.push_back(launched);
   world_.take_gpu(rank_, launched.begins, launched.ends);
-  launched_ += alone;
   next_ += job_.cuts().slices()[slice].count;
   if (next_ < job_.cuts().nodes()) return;
   next_ = in_unit_ = 0;

@@ -30,7 +30,6 @@ class Executor {
 
   // For how much of this time slices run. Times do not go back from one call to the next.
   Duration within(TimePoint from, TimePoint until);
-  Duration launched() const { return launched_; }  // fill work, on the idle GPU
 
  private:
   struct Launched {
@@ -48,7 +47,6 @@ class Executor {
   std::uint64_t unit_ = 0;
   std::size_t next_ = 0;  // kernel
   std::uint32_t in_unit_ = 0;
-  Duration launched_{};
   std::vector<Launched> not_counted_;  // by within()
 };
 

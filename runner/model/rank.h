@@ -51,7 +51,6 @@ class Rank {
   void woken(TimePoint now);
   void computed(const pipeline::Span& span, bool counts);
 
-  const Executor& executor() const { return executor_; }
   const Gaps& gaps() const { return gaps_; }
   const Gaps& left_out() const { return left_out_; }  // of iterations without fill
   std::uint64_t looks() const { return looks_; }

@@ -24,7 +24,6 @@ class Run final : public pipeline::Watcher {
       const std::optional<TraceSummary> summary = of(rank).summary();
       if (trace_of && summary) trace_of(rank)->finish(*summary);
     }
-    for (int rank = 0; rank < world_.ranks(); ++rank) result.computed += world_.totals(rank).computed;
     const std::vector<TimePoint>& ends = world_.totals(0).iteration_ends;
     const auto warm_up = static_cast<std::size_t>(options_.warm_up);
     result.iterations = static_cast<int>(ends.size() - warm_up);
@@ -49,7 +48,6 @@ class Run final : public pipeline::Watcher {
     const RankRecords& records = rank.records();
     sum.gaps.add(rank.gaps());
     sum.left_out.add(rank.left_out());
-    sum.launched += rank.executor().launched();
     sum.true_idle += records.agreement.true_time();
     sum.reported_idle += records.agreement.reported();
     sum.both_idle += records.agreement.both();

@@ -26,9 +26,7 @@ struct RunResult {
   int iterations = 0, ranks = 0;
   Gaps gaps;                                           // of all ranks, likewise
   Gaps left_out;                                       // of iterations that go without fill
-  Duration computed{};                                 // by pieces, in all iterations
-  Duration launched{};                                 // fill work, likewise
-  Duration true_idle{}, reported_idle{}, both_idle{};  // likewise
+  Duration true_idle{}, reported_idle{}, both_idle{};  // in all iterations
   std::uint64_t forecast = 0, as_forecast = 0;         // bubbles, see RankRecords
   std::uint64_t looks = 0, decisions = 0;
   int stopped = 0;          // ranks on which filling has ended

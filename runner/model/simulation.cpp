@@ -2,17 +2,14 @@
 #include "runner/model/simulation.h"
 
 #include <algorithm>
-#include <memory>
+#include <numeric>
 #include <stdexcept>
 
 #include "runner/model/policies.h"
+#include "runner/policy/seconds.h"
 
 namespace weft::model {
 namespace {
-
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 double part_of(Duration part, Duration whole) {
   return whole > Duration{} ? seconds(part) / seconds(whole) : 0;
@@ -51,7 +48,11 @@ Simulation simulate(const SimulationOptions& options, const Progress& progress, 
   const MakePolicy policy = policy_of(options);
   const RunResult without = run(
       options.run, [](const pipeline::World&, int, RecordSink&) { return nullptr; }, progress);
-  const RunResult with = run(options.run, policy, progress, trace_of);
+  RunOptions filled = options.run;
+  // Its tasks go on by steps: a step is a unit.
+  if (options.policy == "freeride")
+    filled.slices = {std::accumulate(filled.kernels.begin(), filled.kernels.end(), Duration{})};
+  const RunResult with = run(filled, policy, progress, trace_of);
   Simulation result;
   result.iterations = without.iterations + options.run.warm_up;
   result.ranks = without.ranks;

@@ -5,6 +5,7 @@
 
 #include "detector/dcheck.h"
 #include "runner/policy/remaining.h"
+#include "runner/policy/seconds.h"
 
 namespace weft {
 namespace {
@@ -13,10 +14,6 @@ struct Best {
   std::uint32_t candidate = 0;
   double worth = 0;  // won per time; 0: none is worth it
 };
-
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 Best best_of(const PlannerOptions& options, const Remaining& remaining, Duration until, const Candidates& candidates) {
   Best best;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "runner/policy/seconds.h"
+
 namespace weft {
 namespace {
 
@@ -16,10 +18,6 @@ constexpr double least_deviation = 20e-6;
 // The extremes of two lengths lie 0.56 standard deviations from their middle on average, of three 0.85, of five 1.16;
 // of nine and more the quantiles are what they are called.
 constexpr std::uint32_t enough_samples = 9;
-
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 }  // namespace
 

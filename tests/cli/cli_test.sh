@@ -427,15 +427,8 @@ simulate() {
   run "$weft" summary --json traces
   expect_code 0
   [[ $(value_of total.bubbles) -gt 500 && $(value_of total.fill_units) -gt 100 ]] || fail "the traces of all ranks"
-  cat >pipeline.toml <<'TOML'
-schedule = "zb-h1"
-stages = 2
-ranks = 4
-microbatches = 6
-iterations = 20
-forward = "4ms"
-slowdown-budget = "0%"
-TOML
+  printf '%s\n' 'schedule = "zb-h1"' 'stages = 2' 'ranks = 4' 'microbatches = 6' 'iterations = 20' 'forward = "4ms"' \
+    'slowdown-budget = "0%"' >pipeline.toml
   run "$weft" simulate --config pipeline.toml --baselines --json
   expect_code 0
   [[ "$(value_of schedule) $(value_of stages) $(value_of ranks) $(value_of microbatches) $(value_of iterations)" == "zb-h1 2 4 6 20" ]] ||
