@@ -22,6 +22,7 @@ constexpr std::array verbs{
     Verb{"check", "ask the GPU what its driver and environment allow", &check_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
     Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
+    Verb{"estimate", "from an observed run: what filling it would have given", &estimate_verb},
     Verb{"simulate", "fill a pipeline in virtual time: how much, at which cost", &simulate_verb},
     Verb{"version", "print the version", &version_verb},
     Verb{"help", "say how a verb is used", &help_verb},

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "cli/parse.h"
+#include "cli/quantities.h"
 #include "cli/simulated_traces.h"
 #include "runner/model/policies.h"
 #include "runner/model/simulation.h"
-#include "runner/options/quantity.h"
 
 namespace weft::cli {
 namespace {
@@ -30,44 +30,9 @@ struct Wanted {
   int kernels = 400;
   Duration forward{10'000'000}, kernel{25'000}, slice{300'000};
   std::optional<Duration> input_gradient, weight_gradient;
-  bool baselines = false, json = false;
+  bool baselines = false, observe = false, json = false;
   std::string output;
 };
-
-// As people write quantities elsewhere in Weft: `parse` gives nothing where the text is none, `wanted` says what is
-// one.
-template <class Target, class Parse>
-CLI::callback_t quantity_into(Target& target, Parse parse, const char* wanted) {
-  return [&target, parse, wanted](const CLI::results_t& texts) {
-    const auto value = parse(texts.front());
-    if (!value) throw CLI::ValidationError("'" + texts.front() + "' is no " + wanted);
-    target = *value;
-    return true;
-  };
-}
-template <class Target>
-CLI::callback_t duration_into(Target& target) {
-  return quantity_into(target, parse_duration, "duration; 10ms, 250us, 1.5s are");
-}
-CLI::callback_t bytes_into(std::uint64_t& target) {
-  return quantity_into(target, parse_bytes, "number of bytes; 16MiB, 2GB are");
-}
-CLI::callback_t share_into(double& target) {
-  return quantity_into(target, parse_share, "share in percent; 1, 0.5%, 2 % are");
-}
-std::optional<double> parse_rate(std::string_view text) {
-  const std::optional<std::uint64_t> bytes = parse_bytes(text);
-  return bytes && *bytes >= 1'000'000 ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
-}
-CLI::callback_t rate_into(double& target) {
-  return quantity_into(target, parse_rate, "rate from 1MB in a second; 50GB, 400GB are");
-}
-CLI::callback_t budget_into(double& target) {
-  return [&target](const CLI::results_t& texts) {
-    if (lower(texts.front()) == "off") return target = Budget::unlimited, true;
-    return share_into(target)(texts);
-  };
-}
 
 void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
   pipeline::WorldOptions& world = wanted.simulation.run.world;
@@ -225,7 +190,7 @@ void print_table(const Wanted& wanted, const Simulation& weft,
               wanted.schedule.c_str(), wanted.stages, world.schedule.microbatches, weft.ranks, weft.iterations,
               weft.iterations - wanted.simulation.run.warm_up, weft.iteration_seconds, 100 * weft.idle_share);
   std::printf("                 filled  with control    slowdown        GPUs  more work\n");
-  print_row("weft", weft);
+  print_row(wanted.observe ? "observe" : "weft", weft);
   for (const auto& [name, result] : others) print_row(name, result);
   if (weft.stopped > 0) std::printf("\nWeft stopped filling on %d GPUs: %s\n", weft.stopped, weft.why_stopped.c_str());
   std::printf(
@@ -235,7 +200,8 @@ void print_table(const Wanted& wanted, const Simulation& weft,
       "reported idle time: %.1f %% of the true, %.1f %% of it true; %.1f %% of the bubbles as forecast\n",
       100 * weft.coverage, 100 * weft.precision, 100 * weft.as_forecast);
   if (!wanted.output.empty())
-    std::printf("traces in %s\nnext: weft summary %s\n", wanted.output.c_str(), wanted.output.c_str());
+    std::printf("traces in %s\nnext: weft %s %s\n", wanted.output.c_str(), wanted.observe ? "estimate" : "summary",
+                wanted.output.c_str());
 }
 
 }  // namespace
@@ -252,17 +218,19 @@ int simulate_verb(const Arguments& arguments) {
       "weft simulate");
   add_pipeline_flags(app, wanted);
   add_fill_flags(app, wanted);
-  app.add_flag(
+  CLI::Option* const baselines = app.add_flag(
       "--baselines", wanted.baselines,
       "Also with the policies of other systems: first-planner (Weft's own before), pipefill, freeride, gating.");
+  app.add_flag("--observe", wanted.observe, "Without a fill job: with --output, traces for weft estimate.")
+      ->excludes(baselines);
   app.add_option("--output", wanted.output, "A folder for the trace of every rank, as a run would leave it.");
   app.add_flag("--json", wanted.json, "One JSON object.");
   app.set_config("--config", "", "A TOML file with these flags as keys, without the dashes in front.");
   if (const auto code = parse(app, arguments)) return *code;
   try {
     complete(wanted);
-    SimulatedTraces traces(wanted.output, wanted.ranks);
-    const Simulation weft = simulate(wanted.simulation, "weft", traces.of_rank());
+    SimulatedTraces traces(wanted.output, wanted.ranks, !wanted.observe);
+    const Simulation weft = simulate(wanted.simulation, wanted.observe ? "observe" : "weft", traces.of_rank());
     std::vector<std::pair<std::string, Simulation>> others;
     if (wanted.baselines)
       for (const std::string& name : model::baselines())

@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::size_t enough = 1 << 16;  // bytes, to write them
 
-TraceHeader header_of(int rank, int ranks) {
+TraceHeader header_of(int rank, int ranks, bool fills) {
   TraceHeader header;
   header.ranks = ranks;
-  header.mode = "fill";
-  header.fill_job = "simulated";
+  header.mode = fills ? "fill" : "observe";
+  header.fill_job = fills ? "simulated" : "";
   header = completed(header);
   // Each rank is a process of its own.
   header.rank = rank;
@@ -28,7 +28,7 @@ TraceHeader header_of(int rank, int ranks) {
 
 }  // namespace
 
-SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks) {
+SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, bool fills) {
   if (directory.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -38,7 +38,7 @@ SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks) {
       throw std::runtime_error(directory + " has traces already; each run has a folder of its own");
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string name = "rank" + std::to_string(rank) + "." + std::to_string(rank + 1) + ".jsonl";
-    traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks));
+    traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks, fills));
   }
 }
 

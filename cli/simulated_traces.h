@@ -14,7 +14,7 @@ namespace weft::cli {
 class SimulatedTraces {
  public:
   // "": none are wanted. Throws std::runtime_error where the folder cannot be made.
-  SimulatedTraces(const std::string& directory, int ranks);
+  SimulatedTraces(const std::string& directory, int ranks, bool fills);
 
   // Valid as long as this object. Empty where none are wanted.
   model::TraceOf of_rank();

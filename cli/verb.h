@@ -23,6 +23,7 @@ int config_verb(const Arguments& arguments);
 int check_verb(const Arguments& arguments);
 int summary_verb(const Arguments& arguments);
 int validate_verb(const Arguments& arguments);
+int estimate_verb(const Arguments& arguments);
 int simulate_verb(const Arguments& arguments);
 int version_verb(const Arguments& arguments);
 

@@ -28,7 +28,7 @@ void Executor::launch(TimePoint now, std::uint64_t bubble, std::uint32_t candida
   const Launched launched{unit_, bubble, slice, in_unit_++, now, begins, begins + alone};
   slices_[count_++] = launched;
   not_counted_.push_back(launched);
-  world_.take_gpu(rank_, launched.begins, launched.ends);
+  if (takes_gpu_) takes_gpu_(launched.begins, launched.ends);
   next_ += job_.cuts().slices()[slice].count;
   if (next_ < job_.cuts().nodes()) return;
   next_ = in_unit_ = 0;

@@ -1,16 +1,16 @@
-// The fill stream of a rank in virtual time: its slices run one after the other and hold the GPU of a pipeline's world.
+// The fill stream of a rank in virtual time: its slices run one after the other and hold the GPU.
 //
-// Used by the model of a rank. Pure, one thread. As the real one does, it says what may come next and what is in
-// flight.
+// Used by the model of a rank, and by the estimate from a trace. Pure, one thread. As the real one does, it says what
+// may come next and what is in flight.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "runner/model/job.h"
 #include "runner/policy/session.h"
-#include "sim/pipeline/world.h"
 
 namespace weft::model {
 
@@ -19,8 +19,11 @@ class Executor {
   // From a launch to the first block, where nothing is in flight: a little more than docs/bench.md measures.
   static constexpr Duration launch_latency{4'000};
 
-  // The job and the world outlive the executor.
-  Executor(const Job& job, pipeline::World& world, int rank) : job_(job), world_(world), rank_(rank) {}
+  // Told when a slice will run; may be empty.
+  using TakesGpu = std::function<void(TimePoint begins, TimePoint ends)>;
+
+  // The job outlives the executor.
+  explicit Executor(const Job& job, TakesGpu takes_gpu = {}) : job_(job), takes_gpu_(std::move(takes_gpu)) {}
 
   FillView view() const;
   void launch(TimePoint now, std::uint64_t bubble, std::uint32_t candidate);
@@ -40,8 +43,7 @@ class Executor {
   static constexpr std::uint32_t most = 2;
 
   const Job& job_;
-  pipeline::World& world_;
-  const int rank_;
+  const TakesGpu takes_gpu_;
   std::array<Launched, most> slices_{};
   std::uint32_t count_ = 0;
   std::uint64_t unit_ = 0;

@@ -44,9 +44,9 @@ const std::vector<std::string>& baselines() {
 }
 
 MakePolicy policy_of(const SimulationOptions& options) {
-  if (options.policy == "weft") {
+  if (options.policy == "weft" || options.policy == "observe") {
     SessionOptions session;
-    session.fills = true;
+    session.fills = options.policy == "weft";
     session.slowdown_budget = options.slowdown_budget;
     return [session](const pipeline::World& world, int rank, RecordSink& records) {
       // Thousands of these live at once. The host waits at the end of each iteration.

@@ -10,7 +10,8 @@ namespace weft::model {
 
 struct SimulationOptions;
 
-// Throws std::invalid_argument where there is none of this name.
+// "weft", "observe" (Weft without a fill job) or a baseline. Throws std::invalid_argument where there is none of this
+// name.
 MakePolicy policy_of(const SimulationOptions& options);
 // Those that Weft is compared with.
 const std::vector<std::string>& baselines();

@@ -10,19 +10,13 @@
 #include <memory>
 #include <vector>
 
+#include "runner/model/dispatcher_times.h"
 #include "runner/model/executor.h"
 #include "runner/model/policy.h"
 #include "runner/model/rank_records.h"
 #include "sim/pipeline/world.h"
 
 namespace weft::model {
-
-// The times that a dispatcher thread takes.
-struct DispatcherTimes {
-  Duration wake_up{5'000};  // later than it wanted to, after each sleep
-  Duration look{2'000};     // until it has decided
-  Duration launch{4'000};   // each
-};
 
 // Gaps between pieces of the main job, by length: shorter than 0.5 ms, than 1 ms, than 5 ms, longer.
 struct Gaps {
@@ -41,7 +35,11 @@ class Rank {
  public:
   // Without a policy it only counts gaps. World, job, times and sink outlive the rank.
   Rank(int number, pipeline::World& world, const Job& job, const DispatcherTimes& times, RecordSink* sink)
-      : number_(number), world_(world), times_(times), executor_(job, world, number), records_(sink) {}
+      : number_(number),
+        world_(world),
+        times_(times),
+        executor_(job, [&world, number](TimePoint begins, TimePoint ends) { world.take_gpu(number, begins, ends); }),
+        records_(sink) {}
   void follow(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
   RankRecords& records() { return records_; }
   std::optional<TraceSummary> summary() { return policy_ == nullptr ? std::nullopt : policy_->summary(); }

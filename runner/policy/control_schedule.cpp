@@ -13,6 +13,10 @@ constexpr Block later_block{152, 8};
 
 }  // namespace
 
+double control_share() {
+  return static_cast<double>(later_block.control) / static_cast<double>(later_block.filled + later_block.control);
+}
+
 Part part_of(std::uint64_t turn) {
   if (turn == 0) return {};
   std::uint64_t begin = 1, control_before = 0;

@@ -19,4 +19,7 @@ inline bool is_control(std::uint64_t turn) {
   return part_of(turn).control;
 }
 
+// Of the iterations of a long run.
+double control_share();
+
 }  // namespace weft

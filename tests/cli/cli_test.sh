@@ -96,7 +96,7 @@ usage() {
   run "$weft" lib surplus
   expect_code 2
   expect_one_line
-  for words in --help "help run" "run --help" "config --help" "summary --help" "validate --help" "simulate --help" "lib --help" "version --help" --version; do
+  for words in --help "help run" "run --help" "config --help" "summary --help" "validate --help" "simulate --help" "estimate --help" "lib --help" "version --help" --version; do
     run "$weft" $words
     expect_code 0
     expect_err ""
@@ -453,6 +453,39 @@ simulate() {
   run "$weft" simulate --iterations 20 --output /proc/nowhere
   expect_code 1
   expect_one_line
+}
+
+estimate() {
+  run "$weft" simulate --observe --iterations 40 --output observed
+  expect_code 0
+  [[ $out == *"next: weft estimate observed" ]] || fail "the next step"
+  run "$weft" estimate observed
+  expect_code 0
+  expect_err ""
+  [[ $out == "4 ranks"*"400x25us, WEFT_SLICE=300us, WEFT_SLOWDOWN_BUDGET=0.1%"*"WEFT_SLOWDOWN_BUDGET=1%"*"units in a day"* && $out != *note:* ]] ||
+    fail "the table"
+  run "$weft" estimate observed --fill gemm=64x25us,2x1.5ms --fill 3ms --slowdown-budget off --slice 1ms --json
+  expect_code 0
+  [[ "$(value_of ranks) $(python3 -c 'import json, sys
+one, two = json.loads(sys.argv[1])["estimates"]
+assert 0.8 < one["conversion"] < 1 and two["conversion"] < one["conversion"], (one, two)
+assert abs(one["units_per_day"] * 0.0046 / 3600 - one["gpu_hours_per_day"]) < 1e-6
+print(one["job"], two["job"], one["options"])' "$out")" == "4 gemm 3ms {'WEFT_SLICE': '1ms', 'WEFT_SLOWDOWN_BUDGET': 'off'}" ]] ||
+    fail "two jobs of other lengths"
+  for words in "" "observed --fill" "observed --fill matmul" "observed --fill 3x" "observed --fill 0x3us" "observed --fill 999999x3us" "observed --slice 0" \
+    "observed --slowdown-budget little" "observed --slice 3"; do
+    # shellcheck disable=SC2086  # words
+    run "$weft" estimate $words
+    expect_code 2
+    expect_one_line
+  done
+  run "$weft" estimate nowhere
+  expect_code 1
+  expect_one_line
+  run "$weft" simulate --iterations 20 --output filled
+  run "$weft" estimate filled
+  expect_code 0
+  [[ $out == *"note: rank 0, 1, 2, 3: fill work ran in this run"* ]] || fail "a run that was filled"
 }
 
 summary() {

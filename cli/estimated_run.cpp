@@ -1,0 +1,131 @@
+// See estimated_run.h.
+#include "cli/estimated_run.h"
+
+#include <deque>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "runner/policy/control_schedule.h"
+#include "runner/policy/seconds.h"
+#include "trace/read/printable.h"
+#include "trace/read/reader.h"
+#include "trace/read/runs.h"
+
+namespace weft::cli {
+namespace {
+
+// Everything but bubbles and iterations is passed over.
+class Feeder final : public TraceSink {
+ public:
+  Feeder(const std::vector<model::Job>& jobs, const std::vector<Case>& cases) {
+    for (const Case& each : cases) {
+      model::EstimateOptions options;
+      options.slowdown_budget = each.slowdown_budget;
+      ranks_.emplace_back(jobs[each.job], options);
+    }
+  }
+
+  bool wants(std::string_view line) const override {
+    return line.starts_with(R"({"type": "bubble")") || line.starts_with(R"({"type": "iteration")");
+  }
+  void header(const TraceHeader& /*header*/, const TraceLine& /*line*/) override {}
+  void record(const Record& record, const TraceLine& line) override {
+    if (!line.sound()) return;
+    for (model::EstimatedRank& rank : ranks_) {
+      if (record.kind == RecordKind::bubble) rank.add(record.bubble);
+      if (record.kind == RecordKind::iteration) rank.add(record.iteration);
+    }
+  }
+  void summary(const TraceSummary& /*summary*/, const TraceLine& /*line*/) override {}
+
+  const std::deque<model::EstimatedRank>& ranks() const { return ranks_; }
+
+ private:
+  std::deque<model::EstimatedRank> ranks_;
+};
+
+RankEstimate with_shares(const model::Estimate& counted, double idle_share, double slowdown_budget) {
+  RankEstimate estimate;
+  estimate.counted = counted;
+  const Duration may_be_filled = counted.idle - counted.left_out;
+  if (may_be_filled <= Duration{}) return estimate;
+  const double filled_iterations = slowdown_budget == Budget::unlimited ? 1 : 1 - control_share();
+  const double part = filled_iterations / seconds(may_be_filled);
+  estimate.conversion = part * seconds(counted.filled);
+  estimate.filled_share = idle_share * estimate.conversion;
+  estimate.delay_share = idle_share * part * seconds(counted.delay);
+  return estimate;
+}
+
+std::string why_not(const RankSummary& rank) {
+  if (rank.unsure) return "its trace has lines that cannot be true";
+  if (!is_measured(rank.header)) return "its bubbles were not measured: " + printable(rank.header.idle_unknown);
+  if (rank.totals.iterations == 0) return "no iteration was found, and without one nothing is filled";
+  return "";
+}
+
+// "rank 0, 1, 2 and 5 more: text", once for all that share it.
+class Notes {
+ public:
+  void add(const std::string& text, const std::string& rank) { ranks_[text].push_back(rank); }
+  std::vector<std::string> listed() const {
+    constexpr std::size_t most = 8;
+    std::vector<std::string> lines;
+    for (const auto& [text, ranks] : ranks_) {
+      std::string line = "rank";
+      for (std::size_t i = 0; i < std::min(most, ranks.size()); ++i) line += (i == 0 ? " " : ", ") + ranks[i];
+      if (ranks.size() > most) line += " and " + std::to_string(ranks.size() - most) + " more";
+      lines.push_back(line + ": " + text);
+    }
+    return lines;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> ranks_;
+};
+
+void add_notes(const FileTotals& file, Notes& notes) {
+  const RankSummary& rank = file.rank;
+  if (!rank.header.caution.empty())
+    notes.add("where this is so less can be filled, and the estimate is too high: " + printable(rank.header.caution),
+              rank.name);
+  if (rank.totals.filled > Duration{})
+    notes.add("fill work ran in this run, and its bubbles are those that it left; observe one for an estimate",
+              rank.name);
+  if (!rank.complete || file.limited)
+    notes.add("the trace has only a part of its bubbles; the rest is taken to be like them", rank.name);
+}
+
+}  // namespace
+
+EstimatedRun estimate_run(const std::vector<std::string>& directories, const std::vector<JobLengths>& jobs,
+                          const std::vector<Case>& cases, Duration slice) {
+  const auto slices = slice_lengths(slice);
+  std::vector<model::Job> cut;
+  for (const JobLengths& job : jobs) cut.emplace_back(job.kernels, std::vector<Duration>(slices.begin(), slices.end()));
+  EstimatedRun run;
+  Notes notes;
+  for (const FileTotals& file : newest_run(directories, run.notes)) {
+    if (const std::string reason = why_not(file.rank); !reason.empty()) {
+      notes.add("not estimated: " + reason, file.rank.name);
+      continue;
+    }
+    Feeder feeder(cut, cases);
+    read_trace(file.path, feeder);
+    EstimatedRun::Rank rank;
+    rank.name = file.rank.name;
+    const std::optional<PartOfRun> steady = file.rank.steady();
+    rank.idle_share = steady ? steady->idle_share() : file.rank.idle_share();
+    for (std::size_t index = 0; index < cases.size(); ++index)
+      rank.cases.push_back(with_shares(feeder.ranks()[index].result(), rank.idle_share, cases[index].slowdown_budget));
+    run.ranks.push_back(rank);
+    add_notes(file, notes);
+  }
+  for (std::string& line : notes.listed()) run.notes.push_back(std::move(line));
+  if (run.ranks.empty())
+    throw std::runtime_error("no rank can be estimated" + (run.notes.empty() ? "" : ": " + run.notes.front()));
+  return run;
+}
+
+}  // namespace weft::cli

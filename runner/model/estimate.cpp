@@ -1,0 +1,84 @@
+// See estimate.h.
+#include "runner/model/estimate.h"
+
+#include <algorithm>
+
+namespace weft::model {
+
+// As Session learns them: the pause until the next slice is that of a thread that wakes up for it, and a slice is seen
+// to end when the thread looks.
+EstimatedRank::EstimatedRank(const Job& job, const EstimateOptions& options)
+    : options_(options), budget_(options.slowdown_budget), stream_(job) {
+  const DispatcherTimes& times = options.dispatcher;
+  planner_.between_slices = times.wake_up + times.look + times.launch + Executor::launch_latency;
+  planner_.lateness = Executor::launch_latency + times.wake_up;
+}
+
+// Before the first iteration nothing is filled. That part of the run is not what a day of it looks like.
+void EstimatedRank::add(const Bubble& bubble) {
+  const Duration length = bubble.closed - bubble.opened;
+  if (bubble.iteration == 0 || length <= Duration{}) return;
+  ++result_.bubbles;
+  result_.idle += length;
+  if (budget_.leaves_out(bubble)) result_.left_out += length;
+  if (budget_.may_fill(bubble)) return fill(bubble);
+  count(Unfilled::held_back);
+}
+
+void EstimatedRank::fill(const Bubble& bubble) {
+  const DispatcherTimes& times = options_.dispatcher;
+  planner_.price = budget_.price(bubble.rhythm);
+  const std::uint64_t slices_before = result_.slices;
+  Decision last;
+  TimePoint now = bubble.opened + bubble.opened_within + times.look;
+  while (now < bubble.closed) {
+    stream_.reap(now, finished_);
+    if (!launch_all(bubble, now, now, last)) break;
+    const bool runs = stream_.in_flight() != 0;
+    const TimePoint next = runs ? last.again.value_or(stream_.view().in_flight.first_ends) : now + options_.poll;
+    now = std::max(next, now) + times.wake_up + times.look;
+  }
+  result_.filled += stream_.within(bubble.opened, bubble.closed);
+  const FillView left = stream_.view();
+  if (left.in_flight.slices != 0) {
+    const Duration overrun = std::max(left.in_flight.expected_end - bubble.closed, Duration{});
+    budget_.overran(overrun);
+    delay_ += overrun;
+    result_.delay += overrun;
+    stream_.reap(std::max(left.in_flight.expected_end, now), finished_);
+  }
+  for (const SliceRecord& slice : finished_) result_.units += slice.unit_done ? 1 : 0;
+  finished_.clear();
+  if (result_.slices != slices_before)
+    ++result_.filled_bubbles;
+  else
+    count(last.refusal.value_or(Unfilled::other));
+}
+
+// False: nothing that the planner may say later would change its answer.
+bool EstimatedRank::launch_all(const Bubble& bubble, TimePoint seen, TimePoint& now, Decision& last) {
+  last = {};
+  for (FillView view = stream_.view(); view.ready; view = stream_.view()) {
+    last = plan(planner_, now, seen, bubble, view.in_flight, view.candidates);
+    if (!last.launch) break;
+    stream_.launch(now, bubble.id, last.candidate);
+    budget_.launched(bubble.iteration);
+    ++result_.slices;
+    now += options_.dispatcher.launch;
+  }
+  return !last.refusal || *last.refusal == Unfilled::no_room || *last.refusal == Unfilled::no_forecast;
+}
+
+// It would have been longer by what its slices cost.
+void EstimatedRank::add(const Iteration& iteration) {
+  since_found_ = iteration.rhythm == rhythm_ && iteration.number == last_iteration_ + 1 ? since_found_ + 1 : 1;
+  rhythm_ = iteration.rhythm;
+  last_iteration_ = iteration.number;
+  Iteration longer = iteration;
+  longer.since_found = since_found_;
+  longer.ended += delay_;
+  delay_ = {};
+  budget_.ended(longer);
+}
+
+}  // namespace weft::model
