@@ -1,11 +1,12 @@
 // bench_policy: what Weft makes of whole pipelines in virtual time. Deterministic: equal arguments, equal tables.
-//   bench_policy schedules|budgets|policies [--seed N] [--threads N] [--interference SHARE]
+//   bench_policy schedules|budgets|policies|scenarios [--seed N] [--threads N] [--interference SHARE]
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <thread>
 
+#include "bench/policy/scenarios.h"
 #include "bench/policy/tables.h"
 
 int main(int argc, char** argv) {
@@ -25,6 +26,8 @@ int main(int argc, char** argv) {
   });
   app.add_subcommand("budgets", "All schedules, and what a budget buys")->callback([&] { print_budgets(options); });
   app.add_subcommand("policies", "Weft beside other systems")->callback([&] { print_policies(options); });
+  app.add_subcommand("scenarios", "200 random trainings with hidden slowdowns, drift and steps: is the budget kept?")
+      ->callback([&] { print_scenarios(options); });
   CLI11_PARSE(app, argc, argv);
   return 0;
 }

@@ -1,38 +1,18 @@
-// See tables.h. Cases run on several threads; rows come in the order of the cases.
+// See tables.h. Rows come in the order of the cases.
 #include "bench/policy/tables.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "bench/policy/cases.h"
 #include "runner/model/policies.h"
-#include "runner/model/simulation.h"
 
 namespace weft::bench {
 namespace {
 
 using model::Simulation;
-using model::SimulationOptions;
-
-struct Case {
-  std::string schedule;
-  SimulationOptions options;
-};
-
-std::vector<Simulation> simulate_all(const std::vector<Case>& cases, unsigned threads) {
-  std::vector<Simulation> results(cases.size());
-  std::atomic<std::size_t> next{0};
-  std::vector<std::jthread> workers;
-  for (unsigned worker = 0; worker < threads; ++worker)
-    workers.emplace_back([&] {
-      for (std::size_t i = next++; i < cases.size(); i = next++) results[i] = model::simulate(cases[i].options);
-    });
-  workers.clear();
-  return results;
-}
 
 std::string three_digits(double number) {
   char text[32];
@@ -66,26 +46,6 @@ void print(const std::vector<Case>& cases, unsigned threads) {
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   const std::vector<Simulation> results = simulate_all(cases, threads);
   for (std::size_t i = 0; i < cases.size(); ++i) print_row(cases[i], results[i]);
-}
-
-Case case_of(const TableOptions& table, const std::string& schedule, int stages) {
-  Case made;
-  made.schedule = schedule;
-  SimulationOptions& options = made.options;
-  options.run.warm_up = 8;
-  const auto slices = slice_lengths(std::chrono::microseconds(300));
-  options.run.slices.assign(slices.begin(), slices.end());
-  pipeline::WorldOptions& world = options.run.world;
-  world.schedule.schedule = model::schedule_of(schedule);
-  world.schedule.ranks = stages;
-  world.schedule.followers = model::branching(stages);
-  // dualpipev wants twice as many.
-  world.schedule.microbatches = schedule == "dualpipev" ? 2 * stages + 2 : stages;
-  world.iterations = 40;
-  world.jitter = 0.05;
-  world.seed = table.seed;
-  world.interference = table.interference;
-  return made;
 }
 
 struct Range {

@@ -11,7 +11,7 @@ struct TableOptions {
   double interference = 0;
 };
 
-// Schedules, stages, lengths and jitters at the budgets of the issue.
+// Schedules, stages, lengths and jitters at two budgets.
 void print_schedules(const TableOptions& options);
 // One pipeline per schedule under several budgets.
 void print_budgets(const TableOptions& options);

@@ -27,7 +27,9 @@ class Run final : public pipeline::Watcher {
     const std::vector<TimePoint>& ends = world_.totals(0).iteration_ends;
     const auto warm_up = static_cast<std::size_t>(options_.warm_up);
     result.iterations = static_cast<int>(ends.size() - warm_up);
-    result.length = ends.back() - (warm_up == 0 ? TimePoint{} : ends[warm_up - 1]);
+    const auto since = [&](std::size_t first) { return ends.back() - (first == 0 ? TimePoint{} : ends[first - 1]); };
+    result.length = since(warm_up);
+    result.late = since((warm_up + ends.size()) / 2);
     return result;
   }
 

@@ -23,6 +23,7 @@ struct RunOptions {
 
 struct RunResult {
   Duration length{};  // of the iterations that count
+  Duration late{};    // of the second half of these
   int iterations = 0, ranks = 0;
   Gaps gaps;                                           // of all ranks, likewise
   Gaps left_out;                                       // of iterations that go without fill

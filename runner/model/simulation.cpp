@@ -60,6 +60,7 @@ Simulation simulate(const SimulationOptions& options, const Progress& progress, 
   result.iteration_seconds = seconds(without.length) / without.iterations;
   result.idle_share = seconds(sum_of(without.gaps).idle) / all_time;
   result.slowdown = seconds(with.length) / seconds(without.length) - 1;
+  result.late_slowdown = seconds(with.late) / seconds(without.late) - 1;
   const Gaps::Class may = sum_of(with.gaps), left_out = sum_of(with.left_out);
   result.conversion = part_of(may.filled, may.idle);
   result.conversion_of_all = part_of(may.filled + left_out.filled, may.idle + left_out.idle);

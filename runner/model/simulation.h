@@ -21,6 +21,7 @@ struct Simulation {
   double iteration_seconds = 0;  // without fill
   double idle_share = 0;         // of the time of all ranks, without fill
   double slowdown = 0;           // true: against the same pieces without fill
+  double late_slowdown = 0;      // likewise, of the second half of the iterations
   double conversion = 0;         // of the idle time of iterations that may be filled
   double conversion_of_all = 0;  // likewise, of all iterations
   // Of gaps by their length, see Gaps.

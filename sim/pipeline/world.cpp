@@ -44,7 +44,8 @@ World::World(const WorldOptions& options, Watcher& watcher) : options_(options),
     made.program = &programs_[i % programs_.size()];
     made.streams.resize(made.program->streams);
     made.posted.resize(made.program->groups);
-    push(1'000'000, made.number, What::host);
+    made.slowness = slowness_of(made);
+    push((std::chrono::milliseconds(1) + stall_of(made)).count(), made.number, What::host);
   }
 }
 
@@ -211,9 +212,26 @@ Duration World::length_of(Rank& rank, const Step& step) const {
                                              : options_.input_gradient + options_.weight_gradient;
   }
   const std::uint64_t number = rank.pieces++;
-  if (options_.jitter == 0) return length;
-  const double by = normal(mixed(options_.seed) ^ mixed(static_cast<std::uint64_t>(rank.number) << 32 | number));
-  return Duration{std::llround(static_cast<double>(length.count()) * std::exp(options_.jitter * by))};
+  double times = rank.slowness;
+  if (options_.jitter != 0) {
+    const double by = normal(mixed(options_.seed) ^ mixed(static_cast<std::uint64_t>(rank.number) << 32 | number));
+    times *= std::exp(options_.jitter * by);
+  }
+  return Duration{std::llround(static_cast<double>(length.count()) * times)};
+}
+
+double World::slowness_of(const Rank& rank) const {
+  double times = std::pow(1 + options_.drift, rank.iteration);
+  for (const Change& change : options_.changes)
+    if (change.is_at(rank.place, rank.iteration)) times *= change.factor;
+  return times;
+}
+
+Duration World::stall_of(const Rank& rank) const {
+  Duration longest{};
+  for (const Change& change : options_.changes)
+    if (change.is_at(rank.place, rank.iteration)) longest = std::max(longest, change.stall);
+  return longest;
 }
 
 void World::begin_host_wait(Rank& rank) {
@@ -228,10 +246,12 @@ void World::end_host_wait(Rank& rank) {
   tell(rank);
   rank.totals.iteration_ends.push_back(now());
   rank.step = 0;
-  if (++rank.iteration == options_.iterations)
+  if (++rank.iteration == options_.iterations) {
     --hosts_at_work_;
-  else
-    push(now_ + options_.host_call.count(), rank.number, What::host);
+    return;
+  }
+  rank.slowness = slowness_of(rank);
+  push(now_ + (options_.host_call + stall_of(rank)).count(), rank.number, What::host);
 }
 
 void World::advance(Rank& rank) {

@@ -16,6 +16,22 @@
 
 namespace weft::pipeline {
 
+// Something beside fill work that changes the training for some of its iterations: a straggler, a step, a stall of the
+// data loader, a checkpoint.
+struct Change {
+  int first = 0;      // iteration, from 0
+  int count = 1;      // of iterations
+  int every = 1;      // of these, only the first and each so-manieth after it
+  int place = -1;     // of the pipeline, in all replicas; -1: everywhere
+  double factor = 1;  // pieces take so many times as long
+  Duration stall{};   // the host waits that long before it begins
+
+  bool is_at(int its_place, int iteration) const {
+    const int since = iteration - first;
+    return (place < 0 || place == its_place) && since >= 0 && since < count && since % every == 0;
+  }
+};
+
 struct WorldOptions {
   ScheduleOptions schedule{};
   int replicas = 1;  // of the whole pipeline; their gradients are summed up at the end of an iteration
@@ -31,6 +47,8 @@ struct WorldOptions {
   Duration latency{20'000};
   double bandwidth = 50e9;  // bytes per second, of each message
   Duration host_call{5'000};
+  double drift = 0;  // pieces of an iteration take that much longer than those of the one before, relative
+  std::vector<Change> changes{};
   double interference = 0;  // pieces next to fill work take that much longer, relative
   std::uint64_t seed = 1;
   ProgramOptions program{};
@@ -132,6 +150,7 @@ class World {
     const Program* program = nullptr;
     std::size_t step = 0;
     int iteration = 0;
+    double slowness = 1;  // in this iteration
     std::uint64_t pieces = 0;
     std::vector<Stream> streams;
     std::deque<Group> groups;
@@ -158,6 +177,8 @@ class World {
   void wait_for_compute(Rank& rank, std::size_t stream, Item& item);
   void launch(Rank& rank, Duration length);
   Duration length_of(Rank& rank, const Step& step) const;
+  double slowness_of(const Rank& rank) const;
+  Duration stall_of(const Rank& rank) const;
   void begin_host_wait(Rank& rank);
   void end_host_wait(Rank& rank);
 

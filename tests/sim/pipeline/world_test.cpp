@@ -68,6 +68,46 @@ TEST(FillWork, HoldsUpTheOtherRanksByMessagesOnly) {
   }
 }
 
+TEST(Changes, MakePiecesLongerForTheirIterations) {
+  Nobody watcher;
+  WorldOptions options = without_messages(Schedule::one_f_one_b);
+  options.iterations = 8;
+  options.changes = {{.first = 2, .count = 2, .factor = 2}, {.first = 5, .count = 3, .every = 2, .factor = 1.5}};
+  World world(options, watcher);
+  world.run();
+  const std::vector<int> expected{33, 66, 66, 33, 33 + 33 / 2, 33, 33 + 33 / 2};
+  for (std::size_t i = 1; i < 8; ++i) {
+    const bool half = i == 5 || i == 7;
+    EXPECT_EQ(length_of_iteration(world, 0, i), expected[i - 1] * ten + (half ? ten / 2 : Duration{0})) << i;
+  }
+}
+
+TEST(Changes, AStragglerHoldsUpAllRanksAndAStallIsWaitedForOnce) {
+  Nobody watcher;
+  WorldOptions options = without_messages(Schedule::gpipe);
+  options.iterations = 6;
+  options.changes = {{.first = 2, .place = 1, .factor = 2}, {.first = 4, .place = 0, .stall = 3 * ten}};
+  World world(options, watcher);
+  world.run();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(length_of_iteration(world, rank, 1), 33 * ten) << rank;
+    EXPECT_GT(length_of_iteration(world, rank, 2), 50 * ten) << rank;
+    EXPECT_EQ(length_of_iteration(world, rank, 3), 33 * ten) << rank;
+    EXPECT_EQ(length_of_iteration(world, rank, 4), 36 * ten) << rank;
+    EXPECT_EQ(length_of_iteration(world, rank, 5), 33 * ten) << rank;
+  }
+}
+
+TEST(Changes, DriftAddsUp) {
+  Nobody watcher;
+  WorldOptions options = without_messages(Schedule::one_f_one_b);
+  options.iterations = 3;
+  options.drift = 0.1;
+  World world(options, watcher);
+  world.run();
+  EXPECT_NEAR(static_cast<double>(length_of_iteration(world, 0, 2).count()), 1.21 * 33e7, 100);
+}
+
 TEST(Jitter, IsTheSameWithAndWithoutFillWork) {
   WorldOptions options = without_messages(Schedule::zb_v);
   options.jitter = 0.1;
