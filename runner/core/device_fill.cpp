@@ -52,11 +52,11 @@ void DeviceFill::make_here(Making& making) {
   try {
     {
       const ExitBracket bracket(core_.shim);  // also where nobody waits any more
-      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, [](const char*) {});
+      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, nullptr, [](const char*) {});
     }
     check_stream(making.setup.marking, making.reporter);
     core_.shim.memory_reserved(making.setup.ordinal);
-    fill_->complete_lap(core_.shim.streams_made(making.setup.ordinal) - settings.streams_made);
+    fill_->lane()->complete_lap(core_.shim.streams_made(making.setup.ordinal) - settings.lane.streams_made);
     take_up_progress(making.setup, making.reporter);
     make_filler(making.setup.marking);
   } catch (...) {
@@ -82,7 +82,7 @@ void DeviceFill::take(DeviceFill& other) noexcept {
 }
 
 void DeviceFill::check_stream(Marking& marking, const Reporter& reporter) {
-  const std::string& fault = fill_->stream_fault();
+  const std::string& fault = fill_->lane()->fault();
   if (fault.empty()) return;
   fall_back_to_plain_stream(marking);
   const std::string text = "fill work gets no hardware queue of its own: " + fault;
@@ -176,7 +176,7 @@ void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
   if (work_) work_->context_is_going();
   if (work_) work_->has_ended(limit);
   if (fill_ && nothing_in_flight && fill_->reservation().give_device_back(limit)) core_.memory_came_back();
-  if (fill_ && nothing_in_flight) fill_->let_context_go();
+  if (fill_ && nothing_in_flight) fill_->lane()->let_context_go();
   leave();
 }
 

@@ -60,16 +60,16 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   FillSettings settings;
   settings.spec = parse_fill_spec(core.options.fill);
   check_fill_file(settings.spec);
-  settings.device = setup.ordinal;
+  settings.lane.device = setup.ordinal;
   settings.uuid = core.driver.uuid_of(setup.ordinal);
   settings.memory = core.options.memory;
   settings.unit.slice_cap = core.options.slice;
   settings.unit.max_blocks = blocks_left(setup.multiprocessors, core.options.reserve_sms);
-  settings.queues = queues;
+  settings.lane.queues = queues;
   settings.asks_machine = marking.fillable == Fillable::unasked;
   settings.wish = core.options.one_queue;
-  settings.stream = marking.stream;
-  settings.streams_made = core.shim.streams_made(setup.ordinal);
+  settings.lane.stream = marking.stream;
+  settings.lane.streams_made = core.shim.streams_made(setup.ordinal);
   check_head_room(core);
   return settings;
 }

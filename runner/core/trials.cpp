@@ -114,12 +114,12 @@ TrialSubject trial_subject(const FillSettings& settings, const Options& options,
   subject.file_bytes = static_cast<std::uint64_t>(status.st_size);
   subject.file_changed = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
                          static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
-  subject.gpu = gpu_of(driver, settings.device, driver_version);
+  subject.gpu = gpu_of(driver, settings.lane.device, driver_version);
   subject.memory = settings.memory;
   subject.max_blocks = settings.unit.max_blocks;
   subject.asks_machine = settings.asks_machine ? 1 : 0;
   subject.wish = settings.asks_machine ? static_cast<std::uint64_t>(settings.wish) : 0;
-  subject.stream = static_cast<std::uint64_t>(settings.stream);
+  subject.stream = static_cast<std::uint64_t>(settings.lane.stream);
   subject.slice_cap = static_cast<std::uint64_t>(settings.unit.slice_cap.count());
   return subject;
 }

@@ -55,7 +55,7 @@ class Trial {
  public:
   Trial(const ProbeProgram& probe, const FillSettings& settings, Duration limit)
       : texts_{probe.path,
-               std::to_string(settings.device),
+               std::to_string(settings.lane.device),
                std::to_string(settings.memory),
                std::to_string(settings.unit.max_blocks),
                std::to_string(settings.unit.slice_cap.count()),
@@ -63,7 +63,7 @@ class Trial {
                settings.spec.path,
                settings.spec.arguments,
                settings.asks_machine ? std::string(name_of(settings.wish)) : "",
-               std::string(name_of(settings.stream)),
+               std::string(name_of(settings.lane.stream)),
                settings.uuid},
         environment_texts_(probe.environment),
         arguments_(pointers_to(texts_)),

@@ -2,6 +2,7 @@
 #include "runner/fill/prepared_fill.h"
 
 #include <string>
+#include <utility>
 
 #include "runner/clock.h"
 #include "runner/core/scopes.h"
@@ -51,18 +52,19 @@ void check_init_is_over(const Driver& driver, CUstream stream) {
 
 }  // namespace
 
-PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, const OnStep& on_step)
-    : driver_(driver), queues_(settings.queues), reservation_(driver, settings.memory), lap_(driver), green_(driver) {
+PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, std::shared_ptr<FillLane> lane,
+                           const OnStep& on_step)
+    : driver_(driver), reservation_(driver, settings.memory), lane_(std::move(lane)) {
   try {
-    stream_ = make_stream(settings);
-    reservation_.use(stream_);
+    if (lane_ == nullptr) lane_ = std::make_shared<FillLane>(driver, settings.lane);
+    reservation_.use(stream());
     on_step("init");
-    job_ = FillJob::load(settings.spec, reservation_, {settings.device, settings.unit.max_blocks});
+    job_ = FillJob::load(settings.spec, reservation_, {settings.lane.device, settings.unit.max_blocks});
     on_step("the work of init");
-    if (settings.is_trial) check_init_is_over(driver, stream_);
+    if (settings.is_trial) check_init_is_over(driver, stream());
     reservation_.save();
     on_step("record_unit");
-    unit_ = std::make_unique<Unit>(driver, *job_, stream_, settings.unit);
+    unit_ = std::make_unique<Unit>(driver, *job_, stream(), settings.unit);
     reservation_.restore();
   } catch (...) {
     release();
@@ -70,31 +72,15 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, c
   }
 }
 
-// Where there can be no green context, a plain stream is enough for some bubbles.
-CUstream PreparedFill::make_stream(const FillSettings& settings) {
-  if (settings.stream == FillStream::green_context) {
-    try {
-      return green_.make(settings.device);
-    } catch (const SetUpError& error) {
-      stream_fault_ = error.what();
-    }
-  }
-  const bool above = settings.stream == FillStream::above;
-  return lap_.make(settings.queues, settings.streams_made,
-                   above ? QueueLap::Priority::highest : QueueLap::Priority::lowest);
-}
-
 PreparedFill::~PreparedFill() {
   release();
 }
 
 void PreparedFill::release() noexcept {
-  if (stream_ != nullptr) outlast(driver_, stream_);
+  if (lane_ != nullptr) outlast(driver_, stream());
   destroy_unit();
   destroy_job();
-  lap_.destroy();
-  green_.destroy();
-  stream_ = nullptr;
+  lane_.reset();
   reservation_.release();
 }
 

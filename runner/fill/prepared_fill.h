@@ -1,4 +1,5 @@
-// A fill job made ready on one device: reservation, stream, job and unit, in the order in which they are built.
+// A fill job made ready on one device: reservation, job and unit, in the order in which they are built, on the lane
+// that it shares with the other jobs of the device.
 //
 // Built and released on a thread of Weft's (core/fill_work.h), or in the fill probe; between the two the dispatcher
 // thread uses it. The context of the device is current in all functions. Both may wait in the driver for work of the
@@ -14,8 +15,7 @@
 
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
-#include "runner/fill/green_stream.h"
-#include "runner/fill/queues.h"
+#include "runner/fill/fill_lane.h"
 #include "runner/fill/reservation.h"
 #include "runner/fill/unit.h"
 #include "runner/options/fillable.h"
@@ -24,16 +24,13 @@ namespace weft {
 
 struct FillSettings {
   FillSpec spec;
-  int device = 0;
-  std::string uuid;  // see Driver::uuid_of(): in the trial process the number may stand for another GPU
+  std::string uuid;  // see Driver::uuid_of(): in the trial process the number of the device may stand for another GPU
   std::uint64_t memory = 0;
   UnitOptions unit;
-  std::uint32_t queues = 1;        // hardware queues that the streams of the process take turns at
-  std::uint32_t streams_made = 0;  // before, in the same context
+  LaneSettings lane;
   bool asks_machine = false;       // the trial also asks who holds up the only hardware queue, see TrialVerdict
   OneQueue wish = OneQueue::keep;  // with it the trial finds the stream that follows from the answers
-  FillStream stream = FillStream::plain;
-  bool is_trial = false;  // the context is the job's alone: what init leaves running is found out
+  bool is_trial = false;           // the context is the job's alone: what init leaves running is found out
 };
 
 class PreparedFill {
@@ -41,44 +38,32 @@ class PreparedFill {
   // Called before each step with its name, so that a crash can be told by it.
   using OnStep = std::function<void(const char* step)>;
 
-  // Throws SetUpError. When this returns, the job's memory holds what init() put there, however often its unit has run
-  // in between.
-  PreparedFill(const Driver& driver, const FillSettings& settings, const OnStep& on_step);
+  // `lane`: of the device's other jobs; nullptr: there is none yet. Throws SetUpError. When this returns, the job's
+  // memory holds what init() put there, however often its unit has run in between.
+  PreparedFill(const Driver& driver, const FillSettings& settings, std::shared_ptr<FillLane> lane,
+               const OnStep& on_step);
   ~PreparedFill();
   PreparedFill(const PreparedFill&) = delete;
   PreparedFill& operator=(const PreparedFill&) = delete;
 
   FillJob& job() { return *job_; }
   const Unit& unit() const { return *unit_; }
-  CUstream stream() const { return stream_; }
-  // Why it is a plain one although another was wanted; "": it is as wanted.
-  const std::string& stream_fault() const { return stream_fault_; }
+  const std::shared_ptr<FillLane>& lane() const { return lane_; }
+  CUstream stream() const { return lane_->stream(); }
   Reservation& reservation() { return reservation_; }
-
-  // The job itself made so many streams.
-  void complete_lap(std::uint32_t made) { lap_.complete(queues_, made); }
 
   // The two first steps of release(), in this order.
   void destroy_unit() noexcept { unit_.reset(); }
   void destroy_job() noexcept { job_.reset(); }
-
-  // The context is going, which its green context would keep; nothing of it is in flight.
-  void let_context_go() noexcept { green_.destroy(); }
 
   // Frees everything, when nothing of it is in flight any more. Where that is not sure, and nobody can wait for it, the
   // object is left as it is and stays.
   void release() noexcept;
 
  private:
-  CUstream make_stream(const FillSettings& settings);
-
   const Driver& driver_;
-  const std::uint32_t queues_;
   Reservation reservation_;
-  QueueLap lap_;
-  GreenStream green_;
-  std::string stream_fault_;
-  CUstream stream_ = nullptr;
+  std::shared_ptr<FillLane> lane_;  // nullptr: it was released
   std::unique_ptr<FillJob> job_;
   std::unique_ptr<Unit> unit_;
 };

@@ -34,7 +34,7 @@ class SharedTrial : public std::enable_shared_from_this<SharedTrial> {
   // Nobody wants it any more: what runs of it here is ended, another rank may begin anew.
   void stop() { stop_.store(true); }
   // Its processes hold memory of this device.
-  bool runs_on(int device) const { return runs_.load() && settings_.device == device; }
+  bool runs_on(int device) const { return runs_.load() && settings_.lane.device == device; }
   // The main job needs that memory: the trial ends here, with a verdict that says so.
   void give_way();
   bool has_thread() const { return has_thread_.load(std::memory_order_acquire); }

@@ -33,7 +33,7 @@ weft::FillSettings settings_of(const ContinuousFill& fill, const weft::Driver& d
         "cuDeviceGetAttribute");
   weft::FillSettings settings;
   settings.spec = weft::parse_fill_spec(fill.job);
-  settings.device = fill.device;
+  settings.lane.device = fill.device;
   settings.memory = fill.memory;
   settings.unit.max_blocks = weft::blocks_left(static_cast<std::uint32_t>(multiprocessors),
                                                static_cast<std::uint64_t>(fill.free_multiprocessors));
@@ -64,7 +64,7 @@ void run_units(const ContinuousFill& fill, const std::atomic<bool>& stop) {
   check(driver, driver.cuDeviceGet(&device, fill.device), "cuDeviceGet");
   check(driver, driver.cuDevicePrimaryCtxRetain(&context, device), "retaining the context");
   check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  weft::PreparedFill prepared(driver, settings_of(fill, driver, device), [](const char*) {});
+  weft::PreparedFill prepared(driver, settings_of(fill, driver, device), nullptr, [](const char*) {});
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> report(std::fopen(fill.report.c_str(), "w"), &std::fclose);
   if (report == nullptr) throw weft::SetUpError(fill.report + " cannot be written");
   for (std::uint64_t number = 0; !stop.load(std::memory_order_relaxed); ++number)

@@ -58,7 +58,7 @@ std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::Fil
   weft::FreeMemory free;
   free.before = free_memory(driver);
   const weft::TimePoint began = weft::now();
-  weft::PreparedFill fill(driver, settings, [](const char* step) { say(std::string("at ") + step); });
+  weft::PreparedFill fill(driver, settings, nullptr, [](const char* step) { say(std::string("at ") + step); });
   say("prepared " + std::to_string((weft::now() - began).count()));
   run_one_unit(driver, fill, settings.unit.timing.patience);
   fill.destroy_unit();
@@ -88,9 +88,9 @@ void try_job(const weft::FillSettings& settings) {
   check(driver, initialise(0), "cuInit");
   CUdevice device{};
   CUcontext context = nullptr;
-  check(driver, driver.cuDeviceGet(&device, settings.device), "cuDeviceGet");
-  if (!settings.uuid.empty() && driver.uuid_of(settings.device) != settings.uuid)
-    throw weft::SetUpError("device " + std::to_string(settings.device) +
+  check(driver, driver.cuDeviceGet(&device, settings.lane.device), "cuDeviceGet");
+  if (!settings.uuid.empty() && driver.uuid_of(settings.lane.device) != settings.uuid)
+    throw weft::SetUpError("device " + std::to_string(settings.lane.device) +
                            " is another GPU in its trial process: CUDA_VISIBLE_DEVICES or CUDA_DEVICE_ORDER was "
                            "changed after CUDA had started");
   check(driver, driver.cuDevicePrimaryCtxRetain(&context, device), "creating a context");
@@ -136,7 +136,7 @@ std::uint64_t number(const char* text) {
 int main(int argument_count, char** arguments) {
   if (argument_count != 11) return 2;
   weft::FillSettings settings;
-  settings.device = static_cast<int>(number(arguments[1]));
+  settings.lane.device = static_cast<int>(number(arguments[1]));
   settings.uuid = arguments[10];
   settings.memory = number(arguments[2]);
   settings.unit.max_blocks = static_cast<std::uint32_t>(number(arguments[3]));
@@ -145,10 +145,10 @@ int main(int argument_count, char** arguments) {
   settings.is_trial = true;
   ::alarm(static_cast<unsigned>(number(arguments[5])));
   settings.spec = {arguments[6], arguments[7]};
-  settings.stream = value_of<weft::FillStream>(arguments[9], weft::fill_stream_names);
+  settings.lane.stream = value_of<weft::FillStream>(arguments[9], weft::fill_stream_names);
   if (*arguments[8] != '\0')
-    settings.stream =
-        ask_about_one_queue(settings.device, value_of<weft::OneQueue>(arguments[8], weft::one_queue_names));
+    settings.lane.stream =
+        ask_about_one_queue(settings.lane.device, value_of<weft::OneQueue>(arguments[8], weft::one_queue_names));
   try {
     try_job(settings);
   } catch (const weft::SetUpError& error) {

@@ -94,7 +94,7 @@ TEST(Trial, AsksTheMachineWhereThatIsWanted) {
   asking.wish = OneQueue::above;
   EXPECT_EQ(fault_of_trial(script("[ \"$8\" = above ] && echo ok >&3"), asking, 20s), "");
   FillSettings of_green_context = settings();
-  of_green_context.stream = FillStream::green_context;
+  of_green_context.lane.stream = FillStream::green_context;
   EXPECT_EQ(fault_of_trial(script("[ \"$8-$9\" = -green_context ] && echo ok >&3"), of_green_context, 20s), "");
 }
 
