@@ -18,7 +18,7 @@ namespace {
 // Everything but bubbles and iterations is passed over.
 class Feeder final : public TraceSink {
  public:
-  Feeder(const std::vector<model::Job>& jobs, const std::vector<Case>& cases) {
+  Feeder(const std::vector<std::deque<model::Job>>& jobs, const std::vector<Case>& cases) {
     for (const Case& each : cases) {
       model::EstimateOptions options;
       options.slowdown_budget = each.slowdown_budget;
@@ -102,8 +102,9 @@ void add_notes(const FileTotals& file, Notes& notes) {
 EstimatedRun estimate_run(const std::vector<std::string>& directories, const std::vector<JobLengths>& jobs,
                           const std::vector<Case>& cases, Duration slice) {
   const auto slices = slice_lengths(slice);
-  std::vector<model::Job> cut;
-  for (const JobLengths& job : jobs) cut.emplace_back(job.kernels, std::vector<Duration>(slices.begin(), slices.end()));
+  std::vector<std::deque<model::Job>> cut;  // each alone
+  for (const JobLengths& job : jobs)
+    cut.emplace_back().emplace_back(job.kernels, std::vector<Duration>(slices.begin(), slices.end()));
   EstimatedRun run;
   Notes notes;
   for (const FileTotals& file : newest_run(directories, run.notes)) {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "cli/elf_symbols.h"
+#include "runner/options/fill_plan.h"
 
 namespace weft::cli {
 namespace {
@@ -19,17 +20,26 @@ fs::path find_job(const std::string& name, const fs::path& jobs) {
   throw std::runtime_error("fill job '" + name + "': no such file" + (bare ? ", and none of Weft's own" : ""));
 }
 
-}  // namespace
-
-std::string checked_fill_spec(const std::string& spec, const fs::path& jobs) {
+std::string checked_job(const std::string& spec, const fs::path& jobs) {
   const std::size_t colon = spec.find(':');
   const std::string name = spec.substr(0, colon);
   const fs::path file = find_job(name, jobs);
   if (const std::string fault = why_not_exported(file, "weft_fill_job_v1"); !fault.empty())
     throw std::runtime_error("fill job '" + name + "' " + fault);
-  if (file.string().find(':') != std::string::npos)
-    throw std::runtime_error("fill job '" + name + "': a ':' in its path " + file.string() + " would end the path");
-  return file.string() + (colon == std::string::npos ? "" : spec.substr(colon));
+  const std::string path = file.string();
+  for (const char end : {':', ';'})
+    if (path.find(end) != std::string::npos)
+      throw std::runtime_error("fill job '" + name + "': a '" + end + "' in its path " + path + " would end the path");
+  return path + (colon == std::string::npos ? "" : spec.substr(colon));
+}
+
+}  // namespace
+
+std::string checked_fill_spec(const std::string& fill, std::uint64_t memory, const fs::path& jobs) {
+  const FillPlan plan = parse_fill_plan(fill, memory);
+  std::string checked;
+  for (const JobPlan& job : plan.jobs) checked += (checked.empty() ? "" : ";") + checked_job(job.spec, jobs);
+  return fill.starts_with('@') ? "@" + fs::absolute(fill.substr(1)).string() : checked;
 }
 
 }  // namespace weft::cli

@@ -2,14 +2,16 @@
 // nothing of it is run.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
 namespace weft::cli {
 
-// "PATH[:ARGUMENTS]" with the path made absolute, so that it means the same in every folder. A name without '/' that is
-// no file here is looked for among the jobs that come with Weft: matmul is fill_matmul.so in `jobs`.
-// Throws std::runtime_error, one line, when there is no such file or it is not a fill job.
-std::string checked_fill_spec(const std::string& spec, const std::filesystem::path& jobs);
+// "PATH[:ARGUMENTS]", several of them with ';' between, or "@FILE", with the paths made absolute, so that they mean the
+// same in every folder. A name without '/' that is no file here is looked for among the jobs that come with Weft:
+// matmul is fill_matmul.so in `jobs`; not so in a file, which has paths. `memory`: of all jobs together. Throws
+// std::runtime_error or std::invalid_argument, one line, when a file is missing or no fill job, or the list is wrong.
+std::string checked_fill_spec(const std::string& fill, std::uint64_t memory, const std::filesystem::path& jobs);
 
 }  // namespace weft::cli

@@ -1,6 +1,8 @@
 // See job_lengths.h.
 #include "cli/job_lengths.h"
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -33,6 +35,32 @@ std::optional<Row> parse_row(std::string_view text) {
   return row;
 }
 
+std::vector<Duration> parse_kernels(std::string_view text, const std::string& whole) {
+  std::vector<Duration> kernels;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::optional<Row> row = parse_row(text.substr(0, comma));
+    if (!row)
+      throw std::invalid_argument("'" + whole +
+                                  "' does not say how long a job's kernels are; 400x25us, gemm=64x25us,2x1.5ms do");
+    if (kernels.size() + row->count > most_kernels)
+      throw std::invalid_argument("'" + whole + "' has more than " + std::to_string(most_kernels) + " kernels");
+    kernels.insert(kernels.end(), row->count, row->length);
+    if (comma == std::string_view::npos) return kernels;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+bool set_term(JobTerms& terms, std::string_view name, const std::string& value) {
+  if (name == "weight") return CLI::detail::lexical_cast(value, terms.weight) && terms.weight > 0 && terms.weight < 1e9;
+  if (name == "priority") return CLI::detail::lexical_cast(value, terms.priority);
+  if (name == "units") return CLI::detail::lexical_cast(value, terms.units) && terms.units > 0;
+  if (name != "deadline") return false;
+  const std::optional<Duration> deadline = parse_duration(value);
+  terms.deadline = deadline.value_or(Duration{});
+  return deadline && *deadline > Duration{};
+}
+
 }  // namespace
 
 Duration JobLengths::unit() const {
@@ -40,23 +68,23 @@ Duration JobLengths::unit() const {
 }
 
 JobLengths parse_job_lengths(const std::string& text) {
-  const std::size_t equals = text.find('=');
+  const std::size_t end = std::min(text.find(';'), text.size());
+  const std::string first = text.substr(0, end);
+  const std::size_t equals = first.find('=');
   JobLengths job;
-  job.name = text.substr(0, equals);
-  std::string_view rest(text);
-  if (equals != std::string::npos) rest.remove_prefix(equals + 1);
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::optional<Row> row = parse_row(rest.substr(0, comma));
-    if (!row)
-      throw std::invalid_argument("'" + text +
-                                  "' does not say how long a job's kernels are; 400x25us, gemm=64x25us,2x1.5ms do");
-    if (job.kernels.size() + row->count > most_kernels)
-      throw std::invalid_argument("'" + text + "' has more than " + std::to_string(most_kernels) + " kernels");
-    job.kernels.insert(job.kernels.end(), row->count, row->length);
-    if (comma == std::string_view::npos) return job;
-    rest.remove_prefix(comma + 1);
+  job.name = first.substr(0, equals);
+  job.kernels = parse_kernels(std::string_view(first).substr(equals == std::string::npos ? 0 : equals + 1), text);
+  for (std::size_t begin = end; begin < text.size();) {
+    const std::size_t next = std::min(text.find(';', begin + 1), text.size());
+    const std::string term = text.substr(begin + 1, next - begin - 1);
+    const std::size_t middle = std::min(term.find('='), term.size());
+    const std::string value = middle < term.size() ? term.substr(middle + 1) : "";
+    if (!set_term(job.terms, std::string_view(term).substr(0, middle), value))
+      throw std::invalid_argument("'" + text + "': '" + term +
+                                  "' is no term of a job; priority=2, weight=0.5, deadline=60s, units=40 are");
+    begin = next;
   }
+  return job;
 }
 
 }  // namespace weft::cli

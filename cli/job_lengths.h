@@ -1,25 +1,27 @@
 // A fill job by the lengths of its kernels, as people write it on the command line: enough to say what filling with it
 // would give, without its file and without a GPU.
 //
-// Used by `weft estimate`. Pure.
+// Used by `weft estimate` and `weft simulate`. Pure.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "detector/time.h"
+#include "runner/policy/jobs.h"
 
 namespace weft::cli {
 
 struct JobLengths {
   std::string name;               // as it was written, or what stands in front of '='
   std::vector<Duration> kernels;  // of one unit, each on the idle GPU as the job is confined
+  JobTerms terms{};
 
   Duration unit() const;
 };
 
-// "[NAME=]COUNTxLENGTH[,COUNTxLENGTH...]": "400x25us", "gemm=64x25us,2x1.5ms"; a count of 1 may be left out. Throws
-// std::invalid_argument, one line.
+// "[NAME=]COUNTxLENGTH[,COUNTxLENGTH...][;TERM=VALUE...]": "400x25us", "gemm=64x25us,2x1.5ms;units=40;deadline=60s"; a
+// count of 1 may be left out; the terms are those of docs/fill-jobs.md. Throws std::invalid_argument, one line.
 JobLengths parse_job_lengths(const std::string& text);
 
 }  // namespace weft::cli

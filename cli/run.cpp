@@ -234,7 +234,7 @@ int run(const Request& request) {
   report(parsed, request.strict, variables);
   if (parsed.options.mode == Mode::fill) {
     if (parsed.options.fill.empty()) throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS]");
-    variables["WEFT_FILL"] = checked_fill_spec(parsed.options.fill, library_directory());
+    variables["WEFT_FILL"] = checked_fill_spec(parsed.options.fill, parsed.options.memory, library_directory());
   }
   variables["WEFT_JOB"] = parsed.options.job = choose_job(parsed.options, variables);
   for (const char* const folder : {"output", "checkpoint"})

@@ -11,11 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/job_lengths.h"
 #include "cli/parse.h"
 #include "cli/quantities.h"
 #include "cli/simulated_traces.h"
 #include "runner/model/policies.h"
 #include "runner/model/simulation.h"
+#include "trace/formatted.h"
+#include "trace/read/printable.h"
 
 namespace weft::cli {
 namespace {
@@ -27,8 +30,10 @@ struct Wanted {
   SimulationOptions simulation;
   std::string schedule = "1f1b";
   int stages = 4, ranks = 0, microbatches = 0;
-  int kernels = 400;
-  Duration forward{10'000'000}, kernel{25'000}, slice{300'000};
+  Duration forward{10'000'000}, slice{300'000};
+  std::vector<std::string> fill{"400x25us"};
+  std::string job_policy = "throughput";
+  std::vector<JobLengths> jobs;
   std::optional<Duration> input_gradient, weight_gradient;
   bool baselines = false, observe = false, json = false;
   std::string output;
@@ -83,11 +88,16 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
 }
 
 void add_fill_flags(CLI::App& app, Wanted& wanted) {
-  app.add_option("--kernel", duration_into(wanted.kernel), "Length of a kernel of the fill job on the idle GPU.")
-      ->type_name("DURATION")
-      ->default_str("25us");
-  app.add_option("--kernels", wanted.kernels, "Kernels of a unit of the fill job.")
-      ->check(CLI::Range(1, 100'000))
+  app.add_option("--fill", wanted.fill,
+                 "A job by the kernels of its unit, and its terms: [NAME=]COUNTxLENGTH[,...][;TERM=VALUE...], with the "
+                 "terms priority, weight, deadline and units. May be given again.")
+      ->type_name("KERNELS")
+      ->expected(1)
+      ->take_all()
+      ->default_str("400x25us");
+  const std::vector<std::string> policies(job_policy_names.begin(), job_policy_names.end());
+  app.add_option("--job-policy", wanted.job_policy, "Which of several jobs gets a slice.")
+      ->check(CLI::IsMember(policies))
       ->capture_default_str();
   app.add_option("--slice", duration_into(wanted.slice), "WEFT_SLICE.")->type_name("DURATION")->default_str("300us");
   app.add_option("--slowdown-budget", budget_into(wanted.simulation.slowdown_budget), "WEFT_SLOWDOWN_BUDGET.")
@@ -109,8 +119,8 @@ void complete(Wanted& wanted) {
     throw std::invalid_argument("no iteration is left behind --warm-up");
   if (wanted.schedule == "dag" && wanted.stages < 4)
     throw std::invalid_argument("a graph with a branch and a join has 4 stages at least");
-  if (wanted.forward <= Duration{} || wanted.kernel <= Duration{} || wanted.slice <= Duration{})
-    throw std::invalid_argument("--forward, --kernel and --slice are longer than nothing");
+  if (wanted.forward <= Duration{} || wanted.slice <= Duration{})
+    throw std::invalid_argument("--forward and --slice are longer than nothing");
   world.replicas = wanted.ranks / wanted.stages;
   world.schedule.schedule = model::schedule_of(wanted.schedule);
   world.schedule.ranks = wanted.stages;
@@ -121,7 +131,15 @@ void complete(Wanted& wanted) {
   world.forward = wanted.forward;
   world.input_gradient = wanted.input_gradient.value_or(wanted.forward);
   world.weight_gradient = wanted.weight_gradient.value_or(wanted.forward);
-  wanted.simulation.run.kernels.assign(static_cast<std::size_t>(wanted.kernels), wanted.kernel);
+  if (wanted.fill.size() > most_jobs)
+    throw std::invalid_argument("at most " + std::to_string(most_jobs) + " jobs are possible");
+  wanted.simulation.run.jobs.clear();
+  for (const std::string& text : wanted.fill) {
+    wanted.jobs.push_back(parse_job_lengths(text));
+    wanted.simulation.run.jobs.push_back({wanted.jobs.back().kernels, wanted.jobs.back().terms});
+  }
+  wanted.simulation.run.job_policy =
+      static_cast<JobPolicy>(std::ranges::find(job_policy_names, wanted.job_policy) - job_policy_names.begin());
   const auto slices = slice_lengths(wanted.slice);
   wanted.simulation.run.slices.assign(slices.begin(), slices.end());
 }
@@ -183,6 +201,37 @@ void print_row(const std::string& name, const Simulation& result) {
               100 * result.utilisation_gain);
 }
 
+// Of several, or where one is to end.
+void print_jobs(const Wanted& wanted, const Simulation& weft) {
+  if (wanted.jobs.size() < 2 && wanted.jobs.front().terms.units == 0) return;
+  Duration all{};
+  for (const model::JobResult& job : weft.jobs) all += job.filled;
+  std::printf("\njob                      units  of the fill work          done\n");
+  for (std::size_t i = 0; i < weft.jobs.size(); ++i) {
+    const model::JobResult& job = weft.jobs[i];
+    const double share =
+        all > Duration{} ? 100.0 * static_cast<double>(job.filled.count()) / static_cast<double>(all.count()) : 0;
+    const std::string done =
+        job.done ? formatted("%10.3f s", static_cast<double>(job.done->time_since_epoch().count()) / 1e9) : "no";
+    std::printf("%-20s %9llu  %14.1f %%  %12s\n", printable(wanted.jobs[i].name).c_str(), number(job.units), share,
+                done.c_str());
+  }
+}
+
+nlohmann::ordered_json json_of_jobs(const Wanted& wanted, const Simulation& weft) {
+  nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < weft.jobs.size(); ++i) {
+    const model::JobResult& job = weft.jobs[i];
+    nlohmann::ordered_json done = nullptr;
+    if (job.done) done = static_cast<double>(job.done->time_since_epoch().count()) / 1e9;
+    jobs.push_back({{"name", wanted.jobs[i].name},
+                    {"units", job.units},
+                    {"filled_seconds", static_cast<double>(job.filled.count()) / 1e9},
+                    {"done_seconds", done}});
+  }
+  return jobs;
+}
+
 void print_table(const Wanted& wanted, const Simulation& weft,
                  const std::vector<std::pair<std::string, Simulation>>& others) {
   const pipeline::WorldOptions& world = wanted.simulation.run.world;
@@ -192,6 +241,7 @@ void print_table(const Wanted& wanted, const Simulation& weft,
   std::printf("                 filled  with control    slowdown        GPUs  more work\n");
   print_row(wanted.observe ? "observe" : "weft", weft);
   for (const auto& [name, result] : others) print_row(name, result);
+  print_jobs(wanted, weft);
   if (weft.stopped > 0) std::printf("\nWeft stopped filling on %d GPUs: %s\n", weft.stopped, weft.why_stopped.c_str());
   std::printf(
       "\nfilled: of the idle time of iterations that may be filled; with control: of all of it\n"
@@ -237,6 +287,7 @@ int simulate_verb(const Arguments& arguments) {
         others.emplace_back(name, simulate(wanted.simulation, name, {}));
     if (!wanted.json) return print_table(wanted, weft, others), 0;
     nlohmann::ordered_json json = json_of(wanted, weft);
+    json["jobs"] = json_of_jobs(wanted, weft);
     json["baselines"] = nlohmann::ordered_json::object();
     for (const auto& [name, result] : others) json["baselines"][name] = json_of(wanted, result);
     std::printf("%s\n", json.dump(2).c_str());

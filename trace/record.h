@@ -29,9 +29,13 @@ inline constexpr std::array record_kind_names{
 #undef RECORD
 };
 
-// A finished slice of the fill job.
+inline constexpr std::size_t most_jobs = 8;  // fill jobs of a device
+using JobName = FixedText<63>;
+
+// A finished slice of a fill job.
 struct SliceRecord {
-  std::uint64_t unit = 0;
+  std::uint32_t job = 0;     // see JobRecord
+  std::uint64_t unit = 0;    // of the job
   std::uint32_t number = 0;  // of the slice in its unit
   std::uint64_t bubble = 0;  // id of the bubble it was launched in
   TimePoint launched{};
@@ -39,6 +43,24 @@ struct SliceRecord {
   Duration alone{};  // what it takes on the idle GPU
   bool unit_done = false;
   std::int8_t correct = -1;  // with unit_done: 1 right, 0 wrong, -1 not checked
+};
+
+// `ready`: it can be launched from here on; `refused`: it cannot, and why; `done`: it has done the units that were
+// wanted; `failed`: it was ended, and why.
+enum class JobEvent : std::uint8_t { ready, refused, done, failed };
+inline constexpr std::array job_event_names{"ready", "refused", "done", "failed"};
+
+// A fill job begins or ends. Its terms are those of the user.
+struct JobRecord {
+  std::uint32_t job = 0;  // in the user's list, from 0
+  JobName name;
+  JobEvent event = JobEvent::ready;
+  RecordText why;            // "": there is nothing to say
+  std::uint64_t memory = 0;  // bytes, its part of the reservation
+  std::int32_t priority = 0;
+  double weight = 1;
+  Duration deadline{};      // since filling began; 0: none
+  std::uint64_t units = 0;  // that are wanted of this run; 0: it goes on
 };
 
 // Time in which it could not be told whether compute ran: neither idle nor busy, and nothing was filled.
@@ -190,6 +212,14 @@ struct StartupRecord {
   Duration idle{}, uncertain{}, filled{};
 };
 
+// Of one fill job.
+struct JobTotals {
+  std::uint32_t job = 0;  // as in its record
+  JobName name;
+  std::uint64_t slices = 0, units = 0, units_wrong = 0;
+  Duration filled{};
+};
+
 // Last line, when the process got so far. Totals of this rank, of what the trace has no room for as well; the window is
 // from the first group to the last one's end.
 struct TraceSummary {
@@ -217,6 +247,7 @@ struct TraceSummary {
   RecordText uncertain_reason;              // why nobody could tell, see uncertain_causes.h; "": none
   std::uint64_t annotations_refused = 0;    // that contradicted others, or named a device that cannot be
   std::uint64_t annotations_held_back = 0;  // there was no room for them beside the job's own events
+  List<JobTotals, most_jobs> jobs;          // those that were ready once
   // All of the run where there are no iterations. The other numbers are of the whole window. Nothing: not known.
   std::optional<StartupRecord> startup;
 };

@@ -119,6 +119,7 @@ void visit_fields(Fields& fields, Uncertain& uncertain) {
 
 template <class Fields, MaybeConst<SliceRecord> Slice>
 void visit_fields(Fields& fields, Slice& slice) {
+  fields.count("job", slice.job);
   fields.count("unit", slice.unit);
   fields.count("slice", slice.number);
   fields.count("bubble", slice.bubble);
@@ -127,6 +128,29 @@ void visit_fields(Fields& fields, Slice& slice) {
   fields.needed_length("alone", slice.alone);
   fields.flag("unit_done", slice.unit_done);
   fields.verdict("correct", slice.correct);
+}
+
+template <class Fields, MaybeConst<JobRecord> Job>
+void visit_fields(Fields& fields, Job& job) {
+  fields.count("job", job.job);
+  fields.text("name", job.name);
+  fields.choice("event", job_event_names, job.event);
+  fields.text("why", job.why);
+  fields.count("memory", job.memory);
+  fields.integer("priority", job.priority);
+  fields.share("weight", job.weight);
+  fields.length("deadline", job.deadline);
+  fields.count("units", job.units);
+}
+
+template <class Fields, MaybeConst<JobTotals> Job>
+void visit_fields(Fields& fields, Job& job) {
+  fields.count("job", job.job);
+  fields.text("name", job.name);
+  fields.total("slices", job.slices);
+  fields.total("units", job.units);
+  fields.total("units_wrong", job.units_wrong);
+  fields.total("filled", job.filled);
 }
 
 template <class Fields, MaybeConst<Iteration> AnyIteration>
@@ -249,6 +273,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.total("groups_thinned_out", summary.groups_thinned_out);
   fields.total("annotations_refused", summary.annotations_refused);
   fields.total("annotations_held_back", summary.annotations_held_back);
+  fields.list("jobs", summary.jobs);
   fields.object("startup", summary.startup);
 }
 

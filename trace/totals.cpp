@@ -38,6 +38,15 @@ bool is_worse(const std::optional<SlowdownRecord>& one, const std::optional<Slow
   return one->estimate > other->estimate;
 }
 
+// Nothing: there are too many.
+JobTotals* totals_of(TraceSummary& summary, std::uint32_t job) {
+  for (JobTotals& known : summary.jobs)
+    if (known.job == job) return &known;
+  JobTotals made;
+  made.job = job;
+  return summary.jobs.add(made) ? summary.jobs.end() - 1 : nullptr;
+}
+
 void stop(TraceSummary& summary, const RecordText& reason) {
   if (summary.filling_stopped) return;
   summary.filling_stopped = true;
@@ -89,9 +98,20 @@ void Totals::add(const SliceRecord& slice) {
   add_to(summary_.slices, 1);
   add_to(summary_.filled, slice.alone);
   startup_.add(slice);
+  JobTotals* const job = totals_of(summary_, slice.job);
+  if (job != nullptr) add_to(job->slices, 1);
+  if (job != nullptr) add_to(job->filled, slice.alone);
   if (!slice.unit_done) return;
+  const std::uint64_t wrong = slice.correct == 0 ? 1 : 0;
   add_to(summary_.fill_units, 1);
-  if (slice.correct == 0) add_to(summary_.fill_units_wrong, 1);
+  add_to(summary_.fill_units_wrong, wrong);
+  if (job != nullptr) add_to(job->units, 1);
+  if (job != nullptr) add_to(job->units_wrong, wrong);
+}
+
+void Totals::add(const JobRecord& record) {
+  if (record.event == JobEvent::refused) return;
+  if (JobTotals* const job = totals_of(summary_, record.job)) job->name = record.name;
 }
 
 void Totals::add(const Iteration& iteration) {
@@ -120,6 +140,15 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   visit_fields(parts, copy);
   for (std::size_t i = 0; i < sums.counted.size(); ++i) add_to(*sums.counted[i], *parts.counted[i]);
   for (std::size_t i = 0; i < sums.lengths.size(); ++i) add_to(*sums.lengths[i], *parts.lengths[i]);
+  for (const JobTotals& job : part.jobs) {
+    JobTotals* const all = totals_of(sum, job.job);
+    if (all == nullptr) continue;
+    if (all->name.empty()) all->name = job.name;
+    add_to(all->slices, job.slices);
+    add_to(all->units, job.units);
+    add_to(all->units_wrong, job.units_wrong);
+    add_to(all->filled, job.filled);
+  }
   if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
   if (part.filling_stopped) stop(sum, part.reason);
   sum.end_uncertainty = std::max(sum.end_uncertainty, part.end_uncertainty);

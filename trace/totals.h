@@ -22,7 +22,8 @@ class Totals {
   bool has_window() const { return has_window_; }
   void add(Unfilled reason) { add_to(summary_.unfilled[static_cast<std::size_t>(reason)], 1); }
 
-  // Without the median, the start-up and the causes of uncertain time; slowdown and reason as of the latest and of the first record of theirs.
+  // Without the median, the start-up and the causes of uncertain time; slowdown and reason as of the latest and of the
+  // first record of theirs.
   const TraceSummary& summary() const { return summary_; }
   TraceSummary with_startup_and_causes() const;
 
@@ -30,6 +31,7 @@ class Totals {
   void add(const Bubble& bubble);
   void add(const UncertainRecord& uncertain);
   void add(const SliceRecord& slice);
+  void add(const JobRecord& job);
   void add(const Iteration& iteration);
   void add(const AnomalyRecord& anomaly);
   void add(const SlowdownRecord& slowdown) { summary_.slowdown = slowdown; }

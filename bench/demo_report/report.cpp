@@ -93,6 +93,19 @@ Json rank_entry(const weft::RankSummary& rank, const std::vector<weft::TraceFile
   return entry;
 }
 
+// Each with its part of the fill work.
+Json jobs_of(const weft::TraceSummary& totals) {
+  Json jobs = Json::array();
+  for (const weft::JobTotals& job : totals.jobs) {
+    const double all = static_cast<double>(std::max<std::int64_t>(totals.filled.count(), 1));
+    jobs.push_back({{"name", std::string_view(job.name)},
+                    {"units", job.units},
+                    {"units_wrong", job.units_wrong},
+                    {"share", static_cast<double>(job.filled.count()) / all}});
+  }
+  return jobs;
+}
+
 struct Arguments {
   std::string plain, filled, trace, truth;
   bool json = false;
@@ -129,6 +142,7 @@ Json compare(const Arguments& arguments) {
               {"iteration_time_change", ranks.empty() ? Json(nullptr) : ranks[0]["iteration_time_change"]},
               {"fill_units", run.total.totals.fill_units},
               {"fill_units_wrong", run.total.totals.fill_units_wrong},
+              {"jobs", jobs_of(run.total.totals)},
               {"dropped_records", run.total.totals.dropped_records},
               {"trace", arguments.trace},
               {"ranks", ranks}};
@@ -148,6 +162,11 @@ void print_table(const Json& result) {
               percent(result["conversion"]), percent(result["conversion_of_filled_iterations"]));
   std::printf("fill units        %" PRIu64 " done, %" PRIu64 " wrong\n", result["fill_units"].get<std::uint64_t>(),
               result["fill_units_wrong"].get<std::uint64_t>());
+  if (result["jobs"].size() > 1)
+    for (const Json& job : result["jobs"])
+      std::printf("  %-15s %" PRIu64 " done, %" PRIu64 " wrong, %.1f %% of the fill work\n",
+                  job["name"].get<std::string>().c_str(), job["units"].get<std::uint64_t>(),
+                  job["units_wrong"].get<std::uint64_t>(), percent(job["share"]));
   std::printf("iteration time    %+.2f %% (median, against the run without Weft)\n",
               percent(result["iteration_time_change"]));
   std::printf("dropped records   %" PRIu64 "\n\n", result["dropped_records"].get<std::uint64_t>());
@@ -170,6 +189,8 @@ std::vector<std::string> failed_checks(const Json& result) {
   if (!result["losses_identical"].get<bool>())
     failed.emplace_back("the losses differ between the run without Weft and the run with it");
   if (result["fill_units"] == 0) failed.emplace_back("no fill unit was done");
+  for (const Json& job : result["jobs"])
+    if (job["units"] == 0) failed.push_back("no unit of fill job " + job["name"].get<std::string>() + " was done");
   if (result["fill_units_wrong"] != 0) failed.push_back(result["fill_units_wrong"].dump() + " fill units are wrong");
   if (result["dropped_records"] != 0) failed.push_back(result["dropped_records"].dump() + " records were dropped");
   return failed;

@@ -29,7 +29,8 @@
  * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
  * Threads: every function is called from one thread at a time, not always the same one, never from inside a bubble
  * except begin_unit and end_unit, which run between the slices of two units and must be short (under 1 ms).
- * Errors: 0 is success; any other value turns filling off for the run, with the text last given to host->fail().
+ * Errors: 0 is success; any other value ends the job for the run, with the text last given to host->fail(). Other jobs
+ * go on; where there is none, filling ends.
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
  * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
  * destroy() is called, and must not touch device memory.

@@ -49,7 +49,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
     start_dispatcher();
     say_hello();
     communicator_opened(first);
-    if (fill_.exists()) record(fill_.memory(MemoryEvent::reserved));
+    if (jobs_.exist()) record(jobs_.memory(MemoryEvent::reserved));
   } catch (...) {
     give_up();
     throw;
@@ -67,41 +67,75 @@ void Device::give_up() noexcept {
 // To have ended is the last that a thread says: it looks at nothing after that. One that does not end keeps what it
 // works with.
 void Device::let_go() noexcept {
-  trial_.leave();
+  jobs_.leave_trials();
   if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
     trace_.reset();
-    if (fill_.exists()) fill_.take_down(close_limit);
-    return fill_.leave();
+    jobs_.take_down(close_limit);
+    return jobs_.leave();
   }
-  fill_.leave();
-  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), reporter_.release()};
+  jobs_.leave();
+  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), reporter_.release(),
+                                               filler_.release()};
 }
 
 void Device::prepare_fill(bool may_fill) {
   if (core_.options.mode != Mode::fill) return;
   say_unheeded();
   try {
-    const FillSettings settings = fill_settings(core_, setup_);
+    if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
-    if (!core_.preparations[ordinal_].is_one_more_allowed(now(), core_.options.slowdown_budget)) return not_again();
-    const auto verdict = trial_.passed(settings);
+    jobs_.plan();
+  } catch (const std::exception& error) {
+    return cannot_fill(error.what());
+  }
+  if (!core_.preparations[ordinal_].is_one_more_allowed(now(), core_.options.slowdown_budget)) return not_again();
+  filler_ = std::make_unique<Filler>(core_.driver, jobs_.policy());
+  making_ = {};
+  for (DeviceJob& job : jobs_.all()) prepare_job(job);
+  if (jobs_.exist()) core_.preparations[ordinal_].note(now() - making_, now());
+  if (jobs_.exist() || jobs_.are_awaited()) return;
+  filler_.reset();
+  cannot_fill(refused_.size() == 1 ? why_refused_ : "none of the fill jobs can be run");
+}
+
+void Device::cannot_fill(const std::string& reason) {
+  set_up_failure_ = reason;
+  reporter_->warn(Audience::one_rank, reason + (setup_.is_unmarked() ? "; nothing is filled" : "; observing only"));
+}
+
+void Device::prepare_job(DeviceJob& job) {
+  try {
+    if (job.place.plan.memory > jobs_.free_memory()) return job.trial.await(TrialWait::memory);
+    const FillSettings settings = fill_settings(core_, setup_, job.place.plan);
+    const auto verdict = job.trial.passed(settings);
     // Next to work of the training the job could neither be timed nor be sure to become ready.
     if (verdict && wait_at_most(busy_limit, [&] { return core_.shim.is_idle(ordinal_); })) {
-      trial_.leave();
-      return make_fill(*verdict);
+      job.trial.leave();
+      return make_job(job, *verdict);
     }
-    trial_.await(verdict ? TrialWait::quiet_moment : TrialWait::verdict);
+    job.trial.await(verdict ? TrialWait::quiet_moment : TrialWait::verdict);
     if (verdict)
       reporter_->info("the GPU is at work: fill job " + settings.spec.path + " is made ready at a quiet moment");
     else
       reporter_->warn(Audience::one_rank, "the trial of fill job " + settings.spec.path +
                                               " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
-    set_up_failure_ = error.what();
-    reporter_->warn(Audience::one_rank,
-                    set_up_failure_ + (setup_.is_unmarked() ? "; nothing is filled" : "; observing only"));
+    refuse(job, error.what());
   }
+}
+
+// The whole reason is said here where there are other jobs, and with what follows from it where there are none.
+void Device::refuse(DeviceJob& job, const std::string& reason) {
+  if (refused_.empty()) why_refused_ = reason;
+  refused_.push_back(job.record(JobEvent::refused, reason));
+  if (!job.place.is_only_one) reporter_->warn(Audience::one_rank, reason);
+}
+
+// The dispatcher is there, started or not.
+void Device::add_job(DeviceJob& job) {
+  job_was_ready_ = true;
+  dispatcher_->add_job(job.fill.ready(job.place, setup_.marking), job.record(JobEvent::ready));
 }
 
 void Device::not_again() {
@@ -113,13 +147,13 @@ void Device::not_again() {
 }
 
 // With settings of this moment, which may be against filling once the machine has answered.
-void Device::make_fill(const TrialVerdict& verdict, const FillWork::GiveUp& give_up) {
+void Device::make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWork::GiveUp& give_up) {
   const bool unasked = setup_.marking.fillable == Fillable::unasked;
   setup_.take_answers(verdict.found, core_.options.one_queue);
   if (unasked) say_unheeded();
   const TimePoint began = now();
-  fill_.make(setup_, *reporter_, longest_preparation(verdict.preparation), give_up);
-  core_.preparations[ordinal_].note(began, now());
+  job.fill.make(job.place, jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation), give_up);
+  making_ += now() - began;
 }
 
 void Device::say_unheeded() const {
@@ -127,14 +161,39 @@ void Device::say_unheeded() const {
 }
 
 void Device::quiet_moment(Hold hold) {
-  const auto verdict = trial_.verdict();
-  if (!verdict) return;
-  if (hold == Hold::bounded && (verdict->preparation > longest_hold || now() < next_quiet_moment_)) return;
+  if (jobs_.wait_for_memory() && now() >= next_quiet_moment_) pass_memory_on();
+  for (DeviceJob& job : jobs_.all()) {
+    const auto verdict = job.trial.verdict();
+    if (!verdict) continue;
+    if (hold == Hold::bounded && (verdict->preparation > longest_hold || now() < next_quiet_moment_)) continue;
+    next_quiet_moment_ = now() + between_quiet_moments;
+    const RelaxedCaptureMode relaxed(core_.driver);
+    const CurrentContext current(core_.driver, setup_.context);
+    if (!current.pushed()) return;
+    if (!verdict->fault.empty() || nothing_is_pending()) begin_late(job, *verdict);
+    dispatcher_->resume();
+  }
+}
+
+// From jobs that have ended to those that wait for it, whose trials begin.
+void Device::pass_memory_on() {
+  const auto has_ended = [this](const DeviceJob& job) {
+    return job.fill.exists() && dispatcher_->has_ended(job.place.number);
+  };
+  if (std::ranges::none_of(jobs_.all(), has_ended)) return;
   next_quiet_moment_ = now() + between_quiet_moments;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
-  if (!current.pushed()) return;
-  if (!verdict->fault.empty() || nothing_is_pending()) begin_late(*verdict);
+  const bool may = current.pushed() && nothing_is_pending();
+  for (DeviceJob& job : jobs_.all()) {
+    if (may && has_ended(job) && job.fill.release(*reporter_, close_limit)) record(jobs_.memory(MemoryEvent::released));
+    if (!job.trial.awaits_memory() || job.place.plan.memory > jobs_.free_memory()) continue;
+    try {
+      job.trial.begin(fill_settings(core_, setup_, job.place.plan));
+    } catch (const SetUpError& error) {
+      not_late(job, error.what());
+    }
+  }
   dispatcher_->resume();
 }
 
@@ -143,46 +202,56 @@ bool Device::nothing_is_pending() {
   return dispatcher_->pause(answer_limit) && dispatcher_->groups_pending() == 0 && core_.shim.is_idle(ordinal_);
 }
 
-void Device::begin_late(const TrialVerdict& verdict) {
+void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
   const TimePoint began = now();
+  const bool is_first = !jobs_.exist();
+  making_ = {};
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
-    make_fill(verdict, [this, pending = std::optional<TimePoint>()]() mutable {
+    make_job(job, verdict, [this, pending = std::optional<TimePoint>()]() mutable {
       if (dispatcher_->groups_pending() == 0)
         pending.reset();
       else if (!pending)
         pending = now();
       return pending && now() - *pending > longest_pending;
     });
-    core_.validation->fill_begins(context_of(core_.driver, fill_.stream()), fill_.stream());
-    header_.fill_job = fill_.name();
+    core_.preparations[ordinal_].note(now() - making_, now());
+    if (is_first) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
+    header_.fill_job = jobs_.names();
     header_.fill_stream = fill_stream();
-    dispatcher_->begin_filling(*fill_.filler());
-    record(fill_.memory(MemoryEvent::reserved));
+    add_job(job);
+    record(jobs_.memory(MemoryEvent::reserved));
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began).count();
-    const char* const late = trial_.was_in_time() ? "a wait for the GPU" : "a late trial";
-    reporter_->info(std::string("filling begins, after ") + late + "; the training stood for " + std::to_string(held) +
-                    " ms");
+    const char* const late = job.trial.was_in_time() ? "a wait for the GPU" : "a late trial";
+    const std::string begins = job.place.is_only_one ? "filling begins" : "filling with " + job.name() + " begins";
+    reporter_->info(begins + ", after " + late + "; the training stood for " + std::to_string(held) + " ms");
   } catch (const SetUpError& error) {
-    return no_late_filling(error.what());
+    return not_late(job, error.what());
   }
-  trial_.leave();
+  job.trial.leave();
+  dispatcher_->expect_jobs(jobs_.awaited());
 }
 
-void Device::no_late_filling(const std::string& reason) {
-  dispatcher_->no_filling(reason);
-  reporter_->warn(Audience::one_rank, reason + "; observing only");
-  trial_.leave();
+// Where other jobs may still be run, filling is not over.
+void Device::not_late(DeviceJob& job, const std::string& reason) {
+  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, reason)));
+  job.trial.leave();
+  dispatcher_->expect_jobs(jobs_.awaited());
+  const bool others = jobs_.exist() || jobs_.are_awaited();
+  if (!others) dispatcher_->no_filling(reason);
+  reporter_->warn(Audience::one_rank, others ? reason : reason + "; observing only");
 }
 
 void Device::trial_gave_way() {
-  const auto verdict = trial_.verdict();
-  if (verdict && verdict->is_local) no_late_filling(verdict->fault);
+  for (DeviceJob& job : jobs_.all()) {
+    const auto verdict = job.trial.verdict();
+    if (verdict && verdict->is_local) not_late(job, verdict->fault);
+  }
 }
 
 // As the trace names it; "": there is none, or not yet.
 RecordText Device::fill_stream() const {
-  return fill_.exists() ? name_of(setup_.marking.stream) : std::string_view();
+  return jobs_.exist() ? name_of(setup_.marking.stream) : std::string_view();
 }
 
 std::string Device::caution() const {
@@ -203,8 +272,8 @@ void Device::open_trace() {
   header_.ranks = setup_.ranks;
   header_.device = ordinal_;
   header_.device_in_name = setup_.is_further_device;
-  header_.mode = fill_.exists() || trial_.is_awaited() ? "fill" : "observe";
-  header_.fill_job = fill_.exists() ? fill_.name() : trial_.is_awaited() ? name_in_path(core_.options.fill) : "";
+  header_.mode = jobs_.exist() || jobs_.are_awaited() ? "fill" : "observe";
+  header_.fill_job = jobs_.names();
   header_.fill_stream = fill_stream();
   header_.idle_unknown = setup_.is_unmarked() ? setup_.marking.because : "";
   header_.caution = caution();
@@ -228,7 +297,7 @@ void Device::open_trace() {
 void Device::begin_validation() {
   if (!trace_) return;
   core_.validation->device_opened(completed(header_), directory_, setup_.context);
-  if (fill_.exists()) core_.validation->fill_begins(context_of(core_.driver, fill_.stream()), fill_.stream());
+  if (jobs_.exist()) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
 }
 
 void Device::say_hello() const {
@@ -247,7 +316,7 @@ void Device::start_dispatcher() {
   parts.driver = &core_.driver;
   parts.reporter = reporter_.get();
   parts.trace = trace_.get();
-  parts.filler = fill_.filler();
+  parts.filler = filler_.get();
   parts.context = setup_.context;
   parts.words = setup_.words;
   parts.note_failure = core_.note_failure;
@@ -256,12 +325,15 @@ void Device::start_dispatcher() {
   options.session.poll = core_.options.poll;
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
-  options.session.fills = fill_.exists();
   options.session.detector.one_queue = setup_.marking.one_queue;
   options.session.records_groups = core_.options.trace_groups;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
+  for (const JobRecord& refused : refused_) dispatcher_->submit(Record(ordinal_, now(), refused));
+  for (DeviceJob& job : jobs_.all())
+    if (job.fill.exists()) add_job(job);
+  dispatcher_->expect_jobs(jobs_.awaited());
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
   if (core_.shim.set_launches_counted != nullptr) core_.shim.set_launches_counted(core_.options.launches);
   if (core_.shim.set_operations_noted != nullptr) core_.shim.set_operations_noted(core_.options.trace_groups);
@@ -292,15 +364,15 @@ void Device::finish() {
   const bool settled = dispatcher_->ended() || (dispatcher_->pause(close_limit) && wait_at_most(last_groups_limit, [&] {
                                                   return dispatcher_->groups_pending() == 0;
                                                 }));
-  const bool quiet = settled && (!fill_.exists() || wait_at_most(close_limit, [&] { return streams_are_idle(); })) &&
-                     (!fill_.is_giving_back() || fill_.give_device_back(close_limit));
+  const bool quiet = settled && (!jobs_.exist() || wait_at_most(close_limit, [&] { return streams_are_idle(); })) &&
+                     (!jobs_.are_giving_back() || jobs_.give_device_back(close_limit));
   const bool stopped = dispatcher_->stop(close_limit);
   // Nobody looks at markers any more: none is enqueued, none is waited for, until a communicator is opened again.
   core_.shim.set_marker_words(ordinal_, {});
-  if (stopped && quiet && fill_.exists() && current.pushed()) {
+  if (stopped && quiet && jobs_.exist() && current.pushed()) {
     note_given_back();
     release_fill();
-  } else if (fill_.progress_is_kept()) {
+  } else if (jobs_.progress_is_kept()) {
     reporter_->warn(Audience::every_rank, "the progress of the fill job is not kept yet: work next to it does not end");
   }
   close_trace(stopped);
@@ -308,28 +380,33 @@ void Device::finish() {
 
 // Of the main job and of the fill job. With the context current.
 bool Device::streams_are_idle() const {
-  return core_.shim.is_idle(ordinal_) && fill_.stream_is_idle();
+  return core_.shim.is_idle(ordinal_) && jobs_.stream_is_idle();
 }
 
 void Device::release_left_over(Duration limit) {
-  if (fill_.is_at_work(limit)) return;
-  if (!fill_.exists() || !dispatcher_->ended()) return;
+  if (jobs_.are_at_work(limit)) return;
+  if (!jobs_.exist() || !dispatcher_->ended()) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || !wait_at_most(limit, [&] { return streams_are_idle(); })) return;
-  if (fill_.is_giving_back() && !fill_.give_device_back(limit)) return;
-  fill_.release(*reporter_, close_limit);
+  if (jobs_.are_giving_back() && !jobs_.give_device_back(limit)) return;
+  jobs_.release(*reporter_, close_limit);
 }
 
 void Device::release_fill() {
-  if (const auto released = fill_.release(*reporter_, close_limit)) return record(*released);
+  if (const auto released = jobs_.release(*reporter_, close_limit)) return record(*released);
   reporter_->warn(Audience::every_rank,
                   "what the fill job had is not freed yet: the driver waits for work that has not ended");
 }
 
 void Device::close_trace(bool stopped) {
-  if (trial_.is_awaited() && stopped) dispatcher_->note_set_up_failure(trial_.why_never_filled());
-  trial_.leave();
+  for (DeviceJob& job : jobs_.all()) {
+    if (!job.trial.is_awaited() || !stopped) continue;
+    const std::string why = job.trial.why_never_filled();
+    dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, why)));
+    if (!job_was_ready_) dispatcher_->note_set_up_failure(why);
+  }
+  jobs_.leave_trials();
   core_.validation->device_closed(ordinal_);
   if (!stopped) {
     reporter_->warn(Audience::every_rank, "the dispatcher does not answer; the trace has no summary");
@@ -347,7 +424,7 @@ void Device::close_trace(bool stopped) {
 // A dispatcher that has ended may have left slices behind: then the fill stream is asked.
 bool Device::nothing_in_flight(Duration limit) {
   if (!dispatcher_->ended()) return dispatcher_->pause(limit);
-  return dispatcher_->nothing_in_flight() || wait_at_most(limit, [&] { return fill_.stream_is_idle(); });
+  return dispatcher_->nothing_in_flight() || wait_at_most(limit, [&] { return jobs_.stream_is_idle(); });
 }
 
 // As of a moment after this was asked; not so where the dispatcher does not answer.
@@ -358,17 +435,17 @@ bool Device::no_group_is_pending() {
 }
 
 bool Device::give_memory_back(const char* reason, Duration limit, Beside beside) {
-  if (!fill_.is_giving_back() && !holds_memory()) return false;
+  if (!jobs_.are_giving_back() && !holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   const TimePoint deadline = now() + std::max(limit, answer_limit);
-  if (!fill_.is_giving_back()) {
-    if (current.pushed() && nothing_in_flight(deadline - now())) fill_.begin_giving_back();
+  if (!jobs_.are_giving_back()) {
+    if (current.pushed() && nothing_in_flight(deadline - now())) jobs_.begin_giving_back();
     dispatcher_->stop_filling(reason);
     dispatcher_->resume();
   }
-  if (!fill_.is_giving_back() || (beside == Beside::no_group && !no_group_is_pending())) return false;
-  if (!fill_.give_device_back(std::max(deadline - now(), answer_limit))) return false;
+  if (!jobs_.are_giving_back() || (beside == Beside::no_group && !no_group_is_pending())) return false;
+  if (!jobs_.give_device_back(std::max(deadline - now(), answer_limit))) return false;
   note_given_back();
   return true;
 }
@@ -388,21 +465,21 @@ std::uint64_t Device::keep_head_room() {
 }
 
 void Device::note_given_back() {
-  if (fill_.is_giving_back()) record(fill_.memory(MemoryEvent::rescued));
-  fill_.end_giving_back();
+  if (jobs_.are_giving_back()) record(jobs_.memory(MemoryEvent::rescued));
+  jobs_.end_giving_back();
 }
 
 void Device::context_closing() {
   core_.shim.set_marker_words(ordinal_, {});
   dispatcher_->pause(context_limit);  // the last look that may ask the driver: events tell of what is over by now
   const bool stopped = dispatcher_->stop_without_cuda(context_limit);
-  fill_.let_progress_go();
+  jobs_.let_progress_go();
   close_trace(stopped);
   abandon_fill();
 }
 
 void Device::abandon_fill() noexcept {
-  fill_.abandon(dispatcher_->ended() && dispatcher_->nothing_in_flight(), context_limit);
+  jobs_.abandon(dispatcher_->ended() && dispatcher_->nothing_in_flight(), context_limit);
 }
 
 void Device::record(const MemoryRecord& memory) {

@@ -10,11 +10,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runner/core/core_context.h"
-#include "runner/core/device_fill.h"
+#include "runner/core/device_jobs.h"
 #include "runner/core/device_setup.h"
-#include "runner/core/device_trial.h"
 #include "runner/core/dispatcher.h"
 #include "trace/write/writer.h"
 
@@ -26,7 +26,7 @@ enum class Hold : std::uint8_t { bounded, any };
 
 class Device {
  public:
-  Device(CoreContext& core, int ordinal) : core_(core), ordinal_(ordinal), trial_(core), fill_(core) {}
+  Device(CoreContext& core, int ordinal) : core_(core), ordinal_(ordinal), jobs_(core) {}
   ~Device() { let_go(); }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -35,9 +35,9 @@ class Device {
   // Throws SetUpError when not even observing is possible.
   void open(const CommunicatorInfo& first, bool may_fill);
   void communicator_opened(const CommunicatorInfo& communicator);
-  // Nothing may be pending: makes the fill job ready whose trial was over too late, if so.
+  // Nothing may be pending: makes the fill jobs ready whose trial was over too late.
   void quiet_moment(Hold hold);
-  // Its trial may have ended because the main job lacks memory: says that nothing is filled.
+  // A trial may have ended because the main job lacks memory: says that the job is not run.
   void trial_gave_way();
   // True: it was the last one, and the device is finished with.
   bool communicator_closing(CommunicatorId communicator);
@@ -50,9 +50,9 @@ class Device {
   // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back. Next to
   // a pending group filling ends, and the memory stays until a later call, or until an allocation fails.
   std::uint64_t keep_head_room();
-  bool holds_memory() const { return fill_.held_memory() != 0; }
+  bool holds_memory() const { return jobs_.held_memory() != 0; }
   // After the last communicator: what could not be freed next to work that had not ended is still there.
-  bool holds_fill() const { return fill_.exists() || fill_.is_at_work(); }
+  bool holds_fill() const { return jobs_.exist() || jobs_.are_at_work(); }
   // Frees it, if that work ends within `limit`.
   void release_left_over(Duration limit);
   // The context is about to go.
@@ -61,14 +61,20 @@ class Device {
   void abandon_fill() noexcept;
 
  private:
-  // Has the fill job tried, loads it, takes up its progress. Whatever is against filling leaves a device that observes.
+  // Has the fill jobs tried, loads them, takes up their progress. Whatever is against filling leaves a device that
+  // observes.
   void prepare_fill(bool may_fill);
-  void make_fill(const TrialVerdict& verdict, const FillWork::GiveUp& give_up = {});
+  void prepare_job(DeviceJob& job);
+  void make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWork::GiveUp& give_up = {});
+  void cannot_fill(const std::string& reason);
+  void refuse(DeviceJob& job, const std::string& reason);
+  void add_job(DeviceJob& job);
   void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
   RecordText fill_stream() const;
-  void begin_late(const TrialVerdict& verdict);
-  void no_late_filling(const std::string& reason);
+  void pass_memory_on();
+  void begin_late(DeviceJob& job, const TrialVerdict& verdict);
+  void not_late(DeviceJob& job, const std::string& reason);
   bool nothing_is_pending();
   std::string caution() const;
   void open_trace();
@@ -100,11 +106,15 @@ class Device {
   std::string directory_;    // of the trace
   std::string directories_;  // of the traces of all ranks, a shell pattern where they differ
   TraceHeader header_{};
-  std::string set_up_failure_;  // why there is no filling although it was asked for
-  DeviceTrial trial_;
+  std::string set_up_failure_;      // why there is no filling although it was asked for
+  std::vector<JobRecord> refused_;  // before there was a dispatcher
+  std::string why_refused_;         // the first of them
+  bool job_was_ready_ = false;
+  Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
   TimePoint next_quiet_moment_{};  // none is tried before
-  // The thread works with reporter, fill and trace.
-  DeviceFill fill_;
+  // The thread works with reporter, jobs, filler and trace.
+  DeviceJobs jobs_;
+  std::unique_ptr<Filler> filler_;  // nullptr: observes only
   std::unique_ptr<TraceWriter> trace_;
   std::unique_ptr<Dispatcher> dispatcher_;
 };

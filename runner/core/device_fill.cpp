@@ -5,15 +5,12 @@
 
 #include "runner/clock.h"
 #include "runner/core/fill_settings.h"
-#include "runner/core/pinned.h"
 #include "runner/fill/exit_bracket.h"
 #include "runner/options/launcher.h"
 #include "runner/options/output_path.h"
 
 namespace weft {
 namespace {
-
-constexpr std::size_t done_word_bytes = 4096;
 
 std::string why_given_up(const std::string& path, Duration waited) {
   return "fill job " + path + " could not be made ready within " +
@@ -25,16 +22,25 @@ std::string why_given_up(const std::string& path, Duration waited) {
 
 // The thread works on this, and may outlast the device with it.
 struct DeviceFill::Making {
-  Making(CoreContext& core, const DeviceSetup& of_device, const Reporter& words)
-      : fill(core), setup(of_device), reporter(words), settings(fill_settings(core, of_device)) {}
+  Making(CoreContext& core, const ListedJob& which, std::shared_ptr<FillLane> of_others, const DeviceSetup& of_device,
+         const Reporter& words)
+      : fill(core),
+        place(which),
+        lane(std::move(of_others)),
+        setup(of_device),
+        reporter(words),
+        settings(fill_settings(core, of_device, which.plan)) {}
   DeviceFill fill;
+  const ListedJob place;
+  std::shared_ptr<FillLane> lane;
   DeviceSetup setup;
   const Reporter reporter;
   const FillSettings settings;
 };
 
-void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter, Duration limit, const FillWork::GiveUp& give_up) {
-  const auto making = std::make_shared<Making>(core_, setup, reporter);
+void DeviceFill::make(const ListedJob& place, std::shared_ptr<FillLane> lane, DeviceSetup& setup,
+                      const Reporter& reporter, Duration limit, const FillWork::GiveUp& give_up) {
+  const auto making = std::make_shared<Making>(core_, place, std::move(lane), setup, reporter);
   making->fill.context_ = context_ = setup.context;
   const ExitBracket bracket(core_.shim);  // nothing of the training is registered until this thread goes on
   work_ = FillWork::start(core_, context_,
@@ -49,16 +55,17 @@ void DeviceFill::make(DeviceSetup& setup, const Reporter& reporter, Duration lim
 
 void DeviceFill::make_here(Making& making) {
   const FillSettings& settings = making.settings;
+  const bool is_first = making.lane == nullptr;
   try {
     {
       const ExitBracket bracket(core_.shim);  // also where nobody waits any more
-      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, nullptr, [](const char*) {});
+      fill_ = std::make_unique<PreparedFill>(core_.driver, settings, std::move(making.lane), [](const char*) {});
     }
-    check_stream(making.setup.marking, making.reporter);
+    if (is_first) check_stream(making.setup.marking, making.reporter);
     core_.shim.memory_reserved(making.setup.ordinal);
     fill_->lane()->complete_lap(core_.shim.streams_made(making.setup.ordinal) - settings.lane.streams_made);
-    take_up_progress(making.setup, making.reporter);
-    make_filler(making.setup.marking);
+    take_up_progress(making);
+    fill_->lane()->done_mark(making.setup.marking.fillable != Fillable::any);
   } catch (...) {
     discard();
     core_.memory_came_back();  // also what a job that is not ready had reserved
@@ -73,12 +80,8 @@ void DeviceFill::make_here(Making& making) {
 
 void DeviceFill::take(DeviceFill& other) noexcept {
   std::swap(context_, other.context_);
-  std::swap(done_word_, other.done_word_);
-  std::swap(done_event_, other.done_event_);
   std::swap(progress_, other.progress_);
-  std::swap(giving_back_, other.giving_back_);
   std::swap(fill_, other.fill_);
-  std::swap(filler_, other.filler_);
 }
 
 void DeviceFill::check_stream(Marking& marking, const Reporter& reporter) {
@@ -91,26 +94,22 @@ void DeviceFill::check_stream(Marking& marking, const Reporter& reporter) {
   reporter.warn(Audience::one_rank, text + "; only bubbles in which the host waits for the GPU are filled");
 }
 
-void DeviceFill::make_filler(const Marking& marking) {
-  DoneMark done;
-  if (marking.fillable != Fillable::any) {
-    check(core_.driver, core_.driver.cuEventCreate(&done_event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-    done.event = done_event_;
-  } else {
-    done_word_ = map_pages(done_word_bytes);
-    done.host = static_cast<std::atomic<std::uint32_t>*>(done_word_);
-    done.device = register_pages(core_.driver, done_word_, done_word_bytes);
-  }
-  filler_ = std::make_unique<Filler>(core_.driver, fill_->stream(), done, fill_->job(), fill_->unit(), marking.fillable,
-                                     marking.stream);
+ReadyJob DeviceFill::ready(const ListedJob& place, const Marking& marking) const {
+  const DoneMark& done = fill_->lane()->done_mark(marking.fillable != Fillable::any);
+  const std::string& own = fill_->job().name();
+  return {place.number,     place.plan.name.empty() ? own : place.plan.name,          &fill_->job(), &fill_->unit(),
+          place.plan.terms, {fill_->stream(), done, marking.fillable, marking.stream}};
 }
 
-void DeviceFill::take_up_progress(const DeviceSetup& setup, const Reporter& reporter) {
+void DeviceFill::take_up_progress(const Making& making) {
   if (core_.options.checkpoint.empty()) return;
+  const DeviceSetup& setup = making.setup;
+  const Reporter& reporter = making.reporter;
   OutputNames names = output_names(core_.options, core_.environments.now);
   names.rank = setup.rank;
   const std::optional<int> device = setup.is_further_device ? std::optional(setup.ordinal) : std::nullopt;
-  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), setup.rank, device);
+  const std::optional<std::uint32_t> job = making.place.is_only_one ? std::nullopt : std::optional(making.place.number);
+  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), setup.rank, device, job);
   if (!progress_.take_up(path, fill_->job()))
     reporter.warn(Audience::every_rank,
                   "the progress of the fill job begins anew and is not kept: another process of this rank has " + path +
@@ -182,16 +181,13 @@ void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
 
 void DeviceFill::discard() noexcept {
   const bool held = held_memory() != 0;
-  filler_.reset();
   fill_.reset();
-  if (done_event_ != nullptr) core_.driver.cuEventDestroy_v2(std::exchange(done_event_, nullptr));
-  if (done_word_ != nullptr) give_pages_back(core_.driver, std::exchange(done_word_, nullptr), done_word_bytes);
   progress_.let_go();
   if (held) core_.memory_came_back();
 }
 
 void DeviceFill::leave() noexcept {
-  [[maybe_unused]] const void* const left[] = {filler_.release(), fill_.release()};
+  [[maybe_unused]] const void* const left = fill_.release();
 }
 
 }  // namespace weft

@@ -1,8 +1,8 @@
-// The fill job of one device from when it is made ready: reservation, filler and progress, and the way back.
+// A fill job of one device from when it is made ready: reservation and progress, and the way back.
 //
 // Threads of the main job inside the core's services, one at a time per device, with the device's context current
 // where it is not said otherwise. Calls that may wait in the driver are made by a thread of Weft's, which they wait for
-// with a bound (fill_work.h). The dispatcher thread uses the filler, and nothing else of this, in between.
+// with a bound (fill_work.h). The dispatcher thread uses what ready() has, and nothing else of this, in between.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,16 @@
 #include "runner/fill/filler.h"
 #include "runner/fill/prepared_fill.h"
 #include "runner/fill/progress.h"
+#include "runner/options/fill_plan.h"
 
 namespace weft {
+
+// A job in the user's list.
+struct ListedJob {
+  std::uint32_t number = 0;
+  JobPlan plan;
+  bool is_only_one = true;
+};
 
 class DeviceFill {
  public:
@@ -25,29 +33,27 @@ class DeviceFill {
   DeviceFill(const DeviceFill&) = delete;
   DeviceFill& operator=(const DeviceFill&) = delete;
 
-  // With settings of this moment: waiting for the trial took its time. Where the stream that the setup names cannot be
-  // made, it has a plain one then. Throws SetUpError, also where the job is not ready within `limit`: its thread frees
-  // then what it has made, when the driver lets it. `give_up`: likewise, before that.
-  void make(DeviceSetup& setup, const Reporter& reporter, Duration limit, const FillWork::GiveUp& give_up);
+  // With settings of this moment: waiting for the trial took its time. `lane`: of the other jobs; nullptr: there is
+  // none yet, and where the stream that the setup names cannot be made, it has a plain one then. Throws SetUpError,
+  // also where the job is not ready within `limit`: its thread frees then what it has made, when the driver lets it.
+  // `give_up`: likewise, before that.
+  void make(const ListedJob& place, std::shared_ptr<FillLane> lane, DeviceSetup& setup, const Reporter& reporter,
+            Duration limit, const FillWork::GiveUp& give_up);
   // A thread still makes or frees something that nobody waits for any more.
   bool is_at_work(Duration limit = Duration{0}) const { return work_ != nullptr && !work_->has_ended(limit); }
   // It is there until it has been released, also without its device memory.
   bool exists() const { return fill_ != nullptr; }
-  Filler* filler() const { return filler_.get(); }  // nullptr: there is no fill job
   const std::string& name() const { return fill_->job().name(); }
+  // Of a job that exists, as the filler takes it.
+  ReadyJob ready(const ListedJob& place, const Marking& marking) const;
+  std::shared_ptr<FillLane> lane() const { return fill_->lane(); }
   std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return fill_->stream(); }
-  bool stream_is_idle() const { return core_.driver.cuStreamQuery(fill_->stream()) == CUDA_SUCCESS; }
   bool progress_is_kept() const { return progress_.is_kept(); }
 
-  // Nothing of it is in flight, and nothing will be launched any more: its device memory is on its way back, and until
-  // end_giving_back() nobody was told that it has come back.
-  void begin_giving_back() { giving_back_ = true; }
-  bool is_giving_back() const { return giving_back_; }
   // Takes up the progress first, which may lie in that memory. True: the memory is back.
   bool give_device_back(Duration limit);
-  void end_giving_back() { giving_back_ = false; }
 
   // Nothing of it is in flight: keeps the progress, then frees the job, its stream and its memory. The record of that;
   // nothing: it is not over within `limit`, and happens when the driver lets it.
@@ -68,19 +74,14 @@ class DeviceFill {
   void make_here(Making& making);
   void discard() noexcept;  // nothing of it is in flight
   void take(DeviceFill& other) noexcept;
-  void take_up_progress(const DeviceSetup& setup, const Reporter& reporter);
+  void take_up_progress(const Making& making);
   void check_stream(Marking& marking, const Reporter& reporter);
-  void make_filler(const Marking& marking);
 
   CoreContext& core_;
   CUcontext context_ = nullptr;
   std::shared_ptr<FillWork> work_;  // the last one
-  void* done_word_ = nullptr;
-  CUevent done_event_ = nullptr;  // in its place, in the only hardware queue
   JobProgress progress_;
-  bool giving_back_ = false;
   std::unique_ptr<PreparedFill> fill_;
-  std::unique_ptr<Filler> filler_;  // works with fill_
 };
 
 }  // namespace weft

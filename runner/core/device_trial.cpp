@@ -6,11 +6,7 @@
 namespace weft {
 
 std::optional<TrialVerdict> DeviceTrial::passed(const FillSettings& settings) {
-  if (!trial_)
-    trial_ = core_.trials.join(settings,
-                               trial_subject(settings, core_.options, core_.environments.now, core_.driver,
-                                             core_.shim.driver_version, core_.shim.build_id),
-                               core_.environments.now);
+  if (!trial_) join(settings);
   if (!core_.trials.wait(*trial_)) {
     if (trial_->has_thread() || trial_->has_verdict()) return std::nullopt;
     leave();
@@ -22,6 +18,18 @@ std::optional<TrialVerdict> DeviceTrial::passed(const FillSettings& settings) {
   throw SetUpError(verdict->fault);
 }
 
+void DeviceTrial::join(const FillSettings& settings) {
+  trial_ = core_.trials.join(settings,
+                             trial_subject(settings, core_.options, core_.environments.now, core_.driver,
+                                           core_.shim.driver_version, core_.shim.build_id),
+                             core_.environments.now);
+}
+
+void DeviceTrial::begin(const FillSettings& settings) {
+  join(settings);
+  wait_ = TrialWait::verdict;
+}
+
 void DeviceTrial::await(TrialWait wait) {
   awaited_ = true;
   wait_ = wait;
@@ -29,7 +37,7 @@ void DeviceTrial::await(TrialWait wait) {
 }
 
 std::optional<TrialVerdict> DeviceTrial::verdict() const {
-  return awaited_ ? trial_->verdict() : std::nullopt;
+  return awaited_ && trial_ ? trial_->verdict() : std::nullopt;
 }
 
 void DeviceTrial::leave() {
@@ -40,6 +48,7 @@ void DeviceTrial::leave() {
 }
 
 std::string DeviceTrial::why_never_filled() const {
+  if (!trial_) return "the fill jobs whose memory it waited for have not ended";
   const auto verdict = trial_->verdict();
   if (!verdict) return "the trial of the fill job was not over before the training was";
   if (!verdict->fault.empty()) return verdict->fault;

@@ -22,8 +22,9 @@ inline constexpr Duration longest_preparation(Duration in_trial) {
   return std::chrono::seconds(4) + 4 * in_trial;  // a thread that closes a communicator meanwhile waits 5 s
 }
 
-// For what a device waits that may fill later: the verdict, or with it for a moment at which the GPU is still.
-enum class TrialWait : std::uint8_t { verdict, quiet_moment };
+// For what a job waits that may be run later: the memory that another job has, so that not even its trial has begun;
+// the verdict; or with that for a moment at which the GPU is still.
+enum class TrialWait : std::uint8_t { memory, verdict, quiet_moment };
 
 class DeviceTrial {
  public:
@@ -38,12 +39,17 @@ class DeviceTrial {
   // From here on the verdict is used when it comes, at a quiet moment.
   void await(TrialWait wait);
   bool is_awaited() const { return awaited_; }
+  bool awaits_memory() const { return awaited_ && wait_ == TrialWait::memory; }
+  // Of a job that has waited for memory and gets some now: its verdict is awaited. Throws SetUpError.
+  void begin(const FillSettings& settings);
   bool was_in_time() const { return wait_ == TrialWait::quiet_moment; }
   std::optional<TrialVerdict> verdict() const;  // of a trial that is awaited
   void leave();
-  std::string why_never_filled() const;  // although the job was tried
+  std::string why_never_filled() const;  // of one that was awaited
 
  private:
+  void join(const FillSettings& settings);
+
   CoreContext& core_;
   std::shared_ptr<SharedTrial> trial_;  // whose verdict is not used yet
   bool awaited_ = false;                // it could not be used at once

@@ -120,43 +120,67 @@ void Dispatcher::look_for_lost_annotations(TimePoint now) {
 void Dispatcher::take_inbox(TimePoint now) {
   const Inbox::Content content = inbox_.take();
   for (const Record& record : content.records) records_.push(record);
-  if (content.filler != nullptr) {
-    filler_ = content.filler;
-    session_.begin_filling(now);
+  for (const Inbox::NewJob& added : content.jobs) {
+    filler_->add(added.job);
+    session_.begin_filling(now, added.record);
   }
   if (!content.no_filling_reason.empty()) session_.no_filling(now, content.no_filling_reason);
   if (!content.end_reason.empty()) session_.end_filling(now, content.end_reason);
 }
 
 void Dispatcher::fill(TimePoint now) {
-  Filler& filler = *filler_;
   looks_again_ = false;
-  filler.reap(now, slices_);
+  filler_->reap(now, slices_);
   for (const SliceRecord& slice : slices_) session_.finished(slice);
   slices_.clear();
-  session_.look(now, filler.view());
-  while (launching_is_allowed() && !inbox_.ends_filling()) {
+  session_.look(now, filler_->view());
+  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_) {
     const TimePoint time = weft::now();
-    const Decision decision = session_.decide(time, view_of(filler));
-    if (!decision.launch || context_is_closing()) break;
-    if (filler.unit_has_to_begin()) {
-      filler.begin_unit();  // that took time: look before anything is launched
-      looks_again_ = true;
-      break;
-    }
-    if (!filler.launch(time, decision.bubble, decision.candidate)) break;
-    const Duration took = weft::now() - time;
-    session_.launched(took);
-    looks_again_ = took > longest_launch;  // likewise
-    if (looks_again_) break;
+    const Wanted wanted = ask(time);
+    if (!wanted.decision.launch || context_is_closing() || !launch(time, wanted)) break;
   }
-  if (!filler.failure().empty())
-    session_.end_filling(now, filler.failure(), filler.context_gone() ? Audience::trace : Audience::every_rank);
+  end_jobs(now);
+  if (!filler_->failure().empty())
+    session_.end_filling(now, filler_->failure(), filler_->context_gone() ? Audience::trace : Audience::every_rank);
+}
+
+// The first offer that is worth it.
+Dispatcher::Wanted Dispatcher::ask(TimePoint time) {
+  Wanted wanted;
+  const std::size_t offers = filler_->make_offers();
+  for (std::size_t offer = 0; offer < offers && !wanted.decision.launch; ++offer) {
+    wanted.decision = session_.decide(time, view_of_offer(offer));
+    if (wanted.decision.launch) wanted.choice = filler_->choice(offer, wanted.decision.candidate);
+  }
+  return wanted;
+}
+
+// False: nothing more at this look. A call that takes time makes it old.
+bool Dispatcher::launch(TimePoint time, const Wanted& wanted) {
+  if (filler_->unit_has_to_begin(wanted.choice)) {
+    filler_->begin_unit(wanted.choice);
+    looks_again_ = true;
+    return false;
+  }
+  if (!filler_->launch(time, wanted.decision.bubble, wanted.choice)) return false;
+  const Duration took = weft::now() - time;
+  session_.launched(took);
+  looks_again_ = took > longest_launch;
+  return true;
+}
+
+void Dispatcher::end_jobs(TimePoint now) {
+  const std::vector<EndedJob> ended = filler_->take_ended();
+  const bool all_ended = filler_->all_jobs_ended() && inbox_.jobs_to_come() == 0;
+  for (const EndedJob& job : ended) {
+    session_.job_ended(now, job.number, job.failed, job.why, all_ended && &job == &ended.back());
+    ended_jobs_.fetch_or(1U << job.number, std::memory_order_release);
+  }
 }
 
 // The shim is asked what is enqueued only where that decides.
-FillView Dispatcher::view_of(const Filler& filler) const {
-  FillView view = filler.view();
+FillView Dispatcher::view_of_offer(std::size_t number) const {
+  FillView view = filler_->offer(number);
   const bool decides = view.fillable != Fillable::any && view.ready && session_.bubble_is_open();
   view.nothing_enqueued = decides && parts_.shim->nothing_is_enqueued != nullptr &&
                           parts_.shim->nothing_is_enqueued(options_.session.device);

@@ -4,6 +4,7 @@
 // the thread launches, enqueues, records and reads memory, no more.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ struct DispatcherParts {
   const Driver* driver = nullptr;
   const Reporter* reporter = nullptr;
   TraceWriter* trace = nullptr;  // nullptr: no trace could be opened
-  Filler* filler = nullptr;      // nullptr: observe only, as long as none becomes ready
+  Filler* filler = nullptr;      // nullptr: observe only; may be without a job
   CUcontext context = nullptr;
   MarkerWords words{};
   void (*note_failure)() = nullptr;  // the thread has failed
@@ -44,9 +45,13 @@ class Dispatcher final : public Worker {
 
   // Ends filling for the run, says why once, writes it into the trace. Any thread of the core.
   void stop_filling(const std::string& reason) { inbox_.end_filling(reason); }
-  // A fill job has become ready while the thread runs, or will not. Any thread of the core.
-  void begin_filling(Filler& filler) { inbox_.begin_filling(filler); }
+  // A fill job has become ready, or none will. Any thread of the core.
+  void add_job(const ReadyJob& job, const JobRecord& record) { inbox_.add_job(job, record); }
+  // So many more may become ready.
+  void expect_jobs(int count) { inbox_.expect_jobs(count); }
   void no_filling(const std::string& reason) { inbox_.no_filling(reason); }
+  // Nothing of that job is launched any more, and nothing of it is in flight. Any thread.
+  bool has_ended(std::uint32_t job) const { return (ended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0; }
   // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
   void submit(const Record& record);
   // Before start() or after the end: filling was asked for and cannot be; goes into trace and summary.
@@ -69,7 +74,14 @@ class Dispatcher final : public Worker {
   void look_for_lost_annotations(TimePoint now);
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
-  FillView view_of(const Filler& filler) const;
+  struct Wanted {
+    Decision decision{};
+    Choice choice{};  // where it is to launch
+  };
+  Wanted ask(TimePoint time);
+  bool launch(TimePoint time, const Wanted& wanted);
+  void end_jobs(TimePoint now);
+  FillView view_of_offer(std::size_t number) const;
   std::uint32_t slices_in_flight() const;
 
   const DispatcherParts parts_;
@@ -89,6 +101,7 @@ class Dispatcher final : public Worker {
   bool annotation_was_refused_ = false;
   bool looks_again_ = false;  // at once, because a call of this look took long
   bool failed_ = false;
+  std::atomic<std::uint32_t> ended_jobs_{0};  // a bit for each
 };
 
 }  // namespace weft

@@ -9,14 +9,14 @@ namespace weft {
 namespace {
 
 // The reservation must leave the head-room to the main job.
-void check_head_room(const CoreContext& core) {
+void check_head_room(const CoreContext& core, std::uint64_t memory) {
   const Options& options = core.options;
   std::size_t free = 0, total = 0;
   check(core.driver, core.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
-  if (free >= options.memory && free - options.memory >= options.headroom) return;
-  throw SetUpError("the reservation of " + mebibytes(options.memory) +
-                   " (WEFT_MEMORY) cannot be made: " + mebibytes(free) + " of device memory are free, and " +
-                   mebibytes(options.headroom) + " have to stay free beside it (WEFT_HEADROOM)");
+  if (free >= memory && free - memory >= options.headroom) return;
+  throw SetUpError("the reservation of " + mebibytes(memory) + " (WEFT_MEMORY) cannot be made: " + mebibytes(free) +
+                   " of device memory are free, and " + mebibytes(options.headroom) +
+                   " have to stay free beside it (WEFT_HEADROOM)");
 }
 
 // A server at its usual place is joined without the variable, which only the driver knows.
@@ -45,8 +45,7 @@ std::string why_nothing_is_filled(const CoreContext& core, const Marking& markin
   return "";
 }
 
-FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
-  if (core.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
+FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, const JobPlan& plan) {
   check_mps(core, setup.ordinal);
   const Marking& marking = setup.marking;
   const std::string why = why_nothing_is_filled(core, marking);
@@ -58,11 +57,11 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
     throw SetUpError(std::string("this CUDA driver lacks ") + core.driver.missing_to_fill.front() + " (it is " +
                      core.shim.driver_path + ")");
   FillSettings settings;
-  settings.spec = parse_fill_spec(core.options.fill);
+  settings.spec = parse_fill_spec(plan.spec);
   check_fill_file(settings.spec);
   settings.lane.device = setup.ordinal;
   settings.uuid = core.driver.uuid_of(setup.ordinal);
-  settings.memory = core.options.memory;
+  settings.memory = plan.memory;
   settings.unit.slice_cap = core.options.slice;
   settings.unit.max_blocks = blocks_left(setup.multiprocessors, core.options.reserve_sms);
   settings.lane.queues = queues;
@@ -70,7 +69,7 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup) {
   settings.wish = core.options.one_queue;
   settings.lane.stream = marking.stream;
   settings.lane.streams_made = core.shim.streams_made(setup.ordinal);
-  check_head_room(core);
+  check_head_room(core, plan.memory);
   return settings;
 }
 

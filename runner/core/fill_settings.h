@@ -1,4 +1,4 @@
-// The settings of a device's fill job, from the options and from the state of the device at this moment.
+// The settings of a fill job of a device, from the options and from the state of the device at this moment.
 //
 // On a thread of the main job inside the core's services, with the device's context current.
 #pragma once
@@ -7,6 +7,7 @@
 
 #include "runner/core/device_setup.h"
 #include "runner/fill/prepared_fill.h"
+#include "runner/options/fill_plan.h"
 
 namespace weft {
 
@@ -14,7 +15,7 @@ namespace weft {
 std::string why_nothing_is_filled(const CoreContext& core, const Marking& marking);
 
 // Throws SetUpError where the device or its environment is against filling.
-FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup);
+FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, const JobPlan& plan);
 
 // The name of a fill job before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
 std::string name_in_path(const std::string& fill);

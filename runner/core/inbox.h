@@ -10,18 +10,22 @@
 #include <utility>
 #include <vector>
 
+#include "runner/fill/filler.h"
 #include "trace/record.h"
 
 namespace weft {
 
-class Filler;
-
 class Inbox {
  public:
+  // A fill job that has become ready.
+  struct NewJob {
+    ReadyJob job;
+    JobRecord record;
+  };
   struct Content {
     std::vector<Record> records;
+    std::vector<NewJob> jobs;
     std::string end_reason;         // "": filling goes on
-    Filler* filler = nullptr;       // that has become ready
     std::string no_filling_reason;  // "": none
   };
 
@@ -37,9 +41,9 @@ class Inbox {
     content_.end_reason = reason;
     filled_.store(true, std::memory_order_release);
   }
-  void begin_filling(Filler& filler) {
+  void add_job(const ReadyJob& job, const JobRecord& record) {
     const std::lock_guard lock(mutex_);
-    content_.filler = &filler;
+    content_.jobs.push_back({job, record});
     filled_.store(true, std::memory_order_release);
   }
   void no_filling(const std::string& reason) {
@@ -47,6 +51,9 @@ class Inbox {
     content_.no_filling_reason = reason;
     filled_.store(true, std::memory_order_release);
   }
+  // So many fill jobs may still be added.
+  void expect_jobs(int count) { jobs_to_come_.store(count, std::memory_order_relaxed); }
+  int jobs_to_come() const { return jobs_to_come_.load(std::memory_order_relaxed); }
   bool ends_filling() const { return ends_filling_.load(std::memory_order_acquire); }
 
   // Everything since the last call.
@@ -61,6 +68,7 @@ class Inbox {
   Content content_;  // guarded by mutex_
   std::atomic<bool> filled_{false};
   std::atomic<bool> ends_filling_{false};
+  std::atomic<int> jobs_to_come_{0};
 };
 
 }  // namespace weft

@@ -84,6 +84,18 @@ std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
   return text + uncertain_text(summary, startup);
 }
 
+// "12 units of matmul, 0 of them wrong, and 3 of pagerank, 1 of them wrong"
+std::string units_text(const TraceHeader& header, const TraceSummary& summary) {
+  const auto units = [](std::uint64_t done, const char* name, std::uint64_t wrong) {
+    return formatted("%llu units of %s, %llu of them wrong", number(done), name, number(wrong));
+  };
+  if (summary.jobs.size() < 2) return units(summary.fill_units, header.fill_job.c_str(), summary.fill_units_wrong);
+  std::string text;
+  for (const JobTotals& job : summary.jobs)
+    text += (text.empty() ? "" : ", and ") + units(job.units, job.name.c_str(), job.units_wrong);
+  return text;
+}
+
 std::string fill_text(const TraceHeader& header, const TraceSummary& summary) {
   const StartupRecord startup = startup_of(summary);
   const Duration filled = summary.filled - startup.filled;
@@ -95,8 +107,7 @@ std::string fill_text(const TraceHeader& header, const TraceSummary& summary) {
   text += formatted("%.1f points of all time)", percent(filled, steady));
   if (startup.length > Duration{}) text += " after start-up";
   if (startup.filled > Duration{}) text += formatted(" and %.1f %% before", percent(startup.filled, startup.idle));
-  return text + formatted(" for %llu units of %s, %llu of them wrong", number(summary.fill_units),
-                          header.fill_job.c_str(), number(summary.fill_units_wrong));
+  return text + " for " + units_text(header, summary);
 }
 
 std::string shell_word(const std::string& text) {

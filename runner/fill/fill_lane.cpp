@@ -1,10 +1,19 @@
 // See fill_lane.h.
 #include "runner/fill/fill_lane.h"
 
+#include <utility>
+
+#include "runner/core/pinned.h"
+
 namespace weft {
+namespace {
+
+constexpr std::size_t done_word_bytes = 4096;
+
+}  // namespace
 
 FillLane::FillLane(const Driver& driver, const LaneSettings& settings)
-    : queues_(settings.queues), lap_(driver), green_(driver) {
+    : driver_(driver), queues_(settings.queues), lap_(driver), green_(driver) {
   try {
     stream_ = make_stream(settings);
   } catch (...) {
@@ -13,7 +22,20 @@ FillLane::FillLane(const Driver& driver, const LaneSettings& settings)
   }
 }
 
+const DoneMark& FillLane::done_mark(bool by_event) {
+  if (by_event && done_.event == nullptr) {
+    check(driver_, driver_.cuEventCreate(&done_.event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  } else if (!by_event && done_word_ == nullptr) {
+    done_word_ = map_pages(done_word_bytes);
+    done_.host = static_cast<std::atomic<std::uint32_t>*>(done_word_);
+    done_.device = register_pages(driver_, done_word_, done_word_bytes);
+  }
+  return done_;
+}
+
 void FillLane::destroy() noexcept {
+  if (done_.event != nullptr) driver_.cuEventDestroy_v2(std::exchange(done_.event, nullptr));
+  if (done_word_ != nullptr) give_pages_back(driver_, std::exchange(done_word_, nullptr), done_word_bytes);
   lap_.destroy();
   green_.destroy();
 }

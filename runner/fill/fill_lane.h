@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -16,6 +17,15 @@
 #include "runner/options/fillable.h"
 
 namespace weft {
+
+// A word in pinned host memory that the fill stream writes a number into after each slice. In the only hardware queue,
+// where such a write may hold up the main job until the slice is over, an event is recorded there in its place; there
+// is one slice in flight then.
+struct DoneMark {
+  const std::atomic<std::uint32_t>* host = nullptr;
+  CUdeviceptr device = 0;
+  CUevent event = nullptr;
+};
 
 struct LaneSettings {
   int device = 0;
@@ -35,6 +45,8 @@ class FillLane {
   CUstream stream() const { return stream_; }
   // Why it is a plain one although another was wanted; "": it is as wanted.
   const std::string& fault() const { return fault_; }
+  // How ends of slices are marked, by an event or by a word; made at the first call. Throws SetUpError.
+  const DoneMark& done_mark(bool by_event);
   // A job itself made so many streams.
   void complete_lap(std::uint32_t made) { lap_.complete(queues_, made); }
   // The context is going, which its green context would keep; nothing of it is in flight. Once, or again.
@@ -44,11 +56,14 @@ class FillLane {
   CUstream make_stream(const LaneSettings& settings);
   void destroy() noexcept;
 
+  const Driver& driver_;
   const std::uint32_t queues_;
   QueueLap lap_;
   GreenStream green_;
   std::string fault_;
   CUstream stream_ = nullptr;
+  void* done_word_ = nullptr;
+  DoneMark done_{};
 };
 
 }  // namespace weft

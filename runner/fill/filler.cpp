@@ -2,82 +2,121 @@
 #include "runner/fill/filler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "detector/dcheck.h"
 
 namespace weft {
+
+void Filler::add(const ReadyJob& ready) {
+  std::vector<Duration> alone;
+  for (std::uint32_t slice = 0; slice < ready.unit->cuts().slices().size(); ++slice)
+    alone.push_back(ready.unit->slice(slice).alone);
+  offers_.add(ready.unit->cuts(), std::move(alone), ready.terms);
+  jobs_[jobs_count_++].ready = ready;
+  track_ = ready.track;
+}
+
 void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {
   while (count_ != 0 && failure_.empty() && first_is_done()) finished.push_back(finish_first(now));
 }
 
 bool Filler::first_is_done() {
-  if (done_.event == nullptr) {
-    const std::uint32_t reached = done_.host->load(std::memory_order_acquire);
+  if (track_.done.event == nullptr) {
+    const std::uint32_t reached = track_.done.host->load(std::memory_order_acquire);
     return static_cast<std::int32_t>(reached - launched_[0].number) >= 0;
   }
-  const CUresult state = driver_.cuEventQuery(done_.event);
+  const CUresult state = driver_.cuEventQuery(track_.done.event);
   if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) fail(state, "asking for the end of a slice");
   return state == CUDA_SUCCESS;
 }
 
 CUresult Filler::mark_end(std::uint32_t number) const {
-  if (done_.event != nullptr) return driver_.cuEventRecord(done_.event, stream_);
-  return driver_.cuStreamWriteValue32_v2(stream_, done_.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
+  if (track_.done.event != nullptr) return driver_.cuEventRecord(track_.done.event, track_.stream);
+  return driver_.cuStreamWriteValue32_v2(track_.stream, track_.done.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
 SliceRecord Filler::finish_first(TimePoint now) {
-  WEFT_DCHECK(count_ != 0 && unit_begun_);
   const Launched first = launched_[0];
-  std::copy(launched_.begin() + 1, launched_.end(), launched_.begin());
-  --count_;
-  if (count_ != 0) launched_[0].starts = now;
+  WEFT_DCHECK(count_ != 0 && jobs_[first.choice.job].unit_begun);
   SliceRecord record;
-  record.unit = first.unit;
-  record.number = first.in_unit;
+  record.job = jobs_[first.choice.job].ready.number;
+  record.unit = first.place.unit;
+  record.number = first.place.in_unit;
   record.bubble = first.bubble;
   record.launched = first.launched;
   record.finished = now;
-  record.alone = unit_.slice(first.slice).alone;
-  record.unit_done = first.ends_unit;
-  if (!record.unit_done) return record;
-  if (!job_.end_unit(first.unit, record.correct)) failure_ = "the fill job failed in end_unit: " + job_.failure();
-  ++unit_number_;
-  next_ = in_unit_ = 0;
-  unit_begun_ = false;
+  record.alone = offers_.alone(first.choice);
+  record.unit_done = first.place.ends_unit;
+  offers_.finished(first.choice);
+  std::copy(launched_.begin() + 1, launched_.end(), launched_.begin());
+  --count_;
+  if (count_ != 0) launched_[0].starts = now;
+  if (record.unit_done) end_unit(first.choice.job, record);
   return record;
 }
 
+void Filler::end_unit(std::uint32_t number, SliceRecord& record) {
+  Job& job = jobs_[number];
+  job.unit_begun = false;
+  if (!job.ready.job->end_unit(record.unit, record.correct)) {
+    offers_.end(number);
+    return note_end(number, true, "failed in end_unit: " + job.ready.job->failure());
+  }
+  if (offers_.unit_ended(number))
+    note_end(number, false, "has done its " + std::to_string(job.ready.terms.units) + " units");
+}
+
+void Filler::note_end(std::uint32_t number, bool failed, const std::string& why) {
+  const ReadyJob& job = jobs_[number].ready;
+  ended_.push_back({job.number, failed, "fill job " + job.name + " " + why});
+}
+
+std::vector<EndedJob> Filler::take_ended() {
+  return std::exchange(ended_, {});
+}
+
+bool Filler::may_launch() const {
+  const bool behind_another = track_.fillable == Fillable::any && track_.kind != FillStream::above;
+  return failure_.empty() && count_ < (behind_another ? most_in_flight : 1);
+}
+
 FillView Filler::view() const {
-  const std::size_t nodes = unit_.cuts().nodes();
-  const bool behind_another = fillable_ == Fillable::any && kind_ != FillStream::above;
-  const std::uint32_t most = behind_another ? most_in_flight : 1;
   FillView view;
-  view.ready = failure_.empty() && count_ < most && next_ < nodes;
-  // Of the next unit, when all of this one were launched.
-  for (const std::uint32_t slice : unit_.cuts().from(next_ % nodes))
-    view.candidates.alone[view.candidates.count++] = unit_.slice(slice).alone;
   view.in_flight = in_flight();
-  view.fillable = fillable_;
+  view.fillable = track_.fillable;
   return view;
 }
 
-void Filler::begin_unit() {
-  unit_begun_ = job_.begin_unit(unit_number_);
-  if (!unit_begun_) failure_ = "the fill job failed in begin_unit: " + job_.failure();
+std::size_t Filler::make_offers() {
+  offers_made_ = may_launch() ? offers_.make() : 0;
+  return std::max<std::size_t>(offers_made_, 1);
 }
 
-bool Filler::launch(TimePoint now, std::uint64_t bubble, std::uint32_t candidate) {
-  WEFT_DCHECK(unit_begun_ && count_ < most_in_flight && next_ < unit_.cuts().nodes());
-  const std::uint32_t slice = unit_.cuts().from(next_)[candidate];
-  const CUresult launched = driver_.cuGraphLaunch(unit_.slice(slice).graph, stream_);
+FillView Filler::offer(std::size_t number) const {
+  FillView made = view();
+  if (number >= offers_made_) return made;
+  made.ready = true;
+  made.candidates = offers_.candidates(number);
+  return made;
+}
+
+void Filler::begin_unit(const Choice& choice) {
+  Job& job = jobs_[choice.job];
+  job.unit_begun = job.ready.job->begin_unit(offers_.unit(choice.job));
+  if (job.unit_begun) return;
+  offers_.end(choice.job);
+  note_end(choice.job, true, "failed in begin_unit: " + job.ready.job->failure());
+}
+
+bool Filler::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
+  const Job& job = jobs_[choice.job];
+  WEFT_DCHECK(job.unit_begun && count_ < most_in_flight);
+  const CUresult launched = driver_.cuGraphLaunch(job.ready.unit->slice(choice.slice).graph, track_.stream);
   if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice"), false;
   const std::uint32_t number = ++last_number_;
-  const InFlight before = in_flight();
-  next_ += unit_.cuts().slices()[slice].count;
-  const bool ends_unit = next_ == unit_.cuts().nodes();
-  launched_[count_] = {unit_number_, slice,  in_unit_++, ends_unit,
-                       number,       bubble, now,        count_ == 0 ? now : before.expected_end};
-  ++count_;
+  const TimePoint starts = count_ == 0 ? now : in_flight().expected_end;
+  launched_[count_++] = {choice, offers_.launched(choice), number, bubble, now, starts};
   const CUresult written = mark_end(number);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
   return true;
@@ -93,10 +132,9 @@ InFlight Filler::in_flight() const {
   state.slices = count_;
   if (count_ == 0) return state;
   state.oldest_launched = launched_[0].launched;
-  state.oldest_alone = unit_.slice(launched_[0].slice).alone;
+  state.oldest_alone = offers_.alone(launched_[0].choice);
   state.first_ends = state.expected_end = launched_[0].starts + state.oldest_alone;
-  for (std::uint32_t index = 1; index < count_; ++index)
-    state.expected_end += unit_.slice(launched_[index].slice).alone;
+  for (std::uint32_t index = 1; index < count_; ++index) state.expected_end += offers_.alone(launched_[index].choice);
   return state;
 }
 

@@ -7,8 +7,8 @@ namespace weft::model {
 
 // As Session learns them: the pause until the next slice is that of a thread that wakes up for it, and a slice is seen
 // to end when the thread looks.
-EstimatedRank::EstimatedRank(const Job& job, const EstimateOptions& options)
-    : options_(options), budget_(options.slowdown_budget), stream_(job) {
+EstimatedRank::EstimatedRank(const std::deque<Job>& jobs, const EstimateOptions& options)
+    : options_(options), budget_(options.slowdown_budget), stream_(jobs, JobPolicy::throughput) {
   const DispatcherTimes& times = options.dispatcher;
   planner_.between_slices = times.wake_up + times.look + times.launch + Executor::launch_latency;
   planner_.lateness = Executor::launch_latency + times.wake_up;
@@ -58,10 +58,11 @@ void EstimatedRank::fill(const Bubble& bubble) {
 // False: nothing that the planner may say later would change its answer.
 bool EstimatedRank::launch_all(const Bubble& bubble, TimePoint seen, TimePoint& now, Decision& last) {
   last = {};
-  for (FillView view = stream_.view(); view.ready; view = stream_.view()) {
+  while (stream_.make_offers() != 0) {
+    const FillView view = stream_.offer(0);
     last = plan(planner_, now, seen, bubble, view.in_flight, view.candidates);
     if (!last.launch) break;
-    stream_.launch(now, bubble.id, last.candidate);
+    stream_.launch(now, bubble.id, stream_.choice(0, last.candidate));
     budget_.launched(bubble.iteration);
     ++result_.slices;
     now += options_.dispatcher.launch;

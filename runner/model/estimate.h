@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 
 #include "runner/model/dispatcher_times.h"
 #include "runner/model/executor.h"
@@ -34,8 +35,8 @@ struct Estimate {
 
 class EstimatedRank {
  public:
-  // The job outlives the rank.
-  EstimatedRank(const Job& job, const EstimateOptions& options);
+  // The jobs outlive the rank; each slice is of the one that is worth most.
+  EstimatedRank(const std::deque<Job>& jobs, const EstimateOptions& options);
 
   // In the order of the trace: bubbles before the iteration that they belong to.
   void add(const Bubble& bubble);

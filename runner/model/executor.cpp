@@ -2,37 +2,40 @@
 #include "runner/model/executor.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::model {
 
+Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu)
+    : takes_gpu_(std::move(takes_gpu)), offers_(policy) {
+  for (const Job& job : jobs) offers_.add(job.cuts(), job.alone(), job.terms());
+}
+
+FillView Executor::offer(std::size_t number) const {
+  FillView made = view();
+  made.ready = true;
+  made.candidates = offers_.candidates(number);
+  return made;
+}
+
 FillView Executor::view() const {
   FillView view;
-  // A unit begins when the one before it has ended.
-  view.ready = count_ < most && (next_ != 0 || count_ == 0);
-  for (const std::uint32_t slice : job_.cuts().from(next_))
-    view.candidates.alone[view.candidates.count++] = job_.alone(slice);
   view.in_flight.slices = count_;
   if (count_ == 0) return view;
   view.in_flight.oldest_launched = slices_[0].launched;
-  view.in_flight.oldest_alone = job_.alone(slices_[0].slice);
+  view.in_flight.oldest_alone = offers_.alone(slices_[0].choice);
   view.in_flight.first_ends = slices_[0].ends;
   view.in_flight.expected_end = slices_[count_ - 1].ends;
   return view;
 }
 
-void Executor::launch(TimePoint now, std::uint64_t bubble, std::uint32_t candidate) {
-  const std::uint32_t slice = job_.cuts().from(next_)[candidate];
+void Executor::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const TimePoint ready = now + launch_latency;
   const TimePoint begins = count_ == 0 ? ready : std::max(ready, slices_[count_ - 1].ends);
-  const Duration alone = job_.alone(slice);
-  const Launched launched{unit_, bubble, slice, in_unit_++, now, begins, begins + alone};
+  const Launched launched{choice, offers_.launched(choice), bubble, now, begins, begins + offers_.alone(choice)};
   slices_[count_++] = launched;
   not_counted_.push_back(launched);
   if (takes_gpu_) takes_gpu_(launched.begins, launched.ends);
-  next_ += job_.cuts().slices()[slice].count;
-  if (next_ < job_.cuts().nodes()) return;
-  next_ = in_unit_ = 0;
-  ++unit_;
 }
 
 void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {
@@ -40,16 +43,18 @@ void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {
     const Launched first = slices_[0];
     slices_[0] = slices_[1];
     --count_;
-    const SliceRange& range = job_.cuts().slices()[first.slice];
     SliceRecord record;
-    record.unit = first.unit;
-    record.number = first.in_unit;
+    record.job = first.choice.job;
+    record.unit = first.place.unit;
+    record.number = first.place.in_unit;
     record.bubble = first.bubble;
     record.launched = first.launched;
     record.finished = now;
-    record.alone = job_.alone(first.slice);
-    record.unit_done = range.first + range.count == job_.cuts().nodes();
+    record.alone = offers_.alone(first.choice);
+    record.unit_done = first.place.ends_unit;
     finished.push_back(record);
+    offers_.finished(first.choice);
+    if (first.place.ends_unit && offers_.unit_ended(first.choice.job)) done_[first.choice.job] = now;
   }
 }
 

@@ -1,4 +1,4 @@
-// A fill job in virtual time: the kernels of its unit, and the slices that they are cut into.
+// A fill job in virtual time: the kernels of its unit, the slices that they are cut into, and what its user wants.
 //
 // Made once, shared by the executors of all ranks. Pure.
 #pragma once
@@ -8,25 +8,29 @@
 
 #include "detector/time.h"
 #include "runner/policy/cuts.h"
+#include "runner/policy/jobs.h"
 
 namespace weft::model {
 
 class Job {
  public:
   // `kernels`: lengths on the idle GPU, at least one. `slices`: see Cuts.
-  Job(const std::vector<Duration>& kernels, const std::vector<Duration>& slices) : cuts_(kernels, slices) {
-    for (const Duration kernel : kernels) ends_.push_back(ends_.back() + kernel);
+  Job(const std::vector<Duration>& kernels, const std::vector<Duration>& slices, const JobTerms& terms = {})
+      : terms_(terms), cuts_(kernels, slices) {
+    std::vector<Duration> ends{Duration{}};  // of the first n kernels together
+    for (const Duration kernel : kernels) ends.push_back(ends.back() + kernel);
+    for (const SliceRange& slice : cuts_.slices())
+      alone_.push_back(ends[slice.first + slice.count] - ends[slice.first]);
   }
 
   const Cuts& cuts() const { return cuts_; }
-  Duration alone(std::uint32_t slice) const {
-    const SliceRange& range = cuts_.slices()[slice];
-    return ends_[range.first + range.count] - ends_[range.first];
-  }
+  const std::vector<Duration>& alone() const { return alone_; }  // of each slice of the cuts
+  const JobTerms& terms() const { return terms_; }
 
  private:
-  std::vector<Duration> ends_{Duration{}};  // of the first n kernels together
+  JobTerms terms_;
   Cuts cuts_;
+  std::vector<Duration> alone_;
 };
 
 }  // namespace weft::model

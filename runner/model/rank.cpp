@@ -72,18 +72,24 @@ void Rank::look(TimePoint begin) {
   events_.clear();
   finished_.clear();
   TimePoint time = now;
-  while (executor_.view().ready) {
-    ++decisions_;
-    const Decision decision = policy_->decide(time, executor_.view());
-    if (!decision.launch) break;
-    executor_.launch(time, decision.bubble, decision.candidate);
-    policy_->launched();
-    time += times_.launch;
-  }
+  while (launch_one(time)) time += times_.launch;
   last_look_ = time;
   std::optional<TimePoint> next = policy_->next_decision();
   if (!next && executor_.in_flight() != 0) next = executor_.view().in_flight.first_ends;
   if (next) wake_at(std::max(*next, time) + times_.wake_up);
+}
+
+bool Rank::launch_one(TimePoint time) {
+  const std::size_t offers = executor_.make_offers();
+  for (std::size_t offer = 0; offer < offers; ++offer) {
+    ++decisions_;
+    const Decision decision = policy_->decide(time, executor_.offer(offer));
+    if (!decision.launch) continue;
+    executor_.launch(time, decision.bubble, executor_.choice(offer, decision.candidate));
+    policy_->launched();
+    return true;
+  }
+  return false;
 }
 
 void Rank::computed(const pipeline::Span& span, bool counts) {

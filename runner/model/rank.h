@@ -33,12 +33,14 @@ struct Gaps {
 
 class Rank {
  public:
-  // Without a policy it only counts gaps. World, job, times and sink outlive the rank.
-  Rank(int number, pipeline::World& world, const Job& job, const DispatcherTimes& times, RecordSink* sink)
+  // Without a policy it only counts gaps. World, jobs, times and sink outlive the rank.
+  Rank(int number, pipeline::World& world, const std::deque<Job>& jobs, JobPolicy policy, const DispatcherTimes& times,
+       RecordSink* sink)
       : number_(number),
         world_(world),
         times_(times),
-        executor_(job, [&world, number](TimePoint begins, TimePoint ends) { world.take_gpu(number, begins, ends); }),
+        executor_(jobs, policy,
+                  [&world, number](TimePoint begins, TimePoint ends) { world.take_gpu(number, begins, ends); }),
         records_(sink) {}
   void follow(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
   RankRecords& records() { return records_; }
@@ -49,6 +51,7 @@ class Rank {
   void woken(TimePoint now);
   void computed(const pipeline::Span& span, bool counts);
 
+  const Executor& executor() const { return executor_; }
   const Gaps& gaps() const { return gaps_; }
   const Gaps& left_out() const { return left_out_; }  // of iterations without fill
   std::uint64_t looks() const { return looks_; }
@@ -57,6 +60,7 @@ class Rank {
  private:
   static bool is_word(const Event& event);
   void look(TimePoint now);
+  bool launch_one(TimePoint time);
   void wake_at(TimePoint time);
 
   const int number_;

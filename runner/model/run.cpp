@@ -9,11 +9,14 @@ namespace {
 class Run final : public pipeline::Watcher {
  public:
   Run(const RunOptions& options, const Progress& progress)
-      : options_(options), progress_(progress), job_(options.kernels, options.slices), world_(options.world, *this) {}
+      : options_(options), progress_(progress), world_(options.world, *this) {
+    for (const JobOptions& job : options.jobs) jobs_.emplace_back(job.kernels, options.slices, job.terms);
+  }
 
   RunResult result(const MakePolicy& make_policy, const TraceOf& trace_of) {
     for (int rank = 0; rank < world_.ranks(); ++rank) {
-      ranks_.emplace_back(rank, world_, job_, options_.dispatcher, trace_of ? trace_of(rank) : nullptr);
+      ranks_.emplace_back(rank, world_, jobs_, options_.job_policy, options_.dispatcher,
+                          trace_of ? trace_of(rank) : nullptr);
       ranks_.back().follow(make_policy(world_, rank, ranks_.back().records()));
     }
     world_.run();
@@ -24,6 +27,7 @@ class Run final : public pipeline::Watcher {
       const std::optional<TraceSummary> summary = of(rank).summary();
       if (trace_of && summary) trace_of(rank)->finish(*summary);
     }
+    for (std::uint32_t job = 0; job < jobs_.size(); ++job) result.jobs.push_back(result_of(job));
     const std::vector<TimePoint>& ends = world_.totals(0).iteration_ends;
     const auto warm_up = static_cast<std::size_t>(options_.warm_up);
     result.iterations = static_cast<int>(ends.size() - warm_up);
@@ -46,6 +50,18 @@ class Run final : public pipeline::Watcher {
  private:
   Rank& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
+  JobResult result_of(std::uint32_t job) const {
+    JobResult result;
+    result.done = TimePoint{};
+    for (const Rank& rank : ranks_) {
+      const std::optional<TimePoint> done = rank.executor().done(job);
+      result.units += rank.executor().standing(job).done;
+      result.filled += rank.executor().standing(job).filled;
+      result.done = result.done && done ? std::optional(std::max(*result.done, *done)) : std::nullopt;
+    }
+    return result;
+  }
+
   static void add(RunResult& sum, Rank& rank) {
     const RankRecords& records = rank.records();
     sum.gaps.add(rank.gaps());
@@ -62,7 +78,7 @@ class Run final : public pipeline::Watcher {
 
   const RunOptions& options_;
   const Progress& progress_;
-  const Job job_;
+  std::deque<Job> jobs_;
   pipeline::World world_;
   std::deque<Rank> ranks_;
   std::size_t told_ = 0;

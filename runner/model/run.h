@@ -13,9 +13,22 @@
 
 namespace weft::model {
 
+struct JobOptions {
+  std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit
+  JobTerms terms{};
+};
+
+// The end of a job, or how far it got, on all ranks together.
+struct JobResult {
+  std::uint64_t units = 0;
+  Duration filled{};
+  std::optional<TimePoint> done;  // by the last rank; nothing: some have not done their units
+};
+
 struct RunOptions {
   pipeline::WorldOptions world{};
-  std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit of the fill job
+  std::vector<JobOptions> jobs{JobOptions{}};  // at most most_jobs
+  JobPolicy job_policy = JobPolicy::throughput;
   std::vector<Duration> slices{Duration{25'000}, Duration{75'000}, Duration{300'000}};
   DispatcherTimes dispatcher{};
   int warm_up = 0;  // first iterations that count for nothing
@@ -32,6 +45,7 @@ struct RunResult {
   std::uint64_t looks = 0, decisions = 0;
   int stopped = 0;          // ranks on which filling has ended
   std::string why_stopped;  // on the first of them
+  std::vector<JobResult> jobs;
 };
 
 // A policy for each rank; nullptr: nothing is filled.

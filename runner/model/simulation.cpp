@@ -50,8 +50,12 @@ Simulation simulate(const SimulationOptions& options, const Progress& progress, 
       options.run, [](const pipeline::World&, int, RecordSink&) { return nullptr; }, progress);
   RunOptions filled = options.run;
   // Its tasks go on by steps: a step is a unit.
-  if (options.policy == "freeride")
-    filled.slices = {std::accumulate(filled.kernels.begin(), filled.kernels.end(), Duration{})};
+  if (options.policy == "freeride") {
+    filled.slices = {Duration{}};
+    for (const JobOptions& job : filled.jobs)
+      filled.slices[0] =
+          std::max(filled.slices[0], std::accumulate(job.kernels.begin(), job.kernels.end(), Duration{}));
+  }
   const RunResult with = run(filled, policy, progress, trace_of);
   Simulation result;
   result.iterations = without.iterations + options.run.warm_up;
@@ -78,6 +82,7 @@ Simulation simulate(const SimulationOptions& options, const Progress& progress, 
   result.decisions = with.decisions;
   result.stopped = with.stopped;
   result.why_stopped = with.why_stopped;
+  result.jobs = with.jobs;
   return result;
 }
 

@@ -33,6 +33,7 @@ struct Simulation {
   std::uint64_t looks = 0, decisions = 0;
   int stopped = 0;          // ranks on which filling has ended
   std::string why_stopped;  // on the first of them
+  std::vector<JobResult> jobs;
 };
 
 // The numbers of microbatches, stages and so on of usual pipelines under this schedule. Throws std::invalid_argument

@@ -14,6 +14,12 @@ void Accounts::note(const Record& record) {
   if (record.kind == RecordKind::iteration) iteration_lengths_.add(record.iteration.ended - record.iteration.started);
 }
 
+JobName Accounts::name_of(std::uint32_t job) const {
+  for (const JobTotals& known : totals().jobs)
+    if (known.job == job) return known.name;
+  return {};
+}
+
 TraceSummary Accounts::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = totals_.with_startup_and_causes();
   summary.dropped_records = dropped_records;

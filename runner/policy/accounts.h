@@ -20,6 +20,7 @@ class Accounts {
   // A bubble has ended, at a time that may be wrong by so much.
   void note_end_within(Duration uncertainty) { uncertainties_.add(uncertainty); }
 
+  JobName name_of(std::uint32_t job) const;                         // as its record had it
   const TraceSummary& totals() const { return totals_.summary(); }  // without median, start-up and causes
   TraceSummary summary(std::uint64_t dropped_records) const;
 

@@ -15,6 +15,7 @@
 
 #include "detector/bubble.h"
 #include "runner/policy/cuts.h"
+#include "runner/policy/jobs.h"
 #include "trace/record.h"
 
 namespace weft {
@@ -27,10 +28,12 @@ struct PlannerOptions {
   Duration hangs_after{60'000'000'000};  // a bubble that is open for so long is none: the training hangs
 };
 
-// The slices that may come next: the unit's next kernels, cut at several lengths. Shortest first, none twice.
+// The slices that may come next: the next kernels of a unit, cut at several lengths, shortest first, none twice; or
+// those of several jobs, one behind the other.
 struct Candidates {
-  std::array<Duration, Cuts::most> alone{};  // on the idle GPU
-  std::uint32_t count = 0;                   // 0: none is ready
+  static constexpr std::size_t most = Cuts::most * most_jobs;
+  std::array<Duration, most> alone{};  // on the idle GPU
+  std::uint32_t count = 0;             // 0: none is ready
 };
 
 // The slices on the fill stream at this moment. Nothing but `slices` means anything while that is 0.

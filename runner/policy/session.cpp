@@ -295,6 +295,17 @@ TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   return next;
 }
 
+void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool is_last) {
+  JobRecord ended;
+  ended.job = job;
+  ended.name = accounts_.name_of(job);
+  ended.event = failed ? JobEvent::failed : JobEvent::done;
+  ended.why = why;
+  record(now, ended);
+  if (is_last) return end_filling(now, why, failed ? Audience::every_rank : Audience::one_rank);
+  if (failed) record_anomaly(now, std::string(why) + "; the other fill jobs go on", false, Audience::every_rank);
+}
+
 void Session::end_filling(TimePoint now, std::string_view reason, Audience audience) {
   if (!filling_) return;
   filling_ = false;
@@ -302,7 +313,9 @@ void Session::end_filling(TimePoint now, std::string_view reason, Audience audie
 }
 
 // A reason that would have ended filling has ended it also when there was nothing to fill with yet.
-void Session::begin_filling(TimePoint now) {
+void Session::begin_filling(TimePoint now, const JobRecord& job) {
+  record(now, job);
+  if (has_job_) return;  // and filling goes on, or is over
   if (!trouble_.empty()) return no_filling(now, trouble_);
   has_job_ = filling_ = true;
 }

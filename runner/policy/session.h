@@ -95,10 +95,12 @@ class Session {
 
   TimePoint next_look(TimePoint now, const Pending& pending) const;
 
+  // A fill job has ended; of the last one filling ends with it.
+  void job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool is_last);
   // Filling is over for the run; the first reason stays. Does nothing when it is over already.
   void end_filling(TimePoint now, std::string_view reason, Audience audience = Audience::every_rank);
   // A fill job has become ready, later than the session began.
-  void begin_filling(TimePoint now);
+  void begin_filling(TimePoint now, const JobRecord& job);
   // Filling was asked for and could not be set up.
   void no_filling(TimePoint now, std::string_view reason);
   // Worth knowing on each rank, and of no consequence for filling.

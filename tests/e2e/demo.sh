@@ -3,16 +3,17 @@
 # time was filled on every rank and all units are right, nothing was dropped, no call of Weft stalled behind a spinning
 # kernel, and the detector's report agrees with the simulator's own log. No bound on times here: other tests share the
 # machine (the numbers are in docs/bench.md).
-#   demo.sh SOURCE BUILD FILL ARGUMENTS...
+#   demo.sh SOURCE BUILD FILL|jobs ARGUMENTS...      jobs: three of them beside each other
 set -euo pipefail
 source_dir=$1 build=$2 fill=$3
 shift 3
+if [ "$fill" = jobs ]; then fills=(--jobs); else fills=(--fill "$fill"); fi
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 limit=$(awk -v scale="${SIMGPU_TIME_SCALE:-1}" 'BEGIN { print (scale > 1 ? 850 : 280) }')
-timeout "$limit" "$source_dir/scripts/demo" --simulated --json --build "$build" --output "$output" --iterations 12 --fill "$fill" "$@" >"$output/result.json"
+timeout "$limit" "$source_dir/scripts/demo" --simulated --json --build "$build" --output "$output" --iterations 12 "${fills[@]}" "$@" >"$output/result.json"
 cat "$output/result.json"
-python3 - "$output/result.json" <<'PYTHON'
+python3 - "$output/result.json" "$fill" <<'PYTHON'
 import json, sys
 
 result = json.load(open(sys.argv[1]))
@@ -22,6 +23,8 @@ assert result["fill_units_wrong"] == 0
 assert result["conversion"] > 0.1, result["conversion"]
 assert result["dropped_records"] == 0
 assert len(result["ranks"]) == 4
+assert len(result["jobs"]) == (3 if sys.argv[2] == "jobs" else 1), result["jobs"]
+assert all(job["units"] > 0 and job["units_wrong"] == 0 for job in result["jobs"]), result["jobs"]
 for rank in result["ranks"]:
     assert rank["hazards"] == 0, rank
     assert rank["conversion"] > 0.02 and rank["filling_stopped"] is None, rank

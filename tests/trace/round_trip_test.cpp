@@ -43,7 +43,7 @@ class Filler : public IgnoredFields {
   }
   void flag(const char*, bool& value) { value = !value; }
   void verdict(const char*, std::int8_t& value) { value = 0; }
-  void text(const char* key, RecordText& value) { value = std::string(key) + " \"\n" + std::to_string(++last_); }
+  void text(const char* key, auto& value) { value = std::string(key) + " \"\n" + std::to_string(++last_); }
   template <class Value>
   void choice(const char*, const auto& names, Value& value) {
     value = static_cast<Value>(names.size() - 1);

@@ -156,7 +156,10 @@ class Adder : public TraceSink {
  private:
   void end_segment() {
     if (!result_.has_header) return;
-    const TraceSummary totals = totals_of_segment();
+    TraceSummary totals = totals_of_segment();
+    // An older Weft wrote no line of its job.
+    if (totals.jobs.size() == 1 && totals.jobs.begin()->name.empty())
+      totals.jobs.begin()->name = std::string_view(result_.rank.header.fill_job);
     const Duration window = std::max(totals.window_end - totals.window_begin, Duration{});
     doubt_totals(segment_, totals, window, result_.doubts);
     add_up(result_.rank.totals, totals);

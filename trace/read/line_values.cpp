@@ -137,15 +137,6 @@ void LineValues::verdict(const char* key, std::int8_t& value) {
 }
 
 // Of a text that is too long it shows that something was cut off.
-void LineValues::text(const char* key, RecordText& value) {
-  constexpr std::string_view ellipsis = "...";
-  const std::string_view found = text_of(key);
-  if (found.size() <= RecordText::capacity)
-    value = found;
-  else
-    value = shortened(found, RecordText::capacity - ellipsis.size());
-}
-
 void LineValues::hash(const char* key, std::uint64_t& bits) {
   if (find(key) == nullptr) return;
   const std::string_view found = text_of(key);

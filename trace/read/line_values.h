@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "trace/read/printable.h"
 #include "trace/record_fields.h"
 
 namespace weft {
@@ -64,7 +65,15 @@ class LineValues {
   void share_if(bool /*known*/, const char* key, double& value) { share(key, value); }
   void flag(const char* key, bool& value);
   void verdict(const char* key, std::int8_t& value);
-  void text(const char* key, RecordText& value);
+  template <std::size_t most>
+  void text(const char* key, FixedText<most>& value) {
+    constexpr std::string_view ellipsis = "...";
+    const std::string_view found = text_of(key);
+    if (found.size() <= most)
+      value = found;
+    else
+      value = shortened(found, most - ellipsis.size());
+  }
   void hash(const char* key, std::uint64_t& bits);
   // A name from a newer Weft is the first one of them.
   template <class Value>

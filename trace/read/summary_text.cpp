@@ -138,6 +138,7 @@ class JsonFields : public IgnoredFields {
     ordered_json& object = json_[key] = ordered_json::object();
     for (std::size_t i = 0; i < values.size(); ++i) object[names[i]] = values[i];
   }
+  void list(const char* key, const List<JobTotals, most_jobs>& jobs);
   void object(const char* key, const std::optional<SlowdownRecord>& slowdown);
   void object(const char* key, const std::optional<StartupRecord>& startup);
 
@@ -155,6 +156,16 @@ class SlowdownFields : public IgnoredFields {
  private:
   ordered_json& json_;
 };
+
+void JsonFields::list(const char* key, const List<JobTotals, most_jobs>& jobs) {
+  ordered_json& list = json_[key] = ordered_json::array();
+  for (const JobTotals& job : jobs) {
+    ordered_json entry{{"job", job.job}};
+    JsonFields fields(entry);
+    visit_fields(fields, job);
+    list.push_back(entry);
+  }
+}
 
 void JsonFields::object(const char* key, const std::optional<SlowdownRecord>& slowdown) {
   ordered_json& object = json_[key] = nullptr;
@@ -262,6 +273,17 @@ std::string enumerated(const std::vector<std::string>& names) {
   return text;
 }
 
+// Of several: the numbers above are of all together.
+std::string jobs_lines(const TraceSummary& total) {
+  std::string lines;
+  if (total.jobs.size() < 2) return lines;
+  for (const JobTotals& job : total.jobs)
+    lines += formatted("job %u, %s: %llu units, %llu of them wrong, %.1f %% of the fill work\n", job.job,
+                       printable(job.name).c_str(), number(job.units), number(job.units_wrong),
+                       100 * milliseconds(job.filled) / std::max(milliseconds(total.filled), 1e-6));
+  return lines;
+}
+
 // Those of all ranks, each once: a note says which rank has which.
 std::string settings_of(const RunSummary& run) {
   std::vector<std::string> modes, jobs;
@@ -313,7 +335,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
   result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + causes(run.total) +
-            slowdown_line(run.total) + groups_line(run.groups, run.total.totals.groups_thinned_out);
+            slowdown_line(run.total) + jobs_lines(run.total.totals) +
+            groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks)

@@ -100,7 +100,7 @@ struct DispatcherTest : ::testing::Test {
       FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_sound.so", ""}, reservation, {0, 100});
   Unit unit{driver, {{nullptr, 200us}, {nullptr, 200us}}};
   std::atomic<std::uint32_t> done_word{0};
-  Filler filler{driver, nullptr, DoneMark{&done_word, 0}, *job, unit};
+  Filler filler{driver, JobPolicy::throughput};
   std::unique_ptr<Dispatcher> dispatcher;
   std::atomic<bool> gpu_stops{false};
   std::thread gpu_thread;
@@ -127,8 +127,9 @@ struct DispatcherTest : ::testing::Test {
     parts.note_failure = [] {};
     parts.words = {stage.words.data(), 0, static_cast<std::uint32_t>(stage.words.size())};
     DispatcherOptions options;
-    options.session.fills = used != nullptr;
     dispatcher = std::make_unique<Dispatcher>(parts, options);
+    if (used != nullptr)
+      dispatcher->add_job({0, "bad", job.get(), &unit, {}, {nullptr, DoneMark{&done_word, 0}}}, JobRecord{});
     ASSERT_TRUE(dispatcher->start());
   }
   Duration uncertain_behind_groups(std::uint32_t streams) {

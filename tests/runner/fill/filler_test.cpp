@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/runner/fake_driver.h"
 
 namespace weft {
@@ -22,15 +24,25 @@ struct FillerTest : ::testing::Test {
       FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_empty.so", ""}, reservation, {0, 100});
   Unit unit{driver, {{nullptr, 100us}, {nullptr, 200us}, {nullptr, 300us}}};
   std::atomic<std::uint32_t> word{0};
-  Filler filler{driver, nullptr, DoneMark{&word, 0}, *job, unit};
+  Filler filler{driver, JobPolicy::throughput};
   std::vector<SliceRecord> finished;
 
+  void SetUp() override { filler.add(ready_job(FillTrack{nullptr, DoneMark{&word, 0}})); }
+  ReadyJob ready_job(const FillTrack& track) { return {0, "bad", job.get(), &unit, {}, track}; }
   void reap(Duration time) { filler.reap(at(time), finished); }
-  bool ready() const { return filler.view().ready; }
-  void launch(Duration time) {
-    if (filler.unit_has_to_begin()) filler.begin_unit();
-    if (filler.failure().empty()) filler.launch(at(time), 9, 0);
+  FillView first_offer(Filler& of) const {
+    of.make_offers();
+    return of.offer(0);
   }
+  bool ready() { return first_offer(filler).ready; }
+  // Whatever comes first.
+  bool launch(Filler& of, Duration time) {
+    if (!first_offer(of).ready) return false;
+    const Choice choice = of.choice(0, 0);
+    if (of.unit_has_to_begin(choice)) of.begin_unit(choice);
+    return of.failure().empty() && !of.unit_has_to_begin(choice) && of.launch(at(time), 9, choice);
+  }
+  bool launch(Duration time) { return launch(filler, time); }
   void run_one(Duration time) {
     ASSERT_TRUE(ready());
     launch(time);
@@ -41,7 +53,7 @@ struct FillerTest : ::testing::Test {
 
 TEST_F(FillerTest, AtMostTwoAreInFlight) {
   ASSERT_TRUE(ready());
-  EXPECT_EQ(filler.view().candidates.alone[0], Duration(100us));
+  EXPECT_EQ(first_offer(filler).candidates.alone[0], Duration(100us));
   launch(1ms);
   ASSERT_TRUE(ready());
   launch(1ms);
@@ -89,11 +101,16 @@ TEST_F(FillerTest, TheNextUnitWaitsForTheResultsOfThisOne) {
 
 TEST_F(FillerTest, AJobThatFailsEndsIt) {
   for (int slice = 0; slice < 9; ++slice) run_one(1ms);
-  ASSERT_TRUE(filler.unit_has_to_begin());
-  launch(2ms);  // begin_unit(3) fails
+  EXPECT_FALSE(launch(2ms)) << "begin_unit(3) fails";
   EXPECT_EQ(gpu.launches, 9);
   EXPECT_FALSE(ready());
-  EXPECT_EQ(filler.failure(), "the fill job failed in begin_unit: it gave no reason");
+  EXPECT_EQ(filler.failure(), "") << "the GPU is well";
+  EXPECT_TRUE(filler.all_jobs_ended());
+  const std::vector<EndedJob> ended = filler.take_ended();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_TRUE(ended[0].failed);
+  EXPECT_EQ(ended[0].why, "fill job bad failed in begin_unit: it gave no reason");
+  EXPECT_TRUE(filler.take_ended().empty());
 }
 
 TEST_F(FillerTest, AnErrorOfALaunchEndsIt) {
@@ -103,7 +120,7 @@ TEST_F(FillerTest, AnErrorOfALaunchEndsIt) {
   EXPECT_FALSE(filler.context_gone());
   EXPECT_FALSE(ready());
   EXPECT_EQ(filler.in_flight().slices, 0U);
-  EXPECT_FALSE(filler.launch(at(1ms), 9, 0));
+  EXPECT_FALSE(launch(1ms));
 }
 
 TEST_F(FillerTest, TheEndOfTheProcessIsNoAnomaly) {
@@ -114,20 +131,20 @@ TEST_F(FillerTest, TheEndOfTheProcessIsNoAnomaly) {
 
 // In the only hardware queue a write behind the slice might hold up the main job.
 TEST_F(FillerTest, WithOneQueueAnEventMarksTheEndAndOneIsInFlight) {
-  Filler one(driver, nullptr, DoneMark{nullptr, 0, reinterpret_cast<CUevent>(&word)}, *job, unit, Fillable::host_waits);
+  Filler one(driver, JobPolicy::throughput);
+  one.add(ready_job({nullptr, DoneMark{nullptr, 0, reinterpret_cast<CUevent>(&word)}, Fillable::host_waits}));
   EXPECT_EQ(one.view().fillable, Fillable::host_waits);
-  one.begin_unit();
-  ASSERT_TRUE(one.launch(at(1ms), 9, 0));
+  ASSERT_TRUE(launch(one, 1ms));
   EXPECT_EQ(gpu.events_recorded, 1);
   EXPECT_EQ(gpu.last_number, 0U) << "nothing is written";
-  EXPECT_FALSE(one.view().ready);
+  EXPECT_FALSE(first_offer(one).ready);
   one.reap(at(2ms), finished);
   EXPECT_TRUE(finished.empty());
   gpu.event_state = CUDA_SUCCESS;
   one.reap(at(3ms), finished);
   ASSERT_EQ(finished.size(), 1U);
-  EXPECT_TRUE(one.view().ready);
-  ASSERT_TRUE(one.launch(at(4ms), 9, 0));
+  EXPECT_TRUE(first_offer(one).ready);
+  ASSERT_TRUE(launch(one, 4ms));
   gpu.event_state = CUDA_ERROR_LAUNCH_FAILED;
   one.reap(at(5ms), finished);
   EXPECT_EQ(finished.size(), 1U);
@@ -136,15 +153,114 @@ TEST_F(FillerTest, WithOneQueueAnEventMarksTheEndAndOneIsInFlight) {
 
 // A second one would go before the training.
 TEST_F(FillerTest, InAStreamAboveTheTrainingOneIsInFlight) {
-  Filler above(driver, nullptr, DoneMark{&word, 0}, *job, unit, Fillable::any, FillStream::above);
-  above.begin_unit();
-  ASSERT_TRUE(above.launch(at(1ms), 9, 0));
-  EXPECT_FALSE(above.view().ready);
+  Filler above(driver, JobPolicy::throughput);
+  above.add(ready_job({nullptr, DoneMark{&word, 0}, Fillable::any, FillStream::above}));
+  ASSERT_TRUE(launch(above, 1ms));
+  EXPECT_FALSE(first_offer(above).ready);
   EXPECT_EQ(above.view().fillable, Fillable::any);
-  Filler green(driver, nullptr, DoneMark{&word, 0}, *job, unit, Fillable::any, FillStream::green_context);
-  green.begin_unit();
-  ASSERT_TRUE(green.launch(at(1ms), 9, 0));
-  EXPECT_TRUE(green.view().ready);
+  Filler green(driver, JobPolicy::throughput);
+  green.add(ready_job({nullptr, DoneMark{&word, 0}, Fillable::any, FillStream::green_context}));
+  ASSERT_TRUE(launch(green, 1ms));
+  EXPECT_TRUE(first_offer(green).ready);
+}
+
+// Two of them, with units of three and of two slices.
+struct SeveralJobs : FillerTest {
+  std::unique_ptr<FillJob> other_job =
+      FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_sound.so", ""}, reservation, {0, 100});
+  Unit other{driver, {{nullptr, 50us}, {nullptr, 60us}}};
+  FillTrack track{nullptr, DoneMark{&word, 0}};
+
+  void add_both(Filler& to, const JobTerms& first = {}, const JobTerms& second = {}) {
+    to.add({0, "one", job.get(), &unit, first, track});
+    to.add({1, "other", other_job.get(), &other, second, track});
+  }
+  // The numbers of the jobs whose slices ran, one after the other.
+  std::vector<std::uint32_t> run(Filler& of, int slices) {
+    finished.clear();
+    for (int slice = 0; slice < slices; ++slice) {
+      EXPECT_TRUE(launch(of, 1ms));
+      word = gpu.last_number.load();
+      of.reap(at(2ms), finished);
+    }
+    std::vector<std::uint32_t> jobs;
+    for (const SliceRecord& record : finished) jobs.push_back(record.job);
+    return jobs;
+  }
+};
+
+TEST_F(SeveralJobs, ForThroughputOneOfferHasTheSlicesOfAll) {
+  Filler both(driver, JobPolicy::throughput);
+  add_both(both);
+  ASSERT_EQ(both.make_offers(), 1U);
+  const FillView view = both.offer(0);
+  EXPECT_EQ(view.candidates.count, 2U);
+  EXPECT_EQ(both.choice(0, 0).job, 0U);
+  EXPECT_EQ(both.choice(0, 1).job, 1U);
+  EXPECT_EQ(view.candidates.alone[1], Duration(50us));
+}
+
+TEST_F(SeveralJobs, ByPriorityEachIsAnOfferOfItsOwn) {
+  Filler both(driver, JobPolicy::priority);
+  add_both(both, {}, {.priority = 1});
+  ASSERT_EQ(both.make_offers(), 2U);
+  EXPECT_EQ(both.choice(0, 0).job, 1U);
+  EXPECT_EQ(both.choice(1, 0).job, 0U);
+  EXPECT_EQ(run(both, 4), (std::vector<std::uint32_t>{1, 1, 1, 1}));
+}
+
+TEST_F(SeveralJobs, UnitsGoOnWhereSlicesOfOthersRanBetween) {
+  Filler both(driver, JobPolicy::fair);
+  add_both(both, {.weight = 2}, {});
+  run(both, 5);
+  // 100 of 2, 50 of 1, 200 of 2, 60 of 1: each in the order of its unit.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> numbers;
+  for (const SliceRecord& record : finished) numbers[record.job].push_back(record.number);
+  EXPECT_EQ(numbers[0], (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(numbers[1], (std::vector<std::uint32_t>{0, 1, 0}));
+}
+
+TEST_F(SeveralJobs, WhileAUnitWaitsForItsEndTheOtherJobGoesOn) {
+  Filler both(driver, JobPolicy::priority);
+  add_both(both, {}, {.priority = 1});
+  ASSERT_TRUE(launch(both, 1ms));
+  ASSERT_TRUE(launch(both, 1ms));
+  EXPECT_FALSE(first_offer(both).ready) << "two are in flight";
+  word = 1;
+  both.reap(at(2ms), finished);
+  ASSERT_EQ(both.make_offers(), 1U);
+  EXPECT_EQ(both.choice(0, 0).job, 0U) << "the unit of job 1 is not over";
+}
+
+TEST_F(SeveralJobs, AJobThatFailsEndsAlone) {
+  Filler both(driver, JobPolicy::priority);
+  add_both(both, {.priority = 1}, {});
+  run(both, 9);
+  EXPECT_FALSE(launch(both, 1ms)) << "begin_unit(3) of job 0";
+  const std::vector<EndedJob> ended = both.take_ended();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].number, 0U);
+  EXPECT_TRUE(ended[0].failed);
+  EXPECT_FALSE(both.all_jobs_ended());
+  EXPECT_EQ(run(both, 2), (std::vector<std::uint32_t>{1, 1}));
+}
+
+TEST_F(SeveralJobs, AJobThatHasDoneItsUnitsEndsAlone) {
+  Filler both(driver, JobPolicy::deadline);
+  add_both(both, {}, {.deadline = 1s, .units = 2});
+  EXPECT_EQ(run(both, 5), (std::vector<std::uint32_t>{1, 1, 1, 1, 0}));
+  const std::vector<EndedJob> ended = both.take_ended();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].number, 1U);
+  EXPECT_FALSE(ended[0].failed);
+  EXPECT_EQ(ended[0].why, "fill job other has done its 2 units");
+}
+
+TEST_F(SeveralJobs, WithoutAJobThereIsAnOfferOfNothing) {
+  Filler none(driver, JobPolicy::fair);
+  EXPECT_EQ(none.make_offers(), 1U);
+  EXPECT_FALSE(none.offer(0).ready);
+  EXPECT_FALSE(none.all_jobs_ended());
 }
 
 }  // namespace

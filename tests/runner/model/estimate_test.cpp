@@ -42,10 +42,10 @@ Iteration iteration_of(std::uint64_t number, Duration length) {
 }
 
 TEST(Estimate, FillsABubbleToItsEndOrALittleLonger) {
-  const Job job(kernels, lengths);
+  const std::deque<Job> jobs{Job(kernels, lengths)};
   EstimateOptions options;
   options.slowdown_budget = Budget::unlimited;
-  EstimatedRank rank(job, options);
+  EstimatedRank rank(jobs, options);
   rank.add(bubble_of(2, milliseconds(0), milliseconds(20)));
   const Estimate& result = rank.result();
   EXPECT_EQ(result.bubbles, 1U);
@@ -58,10 +58,10 @@ TEST(Estimate, FillsABubbleToItsEndOrALittleLonger) {
 }
 
 TEST(Estimate, WithoutABudgetForItNothingIsFilled) {
-  const Job job(kernels, lengths);
+  const std::deque<Job> jobs{Job(kernels, lengths)};
   EstimateOptions options;
   options.slowdown_budget = 0;
-  EstimatedRank rank(job, options);
+  EstimatedRank rank(jobs, options);
   for (std::uint64_t id = 2; id < 40; ++id) {
     rank.add(bubble_of(id, id * milliseconds(50), milliseconds(20)));
     if (id % 2 == 1) rank.add(iteration_of(id / 2, milliseconds(100)));
@@ -74,8 +74,8 @@ TEST(Estimate, WithoutABudgetForItNothingIsFilled) {
 }
 
 TEST(Estimate, BubblesOutsideIterationsAndWithoutLengthDoNotCount) {
-  const Job job(kernels, lengths);
-  EstimatedRank rank(job, {});
+  const std::deque<Job> jobs{Job(kernels, lengths)};
+  EstimatedRank rank(jobs, {});
   Bubble early = bubble_of(2, milliseconds(0), milliseconds(20));
   early.iteration = 0;
   rank.add(early);
@@ -88,7 +88,7 @@ TEST(Estimate, BubblesOutsideIterationsAndWithoutLengthDoNotCount) {
 // Its records, as an observing Weft writes them, into an estimate.
 class Estimating final : public RankTrace {
  public:
-  explicit Estimating(const Job& job, const EstimateOptions& options) : rank_(job, options) {}
+  Estimating(const std::deque<Job>& jobs, const EstimateOptions& options) : rank_(jobs, options) {}
   void push(const Record& record) noexcept override {
     if (record.kind == RecordKind::bubble) rank_.add(record.bubble);
     if (record.kind == RecordKind::iteration) rank_.add(record.iteration);
@@ -108,13 +108,13 @@ struct Beside {
 };
 
 Beside estimated(SimulationOptions options) {
-  const Job job(kernels, lengths);
+  const std::deque<Job> jobs{Job(kernels, lengths)};
   EstimateOptions own;
   own.slowdown_budget = options.slowdown_budget;
   std::deque<Estimating> ranks;
   options.policy = "observe";
   simulate(options, {}, [&](int rank) -> RankTrace* {
-    while (ranks.size() <= static_cast<std::size_t>(rank)) ranks.emplace_back(job, own);
+    while (ranks.size() <= static_cast<std::size_t>(rank)) ranks.emplace_back(jobs, own);
     return &ranks[static_cast<std::size_t>(rank)];
   });
   Duration idle{}, filled{};

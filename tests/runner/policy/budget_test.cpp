@@ -80,6 +80,9 @@ TEST(ControlIterations, AreOneInTwentyInTheLongRun) {
 // Another rank may be one iteration ahead or behind.
 TEST(ControlIterations, AreComparedWhereBothNeighboursAreOfTheirKind) {
   for (std::uint64_t turn = 0; turn < 2; ++turn) EXPECT_FALSE(part_of(turn).comparable) << turn;
+  int controls = 0;
+  for (std::uint64_t turn = 1000; turn < 1000 + 160'000; ++turn) controls += is_control(turn) ? 1 : 0;
+  EXPECT_NEAR(controls / 160'000.0, control_share(), 1e-4);
   for (std::uint64_t turn = 2; turn < 1000; ++turn) {
     const bool alike = is_control(turn - 1) == is_control(turn) && is_control(turn) == is_control(turn + 1);
     EXPECT_EQ(part_of(turn).comparable, alike) << turn;

@@ -213,7 +213,7 @@ TEST(Session, FillsFromTheMomentOnAtWhichAJobIsReady) {
   VirtualDevice device;
   run(device, 30);
   EXPECT_TRUE(device.launches.empty());
-  device.session.begin_filling(device.time);
+  device.session.begin_filling(device.time, {});
   run(device, 3);
   EXPECT_GE(device.launches.size(), 3U * 30U);
   EXPECT_EQ(device.session.snapshot().filling, Snapshot::Filling::fills);
@@ -224,7 +224,7 @@ TEST(Session, WhatWouldHaveEndedFillingBeforeAJobWasReadyDoesSoToo) {
   VirtualDevice device;
   run(device, 30);
   device.session.trouble(device.time, "an unknown state", Audience::trace);
-  device.session.begin_filling(device.time);
+  device.session.begin_filling(device.time, {});
   run(device, 3);
   EXPECT_TRUE(device.launches.empty());
   EXPECT_TRUE(device.session.summary(0).filling_stopped);

@@ -1,0 +1,79 @@
+// The fill jobs of one device, as the user names them: their trials, what is ready of each, and the way back of all
+// together. A job that cannot be had leaves the others as they are.
+//
+// Threads of the main job inside the core's services, one at a time per device, with the device's context current where
+// DeviceFill wants it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/core/core_context.h"
+#include "runner/core/device_fill.h"
+#include "runner/core/device_trial.h"
+#include "runner/options/fill_plan.h"
+
+namespace weft {
+
+struct DeviceJob {
+  DeviceJob(CoreContext& core, const ListedJob& its_place) : place(its_place), trial(core), fill(core) {}
+
+  // Its line in the trace.
+  JobRecord record(JobEvent event, const std::string& why = "") const;
+  std::string name() const;  // that of the user, its own, or the one in its path
+
+  const ListedJob place;
+  DeviceTrial trial;
+  DeviceFill fill;
+};
+
+class DeviceJobs {
+ public:
+  explicit DeviceJobs(CoreContext& core) : core_(core) {}
+  // As the options have them, once. Throws std::invalid_argument.
+  void plan();
+
+  std::deque<DeviceJob>& all() { return jobs_; }
+  JobPolicy policy() const { return policy_; }
+  std::shared_ptr<FillLane> lane() const;  // nullptr: none is ready
+  std::string names() const;               // of those that are ready or may become so
+
+  // Whether it is so of any.
+  bool exist() const;
+  bool are_at_work(Duration limit = Duration{0}) const;
+  bool are_awaited() const;
+  bool progress_is_kept() const;
+  int awaited() const;  // how many
+  bool wait_for_memory() const;
+  // Of WEFT_MEMORY, that no job has, or is tried with.
+  std::uint64_t free_memory() const;
+  std::uint64_t held_memory() const;
+  MemoryRecord memory(MemoryEvent event) const;
+  CUstream stream() const { return lane()->stream(); }
+  bool stream_is_idle() const { return core_.driver.cuStreamQuery(stream()) == CUDA_SUCCESS; }
+
+  // As of DeviceFill, for each.
+  // Nothing of them is in flight, and nothing will be launched any more: their device memory is on its way back, and
+  // until end_giving_back() nobody was told that it has come back.
+  void begin_giving_back() { giving_back_ = true; }
+  bool are_giving_back() const { return giving_back_; }
+  bool give_device_back(Duration limit);
+  void end_giving_back() { giving_back_ = false; }
+  std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);
+  void take_down(Duration limit) noexcept;
+  void abandon(bool nothing_in_flight, Duration limit) noexcept;
+  void let_progress_go();
+  void leave() noexcept;
+  void leave_trials();
+
+ private:
+  CoreContext& core_;
+  JobPolicy policy_ = JobPolicy::throughput;
+  std::deque<DeviceJob> jobs_;
+  bool giving_back_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,167 @@
+// See fill_plan.h.
+#include "runner/options/fill_plan.h"
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <initializer_list>
+#include <stdexcept>
+#include <string_view>
+
+#include "runner/options/quantity.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A table of the file, and how to name it in a message.
+class Table {
+ public:
+  Table(const toml::table& table, std::string name) : table_(table), name_(std::move(name)) {}
+
+  // A key that nobody knows is a mistake that would go unnoticed.
+  void allow(std::initializer_list<std::string_view> known) const {
+    for (const auto& [key, value] : table_)
+      if (std::ranges::find(known, key.str()) == known.end())
+        throw std::invalid_argument(name_ + ": '" + std::string(key.str()) + "' is no key of it");
+  }
+  std::string text(std::string_view key) const { return value<std::string>(key, "a text").value_or(""); }
+  std::int64_t integer(std::string_view key, std::int64_t least) const {
+    const std::int64_t number = value<std::int64_t>(key, "a whole number").value_or(0);
+    if (table_.contains(key) && number < least) fault(key, "at least " + std::to_string(least));
+    return number;
+  }
+  double weight(std::string_view key) const {
+    const double number = value<double>(key, "a number").value_or(1);
+    if (!(number > 0) || !std::isfinite(number)) fault(key, "more than 0");
+    return number;
+  }
+  // As Weft's options have quantities.
+  template <class Parse>
+  auto quantity(std::string_view key, Parse parse, const char* wanted) const {
+    const std::string written = text(key);
+    const auto parsed = parse(written);
+    if (table_.contains(key) && !parsed) fault(key, wanted);
+    return parsed;
+  }
+  [[noreturn]] void fault(std::string_view key, const std::string& wanted) const {
+    throw std::invalid_argument(name_ + ": '" + std::string(key) + "' has to be " + wanted);
+  }
+
+ private:
+  template <class Value>
+  std::optional<Value> value(std::string_view key, const char* wanted) const {
+    const toml::node* const node = table_.get(key);
+    if (node == nullptr) return std::nullopt;
+    const std::optional<Value> found = node->value<Value>();
+    if (!found) fault(key, wanted);
+    return found;
+  }
+
+  const toml::table& table_;
+  std::string name_;
+};
+
+// Paths in a file are those seen from its folder.
+std::string from_folder(const std::string& spec, const fs::path& folder) {
+  const std::size_t colon = spec.find(':');
+  const fs::path path(spec.substr(0, colon));
+  if (path.is_absolute()) return spec;
+  return (folder / path).lexically_normal().string() + (colon == std::string::npos ? "" : spec.substr(colon));
+}
+
+JobPlan job_of(const Table& table, const fs::path& folder) {
+  table.allow({"fill", "name", "memory", "priority", "weight", "deadline", "units"});
+  JobPlan job;
+  job.spec = table.text("fill");
+  if (job.spec.empty()) table.fault("fill", "the path of a fill job");
+  job.spec = from_folder(job.spec, folder);
+  job.name = table.text("name");
+  job.memory = table.quantity("memory", parse_bytes, "a number of bytes, as \"64MiB\"").value_or(0);
+  const std::int64_t priority = table.integer("priority", -1'000'000);
+  if (priority > 1'000'000) table.fault("priority", "at most 1000000");
+  job.terms.priority = static_cast<std::int32_t>(priority);
+  job.terms.weight = table.weight("weight");
+  job.terms.deadline = table.quantity("deadline", parse_duration, "a duration, as \"3600s\"").value_or(Duration{});
+  job.terms.units = static_cast<std::uint64_t>(table.integer("units", 1));
+  return job;
+}
+
+JobPolicy policy_of(const Table& table) {
+  const std::string name = table.text("policy");
+  if (name.empty()) return JobPolicy::throughput;
+  const auto found = std::ranges::find(job_policy_names, name);
+  if (found == job_policy_names.end()) table.fault("policy", "throughput, priority, fair, deadline or shortest");
+  return static_cast<JobPolicy>(found - job_policy_names.begin());
+}
+
+FillPlan from_file(const std::string& path) {
+  const std::string name = "WEFT_FILL=@" + path;
+  toml::table file;
+  try {
+    file = toml::parse_file(path);
+  } catch (const toml::parse_error& error) {
+    const auto line = error.source().begin.line;
+    throw std::invalid_argument(name + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
+                                std::string(error.description()));
+  }
+  const Table whole(file, name);
+  whole.allow({"policy", "job"});
+  FillPlan plan;
+  plan.policy = policy_of(whole);
+  const toml::array* const jobs = file["job"].as_array();
+  if (jobs == nullptr || jobs->empty()) throw std::invalid_argument(name + ": it has no [[job]]");
+  for (const toml::node& node : *jobs) {
+    const std::string number = name + ": job " + std::to_string(plan.jobs.size());
+    if (!node.is_table()) throw std::invalid_argument(number + " is no table: [[job]] begins one");
+    plan.jobs.push_back(job_of(Table(*node.as_table(), number), fs::absolute(path).parent_path()));
+  }
+  return plan;
+}
+
+FillPlan from_list(std::string_view list) {
+  FillPlan plan;
+  for (std::string_view rest = list;;) {
+    const std::size_t end = rest.find(';');
+    JobPlan job;
+    job.spec = rest.substr(0, end);
+    if (job.spec.empty()) throw std::invalid_argument("WEFT_FILL=" + std::string(list) + ": a job has no path");
+    plan.jobs.push_back(job);
+    if (end == std::string_view::npos) return plan;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+// Those that name none have equal parts of what the others leave that fit beside each other, in their order. One that
+// does not fit waits for another one to end.
+void share_memory(FillPlan& plan, std::uint64_t memory) {
+  std::uint64_t left = memory, without = 0;
+  for (const JobPlan& job : plan.jobs) {
+    if (job.memory > memory)
+      throw std::invalid_argument("fill job " + (job.name.empty() ? job.spec : job.name) + " wants more than the " +
+                                  mebibytes(memory) + " of WEFT_MEMORY");
+    if (job.memory <= left) left -= job.memory;
+    without += job.memory == 0 ? 1 : 0;
+  }
+  if (without != 0 && left / without == 0)
+    throw std::invalid_argument("the fill jobs leave nothing of the " + mebibytes(memory) +
+                                " of WEFT_MEMORY to those that do not say how much they want");
+  for (JobPlan& job : plan.jobs)
+    if (job.memory == 0) job.memory = left / without;
+}
+
+}  // namespace
+
+FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory) {
+  if (fill.empty()) return {};
+  FillPlan plan = fill.starts_with('@') ? from_file(fill.substr(1)) : from_list(fill);
+  if (plan.jobs.size() > most_jobs)
+    throw std::invalid_argument("WEFT_FILL names " + std::to_string(plan.jobs.size()) + " jobs; at most " +
+                                std::to_string(most_jobs) + " are possible");
+  share_memory(plan, memory);
+  return plan;
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// The fill jobs that a user names in WEFT_FILL: one, a list, or a file of them.
+//
+//   WEFT_FILL=FILE[:ARGUMENTS][;FILE[:ARGUMENTS]...]     equal parts of WEFT_MEMORY
+//   WEFT_FILL=@jobs.toml                                 see docs/fill-jobs.md
+//
+// Read at the start of the core (a main-job thread) and by `weft run` and `weft config`. Reads the file, nothing else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runner/policy/jobs.h"
+
+namespace weft {
+
+struct JobPlan {
+  std::string spec;          // FILE[:ARGUMENTS]
+  std::string name;          // "": the job's own
+  std::uint64_t memory = 0;  // bytes of the reservation
+  JobTerms terms{};
+};
+
+struct FillPlan {
+  std::vector<JobPlan> jobs;  // at most most_jobs
+  JobPolicy policy = JobPolicy::throughput;
+};
+
+// `memory`: of all together. Throws std::invalid_argument, one line.
+FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory);
+
+}  // namespace weft

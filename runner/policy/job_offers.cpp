@@ -1,0 +1,71 @@
+// See job_offers.h.
+#include "runner/policy/job_offers.h"
+
+#include <utility>
+
+#include "detector/dcheck.h"
+
+namespace weft {
+
+void JobOffers::add(const Cuts& cuts, std::vector<Duration> alone, const JobTerms& terms) {
+  WEFT_DCHECK(count_ < most_jobs);
+  std::array<JobStanding, most_jobs> others{};
+  std::size_t others_count = 0;
+  for (std::uint32_t i = 0; i < count_; ++i)
+    if (!jobs_[i].ended) others[others_count++] = jobs_[i].standing;
+  Job& job = jobs_[count_++];
+  ++left_;
+  job.cuts = &cuts;
+  job.alone = std::move(alone);
+  job.standing.terms = terms;
+  for (const std::uint32_t slice : cuts.sequences().back()) job.standing.unit += job.alone[slice];
+  job.standing.head_start = head_start_beside(std::span(others).first(others_count), terms.weight);
+}
+
+// A job all of whose unit was launched waits for its end.
+std::size_t JobOffers::make() {
+  std::array<JobStanding, most_jobs> standings{};
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    standings[i] = jobs_[i].standing;
+    standings[i].ready = !jobs_[i].ended && jobs_[i].next < jobs_[i].cuts->nodes();
+  }
+  const JobOrder order(policy_, std::span(standings).first(count_));
+  std::size_t offers = 0;
+  for (const std::uint8_t number : order.numbers()) {
+    if (offers == 0 || policy_ != JobPolicy::throughput) offers_[offers++].candidates.count = 0;
+    Offer& offer = offers_[offers - 1];
+    const Job& job = jobs_[number];
+    for (const std::uint32_t slice : job.cuts->from(job.next)) {
+      offer.choices[offer.candidates.count] = {number, slice};
+      offer.candidates.alone[offer.candidates.count++] = job.alone[slice];
+    }
+  }
+  return offers;
+}
+
+SlicePlace JobOffers::launched(const Choice& choice) {
+  Job& job = jobs_[choice.job];
+  WEFT_DCHECK(!job.ended && job.next < job.cuts->nodes());
+  SlicePlace place;
+  place.unit = job.standing.done;
+  place.in_unit = job.in_unit++;
+  job.next += job.cuts->slices()[choice.slice].count;
+  place.ends_unit = job.next == job.cuts->nodes();
+  return place;
+}
+
+bool JobOffers::unit_ended(std::uint32_t number) {
+  Job& job = jobs_[number];
+  job.next = job.in_unit = 0;
+  if (++job.standing.done != job.standing.terms.units) return false;
+  end(number);
+  return true;
+}
+
+void JobOffers::end(std::uint32_t number) {
+  WEFT_DCHECK(!jobs_[number].ended);
+  jobs_[number].ended = true;
+  --left_;
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// The fill jobs of a device as rows of slices: how far each has got in its unit, and what may be launched next.
+//
+// Used by the filler on the dispatcher thread, and by the model of one in virtual time. Pure; no allocation but in
+// add(). It knows lengths and numbers, no graph and no time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runner/policy/job_order.h"
+#include "runner/policy/planner.h"
+
+namespace weft {
+
+// Which slice of which job.
+struct Choice {
+  std::uint32_t job = 0;    // in the order in which they were added
+  std::uint32_t slice = 0;  // of the cuts of its unit
+};
+
+// A slice's place in the work of its job.
+struct SlicePlace {
+  std::uint64_t unit = 0;
+  std::uint32_t in_unit = 0;  // slices of the unit before this one
+  bool ends_unit = false;
+};
+
+class JobOffers {
+ public:
+  explicit JobOffers(JobPolicy policy) : policy_(policy) {}
+
+  // `alone`: of each slice of the cuts, on the idle GPU. The cuts outlive this. At most most_jobs.
+  void add(const Cuts& cuts, std::vector<Duration> alone, const JobTerms& terms);
+
+  // One or more rows of candidates, each of one job or of all: to be asked about in this order until one is taken.
+  // None: nothing is ready.
+  std::size_t make();
+  const Candidates& candidates(std::size_t offer) const { return offers_[offer].candidates; }
+  Choice choice(std::size_t offer, std::uint32_t candidate) const { return offers_[offer].choices[candidate]; }
+
+  Duration alone(const Choice& choice) const { return jobs_[choice.job].alone[choice.slice]; }
+  std::uint64_t unit(std::uint32_t job) const { return jobs_[job].standing.done; }  // that is, or will be, at work
+  // The slice was launched, whose unit has begun.
+  SlicePlace launched(const Choice& choice);
+  // It has ended. With its last slice the unit ends: see unit_ended().
+  void finished(const Choice& choice) { jobs_[choice.job].standing.filled += alone(choice); }
+  // True: it was the last that is wanted of the job, which has ended now.
+  bool unit_ended(std::uint32_t job);
+  // Nothing of it is launched any more.
+  void end(std::uint32_t job);
+  bool all_ended() const { return count_ != 0 && left_ == 0; }
+  const JobStanding& standing(std::uint32_t job) const { return jobs_[job].standing; }
+
+ private:
+  struct Job {
+    const Cuts* cuts = nullptr;
+    std::vector<Duration> alone;
+    JobStanding standing{};
+    std::size_t next = 0;       // node of the unit
+    std::uint32_t in_unit = 0;  // slices of the unit that were launched
+    bool ended = false;
+  };
+  struct Offer {
+    Candidates candidates{};
+    std::array<Choice, Candidates::most> choices{};
+  };
+
+  const JobPolicy policy_;
+  std::array<Job, most_jobs> jobs_{};
+  std::uint32_t count_ = 0, left_ = 0;
+  std::array<Offer, most_jobs> offers_{};
+};
+
+}  // namespace weft
