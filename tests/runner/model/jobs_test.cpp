@@ -36,7 +36,7 @@ double share_of(const Simulation& result, std::size_t job) {
 
 TEST(Jobs, OfOtherPrioritiesTheHigherOneGetsAlmostAll) {
   const Simulation result =
-      filled_with(JobPolicy::priority, {job_of(40, microseconds(25)), job_of(40, microseconds(25), {.priority = 1})});
+      filled_with(JobPolicy::priority, {job_of(40, microseconds(25)), job_of(400, microseconds(25), {.priority = 1})});
   EXPECT_GT(share_of(result, 1), 0.9);
   EXPECT_GT(result.jobs[0].units, 0U) << "while a unit of the other one waits for its end";
 }
@@ -67,7 +67,7 @@ TEST(Jobs, ForThroughputNothingIsLostByASecondOne) {
 }
 
 TEST(Jobs, ADeadlineIsMetByThatPolicyOnly) {
-  const Duration deadline = seconds(4);
+  const Duration deadline = seconds(6);
   const std::vector<JobOptions> jobs{job_of(40, microseconds(25), {.priority = 2, .units = 4000}),
                                      job_of(40, microseconds(25), {.deadline = deadline, .units = 1200})};
   for (const JobPolicy policy : {JobPolicy::priority, JobPolicy::fair, JobPolicy::deadline}) {
