@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "cli/job_lengths.h"
@@ -82,6 +83,9 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
   sizes("--gradients", bytes_into(world.gradient_bytes), "Of a stage, summed up over the pipelines.", "64MiB");
   lengths("--latency", duration_into(world.latency), "Of a message.", "20us");
   sizes("--bandwidth", rate_into(world.bandwidth), "Of a link, in a second.", "50GB");
+  app.add_option("--threads", world.threads, "That run pipelines beside each other; the numbers are the same.")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("one per processor");
   app.add_option("--seed", world.seed, "Of the lengths of all pieces.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -259,6 +263,7 @@ void print_table(const Wanted& wanted, const Simulation& weft,
 int simulate_verb(const Arguments& arguments) {
   Wanted wanted;
   wanted.simulation.run.world.iterations = 40;
+  wanted.simulation.run.world.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   wanted.simulation.run.world.jitter = 0.05;
   wanted.simulation.run.warm_up = 8;
   CLI::App app(

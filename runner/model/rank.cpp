@@ -44,7 +44,7 @@ void Rank::wake_at(TimePoint time) {
 void Rank::saw(const Event& event) {
   if (policy_ == nullptr) return;
   events_.push_back(event);
-  const TimePoint now = world_.now();
+  const TimePoint now = world_.now(number_);
   if (events_.size() > 1) return;
   TimePoint time = last_look_;
   while (time <= now) {

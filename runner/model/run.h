@@ -1,6 +1,7 @@
 // A whole pipeline in virtual time, with a policy on each rank: what it fills, and what that costs the main job.
 //
-// Used by `weft simulate`, the benchmark of policies and tests. One thread; equal options give equal numbers.
+// Used by `weft simulate`, the benchmark of policies and tests. Pipelines run on several threads where the world is to
+// have several; equal options give equal numbers on any number of them.
 #pragma once
 
 #include <functional>
@@ -50,13 +51,13 @@ struct RunResult {
 
 // A policy for each rank; nullptr: nothing is filled.
 using MakePolicy = std::function<std::unique_ptr<Policy>(const pipeline::World& world, int rank, RecordSink& records)>;
-// Where the records of a rank go besides.
+// Where the records of a rank go besides; of each rank by one thread at a time.
 class RankTrace : public RecordSink {
  public:
   virtual void finish(const TraceSummary& summary) = 0;
 };
 using TraceOf = std::function<RankTrace*(int rank)>;  // may be empty
-// Told now and then: so many iterations are over.
+// Told now and then, by one thread at a time: so many iterations are over.
 using Progress = std::function<void(int iterations)>;
 
 RunResult run(const RunOptions& options, const MakePolicy& make_policy, const Progress& progress = {},

@@ -70,7 +70,8 @@ class Writer {
     std::vector<std::size_t> posted;
     for (const Lane& in : needed_by(piece)) {
       Step step{.kind = Step::Kind::post, .stream = stream_of(in, false), .receive = message(in, false)};
-      if (options_.paired && out.size() == 1 && out[0].forward != in.forward && place_of(out[0].to) == place_of(in.from)) {
+      if (options_.paired && out.size() == 1 && out[0].forward != in.forward &&
+          place_of(out[0].to) == place_of(in.from)) {
         step.send = message(out[0], true);
         out.clear();
       }
@@ -83,7 +84,9 @@ class Writer {
   }
   void send_all(std::vector<Lane>& out) {
     for (const Lane& lane : out)
-      add({.kind = Step::Kind::post, .stream = stream_of(lane, true), .posted = program_.groups++,
+      add({.kind = Step::Kind::post,
+           .stream = stream_of(lane, true),
+           .posted = program_.groups++,
            .send = message(lane, true)});
     out.clear();
   }

@@ -26,9 +26,9 @@ struct Message {
 
 struct Step {
   enum class Kind : std::uint8_t { post, wait, launch, stage_sum, whole_sum, optimizer, end } kind;
-  Piece piece{};            // launch
-  std::size_t stream = 0;   // post: 0 is the compute stream
-  std::size_t posted = 0;   // post, wait: number of the group in the iteration
+  Piece piece{};              // launch
+  std::size_t stream = 0;     // post: 0 is the compute stream
+  std::size_t posted = 0;     // post, wait: number of the group in the iteration
   Message send{}, receive{};  // post
 };
 

@@ -361,8 +361,8 @@ class Writer {
     }
   }
   Ticket next_at(TimePoint time) const {
-    const auto later = std::upper_bound(given.begin(), given.end(), time,
-                                        [](TimePoint t, const Given& g) { return t < g.time; });
+    const auto later =
+        std::upper_bound(given.begin(), given.end(), time, [](TimePoint t, const Given& g) { return t < g.time; });
     return later == given.begin() ? 1 : std::prev(later)->last + 1;
   }
 

@@ -12,8 +12,7 @@ namespace {
 // Collects the pieces of one rank. Of each kind of work the microbatches of a stage come in order.
 class Order {
  public:
-  Order(int stages, int microbatches)
-      : next_(static_cast<std::size_t>(stages)), microbatches_(microbatches) {}
+  Order(int stages, int microbatches) : next_(static_cast<std::size_t>(stages)), microbatches_(microbatches) {}
 
   void forward(int stage) { add(Work::forward, stage, next_[at(stage)].forward++); }
   void backward(int stage) { add(Work::backward, stage, next_[at(stage)].backward++); }

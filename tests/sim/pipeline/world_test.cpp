@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <tuple>
+#include <vector>
 
 namespace weft::pipeline {
 namespace {
@@ -122,6 +124,58 @@ TEST(Jitter, IsTheSameWithAndWithoutFillWork) {
     return all;
   };
   EXPECT_EQ(computed(false), computed(true));
+}
+
+// All events of each rank, in their order.
+class Listener final : public Watcher {
+ public:
+  explicit Listener(int ranks) : events(static_cast<std::size_t>(ranks)) {}
+  void saw(int rank, const Event& event) override {
+    events[static_cast<std::size_t>(rank)].emplace_back(event.time, event.kind, event.ticket);
+  }
+  void woken(int /*rank*/, TimePoint /*now*/) override {}
+  void computed(int /*rank*/, const Span& /*span*/) override {}
+
+  std::vector<std::vector<std::tuple<TimePoint, EventKind, Ticket>>> events;
+};
+
+TEST(Replicas, GiveTheSameEventsOnAnyNumberOfThreads) {
+  WorldOptions options = without_messages(Schedule::one_f_one_b);
+  options.latency = std::chrono::microseconds(20);
+  options.gradient_bytes = 64 << 20;
+  options.jitter = 0.1;
+  options.replicas = 5;
+  options.iterations = 6;
+  const auto events = [&](int threads) {
+    options.threads = threads;
+    Listener listener(20);
+    World world(options, listener);
+    world.run();
+    return listener.events;
+  };
+  const auto on_one = events(1);
+  EXPECT_EQ(on_one, events(2));
+  EXPECT_EQ(on_one, events(7));
+  for (const auto& of_rank : on_one)
+    EXPECT_TRUE(std::ranges::is_sorted(of_rank, {}, [](const auto& event) { return std::get<0>(event); }));
+}
+
+// With a straggler in one of them the gradients of its stage come late everywhere, and so do the iterations.
+TEST(Replicas, WaitForEachOthersGradients) {
+  Nobody watcher;
+  WorldOptions options = without_messages(Schedule::gpipe);
+  options.replicas = 3;
+  options.iterations = 4;
+  World alike(options, watcher);
+  alike.run();
+  options.jitter = 0.2;
+  World different(options, watcher);
+  different.run();
+  for (std::size_t iteration = 1; iteration < 4; ++iteration) {
+    EXPECT_EQ(length_of_iteration(alike, 0, iteration), 33 * ten) << iteration;
+    for (int rank = 1; rank < different.ranks(); ++rank)
+      EXPECT_EQ(different.totals(rank).iteration_ends.at(iteration), different.totals(0).iteration_ends.at(iteration));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,413 @@
+// See replica.h. Each call of a host is an event, and so is each end; whatever they let go on does so at once.
+#include "sim/pipeline/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace weft::pipeline {
+namespace {
+
+constexpr std::size_t compute = 0;  // stream
+
+// A number that depends on these alone (splitmix64).
+std::uint64_t mixed(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+double uniform(std::uint64_t value) {
+  return (static_cast<double>(value >> 11) + 0.5) * 0x1p-53;
+}
+double normal(std::uint64_t value) {
+  return std::sqrt(-2 * std::log(uniform(mixed(value)))) * std::cos(2 * std::numbers::pi * uniform(mixed(value + 1)));
+}
+
+}  // namespace
+
+Replica::Replica(const WorldOptions& options, const Programs& programs, int first, Watcher& watcher)
+    : options_(options), watcher_(watcher), first_(first) {
+  const std::size_t places = programs.of_place.size();
+  channels_.resize(programs.channels);
+  sums_.resize(places + 1);
+  sums_.back().members = places;
+  ranks_.resize(places);
+  hosts_at_work_ = places;
+  for (std::size_t place = 0; place < places; ++place) {
+    Rank& made = ranks_[place];
+    made.number = first + static_cast<int>(place);
+    made.place = static_cast<int>(place);
+    made.program = &programs.of_place[place];
+    made.streams.resize(made.program->streams);
+    made.posted.resize(made.program->groups);
+    made.slowness = slowness_of(made);
+    push((std::chrono::milliseconds(1) + stall_of(made)).count(), made.number, What::host);
+  }
+}
+
+bool Replica::run(Time limit) {
+  stops_ = false;
+  while (!timers_.empty() && timers_.top().time <= limit && !stops_) {
+    const Timer timer = timers_.top();
+    timers_.pop();
+    now_ = timer.time;
+    Rank& of = rank(timer.rank);
+    switch (timer.what) {
+      case What::host:
+        host(of);
+        break;
+      case What::compute_ended:
+        end_piece(of);
+        break;
+      case What::operation_ended:
+        end_operation(of, timer.group);
+        break;
+      case What::wake:
+        watcher_.woken(timer.rank, now());
+        break;
+    }
+  }
+  return !stops_;
+}
+
+void Replica::push(Time time, int rank, What what, GroupId group) {
+  timers_.push({time, ++last_timer_, rank, what, group});
+}
+
+void Replica::wake(int rank, TimePoint time) {
+  if (hosts_at_work_ != 0) push(std::max(time.time_since_epoch().count(), now_), rank, What::wake);
+}
+
+Event& Replica::event(EventKind kind, std::size_t stream) {
+  event_ = {};
+  event_.time = now();
+  event_.kind = kind;
+  event_.stream = id_of(stream);
+  return event_;
+}
+
+void Replica::host(Rank& rank) {
+  const Step& step = rank.program->steps[rank.step];
+  switch (step.kind) {
+    case Step::Kind::post:
+    case Step::Kind::stage_sum:
+      post(rank, step);
+      break;
+    case Step::Kind::whole_sum:
+      post(rank, step);
+      wait_for(rank, rank.posted[step.posted]);
+      break;
+    case Step::Kind::wait:
+      wait_for(rank, rank.posted[step.posted]);
+      break;
+    case Step::Kind::launch:
+    case Step::Kind::optimizer:
+      launch(rank, length_of(rank, step));
+      break;
+    case Step::Kind::end:
+      begin_host_wait(rank);
+      return advance(rank);
+  }
+  ++rank.step;
+  push(now_ + options_.host_call.count(), rank.number, What::host);
+  advance(rank);
+}
+
+bool Replica::is_over(const Rank& rank, GroupId id) const {
+  return id < rank.first_group || rank.groups[static_cast<std::size_t>(id - rank.first_group)].done;
+}
+
+void Replica::post(Rank& rank, const Step& step) {
+  Stream& stream = rank.streams[step.stream];
+  Item item{.kind = Item::Kind::group};
+  const bool sums = step.kind != Step::Kind::post;
+  if (sums || step.send.channel >= 0) wait_for_compute(rank, step.stream, item);
+  Group group;
+  group.stream = static_cast<std::uint16_t>(step.stream);
+  group.step = &step;
+  group.operations = sums ? 1 : (step.send.channel >= 0) + (step.receive.channel >= 0);
+  group.started_ticket = ++rank.last_ticket;
+  group.done_ticket = ++rank.last_ticket;
+  item.group = rank.posted[step.posted] = rank.first_group + rank.groups.size();
+  Event& issued = event(EventKind::group_issued, step.stream);
+  issued.nothing_launched = true;
+  issued.group = item.group;
+  issued.communicator = static_cast<CommunicatorId>(step.stream);
+  issued.ticket = group.started_ticket;
+  issued.done_ticket = group.done_ticket;
+  GroupSummary& summary = issued.summary;
+  summary.signature = step.stream * 4 + (step.send.channel >= 0 ? 1 : 0) + (step.receive.channel >= 0 ? 2 : 0) +
+                      (step.kind == Step::Kind::whole_sum ? 1u << 20 : 0);
+  summary.send_peer = step.send.peer;
+  summary.receive_peer = step.receive.peer;
+  summary.sends = step.send.channel >= 0;
+  summary.receives = step.receive.channel >= 0;
+  summary.sent_bytes = summary.sends * options_.message_bytes;
+  summary.received_bytes = summary.receives * options_.message_bytes;
+  summary.collectives = summary.reduces = sums;
+  if (sums) summary.collective_bytes = step.kind == Step::Kind::whole_sum ? 8 : options_.gradient_bytes;
+  rank.groups.push_back(group);
+  stream.latest = group.done_ticket;
+  stream.before = rank.last_ticket + 1;
+  ++stream.enqueued;
+  stream.items.push_back(item);
+  tell(rank);
+}
+
+// The stream waits for all that the compute stream has. The shim notes that where communication may hold it up.
+void Replica::wait_for_compute(Rank& rank, std::size_t stream, Item& item) {
+  const Stream& other = rank.streams[compute];
+  item.behind = other.enqueued;
+  if (other.latest == 0 || other.reached >= other.latest) return;
+  item.ticket = ++rank.last_ticket;
+  item.passed = ++rank.last_ticket;
+  Event& issued = event(EventKind::wait_issued, stream);
+  issued.nothing_launched = true;
+  issued.awaited = {id_of(compute), other.latest};
+  issued.ticket = item.ticket;
+  issued.done_ticket = item.passed;
+  tell(rank);
+}
+
+void Replica::wait_for(Rank& rank, GroupId group) {
+  if (is_over(rank, group)) return;
+  const Group& awaited = group_of(rank, group);
+  Stream& stream = rank.streams[compute];
+  Item item{.kind = Item::Kind::wait, .group = group};
+  item.ticket = ++rank.last_ticket;
+  item.passed = stream.latest = ++rank.last_ticket;
+  Event& issued = event(EventKind::wait_issued, compute);
+  issued.nothing_launched = !std::exchange(stream.launched_since_marker, false);
+  issued.awaited = {id_of(awaited.stream), awaited.done_ticket};
+  issued.ticket = item.ticket;
+  issued.done_ticket = item.passed;
+  stream.before = rank.last_ticket + 1;
+  stream.noted = false;
+  ++stream.enqueued;
+  stream.items.push_back(item);
+  tell(rank);
+}
+
+void Replica::launch(Rank& rank, Duration length) {
+  Stream& stream = rank.streams[compute];
+  if (!std::exchange(stream.noted, true)) {
+    event(EventKind::launch_noted, compute).ticket = rank.last_ticket;
+    tell(rank);
+  }
+  stream.launched_since_marker = true;
+  stream.before = rank.last_ticket + 1;
+  ++stream.enqueued;
+  stream.items.push_back({.kind = Item::Kind::piece, .length = length.count()});
+}
+
+Duration Replica::length_of(Rank& rank, const Step& step) const {
+  Duration length = options_.optimizer;
+  if (step.kind == Step::Kind::launch) {
+    const Work work = step.piece.work;
+    length = work == Work::forward           ? options_.forward
+             : work == Work::input_gradient  ? options_.input_gradient
+             : work == Work::weight_gradient ? options_.weight_gradient
+                                             : options_.input_gradient + options_.weight_gradient;
+  }
+  const std::uint64_t number = rank.pieces++;
+  double times = rank.slowness;
+  if (options_.jitter != 0) {
+    const double by = normal(mixed(options_.seed) ^ mixed(static_cast<std::uint64_t>(rank.number) << 32 | number));
+    times *= std::exp(options_.jitter * by);
+  }
+  return Duration{std::llround(static_cast<double>(length.count()) * times)};
+}
+
+double Replica::slowness_of(const Rank& rank) const {
+  double times = std::pow(1 + options_.drift, rank.iteration);
+  for (const Change& change : options_.changes)
+    if (change.is_at(rank.place, rank.iteration)) times *= change.factor;
+  return times;
+}
+
+Duration Replica::stall_of(const Rank& rank) const {
+  Duration longest{};
+  for (const Change& change : options_.changes)
+    if (change.is_at(rank.place, rank.iteration)) longest = std::max(longest, change.stall);
+  return longest;
+}
+
+void Replica::begin_host_wait(Rank& rank) {
+  rank.streams[compute].items.push_back({.kind = Item::Kind::idle_check});
+  ++rank.streams[compute].enqueued;
+  event(EventKind::host_wait_begun, compute);
+  tell(rank);
+}
+
+void Replica::end_host_wait(Rank& rank) {
+  event(EventKind::host_wait_ended, compute);
+  tell(rank);
+  rank.totals.iteration_ends.push_back(now());
+  rank.step = 0;
+  if (++rank.iteration == options_.iterations) {
+    --hosts_at_work_;
+    return;
+  }
+  rank.slowness = slowness_of(rank);
+  push(now_ + (options_.host_call + stall_of(rank)).count(), rank.number, What::host);
+}
+
+void Replica::advance(Rank& rank) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (std::size_t stream = 0; stream < rank.streams.size(); ++stream) progress = advance(rank, stream) || progress;
+  }
+}
+
+// True: something has begun or is over.
+bool Replica::advance(Rank& rank, std::size_t stream) {
+  Stream& of = rank.streams[stream];
+  bool progress = false;
+  while (!of.items.empty() && begin(rank, stream, of.items.front())) {
+    of.items.pop_front();
+    ++of.over;
+    progress = true;
+  }
+  return progress;
+}
+
+// The stream has got to this item. True: it is over.
+bool Replica::begin(Rank& rank, std::size_t stream, Item& item) {
+  switch (item.kind) {
+    case Item::Kind::piece:
+      if (!std::exchange(item.reached, true)) begin_piece(rank, item);
+      return false;  // end_piece() takes it away
+    case Item::Kind::wait:
+      if (!std::exchange(item.reached, true)) reach(rank, stream, EventKind::wait_reached, item.ticket);
+      if (!is_over(rank, item.group)) return false;
+      reach(rank, stream, EventKind::wait_passed, item.passed);
+      return true;
+    case Item::Kind::group:
+      if (!is_over(rank, item.group)) begin_group(rank, stream, item);
+      return is_over(rank, item.group);
+    case Item::Kind::idle_check:
+      end_host_wait(rank);
+      return true;
+  }
+  return false;
+}
+
+void Replica::reach(Rank& rank, std::size_t stream, EventKind kind, Ticket ticket, GroupId group) {
+  rank.streams[stream].reached = ticket;
+  Event& reached = event(kind, stream);
+  reached.ticket = ticket;
+  reached.group = group;
+  tell(rank);
+}
+
+void Replica::begin_piece(Rank& rank, const Item& item) {
+  rank.piece_reached = now_;
+  rank.piece_began = std::max(now_, rank.held_until);
+  rank.totals.delayed += Duration{rank.piece_began - now_};
+  rank.piece_length = item.length;
+  const bool is_next_to_fill = rank.last_fill >= 0 && rank.piece_began - rank.last_fill < item.length;
+  if (is_next_to_fill) rank.piece_length += std::llround(static_cast<double>(item.length) * options_.interference);
+  rank.piece_ends = rank.piece_began + rank.piece_length;
+  push(rank.piece_ends, rank.number, What::compute_ended);
+}
+
+void Replica::end_piece(Rank& rank) {
+  if (now_ < rank.piece_ends) return push(rank.piece_ends, rank.number, What::compute_ended);  // it was held up
+  rank.totals.computed += Duration{rank.piece_length};
+  watcher_.computed(rank.number, {at(rank.piece_reached), at(rank.piece_began), now()});
+  rank.piece_began = -1;
+  rank.streams[compute].items.pop_front();
+  ++rank.streams[compute].over;
+  advance(rank);
+}
+
+void Replica::take_gpu(int number, TimePoint from, TimePoint until) {
+  Rank& of = rank(number);
+  const Time began = from.time_since_epoch().count(), ended = until.time_since_epoch().count();
+  of.last_fill = std::max(of.last_fill, ended);
+  const bool computes = of.piece_began >= 0 && of.piece_ends > began;
+  if (!computes) {
+    of.held_until = std::max(of.held_until, ended);
+    return;
+  }
+  of.piece_ends += ended - began;
+  of.totals.delayed += Duration{ended - began};
+}
+
+void Replica::begin_group(Rank& rank, std::size_t stream, Item& item) {
+  Group& group = group_of(rank, item.group);
+  if (group.started) return;
+  if (item.ticket != 0 && !std::exchange(item.reached, true)) reach(rank, stream, EventKind::wait_reached, item.ticket);
+  if (rank.streams[compute].over < item.behind) return;
+  group.started = true;
+  if (item.passed != 0) reach(rank, stream, EventKind::wait_passed, item.passed);
+  reach(rank, stream, EventKind::group_started, group.started_ticket, item.group);
+  const Step& step = *group.step;
+  if (step.kind != Step::Kind::post) return join(rank, step, item.group);
+  const auto meet_on = [&](const Message& message, bool sends) {
+    if (message.channel < 0) return;
+    meet(channels_[static_cast<std::size_t>(message.channel)], sends, {rank.number, item.group},
+         options_.message_bytes);
+  };
+  meet_on(step.send, true);
+  meet_on(step.receive, false);
+}
+
+void Replica::meet(Channel& channel, bool sends, const Arrived& arrived, std::uint64_t bytes) {
+  if (channel.waiting.empty() || channel.are_senders == sends) {
+    channel.are_senders = sends;
+    channel.waiting.push_back(arrived);
+    return;
+  }
+  const Arrived other = channel.waiting.front();
+  channel.waiting.pop_front();
+  const Time end =
+      now_ + options_.latency.count() + std::llround(static_cast<double>(bytes) / options_.bandwidth * 1e9);
+  push(end, arrived.rank, What::operation_ended, arrived.group);
+  push(end, other.rank, What::operation_ended, other.group);
+}
+
+void Replica::join(Rank& rank, const Step& step, GroupId group) {
+  const bool whole = step.kind == Step::Kind::whole_sum;
+  const std::size_t index = whole ? sums_.size() - 1 : static_cast<std::size_t>(rank.place);
+  Sum& sum = sums_[index];
+  sum.waiting.push_back({rank.number, group});
+  if (sum.waiting.size() < sum.members) return;
+  // A ring moves each byte twice; one alone has nothing to move.
+  if (options_.replicas == 1) return end_sum(index, now_ + options_.latency.count());
+  sum.arrived = now_;
+  stops_ = true;
+}
+
+void Replica::end_sum(std::size_t index, Time time) {
+  Sum& sum = sums_[index];
+  for (const Arrived& each : sum.waiting) push(time, each.rank, What::operation_ended, each.group);
+  sum.waiting.clear();
+  sum.arrived.reset();
+}
+
+void Replica::end_operation(Rank& rank, GroupId id) {
+  Group& group = group_of(rank, id);
+  if (--group.operations > 0) return;
+  group.done = true;
+  reach(rank, group.stream, EventKind::group_done, group.done_ticket, id);
+  while (!rank.groups.empty() && rank.groups.front().done) {
+    rank.groups.pop_front();
+    ++rank.first_group;
+  }
+  advance(rank);
+}
+
+void Replica::ask(int number, std::vector<std::pair<StreamId, Answer>>& answers) const {
+  answers.clear();
+  const Rank& of = ranks_[index_of(number)];
+  for (std::size_t stream = 0; stream < of.streams.size(); ++stream) {
+    const Stream& each = of.streams[stream];
+    const bool busy = each.over < each.enqueued;
+    answers.emplace_back(id_of(stream), Answer{busy ? StreamAnswer::busy : StreamAnswer::dry, each.before});
+  }
+}
+
+}  // namespace weft::pipeline

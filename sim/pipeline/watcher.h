@@ -1,0 +1,34 @@
+// Whoever watches the ranks of a world, and what he is told.
+#pragma once
+
+#include <vector>
+
+#include "detector/event.h"
+
+namespace weft::pipeline {
+
+// A piece. Between the times at which its stream was at it and at which it began, fill work had the GPU.
+struct Span {
+  TimePoint reached, began, ended;
+};
+
+// Of one rank, so far.
+struct RankTotals {
+  Duration computed{};                    // by its own pieces, without delays by fill work
+  Duration delayed{};                     // pieces, by fill work that held the GPU
+  std::vector<TimePoint> iteration_ends;  // as its host sees them
+};
+
+// Watches all ranks. Called by the world, for each pipeline in the order of times; those of several pipelines may call
+// from several threads at once.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void saw(int rank, const Event& event) = 0;
+  // As wanted by World::wake().
+  virtual void woken(int rank, TimePoint now) = 0;
+  // A piece is over.
+  virtual void computed(int rank, const Span& span) = 0;
+};
+
+}  // namespace weft::pipeline
