@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
-constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
+constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2, fewest_of_one_run = 6;
 // A rhythm that always breaks before its first control run cannot be measured, nor can iterations whose ends nobody
 // sees; at most `most_unmeasured` are filled.
 constexpr std::uint32_t most_unmeasured = 40;
@@ -19,6 +19,9 @@ constexpr std::uint64_t settling = 4;
 constexpr std::uint64_t decide_every = 4;
 // Its multiples spread evenly, whatever the number of bubbles in an iteration.
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+// Filling aims at so much of the budget: an estimate is not exact.
+constexpr double target = 0.8;
+constexpr double one_sided_90 = 1.281552;  // quantile of the normal distribution
 constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
 
 }  // namespace
@@ -109,9 +112,20 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   return known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
-// Looks are many, and those between two runs share these: so it takes an interval of 99.9 % beyond the budget, or an
-// estimate beyond it from a whole window.
+// It is likely that filling costs too much: a step down is cheap, and can be taken back. Of one run of iterations
+// without fill little is known, so it has to be twice the budget there.
+std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const {
+  const std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_90);
+  if (!likely || known.level >= lowest_level) return std::nullopt;
+  const bool one_run = likely->runs < fewest_runs || likely->control < fewest_control;
+  if (likely->filled < (one_run ? fewest_of_one_run : fewest_filled)) return std::nullopt;
+  return likely->low > (one_run ? 2 : 1) * budget_ ? likely : std::nullopt;
+}
+
+// Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
+// budget, or an estimate from a whole window. Without that nothing is given up altogether.
 Budget::Change Budget::decide(KnownRhythm& known) {
+  if (const std::optional<Slowdown> likely = likely_too_much(known)) return fill_less(known, *likely);
   const std::optional<Slowdown> slowdown = known.ratios.slowdown();
   if (!slowdown || slowdown->filled < fewest_filled || slowdown->control < fewest_control ||
       slowdown->runs < fewest_runs)
@@ -119,8 +133,9 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
   if (sure && sure->low > budget_) return fill_less(known, *slowdown);
   const bool whole = slowdown->control >= Ratios::window;
+  if (whole && known.level < lowest_level && slowdown->estimate > target * budget_) return fill_less(known, *slowdown);
   if (whole && slowdown->estimate > budget_) {
-    if (known.level != lowest_level || known.too_much) return fill_less(known, *slowdown);
+    if (known.too_much) return fill_less(known, *slowdown);
     // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.
     known.too_much = true;
     known.before = slowdown;
@@ -146,7 +161,7 @@ Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
     const double share = static_cast<double>(1U << halvings(known)) / static_cast<double>(1U << (lower - 1));
     return reason.estimate * (lower == 1 ? 0.5 : share);
   };
-  while (level < lowest_level && cost_at(level) > budget_) ++level;
+  while (level < lowest_level && cost_at(level) > target * budget_) ++level;
   change_level(known, reason, level);
   const bool all_barred = std::all_of(rhythms_.begin(), rhythms_.end(),
                                       [](const KnownRhythm& each) { return each.latest == 0 || each.level == barred; });

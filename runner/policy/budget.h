@@ -80,6 +80,7 @@ class Budget {
   const KnownRhythm* find(std::uint64_t rhythm) const;
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
+  std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
   static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
 
