@@ -51,8 +51,12 @@ Total total_of(const EstimatedRun& run, const Wanted& wanted, std::size_t index)
 }
 
 void complete(Wanted& wanted) {
-  if (wanted.slice <= Duration{}) throw std::invalid_argument("--slice is longer than nothing");
-  for (const std::string& text : wanted.fill) wanted.jobs.push_back(parse_job_lengths(text));
+  if (wanted.slice <= Duration{}) throw std::invalid_argument("--slice has to be more than 0");
+  for (const std::string& text : wanted.fill) {
+    if (text.find(';') != std::string::npos)
+      throw std::invalid_argument("'" + text + "': the terms of jobs are for weft simulate; here each job is alone");
+    wanted.jobs.push_back(parse_job_lengths(text));
+  }
   for (std::size_t job = 0; job < wanted.jobs.size(); ++job) {
     for (const std::string& text : wanted.budgets) {
       double budget = 0;
@@ -82,6 +86,7 @@ nlohmann::ordered_json json_of(const EstimatedRun& run, const Wanted& wanted) {
     estimates.push_back(
         {{"job", wanted.jobs[wanted.cases[index].job].name},
          {"options", {{"WEFT_SLICE", wanted.slice_text}, {"WEFT_SLOWDOWN_BUDGET", wanted.budget_of_case[index]}}},
+         {"idle_share", total.idle_share},
          {"conversion", total.conversion()},
          {"gpu_hours_per_day", total.hours},
          {"units_per_day", total.units},

@@ -1,6 +1,7 @@
 // See estimated_run.h.
 #include "cli/estimated_run.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "trace/read/printable.h"
 #include "trace/read/reader.h"
 #include "trace/read/runs.h"
+#include "trace/read/summary.h"
 
 namespace weft::cli {
 namespace {
@@ -93,6 +95,10 @@ void add_notes(const FileTotals& file, Notes& notes) {
   if (rank.totals.filled > Duration{})
     notes.add("fill work ran in this run, and its bubbles are those that it left; observe one for an estimate",
               rank.name);
+  constexpr std::uint64_t few = 20;
+  if (rank.totals.iterations < few)
+    notes.add("there are few iterations: nothing is filled in the first ones, and little is known of forecasts",
+              rank.name);
   if (!rank.complete || file.limited)
     notes.add("the trace has only a part of its bubbles; the rest is taken to be like them", rank.name);
 }
@@ -124,6 +130,9 @@ EstimatedRun estimate_run(const std::vector<std::string>& directories, const std
     add_notes(file, notes);
   }
   for (std::string& line : notes.listed()) run.notes.push_back(std::move(line));
+  // Lines that cannot be read, ranks that left no trace, and all else that makes numbers doubtful.
+  for (std::string& line : summarize_directories(directories).notes)
+    if (std::ranges::find(run.notes, line) == run.notes.end()) run.notes.push_back(std::move(line));
   if (run.ranks.empty())
     throw std::runtime_error("no rank can be estimated" + (run.notes.empty() ? "" : ": " + run.notes.front()));
   return run;

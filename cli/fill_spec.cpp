@@ -36,7 +36,7 @@ std::string checked_job(const std::string& spec, const fs::path& jobs) {
 }  // namespace
 
 std::string checked_fill_spec(const std::string& fill, std::uint64_t memory, const fs::path& jobs) {
-  const FillPlan plan = parse_fill_plan(fill, memory);
+  const FillPlan plan = parse_fill_plan(fill, memory, jobs.string());
   std::string checked;
   for (const JobPlan& job : plan.jobs) checked += (checked.empty() ? "" : ";") + checked_job(job.spec, jobs);
   return fill.starts_with('@') ? "@" + fs::absolute(fill.substr(1)).string() : checked;

@@ -54,7 +54,8 @@ std::vector<Duration> parse_kernels(std::string_view text, const std::string& wh
 bool set_term(JobTerms& terms, std::string_view name, const std::string& value) {
   if (name == "weight") return CLI::detail::lexical_cast(value, terms.weight) && terms.weight > 0 && terms.weight < 1e9;
   if (name == "priority") return CLI::detail::lexical_cast(value, terms.priority);
-  if (name == "units") return CLI::detail::lexical_cast(value, terms.units) && terms.units > 0;
+  if (name == "units")
+    return !value.starts_with('-') && CLI::detail::lexical_cast(value, terms.units) && terms.units > 0;
   if (name != "deadline") return false;
   const std::optional<Duration> deadline = parse_duration(value);
   terms.deadline = deadline.value_or(Duration{});
@@ -72,7 +73,7 @@ JobLengths parse_job_lengths(const std::string& text) {
   const std::string first = text.substr(0, end);
   const std::size_t equals = first.find('=');
   JobLengths job;
-  job.name = first.substr(0, equals);
+  job.name = equals == 0 ? first.substr(1) : first.substr(0, equals);
   job.kernels = parse_kernels(std::string_view(first).substr(equals == std::string::npos ? 0 : equals + 1), text);
   for (std::size_t begin = end; begin < text.size();) {
     const std::size_t next = std::min(text.find(';', begin + 1), text.size());
@@ -80,8 +81,9 @@ JobLengths parse_job_lengths(const std::string& text) {
     const std::size_t middle = std::min(term.find('='), term.size());
     const std::string value = middle < term.size() ? term.substr(middle + 1) : "";
     if (!set_term(job.terms, std::string_view(term).substr(0, middle), value))
-      throw std::invalid_argument("'" + text + "': '" + term +
-                                  "' is no term of a job; priority=2, weight=0.5, deadline=60s, units=40 are");
+      throw std::invalid_argument(
+          "'" + text + "': '" + term +
+          "' is no term of a job, or not one that can be; priority=2, weight=0.5, deadline=60s, units=40 are");
     begin = next;
   }
   return job;

@@ -45,7 +45,9 @@ inline CLI::callback_t rate_into(double& target) {
 inline CLI::callback_t budget_into(double& target) {
   return [&target](const CLI::results_t& texts) {
     if (lower(texts.front()) == "off") return target = Budget::unlimited, true;
-    return share_into(target)(texts);
+    const bool read = share_into(target)(texts);
+    if (target > 1) throw CLI::ValidationError("'" + texts.front() + "' is more than 100 %");
+    return read;
   };
 }
 

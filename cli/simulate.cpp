@@ -124,7 +124,7 @@ void complete(Wanted& wanted) {
   if (wanted.schedule == "dag" && wanted.stages < 4)
     throw std::invalid_argument("a graph with a branch and a join has 4 stages at least");
   if (wanted.forward <= Duration{} || wanted.slice <= Duration{})
-    throw std::invalid_argument("--forward and --slice are longer than nothing");
+    throw std::invalid_argument("--forward and --slice have to be more than 0");
   world.replicas = wanted.ranks / wanted.stages;
   world.schedule.schedule = model::schedule_of(wanted.schedule);
   world.schedule.ranks = wanted.stages;
@@ -215,8 +215,11 @@ void print_jobs(const Wanted& wanted, const Simulation& weft) {
     const model::JobResult& job = weft.jobs[i];
     const double share =
         all > Duration{} ? 100.0 * static_cast<double>(job.filled.count()) / static_cast<double>(all.count()) : 0;
-    const std::string done =
+    const Duration deadline = wanted.jobs[i].terms.deadline;
+    const bool is_late = deadline > Duration{} && (!job.done || *job.done > TimePoint{} + deadline);
+    std::string done =
         job.done ? formatted("%10.3f s", static_cast<double>(job.done->time_since_epoch().count()) / 1e9) : "no";
+    if (is_late) done += ", late";
     std::printf("%-20s %9llu  %14.1f %%  %12s\n", printable(wanted.jobs[i].name).c_str(), number(job.units), share,
                 done.c_str());
   }
@@ -277,14 +280,17 @@ int simulate_verb(const Arguments& arguments) {
       "--baselines", wanted.baselines,
       "Also with the policies of other systems: first-planner (Weft's own before), pipefill, freeride, gating.");
   app.add_flag("--observe", wanted.observe, "Without a fill job: with --output, traces for weft estimate.")
-      ->excludes(baselines);
+      ->excludes(baselines)
+      ->excludes("--fill")
+      ->excludes("--job-policy");
   app.add_option("--output", wanted.output, "A folder for the trace of every rank, as a run would leave it.");
   app.add_flag("--json", wanted.json, "One JSON object.");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "A TOML file with these flags as keys, without the dashes in front.");
   if (const auto code = parse(app, arguments)) return *code;
   try {
     complete(wanted);
-    SimulatedTraces traces(wanted.output, wanted.ranks, !wanted.observe);
+    SimulatedTraces traces(wanted.output, wanted.ranks, wanted.observe ? std::vector<JobLengths>{} : wanted.jobs);
     const Simulation weft = simulate(wanted.simulation, wanted.observe ? "observe" : "weft", traces.of_rank());
     std::vector<std::pair<std::string, Simulation>> others;
     if (wanted.baselines)

@@ -12,11 +12,13 @@ namespace {
 
 constexpr std::size_t enough = 1 << 16;  // bytes, to write them
 
-TraceHeader header_of(int rank, int ranks, bool fills) {
+TraceHeader header_of(int rank, int ranks, const std::vector<JobLengths>& jobs) {
   TraceHeader header;
   header.ranks = ranks;
-  header.mode = fills ? "fill" : "observe";
-  header.fill_job = fills ? "simulated" : "";
+  header.mode = jobs.empty() ? "observe" : "fill";
+  std::string names;
+  for (const JobLengths& job : jobs) names += (names.empty() ? "" : ", ") + job.name;
+  header.fill_job = names;
   header = completed(header);
   // Each rank is a process of its own.
   header.rank = rank;
@@ -28,7 +30,7 @@ TraceHeader header_of(int rank, int ranks, bool fills) {
 
 }  // namespace
 
-SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, bool fills) {
+SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, const std::vector<JobLengths>& jobs) {
   if (directory.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -38,7 +40,7 @@ SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, bool f
       throw std::runtime_error(directory + " has traces already; each run has a folder of its own");
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string name = "rank" + std::to_string(rank) + "." + std::to_string(rank + 1) + ".jsonl";
-    traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks, fills));
+    traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks, jobs), jobs);
   }
 }
 
@@ -47,9 +49,20 @@ model::TraceOf SimulatedTraces::of_rank() {
   return [this](int rank) { return &traces_[static_cast<std::size_t>(rank)]; };
 }
 
-SimulatedTraces::Trace::Trace(const std::string& path, const TraceHeader& header)
+SimulatedTraces::Trace::Trace(const std::string& path, const TraceHeader& header, const std::vector<JobLengths>& jobs)
     : path_(path), file_(path, std::ios::trunc), rank_(header.rank), device_(header.device) {
   append_header(text_, header);
+  for (const JobLengths& job : jobs) {
+    JobRecord ready;
+    ready.job = static_cast<std::uint32_t>(names_.size());
+    ready.name = job.name;
+    ready.priority = job.terms.priority;
+    ready.weight = job.terms.weight;
+    ready.deadline = job.terms.deadline;
+    ready.units = job.terms.units;
+    append_record(text_, Record(device_, TimePoint{}, ready));
+    names_.push_back(job.name);
+  }
   write();
 }
 
@@ -64,6 +77,7 @@ void SimulatedTraces::Trace::finish(const TraceSummary& summary) {
   TraceSummary own = summary;
   own.rank = rank_;
   own.device = device_;
+  for (JobTotals& job : own.jobs) job.name = names_[job.job];
   append_summary(text_, own);
   write();
 }

@@ -6,15 +6,18 @@
 #include <deque>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "cli/job_lengths.h"
 #include "runner/model/run.h"
 
 namespace weft::cli {
 
 class SimulatedTraces {
  public:
-  // "": none are wanted. Throws std::runtime_error where the folder cannot be made.
-  SimulatedTraces(const std::string& directory, int ranks, bool fills);
+  // "": none are wanted. `jobs`: none, where nothing is filled. Throws std::runtime_error where the folder cannot be
+  // made.
+  SimulatedTraces(const std::string& directory, int ranks, const std::vector<JobLengths>& jobs);
 
   // Valid as long as this object. Empty where none are wanted.
   model::TraceOf of_rank();
@@ -22,7 +25,7 @@ class SimulatedTraces {
  private:
   class Trace final : public model::RankTrace {
    public:
-    Trace(const std::string& path, const TraceHeader& header);
+    Trace(const std::string& path, const TraceHeader& header, const std::vector<JobLengths>& jobs);
     void push(const Record& record) noexcept override;
     void finish(const TraceSummary& summary) override;
 
@@ -31,6 +34,7 @@ class SimulatedTraces {
 
     std::string path_, text_;
     std::ofstream file_;
+    std::vector<std::string> names_;  // of the jobs
     std::int32_t rank_, device_;
   };
 

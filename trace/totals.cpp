@@ -38,12 +38,13 @@ bool is_worse(const std::optional<SlowdownRecord>& one, const std::optional<Slow
   return one->estimate > other->estimate;
 }
 
-// Nothing: there are too many.
-JobTotals* totals_of(TraceSummary& summary, std::uint32_t job) {
+// Nothing: there are too many. Ranks may have other lists, so a number alone says little.
+JobTotals* totals_of(TraceSummary& summary, std::uint32_t job, const JobName& name = {}) {
   for (JobTotals& known : summary.jobs)
-    if (known.job == job) return &known;
+    if (known.job == job && (name.empty() || known.name.empty() || known.name == name)) return &known;
   JobTotals made;
   made.job = job;
+  made.name = name;
   return summary.jobs.add(made) ? summary.jobs.end() - 1 : nullptr;
 }
 
@@ -141,7 +142,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   for (std::size_t i = 0; i < sums.counted.size(); ++i) add_to(*sums.counted[i], *parts.counted[i]);
   for (std::size_t i = 0; i < sums.lengths.size(); ++i) add_to(*sums.lengths[i], *parts.lengths[i]);
   for (const JobTotals& job : part.jobs) {
-    JobTotals* const all = totals_of(sum, job.job);
+    JobTotals* const all = totals_of(sum, job.job, job.name);
     if (all == nullptr) continue;
     if (all->name.empty()) all->name = job.name;
     add_to(all->slices, job.slices);

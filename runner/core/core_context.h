@@ -35,6 +35,7 @@ struct CoreContext {
       : shim(services),
         options(parsed),
         router(*shim.ring),
+        own_jobs(fill_probe.substr(0, fill_probe.rfind('/') + 1)),
         trials(std::move(fill_probe), *services.times_given_back) {}
 
   // Device memory has come back: an allocation of the main job that failed meanwhile is worth another try. Any thread.
@@ -49,9 +50,11 @@ struct CoreContext {
   std::atomic<int> first_device{-1};         // that a communicator was opened on
   std::mutex words_mutex;
   std::map<int, KeptWords> words;            // per device, guarded by words_mutex
+  const std::string own_jobs;                // the folder of the fill jobs that come with Weft
   Trials trials;                             // of the fill job
   std::map<int, Preparations> preparations;  // per device, one thread sets up at a time
   std::atomic<int> waiting_trials{0};        // devices whose fill job may still become ready
+  std::atomic<int> rescues_waiting{0};       // threads whose allocation has failed, and which wait for memory
   std::unique_ptr<Validation> validation;    // WEFT_VALIDATE; made when the core starts
   // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
   void (*note_failure)() = nullptr;

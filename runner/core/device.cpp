@@ -30,6 +30,8 @@ constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried
 constexpr Duration busy_limit = milliseconds(100);             // of work in flight when the device is opened
 // Of an NCCL operation that another thread began meanwhile, and that may wait for what the held thread does next.
 constexpr Duration longest_pending = seconds(1);
+constexpr Duration release_limit = milliseconds(100);  // of what a job has that has ended, while others go on
+const char* const still_made = "one that was not ready in time is still at work on the stream of all";
 constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
 
 }  // namespace
@@ -93,7 +95,7 @@ void Device::prepare_fill(bool may_fill) {
   filler_ = std::make_unique<Filler>(core_.driver, jobs_.policy());
   making_ = {};
   for (DeviceJob& job : jobs_.all()) prepare_job(job);
-  if (jobs_.exist()) core_.preparations[ordinal_].note(now() - making_, now());
+  if (jobs_.exist()) note_preparation();
   if (jobs_.exist() || jobs_.are_awaited()) return;
   filler_.reset();
   cannot_fill(refused_.size() == 1 ? why_refused_ : "none of the fill jobs can be run");
@@ -106,7 +108,12 @@ void Device::cannot_fill(const std::string& reason) {
 
 void Device::prepare_job(DeviceJob& job) {
   try {
-    if (job.place.plan.memory > jobs_.free_memory()) return job.trial.await(TrialWait::memory);
+    const std::string name = "fill job " + job.name();
+    if (jobs_.one_was_given_up()) throw SetUpError(name + ": " + still_made);
+    if (job.place.plan.memory > jobs_.most_free_memory())
+      throw SetUpError(name + " does not fit beside the fill jobs before it, which never end (they have no `units`)");
+    if (job.place.plan.memory > jobs_.free_memory() || jobs_.trial_is_under_way())
+      return job.trial.await(TrialWait::turn);
     const FillSettings settings = fill_settings(core_, setup_, job.place.plan);
     const auto verdict = job.trial.passed(settings);
     // Next to work of the training the job could neither be timed nor be sure to become ready.
@@ -152,8 +159,25 @@ void Device::make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWor
   setup_.take_answers(verdict.found, core_.options.one_queue);
   if (unasked) say_unheeded();
   const TimePoint began = now();
-  job.fill.make(job.place, jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation), give_up);
+  // The memory of the other jobs cannot be given back before this thread goes on.
+  const auto is_in_the_way = [&] {
+    return (give_up && give_up()) || (jobs_.exist() && core_.rescues_waiting.load() != 0);
+  };
+  try {
+    job.fill.make(job.place, jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation), is_in_the_way);
+  } catch (...) {
+    making_ += now() - began;
+    throw;
+  }
   making_ += now() - began;
+}
+
+// Once for all jobs of this opening.
+void Device::note_preparation() {
+  if (std::exchange(preparation_noted_, true))
+    core_.preparations[ordinal_].go_on(making_);
+  else
+    core_.preparations[ordinal_].note(now() - making_, now());
 }
 
 void Device::say_unheeded() const {
@@ -161,7 +185,9 @@ void Device::say_unheeded() const {
 }
 
 void Device::quiet_moment(Hold hold) {
-  if (jobs_.wait_for_memory() && now() >= next_quiet_moment_) pass_memory_on();
+  if (dispatcher_->filling_is_over()) refuse_awaited("filling was over before its turn came");
+  if (jobs_.one_was_given_up()) refuse_awaited(still_made);
+  if (jobs_.await_turns() && now() >= next_quiet_moment_) begin_next_trial();
   for (DeviceJob& job : jobs_.all()) {
     const auto verdict = job.trial.verdict();
     if (!verdict) continue;
@@ -175,26 +201,46 @@ void Device::quiet_moment(Hold hold) {
   }
 }
 
-// From jobs that have ended to those that wait for it, whose trials begin.
-void Device::pass_memory_on() {
-  const auto has_ended = [this](const DeviceJob& job) {
-    return job.fill.exists() && dispatcher_->has_ended(job.place.number);
-  };
-  if (std::ranges::none_of(jobs_.all(), has_ended)) return;
+// Of those that wait for their turn the first that fits, once no other one is being tried; before it, what jobs have
+// whose end makes room.
+void Device::begin_next_trial() {
+  if (jobs_.trial_is_under_way()) return;
   next_quiet_moment_ = now() + between_quiet_moments;
-  const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, setup_.context);
-  const bool may = current.pushed() && nothing_is_pending();
+  release_ended_jobs();
   for (DeviceJob& job : jobs_.all()) {
-    if (may && has_ended(job) && job.fill.release(*reporter_, close_limit)) record(jobs_.memory(MemoryEvent::released));
-    if (!job.trial.awaits_memory() || job.place.plan.memory > jobs_.free_memory()) continue;
+    if (!job.trial.awaits_turn() || job.place.plan.memory > jobs_.free_memory()) continue;
+    const RelaxedCaptureMode relaxed(core_.driver);
+    const CurrentContext current(core_.driver, setup_.context);
+    if (!current.pushed()) return;
     try {
-      job.trial.begin(fill_settings(core_, setup_, job.place.plan));
+      return job.trial.begin(fill_settings(core_, setup_, job.place.plan));
     } catch (const SetUpError& error) {
       not_late(job, error.what());
     }
   }
+}
+
+// The driver may let the rest of it wait: then that memory is free at a later moment.
+void Device::release_ended_jobs() {
+  const auto has_ended = [this](const DeviceJob& job) {
+    return job.fill.exists() && dispatcher_->has_ended(job.place.number);
+  };
+  if (std::ranges::none_of(jobs_.all(), has_ended)) return;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, setup_.context);
+  if (current.pushed() && nothing_is_pending()) {
+    for (DeviceJob& job : jobs_.all()) {
+      if (!has_ended(job)) continue;
+      job.fill.keep_progress(*reporter_, release_limit);
+      if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
+    }
+  }
   dispatcher_->resume();
+}
+
+void Device::refuse_awaited(const std::string& why) {
+  for (DeviceJob& job : jobs_.all())
+    if (job.trial.is_awaited()) not_late(job, "fill job " + job.name() + ": " + why);
 }
 
 // Of this thread that is so until it goes on; another one of the main job could begin something meanwhile.
@@ -215,7 +261,7 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
         pending = now();
       return pending && now() - *pending > longest_pending;
     });
-    core_.preparations[ordinal_].note(now() - making_, now());
+    note_preparation();
     if (is_first) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
     header_.fill_job = jobs_.names();
     header_.fill_stream = fill_stream();
@@ -226,19 +272,23 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
     const std::string begins = job.place.is_only_one ? "filling begins" : "filling with " + job.name() + " begins";
     reporter_->info(begins + ", after " + late + "; the training stood for " + std::to_string(held) + " ms");
   } catch (const SetUpError& error) {
+    // Slices in the stream that it still works on would get into its graphs.
+    if (jobs_.exist() && job.fill.was_given_up())
+      dispatcher_->stop_filling(std::string(error.what()) + "; " + still_made);
     return not_late(job, error.what());
   }
   job.trial.leave();
   dispatcher_->expect_jobs(jobs_.awaited());
 }
 
-// Where other jobs may still be run, filling is not over.
+// Where other jobs are run, or may be, filling is not over.
 void Device::not_late(DeviceJob& job, const std::string& reason) {
   dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, reason)));
   job.trial.leave();
-  dispatcher_->expect_jobs(jobs_.awaited());
-  const bool others = jobs_.exist() || jobs_.are_awaited();
+  const bool others = job_was_ready_ || jobs_.are_awaited();
   if (!others) dispatcher_->no_filling(reason);
+  dispatcher_->expect_jobs(jobs_.awaited());
+  header_.fill_job = jobs_.names();
   reporter_->warn(Audience::one_rank, others ? reason : reason + "; observing only");
 }
 
@@ -334,6 +384,7 @@ void Device::start_dispatcher() {
   for (DeviceJob& job : jobs_.all())
     if (job.fill.exists()) add_job(job);
   dispatcher_->expect_jobs(jobs_.awaited());
+  if (jobs_.exist() && jobs_.one_was_given_up()) dispatcher_->stop_filling(still_made);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
   if (core_.shim.set_launches_counted != nullptr) core_.shim.set_launches_counted(core_.options.launches);
   if (core_.shim.set_operations_noted != nullptr) core_.shim.set_operations_noted(core_.options.trace_groups);
@@ -403,6 +454,7 @@ void Device::close_trace(bool stopped) {
   for (DeviceJob& job : jobs_.all()) {
     if (!job.trial.is_awaited() || !stopped) continue;
     const std::string why = job.trial.why_never_filled();
+    if (job_was_ready_) reporter_->warn(Audience::one_rank, "fill job " + job.name() + " was not run: " + why);
     dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, why)));
     if (!job_was_ready_) dispatcher_->note_set_up_failure(why);
   }

@@ -72,7 +72,10 @@ class Device {
   void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
   RecordText fill_stream() const;
-  void pass_memory_on();
+  void begin_next_trial();
+  void release_ended_jobs();
+  void refuse_awaited(const std::string& why);
+  void note_preparation();
   void begin_late(DeviceJob& job, const TrialVerdict& verdict);
   void not_late(DeviceJob& job, const std::string& reason);
   bool nothing_is_pending();
@@ -110,6 +113,7 @@ class Device {
   std::vector<JobRecord> refused_;  // before there was a dispatcher
   std::string why_refused_;         // the first of them
   bool job_was_ready_ = false;
+  bool preparation_noted_ = false;
   Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
   TimePoint next_quiet_moment_{};  // none is tried before
   // The thread works with reporter, jobs, filler and trace.

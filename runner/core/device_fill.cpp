@@ -48,7 +48,8 @@ void DeviceFill::make(const ListedJob& place, std::shared_ptr<FillLane> lane, De
                            [making] { making->fill.leave(); }});
   if (!work_) throw SetUpError("no thread could be started to make the fill job ready");
   const TimePoint began = now();
-  if (!work_->is_over_within(limit, give_up)) throw SetUpError(why_given_up(making->settings.spec.path, now() - began));
+  given_up_ = !work_->is_over_within(limit, give_up);
+  if (given_up_) throw SetUpError(why_given_up(making->settings.spec.path, now() - began));
   take(making->fill);
   setup = making->setup;
 }
@@ -74,7 +75,8 @@ void DeviceFill::make_here(Making& making) {
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
   if (fill_->unit().longest() > core_.options.slice)
     making.reporter.warn(Audience::one_rank,
-                         "the longest slice of fill job " + name() + " takes " + std::to_string(longest) +
+                         "the longest slice of fill job " + making.place.name(name()) + " takes " +
+                             std::to_string(longest) +
                              " us, more than WEFT_SLICE: it runs only in bubbles that are expected to outlast it");
 }
 
@@ -108,8 +110,8 @@ void DeviceFill::take_up_progress(const Making& making) {
   OutputNames names = output_names(core_.options, core_.environments.now);
   names.rank = setup.rank;
   const std::optional<int> device = setup.is_further_device ? std::optional(setup.ordinal) : std::nullopt;
-  const std::optional<std::uint32_t> job = making.place.is_only_one ? std::nullopt : std::optional(making.place.number);
-  const std::string path = progress_path(expand_output(core_.options.checkpoint, names), setup.rank, device, job);
+  const std::string path =
+      progress_path(expand_output(core_.options.checkpoint, names), setup.rank, device, making.place.progress);
   if (!progress_.take_up(path, fill_->job()))
     reporter.warn(Audience::every_rank,
                   "the progress of the fill job begins anew and is not kept: another process of this rank has " + path +
@@ -135,11 +137,10 @@ bool DeviceFill::give_device_back(Duration limit) {
   return true;
 }
 
-std::optional<MemoryRecord> DeviceFill::release(const Reporter& reporter, Duration limit) {
+void DeviceFill::keep_progress(const Reporter& reporter, Duration limit) {
   const std::string fault = progress_.keep(fill_->job(), limit);
   if (!fault.empty()) reporter.warn(Audience::every_rank, fault);
   progress_.let_go();
-  return take_down(limit);
 }
 
 // All that is on its way out; its thread frees it, however long the driver makes it wait.

@@ -25,6 +25,10 @@ struct ListedJob {
   std::uint32_t number = 0;
   JobPlan plan;
   bool is_only_one = true;
+  std::string progress;  // tells its progress from that of the others, whatever their order; "": it is the only one
+
+  // As the user calls it, or as it calls itself.
+  std::string name(const std::string& own) const { return plan.name.empty() ? own : plan.name; }
 };
 
 class DeviceFill {
@@ -41,6 +45,8 @@ class DeviceFill {
             Duration limit, const FillWork::GiveUp& give_up);
   // A thread still makes or frees something that nobody waits for any more.
   bool is_at_work(Duration limit = Duration{0}) const { return work_ != nullptr && !work_->has_ended(limit); }
+  // A thread still makes it ready, on the stream of all jobs, and nobody waits for it any more.
+  bool was_given_up() const { return given_up_ && is_at_work(); }
   // It is there until it has been released, also without its device memory.
   bool exists() const { return fill_ != nullptr; }
   const std::string& name() const { return fill_->job().name(); }
@@ -55,10 +61,11 @@ class DeviceFill {
   // Takes up the progress first, which may lie in that memory. True: the memory is back.
   bool give_device_back(Duration limit);
 
-  // Nothing of it is in flight: keeps the progress, then frees the job, its stream and its memory. The record of that;
-  // nothing: it is not over within `limit`, and happens when the driver lets it.
-  std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);
-  // Likewise, without its progress. Where there is no thread for it, all of it stays and exists.
+  // Nothing of it is in flight, here and in the next: its progress goes into the file, within `limit` or with a
+  // warning.
+  void keep_progress(const Reporter& reporter, Duration limit);
+  // Frees the job, its memory, and the stream where no other job has it. The record of that; nothing: it is not over
+  // within `limit`, and happens when the driver lets it. Where there is no thread for it, all of it stays and exists.
   std::optional<MemoryRecord> take_down(Duration limit) noexcept;
   // The context goes, and with it what the job has there. No function of the job is called; the device memory, which is
   // the process's, is freed where no slice is in flight.
@@ -80,6 +87,7 @@ class DeviceFill {
   CoreContext& core_;
   CUcontext context_ = nullptr;
   std::shared_ptr<FillWork> work_;  // the last one
+  bool given_up_ = false;           // it makes the job ready
   JobProgress progress_;
   std::unique_ptr<PreparedFill> fill_;
 };

@@ -2,6 +2,8 @@
 #include "runner/core/device_jobs.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 
 #include "runner/clock.h"
 #include "runner/core/fill_settings.h"
@@ -19,19 +21,21 @@ class Deadline {
   TimePoint end_;
 };
 
-void add(MemoryRecord& sum, const MemoryRecord& one) {
-  sum.cap += one.cap;
-  sum.reserved += one.reserved;
-  sum.used += one.used;
-  sum.device_free = one.device_free;
-  sum.device_total = one.device_total;
+// Of the user's name, or of file and arguments: the same in each run, and fit for the name of a file.
+std::string key_of(const JobPlan& job) {
+  std::string key = job.name.empty() ? name_in_path(job.spec) : job.name;
+  std::uint32_t hash = 2166136261;  // FNV-1a
+  const std::string arguments = job.name.empty() ? parse_fill_spec(job.spec).arguments : "";
+  for (const char c : arguments) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  for (char& c : key)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return arguments.empty() ? key : key + "-" + std::to_string(hash);
 }
 
 }  // namespace
 
 std::string DeviceJob::name() const {
-  if (!place.plan.name.empty()) return place.plan.name;
-  return fill.exists() ? fill.name() : name_in_path(place.plan.spec);
+  return place.name(fill.exists() ? fill.name() : name_in_path(place.plan.spec));
 }
 
 JobRecord DeviceJob::record(JobEvent event, const std::string& why) const {
@@ -50,10 +54,15 @@ JobRecord DeviceJob::record(JobEvent event, const std::string& why) const {
 
 void DeviceJobs::plan() {
   if (!jobs_.empty()) return;
-  const FillPlan plan = parse_fill_plan(core_.options.fill, core_.options.memory);
+  const FillPlan plan = parse_fill_plan(core_.options.fill, core_.options.memory, core_.own_jobs);
   policy_ = plan.policy;
-  for (const JobPlan& job : plan.jobs)
-    jobs_.emplace_back(core_, ListedJob{static_cast<std::uint32_t>(jobs_.size()), job, plan.jobs.size() == 1});
+  const bool one = plan.jobs.size() == 1;
+  std::map<std::string, int> same;
+  for (const JobPlan& job : plan.jobs) {
+    ListedJob place{static_cast<std::uint32_t>(jobs_.size()), job, one, one ? "" : key_of(job)};
+    if (const int before = same[place.progress]++; before > 0) place.progress += "-" + std::to_string(before + 1);
+    jobs_.emplace_back(core_, place);
+  }
 }
 
 std::shared_ptr<FillLane> DeviceJobs::lane() const {
@@ -86,14 +95,30 @@ bool DeviceJobs::are_awaited() const {
   return awaited() > 0;
 }
 
-bool DeviceJobs::wait_for_memory() const {
-  return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.trial.awaits_memory(); });
+bool DeviceJobs::await_turns() const {
+  return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.trial.awaits_turn(); });
+}
+
+bool DeviceJobs::trial_is_under_way() const {
+  return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.trial.is_under_way(); });
+}
+
+bool DeviceJobs::one_was_given_up() const {
+  return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.fill.was_given_up(); });
+}
+
+std::uint64_t DeviceJobs::most_free_memory() const {
+  std::uint64_t free = core_.options.memory;
+  for (const DeviceJob& job : jobs_)
+    if ((job.fill.exists() || job.trial.is_awaited()) && job.place.plan.terms.units == 0)
+      free -= std::min(free, job.place.plan.memory);
+  return free;
 }
 
 std::uint64_t DeviceJobs::free_memory() const {
   std::uint64_t free = core_.options.memory;
   for (const DeviceJob& job : jobs_)
-    if (job.fill.exists() || (job.trial.is_awaited() && !job.trial.awaits_memory()))
+    if (job.fill.exists() || job.fill.is_at_work() || (job.trial.is_awaited() && !job.trial.awaits_turn()))
       free -= std::min(free, job.place.plan.memory);
   return free;
 }
@@ -111,8 +136,16 @@ std::uint64_t DeviceJobs::held_memory() const {
 MemoryRecord DeviceJobs::memory(MemoryEvent event) const {
   MemoryRecord sum;
   sum.event = event;
+  std::size_t free = 0, total = 0;
+  core_.driver.cuMemGetInfo_v2(&free, &total);
+  sum.device_free = free;
+  sum.device_total = total;
   for (const DeviceJob& job : jobs_) {
-    if (job.fill.exists()) add(sum, job.fill.memory(event));
+    if (!job.fill.exists()) continue;
+    const MemoryRecord one = job.fill.memory(event);
+    sum.cap += one.cap;
+    sum.reserved += one.reserved;
+    sum.used += one.used;
   }
   return sum;
 }
@@ -126,15 +159,22 @@ bool DeviceJobs::give_device_back(Duration limit) {
 }
 
 std::optional<MemoryRecord> DeviceJobs::release(const Reporter& reporter, Duration limit) {
+  for (DeviceJob& job : jobs_)
+    if (job.fill.exists()) job.fill.keep_progress(reporter, limit);
   const Deadline deadline(limit);
   MemoryRecord sum;
   sum.event = MemoryEvent::released;
   bool all = true;
   for (DeviceJob& job : jobs_) {
     if (!job.fill.exists()) continue;
-    const std::optional<MemoryRecord> one = job.fill.release(reporter, deadline.left());
+    const std::optional<MemoryRecord> one = job.fill.take_down(deadline.left());
     all = all && one;
-    if (one) add(sum, *one);
+    if (!one) continue;
+    sum.cap += one->cap;
+    sum.reserved += one->reserved;
+    sum.used += one->used;
+    sum.device_free = one->device_free;
+    sum.device_total = one->device_total;
   }
   return all ? std::optional(sum) : std::nullopt;
 }
@@ -145,9 +185,11 @@ void DeviceJobs::take_down(Duration limit) noexcept {
     if (job.fill.exists()) job.fill.take_down(deadline.left());
 }
 
+// A preparation that was given up may still work on the stream of all.
 void DeviceJobs::abandon(bool nothing_in_flight, Duration limit) noexcept {
   const Deadline deadline(limit);
-  for (DeviceJob& job : jobs_) job.fill.abandon(nothing_in_flight, deadline.left());
+  const bool at_work = are_at_work(deadline.left());
+  for (DeviceJob& job : jobs_) job.fill.abandon(nothing_in_flight && !at_work, deadline.left());
 }
 
 void DeviceJobs::let_progress_go() {

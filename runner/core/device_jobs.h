@@ -47,9 +47,13 @@ class DeviceJobs {
   bool are_awaited() const;
   bool progress_is_kept() const;
   int awaited() const;  // how many
-  bool wait_for_memory() const;
+  bool await_turns() const;
+  bool trial_is_under_way() const;
+  bool one_was_given_up() const;
   // Of WEFT_MEMORY, that no job has, or is tried with.
   std::uint64_t free_memory() const;
+  // Likewise, when all have ended that ever do.
+  std::uint64_t most_free_memory() const;
   std::uint64_t held_memory() const;
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return lane()->stream(); }
@@ -62,6 +66,7 @@ class DeviceJobs {
   bool are_giving_back() const { return giving_back_; }
   bool give_device_back(Duration limit);
   void end_giving_back() { giving_back_ = false; }
+  // Keeps the progress of all before anything is freed.
   std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);
   void take_down(Duration limit) noexcept;
   void abandon(bool nothing_in_flight, Duration limit) noexcept;

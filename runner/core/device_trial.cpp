@@ -48,7 +48,7 @@ void DeviceTrial::leave() {
 }
 
 std::string DeviceTrial::why_never_filled() const {
-  if (!trial_) return "the fill jobs whose memory it waited for have not ended";
+  if (!trial_) return "its turn did not come: other fill jobs had the memory, or were being tried";
   const auto verdict = trial_->verdict();
   if (!verdict) return "the trial of the fill job was not over before the training was";
   if (!verdict->fault.empty()) return verdict->fault;

@@ -22,9 +22,9 @@ inline constexpr Duration longest_preparation(Duration in_trial) {
   return std::chrono::seconds(4) + 4 * in_trial;  // a thread that closes a communicator meanwhile waits 5 s
 }
 
-// For what a job waits that may be run later: the memory that another job has, so that not even its trial has begun;
-// the verdict; or with that for a moment at which the GPU is still.
-enum class TrialWait : std::uint8_t { memory, verdict, quiet_moment };
+// For what a job waits that may be run later: its turn, because another job has the memory or is being tried, so that
+// not even its trial has begun; the verdict; or with that for a moment at which the GPU is still.
+enum class TrialWait : std::uint8_t { turn, verdict, quiet_moment };
 
 class DeviceTrial {
  public:
@@ -39,8 +39,9 @@ class DeviceTrial {
   // From here on the verdict is used when it comes, at a quiet moment.
   void await(TrialWait wait);
   bool is_awaited() const { return awaited_; }
-  bool awaits_memory() const { return awaited_ && wait_ == TrialWait::memory; }
-  // Of a job that has waited for memory and gets some now: its verdict is awaited. Throws SetUpError.
+  bool awaits_turn() const { return awaited_ && wait_ == TrialWait::turn; }
+  bool is_under_way() const { return trial_ && !trial_->has_verdict(); }
+  // It is the turn of this one: its verdict is awaited from here on. Throws SetUpError.
   void begin(const FillSettings& settings);
   bool was_in_time() const { return wait_ == TrialWait::quiet_moment; }
   std::optional<TrialVerdict> verdict() const;  // of a trial that is awaited

@@ -47,6 +47,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
   for (const Event& event : answers) session_.observe(event);
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
+  filling_is_over_.store(session_.filling_is_over(), std::memory_order_relaxed);
   return {slices_in_flight(), source_.groups_pending()};
 }
 
@@ -170,12 +171,13 @@ bool Dispatcher::launch(TimePoint time, const Wanted& wanted) {
 }
 
 void Dispatcher::end_jobs(TimePoint now) {
-  const std::vector<EndedJob> ended = filler_->take_ended();
-  const bool all_ended = filler_->all_jobs_ended() && inbox_.jobs_to_come() == 0;
-  for (const EndedJob& job : ended) {
-    session_.job_ended(now, job.number, job.failed, job.why, all_ended && &job == &ended.back());
+  for (const EndedJob& job : filler_->take_ended()) {
+    session_.job_ended(now, job.number, job.failed, job.why);
     ended_jobs_.fetch_or(1U << job.number, std::memory_order_release);
+    last_ended_ = job;
   }
+  if (!session_.fills() || !filler_->all_jobs_ended() || !inbox_.no_job_comes()) return;
+  session_.end_filling(now, last_ended_.why, last_ended_.failed ? Audience::every_rank : Audience::one_rank);
 }
 
 // The shim is asked what is enqueued only where that decides.

@@ -50,6 +50,8 @@ class Dispatcher final : public Worker {
   // So many more may become ready.
   void expect_jobs(int count) { inbox_.expect_jobs(count); }
   void no_filling(const std::string& reason) { inbox_.no_filling(reason); }
+  // It was, and will not be again. Any thread.
+  bool filling_is_over() const { return filling_is_over_.load(std::memory_order_relaxed); }
   // Nothing of that job is launched any more, and nothing of it is in flight. Any thread.
   bool has_ended(std::uint32_t job) const { return (ended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0; }
   // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
@@ -101,7 +103,9 @@ class Dispatcher final : public Worker {
   bool annotation_was_refused_ = false;
   bool looks_again_ = false;  // at once, because a call of this look took long
   bool failed_ = false;
+  EndedJob last_ended_;
   std::atomic<std::uint32_t> ended_jobs_{0};  // a bit for each
+  std::atomic<bool> filling_is_over_{false};
 };
 
 }  // namespace weft

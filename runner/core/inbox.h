@@ -52,8 +52,11 @@ class Inbox {
     filled_.store(true, std::memory_order_release);
   }
   // So many fill jobs may still be added.
-  void expect_jobs(int count) { jobs_to_come_.store(count, std::memory_order_relaxed); }
-  int jobs_to_come() const { return jobs_to_come_.load(std::memory_order_relaxed); }
+  void expect_jobs(int count) { jobs_to_come_.store(count, std::memory_order_release); }
+  // None will be added, and none was since the last take().
+  bool no_job_comes() const {
+    return jobs_to_come_.load(std::memory_order_acquire) == 0 && !filled_.load(std::memory_order_acquire);
+  }
   bool ends_filling() const { return ends_filling_.load(std::memory_order_acquire); }
 
   // Everything since the last call.

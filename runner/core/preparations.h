@@ -23,6 +23,11 @@ class Preparations {
     last_ = ended - began;
     if (count_ > 1) again_ += last_;
   }
+  // One more job of the same time was made ready later.
+  void go_on(Duration more) {
+    last_ += more;
+    if (count_ > 1) again_ += more;
+  }
   // True once: the first time that one more is not allowed.
   bool is_to_be_said() { return !said_ && (said_ = true); }
 

@@ -89,7 +89,7 @@ std::string units_text(const TraceHeader& header, const TraceSummary& summary) {
   const auto units = [](std::uint64_t done, const char* name, std::uint64_t wrong) {
     return formatted("%llu units of %s, %llu of them wrong", number(done), name, number(wrong));
   };
-  if (summary.jobs.size() < 2) return units(summary.fill_units, header.fill_job.c_str(), summary.fill_units_wrong);
+  if (summary.jobs.size() == 0) return units(summary.fill_units, header.fill_job.c_str(), summary.fill_units_wrong);
   std::string text;
   for (const JobTotals& job : summary.jobs)
     text += (text.empty() ? "" : ", and ") + units(job.units, job.name.c_str(), job.units_wrong);

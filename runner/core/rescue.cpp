@@ -10,6 +10,18 @@ namespace {
 // For a thread that is in the device, after a wait in vain for one: enough for another rescue.
 constexpr Duration later_limit = std::chrono::milliseconds(100);
 
+// For as long as it lives another rescue waits.
+class Waiting {
+ public:
+  explicit Waiting(std::atomic<int>& count) : count_(count) { count_.fetch_add(1); }
+  ~Waiting() { count_.fetch_sub(1); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 // A failing allocation goes back to the main job as it is. Said once on a device.
 void not_rescued(const CoreContext& context, DeviceEntry& entry, const char* why) {
   if (entry.said_in_vain.exchange(true)) return;
@@ -43,22 +55,23 @@ bool give_back(CoreContext& context, DeviceEntry& entry, Duration patience) {
 }  // namespace
 
 bool rescue_memory(CoreContext& context, DeviceEntry& entry, int ordinal) {
-  if (context.trials.give_way(ordinal, rescue_limit)) {
-    trial_gave_way(entry);
-    return true;
-  }
   const std::atomic<std::uint32_t>& times_given_back = *context.shim.times_given_back;
   const std::uint32_t before = times_given_back;
+  // The allocation is tried again once, and a trial beside a job that is ready may have held too little for it.
+  const bool gave_way = context.trials.give_way(ordinal, rescue_limit);
+  if (gave_way) trial_gave_way(entry);
+  const Waiting waiting(context.rescues_waiting);
   const std::unique_lock lock = entry.lock_within(entry.waited_for_another ? later_limit : rescue_limit);
   if (!lock.owns_lock()) {
-    if (times_given_back != before) return true;
+    if (gave_way || times_given_back != before) return true;
     entry.waited_for_another = true;
     not_rescued(context, entry, "another thread prepares or closes the device");
     return false;
   }
   entry.waited_for_another = false;
   // The other thread may have had it all.
-  return give_back(context, entry, entry.waited_in_vain ? Duration{0} : rescue_limit) || times_given_back != before;
+  const bool rescued = give_back(context, entry, entry.waited_in_vain ? Duration{0} : rescue_limit);
+  return rescued || gave_way || times_given_back != before;
 }
 
 // The thread is not made to wait for another one that is in the device.

@@ -84,9 +84,9 @@ void write(Writing& writing) noexcept {
 }  // namespace
 
 std::string progress_path(const std::string& directory, int rank, std::optional<int> device,
-                          std::optional<std::uint32_t> job) {
+                          const std::string& job) {
   return directory + "/rank" + std::to_string(rank) + (device ? ".device" + std::to_string(*device) : "") +
-         (job ? ".job" + std::to_string(*job) : "") + ".progress";
+         (job.empty() ? "" : "." + job) + ".progress";
 }
 
 ProgressClaim::ProgressClaim(const std::string& path) {

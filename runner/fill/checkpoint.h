@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +16,9 @@ namespace weft {
 
 using Progress = std::vector<std::byte>;
 
-// "<directory>/rank<rank>.progress", with ".device<device>" and ".job<job>" before the end where they are given.
+// "<directory>/rank<rank>.progress", with ".device<device>" and ".<job>" before the end where they are given.
 std::string progress_path(const std::string& directory, int rank, std::optional<int> device,
-                          std::optional<std::uint32_t> job = std::nullopt);
+                          const std::string& job = "");
 
 // The progress of the job of that name. Nothing when there is no such file. Throws SetUpError when the file cannot be
 // read, is damaged, or is another job's: it may be worth something to somebody.

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "runner/options/quantity.h"
 
@@ -65,19 +68,27 @@ class Table {
 };
 
 // Paths in a file are those seen from its folder.
-std::string from_folder(const std::string& spec, const fs::path& folder) {
-  const std::size_t colon = spec.find(':');
-  const fs::path path(spec.substr(0, colon));
-  if (path.is_absolute()) return spec;
-  return (folder / path).lexically_normal().string() + (colon == std::string::npos ? "" : spec.substr(colon));
-}
+struct Places {
+  fs::path folder, own_jobs;
 
-JobPlan job_of(const Table& table, const fs::path& folder) {
+  std::string spec(const std::string& written) const {
+    const std::size_t colon = written.find(':');
+    const std::string arguments = colon == std::string::npos ? "" : written.substr(colon);
+    const fs::path path(written.substr(0, colon));
+    if (path.is_absolute()) return written;
+    std::error_code error;
+    const fs::path own = own_jobs / ("fill_" + path.string() + ".so"), here = (folder / path).lexically_normal();
+    const bool is_short = path.string().find('/') == std::string::npos && !fs::exists(here, error);
+    return (is_short && fs::exists(own, error) ? own : here).string() + arguments;
+  }
+};
+
+JobPlan job_of(const Table& table, const Places& places) {
   table.allow({"fill", "name", "memory", "priority", "weight", "deadline", "units"});
   JobPlan job;
   job.spec = table.text("fill");
   if (job.spec.empty()) table.fault("fill", "the path of a fill job");
-  job.spec = from_folder(job.spec, folder);
+  job.spec = places.spec(job.spec);
   job.name = table.text("name");
   job.memory = table.quantity("memory", parse_bytes, "a number of bytes, as \"64MiB\"").value_or(0);
   const std::int64_t priority = table.integer("priority", -1'000'000);
@@ -97,11 +108,27 @@ JobPolicy policy_of(const Table& table) {
   return static_cast<JobPolicy>(found - job_policy_names.begin());
 }
 
-FillPlan from_file(const std::string& path) {
+// On any thread of the training: text that nests deeply would need more stack than it may have.
+constexpr std::uintmax_t most_bytes = 16 * 1024;
+
+std::string content_of(const std::string& path, const std::string& name) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) throw std::invalid_argument(name + ": no such file");
+  if (!fs::is_regular_file(status)) throw std::invalid_argument(name + " is not a regular file");
+  if (fs::file_size(path, error) > most_bytes)
+    throw std::invalid_argument(name + " has more than " + std::to_string(most_bytes) + " bytes");
+  std::ifstream in(path);
+  std::string content{std::istreambuf_iterator<char>(in), {}};
+  if (!in || content.size() > most_bytes) throw std::invalid_argument(name + " cannot be read");
+  return content;
+}
+
+FillPlan from_file(const std::string& path, const fs::path& own_jobs) {
   const std::string name = "WEFT_FILL=@" + path;
   toml::table file;
   try {
-    file = toml::parse_file(path);
+    file = toml::parse(content_of(path, name), path);
   } catch (const toml::parse_error& error) {
     const auto line = error.source().begin.line;
     throw std::invalid_argument(name + (line == 0 ? "" : ":" + std::to_string(line)) + ": " +
@@ -116,7 +143,7 @@ FillPlan from_file(const std::string& path) {
   for (const toml::node& node : *jobs) {
     const std::string number = name + ": job " + std::to_string(plan.jobs.size());
     if (!node.is_table()) throw std::invalid_argument(number + " is no table: [[job]] begins one");
-    plan.jobs.push_back(job_of(Table(*node.as_table(), number), fs::absolute(path).parent_path()));
+    plan.jobs.push_back(job_of(Table(*node.as_table(), number), {fs::absolute(path).parent_path(), own_jobs}));
   }
   return plan;
 }
@@ -154,9 +181,9 @@ void share_memory(FillPlan& plan, std::uint64_t memory) {
 
 }  // namespace
 
-FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory) {
+FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs) {
   if (fill.empty()) return {};
-  FillPlan plan = fill.starts_with('@') ? from_file(fill.substr(1)) : from_list(fill);
+  FillPlan plan = fill.starts_with('@') ? from_file(fill.substr(1), own_jobs) : from_list(fill);
   if (plan.jobs.size() > most_jobs)
     throw std::invalid_argument("WEFT_FILL names " + std::to_string(plan.jobs.size()) + " jobs; at most " +
                                 std::to_string(most_jobs) + " are possible");

@@ -26,7 +26,8 @@ struct FillPlan {
   JobPolicy policy = JobPolicy::throughput;
 };
 
-// `memory`: of all together. Throws std::invalid_argument, one line.
-FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory);
+// `memory`: of all together. `own_jobs`: the folder of the jobs that come with Weft; a file may call one matmul for
+// fill_matmul.so there. Throws std::invalid_argument, one line.
+FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs = "");
 
 }  // namespace weft

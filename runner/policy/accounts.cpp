@@ -11,13 +11,8 @@ void Accounts::note(const Event& event) {
 
 void Accounts::note(const Record& record) {
   totals_.add(record);
+  if (record.kind == RecordKind::job && record.job.job < jobs_.size()) jobs_[record.job.job] = record.job;
   if (record.kind == RecordKind::iteration) iteration_lengths_.add(record.iteration.ended - record.iteration.started);
-}
-
-JobName Accounts::name_of(std::uint32_t job) const {
-  for (const JobTotals& known : totals().jobs)
-    if (known.job == job) return known.name;
-  return {};
 }
 
 TraceSummary Accounts::summary(std::uint64_t dropped_records) const {

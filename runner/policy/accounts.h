@@ -4,6 +4,7 @@
 // Kept by the dispatcher thread, read by it or after it has ended. Pure: events and records in, numbers out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "detector/event.h"
@@ -20,14 +21,15 @@ class Accounts {
   // A bubble has ended, at a time that may be wrong by so much.
   void note_end_within(Duration uncertainty) { uncertainties_.add(uncertainty); }
 
-  JobName name_of(std::uint32_t job) const;                         // as its record had it
-  const TraceSummary& totals() const { return totals_.summary(); }  // without median, start-up and causes
+  const JobRecord& record_of(std::uint32_t job) const { return jobs_[job]; }  // the latest
+  const TraceSummary& totals() const { return totals_.summary(); }            // without median, start-up and causes
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:
   static constexpr std::size_t most_lengths = 4096;
 
   Totals totals_;
+  std::array<JobRecord, most_jobs> jobs_{};
   Sample<Duration> iteration_lengths_{most_lengths};
   Sample<Duration> uncertainties_{most_lengths};
 };

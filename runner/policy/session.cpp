@@ -295,15 +295,12 @@ TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   return next;
 }
 
-void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool is_last) {
-  JobRecord ended;
-  ended.job = job;
-  ended.name = accounts_.name_of(job);
+void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why) {
+  JobRecord ended = accounts_.record_of(job);
   ended.event = failed ? JobEvent::failed : JobEvent::done;
   ended.why = why;
   record(now, ended);
-  if (is_last) return end_filling(now, why, failed ? Audience::every_rank : Audience::one_rank);
-  if (failed) record_anomaly(now, std::string(why) + "; the other fill jobs go on", false, Audience::every_rank);
+  if (failed) record_anomaly(now, why, false, Audience::every_rank);
 }
 
 void Session::end_filling(TimePoint now, std::string_view reason, Audience audience) {

@@ -95,8 +95,8 @@ class Session {
 
   TimePoint next_look(TimePoint now, const Pending& pending) const;
 
-  // A fill job has ended; of the last one filling ends with it.
-  void job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool is_last);
+  // A fill job has ended; others go on, or may come.
+  void job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why);
   // Filling is over for the run; the first reason stays. Does nothing when it is over already.
   void end_filling(TimePoint now, std::string_view reason, Audience audience = Audience::every_rank);
   // A fill job has become ready, later than the session began.
@@ -114,6 +114,7 @@ class Session {
   void end(TimePoint now);
 
   bool fills() const { return filling_; }
+  bool filling_is_over() const { return has_job_ && !filling_; }
   bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
   // A bubble is open whose iteration goes without fill, for comparison.
   bool leaves_out() const;

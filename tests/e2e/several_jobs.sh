@@ -12,7 +12,7 @@ train() {  # name, fill, more options
   timeout 200 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --fill "$2" --set log=info --output "$work/$1" "${@:3}" -- \
     "$build/bin/trainer" --launch 4 --iterations 14 --text LICENSE >"$work/$1.log" 2>"$work/$1.messages"
   cat "$work/$1.messages"
-  "$build/bin/weft" summary "$work/$1"
+  "$build/bin/weft" summary "$work/$1" | tee "$work/$1.text"
   "$build/bin/weft" summary --json "$work/$1" >"$work/$1.json"
 }
 
@@ -69,6 +69,10 @@ memory = "40MiB"
 fill = "$pagerank"
 name = "second"
 memory = "40MiB"
+[[job]]
+fill = "$matmul:size=64"
+name = "never"
+memory = "40MiB"
 EOF
 train waiting "@$work/waiting.toml" --memory 64MiB
 python3 - "$work" <<'PYTHON'
@@ -82,9 +86,13 @@ assert not total["filling_stopped"], total
 for path in glob.glob(sys.argv[1] + "/waiting/rank*.jsonl"):
     events = [line for line in map(json.loads, open(path)) if line.get("type") in ("job", "memory")]
     kinds = [(line["job"], line["event"]) for line in events if line["type"] == "job"]
-    assert kinds == [(0, "ready"), (0, "done"), (1, "ready")], kinds
+    assert sorted(kinds) == [(0, "done"), (0, "ready"), (1, "ready"), (2, "refused")], kinds
+    assert kinds.index((0, "done")) < kinds.index((1, "ready")), kinds
     assert max(line["reserved"] for line in events if line["type"] == "memory") <= 64 << 20, events
 PYTHON
+
+grep -q 'fill job never does not fit beside the fill jobs before it, which never end' "$work/waiting.messages"
+grep -q 'fill job 2, never, was not run: ' "$work/waiting.text"
 
 train list "$matmul:size=64;$pagerank"
 python3 - "$work/list.json" <<'PYTHON'

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "trace/read/printable.h"
 #include "trace/read/slot_totals.h"
 #include "trace/sample.h"
 #include "trace/totals.h"
@@ -124,6 +125,7 @@ class Adder : public TraceSink {
     segment_.counted.add(record);
     if (record.kind == RecordKind::bubble) take_bubble(record.bubble, line.number);
     if (record.kind == RecordKind::iteration) take_iteration(record.iteration, line.number);
+    if (record.kind == RecordKind::job) take_job(record.job);
     if (record.kind == RecordKind::limit) result_.limited = true;
   }
 
@@ -206,6 +208,13 @@ class Adder : public TraceSink {
     if (!bubble.forecast || length <= Duration{}) return;
     const Duration error = bubble.forecast->median - length;
     errors_.add(std::abs(static_cast<double>(error.count())) / static_cast<double>(length.count()));
+  }
+
+  void take_job(const JobRecord& job) {
+    const bool refused = job.event == JobEvent::refused;
+    if ((!refused && job.event != JobEvent::failed) || result_.rank.lost_jobs.size() >= most_jobs) return;
+    result_.rank.lost_jobs.push_back("fill job " + std::to_string(job.job) + ", " + printable(job.name) +
+                                     (refused ? ", was not run: " : ", has failed: ") + printable(job.why));
   }
 
   void take_iteration(const Iteration& iteration, std::uint64_t line) {

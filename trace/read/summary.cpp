@@ -92,6 +92,9 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
     notes.push_back(
         label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
   add_damage_notes(file, label, notes);
+  // Of one alone, that is why filling stopped.
+  if (!rank.totals.filling_stopped)
+    for (const std::string& job : rank.lost_jobs) notes.push_back(label + job);
   if (rank.totals.filling_stopped) notes.push_back(label + "filling was stopped: " + printable(rank.totals.reason));
   if (rank.totals.fill_units == 0) add_unfilled_note(rank, label, notes);
   if (rank.totals.dropped_records > 0)

@@ -61,6 +61,7 @@ struct RankSummary {
   std::uint64_t forecasts = 0;
   SaidNumbers said;
   std::vector<SlotTotals> slots;
+  std::vector<std::string> lost_jobs;  // printable; which were refused or failed, and why
 
   PartOfRun whole() const;
   // From where its first iteration began, of several segments the sum. Nothing: there was no iteration, or the trace

@@ -39,8 +39,8 @@ struct Checkpoint : ::testing::Test {
 TEST_F(Checkpoint, NamesHaveTheRankAndADeviceWhereOneIsGiven) {
   EXPECT_EQ(progress_path("d", 3, std::nullopt), "d/rank3.progress");
   EXPECT_EQ(progress_path("d", 3, 1), "d/rank3.device1.progress");
-  EXPECT_EQ(progress_path("d", 3, std::nullopt, 2), "d/rank3.job2.progress");
-  EXPECT_EQ(progress_path("d", 3, 1, 0), "d/rank3.device1.job0.progress");
+  EXPECT_EQ(progress_path("d", 3, std::nullopt, "tune"), "d/rank3.tune.progress");
+  EXPECT_EQ(progress_path("d", 3, 1, "tune"), "d/rank3.device1.tune.progress");
 }
 
 TEST_F(Checkpoint, WhatIsWrittenIsReadAgain) {

@@ -84,11 +84,26 @@ weight = 3
   EXPECT_EQ(plan.jobs[1].terms.units, 0U);
 }
 
+TEST_F(FillPlanTest, AFileMayNameTheJobsThatComeWithWeft) {
+  fs::create_directories(folder / "own");
+  std::ofstream(folder / "own/fill_matmul.so") << "";
+  const std::string one = file("[[job]]\nfill = \"matmul:size=3\"\n[[job]]\nfill = \"other\"");
+  const FillPlan plan = parse_fill_plan(one, 64 * MiB, (folder / "own").string());
+  EXPECT_EQ(plan.jobs[0].spec, (folder / "own/fill_matmul.so").string() + ":size=3");
+  EXPECT_EQ(plan.jobs[1].spec, (folder / "other").string());
+  std::ofstream(folder / "matmul") << "";
+  EXPECT_EQ(parse_fill_plan(one, 64 * MiB, (folder / "own").string()).jobs[0].spec,
+            (folder / "matmul").string() + ":size=3")
+      << "a file of that name goes first";
+}
+
 TEST_F(FillPlanTest, WhatIsWrongIsSaid) {
   EXPECT_EQ(fault_of("a.so;;b.so"), "WEFT_FILL=a.so;;b.so: a job has no path");
   EXPECT_EQ(fault_of("a;b;c;d;e;f;g;h;i"), "WEFT_FILL names 9 jobs; at most 8 are possible");
-  const std::string none = fault_of("@" + (folder / "none.toml").string());
-  EXPECT_TRUE(none.starts_with("WEFT_FILL=@" + (folder / "none.toml").string() + ": ")) << none;
+  EXPECT_EQ(fault_of("@" + (folder / "none.toml").string()),
+            "WEFT_FILL=@" + (folder / "none.toml").string() + ": no such file");
+  EXPECT_EQ(fault_of("@" + folder.string()), "WEFT_FILL=@" + folder.string() + " is not a regular file");
+  EXPECT_TRUE(fault_of(file(std::string(20'000, '#'))).ends_with("jobs.toml has more than 16384 bytes"));
   const auto fault = [&](const std::string& text) {
     const std::string said = fault_of(file(text)), begin = "WEFT_FILL=@" + (folder / "jobs.toml").string() + ":";
     EXPECT_TRUE(said.starts_with(begin)) << said;
