@@ -1,11 +1,12 @@
 // bench_policy: what Weft makes of whole pipelines in virtual time. Deterministic: equal arguments, equal tables.
-//   bench_policy schedules|budgets|policies|scenarios [--seed N] [--threads N] [--interference SHARE]
+//   bench_policy schedules|budgets|policies|scenarios|pipefill|freeride [--seed N] [--threads N] [--interference SHARE]
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <thread>
 
+#include "bench/policy/grounds.h"
 #include "bench/policy/scenarios.h"
 #include "bench/policy/tables.h"
 
@@ -28,6 +29,12 @@ int main(int argc, char** argv) {
   app.add_subcommand("policies", "Weft beside other systems")->callback([&] { print_policies(options); });
   app.add_subcommand("scenarios", "200 random trainings with hidden slowdowns, drift and steps: is the budget kept?")
       ->callback([&] { print_scenarios(options); });
+  app.add_subcommand("pipefill", "PipeFill's clusters, up to 8,192 GPUs")->callback([&] {
+    print_pipefill_ground(options);
+  });
+  app.add_subcommand("freeride", "FreeRide's server and its six side tasks")->callback([&] {
+    print_freeride_ground(options);
+  });
   CLI11_PARSE(app, argc, argv);
   return 0;
 }
