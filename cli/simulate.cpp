@@ -171,11 +171,17 @@ class ProgressBar {
   bool is_shown_ = false;
 };
 
-Simulation simulate(SimulationOptions options, const std::string& policy, const model::TraceOf& traces) {
+model::RunResult simulate_without_fill(const model::RunOptions& options) {
+  ProgressBar bar("without fill", options.world.iterations);
+  return model::without_fill(options, [&](int iteration) { bar(iteration); });
+}
+
+Simulation simulate(const model::RunResult& without, SimulationOptions options, const std::string& policy,
+                    const model::TraceOf& traces) {
   options.policy = policy;
   ProgressBar bar(policy, options.run.world.iterations);
   return model::simulate(
-      options, [&](int iteration) { bar(iteration); }, traces);
+      without, options, [&](int iteration) { bar(iteration); }, traces);
 }
 
 nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
@@ -291,11 +297,12 @@ int simulate_verb(const Arguments& arguments) {
   try {
     complete(wanted);
     SimulatedTraces traces(wanted.output, wanted.ranks, wanted.observe ? std::vector<JobLengths>{} : wanted.jobs);
-    const Simulation weft = simulate(wanted.simulation, wanted.observe ? "observe" : "weft", traces.of_rank());
+    const model::RunResult without = simulate_without_fill(wanted.simulation.run);
+    const Simulation weft = simulate(without, wanted.simulation, wanted.observe ? "observe" : "weft", traces.of_rank());
     std::vector<std::pair<std::string, Simulation>> others;
     if (wanted.baselines)
       for (const std::string& name : model::baselines())
-        others.emplace_back(name, simulate(wanted.simulation, name, {}));
+        others.emplace_back(name, simulate(without, wanted.simulation, name, {}));
     if (!wanted.json) return print_table(wanted, weft, others), 0;
     nlohmann::ordered_json json = json_of(wanted, weft);
     json["jobs"] = json_of_jobs(wanted, weft);

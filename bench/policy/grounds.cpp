@@ -59,9 +59,10 @@ void print_pipefill_ground(const TableOptions& options) {
     world.schedule.microbatches = cluster.microbatches;
     world.iterations = 20;
     world.threads = static_cast<int>(options.threads);
-    const Simulation weft = model::simulate(made.options);
+    const model::RunResult without = model::without_fill(made.options.run);
+    const Simulation weft = model::simulate(without, made.options);
     made.options.policy = "pipefill";
-    const Simulation other = model::simulate(made.options);
+    const Simulation other = model::simulate(without, made.options);
     std::printf("| %d | %d | %.3f s | %.1f %% | %.3f | %+.2f %% | %.0f of %.0f | %.3f | %+.2f %% | %.0f |\n",
                 cluster.gpus, cluster.microbatches, weft.iteration_seconds, 100 * weft.idle_share, weft.conversion,
                 100 * weft.slowdown, gpus_of(weft, true), weft.ranks * weft.idle_share, other.conversion,

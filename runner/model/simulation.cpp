@@ -44,10 +44,18 @@ std::vector<std::vector<int>> branching(int stages) {
   return followers;
 }
 
+RunResult without_fill(const RunOptions& options, const Progress& progress) {
+  return run(
+      options, [](const pipeline::World&, int, RecordSink&) { return nullptr; }, progress);
+}
+
 Simulation simulate(const SimulationOptions& options, const Progress& progress, const TraceOf& trace_of) {
+  return simulate(without_fill(options.run, progress), options, progress, trace_of);
+}
+
+Simulation simulate(const RunResult& without, const SimulationOptions& options, const Progress& progress,
+                    const TraceOf& trace_of) {
   const MakePolicy policy = policy_of(options);
-  const RunResult without = run(
-      options.run, [](const pipeline::World&, int, RecordSink&) { return nullptr; }, progress);
   RunOptions filled = options.run;
   // Its tasks go on by steps: a step is a unit.
   if (options.policy == "freeride") {

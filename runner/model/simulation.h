@@ -42,7 +42,13 @@ pipeline::Schedule schedule_of(const std::string& name);
 // A graph of stages with a branch and a join.
 std::vector<std::vector<int>> branching(int stages);
 
-// Throws std::invalid_argument where the schedule cannot have these numbers, or there is no such policy.
+// The pipeline without fill, which several policies are compared with.
+RunResult without_fill(const RunOptions& options, const Progress& progress = {});
+
+// Throws std::invalid_argument where the schedule cannot have these numbers, or there is no such policy. `without`: of
+// the same options.
+Simulation simulate(const RunResult& without, const SimulationOptions& options, const Progress& progress = {},
+                    const TraceOf& trace_of = {});
 Simulation simulate(const SimulationOptions& options, const Progress& progress = {}, const TraceOf& trace_of = {});
 
 }  // namespace weft::model
