@@ -215,7 +215,7 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   const bool planned = decision.refusal == Unfilled::no_room || decision.refusal == Unfilled::no_forecast;
   if ((decision.launch || planned) && !may_launch_in_one_queue(view))
     decision = refused(decision.bubble, Unfilled::one_queue);
-  if (decision.launch) learn_pause(now, view, decision);
+  if (decision.launch) wanted_ = {now, view.in_flight, view.candidates.alone[decision.candidate]};
   again_ = decision.again;
   // That a bubble has no forecast is a reason only where there comes no other one. The only hardware queue forbids it
   // whatever the planner thinks.
@@ -228,13 +228,13 @@ Decision Session::decide(TimePoint now, const FillView& view) {
 }
 
 // A thread that gets no processor in time makes pauses that short slices are not worth.
-void Session::learn_pause(TimePoint now, const FillView& view, const Decision& decision) {
+void Session::learn_pause(std::uint64_t bubble) {
   constexpr int weight = 16;
   constexpr Duration longest_pause = milliseconds(1);
-  if (view.in_flight.slices == 0 && decision.bubble == last_filled_)
-    pause_ += (std::clamp(now - launched_end_, Duration{}, longest_pause) - pause_) / weight;
-  launching_ = view.candidates.alone[decision.candidate];
-  launched_end_ = (view.in_flight.slices == 0 ? now : std::max(now, view.in_flight.expected_end)) + launching_;
+  const bool none_runs = wanted_.beside.slices == 0;
+  if (none_runs && bubble == last_filled_)
+    pause_ += (std::clamp(wanted_.time - launched_end_, Duration{}, longest_pause) - pause_) / weight;
+  launched_end_ = (none_runs ? wanted_.time : std::max(wanted_.time, wanted_.beside.expected_end)) + wanted_.alone;
 }
 
 // Where the GPU or its memory is shared with what Weft does not see, or the machine is starved, slices take longer than
@@ -276,10 +276,11 @@ bool Session::leaves_out() const {
 }
 
 void Session::launched(Duration took) {
-  late_.launched(launching_, took);
+  late_.launched(wanted_.alone, took);
   const std::optional<Bubble> bubble = detector_.open_bubble();
   WEFT_DCHECK(bubble && filling_ && !late_.paused() && !detector_.capture_is_open());
   if (!bubble) return;
+  learn_pause(bubble->id);
   last_filled_ = bubble->id;
   budget_.launched(bubble->iteration);
 }

@@ -124,7 +124,7 @@ class Session {
  private:
   void take(const Finding& finding);
   void record_groups(TimePoint time);
-  void learn_pause(TimePoint now, const FillView& view, const Decision& decision);
+  void learn_pause(std::uint64_t bubble);
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
@@ -149,9 +149,13 @@ class Session {
   GroupRecords groups_;
   bool has_job_;  // there is a fill job, whether it runs or not
   bool filling_;
-  std::string trouble_;                 // the first one; "": none
-  Candidates candidates_{};             // that were last asked about
-  Duration launching_{};                // the length of the one that is to be launched
+  std::string trouble_;      // the first one; "": none
+  Candidates candidates_{};  // that were last asked about
+  struct {
+    TimePoint time{};
+    InFlight beside{};  // before it
+    Duration alone{};
+  } wanted_;                            // the slice that was decided on last; perhaps it is launched
   TimePoint launched_end_{};            // when all that was launched should have ended
   Duration pause_;                      // from the end of a slice to the next launch, as it is here
   Duration lateness_{};                 // by which slices end later than they should, likewise
