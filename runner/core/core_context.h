@@ -3,6 +3,7 @@
 // Read by threads of the main job inside the core's services; each member says who may change it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -54,8 +55,10 @@ struct CoreContext {
   Trials trials;                             // of the fill job
   std::map<int, Preparations> preparations;  // per device, one thread sets up at a time
   std::atomic<int> waiting_trials{0};        // devices whose fill job may still become ready
-  std::atomic<int> rescues_waiting{0};       // threads whose allocation has failed, and which wait for memory
-  std::unique_ptr<Validation> validation;    // WEFT_VALIDATE; made when the core starts
+  // Threads whose allocation has failed, and which wait for a thread that is in the device; by its number.
+  std::array<std::atomic<int>, 64> rescues{};
+  std::atomic<int>& rescues_of(int device) { return rescues[static_cast<unsigned>(device) % rescues.size()]; }
+  std::unique_ptr<Validation> validation;  // WEFT_VALIDATE; made when the core starts
   // A thread of the core has failed. Memory is given back first and the hooks become pass-throughs after that.
   void (*note_failure)() = nullptr;
 };

@@ -31,8 +31,13 @@ constexpr Duration busy_limit = milliseconds(100);             // of work in fli
 // Of an NCCL operation that another thread began meanwhile, and that may wait for what the held thread does next.
 constexpr Duration longest_pending = seconds(1);
 constexpr Duration release_limit = milliseconds(100);  // of what a job has that has ended, while others go on
-const char* const still_made = "one that was not ready in time is still at work on the stream of all";
+const char* const still_made =
+    "another fill job, which was not ready in time, is still at work on what all of them share";
 constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
+
+std::string why_it_never_fits(const DeviceJob& job) {
+  return "fill job " + job.name() + " does not fit beside fill jobs that never end (they have no `units`)";
+}
 
 }  // namespace
 
@@ -110,8 +115,9 @@ void Device::prepare_job(DeviceJob& job) {
   try {
     const std::string name = "fill job " + job.name();
     if (jobs_.one_was_given_up()) throw SetUpError(name + ": " + still_made);
-    if (job.place.plan.memory > jobs_.most_free_memory())
-      throw SetUpError(name + " does not fit beside the fill jobs before it, which never end (they have no `units`)");
+    if (never_fits(job)) throw SetUpError(why_it_never_fits(job));
+    // The thread that waits for memory is not to find a further trial there.
+    if (core_.rescues_of(ordinal_) != 0) return job.trial.await(TrialWait::turn);
     if (job.place.plan.memory > jobs_.free_memory() || jobs_.trial_is_under_way())
       return job.trial.await(TrialWait::turn);
     const FillSettings settings = fill_settings(core_, setup_, job.place.plan);
@@ -161,7 +167,7 @@ void Device::make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWor
   const TimePoint began = now();
   // The memory of the other jobs cannot be given back before this thread goes on.
   const auto is_in_the_way = [&] {
-    return (give_up && give_up()) || (jobs_.exist() && core_.rescues_waiting.load() != 0);
+    return (give_up && give_up()) || (jobs_.exist() && core_.rescues_of(ordinal_) != 0);
   };
   try {
     job.fill.make(job.place, jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation), is_in_the_way);
@@ -185,29 +191,42 @@ void Device::say_unheeded() const {
 }
 
 void Device::quiet_moment(Hold hold) {
-  if (dispatcher_->filling_is_over()) refuse_awaited("filling was over before its turn came");
-  if (jobs_.one_was_given_up()) refuse_awaited(still_made);
-  if (jobs_.await_turns() && now() >= next_quiet_moment_) begin_next_trial();
   for (DeviceJob& job : jobs_.all()) {
+    if (dispatcher_->filling_is_over()) return refuse_awaited("filling was over before its turn came");
+    if (jobs_.one_was_given_up()) return refuse_awaited(still_made);
     const auto verdict = job.trial.verdict();
     if (!verdict) continue;
-    if (hold == Hold::bounded && (verdict->preparation > longest_hold || now() < next_quiet_moment_)) continue;
-    next_quiet_moment_ = now() + between_quiet_moments;
+    if (hold == Hold::bounded && verdict->preparation > longest_hold && verdict->fault.empty()) {
+      if (!job.place.is_only_one) not_late(job, "fill job " + job.name() + ": " + job.trial.why_never_filled());
+      continue;
+    }
+    if (hold == Hold::bounded && now() < next_quiet_moment_) continue;
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
     if (!current.pushed()) return;
     if (!verdict->fault.empty() || nothing_is_pending()) begin_late(job, *verdict);
+    next_quiet_moment_ = now() + between_quiet_moments;
     dispatcher_->resume();
   }
+  if (jobs_.await_turns() && now() >= next_turn_) begin_next_trial();
+}
+
+bool Device::never_fits(const DeviceJob& job) const {
+  const auto has_ended = [this](const DeviceJob& other) {
+    return dispatcher_ && dispatcher_->has_ended(other.place.number);
+  };
+  return job.place.plan.memory > jobs_.most_free_memory(has_ended);
 }
 
 // Of those that wait for their turn the first that fits, once no other one is being tried; before it, what jobs have
 // whose end makes room.
 void Device::begin_next_trial() {
-  if (jobs_.trial_is_under_way()) return;
-  next_quiet_moment_ = now() + between_quiet_moments;
+  if (jobs_.trial_is_under_way() || core_.rescues_of(ordinal_) != 0) return;
+  next_turn_ = now() + between_quiet_moments;
   release_ended_jobs();
   for (DeviceJob& job : jobs_.all()) {
+    if (!job.trial.awaits_turn()) continue;
+    if (never_fits(job)) not_late(job, why_it_never_fits(job));
     if (!job.trial.awaits_turn() || job.place.plan.memory > jobs_.free_memory()) continue;
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
@@ -231,7 +250,7 @@ void Device::release_ended_jobs() {
   if (current.pushed() && nothing_is_pending()) {
     for (DeviceJob& job : jobs_.all()) {
       if (!has_ended(job)) continue;
-      job.fill.keep_progress(*reporter_, release_limit);
+      job.fill.keep_progress(*reporter_, close_limit);
       if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
     }
   }
@@ -288,7 +307,7 @@ void Device::not_late(DeviceJob& job, const std::string& reason) {
   const bool others = job_was_ready_ || jobs_.are_awaited();
   if (!others) dispatcher_->no_filling(reason);
   dispatcher_->expect_jobs(jobs_.awaited());
-  header_.fill_job = jobs_.names();
+  if (const std::string names = jobs_.names(); !names.empty()) header_.fill_job = names;
   reporter_->warn(Audience::one_rank, others ? reason : reason + "; observing only");
 }
 

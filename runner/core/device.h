@@ -72,6 +72,7 @@ class Device {
   void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
   RecordText fill_stream() const;
+  bool never_fits(const DeviceJob& job) const;
   void begin_next_trial();
   void release_ended_jobs();
   void refuse_awaited(const std::string& why);
@@ -116,6 +117,7 @@ class Device {
   bool preparation_noted_ = false;
   Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
   TimePoint next_quiet_moment_{};  // none is tried before
+  TimePoint next_turn_{};          // likewise, for a trial
   // The thread works with reporter, jobs, filler and trace.
   DeviceJobs jobs_;
   std::unique_ptr<Filler> filler_;  // nullptr: observes only

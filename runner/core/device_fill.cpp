@@ -173,7 +173,7 @@ std::optional<MemoryRecord> DeviceFill::take_down(Duration limit) noexcept {
 }
 
 void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
-  if (work_) work_->context_is_going();
+  context_is_going();
   if (work_) work_->has_ended(limit);
   if (fill_ && nothing_in_flight && fill_->reservation().give_device_back(limit)) core_.memory_came_back();
   if (fill_ && nothing_in_flight) fill_->lane()->let_context_go();

@@ -70,6 +70,10 @@ class DeviceFill {
   // The context goes, and with it what the job has there. No function of the job is called; the device memory, which is
   // the process's, is freed where no slice is in flight.
   void abandon(bool nothing_in_flight, Duration limit) noexcept;
+  // Before abandon(), so that a thread at work touches nothing any more.
+  void context_is_going() {
+    if (work_) work_->context_is_going();
+  }
   void let_progress_go() { progress_.let_go(); }
   // A thread that does not end works with it: it stays.
   void leave() noexcept;

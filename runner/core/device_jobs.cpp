@@ -107,10 +107,10 @@ bool DeviceJobs::one_was_given_up() const {
   return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.fill.was_given_up(); });
 }
 
-std::uint64_t DeviceJobs::most_free_memory() const {
+std::uint64_t DeviceJobs::most_free_memory(const HasEnded& has_ended) const {
   std::uint64_t free = core_.options.memory;
   for (const DeviceJob& job : jobs_)
-    if ((job.fill.exists() || job.trial.is_awaited()) && job.place.plan.terms.units == 0)
+    if (job.fill.exists() && job.place.plan.terms.units == 0 && !has_ended(job))
       free -= std::min(free, job.place.plan.memory);
   return free;
 }
@@ -187,6 +187,7 @@ void DeviceJobs::take_down(Duration limit) noexcept {
 
 // A preparation that was given up may still work on the stream of all.
 void DeviceJobs::abandon(bool nothing_in_flight, Duration limit) noexcept {
+  for (DeviceJob& job : jobs_) job.fill.context_is_going();
   const Deadline deadline(limit);
   const bool at_work = are_at_work(deadline.left());
   for (DeviceJob& job : jobs_) job.fill.abandon(nothing_in_flight && !at_work, deadline.left());

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,8 +53,9 @@ class DeviceJobs {
   bool one_was_given_up() const;
   // Of WEFT_MEMORY, that no job has, or is tried with.
   std::uint64_t free_memory() const;
-  // Likewise, when all have ended that ever do.
-  std::uint64_t most_free_memory() const;
+  // Likewise, when all have ended that ever do. One that goes on may have ended by a failure.
+  using HasEnded = std::function<bool(const DeviceJob& job)>;
+  std::uint64_t most_free_memory(const HasEnded& has_ended) const;
   std::uint64_t held_memory() const;
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return lane()->stream(); }

@@ -171,13 +171,14 @@ bool Dispatcher::launch(TimePoint time, const Wanted& wanted) {
 }
 
 void Dispatcher::end_jobs(TimePoint now) {
+  const bool all_over = filler_->all_jobs_ended() && inbox_.no_job_comes();
   for (const EndedJob& job : filler_->take_ended()) {
-    session_.job_ended(now, job.number, job.failed, job.why);
+    session_.job_ended(now, job.number, job.failed, job.why, !all_over);
     ended_jobs_.fetch_or(1U << job.number, std::memory_order_release);
     last_ended_ = job;
   }
-  if (!session_.fills() || !filler_->all_jobs_ended() || !inbox_.no_job_comes()) return;
-  session_.end_filling(now, last_ended_.why, last_ended_.failed ? Audience::every_rank : Audience::one_rank);
+  if (all_over && session_.fills())
+    session_.end_filling(now, last_ended_.why, last_ended_.failed ? Audience::every_rank : Audience::one_rank);
 }
 
 // The shim is asked what is enqueued only where that decides.

@@ -57,11 +57,16 @@ bool give_back(CoreContext& context, DeviceEntry& entry, Duration patience) {
 bool rescue_memory(CoreContext& context, DeviceEntry& entry, int ordinal) {
   const std::atomic<std::uint32_t>& times_given_back = *context.shim.times_given_back;
   const std::uint32_t before = times_given_back;
-  // The allocation is tried again once, and a trial beside a job that is ready may have held too little for it.
-  const bool gave_way = context.trials.give_way(ordinal, rescue_limit);
-  if (gave_way) trial_gave_way(entry);
-  const Waiting waiting(context.rescues_waiting);
-  const std::unique_lock lock = entry.lock_within(entry.waited_for_another ? later_limit : rescue_limit);
+  bool gave_way = false;
+  std::unique_lock<std::mutex> lock;
+  {
+    // A thread that makes jobs ready begins no further one meanwhile.
+    const Waiting waiting(context.rescues_of(ordinal));
+    // The allocation is tried again once, and a trial beside a job that is ready may have held too little for it.
+    gave_way = context.trials.give_way(ordinal, rescue_limit);
+    if (gave_way) trial_gave_way(entry);
+    lock = entry.lock_within(entry.waited_for_another ? later_limit : rescue_limit);
+  }
   if (!lock.owns_lock()) {
     if (gave_way || times_given_back != before) return true;
     entry.waited_for_another = true;

@@ -296,12 +296,12 @@ TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   return next;
 }
 
-void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why) {
+void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {
   JobRecord ended = accounts_.record_of(job);
   ended.event = failed ? JobEvent::failed : JobEvent::done;
   ended.why = why;
   record(now, ended);
-  if (failed) record_anomaly(now, why, false, Audience::every_rank);
+  if (failed && others) record_anomaly(now, why, false, Audience::every_rank);
 }
 
 void Session::end_filling(TimePoint now, std::string_view reason, Audience audience) {

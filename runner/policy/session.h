@@ -95,8 +95,8 @@ class Session {
 
   TimePoint next_look(TimePoint now, const Pending& pending) const;
 
-  // A fill job has ended; others go on, or may come.
-  void job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why);
+  // A fill job has ended. `others`: some go on, or may come; else end_filling() follows and says why.
+  void job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others);
   // Filling is over for the run; the first reason stays. Does nothing when it is over already.
   void end_filling(TimePoint now, std::string_view reason, Audience audience = Audience::every_rank);
   // A fill job has become ready, later than the session began.
@@ -114,7 +114,7 @@ class Session {
   void end(TimePoint now);
 
   bool fills() const { return filling_; }
-  bool filling_is_over() const { return has_job_ && !filling_; }
+  bool filling_is_over() const { return !filling_ && (has_job_ || !trouble_.empty()); }
   bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
   // A bubble is open whose iteration goes without fill, for comparison.
   bool leaves_out() const;

@@ -91,7 +91,7 @@ for path in glob.glob(sys.argv[1] + "/waiting/rank*.jsonl"):
     assert max(line["reserved"] for line in events if line["type"] == "memory") <= 64 << 20, events
 PYTHON
 
-grep -q 'fill job never does not fit beside the fill jobs before it, which never end' "$work/waiting.messages"
+grep -q 'fill job never does not fit beside fill jobs that never end' "$work/waiting.messages"
 grep -q 'fill job 2, never, was not run: ' "$work/waiting.text"
 
 train list "$matmul:size=64;$pagerank"
