@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
-constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2, fewest_of_one_run = 6;
+constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
 // A rhythm that always breaks before its first control run cannot be measured, nor can iterations whose ends nobody
 // sees; at most `most_unmeasured` are filled.
 constexpr std::uint32_t most_unmeasured = 40;
@@ -21,7 +21,7 @@ constexpr std::uint64_t decide_every = 4;
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 // Filling aims at so much of the budget: an estimate is not exact.
 constexpr double target = 0.8;
-constexpr double one_sided_90 = 1.281552;  // quantile of the normal distribution
+constexpr double one_sided_95 = 1.644854;  // quantile of the normal distribution
 constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
 
 }  // namespace
@@ -112,14 +112,12 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   return known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
-// It is likely that filling costs too much: a step down is cheap, and can be taken back. Of one run of iterations
-// without fill little is known, so it has to be twice the budget there.
+// It is likely that filling costs too much: a step down is cheap, and can be taken back.
 std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const {
-  const std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_90);
-  if (!likely || known.level >= lowest_level) return std::nullopt;
-  const bool one_run = likely->runs < fewest_runs || likely->control < fewest_control;
-  if (likely->filled < (one_run ? fewest_of_one_run : fewest_filled)) return std::nullopt;
-  return likely->low > (one_run ? 2 : 1) * budget_ ? likely : std::nullopt;
+  const std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
+  const bool enough = likely && likely->filled >= fewest_filled && likely->control >= fewest_control &&
+                      likely->runs >= fewest_runs && known.level < lowest_level;
+  return enough && likely->low > budget_ ? likely : std::nullopt;
 }
 
 // Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
