@@ -72,14 +72,8 @@ class Notes {
  public:
   void add(const std::string& text, const std::string& rank) { ranks_[text].push_back(rank); }
   std::vector<std::string> listed() const {
-    constexpr std::size_t most = 8;
     std::vector<std::string> lines;
-    for (const auto& [text, ranks] : ranks_) {
-      std::string line = "rank";
-      for (std::size_t i = 0; i < std::min(most, ranks.size()); ++i) line += (i == 0 ? " " : ", ") + ranks[i];
-      if (ranks.size() > most) line += " and " + std::to_string(ranks.size() - most) + " more";
-      lines.push_back(line + ": " + text);
-    }
+    for (const auto& [text, ranks] : ranks_) lines.push_back(listed_ranks(ranks) + ": " + text);
     return lines;
   }
 
@@ -113,7 +107,9 @@ EstimatedRun estimate_run(const std::vector<std::string>& directories, const std
     cut.emplace_back().emplace_back(job.kernels, std::vector<Duration>(slices.begin(), slices.end()));
   EstimatedRun run;
   Notes notes;
-  for (const FileTotals& file : newest_run(directories, run.notes)) {
+  const std::vector<FileTotals> files = newest_run(directories, run.notes);
+  const std::vector<std::string> notes_of_all = run.notes;
+  for (const FileTotals& file : files) {
     if (const std::string reason = why_not(file.rank); !reason.empty()) {
       notes.add("not estimated: " + reason, file.rank.name);
       continue;
@@ -131,7 +127,7 @@ EstimatedRun estimate_run(const std::vector<std::string>& directories, const std
   }
   for (std::string& line : notes.listed()) run.notes.push_back(std::move(line));
   // Lines that cannot be read, ranks that left no trace, and all else that makes numbers doubtful.
-  for (std::string& line : summarize_directories(directories).notes)
+  for (std::string& line : summarize(files, notes_of_all).notes)
     if (std::ranges::find(run.notes, line) == run.notes.end()) run.notes.push_back(std::move(line));
   if (run.ranks.empty())
     throw std::runtime_error("no rank can be estimated" + (run.notes.empty() ? "" : ": " + run.notes.front()));

@@ -56,10 +56,7 @@ SimulatedTraces::Trace::Trace(const std::string& path, const TraceHeader& header
     JobRecord ready;
     ready.job = static_cast<std::uint32_t>(names_.size());
     ready.name = job.name;
-    ready.priority = job.terms.priority;
-    ready.weight = job.terms.weight;
-    ready.deadline = job.terms.deadline;
-    ready.units = job.terms.units;
+    ready.terms = job.terms;
     append_record(text_, Record(device_, TimePoint{}, ready));
     names_.push_back(job.name);
   }

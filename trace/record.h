@@ -45,22 +45,27 @@ struct SliceRecord {
   std::int8_t correct = -1;  // with unit_done: 1 right, 0 wrong, -1 not checked
 };
 
+// A user's wishes for a fill job.
+struct JobTerms {
+  std::int32_t priority = 0;
+  double weight = 1;        // more than 0
+  Duration deadline{};      // since filling began; 0: none
+  std::uint64_t units = 0;  // it has done its work after so many of this run; 0: it goes on
+};
+
 // `ready`: it can be launched from here on; `refused`: it cannot, and why; `done`: it has done the units that were
 // wanted; `failed`: it was ended, and why.
 enum class JobEvent : std::uint8_t { ready, refused, done, failed };
 inline constexpr std::array job_event_names{"ready", "refused", "done", "failed"};
 
-// A fill job begins or ends. Its terms are those of the user.
+// A fill job begins or ends.
 struct JobRecord {
   std::uint32_t job = 0;  // in the user's list, from 0
   JobName name;
   JobEvent event = JobEvent::ready;
   RecordText why;            // "": there is nothing to say
   std::uint64_t memory = 0;  // bytes, its part of the reservation
-  std::int32_t priority = 0;
-  double weight = 1;
-  Duration deadline{};      // since filling began; 0: none
-  std::uint64_t units = 0;  // that are wanted of this run; 0: it goes on
+  JobTerms terms{};
 };
 
 // Time in which it could not be told whether compute ran: neither idle nor busy, and nothing was filled.

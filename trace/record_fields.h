@@ -137,10 +137,10 @@ void visit_fields(Fields& fields, Job& job) {
   fields.choice("event", job_event_names, job.event);
   fields.text("why", job.why);
   fields.count("memory", job.memory);
-  fields.integer("priority", job.priority);
-  fields.share("weight", job.weight);
-  fields.length("deadline", job.deadline);
-  fields.count("units", job.units);
+  fields.integer("priority", job.terms.priority);
+  fields.share("weight", job.terms.weight);
+  fields.length("deadline", job.terms.deadline);
+  fields.count("units", job.terms.units);
 }
 
 template <class Fields, MaybeConst<JobTotals> Job>

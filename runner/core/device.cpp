@@ -211,11 +211,12 @@ void Device::quiet_moment(Hold hold) {
   if (jobs_.await_turns() && now() >= next_turn_) begin_next_trial();
 }
 
+bool Device::has_ended(const DeviceJob& job) const {
+  return job.fill.exists() && dispatcher_ && dispatcher_->has_ended(job.place.number);
+}
+
 bool Device::never_fits(const DeviceJob& job) const {
-  const auto has_ended = [this](const DeviceJob& other) {
-    return dispatcher_ && dispatcher_->has_ended(other.place.number);
-  };
-  return job.place.plan.memory > jobs_.most_free_memory(has_ended);
+  return job.place.plan.memory > jobs_.most_free_memory([this](const DeviceJob& other) { return has_ended(other); });
 }
 
 // Of those that wait for their turn the first that fits, once no other one is being tried; before it, what jobs have
@@ -241,10 +242,7 @@ void Device::begin_next_trial() {
 
 // The driver may let the rest of it wait: then that memory is free at a later moment.
 void Device::release_ended_jobs() {
-  const auto has_ended = [this](const DeviceJob& job) {
-    return job.fill.exists() && dispatcher_->has_ended(job.place.number);
-  };
-  if (std::ranges::none_of(jobs_.all(), has_ended)) return;
+  if (std::ranges::none_of(jobs_.all(), [this](const DeviceJob& job) { return has_ended(job); })) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (current.pushed() && nothing_is_pending()) {

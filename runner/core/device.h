@@ -72,6 +72,7 @@ class Device {
   void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
   RecordText fill_stream() const;
+  bool has_ended(const DeviceJob& job) const;
   bool never_fits(const DeviceJob& job) const;
   void begin_next_trial();
   void release_ended_jobs();

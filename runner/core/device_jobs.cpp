@@ -21,6 +21,15 @@ class Deadline {
   TimePoint end_;
 };
 
+// The free memory of the device is that of the latest.
+void add(MemoryRecord& sum, const MemoryRecord& one) {
+  sum.cap += one.cap;
+  sum.reserved += one.reserved;
+  sum.used += one.used;
+  sum.device_free = one.device_free;
+  sum.device_total = one.device_total;
+}
+
 // Of the user's name, or of file and arguments: the same in each run, and fit for the name of a file.
 std::string key_of(const JobPlan& job) {
   std::string key = job.name.empty() ? name_in_path(job.spec) : job.name;
@@ -45,10 +54,7 @@ JobRecord DeviceJob::record(JobEvent event, const std::string& why) const {
   made.event = event;
   made.why = why;
   made.memory = place.plan.memory;
-  made.priority = place.plan.terms.priority;
-  made.weight = place.plan.terms.weight;
-  made.deadline = place.plan.terms.deadline;
-  made.units = place.plan.terms.units;
+  made.terms = place.plan.terms;
   return made;
 }
 
@@ -141,11 +147,7 @@ MemoryRecord DeviceJobs::memory(MemoryEvent event) const {
   sum.device_free = free;
   sum.device_total = total;
   for (const DeviceJob& job : jobs_) {
-    if (!job.fill.exists()) continue;
-    const MemoryRecord one = job.fill.memory(event);
-    sum.cap += one.cap;
-    sum.reserved += one.reserved;
-    sum.used += one.used;
+    if (job.fill.exists()) add(sum, job.fill.memory(event));
   }
   return sum;
 }
@@ -169,12 +171,7 @@ std::optional<MemoryRecord> DeviceJobs::release(const Reporter& reporter, Durati
     if (!job.fill.exists()) continue;
     const std::optional<MemoryRecord> one = job.fill.take_down(deadline.left());
     all = all && one;
-    if (!one) continue;
-    sum.cap += one->cap;
-    sum.reserved += one->reserved;
-    sum.used += one->used;
-    sum.device_free = one->device_free;
-    sum.device_total = one->device_total;
+    if (one) add(sum, *one);
   }
   return all ? std::optional(sum) : std::nullopt;
 }

@@ -83,8 +83,7 @@ void write(Writing& writing) noexcept {
 
 }  // namespace
 
-std::string progress_path(const std::string& directory, int rank, std::optional<int> device,
-                          const std::string& job) {
+std::string progress_path(const std::string& directory, int rank, std::optional<int> device, const std::string& job) {
   return directory + "/rank" + std::to_string(rank) + (device ? ".device" + std::to_string(*device) : "") +
          (job.empty() ? "" : "." + job) + ".progress";
 }

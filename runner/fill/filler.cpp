@@ -39,16 +39,8 @@ CUresult Filler::mark_end(std::uint32_t number) const {
 SliceRecord Filler::finish_first(TimePoint now) {
   const Launched first = launched_[0];
   WEFT_DCHECK(count_ != 0 && jobs_[first.choice.job].unit_begun);
-  SliceRecord record;
+  SliceRecord record = offers_.finished(first, now);
   record.job = jobs_[first.choice.job].ready.number;
-  record.unit = first.place.unit;
-  record.number = first.place.in_unit;
-  record.bubble = first.bubble;
-  record.launched = first.launched;
-  record.finished = now;
-  record.alone = offers_.alone(first.choice);
-  record.unit_done = first.place.ends_unit;
-  offers_.finished(first.choice);
   std::copy(launched_.begin() + 1, launched_.end(), launched_.begin());
   --count_;
   if (count_ != 0) launched_[0].starts = now;
@@ -116,7 +108,7 @@ bool Filler::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice"), false;
   const std::uint32_t number = ++last_number_;
   const TimePoint starts = count_ == 0 ? now : in_flight().expected_end;
-  launched_[count_++] = {choice, offers_.launched(choice), number, bubble, now, starts};
+  launched_[count_++] = {offers_.launched(choice, bubble, now), number, starts};
   const CUresult written = mark_end(number);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
   return true;

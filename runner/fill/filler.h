@@ -88,13 +88,9 @@ class Filler {
     ReadyJob ready{};
     bool unit_begun = false;
   };
-  struct Launched {
-    Choice choice{};
-    SlicePlace place{};
+  struct Launched : LaunchedSlice {
     std::uint32_t number = 0;  // what the done word will say
-    std::uint64_t bubble = 0;
-    TimePoint launched{};
-    TimePoint starts{};  // estimate
+    TimePoint starts{};        // estimate
   };
 
   bool may_launch() const;

@@ -32,7 +32,7 @@ FillView Executor::view() const {
 void Executor::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const TimePoint ready = now + launch_latency;
   const TimePoint begins = count_ == 0 ? ready : std::max(ready, slices_[count_ - 1].ends);
-  const Launched launched{choice, offers_.launched(choice), bubble, now, begins, begins + offers_.alone(choice)};
+  const Launched launched{offers_.launched(choice, bubble, now), begins, begins + offers_.alone(choice)};
   slices_[count_++] = launched;
   not_counted_.push_back(launched);
   if (takes_gpu_) takes_gpu_(launched.begins, launched.ends);
@@ -43,17 +43,7 @@ void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {
     const Launched first = slices_[0];
     slices_[0] = slices_[1];
     --count_;
-    SliceRecord record;
-    record.job = first.choice.job;
-    record.unit = first.place.unit;
-    record.number = first.place.in_unit;
-    record.bubble = first.bubble;
-    record.launched = first.launched;
-    record.finished = now;
-    record.alone = offers_.alone(first.choice);
-    record.unit_done = first.place.ends_unit;
-    finished.push_back(record);
-    offers_.finished(first.choice);
+    finished.push_back(offers_.finished(first, now));
     if (first.place.ends_unit && offers_.unit_ended(first.choice.job)) done_[first.choice.job] = now;
   }
 }

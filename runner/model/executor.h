@@ -44,11 +44,8 @@ class Executor {
   std::optional<TimePoint> done(std::uint32_t job) const { return done_[job]; }  // when it had done its units
 
  private:
-  struct Launched {
-    Choice choice{};
-    SlicePlace place{};
-    std::uint64_t bubble = 0;
-    TimePoint launched{}, begins{}, ends{};
+  struct Launched : LaunchedSlice {
+    TimePoint begins{}, ends{};
   };
   static constexpr std::uint32_t most = 2;
 

@@ -1,9 +1,9 @@
 // One rank in virtual time: the events of a pipeline's world reach its policy when a dispatcher thread would see them,
 // and the slices that the policy wants run on its GPU.
 //
-// Used by the model of a run. Pure, one thread at a time. As in the training process, calls come with their own times and words
-// with the middle of the time since the look before (core/event_source). Looks at which nothing has happened and
-// nothing is to be decided change nothing, so only their times are gone through.
+// Used by the model of a run. Pure, one thread at a time. As in the training process, calls come with their own times
+// and words with the middle of the time since the look before (core/event_source). Looks at which nothing has happened
+// and nothing is to be decided change nothing, so only their times are gone through.
 #pragma once
 
 #include <array>

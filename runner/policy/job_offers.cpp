@@ -43,15 +43,27 @@ std::size_t JobOffers::make() {
   return offers;
 }
 
-SlicePlace JobOffers::launched(const Choice& choice) {
+LaunchedSlice JobOffers::launched(const Choice& choice, std::uint64_t bubble, TimePoint now) {
   Job& job = jobs_[choice.job];
   WEFT_DCHECK(!job.ended && job.next < job.cuts->nodes());
-  SlicePlace place;
-  place.unit = job.standing.done;
-  place.in_unit = job.in_unit++;
+  LaunchedSlice slice{choice, {job.standing.done, job.in_unit++}, bubble, now};
   job.next += job.cuts->slices()[choice.slice].count;
-  place.ends_unit = job.next == job.cuts->nodes();
-  return place;
+  slice.place.ends_unit = job.next == job.cuts->nodes();
+  return slice;
+}
+
+SliceRecord JobOffers::finished(const LaunchedSlice& slice, TimePoint now) {
+  SliceRecord record;
+  record.job = slice.choice.job;
+  record.unit = slice.place.unit;
+  record.number = slice.place.in_unit;
+  record.bubble = slice.bubble;
+  record.launched = slice.launched;
+  record.finished = now;
+  record.alone = alone(slice.choice);
+  record.unit_done = slice.place.ends_unit;
+  jobs_[slice.choice.job].standing.filled += record.alone;
+  return record;
 }
 
 bool JobOffers::unit_ended(std::uint32_t number) {

@@ -27,6 +27,14 @@ struct SlicePlace {
   bool ends_unit = false;
 };
 
+// A slice in flight.
+struct LaunchedSlice {
+  Choice choice{};
+  SlicePlace place{};
+  std::uint64_t bubble = 0;
+  TimePoint launched{};
+};
+
 class JobOffers {
  public:
   explicit JobOffers(JobPolicy policy) : policy_(policy) {}
@@ -43,9 +51,9 @@ class JobOffers {
   Duration alone(const Choice& choice) const { return jobs_[choice.job].alone[choice.slice]; }
   std::uint64_t unit(std::uint32_t job) const { return jobs_[job].standing.done; }  // that is, or will be, at work
   // The slice was launched, whose unit has begun.
-  SlicePlace launched(const Choice& choice);
-  // It has ended. With its last slice the unit ends: see unit_ended().
-  void finished(const Choice& choice) { jobs_[choice.job].standing.filled += alone(choice); }
+  LaunchedSlice launched(const Choice& choice, std::uint64_t bubble, TimePoint now);
+  // It has ended. With its last slice the unit ends: see unit_ended(). The record has the number of the job here.
+  SliceRecord finished(const LaunchedSlice& slice, TimePoint now);
   // True: it was the last that is wanted of the job, which has ended now.
   bool unit_ended(std::uint32_t job);
   // Nothing of it is launched any more.

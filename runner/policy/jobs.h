@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "detector/time.h"
 #include "trace/record.h"
 
 namespace weft {
@@ -18,12 +17,5 @@ namespace weft {
 enum class JobPolicy : std::uint8_t { throughput, priority, fair, deadline, shortest };
 inline constexpr std::array<std::string_view, 5> job_policy_names{"throughput", "priority", "fair", "deadline",
                                                                   "shortest"};
-
-struct JobTerms {
-  std::int32_t priority = 0;
-  double weight = 1;        // more than 0
-  Duration deadline{};      // since filling began; 0: none
-  std::uint64_t units = 0;  // it has done its work after so many of this run; 0: it goes on
-};
 
 }  // namespace weft

@@ -16,4 +16,7 @@ namespace weft {
 // processes took. Throws std::runtime_error where nothing can be used.
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes);
 
+// As summarize_directories(), of a run that was found; its notes are taken over.
+RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std::string>& notes);
+
 }  // namespace weft

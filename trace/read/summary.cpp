@@ -131,14 +131,9 @@ void add_group_notes(const GroupJoin& groups, std::vector<std::string>& notes) {
     notes.push_back(std::to_string(groups.not_looked_at) + " groups were too many to be joined");
 }
 
-// "all ranks", or "rank 0, 3, 5"; of many the first.
+// "all ranks", or some of them.
 std::string listed(const std::vector<std::string>& names, const RunSummary& run) {
-  constexpr std::size_t most_names = 8;
-  if (names.size() == run.ranks.size()) return "all ranks";
-  std::string list = "rank";
-  for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) list += (i == 0 ? " " : ", ") + names[i];
-  if (names.size() > most_names) list += " and " + std::to_string(names.size() - most_names) + " more";
-  return list;
+  return names.size() == run.ranks.size() ? "all ranks" : listed_ranks(names);
 }
 
 // Shares are those of the steady state, where it is known.
@@ -367,6 +362,14 @@ void add_up(RunSummary& run) {
 
 }  // namespace
 
+std::string listed_ranks(const std::vector<std::string>& names) {
+  constexpr std::size_t most_names = 8;
+  std::string list = "rank";
+  for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) list += (i == 0 ? " " : ", ") + names[i];
+  if (names.size() > most_names) list += " and " + std::to_string(names.size() - most_names) + " more";
+  return list;
+}
+
 void SaidNumbers::add(std::int64_t number) {
   least = count == 0 ? number : std::min(least, number);
   most = count == 0 ? number : std::max(most, number);
@@ -396,10 +399,15 @@ std::set<RankProcess> processes_of(const RunSummary& run) {
 }
 
 RunSummary summarize_directories(const std::vector<std::string>& directories) {
+  std::vector<std::string> notes;
+  const std::vector<FileTotals> files = newest_run(directories, notes);
+  return summarize(files, notes);
+}
+
+RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std::string>& notes_of_all) {
   RunSummary run;
-  std::vector<std::string> notes_of_all;
   GroupJoiner joiner;
-  for (const FileTotals& file : newest_run(directories, notes_of_all)) {
+  for (const FileTotals& file : files) {
     run.ranks.push_back(file.rank);
     add_notes(file, run.notes);
     add_groups(joiner, file.path, run.notes);

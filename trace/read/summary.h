@@ -103,6 +103,9 @@ std::set<RankProcess> processes_of(const RunSummary& run);
 // std::runtime_error is thrown.
 RunSummary summarize_directories(const std::vector<std::string>& directories);
 
+// "rank 0, 3, 5"; of many the first.
+std::string listed_ranks(const std::vector<std::string>& names);
+
 // One sentence for a rank that was_late().
 std::string lateness_of(const RankSummary& rank);
 

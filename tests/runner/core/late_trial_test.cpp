@@ -56,28 +56,18 @@ TEST(LateTrial, IsNamedInTheSummaryWhereItIsNotOverAtTheEnd) {
   EXPECT_FALSE(job.turned_off);
 }
 
-// Until the trial is over and its verdict has been used, or is never going to be. False: it was not used.
-bool is_used(SimulatedJob& job, std::chrono::seconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (job.quiet_moments_wanted && std::chrono::steady_clock::now() < deadline) {
-    job.core.quiet_moment(0);
-    std::this_thread::sleep_for(20ms);
-  }
-  return !job.quiet_moments_wanted;
-}
-
 TEST(LateTrial, IsUsedAtAQuietMoment) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096,sleep7")}, {"WEFT_LOG", "error"}});
   job.open();
   EXPECT_TRUE(job.quiet_moments_wanted);
   train(job, 12);
   job.begin_group();
-  EXPECT_FALSE(is_used(job, 4s)) << "next to a group";
+  EXPECT_FALSE(testing::no_quiet_moment_is_wanted(job, 4s)) << "next to a group";
   job.end_group();
   job.wait_for_gpu();
   EXPECT_EQ(SimulatedJob::times_reserved, 0);
   EXPECT_EQ(SimulatedJob::times_given_back, 1U) << "the memory of the trial, which has ended";
-  EXPECT_TRUE(is_used(job, 60s));
+  EXPECT_TRUE(testing::no_quiet_moment_is_wanted(job, 60s));
   EXPECT_EQ(SimulatedJob::times_reserved, 1) << "what was allowed to be taken before does not count any more";
   train(job, 60);
   job.close();
@@ -156,7 +146,7 @@ TEST(LateTrial, ThatTookItsTimeFindsTheStreamsOfTheTrainingAsTheyAre) {
 TEST(LateTrial, OfAJobThatTakesLongToMakeReadyHoldsNobodyUp) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096,sleep11")}, {"WEFT_LOG", "error"}});
   job.open();
-  EXPECT_FALSE(is_used(job, 15s));
+  EXPECT_FALSE(testing::no_quiet_moment_is_wanted(job, 15s));
   job.close();
   EXPECT_EQ(
       record_of(job.trace(), "summary").value("reason", ""),

@@ -32,15 +32,6 @@ std::multiset<std::string> events(const SimulatedJob& job) {
 }
 using Events = std::multiset<std::string>;
 
-bool no_quiet_moment_is_wanted(SimulatedJob& job, std::chrono::seconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (job.quiet_moments_wanted && std::chrono::steady_clock::now() < deadline) {
-    job.core.quiet_moment(0);
-    std::this_thread::sleep_for(20ms);
-  }
-  return !job.quiet_moments_wanted;
-}
-
 TEST(SeveralJobs, FillBesideEachOtherAndGiveAllTheirMemoryBack) {
   SimulatedJob job(Variables{{"WEFT_FILL", both("12,4096", "6,4096")}, {"WEFT_LOG", "error"}});
   const std::size_t before = testing::free_memory(job);
@@ -66,7 +57,7 @@ TEST(SeveralJobs, OneThatComesLateJoinsTheOthers) {
   EXPECT_TRUE(job.quiet_moments_wanted);
   EXPECT_EQ(SimulatedJob::times_reserved, 1);
   train(job, 30);
-  EXPECT_TRUE(no_quiet_moment_is_wanted(job, 60s));
+  EXPECT_TRUE(testing::no_quiet_moment_is_wanted(job, 60s));
   EXPECT_EQ(SimulatedJob::times_reserved, 2);
   train(job, 60);
   job.close();
@@ -86,7 +77,7 @@ TEST(SeveralJobs, NoneIsMadeReadyWhenFillingIsOver) {
   testing::rescued_soon(job);
   EXPECT_EQ(testing::free_memory(job), before);
   train(job, 6);
-  EXPECT_TRUE(no_quiet_moment_is_wanted(job, 20s));
+  EXPECT_TRUE(testing::no_quiet_moment_is_wanted(job, 20s));
   EXPECT_EQ(SimulatedJob::times_reserved, 1) << "nothing was reserved anew";
   EXPECT_EQ(testing::free_memory(job), before);
   job.close();

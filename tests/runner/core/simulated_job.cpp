@@ -321,4 +321,13 @@ bool rescued_soon(SimulatedJob& job) {
   return false;
 }
 
+bool no_quiet_moment_is_wanted(SimulatedJob& job, std::chrono::seconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (job.quiet_moments_wanted && std::chrono::steady_clock::now() < deadline) {
+    job.core.quiet_moment(0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return !job.quiet_moments_wanted;
+}
+
 }  // namespace weft::testing

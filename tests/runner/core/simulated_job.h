@@ -101,4 +101,7 @@ std::size_t count_of(const std::vector<nlohmann::json>& records, const std::stri
 // For a rescue that no longer waits: the group has ended, the markers behind it have yet to be seen.
 bool rescued_soon(SimulatedJob& job);
 
+// Until the trials are over and their verdicts have been used, or are never going to be. False: some was not used.
+bool no_quiet_moment_is_wanted(SimulatedJob& job, std::chrono::seconds limit);
+
 }  // namespace weft::testing
