@@ -1,5 +1,6 @@
 // The weft command: finds the verb and calls it. Exit codes: 0, 1 (it failed), 2 (wrong usage), 3 (weft check:
-// not all is known or possible); `weft run` ends with that of the command it runs.
+// not all is known or possible; weft validate, weft replay: it differs); `weft run` ends with that of the command it
+// runs.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -24,6 +25,7 @@ constexpr std::array verbs{
     Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
     Verb{"estimate", "from an observed run: what filling it would have given", &estimate_verb},
     Verb{"simulate", "fill a pipeline in virtual time: how much, at which cost", &simulate_verb},
+    Verb{"replay", "the recording of a run through the decisions of this Weft", &replay_verb},
     Verb{"version", "print the version", &version_verb},
     Verb{"help", "say how a verb is used", &help_verb},
 };

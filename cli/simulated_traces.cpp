@@ -2,15 +2,11 @@
 #include "cli/simulated_traces.h"
 
 #include <filesystem>
-#include <stdexcept>
 
-#include "trace/write/lines.h"
 #include "trace/write/writer.h"
 
 namespace weft::cli {
 namespace {
-
-constexpr std::size_t enough = 1 << 16;  // bytes, to write them
 
 TraceHeader header_of(int rank, int ranks, const std::vector<JobLengths>& jobs) {
   TraceHeader header;
@@ -32,12 +28,7 @@ TraceHeader header_of(int rank, int ranks, const std::vector<JobLengths>& jobs) 
 
 SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, const std::vector<JobLengths>& jobs) {
   if (directory.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw std::runtime_error(directory + " cannot be made: " + error.message());
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
-    if (entry.path().extension() == ".jsonl")
-      throw std::runtime_error(directory + " has traces already; each run has a folder of its own");
+  make_trace_folder(directory);
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string name = "rank" + std::to_string(rank) + "." + std::to_string(rank + 1) + ".jsonl";
     traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks, jobs), jobs);
@@ -50,24 +41,17 @@ model::TraceOf SimulatedTraces::of_rank() {
 }
 
 SimulatedTraces::Trace::Trace(const std::string& path, const TraceHeader& header, const std::vector<JobLengths>& jobs)
-    : path_(path), file_(path, std::ios::trunc), rank_(header.rank), device_(header.device) {
-  append_header(text_, header);
+    : file_(path), rank_(header.rank), device_(header.device) {
+  file_.begin(header);
   for (const JobLengths& job : jobs) {
     JobRecord ready;
     ready.job = static_cast<std::uint32_t>(names_.size());
     ready.name = job.name;
     ready.terms = job.terms;
-    append_record(text_, Record(device_, TimePoint{}, ready));
+    file_.push(Record(device_, TimePoint{}, ready));
     names_.push_back(job.name);
   }
-  write();
-}
-
-void SimulatedTraces::Trace::push(const Record& record) noexcept {
-  append_record(text_, record);
-  if (text_.size() < enough) return;
-  file_ << text_;
-  text_.clear();
+  file_.write();
 }
 
 void SimulatedTraces::Trace::finish(const TraceSummary& summary) {
@@ -75,14 +59,7 @@ void SimulatedTraces::Trace::finish(const TraceSummary& summary) {
   own.rank = rank_;
   own.device = device_;
   for (JobTotals& job : own.jobs) job.name = names_[job.job];
-  append_summary(text_, own);
-  write();
-}
-
-void SimulatedTraces::Trace::write() {
-  file_ << text_ << std::flush;
-  text_.clear();
-  if (!file_) throw std::runtime_error(path_ + " cannot be written");
+  file_.end(own);
 }
 
 }  // namespace weft::cli

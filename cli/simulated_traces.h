@@ -4,11 +4,11 @@
 #pragma once
 
 #include <deque>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "cli/job_lengths.h"
+#include "cli/written_trace.h"
 #include "runner/model/run.h"
 
 namespace weft::cli {
@@ -26,14 +26,11 @@ class SimulatedTraces {
   class Trace final : public model::RankTrace {
    public:
     Trace(const std::string& path, const TraceHeader& header, const std::vector<JobLengths>& jobs);
-    void push(const Record& record) noexcept override;
+    void push(const Record& record) noexcept override { file_.push(record); }
     void finish(const TraceSummary& summary) override;
 
    private:
-    void write();
-
-    std::string path_, text_;
-    std::ofstream file_;
+    WrittenTrace file_;
     std::vector<std::string> names_;  // of the jobs
     std::int32_t rank_, device_;
   };

@@ -52,6 +52,7 @@ void Device::open(const CommunicatorInfo& first, bool may_fill) {
   try {
     prepare_fill(may_fill);
     open_trace();
+    open_recording();
     begin_validation();
     start_dispatcher();
     say_hello();
@@ -78,12 +79,13 @@ void Device::let_go() noexcept {
   if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
     trace_.reset();
+    recording_.reset();
     jobs_.take_down(close_limit);
     return jobs_.leave();
   }
   jobs_.leave();
-  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), reporter_.release(),
-                                               filler_.release()};
+  [[maybe_unused]] const void* const left[] = {dispatcher_.release(), trace_.release(), recording_.release(),
+                                               reporter_.release(), filler_.release()};
 }
 
 void Device::prepare_fill(bool may_fill) {
@@ -360,6 +362,15 @@ void Device::open_trace() {
   if (!trace_) reporter_->warn(Audience::one_rank, error + "; there will be no trace");
 }
 
+void Device::open_recording() {
+  if (!core_.options.record) return;
+  std::string error;
+  recording_ = Recording::open(
+      directory_, completed(header_), core_.options.record_limit.bytes,
+      [reporter = *reporter_](Audience audience, const std::string& text) { reporter.warn(audience, text); }, error);
+  if (!recording_) reporter_->warn(Audience::one_rank, error + "; there will be no recording");
+}
+
 // After the fill job was timed: what its slices took then is no part of the run.
 void Device::begin_validation() {
   if (!trace_) return;
@@ -383,6 +394,7 @@ void Device::start_dispatcher() {
   parts.driver = &core_.driver;
   parts.reporter = reporter_.get();
   parts.trace = trace_.get();
+  parts.recording = recording_.get();
   parts.filler = filler_.get();
   parts.context = setup_.context;
   parts.words = setup_.words;
@@ -484,6 +496,7 @@ void Device::close_trace(bool stopped) {
   TraceSummary summary = dispatcher_->summary();
   summary.fill_stream = header_.fill_stream;
   if (trace_) trace_->finish(summary);
+  if (recording_) recording_->finish(summary);
   if (!reporter_->speaks_for_all() || !core_.options.summary) return;
   if (const std::string validation = core_.validation->state(); !validation.empty())
     print("rank " + std::to_string(header_.rank) + ": " + validation);

@@ -16,6 +16,7 @@
 #include "runner/core/device_jobs.h"
 #include "runner/core/device_setup.h"
 #include "runner/core/dispatcher.h"
+#include "runner/recording/recording.h"
 #include "trace/write/writer.h"
 
 namespace weft {
@@ -83,6 +84,7 @@ class Device {
   bool nothing_is_pending();
   std::string caution() const;
   void open_trace();
+  void open_recording();
   void begin_validation();
   void start_dispatcher();  // from its end on hooks enqueue markers
   // open() has failed: frees what it has made so far.
@@ -119,10 +121,11 @@ class Device {
   Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
   TimePoint next_quiet_moment_{};  // none is tried before
   TimePoint next_turn_{};          // likewise, for a trial
-  // The thread works with reporter, jobs, filler and trace.
+  // The thread works with reporter, jobs, filler, trace and recording.
   DeviceJobs jobs_;
   std::unique_ptr<Filler> filler_;  // nullptr: observes only
   std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<Recording> recording_;  // WEFT_RECORD
   std::unique_ptr<Dispatcher> dispatcher_;
 };
 

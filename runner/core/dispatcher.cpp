@@ -20,7 +20,7 @@ Dispatcher::Dispatcher(const DispatcherParts& parts, const DispatcherOptions& op
       source_(*parts.shim, *parts.router, parts.words, options.session.device, {parts.driver, parts.words}),
       questions_(*parts.shim, options.session.device),
       host_(*parts.shim, options.session.device),
-      session_(options.session, records_),
+      session_(options.session, records_, parts.recording),
       filler_(parts.filler) {}
 
 void Dispatcher::prepare() {
@@ -42,7 +42,8 @@ Worker::Work Dispatcher::step(TimePoint begin) {
   watch_host(events);
   for (const Event& event : events) session_.observe(event);
   session_.looked(now);
-  const std::vector<Event>& answers = questions_.answers(session_, source_.time_of_look(), !context_is_closing());
+  const std::vector<Event>& answers =
+      questions_.answers(session_.session(), source_.time_of_look(), !context_is_closing());
   if (!answers.empty()) session_.looks_within(weft::now() - source_.time_of_look());
   for (const Event& event : answers) session_.observe(event);
   take_inbox(now);
@@ -85,7 +86,7 @@ void Dispatcher::look_at_clocks(TimePoint now) {
 
 void Dispatcher::record_clocks() {
   const ClockRecord clocks = clock_pair();
-  records_.push(Record(options_.session.device, clocks.monotonic, clocks));
+  session_.pass(Record(options_.session.device, clocks.monotonic, clocks));
 }
 
 // How many streams the main job uses shows only while it runs.
@@ -120,7 +121,7 @@ void Dispatcher::look_for_lost_annotations(TimePoint now) {
 
 void Dispatcher::take_inbox(TimePoint now) {
   const Inbox::Content content = inbox_.take();
-  for (const Record& record : content.records) records_.push(record);
+  for (const Record& record : content.records) session_.pass(record);
   for (const Inbox::NewJob& added : content.jobs) {
     filler_->add(added.job);
     session_.begin_filling(now, added.record);
@@ -208,7 +209,7 @@ std::uint32_t Dispatcher::slices_in_flight() const {
 }
 
 void Dispatcher::submit(const Record& record) {
-  if (ended()) return records_.push(record);
+  if (ended()) return session_.pass(record);
   inbox_.submit(record);
 }
 

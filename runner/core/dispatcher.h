@@ -17,7 +17,7 @@
 #include "runner/core/reporter.h"
 #include "runner/core/worker.h"
 #include "runner/fill/filler.h"
-#include "runner/policy/session.h"
+#include "runner/recording/recorded_session.h"
 
 namespace weft {
 
@@ -32,8 +32,9 @@ struct DispatcherParts {
   EventRouter* router = nullptr;
   const Driver* driver = nullptr;
   const Reporter* reporter = nullptr;
-  TraceWriter* trace = nullptr;  // nullptr: no trace could be opened
-  Filler* filler = nullptr;      // nullptr: observe only; may be without a job
+  TraceWriter* trace = nullptr;   // nullptr: no trace could be opened
+  CallSink* recording = nullptr;  // nullptr: none is wanted, or it could not be opened
+  Filler* filler = nullptr;       // nullptr: observe only; may be without a job
   CUcontext context = nullptr;
   MarkerWords words{};
   void (*note_failure)() = nullptr;  // the thread has failed
@@ -92,7 +93,7 @@ class Dispatcher final : public Worker {
   EventSource source_;
   Questions questions_;
   HostWatch host_;
-  Session session_;
+  RecordedSession session_;
   Inbox inbox_;
   Filler* filler_;
   std::vector<SliceRecord> slices_;

@@ -38,9 +38,9 @@ std::string absolute(const std::string& directory) {
 }
 
 // A new file, under the first name that nobody has; -1 and errno.
-int make_file(const std::string& directory, const std::string& stem, std::string& name) {
+int make_file(const std::string& directory, const std::string& stem, const std::string& extension, std::string& name) {
   for (std::uint64_t number = 1;; ++number) {
-    name = stem + (number == 1 ? "" : "." + std::to_string(number)) + ".jsonl";
+    name = stem + (number == 1 ? "" : "." + std::to_string(number)) + extension;
     const int descriptor = ::open((directory + "/" + name).c_str(), open_flags | O_EXCL, 0666);
     if (descriptor >= 0 || errno != EEXIST) return descriptor;
   }
@@ -77,7 +77,8 @@ int make_directories(const std::string& path) {
   }
 }
 
-TraceFileHandle open_trace_file(const std::string& directory, const std::string& stem, std::string& error) {
+TraceFileHandle open_trace_file(const std::string& directory, const std::string& stem, std::string& error,
+                                const std::string& extension) {
   TraceFileHandle file;
   if (const int code = make_directories(directory); code != 0) {
     error = "the trace directory " + directory + " cannot be made: " + std::strerror(code);
@@ -85,11 +86,11 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
   }
   OwnFiles& own = own_files();
   const std::lock_guard lock(own.mutex);
-  const std::string key = absolute(directory) + "/" + stem;
+  const std::string key = absolute(directory) + "/" + stem + extension;
   const auto known = own.names.find(key);
   std::string name = known == own.names.end() ? "" : known->second;
-  file.descriptor =
-      name.empty() ? make_file(directory, stem, name) : ::open((directory + "/" + name).c_str(), open_flags, 0666);
+  file.descriptor = name.empty() ? make_file(directory, stem, extension, name)
+                                 : ::open((directory + "/" + name).c_str(), open_flags, 0666);
   file.path = directory + "/" + name;
   if (file.descriptor < 0) {
     error = "the trace " + file.path + " cannot be opened: " + std::strerror(errno);

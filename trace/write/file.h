@@ -26,7 +26,9 @@ struct TraceFileHandle {
 };
 // "<directory>/<stem>.jsonl", or where that was there before this process "<stem>.2.jsonl" and so on; for the same stem
 // always the same file. The directory is made, with those above it. One line in `error` where there is no descriptor.
-TraceFileHandle open_trace_file(const std::string& directory, const std::string& stem, std::string& error);
+// A recording has another extension.
+TraceFileHandle open_trace_file(const std::string& directory, const std::string& stem, std::string& error,
+                                const std::string& extension = ".jsonl");
 // 0, or errno of the write that failed: a part of the text may have been written then.
 int write_all(int descriptor, std::string_view text);
 // Likewise. EBADF: the descriptor is not the file's any more. A program may close descriptors that it does not know,

@@ -83,6 +83,19 @@ TraceHeader completed(TraceHeader header) {
   return header;
 }
 
+TraceSummary completed(TraceSummary summary, const TraceHeader& header) {
+  summary.rank = header.rank;
+  summary.device = header.device;
+  summary.idle_known = is_measured(header);
+  if (summary.startup) summary.startup->idle_known = summary.idle_known;
+  return summary;
+}
+
+std::string trace_stem(const TraceHeader& header) {
+  const std::string device = header.device_in_name ? ".device" + std::to_string(header.device) : "";
+  return "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + device;
+}
+
 class TraceWriter::Implementation : public std::enable_shared_from_this<TraceWriter::Implementation> {
  public:
   Implementation(TraceFileHandle file, const TraceHeader& header, std::uint64_t limit, Warn warn)
@@ -202,11 +215,7 @@ void TraceWriter::Implementation::write_what_came() noexcept {
 
 void TraceWriter::Implementation::write_summary(const TraceSummary& summary) noexcept {
   try {
-    TraceSummary complete = summary;
-    complete.rank = header_.rank;
-    complete.device = header_.device;
-    complete.idle_known = is_measured(header_);
-    if (complete.startup) complete.startup->idle_known = complete.idle_known;
+    TraceSummary complete = completed(summary, header_);
     complete.records_left_out = left_out_;
     append_summary(text_, complete);
     write_out();
@@ -295,9 +304,7 @@ TraceWriter::~TraceWriter() {
 
 std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& directory, const TraceHeader& header,
                                                std::uint64_t limit, Warn warn, std::string& error) {
-  const std::string device = header.device_in_name ? ".device" + std::to_string(header.device) : "";
-  const std::string stem = "rank" + std::to_string(header.rank) + "." + std::to_string(::getpid()) + device;
-  TraceFileHandle file = open_trace_file(directory, stem, error);
+  TraceFileHandle file = open_trace_file(directory, trace_stem(header), error);
   if (file.descriptor < 0) return nullptr;
   auto implementation = std::make_shared<Implementation>(std::move(file), header, limit, std::move(warn));
   if (!implementation->start()) {

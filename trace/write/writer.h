@@ -18,6 +18,10 @@ namespace weft {
 
 // The header with all that the writer knows: version, host, process, start. The same for all devices of the process.
 TraceHeader completed(TraceHeader header);
+// The summary likewise: with what stands in the header.
+TraceSummary completed(TraceSummary summary, const TraceHeader& header);
+// The name of a device's file, without extension: "rank<rank>.<pid>", with ".device<device>" where the header says so.
+std::string trace_stem(const TraceHeader& header);
 
 class TraceWriter final : public RecordSink {
  public:

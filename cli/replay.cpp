@@ -1,0 +1,166 @@
+// weft replay: recordings of WEFT_RECORD through the decisions of this Weft.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/parse.h"
+#include "cli/replayed_file.h"
+#include "cli/written_trace.h"
+#include "trace/read/printable.h"
+#include "trace/read/same_file.h"
+#include "trace/read/summary.h"
+#include "weft/version.h"
+
+namespace weft::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int differs = 3;  // this Weft answers otherwise
+
+// Where the traces go: the user's folder, or one that is gone afterwards.
+class TraceFolder {
+ public:
+  explicit TraceFolder(const std::string& wanted) : path_(wanted), is_temporary_(wanted.empty()) {
+    if (!is_temporary_) {
+      make_trace_folder(path_);
+      return;
+    }
+    path_ = (std::filesystem::temp_directory_path() / "weft-replay-XXXXXX").string();
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no folder can be made for the traces: " + path_);
+  }
+  ~TraceFolder() {
+    std::error_code ignored;
+    if (is_temporary_) std::filesystem::remove_all(path_, ignored);
+  }
+  TraceFolder(const TraceFolder&) = delete;
+  TraceFolder& operator=(const TraceFolder&) = delete;
+
+  // Under the name of the recording; of two with the same one the second gets a number.
+  std::string trace_of(const std::string& recording) {
+    const std::string stem = std::filesystem::path(recording).stem().string();
+    std::string name = stem;
+    for (int number = 2; !names_.insert(name).second; ++number) name = stem + "." + std::to_string(number);
+    return (std::filesystem::path(path_) / (name + ".jsonl")).string();
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  const bool is_temporary_;
+  std::set<std::string> names_;
+};
+
+std::string number_text(std::uint64_t number, const char* one, const char* more) {
+  return std::to_string(number) + " " + (number == 1 ? one : more);
+}
+
+std::string first_difference(const ReplayDifference& first) {
+  return "  the first is call " + std::to_string(first.call) + " (" + first.input + "), after event " +
+         std::to_string(first.event) + ", at " + std::to_string(first.time.time_since_epoch().count()) +
+         " ns:\n    recorded: " + printable(first.recorded) + "\n    now:      " + printable(first.now) + "\n";
+}
+
+std::string text_of(const ReplayedSession& session, const std::string& path) {
+  const ReplayResult& result = session.result;
+  std::string text = printable(path) + ": " + number_text(result.events, "event", "events") + ", " +
+                     number_text(result.decisions, "decision", "decisions") + ", " +
+                     number_text(result.launches, "launch", "launches") + ", " +
+                     number_text(result.records, "record", "records") + ": ";
+  text += result.differences == 0 ? "as recorded\n"
+                                  : number_text(result.differences, "call of ", "calls of ") +
+                                        std::to_string(result.calls) + " with another answer\n";
+  if (result.first) text += first_difference(*result.first);
+  if (!session.records_compared)
+    text += "  its records have other fields than those of this Weft: only their kinds were compared\n";
+  if (session.header.weft != std::string_view(WEFT_VERSION_STRING))
+    text += "  recorded by Weft " + printable(session.header.weft) + ", replayed by " WEFT_VERSION_STRING "\n";
+  if (!session.cut.empty()) text += "  it ends before the run did: " + session.cut + "\n";
+  return text;
+}
+
+json json_of(const ReplayedSession& session, const std::string& path) {
+  const ReplayResult& result = session.result;
+  json object{{"file", printable(path)},
+              {"rank", session.header.rank},
+              {"device", session.header.device},
+              {"weft", printable(session.header.weft)},
+              {"calls", result.calls},
+              {"events", result.events},
+              {"decisions", result.decisions},
+              {"launches", result.launches},
+              {"records", result.records},
+              {"records_compared", session.records_compared},
+              {"differences", result.differences},
+              {"first_difference", nullptr},
+              {"cut", session.cut.empty() ? json() : json(session.cut)}};
+  if (const auto& first = result.first)
+    object["first_difference"] = {{"call", first->call},
+                                  {"event", first->event},
+                                  {"time", first->time.time_since_epoch().count()},
+                                  {"input", first->input},
+                                  {"recorded", printable(first->recorded)},
+                                  {"now", printable(first->now)}};
+  return object;
+}
+
+const char* const otherwise =
+    "Where answers differ, the training is still as it was recorded: nobody knows how it would have gone on.\n";
+
+void print(const std::vector<ReplayedFile>& files, const std::string& folder, bool as_json) {
+  const RunSummary run = summarize_directories({folder});
+  json objects = json::array();
+  std::string text;
+  bool any_differs = false;
+  for (const ReplayedFile& file : files) {
+    any_differs = any_differs || file.differences() != 0;
+    for (const ReplayedSession& session : file.sessions) {
+      objects.push_back(json_of(session, file.path));
+      text += text_of(session, file.path);
+    }
+  }
+  if (as_json)
+    text = json{{"replayed", objects}, {"summary", json::parse(to_json(run))}}.dump() + "\n";
+  else
+    text = to_text(run, "replayed") + "\n" + text + (any_differs ? otherwise : "");
+  std::fputs(text.c_str(), stdout);
+}
+
+}  // namespace
+
+int replay_verb(const Arguments& arguments) {
+  bool as_json = false;
+  std::string output;
+  std::vector<std::string> paths;
+  CLI::App app(
+      "Takes recordings (WEFT_RECORD=on) through the decisions of this Weft, as fast as it can and without a GPU, and "
+      "says whether they are the recorded ones. Exit code 3: they are not; 2: a file is no recording that this Weft "
+      "can read.",
+      "weft replay");
+  app.add_flag("--json", as_json, "One JSON object; times are nanoseconds.");
+  app.add_option("--output", output, "Write the traces that come out into this new directory.")->type_name("DIR");
+  app.add_option("FILE", paths, "Recordings of one run: rank*.weftrec, beside its traces.")->required()->type_name("");
+  if (const auto code = parse(app, arguments)) return *code;
+  std::vector<ReplayedFile> files;
+  try {
+    paths = each_once(paths);
+    for (const std::string& path : paths) check_recording(path);
+    TraceFolder folder(output);
+    for (const std::string& path : paths) files.push_back(replay_file(path, folder.trace_of(path)));
+    print(files, folder.path(), as_json);
+  } catch (const RecordingError& error) {
+    complain(error.what());
+    return wrong_usage;
+  }
+  for (const ReplayedFile& file : files)
+    if (file.differences() != 0) return differs;
+  return 0;
+}
+
+}  // namespace weft::cli

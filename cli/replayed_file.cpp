@@ -1,0 +1,108 @@
+// See replayed_file.h.
+#include "cli/replayed_file.h"
+
+#include <optional>
+
+#include "cli/written_trace.h"
+#include "runner/recording/reader.h"
+#include "trace/read/printable.h"
+#include "trace/write/writer.h"
+
+namespace weft::cli {
+namespace {
+
+const char* const broke_off = "the process was killed, or the file was cut off";
+
+const char* reason_of(RecordingEnd end) {
+  switch (end) {
+    case RecordingEnd::limit:
+      return "it has reached its limit (WEFT_RECORD_LIMIT)";
+    case RecordingEnd::behind:
+      return "the disk did not keep up with it";
+    case RecordingEnd::without_summary:
+      return "Weft's thread did not end in time, or failed";
+    case RecordingEnd::complete:
+      break;
+  }
+  return "";
+}
+
+class FileReplay {
+ public:
+  FileReplay(const std::string& path, const std::string& trace) : reader_(path), trace_(trace) {}
+
+  std::vector<ReplayedSession> run() {
+    while (const std::optional<RecordingBlock> block = reader_.next()) {
+      if (block->kind == BlockKind::header)
+        begin(header_in(*block));
+      else if (block->kind == BlockKind::calls)
+        replay_->take(block->contents);
+      else
+        end(end_in(*block));
+    }
+    if (replay_) cut(broke_off);
+    trace_.write();
+    return std::move(sessions_);
+  }
+
+ private:
+  void begin(const RecordedHeader& recorded) {
+    if (replay_) cut(broke_off);
+    sessions_.push_back({recorded.header, {}, recorded.layout == record_layout(), ""});
+    replay_.emplace(trace_, sessions_.back().records_compared);
+    trace_.begin(recorded.header);
+  }
+  void end(const RecordedEnd& recorded) {
+    if (!recorded.summary) return cut(reason_of(recorded.end));
+    replay_->end_calls(false);
+    trace_.end(completed(replay_->summary(*recorded.summary), sessions_.back().header));
+    close();
+  }
+  void cut(const char* why) {
+    replay_->end_calls(true);
+    sessions_.back().cut = why;
+    close();
+  }
+  void close() {
+    sessions_.back().result = replay_->result();
+    replay_.reset();
+  }
+
+  RecordingReader reader_;
+  WrittenTrace trace_;
+  std::vector<ReplayedSession> sessions_;
+  std::optional<Replay> replay_;  // of the last one, until its end
+};
+
+template <class Function>
+auto naming(const std::string& path, Function function) {
+  try {
+    return function();
+  } catch (const RecordingError& error) {
+    throw RecordingError(printable(path) + " " + error.what());
+  }
+}
+
+}  // namespace
+
+std::uint64_t ReplayedFile::differences() const {
+  std::uint64_t sum = 0;
+  for (const ReplayedSession& session : sessions) sum += session.result.differences;
+  return sum;
+}
+
+void check_recording(const std::string& path) {
+  naming(path, [&] {
+    RecordingReader reader(path);
+    while (const std::optional<RecordingBlock> block = reader.next()) {
+      if (block->kind == BlockKind::header) header_in(*block);
+      if (block->kind == BlockKind::end) end_in(*block);
+    }
+  });
+}
+
+ReplayedFile replay_file(const std::string& path, const std::string& trace) {
+  return naming(path, [&] { return ReplayedFile{path, FileReplay(path, trace).run()}; });
+}
+
+}  // namespace weft::cli

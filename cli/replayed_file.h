@@ -1,0 +1,37 @@
+// One recording, from its file through sessions of this build into a trace.
+//
+// Used by weft replay and by the golden tests; one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runner/recording/replay.h"
+#include "trace/record.h"
+
+namespace weft::cli {
+
+// A session of it: where the process has opened the device again, the file has several.
+struct ReplayedSession {
+  TraceHeader header;
+  ReplayResult result;
+  bool records_compared = true;  // false: the Weft that made it writes records with other keys
+  std::string cut;               // why it ends before its run did; "": it does not
+};
+
+struct ReplayedFile {
+  std::string path;
+  std::vector<ReplayedSession> sessions;
+
+  std::uint64_t differences() const;
+};
+
+// Throws RecordingError, with the path in front, where all of it cannot be read. Nothing is replayed.
+void check_recording(const std::string& path);
+
+// Writes the trace to `trace`. Throws RecordingError likewise, and std::runtime_error where the trace cannot be
+// written.
+ReplayedFile replay_file(const std::string& path, const std::string& trace);
+
+}  // namespace weft::cli
