@@ -104,7 +104,7 @@ void Replay::take(std::string_view calls) {
 }
 
 void Replay::take_entry(Call call, Take& entry) {
-  if (name_of(call) == nullptr) throw cannot_be(call);
+  if (name_of(call) == nullptr || (is_answer(call) && !session_)) throw cannot_be(call);
   if (!is_answer(call)) {
     check_all_heard();
     call_ = call;

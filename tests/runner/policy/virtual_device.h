@@ -13,7 +13,9 @@
 
 namespace weft::testing {
 
-struct VirtualDevice final : RecordSink {
+// `SessionType`: Session, or something that is used like one.
+template <class SessionType>
+struct VirtualDeviceOf final : RecordSink {
   struct Launch {
     TimePoint time;
     bool in_bubble;  // of the model, not as the session sees it
@@ -23,7 +25,8 @@ struct VirtualDevice final : RecordSink {
     std::uint64_t bubble;
   };
 
-  explicit VirtualDevice(SessionOptions options = {}) : session(options, *this) {}
+  template <class... More>
+  explicit VirtualDeviceOf(SessionOptions options = {}, More... more) : session(options, *this, more...) {}
 
   void push(const Record& record) noexcept override { records.push_back(record); }
 
@@ -69,7 +72,7 @@ struct VirtualDevice final : RecordSink {
       launches.push_back({time, time >= in_bubble_from && time <= in_bubble_to});
       const TimePoint starts = fill.empty() ? time : std::max(time, fill.back().ends);
       fill.push_back({time, starts + takes, decision.bubble});
-      session.launched();
+      session.launched({});
     }
   }
   FillView view() const {
@@ -108,7 +111,7 @@ struct VirtualDevice final : RecordSink {
   std::deque<Slice> fill;
   std::deque<Event> due;
   TimePoint in_bubble_from{}, in_bubble_to{};
-  Session session;
+  SessionType session;
 
  private:
   static Event event(EventKind kind, StreamId stream, TimePoint time, Ticket ticket) {
@@ -159,5 +162,7 @@ struct VirtualDevice final : RecordSink {
   Ticket reached_ticket = 0;
   std::uint64_t slices_done = 0;
 };
+
+using VirtualDevice = VirtualDeviceOf<Session>;
 
 }  // namespace weft::testing

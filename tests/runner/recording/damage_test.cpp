@@ -1,0 +1,173 @@
+// Files that are no recordings, or no longer: each is refused with a line, and none does anything else.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "runner/recording/blocks.h"
+#include "runner/recording/fields.h"
+#include "runner/recording/replay.h"
+#include "tests/runner/recording/kept_calls.h"
+#include "tests/trace/temporary_directory.h"
+
+namespace weft {
+namespace {
+
+using testing::file_of;
+using testing::RecordedRun;
+using testing::write_file;
+
+// As weft replay does. The message, or "" and whether the file was cut.
+struct Outcome {
+  std::string error;
+  bool cut = false;
+  std::uint64_t calls = 0;
+};
+
+Outcome read(const std::string& path) {
+  Outcome outcome;
+  try {
+    RecordingReader reader(path);
+    testing::NoRecords none;
+    std::optional<Replay> replay;
+    while (const auto block = reader.next()) {
+      if (block->kind == BlockKind::header) replay.emplace(none, header_in(*block).layout == record_layout());
+      if (block->kind == BlockKind::calls) replay->take(block->contents);
+      if (block->kind == BlockKind::end && end_in(*block).summary) replay->summary(*end_in(*block).summary);
+    }
+    outcome.cut = reader.was_cut();
+    outcome.calls = replay ? replay->result().calls : 0;
+  } catch (const RecordingError& error) {
+    outcome.error = error.what();
+  }
+  return outcome;
+}
+
+TEST(DamagedRecording, OfAnyLengthIsReadUpToItsEndOrRefused) {
+  test::TemporaryDirectory directory;
+  const std::string path = directory / "cut.weftrec";
+  const RecordedRun run(6);
+  const std::string whole = file_of(run.calls.bytes, &run.summary);
+  write_file(path, whole);
+  const Outcome all = read(path);
+  ASSERT_EQ(all.error, "");
+  ASSERT_FALSE(all.cut);
+  ASSERT_GT(all.calls, 100U);
+  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 97) {
+    write_file(path, std::string_view(whole).substr(0, size));
+    const Outcome outcome = read(path);
+    EXPECT_TRUE(outcome.cut || !outcome.error.empty()) << size;
+  }
+  // Behind the last call, within the end.
+  write_file(path, std::string_view(whole).substr(0, whole.size() - 10));
+  EXPECT_TRUE(read(path).cut);
+  EXPECT_EQ(read(path).calls, all.calls);
+}
+
+TEST(DamagedRecording, WithABitTurnedIsRefused) {
+  test::TemporaryDirectory directory;
+  const std::string path = directory / "turned.weftrec";
+  const RecordedRun run(2);
+  const std::string whole = file_of(run.calls.bytes, &run.summary);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string turned = whole;
+    turned[i] = static_cast<char>(turned[i] ^ (1 << (i * 5 % 8)));
+    write_file(path, turned);
+    const Outcome outcome = read(path);
+    EXPECT_NE(outcome.error, "") << i;
+  }
+}
+
+// By somebody who makes the checksums right: whatever the bytes say, memory and time stay bounded.
+TEST(DamagedRecording, WithBytesThatSayAnythingIsRefusedOrReplayed) {
+  const RecordedRun run(12);
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = run.calls.bytes;
+    for (unsigned changes = 1 + random() % 4; changes > 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (round % 8 == 0) bytes.resize(random() % bytes.size());
+    testing::NoRecords none;
+    Replay replay(none, true);
+    try {
+      replay.take(bytes);
+      replay.end_calls(false);
+      replay.summary(run.summary);
+    } catch (const RecordingError& error) {
+      ++refused;
+      EXPECT_NE(std::string(error.what()), "");
+    }
+  }
+  EXPECT_GT(refused, 500);
+  EXPECT_LT(refused, 2000);
+}
+
+TEST(DamagedRecording, WithNothingButNoiseIsRefused) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes;
+    for (unsigned size = random() % 64; size > 0; --size) bytes += static_cast<char>(random());
+    testing::NoRecords none;
+    Replay replay(none, true);
+    EXPECT_THROW(
+        {
+          replay.take(bytes);
+          replay.end_calls(false);
+        },
+        RecordingError);
+  }
+}
+
+TEST(DamagedRecording, WithOptionsOfNoSessionIsRefused) {
+  const auto take = [](auto change) {
+    SessionOptions options;
+    change(options);
+    CodingState state;
+    Put entry(state, Call::options);
+    visit(entry, options);
+    testing::NoRecords none;
+    Replay(none, true).take(entry.bytes());
+  };
+  EXPECT_NO_THROW(take([](SessionOptions&) {}));
+  EXPECT_THROW(take([](SessionOptions& o) { o.detector.most_groups = std::size_t{1} << 40; }), RecordingError);
+  EXPECT_THROW(take([](SessionOptions& o) { o.detector.most_groups = 1000; }), RecordingError);
+  EXPECT_THROW(take([](SessionOptions& o) { o.detector.longest_period = std::size_t{1} << 40; }), RecordingError);
+  EXPECT_THROW(take([](SessionOptions& o) { o.detector.history = 0; }), RecordingError);
+  EXPECT_THROW(take([](SessionOptions& o) { o.poll = Duration{}; }), RecordingError);
+  EXPECT_THROW(take([](SessionOptions& o) { o.slowdown_budget = -1; }), RecordingError);
+  EXPECT_THROW(take([](SessionOptions& o) { o.slowdown_budget = std::nan(""); }), RecordingError);
+  EXPECT_THROW(take([](SessionOptions& o) { o.planner.most_in_flight = 0; }), RecordingError);
+}
+
+std::string error_of(std::string_view bytes) {
+  test::TemporaryDirectory directory;
+  write_file(directory / "file.weftrec", bytes);
+  return read(directory / "file.weftrec").error;
+}
+
+TEST(DamagedRecording, OfAnotherKindOrVersionSaysSo) {
+  const RecordedRun run(2);
+  const std::string whole = file_of(run.calls.bytes, &run.summary);
+  EXPECT_EQ(error_of(""), "is not a recording of Weft");
+  EXPECT_EQ(error_of("{\"type\": \"header\", \"format\": \"weft-trace\"}\n"), "is not a recording of Weft");
+  EXPECT_EQ(error_of(whole.substr(0, 12)), "breaks off before its first block");
+  EXPECT_EQ(error_of(whole.substr(0, 16)), "breaks off before its first block");
+  EXPECT_EQ(error_of(whole.substr(0, 60)), "breaks off before its first block");
+  std::string other = whole;
+  other[offsetof(RecordingPrefix, version)] = 99;
+  EXPECT_TRUE(error_of(other).starts_with("has version 99 of the format; this Weft (")) << error_of(other);
+  other = whole;
+  const std::uint32_t swapped = __builtin_bswap32(RecordingPrefix{}.byte_order);
+  std::memcpy(other.data() + offsetof(RecordingPrefix, byte_order), &swapped, sizeof swapped);
+  EXPECT_EQ(error_of(other), "was made on a machine of the other byte order");
+  std::string no_header = prefix_bytes();
+  append_block(no_header, BlockKind::calls, run.calls.bytes);
+  EXPECT_EQ(error_of(no_header), "is damaged: its blocks are in an order that cannot be");
+  EXPECT_EQ(read("/").error, "is no file that can be read");
+  EXPECT_EQ(read("/there/is/none.weftrec").error, "is no file that can be read");
+}
+
+}  // namespace
+}  // namespace weft
