@@ -42,9 +42,10 @@ class TraceFolder {
   TraceFolder(const TraceFolder&) = delete;
   TraceFolder& operator=(const TraceFolder&) = delete;
 
-  // Under the name of the recording; of two with the same one the second gets a number.
+  // Under the name of the recording, as far as it is one of a trace; of two with the same one the second gets a number.
   std::string trace_of(const std::string& recording) {
-    const std::string stem = std::filesystem::path(recording).stem().string();
+    std::string stem = std::filesystem::path(recording).stem().string();
+    if (!stem.starts_with("rank")) stem = "rank." + stem;
     std::string name = stem;
     for (int number = 2; !names_.insert(name).second; ++number) name = stem + "." + std::to_string(number);
     return (std::filesystem::path(path_) / (name + ".jsonl")).string();

@@ -1,4 +1,4 @@
-// What is kept of a record that came out of a session: its kind and a hash of its fields.
+// A record that came out of a session, as a recording keeps it: its kind and a hash of its fields.
 //
 // Made by whoever steps a Session, in a bubble as well: nothing is allocated. The fields are those of the trace
 // (trace/record_fields.h), so a hash means something only to a Weft whose records have the same ones: record_layout()

@@ -52,7 +52,7 @@ void read(Call call, Take& entry, Values&... values) {
   if (!entry.good()) throw cannot_be(call);
 }
 
-// What set-up, or a test, may give; a stranger's file is not to take all memory, nor to break a rule of the session.
+// As set-up or a test may give them. A stranger's file is not to take all memory, nor to break a rule of the session.
 bool are_sound(const SessionOptions& options) {
   constexpr Duration shortest_poll = std::chrono::microseconds(5), longest_poll = std::chrono::seconds(10);
   constexpr std::size_t most_groups = std::size_t{1} << 20;

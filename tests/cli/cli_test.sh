@@ -539,6 +539,90 @@ summary() {
   expect_err "weft: error: foreign/rank0.1.jsonl:1: has version 99*"
 }
 
+# Of runs under the preload: tests/e2e/replay.sh.
+replay() {
+  golden=$source/tests/runner/recording/golden
+  run "$weft" replay "$golden/trainer_filled.weftrec"
+  expect_code 0
+  expect_err ""
+  [[ $out == "$(<"$golden/trainer_filled.txt")"*"trainer_filled.weftrec: "*" records: as recorded" ]] || fail "the summary"
+  run "$weft" replay --json --output traces "$golden"/*.weftrec
+  expect_code 0
+  python3 - "$out" "$source/docs/replay.md" <<'PYTHON' || fail "the JSON, and its keys in docs/replay.md"
+import json, sys
+answer, page = json.loads(sys.argv[1]), open(sys.argv[2]).read()
+assert set(answer) == {"replayed", "summary"} and len(answer["replayed"]) == 2
+for device in answer["replayed"]:
+    assert device["differences"] == 0 and device["first_difference"] is None and device["cut"] is None, device
+    assert all(f"`{key}`" in page for key in device), device
+PYTHON
+  run "$weft" summary traces
+  expect_code 0
+  run "$weft" replay --output traces "$golden/trainer_filled.weftrec"
+  expect_code 1
+  expect_err "weft: error: traces has traces already; each run has a folder of its own"
+  # The last block is the end; without it the process was killed.
+  head -c -1 "$golden/trainer_filled.weftrec" >cut.weftrec
+  run "$weft" replay cut.weftrec
+  expect_code 0
+  [[ $out == *"as recorded"*"it ends before the run did: the process was killed, or the file was cut off"* ]] || fail "a cut recording"
+  # One more bubble in the recorded summary, and right checksums: nothing but that answer differs.
+  python3 - "$golden/trainer_filled.weftrec" other.weftrec <<'PYTHON'
+import re, struct, sys
+
+def checksum(data):
+    value = 0xcbf29ce484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return value
+
+file = open(sys.argv[1], "rb").read()
+out, at = file[:16], 16
+while at < len(file):
+    kind, size, _, _ = struct.unpack_from("<IIQQ", file, at)
+    block = file[at + 24:at + 24 + size]
+    at += 24 + size
+    if kind == 3:
+        block = re.sub(rb'"bubbles": (\d+)', lambda found: b'"bubbles": %d' % (int(found[1]) + 1), block, count=1)
+    head = struct.pack("<IIQ", kind, len(block), checksum(block))
+    out += head + struct.pack("<Q", checksum(head)) + block
+open(sys.argv[2], "wb").write(out)
+PYTHON
+  run "$weft" replay other.weftrec
+  expect_code 3
+  expect_err ""
+  [[ $out == *": 1 call of "*" with another answer"*"the first is call "*"recorded: "*"now: "*"nobody knows"* ]] || fail "another answer"
+  run "$weft" replay --json other.weftrec
+  expect_code 3
+  python3 -c 'import json, sys
+device = json.loads(sys.argv[1])["replayed"][0]
+page = open(sys.argv[2]).read()
+assert device["differences"] == 1
+assert all(f"`{key}`" in page for key in device["first_difference"]), device' "$out" "$source/docs/replay.md" || fail "the first difference"
+  # Nothing is replayed where one of the files cannot be.
+  cp "$golden/trainer_filled.weftrec" damaged.weftrec
+  printf '\xff' | dd of=damaged.weftrec bs=1 seek=5000 conv=notrunc status=none
+  head -c 500 "$golden/trainer_filled.weftrec" >short.weftrec
+  { head -c 12 "$golden/trainer_filled.weftrec"; printf '\x63\0\0\0'; tail -c +17 "$golden/trainer_filled.weftrec"; } >newer.weftrec
+  echo '{"type": "header"}' >foreign.weftrec
+  while IFS='|' read -r file message; do
+    run "$weft" replay --output not-made "$golden/trainer_observed.weftrec" "$file"
+    expect_code 2
+    expect_out ""
+    expect_err "weft: error: $file $message"
+    [[ ! -e not-made ]] || fail "a folder for a file that cannot be replayed"
+  done <<'FILES'
+damaged.weftrec|is damaged at byte [0-9]*
+short.weftrec|breaks off before its first block
+newer.weftrec|has version 99 of the format; this Weft (*) replays version *
+foreign.weftrec|is not a recording of Weft
+missing.weftrec|is no file that can be read
+FILES
+  run "$weft" replay
+  expect_code 2
+  expect_one_line
+}
+
 # Of a run with truth files: tests/e2e/validate.sh.
 validate() {
   run "$weft" validate "$source/tests/trace/run"
