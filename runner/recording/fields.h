@@ -4,6 +4,10 @@
 // The fields of records that come out of a session stand elsewhere, see record_hash.h. Pure.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
 #include "detector/event.h"
 #include "runner/policy/session.h"
 #include "runner/recording/bytes.h"
@@ -50,9 +54,11 @@ template <class Fields>
 void visit(Fields& fields, MaybeConst<bool> auto& flag) {
   fields.flag(flag);
 }
+// Of a fill job: an index.
 template <class Fields>
-void visit(Fields& fields, MaybeConst<std::uint32_t> auto& number) {
-  fields.number(number);
+void visit(Fields& fields, MaybeConst<std::uint32_t> auto& job) {
+  fields.number(job);
+  if constexpr (std::same_as<Fields, Take>) fields.expect(job < most_jobs);
 }
 template <class Fields>
 void visit(Fields& fields, MaybeConst<RecordText> auto& text) {
@@ -191,7 +197,7 @@ void visit(Fields& fields, MaybeConst<Decision> auto& decision) {
 
 template <class Fields>
 void visit(Fields& fields, MaybeConst<SliceRecord> auto& slice) {
-  fields.number(slice.job);
+  visit(fields, slice.job);
   fields.number(slice.unit);
   fields.number(slice.number);
   fields.number(slice.bubble);
@@ -204,7 +210,7 @@ void visit(Fields& fields, MaybeConst<SliceRecord> auto& slice) {
 
 template <class Fields>
 void visit(Fields& fields, MaybeConst<JobRecord> auto& job) {
-  fields.number(job.job);
+  visit(fields, job.job);
   fields.text(job.name);
   fields.choice(job.event, &is_up_to<JobEvent::failed>);
   fields.text(job.why);

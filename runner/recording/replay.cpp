@@ -2,6 +2,8 @@
 #include "runner/recording/replay.h"
 
 #include <bit>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "detector/dcheck.h"
@@ -82,6 +84,11 @@ std::string line_of(const TraceSummary& summary) {
   return line.substr(0, line.size() - 1);
 }
 
+// A parameter of a call, as it is read.
+template <class Parameter>
+using Given =
+    std::conditional_t<std::is_same_v<Parameter, std::string_view>, RecordText, std::remove_cvref_t<Parameter>>;
+
 }  // namespace
 
 void Replay::Heard::push(const Record& record) noexcept {
@@ -122,80 +129,55 @@ void Replay::take_entry(Call call, Take& entry) {
 }
 
 void Replay::make_call(Call call, Take& entry) {
-  TimePoint now{};
-  Duration length{};
-  Event event{};
-  SliceRecord slice;
-  FillView view;
-  JobRecord job;
-  RecordText text;
-  Audience audience{};
-  std::uint32_t number = 0;
-  bool flag = false, other_flag = false;
+  const auto given = [&]<class... Values>(void (RecordedSession::*function)(Values...)) {
+    std::tuple<Given<Values>...> values;
+    std::apply(
+        [&](auto&... each) {
+          read(call, entry, each...);
+          (session().*function)(each...);
+        },
+        values);
+  };
   switch (call) {
     case Call::options:
       return begin(entry);
     case Call::observe:
-      read(call, entry, event);
-      session().observe(event);
-      ++result_.events;
-      return;
+      return observe(entry);
     case Call::looks_within:
-      read(call, entry, length);
-      return session().looks_within(length);
+      return given(&RecordedSession::looks_within);
     case Call::looked:
-      read(call, entry, now);
-      return session().looked(now);
+      return given(&RecordedSession::looked);
     case Call::finished:
-      read(call, entry, slice);
-      if (slice.job >= most_jobs) throw cannot_be(call);
-      return session().finished(slice);
+      return given(&RecordedSession::finished);
     case Call::look:
-      read(call, entry, now, view);
-      return session().look(now, view);
+      return given(&RecordedSession::look);
     case Call::decide:
       return decide(entry);
     case Call::launched:
-      read(call, entry, length);
-      ++result_.launches;
-      if (std::exchange(would_launch_, false)) session().launched(length);
-      return;
+      return launched(entry);
     case Call::next_look:
       return next_look(entry);
     case Call::job_ended:
-      read(call, entry, now, number, flag, text, other_flag);
-      if (number >= most_jobs) throw cannot_be(call);
-      return session().job_ended(now, number, flag, text, other_flag);
+      return given(&RecordedSession::job_ended);
     case Call::end_filling:
-      read(call, entry, now, text, audience);
-      return session().end_filling(now, text, audience);
+      return given(&RecordedSession::end_filling);
     case Call::begin_filling:
-      read(call, entry, now, job);
-      if (job.job >= most_jobs) throw cannot_be(call);
-      return session().begin_filling(now, job);
+      return given(&RecordedSession::begin_filling);
     case Call::no_filling:
-      read(call, entry, now, text);
-      return session().no_filling(now, text);
+      return given(&RecordedSession::no_filling);
     case Call::note:
-      read(call, entry, now, text);
-      return session().note(now, text);
+      return given(&RecordedSession::note);
     case Call::trouble:
-      read(call, entry, now, text, audience);
-      return session().trouble(now, text, audience);
+      return given(&RecordedSession::trouble);
     case Call::note_work_under_way:
-      read(call, entry, now);
-      return session().note_work_under_way(now);
+      return given(&RecordedSession::note_work_under_way);
     case Call::end:
-      read(call, entry, now);
-      return session().end(now);
-    case Call::pass: {
-      Record record;
-      read(call, entry, record);
+      return given(&RecordedSession::end);
+    case Call::pass:
       is_passed_ = true;
-      session().pass(record);
+      given(&RecordedSession::pass);
       is_passed_ = false;
       return;
-    }
     case Call::record:
     case Call::decision:
     case Call::next:
@@ -208,6 +190,20 @@ void Replay::begin(Take& entry) {
   read(Call::options, entry, options);
   if (session_ || !are_sound(options)) throw cannot_be(Call::options);
   session_ = std::make_unique<RecordedSession>(options, heard_, again_);
+}
+
+void Replay::observe(Take& entry) {
+  Event event{};
+  read(Call::observe, entry, event);
+  session().observe(event);
+  ++result_.events;
+}
+
+void Replay::launched(Take& entry) {
+  Duration took{};
+  read(Call::launched, entry, took);
+  ++result_.launches;
+  if (std::exchange(would_launch_, false)) session().launched(took);
 }
 
 void Replay::decide(Take& entry) {

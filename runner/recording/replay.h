@@ -68,6 +68,8 @@ class Replay {
   void take_entry(Call call, Take& entry);
   void make_call(Call call, Take& entry);
   void begin(Take& entry);
+  void observe(Take& entry);
+  void launched(Take& entry);
   void decide(Take& entry);
   void next_look(Take& entry);
   void compare(const Answer& recorded);

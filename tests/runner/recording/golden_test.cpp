@@ -5,15 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/replayed_file.h"
 #include "runner/recording/blocks.h"
 #include "runner/recording/reader.h"
 #include "tests/trace/temporary_directory.h"
+#include "trace/read/reader.h"
 #include "trace/read/summary.h"
-#include "trace/write/writer.h"
 
 namespace weft {
 namespace {
@@ -85,6 +88,41 @@ TEST_P(GoldenRecording, IsRecordedAgainAsTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Recordings, GoldenRecording, ::testing::Values("trainer_observed", "trainer_filled"),
                          [](const auto& recording) { return std::string(recording.param); });
+
+// The bytes of a golden recording's blocks, the file's beginning and its end apart.
+std::string blocks_of(const std::string& name, BlockKind last) {
+  RecordingReader reader(std::string(WEFT_GOLDEN) + "/" + name + ".weftrec");
+  std::string blocks;
+  while (const auto block = reader.next())
+    if (block->kind <= last) append_block(blocks, block->kind, block->contents);
+  return blocks;
+}
+
+TEST(ReplayedFile, OfADeviceThatWasOpenedAgainHasEachSessionWithItsEnd) {
+  TemporaryDirectory directory;
+  std::string file = prefix_bytes() + blocks_of("trainer_observed", BlockKind::calls);
+  append_end_block(file, RecordingEnd::limit, nullptr);
+  file += blocks_of("trainer_filled", BlockKind::calls);
+  append_end_block(file, RecordingEnd::behind, nullptr);
+  file += blocks_of("trainer_filled", BlockKind::end) + blocks_of("trainer_observed", BlockKind::calls);
+  append_end_block(file, RecordingEnd::without_summary, nullptr);
+  file += blocks_of("trainer_observed", BlockKind::calls);
+  std::ofstream(directory / "rank0.1.weftrec", std::ios::binary) << file;
+  const cli::ReplayedFile replayed = cli::replay_file(directory / "rank0.1.weftrec", directory / "rank0.1.jsonl");
+  EXPECT_EQ(replayed.differences(), 0U);
+  std::vector<std::string> cuts;
+  for (const cli::ReplayedSession& session : replayed.sessions) cuts.push_back(session.cut);
+  EXPECT_EQ(cuts,
+            (std::vector<std::string>{
+                "it has reached its limit (WEFT_RECORD_LIMIT)", "the disk did not keep up with it", "",
+                "Weft's thread did not end in time, or failed", "the process was killed, or the file was cut off"}));
+  const TraceFile trace = read_trace(directory / "rank0.1.jsonl");
+  ASSERT_EQ(trace.segments.size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(trace.segments[i].summary.has_value(), i == 2) << i;
+    EXPECT_GT(trace.segments[i].records.size(), 100U) << i;
+  }
+}
 
 int write_anew(const std::string& path) {
   const std::string file = recorded_again(path);
