@@ -3,8 +3,10 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "trace/read/decode.h"
 #include "weft/version.h"
@@ -28,6 +30,14 @@ json line_in(std::string_view contents) {
   json line = json::parse(contents, nullptr, false);
   if (!line.is_object()) throw RecordingError("is damaged: a line cannot be read");
   return line;
+}
+
+std::unique_ptr<std::istream> opened(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) throw RecordingError("is no file that can be read");
+  auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (!*file) throw RecordingError("cannot be opened");
+  return file;
 }
 
 }  // namespace
@@ -54,11 +64,9 @@ RecordedEnd end_in(const RecordingBlock& block) {
   return result;
 }
 
-RecordingReader::RecordingReader(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) throw RecordingError("is no file that can be read");
-  file_.open(path, std::ios::binary);
-  if (!file_) throw RecordingError("cannot be opened");
+RecordingReader::RecordingReader(const std::string& path) : RecordingReader(opened(path)) {}
+
+RecordingReader::RecordingReader(std::unique_ptr<std::istream> file) : file_(std::move(file)) {
   const RecordingPrefix own;
   RecordingPrefix prefix{};
   const std::size_t size = read(reinterpret_cast<char*>(&prefix), sizeof prefix);
@@ -101,8 +109,8 @@ void RecordingReader::check_order(BlockKind kind) {
 }
 
 std::size_t RecordingReader::read(char* bytes, std::size_t size) {
-  file_.read(bytes, static_cast<std::streamsize>(size));
-  const auto count = static_cast<std::size_t>(file_.gcount());
+  file_->read(bytes, static_cast<std::streamsize>(size));
+  const auto count = static_cast<std::size_t>(file_->gcount());
   place_ += count;
   return count;
 }

@@ -5,7 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <istream>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,7 @@ class RecordingReader {
  public:
   // Throws RecordingError, as all functions here do.
   explicit RecordingReader(const std::string& path);
+  explicit RecordingReader(std::unique_ptr<std::istream> file);
 
   // Nothing: the file is over. Blocks come in an order that can be: header, calls..., end, and again.
   std::optional<RecordingBlock> next();
@@ -53,7 +55,7 @@ class RecordingReader {
   std::size_t read(char* bytes, std::size_t size);
   void check_order(BlockKind kind);
 
-  std::ifstream file_;
+  std::unique_ptr<std::istream> file_;
   std::uint64_t place_ = 0;  // in the file
   bool in_session_ = false;  // after a header, before its end
   bool cut_ = false;

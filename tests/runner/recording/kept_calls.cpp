@@ -1,8 +1,6 @@
 // See kept_calls.h.
 #include "tests/runner/recording/kept_calls.h"
 
-#include <fstream>
-
 #include "runner/recording/blocks.h"
 #include "tests/runner/policy/virtual_device.h"
 #include "trace/write/writer.h"
@@ -45,11 +43,6 @@ std::string file_of(std::string_view calls, const TraceSummary* summary) {
   append_block(file, BlockKind::calls, calls);
   if (summary != nullptr) append_end_block(file, RecordingEnd::complete, summary);
   return file;
-}
-
-void write_file(const std::string& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc)
-      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 }  // namespace weft::testing

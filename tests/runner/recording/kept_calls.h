@@ -40,6 +40,5 @@ struct RecordedRun {
 TraceHeader header_of_rank(int rank);
 // A whole file; `summary`: nullptr, it has no end.
 std::string file_of(std::string_view calls, const TraceSummary* summary);
-void write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace weft::testing
