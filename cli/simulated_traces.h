@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/job_lengths.h"
-#include "runner/model/run.h"
+#include "runner/model/memory.h"
 
 namespace weft::cli {
 
@@ -19,13 +19,17 @@ class SimulatedTraces {
   // made.
   SimulatedTraces(const std::string& directory, int ranks, const std::vector<JobLengths>& jobs);
 
+  // Says which jobs run on which rank. Before the first record.
+  void begin(const std::vector<model::StageMemory>& stages);
+
   // Valid as long as this object. Empty where none are wanted.
   model::TraceOf of_rank();
 
  private:
   class Trace final : public model::RankTrace {
    public:
-    Trace(const std::string& path, const TraceHeader& header, const std::vector<JobLengths>& jobs);
+    Trace(const std::string& path, const TraceHeader& header);
+    void begin(const std::vector<JobLengths>& jobs, const model::StageMemory& stage);
     void push(const Record& record) noexcept override;
     void finish(const TraceSummary& summary) override;
 
@@ -38,6 +42,7 @@ class SimulatedTraces {
     std::int32_t rank_, device_;
   };
 
+  const std::vector<JobLengths> jobs_;
   std::deque<Trace> traces_;
 };
 
