@@ -4,39 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <tuple>
 #include <vector>
 
+#include "quiet_world.h"
+
 namespace weft::pipeline {
 namespace {
-
-class Nobody : public Watcher {
- public:
-  void saw(int, const Event&) override {}
-  void woken(int rank, TimePoint now) override {
-    if (wake) wake(rank, now);
-  }
-  void computed(int rank, const Span& span) override {
-    if (took) took(rank, span);
-  }
-  std::function<void(int, TimePoint)> wake;
-  std::function<void(int, const Span&)> took;
-};
-
-WorldOptions without_messages(Schedule schedule) {
-  WorldOptions options;
-  options.schedule = {schedule, 4, 8};
-  options.iterations = 3;
-  options.message_bytes = options.gradient_bytes = 0;
-  options.latency = options.host_call = options.optimizer = Duration{0};
-  return options;
-}
-
-Duration length_of_iteration(const World& world, int rank, std::size_t iteration) {
-  const std::vector<TimePoint>& ends = world.totals(rank).iteration_ends;
-  return ends.at(iteration) - ends.at(iteration - 1);
-}
 
 class Lengths : public ::testing::TestWithParam<std::tuple<Schedule, Duration>> {};
 
@@ -48,7 +22,6 @@ TEST_P(Lengths, OfIterationsAreThoseOfTheOrder) {
     EXPECT_EQ(length_of_iteration(world, rank, 1), std::get<1>(GetParam())) << rank;
 }
 
-constexpr Duration ten{10'000'000};
 // schedules_test.cpp has the same numbers, in units; stages of interleaved, zb_v and dualpipe_v are whole ones here.
 INSTANTIATE_TEST_SUITE_P(Schedules, Lengths,
                          ::testing::Values(std::tuple(Schedule::gpipe, 33 * ten),
