@@ -293,6 +293,7 @@ int simulate_verb(const Arguments& arguments) {
   app.add_flag("--observe", wanted.observe, "Without a fill job: with --output, traces for weft estimate.")
       ->excludes(baselines)
       ->excludes("--fill")
+      ->excludes("--gpu-memory")
       ->excludes("--job-policy");
   app.add_option("--output", wanted.output, "A folder for the trace of every rank, as a run would leave it.");
   app.add_flag("--json", wanted.json, "One JSON object.");

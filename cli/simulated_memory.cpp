@@ -1,6 +1,7 @@
 // See simulated_memory.h.
 #include "cli/simulated_memory.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/quantities.h"
@@ -24,6 +25,11 @@ std::string names_of(const model::StageMemory& stage, const std::vector<JobLengt
   return names.empty() ? "none" : names;
 }
 
+std::optional<std::uint64_t> parse_memory(std::string_view text) {
+  const std::optional<std::uint64_t> bytes = parse_bytes(text);
+  return bytes && *bytes > 0 ? bytes : std::nullopt;
+}
+
 double gibibytes(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1ULL << 30);
 }
@@ -39,7 +45,7 @@ void add_memory_flags(CLI::App& app, model::SimulationOptions& options) {
         ->expected(1, CLI::detail::expected_max_vector_size)
         ->default_str(usual);
   };
-  app.add_option("--gpu-memory", bytes_into(options.memory.gpu),
+  app.add_option("--gpu-memory", quantity_into(options.memory.gpu, parse_memory, "size of a memory; 80GB, 24GiB are"),
                  "Of each GPU. A job that needs more than the training leaves does not run there. Without it all fit.")
       ->type_name("BYTES");
   lists("--parameter-bytes", options.memory.parameters,
@@ -62,6 +68,11 @@ void print_memory(const std::vector<model::StageMemory>& stages, const std::vect
     std::printf("%5zu  %6.2f GiB   %6.2f GiB  %6.2f GiB  %s\n", place, gibibytes(stages[place].parameters),
                 gibibytes(stages[place].activations), gibibytes(stages[place].free),
                 names_of(stages[place], jobs).c_str());
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    const auto has_it = [job](const model::StageMemory& stage) { return std::ranges::count(stage.jobs, job) != 0; };
+    if (std::ranges::none_of(stages, has_it))
+      std::printf("note: %s fits on no GPU\n", printable(jobs[job].name).c_str());
+  }
 }
 
 nlohmann::ordered_json json_of_memory(const std::vector<model::StageMemory>& stages,

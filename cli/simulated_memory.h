@@ -15,7 +15,7 @@ namespace weft::cli {
 
 void add_memory_flags(CLI::App& app, model::SimulationOptions& options);
 
-// What each GPU of a pipeline needs and has left, and which jobs run there.
+// A row for each GPU of a pipeline: its needs, what is left, and the jobs that fit.
 void print_memory(const std::vector<model::StageMemory>& stages, const std::vector<JobLengths>& jobs);
 // `has_limit`: free memory is known.
 nlohmann::ordered_json json_of_memory(const std::vector<model::StageMemory>& stages,

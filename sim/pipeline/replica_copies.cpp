@@ -1,5 +1,5 @@
-// Copies of activations to the host and back, on a stream for each way: there is one copy engine for each. What the
-// detector is told of them is what the shim would note, see shim/main_job/copies.h and event_recorded() there: a marker
+// Copies of activations to the host and back, on a stream for each way: there is one copy engine for each. The detector
+// is told of them as the shim would note them, see shim/main_job/copies.h and event_recorded() there: a marker
 // only where one is missing ahead, and waits for a copy by the marker ahead of that.
 #include <cmath>
 #include <utility>
@@ -12,7 +12,7 @@ namespace weft::pipeline {
 void Replica::copy(Rank& rank, const Step& step, std::size_t way) {
   Stream& stream = rank.streams[step.stream];
   const Stream& other = rank.streams[compute];
-  // What was launched before its first marker nobody has counted.
+  // Nobody has counted its launches before its first marker.
   if (!std::exchange(stream.copies, true)) stream.launched_since_marker = true;
   rank.copy_streams[way] = step.stream;
   Item wait{.kind = Item::Kind::wait_for_compute, .behind = other.enqueued};

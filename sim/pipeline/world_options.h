@@ -27,7 +27,7 @@ struct Change {
   }
 };
 
-// What a rank keeps of a microbatch from its forward to its backward pass in one stage.
+// Memory that a rank keeps of a microbatch from its forward to its backward pass in one stage.
 struct ActivationOptions {
   // One for all places of the pipeline, or one for each; of one stage, where a place has several.
   std::vector<std::uint64_t> bytes{512ULL << 20};
