@@ -18,7 +18,8 @@ struct Row {
   Case one;
 };
 
-// 8 stages. The first three evaluations of a run cost what is known of its rhythm: these are in the warm-up.
+// 8 stages. The first three evaluations of a run cost what is known of its rhythm. Where they come every 10 iterations
+// these are in the warm-up.
 Case plain(const TableOptions& table, const char* schedule) {
   Case made = case_of(table, schedule, 8);
   made.options.run.warm_up = 40;
@@ -44,6 +45,10 @@ std::vector<Row> rows_of(const TableOptions& table) {
     with("16 microbatches", [](pipeline::WorldOptions&) {});
     with("evaluation every 10 iterations", [](pipeline::WorldOptions& world) {
       world.kinds.evaluate_every = 10;
+      world.kinds.evaluation_microbatches = 16;
+    });
+    with("evaluation every 50 iterations", [](pipeline::WorldOptions& world) {
+      world.kinds.evaluate_every = 50;
       world.kinds.evaluation_microbatches = 16;
     });
     with("8 and 24 microbatches in turn", [](pipeline::WorldOptions& world) { world.kinds.microbatches = {8, 24}; });

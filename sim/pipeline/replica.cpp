@@ -31,7 +31,8 @@ Replica::Replica(const WorldOptions& options, const Programs& programs, int firs
     : options_(options), watcher_(watcher), first_(first) {
   const std::size_t places = programs.of_place.size();
   if (options.activations.bytes.size() != 1 && options.activations.bytes.size() != places)
-    throw std::invalid_argument("activation bytes: one size, or one for each of the " + std::to_string(places) + " ranks");
+    throw std::invalid_argument("activation bytes: one size, or one for each of the " + std::to_string(places) +
+                                " ranks");
   channels_.resize(programs.channels);
   sums_.resize(places + 1);
   sums_.back().members = places;

@@ -77,7 +77,7 @@ TEST(Offload, TimeInWhichCopiesAreWaitedForIsFilledWhereAReceiveIsUnderWay) {
   EXPECT_GT(slow.iteration_seconds, 1.1 * fast.iteration_seconds) << "copies take 67 ms";
   EXPECT_GT(slow.precision, 0.98);
   EXPECT_GT(slow.coverage, 0.9);
-  EXPECT_LT(slow.coverage, 0.95) << "the last stages wait with no receive under way";
+  EXPECT_LT(slow.coverage, 0.95) << "the last stage waits with no receive under way";
   EXPECT_GT(slow.conversion, 0.8);
 }
 

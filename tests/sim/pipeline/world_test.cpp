@@ -112,8 +112,12 @@ class Listener final : public Watcher {
   std::vector<std::vector<std::tuple<TimePoint, EventKind, Ticket>>> events;
 };
 
-TEST(Replicas, GiveTheSameEventsOnAnyNumberOfThreads) {
-  WorldOptions options = without_messages(Schedule::one_f_one_b);
+class EqualEvents : public ::testing::TestWithParam<Schedule> {};
+INSTANTIATE_TEST_SUITE_P(Schedules, EqualEvents, ::testing::Values(Schedule::one_f_one_b, Schedule::offload));
+
+TEST_P(EqualEvents, OfReplicasOnAnyNumberOfThreads) {
+  WorldOptions options = without_messages(GetParam());
+  options.kinds = {.microbatches = {4, 8}, .evaluate_every = 2};
   options.latency = std::chrono::microseconds(20);
   options.gradient_bytes = 64 << 20;
   options.jitter = 0.1;
