@@ -15,6 +15,8 @@
 #include "cli/job_lengths.h"
 #include "cli/parse.h"
 #include "cli/quantities.h"
+#include "cli/simulated_iterations.h"
+#include "cli/simulated_memory.h"
 #include "cli/simulated_traces.h"
 #include "runner/model/policies.h"
 #include "runner/model/simulation.h"
@@ -30,7 +32,8 @@ using model::SimulationOptions;
 struct Wanted {
   SimulationOptions simulation;
   std::string schedule = "1f1b";
-  int stages = 4, ranks = 0, microbatches = 0;
+  int stages = 4, ranks = 0;
+  IterationFlags iterations;
   Duration forward{10'000'000}, slice{300'000};
   std::vector<std::string> fill{"400x25us"};
   std::string job_policy = "throughput";
@@ -52,10 +55,7 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--ranks", wanted.ranks,
                  "GPUs in all, a multiple of the stages: so many pipelines. As many as stages.")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--microbatches", wanted.microbatches,
-                 "Of an iteration. Twice as many as stages, and 2 more with dualpipev.")
-      ->check(CLI::Range(1, 65536));
-  app.add_option("--chunks", world.schedule.chunks, "Stages of each GPU; with interleaved only.")
+  app.add_option("--chunks", world.schedule.chunks, "Stages of each GPU; with interleaved and pipeoffload only.")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--iterations", world.iterations, "With the first ones, see --warm-up.")
@@ -94,7 +94,7 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
 void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--fill", wanted.fill,
                  "A job by the kernels of its unit, and its terms: [NAME=]COUNTxLENGTH[,...][;TERM=VALUE...], with the "
-                 "terms priority, weight, deadline and units. May be given again.")
+                 "terms priority, weight, deadline, units and memory. May be given again.")
       ->type_name("KERNELS")
       ->expected(1)
       ->take_all()
@@ -130,8 +130,7 @@ void complete(Wanted& wanted) {
   world.schedule.ranks = wanted.stages;
   world.schedule.followers = model::branching(wanted.stages);
   const bool wants_more = world.schedule.schedule == pipeline::Schedule::dualpipe_v;
-  world.schedule.microbatches =
-      wanted.microbatches != 0 ? wanted.microbatches : 2 * wanted.stages + (wants_more ? 2 : 0);
+  set_iterations(wanted.iterations, 2 * wanted.stages + (wants_more ? 2 : 0), world);
   world.forward = wanted.forward;
   world.input_gradient = wanted.input_gradient.value_or(wanted.forward);
   world.weight_gradient = wanted.weight_gradient.value_or(wanted.forward);
@@ -140,7 +139,8 @@ void complete(Wanted& wanted) {
   wanted.simulation.run.jobs.clear();
   for (const std::string& text : wanted.fill) {
     wanted.jobs.push_back(parse_job_lengths(text));
-    wanted.simulation.run.jobs.push_back({wanted.jobs.back().kernels, wanted.jobs.back().terms});
+    const JobLengths& job = wanted.jobs.back();
+    wanted.simulation.run.jobs.push_back({job.kernels, job.terms, job.memory});
   }
   wanted.simulation.run.job_policy =
       static_cast<JobPolicy>(std::ranges::find(job_policy_names, wanted.job_policy) - job_policy_names.begin());
@@ -186,9 +186,11 @@ Simulation simulate(const model::RunResult& without, SimulationOptions options, 
 
 nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
   const pipeline::WorldOptions& world = wanted.simulation.run.world;
+  nlohmann::ordered_json microbatches = world.schedule.microbatches;
+  if (!world.kinds.microbatches.empty()) microbatches = world.kinds.microbatches;
   return {{"schedule", wanted.schedule},
           {"stages", wanted.stages},
-          {"microbatches", world.schedule.microbatches},
+          {"microbatches", microbatches},
           {"ranks", result.ranks},
           {"iterations", result.iterations},
           {"iteration_seconds", result.iteration_seconds},
@@ -248,13 +250,14 @@ nlohmann::ordered_json json_of_jobs(const Wanted& wanted, const Simulation& weft
 void print_table(const Wanted& wanted, const Simulation& weft,
                  const std::vector<std::pair<std::string, Simulation>>& others) {
   const pipeline::WorldOptions& world = wanted.simulation.run.world;
-  std::printf("%s, %d stages, %d microbatches, %d GPUs, %d iterations (%d count) of %.3f s, idle for %.1f %%\n\n",
-              wanted.schedule.c_str(), wanted.stages, world.schedule.microbatches, weft.ranks, weft.iterations,
+  std::printf("%s, %d stages, %s microbatches, %d GPUs, %d iterations (%d count) of %.3f s, idle for %.1f %%\n\n",
+              wanted.schedule.c_str(), wanted.stages, list_of_microbatches(world).c_str(), weft.ranks, weft.iterations,
               weft.iterations - wanted.simulation.run.warm_up, weft.iteration_seconds, 100 * weft.idle_share);
   std::printf("                 filled  with control    slowdown        GPUs  more work\n");
   print_row(wanted.observe ? "observe" : "weft", weft);
   for (const auto& [name, result] : others) print_row(name, result);
   print_jobs(wanted, weft);
+  if (wanted.simulation.memory.gpu != 0) print_memory(weft.stages, wanted.jobs);
   if (weft.stopped > 0) std::printf("\nWeft stopped filling on %d GPUs: %s\n", weft.stopped, weft.why_stopped.c_str());
   std::printf(
       "\nfilled: of the idle time of iterations that may be filled; with control: of all of it\n"
@@ -281,6 +284,8 @@ int simulate_verb(const Arguments& arguments) {
       "that may be filled; some go without, for comparison.",
       "weft simulate");
   add_pipeline_flags(app, wanted);
+  add_iteration_flags(app, wanted.iterations);
+  add_memory_flags(app, wanted.simulation);
   add_fill_flags(app, wanted);
   CLI::Option* const baselines = app.add_flag(
       "--baselines", wanted.baselines,
@@ -288,6 +293,7 @@ int simulate_verb(const Arguments& arguments) {
   app.add_flag("--observe", wanted.observe, "Without a fill job: with --output, traces for weft estimate.")
       ->excludes(baselines)
       ->excludes("--fill")
+      ->excludes("--gpu-memory")
       ->excludes("--job-policy");
   app.add_option("--output", wanted.output, "A folder for the trace of every rank, as a run would leave it.");
   app.add_flag("--json", wanted.json, "One JSON object.");
@@ -298,6 +304,7 @@ int simulate_verb(const Arguments& arguments) {
     complete(wanted);
     SimulatedTraces traces(wanted.output, wanted.ranks, wanted.observe ? std::vector<JobLengths>{} : wanted.jobs);
     const model::RunResult without = simulate_without_fill(wanted.simulation.run);
+    traces.begin(model::memory_of(wanted.simulation.memory, without, wanted.simulation.run.jobs));
     const Simulation weft = simulate(without, wanted.simulation, wanted.observe ? "observe" : "weft", traces.of_rank());
     std::vector<std::pair<std::string, Simulation>> others;
     if (wanted.baselines)
@@ -306,6 +313,7 @@ int simulate_verb(const Arguments& arguments) {
     if (!wanted.json) return print_table(wanted, weft, others), 0;
     nlohmann::ordered_json json = json_of(wanted, weft);
     json["jobs"] = json_of_jobs(wanted, weft);
+    json["stage_memory"] = json_of_memory(weft.stages, wanted.jobs, wanted.simulation.memory.gpu != 0);
     json["baselines"] = nlohmann::ordered_json::object();
     for (const auto& [name, result] : others) json["baselines"][name] = json_of(wanted, result);
     std::printf("%s\n", json.dump(2).c_str());

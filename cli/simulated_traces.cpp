@@ -1,8 +1,10 @@
 // See simulated_traces.h.
 #include "cli/simulated_traces.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "runner/options/quantity.h"
 #include "trace/write/writer.h"
 
 namespace weft::cli {
@@ -26,13 +28,18 @@ TraceHeader header_of(int rank, int ranks, const std::vector<JobLengths>& jobs) 
 
 }  // namespace
 
-SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, const std::vector<JobLengths>& jobs) {
+SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, const std::vector<JobLengths>& jobs)
+    : jobs_(jobs) {
   if (directory.empty()) return;
   make_trace_folder(directory);
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string name = "rank" + std::to_string(rank) + "." + std::to_string(rank + 1) + ".jsonl";
-    traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks, jobs), jobs);
+    traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks, jobs));
   }
+}
+
+void SimulatedTraces::begin(const std::vector<model::StageMemory>& stages) {
+  for (std::size_t rank = 0; rank < traces_.size(); ++rank) traces_[rank].begin(jobs_, stages[rank % stages.size()]);
 }
 
 model::TraceOf SimulatedTraces::of_rank() {
@@ -40,18 +47,25 @@ model::TraceOf SimulatedTraces::of_rank() {
   return [this](int rank) { return &traces_[static_cast<std::size_t>(rank)]; };
 }
 
-SimulatedTraces::Trace::Trace(const std::string& path, const TraceHeader& header, const std::vector<JobLengths>& jobs)
+SimulatedTraces::Trace::Trace(const std::string& path, const TraceHeader& header)
     : file_(path), rank_(header.rank), device_(header.device) {
   file_.begin(header);
+}
+
+void SimulatedTraces::Trace::begin(const std::vector<JobLengths>& jobs, const model::StageMemory& stage) {
   for (const JobLengths& job : jobs) {
-    JobRecord ready;
-    ready.job = static_cast<std::uint32_t>(names_.size());
-    ready.name = job.name;
-    ready.terms = job.terms;
-    file_.push(Record(device_, TimePoint{}, ready));
+    JobRecord begins;
+    begins.job = static_cast<std::uint32_t>(names_.size());
+    begins.name = job.name;
+    begins.terms = job.terms;
+    begins.memory = job.memory;
+    if (std::ranges::find(stage.jobs, begins.job) == stage.jobs.end()) {
+      begins.event = JobEvent::refused;
+      begins.why = "it needs " + mebibytes(job.memory) + ", the training leaves " + mebibytes(stage.free);
+    }
+    file_.push(Record(device_, TimePoint{}, begins));
     names_.push_back(job.name);
   }
-  file_.write();
 }
 
 void SimulatedTraces::Trace::finish(const TraceSummary& summary) {

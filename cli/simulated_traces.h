@@ -9,6 +9,7 @@
 
 #include "cli/job_lengths.h"
 #include "cli/written_trace.h"
+#include "runner/model/memory.h"
 #include "runner/model/run.h"
 
 namespace weft::cli {
@@ -19,13 +20,17 @@ class SimulatedTraces {
   // made.
   SimulatedTraces(const std::string& directory, int ranks, const std::vector<JobLengths>& jobs);
 
+  // Says which jobs run on which rank. Before the first record.
+  void begin(const std::vector<model::StageMemory>& stages);
+
   // Valid as long as this object. Empty where none are wanted.
   model::TraceOf of_rank();
 
  private:
   class Trace final : public model::RankTrace {
    public:
-    Trace(const std::string& path, const TraceHeader& header, const std::vector<JobLengths>& jobs);
+    Trace(const std::string& path, const TraceHeader& header);
+    void begin(const std::vector<JobLengths>& jobs, const model::StageMemory& stage);
     void push(const Record& record) noexcept override { file_.push(record); }
     void finish(const TraceSummary& summary) override;
 
@@ -35,6 +40,7 @@ class SimulatedTraces {
     std::int32_t rank_, device_;
   };
 
+  const std::vector<JobLengths> jobs_;
   std::deque<Trace> traces_;
 };
 

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <thread>
 
+#include "bench/policy/changes.h"
 #include "bench/policy/grounds.h"
 #include "bench/policy/scenarios.h"
 #include "bench/policy/tables.h"
+#include "sim/pipeline/schedules.h"
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -20,6 +22,9 @@ int main(int argc, char** argv) {
   app.add_option("--interference", options.interference,
                  "By so much pieces next to fill work take longer, 0.02 for 2 %")
       ->capture_default_str();
+  app.add_option("--schedule", options.schedule, "Only this one, with schedules, budgets and policies")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(weft::pipeline::schedule_names.begin(), weft::pipeline::schedule_names.end())));
   app.require_subcommand(1);
   app.fallthrough();
   app.add_subcommand("schedules", "All schedules, stages, lengths and jitters")->callback([&] {
@@ -29,6 +34,8 @@ int main(int argc, char** argv) {
   app.add_subcommand("policies", "Weft beside other systems")->callback([&] { print_policies(options); });
   app.add_subcommand("scenarios", "200 random trainings with hidden slowdowns, drift and steps: is the budget kept?")
       ->callback([&] { print_scenarios(options); });
+  app.add_subcommand("changes", "Evaluations, checkpoints, changing numbers of microbatches, copies to the host")
+      ->callback([&] { print_changes(options); });
   app.add_subcommand("pipefill", "PipeFill's clusters, up to 8,192 GPUs")->callback([&] {
     print_pipefill_ground(options);
   });

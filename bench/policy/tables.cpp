@@ -48,6 +48,13 @@ void print(const std::vector<Case>& cases, unsigned threads) {
   for (std::size_t i = 0; i < cases.size(); ++i) print_row(cases[i], results[i]);
 }
 
+std::vector<const char*> schedules_of(const TableOptions& options) {
+  std::vector<const char*> made;
+  for (const char* const name : pipeline::schedule_names)
+    if (options.schedule.empty() || options.schedule == name) made.push_back(name);
+  return made;
+}
+
 struct Range {
   double least = 1e9, most = -1e9;
   void add(double value) {
@@ -97,14 +104,14 @@ void print_schedules(const TableOptions& options) {
   std::printf(
       "| schedule | jitter | budget | idle | filled, from 5 ms | 1 to 5 ms | 0.5 to 1 ms | of all | slowdown, "
       "iterations from 1 s | shorter ones | 80 %% intervals hold |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-  for (const char* const schedule : pipeline::schedule_names)
+  for (const char* const schedule : schedules_of(options))
     for (const double jitter : {0.01, 0.05, 0.15})
       for (const double budget : {0.001, 0.01}) print_worst(schedule, jitter, budget, options);
 }
 
 void print_budgets(const TableOptions& options) {
   std::vector<Case> cases;
-  for (const char* const schedule : pipeline::schedule_names)
+  for (const char* const schedule : schedules_of(options))
     for (const double budget : {0.0, 0.0003, 0.001, 0.003, 0.01}) {
       Case made = case_of(options, schedule, 8);
       made.options.slowdown_budget = budget;
@@ -116,7 +123,7 @@ void print_budgets(const TableOptions& options) {
 
 void print_policies(const TableOptions& options) {
   std::vector<Case> cases;
-  for (const char* const schedule : pipeline::schedule_names) {
+  for (const char* const schedule : schedules_of(options)) {
     cases.push_back(case_of(options, schedule, 8));
     for (const std::string& baseline : model::baselines()) {
       cases.push_back(case_of(options, schedule, 8));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace weft::bench {
 
@@ -9,6 +10,7 @@ struct TableOptions {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   double interference = 0;
+  std::string schedule;  // only this one, in tables of schedules; "": all
 };
 
 // Schedules, stages, lengths and jitters at two budgets.

@@ -6,9 +6,25 @@
 
 namespace weft::model {
 
-Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu)
-    : takes_gpu_(std::move(takes_gpu)), offers_(policy) {
-  for (const Job& job : jobs) offers_.add(job.cuts(), job.alone(), job.terms());
+Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu, std::uint64_t room)
+    : jobs_(jobs), room_(room), takes_gpu_(std::move(takes_gpu)), offers_(policy) {
+  admit();
+}
+
+void Executor::admit() {
+  for (std::uint32_t number = 0; number < jobs_.size(); ++number) {
+    const Job& job = jobs_[number];
+    if (std::ranges::find(admitted_, number) != admitted_.end() || job.memory() > room_ - used_) continue;
+    admitted_.push_back(number);
+    used_ += job.memory();
+    offers_.add(job.cuts(), job.alone(), job.terms());
+  }
+}
+
+JobStanding Executor::standing(std::uint32_t job) const {
+  const auto found = std::ranges::find(admitted_, job);
+  if (found == admitted_.end()) return {};
+  return offers_.standing(static_cast<std::uint32_t>(found - admitted_.begin()));
 }
 
 FillView Executor::offer(std::size_t number) const {
@@ -43,8 +59,13 @@ void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {
     const Launched first = slices_[0];
     slices_[0] = slices_[1];
     --count_;
+    const std::uint32_t job = admitted_[first.choice.job];
     finished.push_back(offers_.finished(first, now));
-    if (first.place.ends_unit && offers_.unit_ended(first.choice.job)) done_[first.choice.job] = now;
+    finished.back().job = job;
+    if (!first.place.ends_unit || !offers_.unit_ended(first.choice.job)) continue;
+    done_[job] = now;
+    used_ -= jobs_[job].memory();
+    admit();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "runner/model/job.h"
@@ -23,8 +24,12 @@ class Executor {
   // Told when a slice will run; may be empty.
   using TakesGpu = std::function<void(TimePoint begins, TimePoint ends)>;
 
-  // The jobs outlive the executor.
-  Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu = {});
+  // All the memory there is, where nobody asks.
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+  // The jobs outlive the executor. Of those that want more memory together than the `room` there is, the later ones
+  // wait until enough is released.
+  Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu = {}, std::uint64_t room = no_limit);
 
   // As of the real one: none is where nothing may be launched.
   std::size_t make_offers() { return count_ < most ? offers_.make() : 0; }
@@ -40,7 +45,9 @@ class Executor {
   // For how much of this time slices run. Times do not go back from one call to the next.
   Duration within(TimePoint from, TimePoint until);
 
-  const JobStanding& standing(std::uint32_t job) const { return offers_.standing(job); }
+  // By their numbers in the list.
+  bool has_room(std::uint32_t job) const { return jobs_[job].memory() <= room_; }
+  JobStanding standing(std::uint32_t job) const;
   std::optional<TimePoint> done(std::uint32_t job) const { return done_[job]; }  // when it had done its units
 
  private:
@@ -49,6 +56,13 @@ class Executor {
   };
   static constexpr std::uint32_t most = 2;
 
+  // Offers the next jobs for which there is memory.
+  void admit();
+
+  const std::deque<Job>& jobs_;
+  const std::uint64_t room_;
+  std::uint64_t used_ = 0;               // bytes, by the jobs that are offered and not done
+  std::vector<std::uint32_t> admitted_;  // their numbers in the list, in the order in which they were offered
   const TakesGpu takes_gpu_;
   JobOffers offers_;
   std::array<std::optional<TimePoint>, most_jobs> done_{};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "detector/time.h"
@@ -14,9 +15,10 @@ namespace weft::model {
 
 class Job {
  public:
-  // `kernels`: lengths on the idle GPU, at least one. `slices`: see Cuts.
-  Job(const std::vector<Duration>& kernels, const std::vector<Duration>& slices, const JobTerms& terms = {})
-      : terms_(terms), cuts_(kernels, slices) {
+  // `kernels`: lengths on the idle GPU, at least one. `slices`: see Cuts. `memory`: bytes that it needs to run.
+  Job(const std::vector<Duration>& kernels, const std::vector<Duration>& slices, const JobTerms& terms = {},
+      std::uint64_t memory = 0)
+      : terms_(terms), memory_(memory), cuts_(kernels, slices) {
     std::vector<Duration> ends{Duration{}};  // of the first n kernels together
     for (const Duration kernel : kernels) ends.push_back(ends.back() + kernel);
     for (const SliceRange& slice : cuts_.slices())
@@ -26,9 +28,11 @@ class Job {
   const Cuts& cuts() const { return cuts_; }
   const std::vector<Duration>& alone() const { return alone_; }  // of each slice of the cuts
   const JobTerms& terms() const { return terms_; }
+  std::uint64_t memory() const { return memory_; }
 
  private:
   JobTerms terms_;
+  std::uint64_t memory_;
   Cuts cuts_;
   std::vector<Duration> alone_;
 };

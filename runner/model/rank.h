@@ -33,14 +33,16 @@ struct Gaps {
 
 class Rank {
  public:
-  // Without a policy it only counts gaps. World, jobs, times and sink outlive the rank.
+  // Without a policy it only counts gaps. `room`: bytes for the jobs, see Executor. World, jobs, times and sink outlive
+  // the rank.
   Rank(int number, pipeline::World& world, const std::deque<Job>& jobs, JobPolicy policy, const DispatcherTimes& times,
-       RecordSink* sink)
+       RecordSink* sink, std::uint64_t room)
       : number_(number),
         world_(world),
         times_(times),
-        executor_(jobs, policy,
-                  [&world, number](TimePoint begins, TimePoint ends) { world.take_gpu(number, begins, ends); }),
+        executor_(
+            jobs, policy, [&world, number](TimePoint begins, TimePoint ends) { world.take_gpu(number, begins, ends); },
+            room),
         records_(sink) {}
   void follow(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
   RankRecords& records() { return records_; }

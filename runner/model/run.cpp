@@ -1,6 +1,7 @@
 // See run.h.
 #include "runner/model/run.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace weft::model {
@@ -10,20 +11,23 @@ class Run final : public pipeline::Watcher {
  public:
   Run(const RunOptions& options, const Progress& progress)
       : options_(options), progress_(progress), world_(options.world, *this) {
-    for (const JobOptions& job : options.jobs) jobs_.emplace_back(job.kernels, options.slices, job.terms);
+    for (const JobOptions& job : options.jobs) jobs_.emplace_back(job.kernels, options.slices, job.terms, job.memory);
   }
 
   RunResult result(const MakePolicy& make_policy, const TraceOf& trace_of) {
     for (int rank = 0; rank < world_.ranks(); ++rank) {
       ranks_.emplace_back(rank, world_, jobs_, options_.job_policy, options_.dispatcher,
-                          trace_of ? trace_of(rank) : nullptr);
+                          trace_of ? trace_of(rank) : nullptr, room_of(rank));
       ranks_.back().follow(make_policy(world_, rank, ranks_.back().records()));
     }
     world_.run();
     RunResult result;
     result.ranks = world_.ranks();
+    result.most_activations.resize(static_cast<std::size_t>(world_.places()));
     for (int rank = 0; rank < world_.ranks(); ++rank) {
       add(result, of(rank));
+      std::uint64_t& most = result.most_activations[place_of(rank)];
+      most = std::max(most, world_.totals(rank).most_activations);
       const std::optional<TraceSummary> summary = of(rank).summary();
       if (trace_of && summary) trace_of(rank)->finish(*summary);
     }
@@ -49,11 +53,17 @@ class Run final : public pipeline::Watcher {
 
  private:
   Rank& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  std::size_t place_of(int rank) const { return static_cast<std::size_t>(rank % world_.places()); }
+  std::uint64_t room_of(int rank) const {
+    return options_.room.empty() ? Executor::no_limit : options_.room[place_of(rank)];
+  }
 
   JobResult result_of(std::uint32_t job) const {
     JobResult result;
-    result.done = TimePoint{};
+    const auto has_room = [job](const Rank& rank) { return rank.executor().has_room(job); };
+    if (std::any_of(ranks_.begin(), ranks_.end(), has_room)) result.done = TimePoint{};
     for (const Rank& rank : ranks_) {
+      if (!has_room(rank)) continue;
       const std::optional<TimePoint> done = rank.executor().done(job);
       result.units += rank.executor().standing(job).done;
       result.filled += rank.executor().standing(job).filled;

@@ -17,18 +17,20 @@ namespace weft::model {
 struct JobOptions {
   std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit
   JobTerms terms{};
+  std::uint64_t memory = 0;  // bytes
 };
 
 // The end of a job, or how far it got, on all ranks together.
 struct JobResult {
   std::uint64_t units = 0;
   Duration filled{};
-  std::optional<TimePoint> done;  // by the last rank; nothing: some have not done their units
+  std::optional<TimePoint> done;  // by the last rank that has room for it; nothing: some have not done their units
 };
 
 struct RunOptions {
   pipeline::WorldOptions world{};
   std::vector<JobOptions> jobs{JobOptions{}};  // at most most_jobs
+  std::vector<std::uint64_t> room{};  // bytes for the jobs, by place in the pipeline; none: as much as they want
   JobPolicy job_policy = JobPolicy::throughput;
   std::vector<Duration> slices{Duration{25'000}, Duration{75'000}, Duration{300'000}};
   DispatcherTimes dispatcher{};
@@ -43,6 +45,7 @@ struct RunResult {
   Gaps left_out;                                       // of iterations that go without fill
   Duration true_idle{}, reported_idle{}, both_idle{};  // in all iterations
   std::uint64_t forecast = 0, as_forecast = 0;         // bubbles, see RankRecords
+  std::vector<std::uint64_t> most_activations;         // bytes at any time, by place in the pipeline
   std::uint64_t looks = 0, decisions = 0;
   int stopped = 0;          // ranks on which filling has ended
   std::string why_stopped;  // on the first of them

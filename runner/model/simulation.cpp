@@ -64,8 +64,11 @@ Simulation simulate(const RunResult& without, const SimulationOptions& options, 
       filled.slices[0] =
           std::max(filled.slices[0], std::accumulate(job.kernels.begin(), job.kernels.end(), Duration{}));
   }
-  const RunResult with = run(filled, policy, progress, trace_of);
   Simulation result;
+  result.stages = memory_of(options.memory, without, options.run.jobs);
+  if (options.memory.gpu != 0)
+    for (const StageMemory& stage : result.stages) filled.room.push_back(stage.free);
+  const RunResult with = run(filled, policy, progress, trace_of);
   result.iterations = without.iterations + options.run.warm_up;
   result.ranks = without.ranks;
   const double all_time = seconds(without.length) * without.ranks;

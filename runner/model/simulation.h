@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "runner/model/memory.h"
 #include "runner/model/run.h"
 
 namespace weft::model {
 
 struct SimulationOptions {
-  RunOptions run{};
+  RunOptions run{};  // its `room` is that of the memory
+  MemoryOptions memory{};
   double slowdown_budget = 0.01;
   std::string policy = "weft";
 };
@@ -34,6 +36,7 @@ struct Simulation {
   int stopped = 0;          // ranks on which filling has ended
   std::string why_stopped;  // on the first of them
   std::vector<JobResult> jobs;
+  std::vector<StageMemory> stages;  // of a pipeline
 };
 
 // The numbers of microbatches, stages and so on of usual pipelines under this schedule. Throws std::invalid_argument
@@ -45,8 +48,8 @@ std::vector<std::vector<int>> branching(int stages);
 // The pipeline without fill, which several policies are compared with.
 RunResult without_fill(const RunOptions& options, const Progress& progress = {});
 
-// Throws std::invalid_argument where the schedule cannot have these numbers, or there is no such policy. `without`: of
-// the same options.
+// Throws std::invalid_argument where the schedule cannot have these numbers, there is no such policy, or the training
+// does not fit its GPUs. `without`: of the same options.
 Simulation simulate(const RunResult& without, const SimulationOptions& options, const Progress& progress = {},
                     const TraceOf& trace_of = {});
 Simulation simulate(const SimulationOptions& options, const Progress& progress = {}, const TraceOf& trace_of = {});

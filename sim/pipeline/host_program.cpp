@@ -1,7 +1,9 @@
 // See host_program.h.
 #include "sim/pipeline/host_program.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace weft::pipeline {
@@ -18,37 +20,86 @@ bool goes_forward(const Piece& piece) {
   return piece.work == Work::forward;
 }
 
+// The copies next to a piece, by the numbers of the activations.
+struct Copies {
+  std::vector<std::size_t> reloads;  // begin before it
+  std::optional<std::size_t> needed, offloaded;
+};
+
+std::vector<Copies> copies_of(const Orders& orders, const std::vector<Piece>& pieces) {
+  std::vector<Copies> copies(pieces.size());
+  std::size_t count = 0;
+  for (std::size_t forward = 0; forward < pieces.size(); ++forward) {
+    const Piece& piece = pieces[forward];
+    if (!goes_forward(piece) || !orders.offloads[static_cast<std::size_t>(piece.stage)]) continue;
+    const auto at = pieces.begin() + static_cast<std::ptrdiff_t>(forward);
+    const auto back = std::find_if(at, pieces.end(), [&](const Piece& other) {
+      const bool needs_it = other.work == Work::backward || other.work == Work::input_gradient;
+      return needs_it && other.stage == piece.stage && other.microbatch == piece.microbatch;
+    });
+    const auto backward = static_cast<std::size_t>(back - pieces.begin());
+    if (back == pieces.end() || backward - forward <= reloaded_ahead) continue;
+    copies[forward].offloaded = copies[backward].needed = count;
+    copies[backward - reloaded_ahead].reloads.push_back(count++);
+  }
+  return copies;
+}
+
+// Of one place. Streams and channels are the same in all kinds of iterations.
 class Writer {
  public:
-  Writer(const Orders& orders, const ProgramOptions& options, int place, std::map<Lane, int>& channels)
-      : orders_(orders), options_(options), place_(place), channels_(channels) {}
+  Writer(const ProgramOptions& options, int place, std::map<Lane, int>& channels)
+      : options_(options), place_(place), channels_(channels) {}
 
-  Program write() {
-    const std::vector<Piece>& pieces = orders_.of_rank[static_cast<std::size_t>(place_)];
+  Program write(const Orders& orders) {
+    orders_ = &orders;
+    program_ = {};
+    const std::vector<Piece>& pieces = orders.of_rank[static_cast<std::size_t>(place_)];
+    const std::vector<Copies> copies = copies_of(orders, pieces);
+    program_.trains = !std::all_of(pieces.begin(), pieces.end(), goes_forward);
     std::vector<Lane> out;  // that the piece before has left to send
     std::vector<std::size_t> needed = receive(pieces.front(), out);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
+      for (const std::size_t number : copies[i].reloads) add_copy(Step::Kind::reload, number);
       std::vector<std::size_t> next;
       if (options_.posts_ahead && i + 1 < pieces.size()) next = receive(pieces[i + 1], out);
       for (const std::size_t posted : needed) add({.kind = Step::Kind::wait, .posted = posted});
+      if (copies[i].needed) add({.kind = Step::Kind::wait_for_copy, .posted = *copies[i].needed});
       add({.kind = Step::Kind::launch, .piece = pieces[i]});
+      if (copies[i].offloaded) add_copy(Step::Kind::offload, *copies[i].offloaded);
       out = sent_by(pieces[i]);
       if (!options_.paired || i + 1 == pieces.size()) send_all(out);
       if (!options_.posts_ahead && i + 1 < pieces.size()) next = receive(pieces[i + 1], out);
       needed = std::move(next);
     }
-    add({.kind = Step::Kind::stage_sum, .stream = sums(), .posted = program_.groups++});
-    add({.kind = Step::Kind::whole_sum, .stream = sums(), .posted = program_.groups++});
-    add({.kind = Step::Kind::optimizer});
-    add({.kind = Step::Kind::end});
+    add_end();
     return std::move(program_);
   }
+  std::size_t streams() const { return stream_count_; }
 
  private:
   void add(const Step& step) { program_.steps.push_back(step); }
-  int place_of(int stage) const { return orders_.rank_of_stage[static_cast<std::size_t>(stage)]; }
-  const std::vector<int>& followers(int stage) const { return orders_.followers[static_cast<std::size_t>(stage)]; }
-  const std::vector<int>& sources(int stage) const { return orders_.sources[static_cast<std::size_t>(stage)]; }
+  void add_copy(Step::Kind kind, std::size_t number) {
+    program_.copies = std::max(program_.copies, number + 1);
+    std::size_t& stream = kind == Step::Kind::offload ? to_host_ : from_host_;
+    if (stream == 0) stream = stream_count_++;
+    add({.kind = kind, .stream = stream, .posted = number});
+  }
+  void add_end() {
+    if (sums_ == 0) sums_ = stream_count_++;
+    const auto add_sum = [&](Step::Kind kind) { add({.kind = kind, .stream = sums_, .posted = program_.groups++}); };
+    if (program_.trains) {
+      add_sum(Step::Kind::stage_sum);
+      add_sum(Step::Kind::whole_sum);
+      add({.kind = Step::Kind::optimizer});
+    } else {
+      add_sum(Step::Kind::loss_sum);
+    }
+    add({.kind = Step::Kind::end});
+  }
+  int place_of(int stage) const { return orders_->rank_of_stage[static_cast<std::size_t>(stage)]; }
+  const std::vector<int>& followers(int stage) const { return orders_->followers[static_cast<std::size_t>(stage)]; }
+  const std::vector<int>& sources(int stage) const { return orders_->sources[static_cast<std::size_t>(stage)]; }
 
   std::vector<Lane> sent_by(const Piece& piece) const {
     std::vector<Lane> lanes;
@@ -97,34 +148,35 @@ class Writer {
   }
   std::size_t stream_of(const Lane& lane, bool sends) {
     if (options_.paired) {
-      program_.streams = 2;
+      stream_count_ = std::max<std::size_t>(stream_count_, 2);
       return 1;
     }
-    const auto [known, is_new] = streams_.emplace(std::tuple(lane, sends), program_.streams);
-    if (is_new) ++program_.streams;
+    const auto [known, is_new] = streams_.emplace(std::tuple(lane, sends), stream_count_);
+    if (is_new) ++stream_count_;
     return known->second;
   }
-  std::size_t sums() {
-    if (sums_ == 0) sums_ = program_.streams++;
-    return sums_;
-  }
 
-  const Orders& orders_;
+  const Orders* orders_ = nullptr;
   const ProgramOptions& options_;
   const int place_;
   std::map<Lane, int>& channels_;
   std::map<std::tuple<Lane, bool>, std::size_t> streams_;
-  std::size_t sums_ = 0;
+  std::size_t stream_count_ = 1;
+  std::size_t sums_ = 0, to_host_ = 0, from_host_ = 0;  // streams, 0: there is none yet
   Program program_;
 };
 
 }  // namespace
 
-Programs programs_of(const Orders& orders, const ProgramOptions& options) {
+Programs programs_of(const std::vector<Orders>& kinds, const ProgramOptions& options) {
   Programs programs;
   std::map<Lane, int> channels;
-  for (int place = 0; place < static_cast<int>(orders.of_rank.size()); ++place)
-    programs.of_place.push_back(Writer(orders, options, place, channels).write());
+  for (int place = 0; place < static_cast<int>(kinds.front().of_rank.size()); ++place) {
+    Writer writer(options, place, channels);
+    std::vector<Program>& of_kind = programs.of_place.emplace_back();
+    for (const Orders& orders : kinds) of_kind.push_back(writer.write(orders));
+    programs.streams.push_back(writer.streams());
+  }
   programs.channels = channels.size();
   return programs;
 }

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace weft::pipeline {
 namespace {
-
-constexpr std::size_t compute = 0;  // stream
 
 // A number that depends on these alone (splitmix64).
 std::uint64_t mixed(std::uint64_t value) {
@@ -30,6 +30,9 @@ double normal(std::uint64_t value) {
 Replica::Replica(const WorldOptions& options, const Programs& programs, int first, Watcher& watcher)
     : options_(options), watcher_(watcher), first_(first) {
   const std::size_t places = programs.of_place.size();
+  if (options.activations.bytes.size() != 1 && options.activations.bytes.size() != places)
+    throw std::invalid_argument("activation bytes: one size, or one for each of the " + std::to_string(places) +
+                                " ranks");
   channels_.resize(programs.channels);
   sums_.resize(places + 1);
   sums_.back().members = places;
@@ -39,10 +42,9 @@ Replica::Replica(const WorldOptions& options, const Programs& programs, int firs
     Rank& made = ranks_[place];
     made.number = first + static_cast<int>(place);
     made.place = static_cast<int>(place);
-    made.program = &programs.of_place[place];
-    made.streams.resize(made.program->streams);
-    made.posted.resize(made.program->groups);
-    made.slowness = slowness_of(made);
+    made.kinds = &programs.of_place[place];
+    made.streams.resize(programs.streams[place]);
+    begin_iteration(made);
     push((std::chrono::milliseconds(1) + stall_of(made)).count(), made.number, What::host);
   }
 }
@@ -64,6 +66,9 @@ bool Replica::run(Time limit) {
       case What::operation_ended:
         end_operation(of, timer.group);
         break;
+      case What::copy_ended:
+        end_copy(of, static_cast<std::size_t>(timer.group));
+        break;
       case What::wake:
         watcher_.woken(timer.rank, now());
         break;
@@ -78,6 +83,12 @@ void Replica::push(Time time, int rank, What what, GroupId group) {
 
 void Replica::wake(int rank, TimePoint time) {
   if (hosts_at_work_ != 0) push(std::max(time.time_since_epoch().count(), now_), rank, What::wake);
+}
+
+std::size_t Replica::groups_in_iteration(int number) const {
+  std::size_t most = 0;
+  for (const Program& program : *ranks_[index_of(number)].kinds) most = std::max(most, program.groups);
+  return most;
 }
 
 Event& Replica::event(EventKind kind, std::size_t stream) {
@@ -96,6 +107,7 @@ void Replica::host(Rank& rank) {
       post(rank, step);
       break;
     case Step::Kind::whole_sum:
+    case Step::Kind::loss_sum:
       post(rank, step);
       wait_for(rank, rank.posted[step.posted]);
       break;
@@ -104,7 +116,16 @@ void Replica::host(Rank& rank) {
       break;
     case Step::Kind::launch:
     case Step::Kind::optimizer:
-      launch(rank, length_of(rank, step));
+      launch(rank, step);
+      break;
+    case Step::Kind::offload:
+      copy(rank, step, to_host);
+      break;
+    case Step::Kind::reload:
+      copy(rank, step, back);
+      break;
+    case Step::Kind::wait_for_copy:
+      wait_for_copy(rank, compute, step.posted, back);
       break;
     case Step::Kind::end:
       begin_host_wait(rank);
@@ -139,7 +160,8 @@ void Replica::post(Rank& rank, const Step& step) {
   issued.done_ticket = group.done_ticket;
   GroupSummary& summary = issued.summary;
   summary.signature = step.stream * 4 + (step.send.channel >= 0 ? 1 : 0) + (step.receive.channel >= 0 ? 2 : 0) +
-                      (step.kind == Step::Kind::whole_sum ? 1u << 20 : 0);
+                      (step.kind == Step::Kind::whole_sum ? 1u << 20 : 0) +
+                      (step.kind == Step::Kind::loss_sum ? 1u << 21 : 0);
   summary.send_peer = step.send.peer;
   summary.receive_peer = step.receive.peer;
   summary.sends = step.send.channel >= 0;
@@ -147,7 +169,7 @@ void Replica::post(Rank& rank, const Step& step) {
   summary.sent_bytes = summary.sends * options_.message_bytes;
   summary.received_bytes = summary.receives * options_.message_bytes;
   summary.collectives = summary.reduces = sums;
-  if (sums) summary.collective_bytes = step.kind == Step::Kind::whole_sum ? 8 : options_.gradient_bytes;
+  if (sums) summary.collective_bytes = step.kind == Step::Kind::stage_sum ? options_.gradient_bytes : 8;
   rank.groups.push_back(group);
   stream.latest = group.done_ticket;
   stream.before = rank.last_ticket + 1;
@@ -174,32 +196,69 @@ void Replica::wait_for_compute(Rank& rank, std::size_t stream, Item& item) {
 void Replica::wait_for(Rank& rank, GroupId group) {
   if (is_over(rank, group)) return;
   const Group& awaited = group_of(rank, group);
-  Stream& stream = rank.streams[compute];
-  Item item{.kind = Item::Kind::wait, .group = group};
+  add_wait(rank, compute, {.kind = Item::Kind::wait, .group = group}, {id_of(awaited.stream), awaited.done_ticket});
+}
+
+// Between two markers.
+void Replica::add_wait(Rank& rank, std::size_t number, Item item, const AwaitedPlace& awaited) {
+  Stream& stream = rank.streams[number];
   item.ticket = ++rank.last_ticket;
   item.passed = stream.latest = ++rank.last_ticket;
-  Event& issued = event(EventKind::wait_issued, compute);
+  Event& issued = event(EventKind::wait_issued, number);
   issued.nothing_launched = !std::exchange(stream.launched_since_marker, false);
-  issued.awaited = {id_of(awaited.stream), awaited.done_ticket};
+  issued.awaited = awaited;
   issued.ticket = item.ticket;
   issued.done_ticket = item.passed;
   stream.before = rank.last_ticket + 1;
   stream.noted = false;
+  stream.latest_is = NoCompute::none;
   ++stream.enqueued;
   stream.items.push_back(item);
   tell(rank);
 }
 
-void Replica::launch(Rank& rank, Duration length) {
+void Replica::launch(Rank& rank, const Step& step) {
   Stream& stream = rank.streams[compute];
-  if (!std::exchange(stream.noted, true)) {
+  if (stream.latest_is != NoCompute::none) {
+    mark(rank, compute);
+    stream.noted = true;
+  } else if (!std::exchange(stream.noted, true)) {
     event(EventKind::launch_noted, compute).ticket = rank.last_ticket;
     tell(rank);
   }
   stream.launched_since_marker = true;
   stream.before = rank.last_ticket + 1;
   ++stream.enqueued;
-  stream.items.push_back({.kind = Item::Kind::piece, .length = length.count()});
+  Item piece{.kind = Item::Kind::piece, .length = length_of(rank, step).count()};
+  set_memory(rank, step, piece);
+  stream.items.push_back(piece);
+}
+
+// An evaluation keeps nothing for a backward pass.
+void Replica::set_memory(const Rank& rank, const Step& step, Item& piece) const {
+  if (step.kind != Step::Kind::launch || !rank.program->trains) return;
+  const auto all = static_cast<std::int64_t>(options_.activations.of_place(static_cast<std::size_t>(rank.place)));
+  const auto kept = std::llround(static_cast<double>(all) * options_.activations.kept_for_weights);
+  switch (step.piece.work) {
+    case Work::forward:
+      piece.takes = all;
+      break;
+    case Work::backward:
+      piece.gives_back = all;
+      break;
+    case Work::input_gradient:
+      piece.gives_back = all - kept;
+      break;
+    case Work::weight_gradient:
+      piece.gives_back = kept;
+      break;
+  }
+}
+
+void Replica::add_activations(Rank& rank, std::int64_t bytes) {
+  rank.activations += bytes;
+  rank.totals.most_activations =
+      std::max(rank.totals.most_activations, static_cast<std::uint64_t>(std::max<std::int64_t>(0, rank.activations)));
 }
 
 Duration Replica::length_of(Rank& rank, const Step& step) const {
@@ -234,6 +293,13 @@ Duration Replica::stall_of(const Rank& rank) const {
   return longest;
 }
 
+void Replica::begin_iteration(Rank& rank) {
+  rank.program = &(*rank.kinds)[options_.kinds.kind_of(rank.iteration)];
+  rank.posted.assign(rank.program->groups, 0);
+  rank.copied.assign(rank.program->copies, {});
+  rank.slowness = slowness_of(rank);
+}
+
 void Replica::begin_host_wait(Rank& rank) {
   rank.streams[compute].items.push_back({.kind = Item::Kind::idle_check});
   ++rank.streams[compute].enqueued;
@@ -250,7 +316,7 @@ void Replica::end_host_wait(Rank& rank) {
     --hosts_at_work_;
     return;
   }
-  rank.slowness = slowness_of(rank);
+  begin_iteration(rank);
   push(now_ + (options_.host_call + stall_of(rank)).count(), rank.number, What::host);
 }
 
@@ -290,6 +356,8 @@ bool Replica::begin(Rank& rank, std::size_t stream, Item& item) {
     case Item::Kind::idle_check:
       end_host_wait(rank);
       return true;
+    default:
+      return begin_of_copies(rank, stream, item);
   }
   return false;
 }
@@ -303,6 +371,7 @@ void Replica::reach(Rank& rank, std::size_t stream, EventKind kind, Ticket ticke
 }
 
 void Replica::begin_piece(Rank& rank, const Item& item) {
+  add_activations(rank, item.takes);
   rank.piece_reached = now_;
   rank.piece_began = std::max(now_, rank.held_until);
   rank.totals.delayed += Duration{rank.piece_began - now_};
@@ -318,6 +387,7 @@ void Replica::end_piece(Rank& rank) {
   rank.totals.computed += Duration{rank.piece_length};
   watcher_.computed(rank.number, {at(rank.piece_reached), at(rank.piece_began), now()});
   rank.piece_began = -1;
+  add_activations(rank, -rank.streams[compute].items.front().gives_back);
   rank.streams[compute].items.pop_front();
   ++rank.streams[compute].over;
   advance(rank);
@@ -370,7 +440,7 @@ void Replica::meet(Channel& channel, bool sends, const Arrived& arrived, std::ui
 }
 
 void Replica::join(Rank& rank, const Step& step, GroupId group) {
-  const bool whole = step.kind == Step::Kind::whole_sum;
+  const bool whole = step.kind != Step::Kind::stage_sum;
   const std::size_t index = whole ? sums_.size() - 1 : static_cast<std::size_t>(rank.place);
   Sum& sum = sums_[index];
   sum.waiting.push_back({rank.number, group});
@@ -405,6 +475,12 @@ void Replica::ask(int number, std::vector<std::pair<StreamId, Answer>>& answers)
   const Rank& of = ranks_[index_of(number)];
   for (std::size_t stream = 0; stream < of.streams.size(); ++stream) {
     const Stream& each = of.streams[stream];
+    // Copies may be left, but nothing to compute: the shim knows that without a question.
+    const bool only_copies = each.copies && each.latest != 0 && each.reached >= each.latest;
+    if (only_copies) {
+      answers.emplace_back(id_of(stream), Answer{StreamAnswer::dry, 0});
+      continue;
+    }
     const bool busy = each.over < each.enqueued;
     answers.emplace_back(id_of(stream), Answer{busy ? StreamAnswer::busy : StreamAnswer::dry, each.before});
   }

@@ -5,6 +5,7 @@
 // its own until one of those is its turn, and the world says when it ends.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -38,7 +39,7 @@ class Replica {
   void end_sum(std::size_t sum, Time time);
 
   const RankTotals& totals(int rank) const { return ranks_[index_of(rank)].totals; }
-  std::size_t groups_in_iteration(int rank) const { return ranks_[index_of(rank)].program->groups; }
+  std::size_t groups_in_iteration(int rank) const;  // of the kind of iteration that has most
 
   // See World.
   TimePoint now() const { return at(now_); }
@@ -49,29 +50,41 @@ class Replica {
  private:
   static TimePoint at(Time time) { return TimePoint{Duration{time}}; }
 
-  enum class What : std::uint8_t { host, compute_ended, operation_ended, wake };
+  enum class What : std::uint8_t { host, compute_ended, operation_ended, copy_ended, wake };
   struct Timer {
     Time time;
     std::uint64_t number;  // of one time the earlier one first
     std::int32_t rank;
     What what;
-    GroupId group;
+    GroupId group;  // copy_ended: stream
     bool operator<(const Timer& other) const { return time != other.time ? time > other.time : number > other.number; }
   };
   struct Item {
-    enum class Kind : std::uint8_t { piece, wait, group, idle_check } kind;
+    enum class Kind : std::uint8_t { piece, wait, group, idle_check, wait_for_compute, wait_for_copy, copy, mark } kind;
     bool reached = false;
-    Ticket ticket = 0, passed = 0;  // wait: its own; group: of the wait ahead of it, 0: there is none that is noted
-    GroupId group = 0;              // wait, group
-    Time length = 0;                // piece
-    std::uint64_t behind = 0;       // group: so many items of the compute stream are over
+    Ticket ticket = 0, passed = 0;  // waits: their own; group: of the wait ahead of it; 0: there is none that is noted
+    GroupId group = 0;              // wait, group; copies: number of the activations
+    Time length = 0;                // piece, copy
+    std::uint64_t behind = 0;       // group, wait_for_compute: so many items of the compute stream are over
+    std::int64_t takes = 0, gives_back = 0;  // bytes of activations, at its begin and at its end
   };
+  // The latest that a stream got, as far as that does not compute: see shim/main_job/copies.h.
+  enum class NoCompute : std::uint8_t { none, copy, wait_for_copy };
   struct Stream {
     std::deque<Item> items;
     std::uint64_t enqueued = 0, over = 0;
     Ticket latest = 0, before = 1;  // its last marker, and the first ticket given out after what it has
     Ticket reached = 0;
     bool launched_since_marker = false, noted = true;
+    // Of copies only, but for `latest_is`, which is the compute stream's as well.
+    bool copies = false;
+    NoCompute latest_is = NoCompute::none;
+    Ticket waited = 0;  // its latest wait is for what the compute stream had up to this marker
+  };
+  // Activations on their way to the host (0) and back (1).
+  struct Copied {
+    std::array<bool, 2> over{};
+    std::array<Ticket, 2> behind{};  // the marker that was the latest of the copy's stream; 0: it was reached
   };
   struct Group {
     int operations = 0;  // that are not over
@@ -96,7 +109,8 @@ class Replica {
   };
   struct Rank {
     int number = 0, place = 0;  // place in the pipeline
-    const Program* program = nullptr;
+    const std::vector<Program>* kinds = nullptr;
+    const Program* program = nullptr;  // of this iteration
     std::size_t step = 0;
     int iteration = 0;
     double slowness = 1;  // in this iteration
@@ -105,6 +119,10 @@ class Replica {
     std::deque<Group> groups;
     GroupId first_group = 1;  // of `groups`
     std::vector<GroupId> posted;
+    std::vector<Copied> copied;
+    std::array<std::size_t, 2> copy_streams{};
+    Time waits_for_copy_since = 0;
+    std::int64_t activations = 0;  // bytes
     Ticket last_ticket = 0;
     Time piece_reached = 0, piece_began = -1, piece_ends = 0;  // -1: none runs
     Time held_until = 0, last_fill = -1;
@@ -117,6 +135,8 @@ class Replica {
   void push(Time time, int rank, What what, GroupId group = 0);
   Event& event(EventKind kind, std::size_t stream);
   void tell(Rank& rank) { watcher_.saw(rank.number, event_); }
+  static constexpr std::size_t compute = 0;            // stream
+  static constexpr std::size_t to_host = 0, back = 1;  // ways of a copy
   static StreamId id_of(std::size_t stream) { return static_cast<StreamId>(stream + 1); }
   Group& group_of(Rank& rank, GroupId id) { return rank.groups[static_cast<std::size_t>(id - rank.first_group)]; }
   bool is_over(const Rank& rank, GroupId id) const;
@@ -124,8 +144,12 @@ class Replica {
   void host(Rank& rank);
   void post(Rank& rank, const Step& step);
   void wait_for(Rank& rank, GroupId group);
+  void add_wait(Rank& rank, std::size_t stream, Item item, const AwaitedPlace& awaited);
   void wait_for_compute(Rank& rank, std::size_t stream, Item& item);
-  void launch(Rank& rank, Duration length);
+  void begin_iteration(Rank& rank);
+  void launch(Rank& rank, const Step& step);
+  void set_memory(const Rank& rank, const Step& step, Item& piece) const;
+  void add_activations(Rank& rank, std::int64_t bytes);
   Duration length_of(Rank& rank, const Step& step) const;
   double slowness_of(const Rank& rank) const;
   Duration stall_of(const Rank& rank) const;
@@ -136,6 +160,15 @@ class Replica {
   bool advance(Rank& rank, std::size_t stream);
   bool begin(Rank& rank, std::size_t stream, Item& item);
   void begin_piece(Rank& rank, const Item& item);
+
+  // replica_copies.cpp
+  void copy(Rank& rank, const Step& step, std::size_t way);
+  void wait_for_copy(Rank& rank, std::size_t stream, std::size_t number, std::size_t way);
+  void mark(Rank& rank, std::size_t stream);
+  bool begin_of_copies(Rank& rank, std::size_t stream, Item& item);
+  void begin_copy(Rank& rank, std::size_t stream, const Item& item);
+  void end_copy(Rank& rank, std::size_t stream);
+
   void begin_group(Rank& rank, std::size_t stream, Item& item);
   void meet(Channel& channel, bool sends, const Arrived& arrived, std::uint64_t bytes);
   void join(Rank& rank, const Step& step, GroupId group);

@@ -189,6 +189,7 @@ void dualpipe_v(Order& order, const Folded& at, int microbatches) {
 int stages_of(const ScheduleOptions& options) {
   switch (options.schedule) {
     case Schedule::interleaved:
+    case Schedule::offload:
       return options.ranks * options.chunks;
     case Schedule::zb_v:
     case Schedule::dualpipe_v:
@@ -200,18 +201,28 @@ int stages_of(const ScheduleOptions& options) {
 
 void look_at(const ScheduleOptions& options) {
   if (options.ranks < 1 || options.microbatches < 1) refuse("a pipeline has at least one rank and one microbatch");
-  if (options.schedule == Schedule::interleaved) {
+  const auto at_fault = [&] {
+    return std::string(schedule_names[static_cast<std::size_t>(options.schedule)]) + ", " +
+           std::to_string(options.microbatches) + " microbatches: ";
+  };
+  if (options.schedule == Schedule::interleaved || options.schedule == Schedule::offload) {
     if (options.chunks < 1) refuse("a rank has at least one chunk");
     if (options.microbatches % options.ranks != 0)
-      refuse("interleaved: the number of microbatches is a multiple of the number of ranks");
+      refuse(at_fault() + "the number of microbatches is a multiple of the number of ranks");
   }
   if (options.schedule == Schedule::dualpipe_v && options.microbatches < 2 * options.ranks)
-    refuse("dualpipe_v: at least twice as many microbatches as ranks");
+    refuse(at_fault() + "at least twice as many microbatches as ranks");
   if (options.schedule != Schedule::graph) return;
   if (options.followers.size() != static_cast<std::size_t>(options.ranks)) refuse("graph: followers of each stage");
   for (int stage = 0; stage < options.ranks; ++stage)
     for (const int follower : options.followers[static_cast<std::size_t>(stage)])
       if (follower <= stage || follower >= options.ranks) refuse("graph: followers have higher numbers");
+}
+
+// A forward pass through the first chunks comes long before its backward pass, and half of the activations can go to
+// the host at next to no cost in most trainings (PipeOffload).
+bool offloads(const ScheduleOptions& options, int stage) {
+  return options.schedule == Schedule::offload && stage / options.ranks < (options.chunks + 1) / 2;
 }
 
 // Stages behind this one on the longest way.
@@ -238,6 +249,7 @@ Orders orders_of(const ScheduleOptions& options) {
     const bool folded = options.schedule == Schedule::zb_v || options.schedule == Schedule::dualpipe_v;
     const bool goes_up = folded && stage >= options.ranks;
     orders.rank_of_stage.push_back(goes_up ? stages - 1 - stage : stage % options.ranks);
+    orders.offloads.push_back(offloads(options, stage));
     for (const int follower : orders.followers[static_cast<std::size_t>(stage)])
       orders.sources[static_cast<std::size_t>(follower)].push_back(stage);
   }
@@ -253,6 +265,7 @@ Orders orders_of(const ScheduleOptions& options) {
         one_f_one_b(order, rank, microbatches, ahead[static_cast<std::size_t>(rank)]);
         break;
       case Schedule::interleaved:
+      case Schedule::offload:
         interleaved(order, rank, options);
         break;
       case Schedule::zb_h1:
@@ -267,6 +280,12 @@ Orders orders_of(const ScheduleOptions& options) {
     }
     orders.of_rank.push_back(order.take());
   }
+  return orders;
+}
+
+Orders forward_only(Orders orders) {
+  for (std::vector<Piece>& pieces : orders.of_rank)
+    std::erase_if(pieces, [](const Piece& piece) { return piece.work != Work::forward; });
   return orders;
 }
 

@@ -1,6 +1,7 @@
 // Whoever watches the ranks of a world, and what he is told.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "detector/event.h"
@@ -16,6 +17,8 @@ struct Span {
 struct RankTotals {
   Duration computed{};                    // by its own pieces, without delays by fill work
   Duration delayed{};                     // pieces, by fill work that held the GPU
+  Duration waited_for_copies{};           // activations that were not back yet when everything else was there
+  std::uint64_t most_activations = 0;     // bytes, at any time
   std::vector<TimePoint> iteration_ends;  // as its host sees them
 };
 

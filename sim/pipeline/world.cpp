@@ -10,7 +10,7 @@
 namespace weft::pipeline {
 
 World::World(const WorldOptions& options, Watcher& watcher)
-    : options_(options), programs_(programs_of(orders_of(options.schedule), options.program)) {
+    : options_(options), programs_(programs_of(kinds_of(options.schedule, options.kinds), options.program)) {
   for (int replica = 0; replica < options.replicas; ++replica)
     replicas_.emplace_back(options_, programs_, replica * static_cast<int>(programs_.of_place.size()), watcher);
 }

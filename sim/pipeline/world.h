@@ -26,6 +26,7 @@ class World {
 
   void run();  // to the end of the last iteration
   int ranks() const { return static_cast<int>(programs_.of_place.size() * replicas_.size()); }
+  int places() const { return static_cast<int>(programs_.of_place.size()); }  // of a pipeline
   std::size_t groups_in_iteration(int rank) const { return of(rank).groups_in_iteration(rank); }
   const RankTotals& totals(int rank) const { return of(rank).totals(rank); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/pipeline/host_program.h"
+#include "sim/pipeline/iterations.h"
 
 namespace weft::pipeline {
 
@@ -26,8 +27,21 @@ struct Change {
   }
 };
 
+// Memory that a rank keeps of a microbatch from its forward to its backward pass in one stage.
+struct ActivationOptions {
+  // One for all places of the pipeline, or one for each; of one stage, where a place has several.
+  std::vector<std::uint64_t> bytes{512ULL << 20};
+  // So much is kept from the gradient of the inputs to that of the weights. "Zero Bubble Pipeline Parallelism" (arXiv
+  // 2401.10241) has less for these than for the whole, by how attention is computed; half is taken here.
+  double kept_for_weights = 0.5;
+  double offload_bandwidth = 25e9;  // bytes per second, to the host and likewise back: PCIe of the fourth generation
+
+  std::uint64_t of_place(std::size_t place) const { return bytes.size() == 1 ? bytes.front() : bytes[place]; }
+};
+
 struct WorldOptions {
   ScheduleOptions schedule{};
+  IterationOptions kinds{};
   int replicas = 1;  // of the whole pipeline; their gradients are summed up at the end of an iteration
   int iterations = 20;
   // A microbatch in one stage; backward passes that are not split take both gradients.
@@ -38,6 +52,7 @@ struct WorldOptions {
   double jitter = 0;  // of each piece: the standard deviation of the logarithm of its length
   std::uint64_t message_bytes = 16 << 20;
   std::uint64_t gradient_bytes = 64 << 20;  // of a stage
+  ActivationOptions activations{};
   Duration latency{20'000};
   double bandwidth = 50e9;  // bytes per second, of each message
   Duration host_call{5'000};

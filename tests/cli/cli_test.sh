@@ -439,7 +439,9 @@ simulate() {
   run "$weft" simulate --config pipeline.toml --baselines --json
   [[ $out == "$before" ]] || fail "the same flags, other numbers"
   for words in "--schedule 2f2b" "--stages 0" "--ranks 6" "--jitter x" "--forward 3" "--forward 0" "--iterations 4" "--config none.toml" "--bandwidth 1" "--schedule dag --stages 3" "--seed -1" \
-    "--schedule interleaved --microbatches 3" nonsense; do
+    "--schedule interleaved --microbatches 3" "--microbatches 8,0" "--schedule dualpipev --microbatches 8,6" "--ramp-up 5" "--evaluation-microbatches 4" \
+    "--checkpoint-time 1s" "--schedule pipeoffload --evaluate-every 5 --evaluation-microbatches 6" "--gpu-memory 4GB" "--gpu-memory 0" \
+    "--parameter-bytes 1GB,2GB" "--activation-bytes 1GB,little" "--observe --gpu-memory 80GB" "--fill 8x25us;memory=x" nonsense; do
     # shellcheck disable=SC2086  # words
     run "$weft" simulate $words
     expect_code 2
@@ -453,6 +455,30 @@ simulate() {
   run "$weft" simulate --iterations 20 --output /proc/nowhere
   expect_code 1
   expect_one_line
+}
+
+# Evaluations, checkpoints, other numbers of microbatches; memory.
+simulate_changes() {
+  printf '%s\n' 'stages = 4' 'microbatches = [4, 8]' 'iterations = 40' 'evaluate-every = 5' 'checkpoint-every = 10' 'checkpoint-time = "200ms"' >changing.toml
+  run "$weft" simulate --config changing.toml
+  expect_code 0
+  [[ $out == "1f1b, 4 stages, 4, 8 microbatches, 4 GPUs"* && $out != *activations* ]] || fail "the numbers of microbatches"
+  run "$weft" simulate --config changing.toml --json
+  [[ "$(value_of microbatches) $(value_of stage_memory | head -c 22)" == "[4, 8] [{'parameter_bytes': 8" ]] || fail "a list"
+  local changing
+  changing=$(value_of iteration_seconds)
+  run "$weft" simulate --microbatches 4,8 --ramp-up 10 --json
+  [[ $(value_of iteration_seconds) != "$changing" ]] || fail "a ramp-up"
+  # 8 GiB of parameters, 2 of reserve, 512 MiB for each of 4 to 1 microbatches.
+  run "$weft" simulate --iterations 20 --gpu-memory 20GiB --fill 'small=8x25us;memory=1GiB' --fill 'large=8x25us;memory=9.2GiB' --output memory
+  expect_code 0
+  [[ $out == *"    2    8.00 GiB     1.00 GiB    9.00 GiB  small"$'\n'"    3    8.00 GiB     0.50 GiB    9.50 GiB  small, large"* ]] || fail "the memory of stages"
+  grep -q '"name": "large", "event": "refused", "why": "it needs 9420 MiB, the training leaves 9216 MiB"' memory/rank2.*.jsonl || fail "the trace says why"
+  grep -q '"name": "large", "event": "ready"' memory/rank3.*.jsonl || fail "a job that fits"
+  run "$weft" simulate --schedule pipeoffload --iterations 20 --gpu-memory 20GiB --fill 'huge=8x25us;memory=1TiB'
+  [[ $out == *"note: huge fits on no GPU"* && $out == "pipeoffload, "* ]] || fail "a job that fits nowhere"
+  run "$weft" summary memory
+  expect_code 0
 }
 
 estimate() {

@@ -18,7 +18,7 @@ SimulationOptions pipeline_of(const std::string& schedule) {
   world.schedule.schedule = schedule_of(schedule);
   world.schedule.followers = branching(4);
   world.schedule.microbatches = 10;
-  if (schedule == "interleaved") world.schedule.microbatches = 8;
+  if (schedule == "interleaved" || schedule == "pipeoffload") world.schedule.microbatches = 8;
   world.iterations = 30;
   world.jitter = 0.05;
   return options;

@@ -61,7 +61,9 @@ class Runner {
   }
   bool is_ready(const Piece& piece, double& time) const {
     bool ready = true;
-    const auto need = [&](bool forward, int stage) { ready = ready && ended_at(forward, stage, piece.microbatch, time); };
+    const auto need = [&](bool forward, int stage) {
+      ready = ready && ended_at(forward, stage, piece.microbatch, time);
+    };
     const auto at = static_cast<std::size_t>(piece.stage);
     if (piece.work == Work::forward) {
       for (const int source : orders_.sources[at]) need(true, source);
@@ -99,8 +101,8 @@ Ran run_of(const ScheduleOptions& options, const Lengths& lengths = {}) {
   return Runner(orders_of(options), lengths).run();
 }
 
-constexpr Schedule chains[] = {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
-                               Schedule::zb_h1, Schedule::zb_v,        Schedule::dualpipe_v};
+constexpr Schedule chains[] = {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1,
+                               Schedule::zb_v,  Schedule::dualpipe_v,  Schedule::offload};
 
 class Schedules : public ::testing::TestWithParam<std::tuple<Schedule, int, int>> {
  protected:

@@ -4,39 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <tuple>
 #include <vector>
 
+#include "quiet_world.h"
+
 namespace weft::pipeline {
 namespace {
-
-class Nobody : public Watcher {
- public:
-  void saw(int, const Event&) override {}
-  void woken(int rank, TimePoint now) override {
-    if (wake) wake(rank, now);
-  }
-  void computed(int rank, const Span& span) override {
-    if (took) took(rank, span);
-  }
-  std::function<void(int, TimePoint)> wake;
-  std::function<void(int, const Span&)> took;
-};
-
-WorldOptions without_messages(Schedule schedule) {
-  WorldOptions options;
-  options.schedule = {schedule, 4, 8};
-  options.iterations = 3;
-  options.message_bytes = options.gradient_bytes = 0;
-  options.latency = options.host_call = options.optimizer = Duration{0};
-  return options;
-}
-
-Duration length_of_iteration(const World& world, int rank, std::size_t iteration) {
-  const std::vector<TimePoint>& ends = world.totals(rank).iteration_ends;
-  return ends.at(iteration) - ends.at(iteration - 1);
-}
 
 class Lengths : public ::testing::TestWithParam<std::tuple<Schedule, Duration>> {};
 
@@ -48,7 +22,6 @@ TEST_P(Lengths, OfIterationsAreThoseOfTheOrder) {
     EXPECT_EQ(length_of_iteration(world, rank, 1), std::get<1>(GetParam())) << rank;
 }
 
-constexpr Duration ten{10'000'000};
 // schedules_test.cpp has the same numbers, in units; stages of interleaved, zb_v and dualpipe_v are whole ones here.
 INSTANTIATE_TEST_SUITE_P(Schedules, Lengths,
                          ::testing::Values(std::tuple(Schedule::gpipe, 33 * ten),
@@ -139,8 +112,12 @@ class Listener final : public Watcher {
   std::vector<std::vector<std::tuple<TimePoint, EventKind, Ticket>>> events;
 };
 
-TEST(Replicas, GiveTheSameEventsOnAnyNumberOfThreads) {
-  WorldOptions options = without_messages(Schedule::one_f_one_b);
+class EqualEvents : public ::testing::TestWithParam<Schedule> {};
+INSTANTIATE_TEST_SUITE_P(Schedules, EqualEvents, ::testing::Values(Schedule::one_f_one_b, Schedule::offload));
+
+TEST_P(EqualEvents, OfReplicasOnAnyNumberOfThreads) {
+  WorldOptions options = without_messages(GetParam());
+  options.kinds = {.microbatches = {4, 8}, .evaluate_every = 2};
   options.latency = std::chrono::microseconds(20);
   options.gradient_bytes = 64 << 20;
   options.jitter = 0.1;
