@@ -6,9 +6,16 @@
 
 namespace weft::model {
 
-Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu)
-    : takes_gpu_(std::move(takes_gpu)), offers_(policy) {
-  for (const Job& job : jobs) offers_.add(job.cuts(), job.alone(), job.terms());
+Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, SliceGpu gpu)
+    : jobs_(jobs), gpu_(std::move(gpu)), offers_(policy) {
+  arrive(TimePoint{});
+}
+
+bool Executor::arrive(TimePoint now) {
+  const std::size_t before = arrived_;
+  for (; arrived_ < jobs_.size() && jobs_[arrived_].arrives() <= now; ++arrived_)
+    offers_.add(jobs_[arrived_].cuts(), jobs_[arrived_].alone(), jobs_[arrived_].terms());
+  return arrived_ != before;
 }
 
 FillView Executor::offer(std::size_t number) const {
@@ -31,11 +38,21 @@ FillView Executor::view() const {
 
 void Executor::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const TimePoint ready = now + launch_latency;
+  if (!began_[choice.job]) began_[choice.job] = now;
+  if (gpu_.share) {
+    slices_[count_++] = {offers_.launched(choice, bubble, now), ready, unknown};
+    return gpu_.share(ready, offers_.alone(choice));
+  }
   const TimePoint begins = count_ == 0 ? ready : std::max(ready, slices_[count_ - 1].ends);
   const Launched launched{offers_.launched(choice, bubble, now), begins, begins + offers_.alone(choice)};
   slices_[count_++] = launched;
   not_counted_.push_back(launched);
-  if (takes_gpu_) takes_gpu_(launched.begins, launched.ends);
+  if (gpu_.take) gpu_.take(launched.begins, launched.ends);
+}
+
+void Executor::shared_ended(TimePoint now) {
+  for (std::uint32_t i = 0; i < count_; ++i)
+    if (slices_[i].ends == unknown) return void(slices_[i].ends = now);
 }
 
 void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {

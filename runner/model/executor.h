@@ -1,7 +1,8 @@
-// The fill stream of a rank in virtual time: the slices of its jobs run one after the other and hold the GPU.
+// The fill stream of a rank in virtual time: the slices of its jobs run one after the other and hold the GPU, or share
+// it.
 //
 // Used by the model of a rank, and by the estimate from a trace. Pure, one thread. As the real one does, it says what
-// may come next and what is in flight.
+// may come next and what is in flight. Jobs take part when they have arrived.
 #pragma once
 
 #include <array>
@@ -16,15 +17,26 @@
 
 namespace weft::model {
 
+// How slices have the GPU.
+struct SliceGpu {
+  // To itself: told when a slice will run; may be empty.
+  std::function<void(TimePoint begins, TimePoint ends)> take{};
+  // With the training, where this is not empty: told from when on a slice may run, and its length on the idle GPU.
+  // Executor::shared_ended() then says when it has ended.
+  std::function<void(TimePoint from, Duration alone)> share{};
+};
+
 class Executor {
  public:
   // From a launch to the first block, where nothing is in flight: a little more than docs/bench.md measures.
   static constexpr Duration launch_latency{4'000};
-  // Told when a slice will run; may be empty.
-  using TakesGpu = std::function<void(TimePoint begins, TimePoint ends)>;
+  static constexpr TimePoint unknown = TimePoint::max();
 
-  // The jobs outlive the executor.
-  Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu = {});
+  // The jobs outlive the executor; they are in the order in which they arrive.
+  Executor(const std::deque<Job>& jobs, JobPolicy policy, SliceGpu gpu = {});
+
+  // Those that are there by now take part from here on. True: one has come.
+  bool arrive(TimePoint now);
 
   // As of the real one: none is where nothing may be launched.
   std::size_t make_offers() { return count_ < most ? offers_.make() : 0; }
@@ -36,12 +48,16 @@ class Executor {
   // Appends the slices that have ended.
   void reap(TimePoint now, std::vector<SliceRecord>& finished);
   std::uint32_t in_flight() const { return count_; }
+  // Of those that share the GPU, the earliest that has not ended has ended now.
+  void shared_ended(TimePoint now);
 
-  // For how much of this time slices run. Times do not go back from one call to the next.
+  // For how much of this time slices run that have the GPU to themselves. Times do not go back from one call to the
+  // next.
   Duration within(TimePoint from, TimePoint until);
 
   const JobStanding& standing(std::uint32_t job) const { return offers_.standing(job); }
-  std::optional<TimePoint> done(std::uint32_t job) const { return done_[job]; }  // when it had done its units
+  std::optional<TimePoint> began(std::uint32_t job) const { return began_[job]; }  // its first slice was launched
+  std::optional<TimePoint> done(std::uint32_t job) const { return done_[job]; }    // when it had done its units
 
  private:
   struct Launched : LaunchedSlice {
@@ -49,9 +65,11 @@ class Executor {
   };
   static constexpr std::uint32_t most = 2;
 
-  const TakesGpu takes_gpu_;
+  const std::deque<Job>& jobs_;
+  const SliceGpu gpu_;
   JobOffers offers_;
-  std::array<std::optional<TimePoint>, most_jobs> done_{};
+  std::size_t arrived_ = 0;  // of the jobs
+  std::array<std::optional<TimePoint>, most_jobs> began_{}, done_{};
   std::array<Launched, most> slices_{};
   std::uint32_t count_ = 0;
   std::vector<Launched> not_counted_;  // by within()

@@ -15,8 +15,10 @@ namespace weft::model {
 class Job {
  public:
   // `kernels`: lengths on the idle GPU, at least one. `slices`: see Cuts.
-  Job(const std::vector<Duration>& kernels, const std::vector<Duration>& slices, const JobTerms& terms = {})
-      : terms_(terms), cuts_(kernels, slices) {
+  // It is there from `arrives` on, since the begin.
+  Job(const std::vector<Duration>& kernels, const std::vector<Duration>& slices, const JobTerms& terms = {},
+      Duration arrives = {})
+      : terms_(terms), arrives_(arrives), cuts_(kernels, slices) {
     std::vector<Duration> ends{Duration{}};  // of the first n kernels together
     for (const Duration kernel : kernels) ends.push_back(ends.back() + kernel);
     for (const SliceRange& slice : cuts_.slices())
@@ -26,9 +28,11 @@ class Job {
   const Cuts& cuts() const { return cuts_; }
   const std::vector<Duration>& alone() const { return alone_; }  // of each slice of the cuts
   const JobTerms& terms() const { return terms_; }
+  TimePoint arrives() const { return TimePoint{arrives_}; }
 
  private:
   JobTerms terms_;
+  Duration arrives_;
   Cuts cuts_;
   std::vector<Duration> alone_;
 };

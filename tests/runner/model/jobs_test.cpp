@@ -71,7 +71,7 @@ TEST(Jobs, ADeadlineIsMetByThatPolicyOnly) {
   const std::vector<JobOptions> jobs{job_of(40, microseconds(25), {.priority = 2, .units = 4000}),
                                      job_of(40, microseconds(25), {.deadline = deadline, .units = 1200})};
   for (const JobPolicy policy : {JobPolicy::priority, JobPolicy::fair, JobPolicy::deadline}) {
-    const std::optional<TimePoint> done = filled_with(policy, jobs).jobs[1].done;
+    const std::optional<TimePoint> done = filled_with(policy, jobs).jobs[1].ended;
     const bool is_met = done && *done <= TimePoint{} + deadline;
     EXPECT_EQ(is_met, policy == JobPolicy::deadline) << job_policy_names[static_cast<std::size_t>(policy)] << ' '
                                                      << (done ? done->time_since_epoch() / milliseconds(1) : -1);
@@ -85,9 +85,9 @@ TEST(Jobs, TheShortestFirstEndsThemSoonerOnAverage) {
   const auto mean_end = [&](JobPolicy policy) {
     Duration sum{};
     for (const JobResult& job : filled_with(policy, jobs).jobs) {
-      EXPECT_TRUE(job.done.has_value());
+      EXPECT_TRUE(job.ended.has_value());
       EXPECT_EQ(job.units % 4, 0U) << "the same on all four ranks";
-      sum += job.done.value_or(TimePoint{}).time_since_epoch();
+      sum += job.ended.value_or(TimePoint{}).time_since_epoch();
     }
     return sum / 3;
   };
