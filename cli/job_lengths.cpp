@@ -51,11 +51,13 @@ std::vector<Duration> parse_kernels(std::string_view text, const std::string& wh
   }
 }
 
-bool set_term(JobTerms& terms, std::string_view name, const std::string& value) {
+bool set_term(JobLengths& job, std::string_view name, const std::string& value) {
+  JobTerms& terms = job.terms;
   if (name == "weight") return CLI::detail::lexical_cast(value, terms.weight) && terms.weight > 0 && terms.weight < 1e9;
   if (name == "priority") return CLI::detail::lexical_cast(value, terms.priority);
   if (name == "units")
     return !value.starts_with('-') && CLI::detail::lexical_cast(value, terms.units) && terms.units > 0;
+  if (name == "arrives") return (job.arrives = parse_duration(value)).has_value();
   if (name != "deadline") return false;
   const std::optional<Duration> deadline = parse_duration(value);
   terms.deadline = deadline.value_or(Duration{});
@@ -80,10 +82,10 @@ JobLengths parse_job_lengths(const std::string& text) {
     const std::string term = text.substr(begin + 1, next - begin - 1);
     const std::size_t middle = std::min(term.find('='), term.size());
     const std::string value = middle < term.size() ? term.substr(middle + 1) : "";
-    if (!set_term(job.terms, std::string_view(term).substr(0, middle), value))
-      throw std::invalid_argument(
-          "'" + text + "': '" + term +
-          "' is no term of a job, or not one that can be; priority=2, weight=0.5, deadline=60s, units=40 are");
+    if (!set_term(job, std::string_view(term).substr(0, middle), value))
+      throw std::invalid_argument("'" + text + "': '" + term +
+                                  "' is no term of a job, or not one that can be; priority=2, weight=0.5, "
+                                  "deadline=60s, units=40, arrives=30s are");
     begin = next;
   }
   return job;

@@ -4,6 +4,7 @@
 // Used by `weft estimate` and `weft simulate`. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,14 @@ struct JobLengths {
   std::string name;               // as it was written, or what stands in front of '='
   std::vector<Duration> kernels;  // of one unit, each on the idle GPU as the job is confined
   JobTerms terms{};
+  std::optional<Duration> arrives;  // since the begin
 
   Duration unit() const;
 };
 
-// "[NAME=]COUNTxLENGTH[,COUNTxLENGTH...][;TERM=VALUE...]": "400x25us", "gemm=64x25us,2x1.5ms;units=40;deadline=60s"; a
-// count of 1 may be left out; the terms are those of docs/fill-jobs.md. Throws std::invalid_argument, one line.
+// "[NAME=]COUNTxLENGTH[,COUNTxLENGTH...][;TERM=VALUE...]": "400x25us",
+// "gemm=64x25us,2x1.5ms;units=40;deadline=60s"; a count of 1 may be left out; the terms are those of docs/fill-jobs.md,
+// and "arrives=30s". Throws std::invalid_argument, one line.
 JobLengths parse_job_lengths(const std::string& text);
 
 }  // namespace weft::cli

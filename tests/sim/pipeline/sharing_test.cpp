@@ -1,6 +1,6 @@
 // Kernels that share a GPU with the pieces of a pipeline, against numbers by hand: two stages, one microbatch, forward
-// passes of 10 ms and backward passes of 20. The first stage computes from 1 to 11 ms and from 41 to 61, the second from
-// 11 to 41.
+// passes of 10 ms and backward passes of 20. The first stage computes from 1 to 11 ms and from 41 to 61, the second
+// from 11 to 41.
 #include <gtest/gtest.h>
 
 #include <map>
