@@ -2,16 +2,30 @@
 #include "cli/price.h"
 
 #include <cstdio>
+#include <string>
 
 namespace weft::cli {
+namespace {
+
+// As of CLI11: "" where it is one. Its own ranges let "nan" pass.
+std::string fault_of_price(const std::string& text) {
+  double price = 0;
+  const bool is_price = CLI::detail::lexical_cast(text, price) && price >= 0 && price <= 1e6;
+  return is_price ? "" : "'" + text + "' is no price from 0 to 1000000";
+}
+
+}  // namespace
 
 void PriceFlags::add_to(CLI::App& app) {
   CLI::Option* const price =
       app.add_option("--price", training,
-                     "Of a GPU of the training for an hour, in any currency: what fill work saves.")
-          ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--fill-price", fill, "Of a GPU for an hour that would do the fill work instead. As --price.")
-      ->check(CLI::Range(0.0, 1e6))
+                     "Of a GPU of the training for an hour, in any currency: says what fill work saves.")
+          ->type_name("NUMBER")
+          ->check(fault_of_price);
+  app.add_option("--fill-price", fill, "Of a GPU for an hour that would do the fill work instead.")
+      ->type_name("NUMBER")
+      ->default_str("--price")
+      ->check(fault_of_price)
       ->needs(price);
 }
 

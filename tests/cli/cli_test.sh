@@ -486,7 +486,7 @@ assert run["baselines"]["mps"]["saving"]["slowdown_cost_per_day"] > saving["slow
   local before=$out
   run "$weft" simulate --fill 400x25us --fill 40x25us --arrivals 1s --json
   [[ $out == "$before" && $(value_of mean_completion) == None && $(value_of saving) == None ]] || fail "the same seed, the same arrivals"
-  for words in "--fill 400x25us;arrives=soon" "--arrivals 3" "--price x" "--fill-price 1" "--price -1" "--observe --price 1"; do
+  for words in "--fill 400x25us;arrives=soon" "--arrivals 3" "--price x" "--price nan" "--fill-price 1" "--price -1" "--observe --price 1"; do
     # shellcheck disable=SC2086  # words
     run "$weft" simulate $words
     expect_code 2

@@ -87,6 +87,14 @@ TEST(Simulation, TheOtherSystemsThatDecideFillLess) {
   EXPECT_LT(simulate(options).conversion, 0.01);
 }
 
+TEST(Simulation, AnotherSystemsSettingChangesWhatItFills) {
+  SimulationOptions options = pipeline_of("1f1b");
+  options.policy = "pipefill";
+  const double usual = simulate(options).conversion;
+  options.knob = 0.3;  // of a bubble, instead of 68 %
+  EXPECT_NEAR(simulate(options).conversion, usual * 0.3 / 0.68, 0.03);
+}
+
 TEST(Simulation, WhatThereIsNotIsRefused) {
   EXPECT_THROW(schedule_of("2f2b"), std::invalid_argument);
   SimulationOptions options = pipeline_of("1f1b");
