@@ -2,6 +2,7 @@
 #include "bench/policy/frontier.h"
 
 #include <cstdio>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,10 +88,25 @@ void print_csv(const Point& point, const Simulation& result) {
               point.setting->text, result.conversion_of_all, 100 * result.slowdown);
 }
 
-void print_row(const Point& point, const Simulation& result) {
-  std::printf("| %s | %g %% | %s | %s | %.3f | %.3f | %+.3f %% |\n", point.pipeline->name, 100 * point.interference,
-              point.setting->policy, point.setting->text, result.conversion_of_all, result.conversion,
-              100 * result.slowdown);
+// A row for each setting, of all its points.
+void print_table(const std::vector<Point>& points, const std::vector<Simulation>& results) {
+  const std::size_t count = settings().size();
+  std::printf("| policy | setting |");
+  for (std::size_t i = 0; i < points.size(); i += count)
+    std::printf(" %s, interference %g %%: filled | slowdown |", points[i].pipeline->name, 100 * points[i].interference);
+  std::printf("\n|---|---|");
+  for (std::size_t i = 0; i < points.size(); i += count) std::printf("---|---|");
+  for (std::size_t setting = 0; setting < count; ++setting) {
+    std::printf("\n| %s | %s |", settings()[setting].policy, settings()[setting].text);
+    for (std::size_t i = setting; i < points.size(); i += count)
+      std::printf(" %.3f | %+.3f %% |", results[i].conversion_of_all, 100 * results[i].slowdown);
+  }
+  std::printf("\n");
+  for (std::size_t i = 0; i < points.size(); i += std::size(interferences) * count)
+    std::printf(
+        "\n%s: iterations of %.3f s, idle for %.1f %%, of that %.1f %% in gaps from 5 ms, %.1f %% of 1 to 5 ms\n",
+        points[i].pipeline->name, results[i].iteration_seconds, 100 * results[i].idle_share,
+        100 * results[i].share_of_class[3], 100 * results[i].share_of_class[2]);
 }
 
 }  // namespace
@@ -105,17 +121,9 @@ void print_frontier(const TableOptions& options, bool csv) {
         cases.push_back(case_of_point(options, points.back()));
       }
   const std::vector<Simulation> results = simulate_all(cases, options.threads);
-  std::printf("%s", csv ? "pipeline,interference_percent,policy,setting,conversion,slowdown_percent\n"
-                        : "| pipeline | interference | policy | setting | filled | where it may be filled | slowdown "
-                          "|\n|---|---|---|---|---|---|---|\n");
-  for (std::size_t i = 0; i < points.size(); ++i)
-    csv ? print_csv(points[i], results[i]) : print_row(points[i], results[i]);
-  if (csv) return;
-  for (std::size_t i = 0; i < points.size(); i += 2 * settings().size())
-    std::printf(
-        "\n%s: iterations of %.3f s, idle for %.1f %%, of that %.1f %% in gaps from 5 ms, %.1f %% of 1 to 5 ms\n",
-        points[i].pipeline->name, results[i].iteration_seconds, 100 * results[i].idle_share,
-        100 * results[i].share_of_class[3], 100 * results[i].share_of_class[2]);
+  if (!csv) return print_table(points, results);
+  std::printf("pipeline,interference_percent,policy,setting,conversion,slowdown_percent\n");
+  for (std::size_t i = 0; i < points.size(); ++i) print_csv(points[i], results[i]);
 }
 
 }  // namespace weft::bench

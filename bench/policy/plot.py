@@ -4,7 +4,8 @@
     <build>/bin/bench_policy frontier --csv | python3 bench/policy/plot.py - docs/frontier.svg
 
 One panel for each pipeline and interference, one curve for each policy, in the order of its settings. The axis of the
-slowdown is logarithmic, and linear from 0 to its smallest mark. Nothing but the standard library is needed.
+slowdown is logarithmic, and linear from 0 to its smallest mark. Points above the panel are drawn at its edge, with
+their conversion. Nothing but the standard library is needed.
 """
 import csv
 import io
@@ -14,6 +15,7 @@ from xml.sax.saxutils import escape
 
 COLUMNS = ["pipeline", "interference_percent", "policy", "setting", "conversion", "slowdown_percent"]
 LINEAR = 0.01  # percent: up to here the axis is linear
+HIGHEST = 1.4  # conversion: no panel goes farther
 WIDTH, HEIGHT, LEFT, TOP, GAP_X, GAP_Y, LEGEND = 470, 300, 70, 40, 80, 90, 60
 # Colours that people who see fewer of them tell apart (Okabe and Ito), and a shape for each besides.
 STYLES = [("#0072b2", "circle"), ("#000000", "square"), ("#e69f00", "triangle"), ("#009e73", "diamond"),
@@ -61,7 +63,7 @@ class Axes:
     def __init__(self, panels):
         points = [point for panel in panels.values() for curve in panel.values() for point in curve]
         self.decades = max(1, math.ceil(math.log10(max(LINEAR * 10, *(x for x, _, _ in points)) / LINEAR)))
-        self.most = max(1, math.ceil(max(y for _, y, _ in points) * 5) / 5)
+        self.most = min(HIGHEST, max(1, math.ceil(max(y for _, y, _ in points) * 5) / 5))
 
     def x(self, slowdown):
         """A slowdown of less than nothing is drawn at 0."""
@@ -70,14 +72,13 @@ class Axes:
         return WIDTH * part / (1 + self.decades)
 
     def y(self, conversion):
-        return HEIGHT * (1 - conversion / self.most)
+        return HEIGHT * (1 - min(conversion, self.most) / self.most)
 
     def marks_x(self):
         return [0] + [LINEAR * 10**decade for decade in range(self.decades + 1)]
 
     def marks_y(self):
-        step = 0.2 if self.most <= 1.6 else 0.5
-        return [step * i for i in range(round(self.most / step) + 1) if step * i <= self.most + 1e-9]
+        return [0.2 * i for i in range(round(self.most / 0.2) + 1)]
 
 
 def line(x1, y1, x2, y2, colour, width=1.0):
@@ -121,6 +122,8 @@ def curve(axes, policy, points, style):
     parts = [f'<polyline points="{way}" fill="none" stroke="{style[0]}" stroke-width="1.5" stroke-opacity="0.7"/>']
     for (x, y), (slowdown, conversion, setting) in zip(places, points):
         parts.append(mark(x, y, style, f"{policy}, {setting}: {conversion:.3f} at {slowdown:+.3f} %"))
+        if conversion > axes.most:
+            parts.append(text(x, y + 18, f"{conversion:.1f}", size=11))
     return parts
 
 

@@ -14,7 +14,7 @@ void Replica::share_gpu(int number, TimePoint from, Duration alone) {
   push(begins, number, What::kernel_ready);
 }
 
-// What is left until this end takes so many times as long.
+// The rest until this end takes so many times as long.
 Replica::Time Replica::rescaled(Time end, double times) const {
   return now_ + std::llround(static_cast<double>(end - now_) * times);
 }

@@ -104,7 +104,7 @@ struct Mps {
   static constexpr double published_slowdown = 0.487;  // of a training beside six side tasks, by FreeRide
   static constexpr double usual_part = 1;              // of the threads that it may use (active thread percentage)
 
-  // What the piece loses the kernel has; no more than its part, which it has on the idle GPU.
+  // The kernel has whatever the piece loses, and no more than its part, which it has on the idle GPU.
   static pipeline::Sharing sharing(double part);
 };
 

@@ -59,6 +59,12 @@ class Plot(unittest.TestCase):
         self.assertGreater(budget[1], mps[1])
         self.assertEqual(below[0], nothing[0])
 
+    def test_a_point_above_the_panel_says_where_it_is(self):
+        root = self.drawn(TINY + '"a, 1 ms",0,mps,more,4.04,50\n')
+        self.assertIn("4.0", [element.text for element in root.iter(SVG + "text")])
+        mps = [line.get("points").split() for line in root.iter(SVG + "polyline")][1]
+        self.assertEqual(mps[1].split(",")[1], "0.0", "at the edge")
+
     def test_equal_tables_give_equal_plots(self):
         self.drawn(TINY)
         with open(self.target, encoding="utf-8") as file:
