@@ -20,8 +20,6 @@
 #include "cli/simulated_traces.h"
 #include "runner/model/policies.h"
 #include "runner/model/simulation.h"
-#include "trace/formatted.h"
-#include "trace/read/printable.h"
 
 namespace weft::cli {
 namespace {
