@@ -64,6 +64,20 @@ TEST(LowPriority, BetweenKernelsOfAPieceOneOfItsOwnGetsIn) {
   EXPECT_NEAR(simulate(options).slowdown - whole, 5 * 9 * 0.025 / 60, 0.001);
 }
 
+TEST(Sharing, GivesEqualNumbersOnAnyNumberOfThreads) {
+  for (const char* const policy : {"mps", "low-priority"}) {
+    SimulationOptions options = two_stages(policy);
+    options.run.world.replicas = 3;
+    options.run.world.jitter = 0.1;
+    options.run.world.gradient_bytes = 1 << 20;
+    const Simulation one = simulate(options);
+    options.run.world.threads = 2;
+    const Simulation two = simulate(options);
+    EXPECT_EQ(one.slowdown, two.slowdown) << policy;
+    EXPECT_EQ(one.conversion, two.conversion) << policy;
+  }
+}
+
 TEST(Sharing, IsThatOfTheTwoPoliciesOnly) {
   for (const std::string& name : baselines()) {
     const bool shares = run_options_of(two_stages(name)).world.sharing.kind != pipeline::Sharing::Kind::alone;
