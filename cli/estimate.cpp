@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli/estimated_run.h"
 #include "cli/parse.h"
+#include "cli/price.h"
 #include "cli/quantities.h"
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
@@ -23,6 +25,7 @@ struct Wanted {
   std::vector<JobLengths> jobs;
   std::vector<Case> cases;
   std::vector<std::string> budget_of_case;
+  PriceFlags price;
   bool json = false;
 };
 
@@ -48,6 +51,13 @@ Total total_of(const EstimatedRun& run, const Wanted& wanted, std::size_t index)
   const Duration unit = wanted.jobs[wanted.cases[index].job].unit();
   total.units = 3600 * total.hours / (static_cast<double>(unit.count()) / 1e9);
   return total;
+}
+
+// The least, as the delays are the most; nothing without a price.
+std::optional<model::Saving> saving_of(const EstimatedRun& run, const Wanted& wanted, const Total& total) {
+  const std::optional<model::Prices> prices = wanted.price.prices();
+  if (!prices) return std::nullopt;
+  return model::saving_of(static_cast<double>(run.ranks.size()), total.hours / 24, total.all_delays, *prices);
 }
 
 void complete(Wanted& wanted) {
@@ -92,6 +102,7 @@ nlohmann::ordered_json json_of(const EstimatedRun& run, const Wanted& wanted) {
          {"units_per_day", total.units},
          {"delay_share_of_one_rank", total.most_delay},
          {"delay_share_of_all_ranks", total.all_delays},
+         {"least_saving", json_of_saving(saving_of(run, wanted, total))},
          {"ranks", ranks}});
   }
   return {{"ranks", run.ranks.size()}, {"estimates", estimates}, {"notes", run.notes}};
@@ -119,6 +130,10 @@ void print_case(const EstimatedRun& run, const Wanted& wanted, std::size_t index
   std::printf("  all            %5.1f %%  %5.1f %%  %9.2f  %11.3f %%\n", 100 * total.idle_share,
               100 * total.conversion(), total.hours, 100 * total.all_delays);
   std::printf("  %.0f units in a day\n", total.units);
+  if (const std::optional<model::Saving> saving = saving_of(run, wanted, total)) {
+    std::printf("  ");
+    print_saving(*saving, true);
+  }
 }
 
 void print_text(const EstimatedRun& run, const Wanted& wanted) {
@@ -164,6 +179,7 @@ int estimate_verb(const Arguments& arguments) {
          "WEFT_SLICE.")
       ->type_name("DURATION")
       ->default_str("300us");
+  wanted.price.add_to(app);
   app.add_flag("--json", wanted.json, "One JSON object.");
   if (const auto code = parse(app, arguments)) return *code;
   try {

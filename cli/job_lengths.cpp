@@ -62,6 +62,7 @@ bool set_term(JobLengths& job, std::string_view name, const std::string& value) 
   if (name == "priority") return CLI::detail::lexical_cast(value, terms.priority);
   if (name == "units")
     return !value.starts_with('-') && CLI::detail::lexical_cast(value, terms.units) && terms.units > 0;
+  if (name == "arrives") return (job.arrives = parse_duration(value)).has_value();
   if (name != "deadline") return false;
   const std::optional<Duration> deadline = parse_duration(value);
   terms.deadline = deadline.value_or(Duration{});
@@ -90,7 +91,7 @@ JobLengths parse_job_lengths(const std::string& text) {
       throw std::invalid_argument(
           "'" + text + "': '" + term +
           "' is no term of a job, or not one that can be; priority=2, weight=0.5, deadline=60s, units=40, "
-          "memory=4GiB are");
+          "memory=4GiB, arrives=30s are");
     begin = next;
   }
   return job;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,14 @@ struct JobLengths {
   std::vector<Duration> kernels;  // of one unit, each on the idle GPU as the job is confined
   JobTerms terms{};
   std::uint64_t memory = 0;  // bytes that it needs
+  std::optional<Duration> arrives;  // since the begin
 
   Duration unit() const;
 };
 
 // "[NAME=]COUNTxLENGTH[,COUNTxLENGTH...][;TERM=VALUE...]": "400x25us", "gemm=64x25us,2x1.5ms;units=40;deadline=60s"; a
-// count of 1 may be left out; the terms are those of docs/fill-jobs.md, memory is one. Throws std::invalid_argument,
-// one line.
+// count of 1 may be left out; the terms are those of docs/fill-jobs.md, memory is one, and "arrives=30s". Throws
+// std::invalid_argument, one line.
 JobLengths parse_job_lengths(const std::string& text);
 
 }  // namespace weft::cli

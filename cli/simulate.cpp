@@ -14,14 +14,14 @@
 
 #include "cli/job_lengths.h"
 #include "cli/parse.h"
+#include "cli/price.h"
 #include "cli/quantities.h"
 #include "cli/simulated_iterations.h"
+#include "cli/simulated_jobs.h"
 #include "cli/simulated_memory.h"
 #include "cli/simulated_traces.h"
 #include "runner/model/policies.h"
 #include "runner/model/simulation.h"
-#include "trace/formatted.h"
-#include "trace/read/printable.h"
 
 namespace weft::cli {
 namespace {
@@ -37,7 +37,9 @@ struct Wanted {
   Duration forward{10'000'000}, slice{300'000};
   std::vector<std::string> fill{"400x25us"};
   std::string job_policy = "throughput";
+  Duration arrivals{};
   std::vector<JobLengths> jobs;
+  PriceFlags price;
   std::optional<Duration> input_gradient, weight_gradient;
   bool baselines = false, observe = false, json = false;
   std::string output;
@@ -94,7 +96,7 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
 void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--fill", wanted.fill,
                  "A job by the kernels of its unit, and its terms: [NAME=]COUNTxLENGTH[,...][;TERM=VALUE...], with the "
-                 "terms priority, weight, deadline, units and memory. May be given again.")
+                 "terms priority, weight, deadline, units, memory and arrives. May be given again.")
       ->type_name("KERNELS")
       ->expected(1)
       ->take_all()
@@ -103,6 +105,9 @@ void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--job-policy", wanted.job_policy, "Which of several jobs gets a slice.")
       ->check(CLI::IsMember(policies))
       ->capture_default_str();
+  app.add_option("--arrivals", duration_into(wanted.arrivals),
+                 "Jobs without 'arrives' come one after the other, with random gaps of this mean. All at the begin.")
+      ->type_name("DURATION");
   app.add_option("--slice", duration_into(wanted.slice), "WEFT_SLICE.")->type_name("DURATION")->default_str("300us");
   app.add_option("--slowdown-budget", budget_into(wanted.simulation.slowdown_budget), "WEFT_SLOWDOWN_BUDGET.")
       ->type_name("PERCENT")
@@ -134,14 +139,10 @@ void complete(Wanted& wanted) {
   world.forward = wanted.forward;
   world.input_gradient = wanted.input_gradient.value_or(wanted.forward);
   world.weight_gradient = wanted.weight_gradient.value_or(wanted.forward);
-  if (wanted.fill.size() > most_jobs)
-    throw std::invalid_argument("at most " + std::to_string(most_jobs) + " jobs are possible");
+  wanted.jobs = parse_jobs(wanted.fill, wanted.arrivals, world.seed);
   wanted.simulation.run.jobs.clear();
-  for (const std::string& text : wanted.fill) {
-    wanted.jobs.push_back(parse_job_lengths(text));
-    const JobLengths& job = wanted.jobs.back();
-    wanted.simulation.run.jobs.push_back({job.kernels, job.terms, job.memory});
-  }
+  for (const JobLengths& job : wanted.jobs)
+    wanted.simulation.run.jobs.push_back({job.kernels, job.terms, job.memory, job.arrives.value_or(Duration{})});
   wanted.simulation.run.job_policy =
       static_cast<JobPolicy>(std::ranges::find(job_policy_names, wanted.job_policy) - job_policy_names.begin());
   const auto slices = slice_lengths(wanted.slice);
@@ -184,6 +185,13 @@ Simulation simulate(const model::RunResult& without, SimulationOptions options, 
       without, options, [&](int iteration) { bar(iteration); }, traces);
 }
 
+// Nothing without a price.
+std::optional<model::Saving> saving_of(const Wanted& wanted, const Simulation& result) {
+  const std::optional<model::Prices> prices = wanted.price.prices();
+  if (!prices) return std::nullopt;
+  return model::saving_of(result.ranks, result.gpu_equivalents, result.slowdown, *prices);
+}
+
 nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
   const pipeline::WorldOptions& world = wanted.simulation.run.world;
   nlohmann::ordered_json microbatches = world.schedule.microbatches;
@@ -204,47 +212,14 @@ nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
           {"precision", result.precision},
           {"forecasts_that_held", result.as_forecast},
           {"filling_stopped",
-           result.stopped == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.why_stopped)}};
+           result.stopped == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.why_stopped)},
+          {"saving", json_of_saving(saving_of(wanted, result))}};
 }
 
 void print_row(const std::string& name, const Simulation& result) {
   std::printf("%-14s %6.1f %%  %6.1f %%  %+8.3f %%  %10.2f  %+7.1f %%\n", name.c_str(), 100 * result.conversion,
               100 * result.conversion_of_all, 100 * result.slowdown, result.gpu_equivalents,
               100 * result.utilisation_gain);
-}
-
-// Of several, or where one is to end.
-void print_jobs(const Wanted& wanted, const Simulation& weft) {
-  if (wanted.jobs.size() < 2 && wanted.jobs.front().terms.units == 0) return;
-  Duration all{};
-  for (const model::JobResult& job : weft.jobs) all += job.filled;
-  std::printf("\njob                      units  of the fill work          done\n");
-  for (std::size_t i = 0; i < weft.jobs.size(); ++i) {
-    const model::JobResult& job = weft.jobs[i];
-    const double share =
-        all > Duration{} ? 100.0 * static_cast<double>(job.filled.count()) / static_cast<double>(all.count()) : 0;
-    const Duration deadline = wanted.jobs[i].terms.deadline;
-    const bool is_late = deadline > Duration{} && (!job.done || *job.done > TimePoint{} + deadline);
-    std::string done =
-        job.done ? formatted("%10.3f s", static_cast<double>(job.done->time_since_epoch().count()) / 1e9) : "no";
-    if (is_late) done += ", late";
-    std::printf("%-20s %9llu  %14.1f %%  %12s\n", printable(wanted.jobs[i].name).c_str(), number(job.units), share,
-                done.c_str());
-  }
-}
-
-nlohmann::ordered_json json_of_jobs(const Wanted& wanted, const Simulation& weft) {
-  nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < weft.jobs.size(); ++i) {
-    const model::JobResult& job = weft.jobs[i];
-    nlohmann::ordered_json done = nullptr;
-    if (job.done) done = static_cast<double>(job.done->time_since_epoch().count()) / 1e9;
-    jobs.push_back({{"name", wanted.jobs[i].name},
-                    {"units", job.units},
-                    {"filled_seconds", static_cast<double>(job.filled.count()) / 1e9},
-                    {"done_seconds", done}});
-  }
-  return jobs;
 }
 
 void print_table(const Wanted& wanted, const Simulation& weft,
@@ -256,8 +231,12 @@ void print_table(const Wanted& wanted, const Simulation& weft,
   std::printf("                 filled  with control    slowdown        GPUs  more work\n");
   print_row(wanted.observe ? "observe" : "weft", weft);
   for (const auto& [name, result] : others) print_row(name, result);
-  print_jobs(wanted, weft);
+  print_jobs(wanted.jobs, weft.jobs);
   if (wanted.simulation.memory.gpu != 0) print_memory(weft.stages, wanted.jobs);
+  if (const std::optional<model::Saving> saving = saving_of(wanted, weft)) {
+    std::printf("\n");
+    print_saving(*saving, false);
+  }
   if (weft.stopped > 0) std::printf("\nWeft stopped filling on %d GPUs: %s\n", weft.stopped, weft.why_stopped.c_str());
   std::printf(
       "\nfilled: of the idle time of iterations that may be filled; with control: of all of it\n"
@@ -289,12 +268,16 @@ int simulate_verb(const Arguments& arguments) {
   add_fill_flags(app, wanted);
   CLI::Option* const baselines = app.add_flag(
       "--baselines", wanted.baselines,
-      "Also with the policies of other systems: first-planner (Weft's own before), pipefill, freeride, gating.");
+      "Also with the policies of other systems: first-planner (Weft's own before), pipefill, freeride, gating, mps "
+      "(co-location), low-priority (a stream that is never empty).");
+  wanted.price.add_to(app);
   app.add_flag("--observe", wanted.observe, "Without a fill job: with --output, traces for weft estimate.")
       ->excludes(baselines)
       ->excludes("--fill")
       ->excludes("--gpu-memory")
-      ->excludes("--job-policy");
+      ->excludes("--job-policy")
+      ->excludes("--arrivals")
+      ->excludes("--price");
   app.add_option("--output", wanted.output, "A folder for the trace of every rank, as a run would leave it.");
   app.add_flag("--json", wanted.json, "One JSON object.");
   app.allow_config_extras(CLI::config_extras_mode::error);
@@ -312,7 +295,8 @@ int simulate_verb(const Arguments& arguments) {
         others.emplace_back(name, simulate(without, wanted.simulation, name, {}));
     if (!wanted.json) return print_table(wanted, weft, others), 0;
     nlohmann::ordered_json json = json_of(wanted, weft);
-    json["jobs"] = json_of_jobs(wanted, weft);
+    json["jobs"] = json_of_jobs(wanted.jobs, weft.jobs);
+    json["mean_completion"] = json_of_mean_completion(weft.jobs);
     json["stage_memory"] = json_of_memory(weft.stages, wanted.jobs, wanted.simulation.memory.gpu != 0);
     json["baselines"] = nlohmann::ordered_json::object();
     for (const auto& [name, result] : others) json["baselines"][name] = json_of(wanted, result);

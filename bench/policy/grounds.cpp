@@ -73,11 +73,13 @@ void print_pipefill_ground(const TableOptions& options) {
 void print_freeride_ground(const TableOptions& options) {
   std::printf(
       "| task | step | stages with room | microbatches | Weft fills | slowdown | FreeRide (model) | slowdown | its "
-      "artifact | slowdown |\n|---|---|---|---|---|---|---|---|---|---|\n");
+      "artifact | slowdown | MPS (model) | slowdown | low priority (model) | slowdown "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  constexpr std::array<const char*, 4> policies{"weft", "freeride", "mps", "low-priority"};
   std::vector<Case> cases;
   for (const Task& task : tasks)
     for (const int microbatches : {4, 6, 8})
-      for (const char* const policy : {"weft", "freeride"}) {
+      for (const char* const policy : policies) {
         Case made = case_of(options, "1f1b", 4);
         pipeline::WorldOptions& world = made.options.run.world;
         world.forward = world.input_gradient = world.weight_gradient = std::chrono::milliseconds(240);
@@ -90,16 +92,19 @@ void print_freeride_ground(const TableOptions& options) {
         cases.push_back(made);
       }
   const std::vector<Simulation> results = simulate_all(cases, options.threads);
-  for (std::size_t i = 0; i < results.size(); i += 2) {
-    const Task& task = tasks[i / 6];
+  for (std::size_t i = 0; i < results.size(); i += policies.size()) {
+    const Task& task = tasks[i / (3 * policies.size())];
     const int microbatches = cases[i].options.run.world.schedule.microbatches;
     const bool published = microbatches == 4;
     char artifact[64] = " | ";
     if (published)
       std::snprintf(artifact, sizeof artifact, "%.2f | %+.2f %%", task.published_filled, 100 * task.published_slowdown);
-    std::printf("| %s | %g ms | %d of 4 | %d | %.3f | %+.2f %% | %.3f | %+.2f %% | %s |\n", task.name, task.step_ms,
-                stages_with_room(task.gigabytes), microbatches, results[i].conversion, 100 * results[i].slowdown,
-                results[i + 1].conversion, 100 * results[i + 1].slowdown, artifact);
+    std::printf(
+        "| %s | %g ms | %d of 4 | %d | %.3f | %+.2f %% | %.3f | %+.2f %% | %s | %.3f | %+.1f %% | %.3f | %+.2f %% |\n",
+        task.name, task.step_ms, stages_with_room(task.gigabytes), microbatches, results[i].conversion,
+        100 * results[i].slowdown, results[i + 1].conversion, 100 * results[i + 1].slowdown, artifact,
+        results[i + 2].conversion, 100 * results[i + 2].slowdown, results[i + 3].conversion,
+        100 * results[i + 3].slowdown);
   }
 }
 

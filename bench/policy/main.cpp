@@ -1,5 +1,6 @@
 // bench_policy: what Weft makes of whole pipelines in virtual time. Deterministic: equal arguments, equal tables.
 //   bench_policy schedules|budgets|policies|scenarios|pipefill|freeride [--seed N] [--threads N] [--interference SHARE]
+//   bench_policy frontier [--seed N] [--threads N] [--csv]
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "bench/policy/changes.h"
+#include "bench/policy/frontier.h"
 #include "bench/policy/grounds.h"
 #include "bench/policy/scenarios.h"
 #include "bench/policy/tables.h"
@@ -42,6 +44,11 @@ int main(int argc, char** argv) {
   app.add_subcommand("freeride", "FreeRide's server and its six side tasks")->callback([&] {
     print_freeride_ground(options);
   });
+  bool csv = false;
+  CLI::App* const frontier =
+      app.add_subcommand("frontier", "Conversion against slowdown: Weft's budgets and the settings of other systems")
+          ->callback([&] { print_frontier(options, csv); });
+  frontier->add_flag("--csv", csv, "Comma-separated, for bench/policy/plot.py");
   CLI11_PARSE(app, argc, argv);
   return 0;
 }

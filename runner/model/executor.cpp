@@ -6,13 +6,20 @@
 
 namespace weft::model {
 
-Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu, std::uint64_t room)
-    : jobs_(jobs), room_(room), takes_gpu_(std::move(takes_gpu)), offers_(policy) {
+Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, SliceGpu gpu, std::uint64_t room)
+    : jobs_(jobs), room_(room), gpu_(std::move(gpu)), offers_(policy) {
+  arrive(TimePoint{});
+}
+
+bool Executor::arrive(TimePoint now) {
+  const std::size_t before = arrived_;
+  while (arrived_ < jobs_.size() && jobs_[arrived_].arrives() <= now) ++arrived_;
   admit();
+  return arrived_ != before;
 }
 
 void Executor::admit() {
-  for (std::uint32_t number = 0; number < jobs_.size(); ++number) {
+  for (std::uint32_t number = 0; number < arrived_; ++number) {
     const Job& job = jobs_[number];
     if (std::ranges::find(admitted_, number) != admitted_.end() || job.memory() > room_ - used_) continue;
     admitted_.push_back(number);
@@ -47,11 +54,21 @@ FillView Executor::view() const {
 
 void Executor::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const TimePoint ready = now + launch_latency;
+  if (std::optional<TimePoint>& began = began_[admitted_[choice.job]]; !began) began = now;
+  if (gpu_.share) {
+    slices_[count_++] = {offers_.launched(choice, bubble, now), ready, unknown};
+    return gpu_.share(ready, offers_.alone(choice));
+  }
   const TimePoint begins = count_ == 0 ? ready : std::max(ready, slices_[count_ - 1].ends);
   const Launched launched{offers_.launched(choice, bubble, now), begins, begins + offers_.alone(choice)};
   slices_[count_++] = launched;
   not_counted_.push_back(launched);
-  if (takes_gpu_) takes_gpu_(launched.begins, launched.ends);
+  if (gpu_.take) gpu_.take(launched.begins, launched.ends);
+}
+
+void Executor::shared_ended(TimePoint now) {
+  for (std::uint32_t i = 0; i < count_; ++i)
+    if (slices_[i].ends == unknown) return void(slices_[i].ends = now);
 }
 
 void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {

@@ -1,7 +1,8 @@
-// The fill stream of a rank in virtual time: the slices of its jobs run one after the other and hold the GPU.
+// The fill stream of a rank in virtual time: the slices of its jobs run one after the other and hold the GPU, or share
+// it.
 //
 // Used by the model of a rank, and by the estimate from a trace. Pure, one thread. As the real one does, it says what
-// may come next and what is in flight.
+// may come next and what is in flight. Jobs take part when they have arrived.
 #pragma once
 
 #include <array>
@@ -17,19 +18,30 @@
 
 namespace weft::model {
 
+// How slices have the GPU.
+struct SliceGpu {
+  // To itself: told when a slice will run; may be empty.
+  std::function<void(TimePoint begins, TimePoint ends)> take{};
+  // With the training, where this is not empty: told from when on a slice may run, and its length on the idle GPU.
+  // Executor::shared_ended() then says when it has ended.
+  std::function<void(TimePoint from, Duration alone)> share{};
+};
+
 class Executor {
  public:
   // From a launch to the first block, where nothing is in flight: a little more than docs/bench.md measures.
   static constexpr Duration launch_latency{4'000};
-  // Told when a slice will run; may be empty.
-  using TakesGpu = std::function<void(TimePoint begins, TimePoint ends)>;
+  static constexpr TimePoint unknown = TimePoint::max();
 
   // All the memory there is, where nobody asks.
   static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
-  // The jobs outlive the executor. Of those that want more memory together than the `room` there is, the later ones
-  // wait until enough is released.
-  Executor(const std::deque<Job>& jobs, JobPolicy policy, TakesGpu takes_gpu = {}, std::uint64_t room = no_limit);
+  // The jobs outlive the executor; they are in the order in which they arrive. Of those that want more memory together
+  // than the `room` there is, the later ones wait until enough is released.
+  Executor(const std::deque<Job>& jobs, JobPolicy policy, SliceGpu gpu = {}, std::uint64_t room = no_limit);
+
+  // Those that are there by now take part from here on. True: one has come.
+  bool arrive(TimePoint now);
 
   // As of the real one: none is where nothing may be launched.
   std::size_t make_offers() { return count_ < most ? offers_.make() : 0; }
@@ -41,14 +53,18 @@ class Executor {
   // Appends the slices that have ended.
   void reap(TimePoint now, std::vector<SliceRecord>& finished);
   std::uint32_t in_flight() const { return count_; }
+  // Of those that share the GPU, the earliest that has not ended has ended now.
+  void shared_ended(TimePoint now);
 
-  // For how much of this time slices run. Times do not go back from one call to the next.
+  // For how much of this time slices run that have the GPU to themselves. Times do not go back from one call to the
+  // next.
   Duration within(TimePoint from, TimePoint until);
 
   // By their numbers in the list.
   bool has_room(std::uint32_t job) const { return jobs_[job].memory() <= room_; }
   JobStanding standing(std::uint32_t job) const;
-  std::optional<TimePoint> done(std::uint32_t job) const { return done_[job]; }  // when it had done its units
+  std::optional<TimePoint> began(std::uint32_t job) const { return began_[job]; }  // its first slice was launched
+  std::optional<TimePoint> done(std::uint32_t job) const { return done_[job]; }    // when it had done its units
 
  private:
   struct Launched : LaunchedSlice {
@@ -63,9 +79,10 @@ class Executor {
   const std::uint64_t room_;
   std::uint64_t used_ = 0;               // bytes, by the jobs that are offered and not done
   std::vector<std::uint32_t> admitted_;  // their numbers in the list, in the order in which they were offered
-  const TakesGpu takes_gpu_;
+  const SliceGpu gpu_;
   JobOffers offers_;
-  std::array<std::optional<TimePoint>, most_jobs> done_{};
+  std::size_t arrived_ = 0;  // of the jobs
+  std::array<std::optional<TimePoint>, most_jobs> began_{}, done_{};
   std::array<Launched, most> slices_{};
   std::uint32_t count_ = 0;
   std::vector<Launched> not_counted_;  // by within()

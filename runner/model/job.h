@@ -15,10 +15,11 @@ namespace weft::model {
 
 class Job {
  public:
-  // `kernels`: lengths on the idle GPU, at least one. `slices`: see Cuts. `memory`: bytes that it needs to run.
+  // `kernels`: lengths on the idle GPU, at least one. `slices`: see Cuts. `memory`: bytes that it needs to run. It is
+  // there from `arrives` on, since the begin.
   Job(const std::vector<Duration>& kernels, const std::vector<Duration>& slices, const JobTerms& terms = {},
-      std::uint64_t memory = 0)
-      : terms_(terms), memory_(memory), cuts_(kernels, slices) {
+      std::uint64_t memory = 0, Duration arrives = {})
+      : terms_(terms), memory_(memory), arrives_(arrives), cuts_(kernels, slices) {
     std::vector<Duration> ends{Duration{}};  // of the first n kernels together
     for (const Duration kernel : kernels) ends.push_back(ends.back() + kernel);
     for (const SliceRange& slice : cuts_.slices())
@@ -29,10 +30,12 @@ class Job {
   const std::vector<Duration>& alone() const { return alone_; }  // of each slice of the cuts
   const JobTerms& terms() const { return terms_; }
   std::uint64_t memory() const { return memory_; }
+  TimePoint arrives() const { return TimePoint{arrives_}; }
 
  private:
   JobTerms terms_;
   std::uint64_t memory_;
+  Duration arrives_;
   Cuts cuts_;
   std::vector<Duration> alone_;
 };

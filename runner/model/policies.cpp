@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <stdexcept>
 
 #include "runner/model/baselines/baselines.h"
@@ -13,23 +14,49 @@ namespace weft::model {
 namespace {
 
 using Made = std::unique_ptr<Policy>;
-using Make = Made (*)(const pipeline::World& world, int rank);
+using Make = Made (*)(const pipeline::World& world, int rank, double knob);
+using Prepare = void (*)(RunOptions& run, double knob);
 
 template <class One>
-Made make(const pipeline::World& world, int rank) {
-  return std::make_unique<One>(world, rank);
+Made make(const pipeline::World& world, int rank, double knob) {
+  return std::make_unique<One>(world, rank, knob);
+}
+
+void as_they_are(RunOptions&, double) {}
+// A step of a task is a unit.
+void by_units(RunOptions& run, double) {
+  run.slices = {Duration{}};
+  for (const JobOptions& job : run.jobs)
+    run.slices[0] = std::max(run.slices[0], std::accumulate(job.kernels.begin(), job.kernels.end(), Duration{}));
+}
+void beside(RunOptions& run, double part) {
+  run.world.sharing = Mps::sharing(part);
+}
+void by_kernels(RunOptions& run, double kernels_of_piece) {
+  run.slices = {Duration{}};
+  run.world.sharing = LowPriority::sharing;
+  run.world.kernels_of_piece = static_cast<int>(kernels_of_piece);
 }
 
 struct Baseline {
   std::string name;
   Make make;
+  double knob;  // as published, see docs/bench.md
+  Prepare prepare = as_they_are;
 };
 const std::vector<Baseline>& list() {
-  static const std::vector<Baseline> all{{"first-planner", make<FirstPlanner>},
-                                         {"pipefill", make<PipeFill>},
-                                         {"freeride", make<FreeRide>},
-                                         {"gating", make<Gating>}};
+  static const std::vector<Baseline> all{{"first-planner", make<FirstPlanner>, FirstPlanner::usual_guard},
+                                         {"pipefill", make<PipeFill>, PipeFill::usual_part},
+                                         {"freeride", make<FreeRide>, FreeRide::usual_reserve, by_units},
+                                         {"gating", make<Gating>, Gating::usual_poll},
+                                         {"mps", make<AlwaysOn>, Mps::usual_part, beside},
+                                         {"low-priority", make<AlwaysOn>, LowPriority::usual_kernels, by_kernels}};
   return all;
+}
+
+const Baseline* baseline_of(const std::string& name) {
+  const auto found = std::ranges::find(list(), name, &Baseline::name);
+  return found == list().end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -41,6 +68,12 @@ const std::vector<std::string>& baselines() {
     return made;
   }();
   return names;
+}
+
+RunOptions run_options_of(const SimulationOptions& options) {
+  RunOptions run = options.run;
+  if (const Baseline* const one = baseline_of(options.policy)) one->prepare(run, options.knob.value_or(one->knob));
+  return run;
 }
 
 MakePolicy policy_of(const SimulationOptions& options) {
@@ -57,9 +90,9 @@ MakePolicy policy_of(const SimulationOptions& options) {
       return std::make_unique<WeftPolicy>(own, records, world, rank);
     };
   }
-  for (const Baseline& each : list())
-    if (each.name == options.policy)
-      return [make = each.make](const pipeline::World& world, int rank, RecordSink&) { return make(world, rank); };
+  if (const Baseline* const one = baseline_of(options.policy))
+    return [make = one->make, knob = options.knob.value_or(one->knob)](const pipeline::World& world, int rank,
+                                                                       RecordSink&) { return make(world, rank, knob); };
   throw std::invalid_argument("there is no policy " + options.policy);
 }
 

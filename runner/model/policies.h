@@ -15,5 +15,7 @@ struct SimulationOptions;
 MakePolicy policy_of(const SimulationOptions& options);
 // Those that Weft is compared with.
 const std::vector<std::string>& baselines();
+// The options of a run with this policy: some cut the fill work otherwise, or share the GPU with the training.
+RunOptions run_options_of(const SimulationOptions& options);
 
 }  // namespace weft::model

@@ -54,8 +54,22 @@ void Rank::saw(const Event& event) {
   wake_at(time);
 }
 
+SliceGpu Rank::gpu_of(pipeline::World& world, int number) {
+  if (world.sharing().kind == pipeline::Sharing::Kind::alone)
+    return {.take = [&world, number](TimePoint begins, TimePoint ends) { world.take_gpu(number, begins, ends); }};
+  return {.share = [&world, number](TimePoint from, Duration alone) { world.share_gpu(number, from, alone); }};
+}
+
+void Rank::follow(std::unique_ptr<Policy> policy, std::span<const TimePoint> arrivals) {
+  policy_ = std::move(policy);
+  if (policy_ == nullptr) return;
+  for (const TimePoint arrival : arrivals)
+    if (arrival > TimePoint{}) world_.wake(number_, arrival);
+}
+
 void Rank::woken(TimePoint now) {
-  if (now != wakes_) return;  // it was woken earlier
+  if (executor_.arrive(now)) wake_at(std::max(now, last_look_) + times_.wake_up);
+  if (now != wakes_) return;  // it was woken earlier, or a job has arrived
   wakes_ = TimePoint::max();
   look(now);
 }
@@ -76,7 +90,7 @@ void Rank::look(TimePoint begin) {
   last_look_ = time;
   std::optional<TimePoint> next = policy_->next_decision();
   if (!next && executor_.in_flight() != 0) next = executor_.view().in_flight.first_ends;
-  if (next) wake_at(std::max(*next, time) + times_.wake_up);
+  if (next && *next != Executor::unknown) wake_at(std::max(*next, time) + times_.wake_up);
 }
 
 bool Rank::launch_one(TimePoint time) {
@@ -93,13 +107,19 @@ bool Rank::launch_one(TimePoint time) {
 }
 
 void Rank::computed(const pipeline::Span& span, bool counts) {
-  const Duration filled = executor_.within(last_piece_, span.reached);
+  const Duration filled = executor_.within(last_piece_, span.reached) + span.filled_before;
+  if (counts) beside_ += span.filled_beside;
   if (span.reached > last_piece_ && last_piece_ != TimePoint{}) {
     if (policy_ != nullptr) records_.agreement.add_true(last_piece_, span.reached);
     Gaps& gaps = policy_ != nullptr && policy_->leaves_out() ? left_out_ : gaps_;
     if (counts) gaps.add(span.reached - last_piece_, filled);
   }
   last_piece_ = span.ended;
+}
+
+void Rank::shared(TimePoint now) {
+  executor_.shared_ended(now);
+  wake_at(std::max(now, last_look_) + times_.wake_up);
 }
 
 }  // namespace weft::model

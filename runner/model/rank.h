@@ -8,6 +8,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runner/model/dispatcher_times.h"
@@ -40,11 +41,10 @@ class Rank {
       : number_(number),
         world_(world),
         times_(times),
-        executor_(
-            jobs, policy, [&world, number](TimePoint begins, TimePoint ends) { world.take_gpu(number, begins, ends); },
-            room),
+        executor_(jobs, policy, gpu_of(world, number), room),
         records_(sink) {}
-  void follow(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
+  // Before the world runs. At these times jobs arrive.
+  void follow(std::unique_ptr<Policy> policy, std::span<const TimePoint> arrivals);
   RankRecords& records() { return records_; }
   std::optional<TraceSummary> summary() { return policy_ == nullptr ? std::nullopt : policy_->summary(); }
 
@@ -52,15 +52,18 @@ class Rank {
   void saw(const Event& event);
   void woken(TimePoint now);
   void computed(const pipeline::Span& span, bool counts);
+  void shared(TimePoint now);
 
   const Executor& executor() const { return executor_; }
   const Gaps& gaps() const { return gaps_; }
   const Gaps& left_out() const { return left_out_; }  // of iterations without fill
+  Duration beside() const { return beside_; }         // fill work while pieces ran or were held up
   std::uint64_t looks() const { return looks_; }
   std::uint64_t decisions() const { return decisions_; }
 
  private:
   static bool is_word(const Event& event);
+  static SliceGpu gpu_of(pipeline::World& world, int number);
   void look(TimePoint now);
   bool launch_one(TimePoint time);
   void wake_at(TimePoint time);
@@ -77,6 +80,7 @@ class Rank {
   TimePoint wakes_ = TimePoint::max();
   TimePoint last_piece_{};
   Gaps gaps_, left_out_;
+  Duration beside_{};
   std::uint64_t looks_ = 0, decisions_ = 0;
 };
 

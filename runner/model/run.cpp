@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <stdexcept>
 
 namespace weft::model {
 namespace {
@@ -11,14 +12,19 @@ class Run final : public pipeline::Watcher {
  public:
   Run(const RunOptions& options, const Progress& progress)
       : options_(options), progress_(progress), world_(options.world, *this) {
-    for (const JobOptions& job : options.jobs) jobs_.emplace_back(job.kernels, options.slices, job.terms, job.memory);
+    for (const JobOptions& job : options.jobs) {
+      jobs_.emplace_back(job.kernels, options.slices, job.terms, job.memory, job.arrives);
+      arrivals_.push_back(jobs_.back().arrives());
+    }
+    if (!std::ranges::is_sorted(arrivals_))
+      throw std::invalid_argument("the jobs are not in the order of their arrivals");
   }
 
   RunResult result(const MakePolicy& make_policy, const TraceOf& trace_of) {
     for (int rank = 0; rank < world_.ranks(); ++rank) {
       ranks_.emplace_back(rank, world_, jobs_, options_.job_policy, options_.dispatcher,
                           trace_of ? trace_of(rank) : nullptr, room_of(rank));
-      ranks_.back().follow(make_policy(world_, rank, ranks_.back().records()));
+      ranks_.back().follow(make_policy(world_, rank, ranks_.back().records()), arrivals_);
     }
     world_.run();
     RunResult result;
@@ -43,6 +49,7 @@ class Run final : public pipeline::Watcher {
 
   void saw(int rank, const Event& event) override { of(rank).saw(event); }
   void woken(int rank, TimePoint now) override { of(rank).woken(now); }
+  void shared(int rank, TimePoint now) override { of(rank).shared(now); }
   void computed(int rank, const pipeline::Span& span) override {
     const std::size_t iterations = world_.totals(rank).iteration_ends.size();
     of(rank).computed(span, iterations >= static_cast<std::size_t>(options_.warm_up));
@@ -61,13 +68,15 @@ class Run final : public pipeline::Watcher {
   JobResult result_of(std::uint32_t job) const {
     JobResult result;
     const auto has_room = [job](const Rank& rank) { return rank.executor().has_room(job); };
-    if (std::any_of(ranks_.begin(), ranks_.end(), has_room)) result.done = TimePoint{};
+    result.arrived = arrivals_[job];
+    if (std::any_of(ranks_.begin(), ranks_.end(), has_room)) result.ended = TimePoint{};
     for (const Rank& rank : ranks_) {
       if (!has_room(rank)) continue;
-      const std::optional<TimePoint> done = rank.executor().done(job);
+      const std::optional<TimePoint> began = rank.executor().began(job), done = rank.executor().done(job);
       result.units += rank.executor().standing(job).done;
       result.filled += rank.executor().standing(job).filled;
-      result.done = result.done && done ? std::optional(std::max(*result.done, *done)) : std::nullopt;
+      if (began) result.began = std::min(result.began.value_or(*began), *began);
+      result.ended = result.ended && done ? std::optional(std::max(*result.ended, *done)) : std::nullopt;
     }
     return result;
   }
@@ -76,6 +85,7 @@ class Run final : public pipeline::Watcher {
     const RankRecords& records = rank.records();
     sum.gaps.add(rank.gaps());
     sum.left_out.add(rank.left_out());
+    sum.beside += rank.beside();
     sum.true_idle += records.agreement.true_time();
     sum.reported_idle += records.agreement.reported();
     sum.both_idle += records.agreement.both();
@@ -89,6 +99,7 @@ class Run final : public pipeline::Watcher {
   const RunOptions& options_;
   const Progress& progress_;
   std::deque<Job> jobs_;
+  std::vector<TimePoint> arrivals_;
   pipeline::World world_;
   std::deque<Rank> ranks_;
   std::size_t told_ = 0;

@@ -18,18 +18,21 @@ struct JobOptions {
   std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit
   JobTerms terms{};
   std::uint64_t memory = 0;  // bytes
+  Duration arrives{};  // since the begin
 };
 
 // The end of a job, or how far it got, on all ranks together.
 struct JobResult {
   std::uint64_t units = 0;
   Duration filled{};
-  std::optional<TimePoint> done;  // by the last rank that has room for it; nothing: some have not done their units
+  TimePoint arrived{};
+  std::optional<TimePoint> began;  // the first slice of any rank was launched; nothing: none was
+  std::optional<TimePoint> ended;  // the last rank that has room has done its units; nothing: some have not
 };
 
 struct RunOptions {
   pipeline::WorldOptions world{};
-  std::vector<JobOptions> jobs{JobOptions{}};  // at most most_jobs
+  std::vector<JobOptions> jobs{JobOptions{}};  // at most most_jobs, in the order in which they arrive
   std::vector<std::uint64_t> room{};  // bytes for the jobs, by place in the pipeline; none: as much as they want
   JobPolicy job_policy = JobPolicy::throughput;
   std::vector<Duration> slices{Duration{25'000}, Duration{75'000}, Duration{300'000}};
@@ -43,6 +46,7 @@ struct RunResult {
   int iterations = 0, ranks = 0;
   Gaps gaps;                                           // of all ranks, likewise
   Gaps left_out;                                       // of iterations that go without fill
+  Duration beside{};                                   // fill work outside gaps, where it shares the GPU
   Duration true_idle{}, reported_idle{}, both_idle{};  // in all iterations
   std::uint64_t forecast = 0, as_forecast = 0;         // bubbles, see RankRecords
   std::vector<std::uint64_t> most_activations;         // bytes at any time, by place in the pipeline
@@ -63,6 +67,7 @@ using TraceOf = std::function<RankTrace*(int rank)>;  // may be empty
 // Told now and then, by one thread at a time: so many iterations are over.
 using Progress = std::function<void(int iterations)>;
 
+// Throws std::invalid_argument where jobs are not in the order of their arrivals.
 RunResult run(const RunOptions& options, const MakePolicy& make_policy, const Progress& progress = {},
               const TraceOf& trace_of = {});
 

@@ -2,7 +2,6 @@
 #include "runner/model/simulation.h"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "runner/model/policies.h"
@@ -56,14 +55,7 @@ Simulation simulate(const SimulationOptions& options, const Progress& progress, 
 Simulation simulate(const RunResult& without, const SimulationOptions& options, const Progress& progress,
                     const TraceOf& trace_of) {
   const MakePolicy policy = policy_of(options);
-  RunOptions filled = options.run;
-  // Its tasks go on by steps: a step is a unit.
-  if (options.policy == "freeride") {
-    filled.slices = {Duration{}};
-    for (const JobOptions& job : filled.jobs)
-      filled.slices[0] =
-          std::max(filled.slices[0], std::accumulate(job.kernels.begin(), job.kernels.end(), Duration{}));
-  }
+  RunOptions filled = run_options_of(options);
   Simulation result;
   result.stages = memory_of(options.memory, without, options.run.jobs);
   if (options.memory.gpu != 0)
@@ -77,13 +69,13 @@ Simulation simulate(const RunResult& without, const SimulationOptions& options, 
   result.slowdown = seconds(with.length) / seconds(without.length) - 1;
   result.late_slowdown = seconds(with.late) / seconds(without.late) - 1;
   const Gaps::Class may = sum_of(with.gaps), left_out = sum_of(with.left_out);
-  result.conversion = part_of(may.filled, may.idle);
-  result.conversion_of_all = part_of(may.filled + left_out.filled, may.idle + left_out.idle);
+  result.conversion = part_of(may.filled + with.beside, may.idle);
+  result.conversion_of_all = part_of(may.filled + left_out.filled + with.beside, may.idle + left_out.idle);
   for (std::size_t i = 0; i < with.gaps.classes.size(); ++i) {
     result.conversion_of_class[i] = part_of(with.gaps.classes[i].filled, with.gaps.classes[i].idle);
     result.share_of_class[i] = part_of(with.gaps.classes[i].idle, may.idle);
   }
-  result.gpu_equivalents = seconds(may.filled + left_out.filled) / seconds(with.length);
+  result.gpu_equivalents = seconds(may.filled + left_out.filled + with.beside) / seconds(with.length);
   result.utilisation_gain = result.gpu_equivalents / (without.ranks * (1 - result.idle_share));
   result.coverage = part_of(with.both_idle, with.true_idle);
   result.precision = part_of(with.both_idle, with.reported_idle);

@@ -3,6 +3,7 @@
 // Used by `weft simulate` and bench_policy; any thread. Equal options give equal numbers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct SimulationOptions {
   MemoryOptions memory{};
   double slowdown_budget = 0.01;
   std::string policy = "weft";
+  std::optional<double> knob{};  // of a baseline, for its own, see docs/bench.md
 };
 
 struct Simulation {
@@ -24,7 +26,7 @@ struct Simulation {
   double idle_share = 0;         // of the time of all ranks, without fill
   double slowdown = 0;           // true: against the same pieces without fill
   double late_slowdown = 0;      // likewise, of the second half of the iterations
-  double conversion = 0;         // of the idle time of iterations that may be filled
+  double conversion = 0;         // fill work by the idle time of iterations that may be filled
   double conversion_of_all = 0;  // likewise, of all iterations
   // Of gaps by their length, see Gaps.
   std::array<double, std::tuple_size_v<decltype(Gaps::classes)>> conversion_of_class{}, share_of_class{};

@@ -30,6 +30,7 @@ class Table {
       if (std::ranges::find(known, key.str()) == known.end())
         throw std::invalid_argument(name_ + ": '" + std::string(key.str()) + "' is no key of it");
   }
+  bool has(std::string_view key) const { return table_.contains(key); }
   std::string text(std::string_view key) const { return value<std::string>(key, "a text").value_or(""); }
   std::int64_t integer(std::string_view key, std::int64_t least) const {
     const std::int64_t number = value<std::int64_t>(key, "a whole number").value_or(0);
@@ -84,6 +85,8 @@ struct Places {
 };
 
 JobPlan job_of(const Table& table, const Places& places) {
+  if (table.has("arrives"))
+    table.fault("arrives", "left out: a training has its jobs from the begin; weft simulate takes jobs that arrive");
   table.allow({"fill", "name", "memory", "priority", "weight", "deadline", "units"});
   JobPlan job;
   job.spec = table.text("fill");

@@ -61,7 +61,7 @@ bool Replica::run(Time limit) {
         host(of);
         break;
       case What::compute_ended:
-        end_piece(of);
+        end_piece(of, timer.group);
         break;
       case What::operation_ended:
         end_operation(of, timer.group);
@@ -71,6 +71,12 @@ bool Replica::run(Time limit) {
         break;
       case What::wake:
         watcher_.woken(timer.rank, now());
+        break;
+      case What::kernel_ready:
+        begin_kernel(of);
+        break;
+      case What::kernel_ended:
+        end_kernel(of, timer.group);
         break;
     }
   }
@@ -228,10 +234,18 @@ void Replica::launch(Rank& rank, const Step& step) {
   }
   stream.launched_since_marker = true;
   stream.before = rank.last_ticket + 1;
-  ++stream.enqueued;
-  Item piece{.kind = Item::Kind::piece, .length = length_of(rank, step).count()};
+  const Duration length = length_of(rank, step);
+  const int kernels = options_.kernels_of_piece;
+  Item piece{.kind = Item::Kind::piece};
   set_memory(rank, step, piece);
-  stream.items.push_back(piece);
+  stream.enqueued += static_cast<std::uint64_t>(kernels);
+  for (int i = 0; i < kernels; ++i) {
+    Item kernel{.kind = Item::Kind::piece,
+                .length = length.count() * (i + 1) / kernels - length.count() * i / kernels};
+    if (i == 0) kernel.takes = piece.takes;
+    if (i + 1 == kernels) kernel.gives_back = piece.gives_back;
+    stream.items.push_back(kernel);
+  }
 }
 
 // An evaluation keeps nothing for a backward pass.
@@ -373,23 +387,29 @@ void Replica::reach(Rank& rank, std::size_t stream, EventKind kind, Ticket ticke
 void Replica::begin_piece(Rank& rank, const Item& item) {
   add_activations(rank, item.takes);
   rank.piece_reached = now_;
+  count_kernels(rank);
   rank.piece_began = std::max(now_, rank.held_until);
   rank.totals.delayed += Duration{rank.piece_began - now_};
   rank.piece_length = item.length;
   const bool is_next_to_fill = rank.last_fill >= 0 && rank.piece_began - rank.last_fill < item.length;
   if (is_next_to_fill) rank.piece_length += std::llround(static_cast<double>(item.length) * options_.interference);
   rank.piece_ends = rank.piece_began + rank.piece_length;
-  push(rank.piece_ends, rank.number, What::compute_ended);
+  share_with_piece(rank);
+  push(rank.piece_ends, rank.number, What::compute_ended, ++rank.piece_timer);
 }
 
-void Replica::end_piece(Rank& rank) {
-  if (now_ < rank.piece_ends) return push(rank.piece_ends, rank.number, What::compute_ended);  // it was held up
+void Replica::end_piece(Rank& rank, std::uint64_t timer) {
+  if (timer != rank.piece_timer) return;
+  if (now_ < rank.piece_ends) return push(rank.piece_ends, rank.number, What::compute_ended, timer);  // it was held up
   rank.totals.computed += Duration{rank.piece_length};
-  watcher_.computed(rank.number, {at(rank.piece_reached), at(rank.piece_began), now()});
+  Span span{at(rank.piece_reached), at(rank.piece_began), now()};
+  leave_piece(rank, span);
+  watcher_.computed(rank.number, span);
   rank.piece_began = -1;
   add_activations(rank, -rank.streams[compute].items.front().gives_back);
   rank.streams[compute].items.pop_front();
   ++rank.streams[compute].over;
+  begin_kernel(rank);
   advance(rank);
 }
 

@@ -45,18 +45,19 @@ class Replica {
   TimePoint now() const { return at(now_); }
   void wake(int rank, TimePoint time);
   void take_gpu(int rank, TimePoint from, TimePoint until);
+  void share_gpu(int rank, TimePoint from, Duration alone);
   void ask(int rank, std::vector<std::pair<StreamId, Answer>>& answers) const;
 
  private:
   static TimePoint at(Time time) { return TimePoint{Duration{time}}; }
 
-  enum class What : std::uint8_t { host, compute_ended, operation_ended, copy_ended, wake };
+  enum class What : std::uint8_t { host, compute_ended, operation_ended, copy_ended, wake, kernel_ready, kernel_ended };
   struct Timer {
     Time time;
     std::uint64_t number;  // of one time the earlier one first
     std::int32_t rank;
     What what;
-    GroupId group;  // copy_ended: stream
+    GroupId group;  // copy_ended: stream; or which timer of this kind of the rank: a later one has replaced those before it
     bool operator<(const Timer& other) const { return time != other.time ? time > other.time : number > other.number; }
   };
   struct Item {
@@ -107,6 +108,17 @@ class Replica {
     std::size_t members = 1;
     std::optional<Time> arrived;
   };
+  // Fill work that shares the GPU: kernels one after the other.
+  struct Kernels {
+    struct Waiting {
+      Time from, alone;
+    };
+    std::deque<Waiting> waiting;
+    bool runs = false;  // one does
+    Time ends = 0, counted = 0;
+    std::uint64_t timer = 0;
+    Time filled_before = 0, filled_beside = 0;  // see Span; up to `counted`
+  };
   struct Rank {
     int number = 0, place = 0;  // place in the pipeline
     const std::vector<Program>* kinds = nullptr;
@@ -127,6 +139,8 @@ class Replica {
     Time piece_reached = 0, piece_began = -1, piece_ends = 0;  // -1: none runs
     Time held_until = 0, last_fill = -1;
     Time piece_length = 0;
+    std::uint64_t piece_timer = 0;
+    Kernels kernels;
     RankTotals totals;
   };
 
@@ -172,7 +186,14 @@ class Replica {
   void begin_group(Rank& rank, std::size_t stream, Item& item);
   void meet(Channel& channel, bool sends, const Arrived& arrived, std::uint64_t bytes);
   void join(Rank& rank, const Step& step, GroupId group);
-  void end_piece(Rank& rank);
+  void end_piece(Rank& rank, std::uint64_t timer);
+  // Of kernels that share the GPU, in sharing.cpp.
+  void begin_kernel(Rank& rank);
+  void end_kernel(Rank& rank, std::uint64_t timer);
+  void count_kernels(Rank& rank);
+  void share_with_piece(Rank& rank);
+  void leave_piece(Rank& rank, Span& span);
+  Time rescaled(Time end, double times) const;
   void end_operation(Rank& rank, GroupId group);
   void reach(Rank& rank, std::size_t stream, EventKind kind, Ticket ticket, GroupId group = 0);
 

@@ -35,6 +35,10 @@ class World {
   void wake(int rank, TimePoint time) { of(rank).wake(rank, time); }  // each call once; not when all hosts have ended
   // Fill work has the GPU to itself: what computes now goes on afterwards, what comes next begins then.
   void take_gpu(int rank, TimePoint from, TimePoint until) { of(rank).take_gpu(rank, from, until); }
+  // A kernel that takes so long on the idle GPU has it with the pieces, as of WorldOptions::sharing, when those that
+  // came before it have ended, and not before this time. Watcher::shared() tells its end. Not with Sharing::alone.
+  void share_gpu(int rank, TimePoint from, Duration alone) { of(rank).share_gpu(rank, from, alone); }
+  const Sharing& sharing() const { return options_.sharing; }
   // All streams of the rank, as they would answer now.
   void ask(int rank, std::vector<std::pair<StreamId, Answer>>& answers) const { of(rank).ask(rank, answers); }
 

@@ -8,6 +8,7 @@
 
 #include "sim/pipeline/host_program.h"
 #include "sim/pipeline/iterations.h"
+#include "sim/pipeline/sharing.h"
 
 namespace weft::pipeline {
 
@@ -58,7 +59,9 @@ struct WorldOptions {
   Duration host_call{5'000};
   double drift = 0;  // pieces of an iteration take that much longer than those of the one before, relative
   std::vector<Change> changes{};
-  double interference = 0;  // pieces next to fill work take that much longer, relative
+  double interference = 0;  // pieces next to fill work take that much longer, relative; not with Sharing::beside
+  Sharing sharing{};
+  int kernels_of_piece = 1;  // one after the other: between two of them the GPU is free for what waits behind
   std::uint64_t seed = 1;
   int threads = 1;  // that run pipelines beside each other
   ProgramOptions program{};

@@ -434,7 +434,7 @@ simulate() {
   [[ "$(value_of schedule) $(value_of stages) $(value_of ranks) $(value_of microbatches) $(value_of iterations)" == "zb-h1 2 4 6 20" ]] ||
     fail "the flags of the file"
   [[ $(value_of conversion) == 0.0 && $(value_of slowdown) == 0.0 ]] || fail "a budget of nothing"
-  for name in first-planner pipefill freeride gating; do value_of "baselines.$name.conversion" >/dev/null || fail "$name"; done
+  for name in first-planner pipefill freeride gating mps low-priority; do value_of "baselines.$name.conversion" >/dev/null || fail "$name"; done
   local before=$out
   run "$weft" simulate --config pipeline.toml --baselines --json
   [[ $out == "$before" ]] || fail "the same flags, other numbers"
@@ -481,6 +481,45 @@ simulate_changes() {
   expect_code 0
 }
 
+simulate_jobs() {
+  local mix=(--fill "late=40x25us;units=100;arrives=2s" --fill "early=40x25us;units=1000")
+  run "$weft" simulate "${mix[@]}" --job-policy shortest
+  expect_code 0
+  expect_err ""
+  [[ $out == *"arrived        began        ended"*"early "*" 0.000 s"*"late "*" 2.000 s"*"from arrival to end: "*" s on average"* ]] ||
+    fail "the jobs, in the order in which they arrive"
+  run "$weft" simulate "${mix[@]}" --job-policy shortest --json
+  expect_code 0
+  python3 -c 'import json, sys
+run = json.loads(sys.argv[1])
+early, late = run["jobs"]
+assert (early["name"], late["name"], early["arrived"], late["arrived"]) == ("early", "late", 0, 2), run["jobs"]
+assert 2 <= late["began"] < late["ended"] < early["ended"] and late["units"] == 400, run["jobs"]
+assert abs(run["mean_completion"] - (early["ended"] + late["ended"] - 2) / 2) < 1e-9, run["mean_completion"]
+' "$out" || fail "jobs as JSON"
+  run "$weft" simulate --price 2.5 --fill-price 1 --baselines --json
+  expect_code 0
+  python3 -c 'import json, sys
+run = json.loads(sys.argv[1])
+saving = run["saving"]
+assert saving["training_cost_per_day"] == 4 * 24 * 2.5, saving
+assert abs(saving["fill_value_per_day"] - 24 * run["gpu_equivalents"]) < 1e-9, saving
+assert abs(saving["slowdown_cost_per_day"] - 240 * run["slowdown"] / (1 + run["slowdown"])) < 1e-9, saving
+assert run["baselines"]["mps"]["saving"]["slowdown_cost_per_day"] > saving["slowdown_cost_per_day"], run["baselines"]["mps"]
+' "$out" || fail "saving as JSON"
+  run "$weft" simulate --fill 400x25us --fill 40x25us --arrivals 1s --json
+  expect_code 0
+  local before=$out
+  run "$weft" simulate --fill 400x25us --fill 40x25us --arrivals 1s --json
+  [[ $out == "$before" && $(value_of mean_completion) == None && $(value_of saving) == None ]] || fail "the same seed, the same arrivals"
+  for words in "--fill 400x25us;arrives=soon" "--arrivals 3" "--price x" "--price nan" "--fill-price 1" "--price -1" "--observe --price 1"; do
+    # shellcheck disable=SC2086  # words
+    run "$weft" simulate $words
+    expect_code 2
+    expect_one_line
+  done
+}
+
 estimate() {
   run "$weft" simulate --observe --iterations 40 --output observed
   expect_code 0
@@ -490,6 +529,15 @@ estimate() {
   expect_err ""
   [[ $out == "4 ranks"*"400x25us, WEFT_SLICE=300us, WEFT_SLOWDOWN_BUDGET=0.1%"*"WEFT_SLOWDOWN_BUDGET=1%"*"units in a day"* && $out != *note:* ]] ||
     fail "the table"
+  run "$weft" estimate observed --price 2.5
+  [[ $out == *"in a day: fill work worth "*" at most; saved "*" at least, +"* ]] || fail "what it saves"
+  run "$weft" estimate observed --price 2.5 --json
+  python3 -c 'import json, sys
+for one in json.loads(sys.argv[1])["estimates"]:
+    saving = one["least_saving"]
+    assert abs(saving["fill_value_per_day"] - 2.5 * one["gpu_hours_per_day"]) < 1e-9, one
+    assert 0 < saving["saving_per_day"] < saving["fill_value_per_day"], one
+' "$out" || fail "what it saves, as JSON"
   run "$weft" estimate observed --fill gemm=64x25us,2x1.5ms --fill 3ms --slowdown-budget off --slice 1ms --json
   expect_code 0
   [[ "$(value_of ranks) $(python3 -c 'import json, sys

@@ -4,6 +4,8 @@
 // Made by policies.cpp. Pure.
 #pragma once
 
+#include <cmath>
+
 #include "runner/model/baselines/detector_policy.h"
 #include "runner/model/baselines/slot_lengths.h"
 
@@ -13,11 +15,15 @@ namespace weft::model {
 // forecast end, nor in bubbles that are forecast to be short.
 class FirstPlanner final : public DetectorPolicy {
  public:
-  using DetectorPolicy::DetectorPolicy;
+  static constexpr double usual_guard = 300e-6;  // seconds
+
+  FirstPlanner(const pipeline::World& world, int rank, double guard)
+      : DetectorPolicy(world, rank), guard_(std::llround(guard * 1e9)) {}
   Decision decide(TimePoint now, const FillView& view) override;
   std::optional<TimePoint> next_decision() const override { return next_; }
 
  private:
+  const Duration guard_;
   std::optional<TimePoint> next_;
 };
 
@@ -26,14 +32,15 @@ class FirstPlanner final : public DetectorPolicy {
 class PipeFill final : public DetectorPolicy {
  public:
   static constexpr std::size_t profiled_iterations = 3, planned_bubbles = 2;
-  static constexpr double planned_part = 0.68;  // of a bubble
+  static constexpr double usual_part = 0.68;  // of a bubble, that is planned with
 
-  using DetectorPolicy::DetectorPolicy;
+  PipeFill(const pipeline::World& world, int rank, double part) : DetectorPolicy(world, rank), part_(part) {}
   Decision decide(TimePoint now, const FillView& view) override;
   std::optional<TimePoint> next_decision() const override { return std::nullopt; }
 
  private:
   void closed(const Bubble& bubble) override { lengths_.add(bubble); }
+  const double part_;
   SlotLengths lengths_{profiled_iterations};
 };
 
@@ -44,9 +51,9 @@ class FreeRide final : public DetectorPolicy {
   static constexpr std::size_t profiled_iterations = 3;
   static constexpr Duration tick{10'000'000};        // of the manager
   static constexpr Duration after_step{10'000'000};  // a task sleeps
-  static constexpr double reserve = 1.2;             // times the step, rounded up to ticks
+  static constexpr double usual_reserve = 1.2;       // times the step, rounded up to ticks
 
-  using DetectorPolicy::DetectorPolicy;
+  FreeRide(const pipeline::World& world, int rank, double reserve) : DetectorPolicy(world, rank), reserve_(reserve) {}
   Decision decide(TimePoint now, const FillView& view) override;
   std::optional<TimePoint> next_decision() const override { return next_; }
 
@@ -54,6 +61,7 @@ class FreeRide final : public DetectorPolicy {
   void closed(const Bubble& bubble) override { lengths_.add(bubble); }
   void finished_one(TimePoint time) override { rested_ = time + after_step; }
 
+  const double reserve_;
   SlotLengths lengths_{profiled_iterations};
   TimePoint rested_{};
   std::optional<TimePoint> next_;
@@ -62,20 +70,49 @@ class FreeRide final : public DetectorPolicy {
 // Schedulers that let the other job run when the first one has nothing outstanding: a receive that waits is.
 class Gating final : public Policy {
  public:
-  static constexpr Duration poll{100'000};
+  static constexpr double usual_poll = 100e-6;  // seconds
 
-  Gating(const pipeline::World& world, int rank) : world_(world), rank_(rank) {}
+  Gating(const pipeline::World& world, int rank, double poll)
+      : world_(world), rank_(rank), poll_(std::llround(poll * 1e9)) {}
   void look(TimePoint, std::span<const Event>, std::span<const SliceRecord>, const FillView&) override {}
   Decision decide(TimePoint now, const FillView& view) override;
   void launched() override {}
-  TimePoint next_look(TimePoint now, std::uint32_t) const override { return now + poll; }
+  TimePoint next_look(TimePoint now, std::uint32_t) const override { return now + poll_; }
   std::optional<TimePoint> next_decision() const override { return next_; }
 
  private:
   const pipeline::World& world_;
   const int rank_;
+  const Duration poll_;
   std::vector<std::pair<StreamId, Answer>> answers_;
   std::optional<TimePoint> next_;
+};
+
+// Fill work is always there, and the GPU alone decides when it runs: see Mps and LowPriority.
+class AlwaysOn final : public Policy {
+ public:
+  AlwaysOn(const pipeline::World&, int, double) {}
+  void look(TimePoint, std::span<const Event>, std::span<const SliceRecord>, const FillView&) override {}
+  Decision decide(TimePoint now, const FillView& view) override;
+  void launched() override {}
+  TimePoint next_look(TimePoint now, std::uint32_t) const override { return now + Duration{50'000}; }
+  std::optional<TimePoint> next_decision() const override { return std::nullopt; }
+};
+
+// Another process under MPS. Its kernels run beside pieces of the training, and both get on slower.
+struct Mps {
+  static constexpr double published_slowdown = 0.487;  // of a training beside six side tasks, by FreeRide
+  static constexpr double usual_part = 1;              // of the threads that it may use (active thread percentage)
+
+  // The kernel has whatever the piece loses, and no more than its part, which it has on the idle GPU.
+  static pipeline::Sharing sharing(double part);
+};
+
+// A stream of the lowest priority. A kernel begins where no piece of the training runs, and is not taken off again.
+struct LowPriority {
+  static constexpr double usual_kernels = 1;  // of a piece: between two of them a kernel of the fill work may begin
+
+  static constexpr pipeline::Sharing sharing{.kind = pipeline::Sharing::Kind::behind};
 };
 
 }  // namespace weft::model

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <stdexcept>
 
 #include "runner/model/simulation.h"
 
@@ -13,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 JobOptions job_of(std::size_t kernels, Duration kernel, const JobTerms& terms = {}) {
-  return {std::vector<Duration>(kernels, kernel), terms};
+  return {std::vector<Duration>(kernels, kernel), terms, {}};
 }
 
 Simulation filled_with(JobPolicy policy, const std::vector<JobOptions>& jobs) {
@@ -71,7 +72,7 @@ TEST(Jobs, ADeadlineIsMetByThatPolicyOnly) {
   const std::vector<JobOptions> jobs{job_of(40, microseconds(25), {.priority = 2, .units = 4000}),
                                      job_of(40, microseconds(25), {.deadline = deadline, .units = 1200})};
   for (const JobPolicy policy : {JobPolicy::priority, JobPolicy::fair, JobPolicy::deadline}) {
-    const std::optional<TimePoint> done = filled_with(policy, jobs).jobs[1].done;
+    const std::optional<TimePoint> done = filled_with(policy, jobs).jobs[1].ended;
     const bool is_met = done && *done <= TimePoint{} + deadline;
     EXPECT_EQ(is_met, policy == JobPolicy::deadline) << job_policy_names[static_cast<std::size_t>(policy)] << ' '
                                                      << (done ? done->time_since_epoch() / milliseconds(1) : -1);
@@ -85,13 +86,70 @@ TEST(Jobs, TheShortestFirstEndsThemSoonerOnAverage) {
   const auto mean_end = [&](JobPolicy policy) {
     Duration sum{};
     for (const JobResult& job : filled_with(policy, jobs).jobs) {
-      EXPECT_TRUE(job.done.has_value());
+      EXPECT_TRUE(job.ended.has_value());
       EXPECT_EQ(job.units % 4, 0U) << "the same on all four ranks";
-      sum += job.done.value_or(TimePoint{}).time_since_epoch();
+      sum += job.ended.value_or(TimePoint{}).time_since_epoch();
     }
     return sum / 3;
   };
   EXPECT_LT(mean_end(JobPolicy::shortest), mean_end(JobPolicy::fair));
+}
+
+// Of 3, 0.4 and 0.2 s of fill work. In the first 2 s the long one has had no more than 2 of its 3 s, the others are
+// shorter than what is left of it.
+std::vector<JobResult> mix(JobPolicy policy) {
+  std::vector<JobOptions> jobs{job_of(40, microseconds(25), {.deadline = seconds(60), .units = 3000}),
+                               job_of(40, microseconds(25), {.deadline = seconds(40), .units = 400}),
+                               job_of(40, microseconds(25), {.deadline = seconds(50), .units = 200})};
+  jobs[1].arrives = jobs[2].arrives = seconds(2);
+  return filled_with(policy, jobs).jobs;
+}
+
+TEST(JobMix, NothingOfAJobRunsBeforeItArrives) {
+  for (const JobPolicy policy :
+       {JobPolicy::throughput, JobPolicy::priority, JobPolicy::fair, JobPolicy::deadline, JobPolicy::shortest}) {
+    const std::vector<JobResult> jobs = mix(policy);
+    EXPECT_EQ(jobs[0].arrived, TimePoint{});
+    EXPECT_EQ(jobs[1].arrived, TimePoint{seconds(2)});
+    for (const JobResult& job : jobs) {
+      ASSERT_TRUE(job.began && job.ended) << static_cast<int>(policy);
+      EXPECT_GE(*job.began, job.arrived);
+      EXPECT_GT(*job.ended, *job.began);
+    }
+    EXPECT_EQ(jobs[1].units, 4 * 400U) << "on all four ranks";
+  }
+}
+
+TEST(JobMix, TheShortestAndTheEarliestDeadlineGoFirst) {
+  const std::vector<JobResult> shortest = mix(JobPolicy::shortest), deadline = mix(JobPolicy::deadline);
+  EXPECT_LT(shortest[2].ended, shortest[1].ended);
+  EXPECT_LT(shortest[1].ended, shortest[0].ended);
+  EXPECT_LT(deadline[1].ended, deadline[2].ended);
+  EXPECT_LT(deadline[2].ended, deadline[0].ended);
+  EXPECT_LT(shortest[2].ended, deadline[2].ended);
+}
+
+// A rank has 3 s of the long job before it, of which it has done little; the newcomer is owed nothing for that time,
+// and does not have the GPU to itself until it is even.
+TEST(JobMix, AJobThatComesLaterSharesFromThenOn) {
+  std::vector<JobOptions> jobs{job_of(40, microseconds(25)), job_of(40, microseconds(25))};
+  jobs[1].arrives = seconds(7);  // of 14
+  const Simulation result = filled_with(JobPolicy::fair, jobs);
+  EXPECT_NEAR(share_of(result, 1), 0.25, 0.03);
+}
+
+TEST(JobMix, OneThatArrivesTooLateDoesNothing) {
+  std::vector<JobOptions> jobs{job_of(40, microseconds(25)), job_of(40, microseconds(25), {.units = 1})};
+  jobs[1].arrives = seconds(1000);
+  const JobResult late = filled_with(JobPolicy::fair, jobs).jobs[1];
+  EXPECT_FALSE(late.began || late.ended);
+  EXPECT_EQ(late.units, 0U);
+}
+
+TEST(JobMix, OutOfOrderIsRefused) {
+  std::vector<JobOptions> jobs{job_of(40, microseconds(25)), job_of(40, microseconds(25))};
+  jobs[0].arrives = seconds(1);
+  EXPECT_THROW(filled_with(JobPolicy::fair, jobs), std::invalid_argument);
 }
 
 TEST(Jobs, AfterTheLastUnitNothingMoreRuns) {

@@ -73,17 +73,26 @@ TEST(Simulation, ASmallerBudgetCostsLessAndBringsLess) {
 }
 
 // Its schedulers take a receive that waits for work.
-TEST(Simulation, TheOtherSystemsFillLess) {
+TEST(Simulation, TheOtherSystemsThatDecideFillLess) {
   SimulationOptions options = pipeline_of("1f1b");
   const Simulation weft = simulate(options);
   for (const std::string& name : baselines()) {
     options.policy = name;
+    if (run_options_of(options).world.sharing.kind != pipeline::Sharing::Kind::alone) continue;
     const Simulation other = simulate(options);
     EXPECT_LT(other.conversion, weft.conversion) << name;
     EXPECT_LT(other.slowdown, 0.02) << name;
   }
   options.policy = "gating";
   EXPECT_LT(simulate(options).conversion, 0.01);
+}
+
+TEST(Simulation, AnotherSystemsSettingChangesWhatItFills) {
+  SimulationOptions options = pipeline_of("1f1b");
+  options.policy = "pipefill";
+  const double usual = simulate(options).conversion;
+  options.knob = 0.3;  // of a bubble, instead of 68 %
+  EXPECT_NEAR(simulate(options).conversion, usual * 0.3 / 0.68, 0.03);
 }
 
 TEST(Simulation, WhatThereIsNotIsRefused) {

@@ -127,6 +127,10 @@ TEST_F(FillPlanTest, WhatIsWrongIsSaid) {
   EXPECT_EQ(of_job("weight = nan"), " job 0: 'weight' has to be more than 0");
   EXPECT_EQ(of_job("deadline = \"soon\""), " job 0: 'deadline' has to be a duration, as \"3600s\"");
   EXPECT_EQ(of_job("units = 0"), " job 0: 'units' has to be at least 1");
+  EXPECT_EQ(
+      of_job("arrives = \"30s\""),
+      " job 0: 'arrives' has to be left out: a training has its jobs from the begin; weft simulate takes jobs that "
+      "arrive");
 }
 
 TEST_F(FillPlanTest, AJobThatNeverFitsIsRefusedAndOneThatMayFitLaterIsNot) {
