@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "runner/options/quantity.h"
+#include "trace/formatted.h"
 #include "trace/write/writer.h"
 
 namespace weft::cli {
@@ -33,7 +34,7 @@ SimulatedTraces::SimulatedTraces(const std::string& directory, int ranks, const 
   if (directory.empty()) return;
   make_trace_folder(directory);
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::string name = "rank" + std::to_string(rank) + "." + std::to_string(rank + 1) + ".jsonl";
+    const std::string name = formatted("rank%d.%d.jsonl", rank, rank + 1);
     traces_.emplace_back((std::filesystem::path(directory) / name).string(), header_of(rank, ranks, jobs));
   }
 }
@@ -61,7 +62,9 @@ void SimulatedTraces::Trace::begin(const std::vector<JobLengths>& jobs, const mo
     begins.memory = job.memory;
     if (std::ranges::find(stage.jobs, begins.job) == stage.jobs.end()) {
       begins.event = JobEvent::refused;
-      begins.why = "it needs " + mebibytes(job.memory) + ", the training leaves " + mebibytes(stage.free);
+      std::string why = "it needs ";
+      why.append(mebibytes(job.memory)).append(", the training leaves ").append(mebibytes(stage.free));
+      begins.why = why;
     }
     file_.push(Record(device_, TimePoint{}, begins));
     names_.push_back(job.name);
