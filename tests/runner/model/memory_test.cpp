@@ -52,9 +52,9 @@ TEST(Memory, AJobThatFitsOnTheLastStageOnlyRunsThere) {
 TEST(Memory, AJobIsDoneWhenThoseGpusAreThatHaveRoomForIt) {
   const Simulation result = simulate(four_gpus({job_of(9 * gib, 5), job_of(10 * gib, 5)}));
   EXPECT_EQ(result.jobs[0].units, 5u);
-  EXPECT_TRUE(result.jobs[0].done);
+  EXPECT_TRUE(result.jobs[0].ended);
   EXPECT_EQ(result.jobs[1].units, 0u);
-  EXPECT_FALSE(result.jobs[1].done) << "it fits nowhere";
+  EXPECT_FALSE(result.jobs[1].ended) << "it fits nowhere";
 }
 
 // Both fit alone, and together on the last stage only.
@@ -62,8 +62,8 @@ TEST(Memory, AJobWaitsUntilTheOneBeforeItHasReleasedItsOwn) {
   const Simulation result = simulate(four_gpus({job_of(5 * gib, 10), job_of(4 * gib, 10)}));
   EXPECT_EQ(result.jobs[0].units, 40u);
   EXPECT_EQ(result.jobs[1].units, 40u);
-  ASSERT_TRUE(result.jobs[0].done && result.jobs[1].done);
-  EXPECT_GT(*result.jobs[1].done, *result.jobs[0].done);
+  ASSERT_TRUE(result.jobs[0].ended && result.jobs[1].ended);
+  EXPECT_GT(*result.jobs[1].ended, *result.jobs[0].ended);
   const Simulation endless = simulate(four_gpus({job_of(5 * gib), job_of(4 * gib, 10)}));
   EXPECT_EQ(endless.jobs[1].units, 10u) << "on the last stage";
 }
