@@ -112,6 +112,7 @@ void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--slowdown-budget", budget_into(wanted.simulation.slowdown_budget), "WEFT_SLOWDOWN_BUDGET.")
       ->type_name("PERCENT")
       ->default_str("1%");
+  app.add_option("--spin", share_into(wanted.simulation.spin), "WEFT_SPIN.")->type_name("PERCENT")->default_str("5%");
   app.add_option("--warm-up", wanted.simulation.run.warm_up, "First iterations that do not count.")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
@@ -207,6 +208,7 @@ nlohmann::ordered_json json_of(const Wanted& wanted, const Simulation& result) {
           {"conversion_with_control_iterations", result.conversion_of_all},
           {"slowdown", result.slowdown},
           {"gpu_equivalents", result.gpu_equivalents},
+          {"spin_share", result.spun},
           {"utilisation_gain", result.utilisation_gain},
           {"coverage", result.coverage},
           {"precision", result.precision},

@@ -15,6 +15,13 @@ inline TimePoint now() noexcept {
   return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
 }
 
+// That the calling thread has used.
+inline Duration cpu_time() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 // Sleeps until `time`, or shorter when a signal comes.
 inline void sleep_until(TimePoint time) noexcept {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());

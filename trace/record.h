@@ -240,6 +240,8 @@ struct TraceSummary {
   Duration idle_left_out{};  // sum of the bubbles in iterations that go without fill, for comparison
   Duration iteration_median{};
   Duration end_uncertainty{};  // by which the end of a bubble may be wrong: half the time between two looks, the median
+  Duration cpu{};              // time that the thread of this device has used; zero: not known
+  Duration spun{};             // of it, looking without sleep near the ends of bubbles that were filled
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
   std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled
   std::uint64_t dropped_records = 0;                       // lost in any ring, events and trace together

@@ -270,6 +270,8 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.text("fill_stream", summary.fill_stream);
   fields.text("uncertain_reason", summary.uncertain_reason);
   fields.length("end_uncertainty", summary.end_uncertainty);
+  fields.total("cpu", summary.cpu);
+  fields.total("spun", summary.spun);
   fields.total("groups_thinned_out", summary.groups_thinned_out);
   fields.total("annotations_refused", summary.annotations_refused);
   fields.total("annotations_held_back", summary.annotations_held_back);

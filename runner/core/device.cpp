@@ -2,6 +2,7 @@
 #include "runner/core/device.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -402,6 +403,7 @@ void Device::start_dispatcher() {
   DispatcherOptions options;
   options.session.device = ordinal_;
   options.session.poll = core_.options.poll;
+  options.session.spin = std::isfinite(core_.options.spin) ? core_.options.spin : 0;  // off
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.detector.one_queue = setup_.marking.one_queue;

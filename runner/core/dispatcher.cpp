@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration between_clocks = std::chrono::seconds(30);
 constexpr Duration longest_launch = std::chrono::microseconds(100);
+constexpr Duration longest_look = std::chrono::microseconds(200);  // that nobody interrupts
 
 }  // namespace
 
@@ -34,6 +35,7 @@ void Dispatcher::prepare() {
 Worker::Work Dispatcher::step(TimePoint begin) {
   const std::vector<Event>& events = source_.gather(begin, weft::now, !context_is_closing());
   const TimePoint now = source_.end_of_look();
+  if (spins_since_ && now - *spins_since_ > longest_look) session_.interrupted(now);
   look_at_limits(now);
   look_at_annotations(now);
   look_at_clocks(now);
@@ -191,9 +193,12 @@ FillView Dispatcher::view_of_offer(std::size_t number) const {
   return view;
 }
 
-TimePoint Dispatcher::next_look(TimePoint now, bool wanted) const {
+TimePoint Dispatcher::next_look(TimePoint now, bool wanted) {
+  spins_since_.reset();
   if (looks_again_) return now;
-  return session_.next_look(now, {wanted, slices_in_flight(), source_.markers_outstanding()});
+  const TimePoint next = session_.next_look(now, {wanted, slices_in_flight(), source_.markers_outstanding()});
+  if (next <= now) spins_since_ = now;
+  return next;
 }
 
 // The core gives back what is reserved, the hooks go quiet, and the main job goes on.
@@ -225,6 +230,7 @@ TraceSummary Dispatcher::summary() {
   session_.end(now());
   record_clocks();
   TraceSummary summary = session_.summary(records_.dropped() + source_.lost());
+  summary.cpu = cpu_time();
   const UnheardAnnotations unheard = source_.unheard_annotations();
   summary.annotations_refused += unheard.refused;
   summary.annotations_held_back = unheard.held_back;

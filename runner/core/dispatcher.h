@@ -65,7 +65,7 @@ class Dispatcher final : public Worker {
  private:
   void prepare() override;
   Work step(TimePoint begin) override;
-  TimePoint next_look(TimePoint now, bool wanted) const override;
+  TimePoint next_look(TimePoint now, bool wanted) override;
   Work fail() noexcept override;
 
   void watch_host(const std::vector<Event>& events);
@@ -102,7 +102,8 @@ class Dispatcher final : public Worker {
   bool lost_events_ = false;
   bool queues_are_shared_ = false;
   bool annotation_was_refused_ = false;
-  bool looks_again_ = false;  // at once, because a call of this look took long
+  bool looks_again_ = false;              // at once, because a call of this look took long
+  std::optional<TimePoint> spins_since_;  // the end of the look before, where no sleep followed it
   bool failed_ = false;
   EndedJob last_ended_;
   std::atomic<std::uint32_t> ended_jobs_{0};  // a bit for each

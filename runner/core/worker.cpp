@@ -34,6 +34,7 @@ void Worker::live() noexcept {
     // Only memory can run out here.
     nothing_in_flight_.store(fail().slices == 0, std::memory_order_release);
   }
+  cpu_time_.store(weft::cpu_time(), std::memory_order_relaxed);
   ended_.store(true, std::memory_order_release);
 }
 
@@ -47,7 +48,8 @@ void Worker::run() {
     if (stop_wanted && is_over(time)) return;
     const bool wanted =
         pause_wanted_.load(std::memory_order_acquire) != 0 || stop_wanted_.load(std::memory_order_acquire);
-    sleep_until(next_look(time, wanted));
+    const TimePoint next = next_look(time, wanted);
+    if (next > time) sleep_until(next);
   }
 }
 

@@ -34,6 +34,8 @@ class Worker {
   bool stop(Duration limit);
   // Likewise, for a context that is about to go: no CUDA call is made after this has returned true.
   bool stop_without_cuda(Duration limit);
+  // CPU time of the thread, once it has ended.
+  Duration cpu_time() const { return cpu_time_.load(std::memory_order_relaxed); }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   // False: the object may be destroyed.
   bool has_thread() const { return started_.load() && !ended(); }
@@ -48,7 +50,7 @@ class Worker {
   // Called first on the thread, then again and again, and once when one of them threw.
   virtual void prepare() = 0;
   virtual Work step(TimePoint now) = 0;
-  virtual TimePoint next_look(TimePoint now, bool wanted) const = 0;
+  virtual TimePoint next_look(TimePoint now, bool wanted) = 0;
   virtual Work fail() noexcept = 0;
 
   // For the step. Each may change at any time.
@@ -70,6 +72,7 @@ class Worker {
   std::atomic<bool> context_closing_{false};
   std::atomic<bool> nothing_in_flight_{true};
   std::atomic<std::size_t> groups_pending_{0};
+  std::atomic<Duration> cpu_time_{Duration{}};
   std::optional<TimePoint> stop_seen_;  // the thread's own
 };
 

@@ -59,7 +59,7 @@ void Executor::launch(TimePoint now, std::uint64_t bubble, const Choice& choice)
     slices_[count_++] = {offers_.launched(choice, bubble, now), ready, unknown};
     return gpu_.share(ready, offers_.alone(choice));
   }
-  const TimePoint begins = count_ == 0 ? ready : std::max(ready, slices_[count_ - 1].ends);
+  const TimePoint begins = count_ == 0 ? ready : std::max(ready, slices_[count_ - 1].ends + behind_another);
   const Launched launched{offers_.launched(choice, bubble, now), begins, begins + offers_.alone(choice)};
   slices_[count_++] = launched;
   not_counted_.push_back(launched);

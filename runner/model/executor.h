@@ -31,6 +31,8 @@ class Executor {
  public:
   // From a launch to the first block, where nothing is in flight: a little more than docs/bench.md measures.
   static constexpr Duration launch_latency{4'000};
+  // The end of a slice is marked by a write. Write and next slice begin one dependency gap of the simulated GPU later.
+  static constexpr Duration behind_another{2'000};
   static constexpr TimePoint unknown = TimePoint::max();
 
   // All the memory there is, where nobody asks.

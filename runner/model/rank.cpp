@@ -40,6 +40,11 @@ void Rank::wake_at(TimePoint time) {
   world_.wake(number_, time);
 }
 
+// One that does not sleep there takes one look after the other.
+bool Rank::sleeps_at(TimePoint time) const {
+  return policy_->next_look(time, executor_.in_flight()) > time;
+}
+
 // The thread goes on sleeping and looking until then; it finds the event at the next look.
 void Rank::saw(const Event& event) {
   if (policy_ == nullptr) return;
@@ -49,7 +54,8 @@ void Rank::saw(const Event& event) {
   TimePoint time = last_look_;
   while (time <= now) {
     last_look_ = time;
-    time = policy_->next_look(time, executor_.in_flight()) + times_.wake_up;
+    const TimePoint wanted = policy_->next_look(time, executor_.in_flight());
+    time = wanted > time ? wanted + times_.wake_up : time + times_.look;
   }
   wake_at(time);
 }
@@ -90,7 +96,9 @@ void Rank::look(TimePoint begin) {
   last_look_ = time;
   std::optional<TimePoint> next = policy_->next_decision();
   if (!next && executor_.in_flight() != 0) next = executor_.view().in_flight.first_ends;
-  if (next && *next != Executor::unknown) wake_at(std::max(*next, time) + times_.wake_up);
+  if (!next || *next == Executor::unknown) return;
+  const TimePoint wanted = std::max(*next, time);
+  wake_at(wanted + (sleeps_at(wanted) ? times_.wake_up : times_.look));
 }
 
 bool Rank::launch_one(TimePoint time) {

@@ -67,6 +67,7 @@ class Rank {
   void look(TimePoint now);
   bool launch_one(TimePoint time);
   void wake_at(TimePoint time);
+  bool sleeps_at(TimePoint time) const;
 
   const int number_;
   pipeline::World& world_;

@@ -5,6 +5,8 @@
 #include <deque>
 #include <stdexcept>
 
+#include "runner/policy/seconds.h"
+
 namespace weft::model {
 namespace {
 
@@ -30,11 +32,13 @@ class Run final : public pipeline::Watcher {
     RunResult result;
     result.ranks = world_.ranks();
     result.most_activations.resize(static_cast<std::size_t>(world_.places()));
+    const Duration all_time = world_.totals(0).iteration_ends.back().time_since_epoch();
     for (int rank = 0; rank < world_.ranks(); ++rank) {
       add(result, of(rank));
       std::uint64_t& most = result.most_activations[place_of(rank)];
       most = std::max(most, world_.totals(rank).most_activations);
       const std::optional<TraceSummary> summary = of(rank).summary();
+      if (summary) result.spun_share += seconds(summary->spun) / seconds(all_time) / world_.ranks();
       if (trace_of && summary) trace_of(rank)->finish(*summary);
     }
     for (std::uint32_t job = 0; job < jobs_.size(); ++job) result.jobs.push_back(result_of(job));

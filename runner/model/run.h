@@ -18,7 +18,7 @@ struct JobOptions {
   std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit
   JobTerms terms{};
   std::uint64_t memory = 0;  // bytes
-  Duration arrives{};  // since the begin
+  Duration arrives{};        // since the begin
 };
 
 // The end of a job, or how far it got, on all ranks together.
@@ -49,7 +49,8 @@ struct RunResult {
   Duration beside{};                                   // fill work outside gaps, where it shares the GPU
   Duration true_idle{}, reported_idle{}, both_idle{};  // in all iterations
   std::uint64_t forecast = 0, as_forecast = 0;         // bubbles, see RankRecords
-  std::vector<std::uint64_t> most_activations;         // bytes at any time, by place in the pipeline
+  double spun_share = 0;  // of all time, the mean of the ranks: Weft's thread looked without sleep
+  std::vector<std::uint64_t> most_activations;  // bytes at any time, by place in the pipeline
   std::uint64_t looks = 0, decisions = 0;
   int stopped = 0;          // ranks on which filling has ended
   std::string why_stopped;  // on the first of them

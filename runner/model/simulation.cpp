@@ -81,6 +81,7 @@ Simulation simulate(const RunResult& without, const SimulationOptions& options, 
   result.precision = part_of(with.both_idle, with.reported_idle);
   result.as_forecast =
       with.forecast == 0 ? 0 : static_cast<double>(with.as_forecast) / static_cast<double>(with.forecast);
+  result.spun = with.spun_share;
   result.looks = with.looks;
   result.decisions = with.decisions;
   result.stopped = with.stopped;

@@ -16,6 +16,7 @@ struct SimulationOptions {
   RunOptions run{};  // its `room` is that of the memory
   MemoryOptions memory{};
   double slowdown_budget = 0.01;
+  double spin = SessionOptions{}.spin;
   std::string policy = "weft";
   std::optional<double> knob{};  // of a baseline, for its own, see docs/bench.md
 };
@@ -34,6 +35,7 @@ struct Simulation {
   double utilisation_gain = 0;         // fill work by the work of the main job
   double coverage = 0, precision = 0;  // of reported idle time
   double as_forecast = 0;              // share of the bubbles between the forecast's low and high quantile
+  double spun = 0;                     // of a core, for each rank: looking without sleep
   std::uint64_t looks = 0, decisions = 0;
   int stopped = 0;          // ranks on which filling has ended
   std::string why_stopped;  // on the first of them

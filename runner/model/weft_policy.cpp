@@ -1,7 +1,15 @@
 // See weft_policy.h.
 #include "runner/model/weft_policy.h"
 
+#include <algorithm>
+
 namespace weft::model {
+namespace {
+
+// A thread that does not sleep asks more often. It makes no difference: the chance that a bubble lasts changes slowly.
+constexpr Duration between_refusals{50'000};
+
+}  // namespace
 
 void WeftPolicy::look(TimePoint now, std::span<const Event> events, std::span<const SliceRecord> finished,
                       const FillView& view) {
@@ -18,7 +26,7 @@ Decision WeftPolicy::decide(TimePoint now, const FillView& view) {
   if (decision.bubble != 0) leaves_out_ = session_.leaves_out();
   const bool may_change = decision.refusal == Unfilled::no_forecast || decision.refusal == Unfilled::no_room;
   next_decision_ = decision.again;
-  if (may_change) next_decision_ = session_.next_look(now, {});
+  if (may_change) next_decision_ = std::max(session_.next_look(now, {}), now + between_refusals);
   return decision;
 }
 

@@ -11,7 +11,7 @@ namespace {
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
 constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
 // A rhythm that always breaks before its first control run cannot be measured, nor can iterations whose ends nobody
-// sees; at most `most_unmeasured` are filled.
+// sees; at most `most_unmeasured` are filled. One that follows a measured rhythm may go on until its first run.
 constexpr std::uint32_t most_unmeasured = 40;
 // Iterations after a break: a checkpoint may still be written.
 constexpr std::uint64_t settling = 4;
@@ -33,14 +33,16 @@ bool Budget::may_fill(const Bubble& bubble) const {
   const KnownRhythm* const known = find(bubble.rhythm);
   if (known == nullptr) return false;
   const std::uint32_t unmeasured = filled_since_report_ + (known->has_control ? 0 : known->unmeasured);
-  if (unmeasured >= most_unmeasured && bubble.iteration != last_filled_) return false;
+  const std::uint32_t most = known->follows_measured ? most_unmeasured + most_between_runs() : most_unmeasured;
+  const bool is_unknown = unmeasured >= most || filled_since_report_ >= most_unmeasured;
+  if (is_unknown && bubble.iteration != last_filled_) return false;
   if (known->level == barred) return false;
   const std::uint64_t spread = bubble.id * golden >> (64 - most_halvings);
   return spread < (std::uint64_t{1} << most_halvings) >> halvings(*known);
 }
 
 // The first price, before anything is known, keeps most pipelines within the budget: of the table of prices in
-// docs/bench.md, a slowdown of 0.1 % at 80, 0.2 % at 40 and 0.4 % at 20.
+// docs/bench.md, a slowdown of 0.1 % at 80 and 0.2 % at 12.
 double Budget::price(std::uint64_t rhythm) const {
   constexpr double cost_at_price = 0.08;
   if (budget_ <= 0) return std::numeric_limits<double>::infinity();
@@ -82,9 +84,11 @@ Budget::KnownRhythm& Budget::take_up(const Iteration& iteration) {
         std::min_element(rhythms_.begin(), rhythms_.end(),
                          [](const KnownRhythm& a, const KnownRhythm& b) { return a.latest < b.latest; });
     const std::uint32_t level = std::min(rhythms_[present_].level, lowest_level);
+    const bool follows_measured = rhythms_[present_].has_control;
     *oldest = {};
     oldest->rhythm = iteration.rhythm;
     oldest->level = level;
+    oldest->follows_measured = follows_measured;
     known = oldest;
   }
   present_ = static_cast<std::size_t>(known - rhythms_.data());

@@ -27,7 +27,7 @@ class Budget {
   // At each level the price of a delay is four times as high, which halves what overruns cost; from the second level
   // on, only half as many bubbles are filled as at the one before.
   static constexpr std::uint32_t lowest_level = 4;
-  static constexpr double least_price = 20;
+  static constexpr double least_price = 12;
   static constexpr std::size_t most_rhythms = 8;  // that are remembered; the one that was not seen for longest goes
 
   // `budget`: the slowdown that is allowed, 0.01 for 1 %. Unlimited: every iteration may be filled, nothing is
@@ -68,6 +68,7 @@ class Budget {
     std::uint64_t compared = 0;
     Ratios ratios;
     bool has_control = false;
+    bool follows_measured = false;   // the rhythm before it had control iterations, and the same level
     std::uint32_t unmeasured = 0;    // iterations with fill before the first without
     std::optional<Slowdown> before;  // the change of the level
     std::uint32_t level = 0;

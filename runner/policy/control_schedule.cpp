@@ -17,6 +17,10 @@ double control_share() {
   return static_cast<double>(later_block.control) / static_cast<double>(later_block.filled + later_block.control);
 }
 
+std::uint32_t most_between_runs() {
+  return static_cast<std::uint32_t>(later_block.filled);
+}
+
 Part part_of(std::uint64_t turn) {
   if (turn == 0) return {};
   std::uint64_t begin = 1, control_before = 0;

@@ -19,6 +19,9 @@ inline bool is_control(std::uint64_t turn) {
   return part_of(turn).control;
 }
 
+// Iterations with fill from one run without to the next, at most.
+std::uint32_t most_between_runs();
+
 // Of the iterations of a long run.
 double control_share();
 

@@ -18,10 +18,12 @@ struct Best {
 Best best_of(const PlannerOptions& options, const Remaining& remaining, Duration until, const Candidates& candidates) {
   Best best;
   for (std::uint32_t i = 0; i < candidates.count; ++i) {
-    const double length = seconds(candidates.alone[i]);
-    const double overrun = seconds(remaining.expected_overrun(until, candidates.alone[i] + options.lateness));
-    const double won = length - options.price * overrun;
-    const double worth = won / (length + seconds(options.between_slices));
+    const Duration takes = candidates.alone[i] + options.lateness;
+    const double length = seconds(candidates.alone[i]), pause = seconds(options.between_slices);
+    const double alone = length - options.price * seconds(remaining.expected_overrun(until, takes));
+    const double behind = alone - options.price * remaining.ends_within(until + takes) * seconds(takes);
+    const double worth = std::max(alone / (length + pause),
+                                  options.most_in_flight > 1 ? behind / (length + seconds(options.behind_another)) : 0);
     if (worth > best.worth) best = {i, worth};
   }
   return best;

@@ -23,6 +23,7 @@ namespace weft {
 struct PlannerOptions {
   double price = 20;  // seconds of fill work for a second of delay, see Budget; infinite: nothing is launched
   Duration between_slices{15'000};  // from the end of a slice to the next one's launch, where none waits behind it
+  Duration behind_another{2'000};   // from the end of a slice to the begin of the next one, where that waits behind it
   Duration lateness{};              // slices end so much later than they take on the idle GPU
   std::uint32_t most_in_flight = 2;
   Duration hangs_after{60'000'000'000};  // a bubble that is open for so long is none: the training hangs

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <utility>
 
 #include "detector/dcheck.h"
+#include "runner/policy/seconds.h"
 
 namespace weft {
 namespace {
@@ -72,7 +74,8 @@ Session::Session(const SessionOptions& options, RecordSink& records)
       budget_(options.slowdown_budget),
       has_job_(options.fills),
       filling_(options.fills),
-      pause_(options.planner.between_slices) {}
+      pause_(options.planner.between_slices),
+      spinning_(options.spin) {}
 
 void Session::observe(const Event& event) {
   if (options_.records_groups) groups_.observe(event, uncertainty_);
@@ -82,6 +85,11 @@ void Session::observe(const Event& event) {
     for (const Finding& finding : detector_.observe(event)) take(finding);
   }
   record_groups(event.time);
+}
+
+void Session::looked(TimePoint time) {
+  detector_.looked(time);
+  looked_before_ = std::exchange(looked_, time);
 }
 
 void Session::record_groups(TimePoint time) {
@@ -181,6 +189,7 @@ void Session::look(TimePoint now, const FillView& view) {
   if (filled_closed_ && view.in_flight.slices != 0)
     budget_.overran(std::max(view.in_flight.expected_end - *filled_closed_, Duration{}));
   filled_closed_.reset();
+  spin(now);
   if (!filling_) return;
   const bool shared = view.fillable != Fillable::any;
   const SliceQueue queue = shared                        ? SliceQueue::only
@@ -199,6 +208,15 @@ void Session::look(TimePoint now, const FillView& view) {
     case LateSlices::Change::none:
       return;
   }
+}
+
+// The detector tells of an opening when the next event comes. Where nothing is filled nothing is gained.
+void Session::spin(TimePoint now) {
+  const std::optional<Bubble> bubble = detector_.open_bubble();
+  if (bubble && filling_ && budget_.may_fill(*bubble))
+    spinning_.is_open(*bubble, now);
+  else
+    spinning_.none_is_open(now);
 }
 
 Decision Session::decide(TimePoint now, const FillView& view) {
@@ -237,14 +255,18 @@ void Session::learn_pause(std::uint64_t bubble) {
   launched_end_ = (none_runs ? wanted_.time : std::max(wanted_.time, wanted_.beside.expected_end)) + wanted_.alone;
 }
 
-// Where the GPU or its memory is shared with what Weft does not see, or the machine is starved, slices take longer than
-// on the idle GPU, and so does an overrun. A part of it is the time until the next look.
+// Where the GPU or its memory is shared with what Weft does not see, slices take longer than on the idle GPU, and so
+// does an overrun. A slice has ended at any time since the look before: the farther that is away, the less is learnt.
 void Session::learn_lateness(const SliceRecord& slice) {
-  constexpr int weight = 16;
-  constexpr Duration longest_lateness = milliseconds(5);
-  const Duration took = slice.finished - std::max(slice.launched, last_end_);
-  lateness_ += (std::clamp(took - slice.alone, Duration{}, longest_lateness) - lateness_) / weight;
-  last_end_ = slice.finished;
+  constexpr double weight = 1.0 / 16;
+  constexpr Duration longest_lateness = milliseconds(5), precise = microseconds(20);
+  const TimePoint should = std::max(slice.launched, last_end_) + slice.alone;
+  const TimePoint earliest = std::clamp(looked_before_, should, std::max(should, slice.finished));
+  const Duration within = std::max(slice.finished - earliest, Duration{});
+  const Duration late = std::clamp(earliest + within / 2 - should, Duration{}, longest_lateness);
+  const double counts = weight * std::min(1.0, seconds(precise) / std::max(seconds(within), 1e-9));
+  lateness_ += std::chrono::duration_cast<Duration>((late - lateness_) * counts);
+  last_end_ = std::max(earliest, std::min(slice.finished, should));
 }
 
 // Behind anything but what runs, a slice waits in the only queue, and with it all that the main job launches next.
@@ -286,6 +308,7 @@ void Session::launched(Duration took) {
 }
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
+  if (spinning_.at(now)) return now;
   const TimePoint poll = now + options_.poll;
   const bool said = detector_.bubble_is_said() && detector_.wants_answers();
   if (pending.wanted || pending.slices != 0 || said || detector_.open_bubble())
@@ -359,6 +382,7 @@ Snapshot Session::snapshot() const {
 TraceSummary Session::summary(std::uint64_t dropped_records) const {
   TraceSummary summary = accounts_.summary(dropped_records);
   summary.groups_thinned_out = groups_.thinned_out();
+  summary.spun = spinning_.spent();
   summary.annotations_refused = detector_.refused_annotations();
   if (has_job_ && options_.slowdown_budget != Budget::unlimited) summary.slowdown = slowdown_record(budget_.longest());
   return summary;

@@ -26,6 +26,7 @@
 #include "runner/policy/late_slices.h"
 #include "runner/policy/planner.h"
 #include "runner/policy/precision.h"
+#include "runner/policy/spinning.h"
 #include "trace/record_sink.h"
 
 namespace weft {
@@ -33,6 +34,7 @@ namespace weft {
 struct SessionOptions {
   std::int32_t device = 0;
   Duration poll{50'000};  // WEFT_POLL
+  double spin = 0.05;     // WEFT_SPIN, see Spinning
   PlannerOptions planner{};
   double slowdown_budget = Budget::unlimited;
   bool fills = false;           // a fill job is ready; otherwise the session observes
@@ -79,10 +81,10 @@ class Session {
   bool wants_answers() const { return detector_.wants_answers(); }
   std::optional<Answer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
   bool is_doubtful(StreamId stream) const { return detector_.is_doubtful(stream); }
-  void looked(TimePoint time) {
-    detector_.looked(time);
-    looked_ = time;
-  }
+  void looked(TimePoint time);
+  // Of two looks without sleep in between, as next_look() wanted, the second one came late: another thread had the
+  // core.
+  void interrupted(TimePoint now) { spinning_.interrupted(now); }
   void to_ask(std::vector<StreamId>& streams) const { detector_.to_ask(streams); }
   void finished(const SliceRecord& slice);
   void look(TimePoint now, const FillView& view);
@@ -124,6 +126,7 @@ class Session {
  private:
   void take(const Finding& finding);
   void record_groups(TimePoint time);
+  void spin(TimePoint now);
   void learn_pause(std::uint64_t bubble);
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
@@ -166,7 +169,8 @@ class Session {
   std::uint64_t last_iteration_ = 0;
   std::optional<TimePoint> again_;
   TimePoint last_decision_{};
-  TimePoint looked_{};
+  TimePoint looked_{}, looked_before_{};
+  Spinning spinning_;
   std::optional<TimePoint> filled_closed_;  // the end of a bubble with fill work, since the look before
   Duration uncertainty_{};                  // of what is seen at the present look
   Precision precision_;

@@ -17,7 +17,7 @@
 
 namespace weft {
 
-static_assert(sizeof(SessionOptions) == 112 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
+static_assert(sizeof(SessionOptions) == 128 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
 static_assert(sizeof(Decision) == 40 && sizeof(SliceRecord) == 64 && sizeof(JobTerms) == 32);
 
 template <auto last>
@@ -75,9 +75,11 @@ void visit(Fields& fields, MaybeConst<SessionOptions> auto& options) {
   fields.length(options.poll);
   fields.real(options.planner.price);
   fields.length(options.planner.between_slices);
+  fields.length(options.planner.behind_another);
   fields.length(options.planner.lateness);
   fields.number(options.planner.most_in_flight);
   fields.length(options.planner.hangs_after);
+  fields.real(options.spin);
   fields.real(options.slowdown_budget);
   fields.flag(options.fills);
   fields.flag(options.records_groups);

@@ -47,6 +47,11 @@ void RecordedSession::looked(TimePoint time) {
   session_.looked(time);
 }
 
+void RecordedSession::interrupted(TimePoint now) {
+  put(calls_.get(), Call::interrupted, now);
+  session_.interrupted(now);
+}
+
 void RecordedSession::finished(const SliceRecord& slice) {
   put(calls_.get(), Call::finished, slice);
   session_.finished(slice);

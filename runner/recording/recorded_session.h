@@ -37,6 +37,7 @@ class RecordedSession {
   void observe(const Event& event);
   void looks_within(Duration uncertainty);
   void looked(TimePoint time);
+  void interrupted(TimePoint now);
   void finished(const SliceRecord& slice);
   void look(TimePoint now, const FillView& view);
   Decision decide(TimePoint now, const FillView& view);

@@ -60,10 +60,11 @@ bool are_sound(const SessionOptions& options) {
   constexpr std::size_t most_groups = std::size_t{1} << 20;
   const DetectorOptions& detector = options.detector;
   return options.poll >= shortest_poll && options.poll <= longest_poll && options.planner.price >= 0 &&
-         options.planner.most_in_flight >= 1 && options.planner.most_in_flight <= 64 && options.slowdown_budget >= 0 &&
-         detector.longest_period >= 1 && detector.longest_period <= most_groups && detector.history >= 1 &&
-         detector.history <= 64 && detector.warm_up_iterations <= most_groups &&
-         std::has_single_bit(detector.most_groups) && detector.most_groups <= most_groups;
+         options.spin >= 0 && options.spin <= 1 && options.planner.most_in_flight >= 1 &&
+         options.planner.most_in_flight <= 64 && options.slowdown_budget >= 0 && detector.longest_period >= 1 &&
+         detector.longest_period <= most_groups && detector.history >= 1 && detector.history <= 64 &&
+         detector.warm_up_iterations <= most_groups && std::has_single_bit(detector.most_groups) &&
+         detector.most_groups <= most_groups;
 }
 
 std::string time_text(TimePoint time) {
@@ -147,6 +148,8 @@ void Replay::make_call(Call call, Take& entry) {
       return given(&RecordedSession::looks_within);
     case Call::looked:
       return given(&RecordedSession::looked);
+    case Call::interrupted:
+      return given(&RecordedSession::interrupted);
     case Call::finished:
       return given(&RecordedSession::finished);
     case Call::look:
@@ -278,6 +281,7 @@ void Replay::end_calls(bool is_cut) {
 TraceSummary Replay::summary(const TraceSummary& recorded) {
   TraceSummary summary = session().summary(recorded.dropped_records);
   summary.fill_stream = recorded.fill_stream;
+  summary.cpu = recorded.cpu;
   summary.annotations_refused = recorded.annotations_refused;
   summary.annotations_held_back = recorded.annotations_held_back;
   const std::string then = line_of(recorded), now = line_of(summary);

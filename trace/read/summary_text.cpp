@@ -84,6 +84,18 @@ std::string causes(const RankSummary& total) {
   return line + "\n";
 }
 
+// Of ranks that were killed it is not known.
+std::string cpu_line(const RankSummary& total) {
+  const TraceSummary& totals = total.totals;
+  if (totals.cpu <= Duration{} || total.window <= Duration{}) return "";
+  const auto share = [&](Duration time) {
+    return 100 * static_cast<double>(time.count()) / static_cast<double>(total.window.count());
+  };
+  std::string text = formatted("CPU of Weft's threads: %.2f %% of a core for each rank", share(totals.cpu));
+  if (totals.spun > Duration{}) text += formatted(", %.2f %% in looks without sleep", share(totals.spun));
+  return text + "\n";
+}
+
 std::string slowdown_line(const RankSummary& total) {
   if (!total.totals.slowdown) return "";
   const SlowdownRecord& slowdown = *total.totals.slowdown;
@@ -335,7 +347,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
   result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + causes(run.total) +
-            slowdown_line(run.total) + jobs_lines(run.total.totals) +
+            slowdown_line(run.total) + cpu_line(run.total) + jobs_lines(run.total.totals) +
             groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};

@@ -481,6 +481,23 @@ TEST(Budget, OfARhythmWithNothingToCompareWithLittleIsFilled) {
   EXPECT_GT(broken_off.filled, 8U * 50U);
 }
 
+// Evaluations break a rhythm; from the third one on iterations lie between bounds, and their turns go on. The next run
+// without fill is then as far away as in a run that has gone on for long.
+TEST(Budget, ARhythmThatFollowsAMeasuredOneIsFilledUntilItsFirstRun) {
+  MainJob job;
+  job.run(130, [](double) { return 100.0; });
+  job.rhythm_found(2);
+  job.turn = 150;
+  const std::uint64_t before = job.filled;
+  job.run(140, [](double) { return 100.0; });
+  EXPECT_EQ(job.filled - before, 8U * (140U - 1U)) << "all but the first, of a rhythm that nobody knows yet";
+  job.rhythm_found(3);
+  job.turn = 150;
+  const std::uint64_t between = job.filled;
+  job.run(140, [](double) { return 100.0; });
+  EXPECT_EQ(job.filled - between, 8U * 40U) << "the one before had no iterations without fill";
+}
+
 TEST(Budget, ALowLevelSpreadsEvenly) {
   MainJob job;
   job.run(51, [](double share) { return 100 + 100 * share; });

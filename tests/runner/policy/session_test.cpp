@@ -152,10 +152,12 @@ TEST(Session, ADecisionCarriesItsReason) {
   EXPECT_FALSE(device.session.decide(device.time, device.view()).refusal.has_value()) << "no bubble is open";
   device.begin_microbatch(2ms, 8ms);
   device.advance(device.time + 3ms);
+  device.slice = 5ms;  // a short one would be worth it
   const Decision first = device.session.decide(device.time, device.view());
   EXPECT_FALSE(first.launch);
   EXPECT_EQ(first.bubble, 1U);
   EXPECT_EQ(first.refusal, Unfilled::no_forecast);
+  device.slice = device.takes;
   device.advance(device.in_bubble_to);
   // Iterations 9 to 12 since the rhythm was found go without fill.
   bool held_back = false;

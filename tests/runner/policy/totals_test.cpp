@@ -60,8 +60,10 @@ TEST(Totals, OfTheRecordsAreThoseOfTheRun) {
   ASSERT_TRUE(live.slowdown);
   const RankSummary rank = offline(device, nullptr);
   EXPECT_FALSE(rank.complete);
-  // No record tells why a bubble stayed empty, when groups were issued, and the slowdown of the longest rhythm.
+  // No record tells why a bubble stayed empty, how long the thread did not sleep, when groups were issued, and the
+  // slowdown of the longest rhythm.
   live.unfilled = {};
+  live.spun = {};
   live.slowdown = rank.totals.slowdown;
   EXPECT_LE(rank.window, live.window_end - live.window_begin);
   ASSERT_TRUE(live.startup);

@@ -55,7 +55,7 @@ struct VirtualDeviceOf final : RecordSink {
       step();
       const TimePoint next = session.next_look(time, {false, static_cast<std::uint32_t>(fill.size()), !due.empty()});
       if (time == until) return;
-      time = std::min(next, until);
+      time = std::min(std::max(next, time + look), until);
     }
   }
   void step() {
@@ -98,6 +98,8 @@ struct VirtualDeviceOf final : RecordSink {
   std::uint64_t unfilled(Unfilled reason) const {
     return session.summary(0).unfilled[static_cast<std::size_t>(reason)];
   }
+
+  static constexpr Duration look = std::chrono::microseconds(2);  // takes so long
 
   TimePoint time{std::chrono::seconds(1)};
   Duration slice = std::chrono::microseconds(200);  // on the idle GPU

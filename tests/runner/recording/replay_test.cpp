@@ -161,6 +161,7 @@ TEST(Replay, TakesEveryCall) {
   event.kind = EventKind::host_still;
   session.observe(event);
   session.looked(time);
+  session.interrupted(time);
   session.no_filling(time, "not yet");
   session.begin_filling(time, {});
   session.finished({});
