@@ -163,13 +163,13 @@ ShimServices shim_services() {
 }
 
 std::string microseconds_of(std::vector<Duration> all) {
-  if (all.empty()) return "none | none";
+  if (all.empty()) return "none | none | none";
   std::sort(all.begin(), all.end());
   char text[64];
   const auto at = [&](double part) {
     return static_cast<double>(all[static_cast<std::size_t>(part * static_cast<double>(all.size() - 1))].count()) / 1e3;
   };
-  std::snprintf(text, sizeof text, "%.1f | %.1f", at(0.5), at(0.99));
+  std::snprintf(text, sizeof text, "%.1f | %.1f | %.1f", at(0.5), at(0.9), at(0.99));
   return text;
 }
 
@@ -235,7 +235,7 @@ void print_row(const Wanted& options) {
   std::printf("| %g %% | %s | %s | %s | %.1f %% | %.1f %% |\n", 100 * options.spin,
               microseconds_of(seen_after(path, stage.ends)).c_str(), microseconds_of(stage.to_next).c_str(),
               microseconds_of(stage.to_first).c_str(), share(summary.cpu), share(summary.spun));
-  if (getenv("KEEP") == nullptr) std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
@@ -252,9 +252,10 @@ int main(int argc, char** argv) {
   app.add_option("--spin", spins, "WEFT_SPIN as a share, one row each")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   std::printf(
-      "| WEFT_SPIN | end of a bubble seen after us, median | 99 %% | end of a slice to next launch, median | 99 %% | "
-      "begin of a bubble to first launch, median | 99 %% | CPU of the thread | without sleep "
-      "|\n|---|---|---|---|---|---|---|---|---|\n");
+      "| `WEFT_SPIN` | end of a bubble until seen, median | 90 %% | 99 %% | end of a slice until next launch, median | "
+      "90 %% | 99 %% | "
+      "begin of a bubble until first launch, median | 90 %% | 99 %% | CPU of the thread | without sleep |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const double spin : spins) {
     options.spin = spin;
     weft::print_row(options);

@@ -8,18 +8,18 @@
 
 namespace weft {
 
-std::vector<Ratios::Comparable> Ratios::comparables(const Run& run) {
-  std::vector<Comparable> all;
-  std::vector<std::uint32_t> known;
+Ratios::Few<Ratios::Comparable, Ratios::most_in_run> Ratios::comparables(const Run& run) {
+  Few<Comparable, most_in_run> all;
+  Few<std::uint32_t, most_in_run> known;
   for (std::size_t i = 0; i < run.control.size(); ++i) {
     const std::uint32_t groups = run.control.values[i].groups;
     if (std::find(known.begin(), known.end(), groups) != known.end()) continue;
-    known.push_back(groups);
+    known.add(groups);
     Comparable of_groups;
     run.control.append_to(of_groups.control, groups);
     run.before.append_to(of_groups.filled, groups);
     run.after.append_to(of_groups.filled, groups);
-    if (!of_groups.filled.empty()) all.push_back(std::move(of_groups));
+    if (!of_groups.filled.empty()) all.add(of_groups);
   }
   return all;
 }
@@ -32,6 +32,7 @@ void Ratios::begin_run(std::uint64_t number) {
   while (first != runs_.begin() && kept < window)
     for (const Comparable& each : comparables(*--first)) kept += each.control.size();
   runs_.erase(runs_.begin(), first);
+  runs_.reserve(window + 1);
   runs_.emplace_back().number = number;
 }
 
@@ -55,14 +56,14 @@ void Ratios::forget_filled() {
 }
 
 std::optional<Slowdown> Ratios::slowdown(double interval) const {
-  std::vector<double> all;
+  Few<double, most_ratios> all;
   Slowdown result;
   double variance = 0;
   for (const Run& run : runs_) {
-    const std::vector<Comparable> compared = comparables(run);
+    const auto compared = comparables(run);
     for (const auto& [control, filled] : compared) {
       for (const double without : control)
-        for (const double with : filled) all.push_back(with / without);
+        for (const double with : filled) all.add(with / without);
       const std::size_t controls = control.size(), fills = filled.size();
       variance += static_cast<double>(controls * fills * (controls + fills + 1)) / 12;
       result.control += static_cast<std::uint32_t>(controls);
@@ -74,8 +75,8 @@ std::optional<Slowdown> Ratios::slowdown(double interval) const {
   const double outside = std::floor(static_cast<double>(all.size()) / 2 - interval * std::sqrt(variance));
   if (outside < 1) return std::nullopt;
   const auto nth = [&](std::size_t index) {
-    const auto place = all.begin() + static_cast<std::ptrdiff_t>(index);
-    std::nth_element(all.begin(), place, all.end());
+    const auto first = all.values.begin(), place = first + static_cast<std::ptrdiff_t>(index);
+    std::nth_element(first, place, first + static_cast<std::ptrdiff_t>(all.size()));
     return *place;
   };
   const auto edge = static_cast<std::size_t>(outside) - 1;

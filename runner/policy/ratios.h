@@ -60,9 +60,10 @@ class Ratios {
       if (seen < most) values[seen++] = value;
     }
     void add_latest(Length value) { values[seen++ % most] = value; }  // the earliest goes
-    void append_to(std::vector<double>& all, std::uint32_t groups) const {
+    template <class Values>
+    void append_to(Values& all, std::uint32_t groups) const {
       for (std::size_t i = 0; i < size(); ++i)
-        if (values[i].groups == groups) all.push_back(values[i].value);
+        if (values[i].groups == groups) all.add(values[i].value);
     }
   };
   struct Run {
@@ -70,11 +71,27 @@ class Ratios {
     Lengths<most_in_run> control;
     Lengths<most_around> before, after;
   };
+  // Values in a place of fixed size: the numbers are asked for while the training runs, and nothing is allocated then.
+  template <class Value, std::size_t most>
+  struct Few {
+    std::array<Value, most> values;
+    std::size_t count = 0;
+    void add(const Value& value) {
+      if (count < most) values[count++] = value;
+    }
+    std::size_t size() const { return count; }
+    bool empty() const { return count == 0; }
+    auto begin() const { return values.begin(); }
+    auto end() const { return values.begin() + static_cast<std::ptrdiff_t>(count); }
+  };
   // Iterations of one run with equally many groups, at least one of each.
   struct Comparable {
-    std::vector<double> control, filled;
+    Few<double, most_in_run> control;
+    Few<double, 2 * most_around> filled;
   };
-  static std::vector<Comparable> comparables(const Run& run);
+  static Few<Comparable, most_in_run> comparables(const Run& run);
+  // The window, of which the last run may go beyond it, and the run to come.
+  static constexpr std::size_t most_ratios = (window - 1 + 2 * most_in_run) * 2 * most_around;
 
   void begin_run(std::uint64_t number);
 
