@@ -2,7 +2,6 @@
 #include "runner/core/device.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "runner/core/fill_settings.h"
 #include "runner/core/report.h"
 #include "runner/core/scopes.h"
+#include "runner/core/spin_share.h"
 #include "runner/fill/queues.h"
 #include "runner/log.h"
 #include "runner/options/launcher.h"
@@ -403,7 +403,7 @@ void Device::start_dispatcher() {
   DispatcherOptions options;
   options.session.device = ordinal_;
   options.session.poll = core_.options.poll;
-  options.session.spin = std::isfinite(core_.options.spin) ? core_.options.spin : 0;  // off
+  options.session.spin = spin_share(core_.options.spin);
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.detector.one_queue = setup_.marking.one_queue;
