@@ -43,15 +43,6 @@ bool Bounds::mostly(std::uint8_t bits, std::uint64_t seen) {
   return share(bits, seen, 3, 4);
 }
 
-std::uint64_t shape_of(const Event& group) {
-  const GroupSummary& s = group.summary;
-  std::uint64_t hash = mixed(group.communicator + 1, static_cast<std::uint32_t>(s.send_peer));
-  hash = mixed(hash, static_cast<std::uint32_t>(s.receive_peer));
-  hash = mixed(hash, (s.sends != 0 ? 1U : 0U) | (s.receives != 0 ? 2U : 0U) | (s.collectives != 0 ? 4U : 0U));
-  const bool collective = s.collectives != 0 && !transfers(s);
-  return (hash & ~std::uint64_t{1}) | (collective ? 1 : 0);
-}
-
 Bounds::Bounds() : kinds_(ways * sets), communicators_(ways * sets) {}
 
 std::optional<std::uint64_t> Bounds::observe(const Event& group) {

@@ -12,15 +12,10 @@
 #include <vector>
 
 #include "detector/event.h"
+#include "detector/group_shape.h"
 #include "detector/microbatches.h"
 
 namespace weft {
-
-// Groups that do the same but for the number of bytes. Its lowest bit: it holds collectives only.
-std::uint64_t shape_of(const Event& group);
-inline bool is_collective(std::uint64_t shape) {
-  return (shape & 1) != 0;
-}
 
 // Beginnings of iterations, latest last: positions of the first group that is not a collective.
 class Beginnings {

@@ -88,6 +88,13 @@ struct Iteration {
   std::int64_t said = -1;         // the number that the framework gave it; -1: it was found
   std::uint64_t since_found = 0;  // which one since they were last found on this rank, from 1
   std::uint32_t parts = 1;        // its transfers are so many equal rows, each with more than one microbatch
+  bool dark = false;              // nothing but its end was watched: `idle` and `uncertain` say nothing of it
+};
+
+// Time that nobody watched, to see what watching costs: neither idle, nor busy, nor uncertain.
+struct DarkTime {
+  TimePoint began{};
+  TimePoint ended{};
 };
 
 // Time in which it cannot be told whether compute ran: neither idle nor busy.
@@ -101,6 +108,7 @@ enum class FindingKind : std::uint8_t {
   bubble_opened,
   bubble_closed,
   uncertain_time,
+  dark_time,
   iteration_ended,
   rhythm_found,
   rhythm_lost,
@@ -114,6 +122,7 @@ struct Finding {
   Bubble bubble{};             // bubble_opened, bubble_closed
   Iteration iteration{};       // iteration_ended
   UncertainTime uncertain{};   // uncertain_time
+  DarkTime dark{};             // dark_time
   std::uint32_t period = 0;    // rhythm_found, rhythm_lost: groups in one iteration; 0: not known before it is over
   const char* text = nullptr;  // anomaly, note: a string literal
 };

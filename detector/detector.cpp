@@ -65,6 +65,7 @@ std::span<const Finding> Detector::Implementation::observe(const Event& event) {
   dispatch(event);
   if (event.more_follow) return findings_;  // one verdict for all answers of a look
   look_for_losses();
+  look_at_dark();
   update_bubble();
   return findings_;
 }
@@ -266,7 +267,8 @@ void Detector::Implementation::pass(const Group& group, bool idle_known) {
 }
 
 void Detector::Implementation::iteration_over(Iteration iteration, bool idle_known) {
-  iteration.idle_known = idle_known;
+  iteration.dark = dark_since_.has_value();
+  iteration.idle_known = idle_known && !iteration.dark;
   look_for_parts(iteration);
   report(FindingKind::iteration_ended);
   findings_.back().iteration = iteration;
@@ -354,6 +356,15 @@ std::optional<TimePoint> Detector::next_expected_bubble() const {
 }
 std::uint64_t Detector::iteration_of(GroupId group) const {
   return implementation_->iteration_of(group);
+}
+bool Detector::is_dark() const {
+  return implementation_->is_dark();
+}
+void Detector::stay_dark() {
+  implementation_->stay_dark();
+}
+std::optional<std::uint64_t> Detector::marks_only() const {
+  return implementation_->marks_only();
 }
 bool Detector::bubble_is_said() const {
   return implementation_->sayings().in_bubble();

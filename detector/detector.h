@@ -23,6 +23,8 @@ struct DetectorOptions {
   std::size_t history = 16;            // earlier lengths kept per slot, 64 at most
   std::size_t warm_up_iterations = 1;  // first iterations of a rhythm that no forecast is taken from
   bool one_queue = false;              // all streams may share one hardware queue, see README.md
+  // Whether an iteration goes dark, by its turn: nothing in it is watched but its end. Nothing: none does.
+  bool (*goes_dark)(std::uint64_t turn) = nullptr;
 };
 
 class Detector {
@@ -72,6 +74,13 @@ class Detector {
 
   // The iteration of one of the latest groups, as far as it is known by now; 0: it is not.
   std::uint64_t iteration_of(GroupId group) const;
+  // The iteration that runs on the GPU is dark: no bubble is open, no stream is to be asked.
+  bool is_dark() const;
+  // From now on all iterations are dark.
+  void stay_dark();
+  // The host issues a dark iteration: nothing is to be marked but groups of this shape (group_shape.h), by which its
+  // end is known. Nothing: everything is to be marked.
+  std::optional<std::uint64_t> marks_only() const;
   // The framework says that there is a bubble. While it does, streams are asked whether one is.
   bool bubble_is_said() const;
   // Annotations that contradict others. They are not believed; each kind is noted once.

@@ -1,6 +1,7 @@
 // The inside of the detector: its parts, and the state that they share. Only the files that define its members include
-// it: detector.cpp (events and groups), annotations.cpp (what the framework says) and open_bubble.cpp (when a bubble
-// begins and ends). See detector.h for who calls it; nothing here is used from outside.
+// it: detector.cpp (events and groups), annotations.cpp (what the framework says), open_bubble.cpp (when a bubble
+// begins and ends) and dark.cpp (when nobody looks). See detector.h for who calls it; nothing here is used from
+// outside.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,8 @@ class Detector::Implementation {
         iterations_(options.longest_period),
         slots_(options.history, options.warm_up_iterations),
         said_bubbles_(options.history, options.warm_up_iterations),
-        longest_period_(static_cast<std::uint32_t>(options.longest_period)) {}
+        longest_period_(static_cast<std::uint32_t>(options.longest_period)),
+        goes_dark_(options.goes_dark) {}
 
   std::span<const Finding> observe(const Event& event);
   void looked(TimePoint time) {
@@ -42,6 +44,11 @@ class Detector::Implementation {
     streams_.looked();
   }
   bool capture_is_open() const { return captures_ != 0; }
+  bool is_dark() const { return dark_since_.has_value(); }
+  void stay_dark() {
+    goes_dark_ = [](std::uint64_t) { return true; };
+  }
+  std::optional<std::uint64_t> marks_only() const;
 
   std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
   std::optional<TimePoint> next_expected_bubble() const { return iterations_.next_bubble(); }
@@ -88,7 +95,13 @@ class Detector::Implementation {
   void open(const Idleness& idleness);
   void expect(Bubble& bubble, const Group& group);
   void announce();
-  void close();
+  // whole: it was seen until its end; cut_off: nobody looks any longer.
+  enum class Closing : std::uint8_t { whole, cut_off };
+  void close(Closing how = Closing::whole);
+  bool goes_dark(std::uint64_t turn) const;
+  void look_at_dark();
+  void begin_dark();
+  void end_dark();
   void report(FindingKind kind);
   void look_for_losses();
   void anomaly(const char* text);
@@ -113,6 +126,8 @@ class Detector::Implementation {
   SaidTurns said_turns_;
   SaidBubbles said_bubbles_;
   std::uint32_t longest_period_;
+  bool (*goes_dark_)(std::uint64_t turn);
+  std::optional<TimePoint> dark_since_;
   std::uint32_t table_ = 0;  // of the rhythm; 0: none is known
   RingQueue<Remembered> remembered_{most_remembered};
   std::optional<Bubble> open_;

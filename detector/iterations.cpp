@@ -121,6 +121,21 @@ Place Iterations::place(std::uint64_t position) const {
   return place;
 }
 
+Ahead Iterations::ahead() const {
+  if (bounded_) return {said_ && !said_runs_ ? 0 : turn_, ends_with_};
+  if (period_ == 0 || size_ < base_) return {};
+  const std::uint64_t issued = size_ - base_;
+  const Entry* const last = entry(size_ - issued % period_ - 1);
+  return {1 + issued / period_, last == nullptr ? 0 : last->shape};
+}
+
+std::uint64_t Iterations::running_turn() const {
+  if (!start_known_) return 0;
+  if (!bounded_) return period_ == 0 ? 0 : ended_turn_ + 1;
+  if (!running_.empty()) return running_.front().turn;
+  return said_ && !said_runs_ ? 0 : turn_;
+}
+
 void Iterations::end_is_unseen(std::uint64_t position) {
   if (Entry* e = entry(position)) e->end_is_unseen = true;
 }
@@ -163,7 +178,7 @@ Iteration Iterations::end(TimePoint time) {
   start_known_ = true;
   idle_ = uncertain_ = Duration{};
   passed_ = -1;
-  last_bubbles_.swap(bubbles_);
+  if (!dark_) last_bubbles_.swap(bubbles_);
   bubbles_.clear();
   return iteration;
 }

@@ -27,6 +27,12 @@ struct Place {
   std::int32_t earlier = -1;  // the ordinal whose bubbles stand for this one's while it has had none
 };
 
+// The iteration that the host issues next, as far as the groups so far tell.
+struct Ahead {
+  std::uint64_t turn = 0;       // 0: not known
+  std::uint64_t ends_with = 0;  // the shape of its last group, going by the iteration before; 0: not known
+};
+
 class Iterations {
  public:
   explicit Iterations(std::size_t longest_period);
@@ -61,6 +67,11 @@ class Iterations {
   Place place(std::uint64_t position) const;
   // The iteration in which the next group would be if nothing changed. Without a slot.
   Place present() const;
+  Ahead ahead() const;
+  // The turn of the iteration that runs on the GPU; 0: not known.
+  std::uint64_t running_turn() const;
+  // Of the iteration that runs on the GPU no bubble is seen: those of the one before go on to be expected.
+  void set_dark(bool dark) { dark_ = dark; }
 
   // Nobody will see the end of a group.
   void end_is_unseen(std::uint64_t position);
@@ -124,6 +135,7 @@ class Iterations {
   std::uint64_t unseen_ends_ = 0;
   Duration idle_{};
   Duration uncertain_{};
+  bool dark_ = false;
   Duration last_length_{};
   std::int32_t passed_ = -1;              // highest ordinal that is over, or had its bubble, in the iteration that runs
   std::vector<std::uint64_t> transfers_;  // of an iteration that is over, in equal_parts(),
@@ -137,6 +149,7 @@ class Iterations {
   std::uint64_t turn_ = 0;   // of the iteration that is issued
   std::uint64_t since_ = 0;  // likewise, see Iteration in bubble.h
   std::int64_t number_said_ = -1;
+  std::uint64_t ends_with_ = 0;  // shape of the last group of the latest iteration; 0: not known
   std::uint32_t bounded_length_ = 0;
   RingQueue<Running> running_{64};
   std::size_t most_slots_;

@@ -15,6 +15,7 @@ constexpr Duration least_host_wait = std::chrono::milliseconds(2);
 }  // namespace
 
 void Detector::Implementation::update_bubble() {
+  if (is_dark()) return;
   const Verdict verdict = streams_.verdict();
   const bool idle = verdict.kind == Verdict::Kind::idle;
   if (open_ && is_over(*open_, verdict)) close();
@@ -113,7 +114,7 @@ void Detector::Implementation::announce() {
   findings_.back().bubble = *open_;
 }
 
-void Detector::Implementation::close() {
+void Detector::Implementation::close(Closing how) {
   Bubble bubble = *open_;
   const bool announced = announced_;
   bubble.closed = interrupted_.value_or(now_);
@@ -126,6 +127,7 @@ void Detector::Implementation::close() {
   findings_.back().time = bubble.closed;
   findings_.back().bubble = bubble;
   iterations_.bubble_closed(length);
+  if (how == Closing::cut_off) return;
   if (bubble.pattern == Pattern::said) return said_bubbles_.closed(bubble);
   const Group* group = groups_.find(bubble.group);
   if (group == nullptr || bubble.cause == Cause::host) return;

@@ -87,6 +87,8 @@ class Streams {
   bool ran_unseen(StreamId stream, const Answer& answer) const;
 
   Verdict verdict();
+  // None is asked for until further notice: no stream has to be asked.
+  void suspend_verdicts();
   // Streams without a mark ahead decide the verdict: each is to be asked whether it has work left. As of the latest
   // verdict; answers are forgotten when it becomes false.
   bool wants_answers() const { return wants_answers_ && !is_settled_; }
@@ -261,8 +263,7 @@ class Streams {
   std::optional<Ticket> blocked_place(const Stream& stream) const;
   std::optional<Ticket> proving_place(const Stream& stream, Passed by) const;
   bool waits_for_earlier_group(const Stream& stream) const;
-  std::optional<Ticket> launched_behind(const Stream& stream, const Mark& place, bool is_launched,
-                                        Passed by) const;
+  std::optional<Ticket> launched_behind(const Stream& stream, const Mark& place, bool is_launched, Passed by) const;
   std::optional<Ticket> waiting_kernel(const Stream& stream) const;
   std::optional<Ticket> proving_kernel(const Stream& stream, Passed by) const;
   bool is_held_at(const Stream& stream, HeldPlace place) const;
@@ -295,7 +296,7 @@ class Streams {
   bool is_learning_ = false;                // asks although compute runs
   int looks_learned_ = 0;                   // since a stream was doubtful for the first time
   int looks_to_learn_ = 0;                  // that many more
-  int looks_for_blocking_ = 0;              // in which all were asked because the legacy stream may hold up unknown ones
+  int looks_for_blocking_ = 0;  // in which all were asked because the legacy stream may hold up unknown ones
   bool looks_for_blocking_now_ = false;
   bool idle_said_ = false;
   bool host_is_still_ = false;

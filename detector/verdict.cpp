@@ -136,6 +136,11 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
   return nullptr;
 }
 
+void Streams::suspend_verdicts() {
+  is_settled_ = is_in_doubt_ = false;
+  stop_asking();
+}
+
 Verdict Streams::stop_asking() {
   if (wants_answers_) ++questions_;
   wants_answers_ = false;

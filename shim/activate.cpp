@@ -9,6 +9,7 @@
 
 #include "shim/main_job/annotations.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/marker_room.h"
 #include "shim/main_job/memory_rescue.h"
 #include "shim/main_job/sequences.h"
 #include "shim/main_job/stream_questions.h"
@@ -140,6 +141,7 @@ bool load() noexcept {
   shim.launches_on = launches_on;
   shim.set_launches_counted = set_launches_counted;
   shim.set_operations_noted = set_operations_noted;
+  shim.withhold_markers = withhold_markers;
   shim.is_idle = is_idle;
   shim.nothing_is_enqueued = nothing_is_enqueued;
   shim.set_unload_refused = set_unload_refused;

@@ -3,6 +3,7 @@
 
 #include "shim/main_job/devices.h"
 #include "shim/main_job/launches.h"
+#include "shim/main_job/marker_room.h"
 #include "shim/main_job/streams.h"
 #include "shim/tables/tickets.h"
 
@@ -48,6 +49,7 @@ void set_marker_words(int device, const MarkerWords& words) noexcept {
   if (device < 0 || device >= most_devices) return;
   DeviceWords& mine = device_words[device];
   mine.tickets.end();
+  withhold_markers(device, false, 0);
   if (words.host == nullptr || words.count == 0 || (words.count & (words.count - 1)) != 0) return;
   CUcontext context = nullptr;
   real<Symbol::cuCtxGetCurrent>()(&context);

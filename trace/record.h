@@ -144,6 +144,19 @@ struct SlowdownRecord {
   std::uint64_t iteration = 0;  // the latest
 };
 
+// How much Weft looks: as asked for, less, only at the ends of iterations.
+enum class WatchingLooks : std::uint8_t { all, fewer, ends };
+inline constexpr std::array watching_looks_names{"all", "fewer", "ends"};
+
+// The price of watching for the main job, as far as it is known: of iterations that Weft watched, against dark ones.
+struct WatchingRecord {
+  double estimate = 0, low = 0, high = 0;  // as in SlowdownRecord
+  std::uint32_t dark = 0, watched = 0;     // iterations that were compared; 0: nothing is known
+  double budget = 0;
+  WatchingLooks looks = WatchingLooks::all;  // from here on
+  std::uint64_t iteration = 0;               // the latest
+};
+
 // From here on the file has only the lines that tell how the run ends.
 struct LimitRecord {
   std::uint64_t bytes = 0;  // WEFT_TRACE_LIMIT
@@ -235,6 +248,7 @@ struct TraceSummary {
   bool forecasts = false;    // any bubble had one. Not in the line
   Duration idle{};           // sum of the bubbles
   Duration uncertain{};      // sum of the time in which nobody could tell whether compute ran
+  Duration dark{};           // in which nobody looked, to see what watching costs: in no share
   bool idle_known = true;    // false: bubbles were not measured, see the header; by the writer
   Duration filled{};         // sum of `alone` over the slices that finished
   Duration idle_left_out{};  // sum of the bubbles in iterations that go without fill, for comparison
@@ -248,6 +262,7 @@ struct TraceSummary {
   std::uint64_t records_left_out = 0;                      // behind the limit of the file; the writer counts them
   std::uint64_t groups_thinned_out = 0;                    // that became no record: there were too many
   std::optional<SlowdownRecord> slowdown;                  // nothing: filling had no budget
+  std::optional<WatchingRecord> watching;                  // nothing: no iteration was dark
   bool filling_stopped = false;
   RecordText reason;                        // why, when filling_stopped
   RecordText fill_stream;                   // as in the header, by the end of the run

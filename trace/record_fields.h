@@ -117,6 +117,12 @@ void visit_fields(Fields& fields, Uncertain& uncertain) {
   fields.text("why", uncertain.why);
 }
 
+template <class Fields, MaybeConst<DarkTime> Dark>
+void visit_fields(Fields& fields, Dark& dark) {
+  fields.begin_time("began", dark.began);
+  fields.end_time("ended", dark.ended);
+}
+
 template <class Fields, MaybeConst<SliceRecord> Slice>
 void visit_fields(Fields& fields, Slice& slice) {
   fields.count("job", slice.job);
@@ -164,6 +170,7 @@ void visit_fields(Fields& fields, AnyIteration& iteration) {
   fields.length_if(iteration.idle_known, "idle", iteration.idle);
   fields.length("uncertain", iteration.uncertain);
   fields.integer("said", iteration.said);
+  fields.flag("dark", iteration.dark);
 }
 
 template <class Fields, MaybeConst<MemoryRecord> Memory>
@@ -232,6 +239,18 @@ void visit_fields(Fields& fields, Slowdown& slowdown) {
   fields.share_if(slowdown.control != 0, "high", slowdown.high);
 }
 
+template <class Fields, MaybeConst<WatchingRecord> Watching>
+void visit_fields(Fields& fields, Watching& watching) {
+  fields.share("budget", watching.budget);
+  fields.choice("looks", watching_looks_names, watching.looks);
+  fields.count("iteration", watching.iteration);
+  fields.count("dark", watching.dark);
+  fields.count("watched", watching.watched);
+  fields.share_if(watching.dark != 0, "estimate", watching.estimate);
+  fields.share_if(watching.dark != 0, "low", watching.low);
+  fields.share_if(watching.dark != 0, "high", watching.high);
+}
+
 template <class Fields, MaybeConst<LimitRecord> Limit>
 void visit_fields(Fields& fields, Limit& limit) {
   fields.count("bytes", limit.bytes);
@@ -256,6 +275,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.total("bubbles", summary.bubbles);
   fields.total_if(summary.idle_known, "idle", summary.idle);
   fields.total("uncertain", summary.uncertain);
+  fields.total("dark", summary.dark);
   fields.total("filled", summary.filled);
   fields.total("idle_left_out", summary.idle_left_out);
   fields.total("slices", summary.slices);
@@ -265,6 +285,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.total("dropped_records", summary.dropped_records);
   fields.total("records_left_out", summary.records_left_out);
   fields.object("slowdown", summary.slowdown);
+  fields.object("watching", summary.watching);
   fields.flag("filling_stopped", summary.filling_stopped);
   fields.text("reason", summary.reason);
   fields.text("fill_stream", summary.fill_stream);

@@ -32,6 +32,11 @@ struct Summands : IgnoredFields {
 };
 
 // Whether the first says more of what filling cost: it is known, and it is more.
+bool is_worse(const std::optional<WatchingRecord>& one, const std::optional<WatchingRecord>& other) {
+  if (!one || !other) return one.has_value();
+  if ((one->dark == 0) != (other->dark == 0)) return one->dark != 0;
+  return one->estimate > other->estimate;
+}
 bool is_worse(const std::optional<SlowdownRecord>& one, const std::optional<SlowdownRecord>& other) {
   if (!one || !other) return one.has_value();
   if ((one->control == 0) != (other->control == 0)) return one->control != 0;
@@ -95,6 +100,11 @@ void Totals::add(const UncertainRecord& uncertain) {
   causes_.add(uncertain.why, length);
 }
 
+void Totals::add(const DarkTime& dark) {
+  add_to(summary_.dark, dark.ended - dark.began);
+  widen(dark.began, dark.ended);
+}
+
 void Totals::add(const SliceRecord& slice) {
   add_to(summary_.slices, 1);
   add_to(summary_.filled, slice.alone);
@@ -151,6 +161,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
     add_to(all->filled, job.filled);
   }
   if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
+  if (is_worse(part.watching, sum.watching)) sum.watching = part.watching;
   if (part.filling_stopped) stop(sum, part.reason);
   sum.end_uncertainty = std::max(sum.end_uncertainty, part.end_uncertainty);
   if (sum.uncertain_reason.empty()) sum.uncertain_reason = part.uncertain_reason;

@@ -30,11 +30,13 @@ class Totals {
  private:
   void add(const Bubble& bubble);
   void add(const UncertainRecord& uncertain);
+  void add(const DarkTime& dark);
   void add(const SliceRecord& slice);
   void add(const JobRecord& job);
   void add(const Iteration& iteration);
   void add(const AnomalyRecord& anomaly);
   void add(const SlowdownRecord& slowdown) { summary_.slowdown = slowdown; }
+  void add(const WatchingRecord& watching) { summary_.watching = watching; }
   void add(const MemoryRecord&) {}
   void add(const CommunicatorRecord&) {}
   void add(const LimitRecord&) {}

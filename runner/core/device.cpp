@@ -408,6 +408,8 @@ void Device::start_dispatcher() {
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.detector.one_queue = setup_.marking.one_queue;
   options.session.records_groups = core_.options.trace_groups;
+  // CUPTI's truth is compared with what Weft saw: it looks all the time.
+  options.session.dark = core_.options.slowdown_budget != Budget::unlimited && !core_.options.validate;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
@@ -515,7 +517,8 @@ bool Device::nothing_in_flight(Duration limit) {
 bool Device::no_group_is_pending() {
   const bool answered = dispatcher_->pause(answer_limit);
   dispatcher_->resume();
-  return answered && dispatcher_->groups_pending() == 0;
+  if (!answered || dispatcher_->groups_pending() != 0) return false;
+  return !dispatcher_->groups_may_be_unmarked() || core_.shim.is_idle(ordinal_);
 }
 
 bool Device::give_memory_back(const char* reason, Duration limit, Beside beside) {

@@ -48,6 +48,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
       questions_.answers(session_.session(), source_.time_of_look(), !context_is_closing());
   if (!answers.empty()) session_.looks_within(weft::now() - source_.time_of_look());
   for (const Event& event : answers) session_.observe(event);
+  withhold_markers();
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
   filling_is_over_.store(session_.filling_is_over(), std::memory_order_relaxed);
@@ -119,6 +120,15 @@ void Dispatcher::look_for_lost_annotations(TimePoint now) {
   if (const std::optional<int> device = parts_.router->unobserved())
     session_.note(now, "annotations: they name device " + std::to_string(*device) +
                            ", which is not observed in this process, and go nowhere");
+}
+
+// As soon as it is known that the host issues a dark iteration, or again one that is watched.
+void Dispatcher::withhold_markers() {
+  groups_may_be_unmarked_.store(session_.session().marks_are_missing(), std::memory_order_release);
+  const std::optional<std::uint64_t> only = session_.session().marks_only();
+  if (only == marks_only_ || parts_.shim->withhold_markers == nullptr) return;
+  marks_only_ = only;
+  parts_.shim->withhold_markers(options_.session.device, only.has_value(), only.value_or(0));
 }
 
 void Dispatcher::take_inbox(TimePoint now) {

@@ -53,6 +53,8 @@ class Dispatcher final : public Worker {
   void no_filling(const std::string& reason) { inbox_.no_filling(reason); }
   // It was, and will not be again. Any thread.
   bool filling_is_over() const { return filling_is_over_.load(std::memory_order_relaxed); }
+  // groups_pending() may be too few: some have no markers. Any thread.
+  bool groups_may_be_unmarked() const { return groups_may_be_unmarked_.load(std::memory_order_acquire); }
   // Nothing of that job is launched any more, and nothing of it is in flight. Any thread.
   bool has_ended(std::uint32_t job) const { return (ended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0; }
   // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
@@ -75,6 +77,7 @@ class Dispatcher final : public Worker {
   void look_at_queues(const std::vector<Event>& events);
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
+  void withhold_markers();
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
   struct Wanted {
@@ -108,6 +111,8 @@ class Dispatcher final : public Worker {
   EndedJob last_ended_;
   std::atomic<std::uint32_t> ended_jobs_{0};  // a bit for each
   std::atomic<bool> filling_is_over_{false};
+  std::optional<std::uint64_t> marks_only_;  // as the shim was told
+  std::atomic<bool> groups_may_be_unmarked_{false};
 };
 
 }  // namespace weft

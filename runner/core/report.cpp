@@ -38,6 +38,15 @@ std::string slowdown_text(const SlowdownRecord& slowdown) {
   return text;
 }
 
+// Only where it is known.
+std::string watching_text(const WatchingRecord& watching) {
+  return formatted(
+      "watching costs %+.2f %% (95 %% interval %+.2f to %+.2f %%, %u iterations that were watched against %u dark "
+      "ones, "
+      "whose time is in no share)",
+      100 * watching.estimate, 100 * watching.low, 100 * watching.high, watching.watched, watching.dark);
+}
+
 // Why the most bubbles without a slice had none.
 std::string unfilled_text(const TraceSummary& summary) {
   constexpr std::array<const char*, unfilled_reasons> reasons{
@@ -59,7 +68,7 @@ StartupRecord startup_of(const TraceSummary& summary) {
 
 // Less than half of the last digit is not worth a word.
 std::string uncertain_text(const TraceSummary& summary, const StartupRecord& startup) {
-  const Duration steady = summary.window_end - summary.window_begin - startup.length;
+  const Duration steady = summary.window_end - summary.window_begin - summary.dark - startup.length;
   const double uncertain = percent(summary.uncertain - startup.uncertain, steady);
   const double before = percent(startup.uncertain, startup.length);
   if (uncertain < 0.05 && before < 0.05) return "";
@@ -69,7 +78,7 @@ std::string uncertain_text(const TraceSummary& summary, const StartupRecord& sta
 }
 
 std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
-  const Duration window = summary.window_end - summary.window_begin;
+  const Duration window = summary.window_end - summary.window_begin - summary.dark;
   if (!is_measured(header)) return "idle time unknown: " + std::string(header.idle_unknown);
   const StartupRecord startup = startup_of(summary);
   const Duration steady = window - startup.length;
@@ -99,7 +108,7 @@ std::string units_text(const TraceHeader& header, const TraceSummary& summary) {
 std::string fill_text(const TraceHeader& header, const TraceSummary& summary) {
   const StartupRecord startup = startup_of(summary);
   const Duration filled = summary.filled - startup.filled;
-  const Duration steady = summary.window_end - summary.window_begin - startup.length;
+  const Duration steady = summary.window_end - summary.window_begin - summary.dark - startup.length;
   const Duration idle = summary.idle - startup.idle;
   std::string text = formatted("fill used %.1f %% of the idle time (", percent(filled, idle));
   if (summary.idle_left_out > Duration{})
@@ -176,6 +185,7 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   const bool any_unfilled = summary.unfilled != decltype(summary.unfilled){};
   if (summary.fill_units == 0 && any_unfilled) lines.push_back(rank + unfilled_text(summary));
   if (summary.slowdown) lines.push_back(rank + "slowdown " + slowdown_text(*summary.slowdown));
+  if (summary.watching) lines.push_back(rank + watching_text(*summary.watching));
   if (summary.filling_stopped) lines.push_back(rank + "filling was stopped: " + std::string(summary.reason));
   lines.push_back(rank + formatted("%llu records dropped", number(summary.dropped_records)));
   if (summary.annotations_held_back > 0)

@@ -24,6 +24,8 @@ class Policy {
   virtual std::optional<TraceSummary> summary() { return std::nullopt; }
   // The latest bubble belongs to an iteration that is to go without fill.
   virtual bool leaves_out() const { return false; }
+  // It does not look at present.
+  virtual bool is_dark() const { return false; }
   // When it looks next; it need not where nothing has happened.
   virtual TimePoint next_look(TimePoint now, std::uint32_t in_flight) const = 0;
   // When it has to look even if nothing happens, because something may be decided then.

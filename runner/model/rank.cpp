@@ -118,7 +118,7 @@ void Rank::computed(const pipeline::Span& span, bool counts) {
   const Duration filled = executor_.within(last_piece_, span.reached) + span.filled_before;
   if (counts) beside_ += span.filled_beside;
   if (span.reached > last_piece_ && last_piece_ != TimePoint{}) {
-    if (policy_ != nullptr) records_.agreement.add_true(last_piece_, span.reached);
+    if (policy_ != nullptr && !policy_->is_dark()) records_.agreement.add_true(last_piece_, span.reached);
     Gaps& gaps = policy_ != nullptr && policy_->leaves_out() ? left_out_ : gaps_;
     if (counts) gaps.add(span.reached - last_piece_, filled);
   }

@@ -23,7 +23,7 @@ void WeftPolicy::look(TimePoint now, std::span<const Event> events, std::span<co
 
 Decision WeftPolicy::decide(TimePoint now, const FillView& view) {
   const Decision decision = session_.decide(now, view);
-  if (decision.bubble != 0) leaves_out_ = session_.leaves_out();
+  if (decision.bubble != 0 || session_.is_dark()) leaves_out_ = session_.leaves_out();
   const bool may_change = decision.refusal == Unfilled::no_forecast || decision.refusal == Unfilled::no_room;
   next_decision_ = decision.again;
   if (may_change) next_decision_ = std::max(session_.next_look(now, {}), now + between_refusals);

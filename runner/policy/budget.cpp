@@ -45,8 +45,8 @@ bool Budget::may_fill(const Bubble& bubble) const {
 // docs/bench.md, a slowdown of 0.1 % at 80 and 0.2 % at 12.
 double Budget::price(std::uint64_t rhythm) const {
   constexpr double cost_at_price = 0.08;
-  if (budget_ <= 0) return std::numeric_limits<double>::infinity();
-  const double first = std::max(least_price, cost_at_price / budget_);
+  if (allowed() <= 0) return std::numeric_limits<double>::infinity();
+  const double first = std::max(least_price, cost_at_price / allowed());
   const KnownRhythm* const known = find(rhythm);
   return caution_ * (known == nullptr ? first : first * static_cast<double>(1U << (2 * known->level)));
 }
@@ -59,7 +59,7 @@ void Budget::watch_overruns(Duration iteration) {
   const double share = static_cast<double>(overrun_.count()) / static_cast<double>(iteration.count());
   overrun_ = {};
   overruns_ += weight * (share - overruns_);
-  caution_ = std::max(1.0, caution_ * (overruns_ > most * budget_ ? dearer : cheaper));
+  caution_ = std::max(1.0, caution_ * (overruns_ > most * allowed() ? dearer : cheaper));
 }
 
 void Budget::launched(std::uint64_t iteration) {
@@ -102,17 +102,20 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   watch_overruns(length);
   KnownRhythm& known = take_up(iteration);
   // The first bubble of the next iteration may have been filled already when this one is said to be over.
-  const bool filled = iteration.number == last_filled_ || iteration.number == last_filled_before_;
+  const bool filled = was_filled(iteration.number);
   const std::uint32_t not_over = filled_since_report_ != 0 && last_filled_ > iteration.number ? 1 : 0;
   if (!known.has_control) known.unmeasured += filled_since_report_ - not_over;
   filled_since_report_ = not_over;
   const Part part = part_of(iteration.turn);
-  if (!part.comparable || iteration.since_found <= settling || known.level == barred) return Change::none;
+  if (!part.comparable || part.purpose == IterationPurpose::dark || iteration.since_found <= settling ||
+      known.level == barred)
+    return Change::none;
+  const bool left_out = part.purpose == IterationPurpose::control;
   ++known.compared;
-  known.has_control = known.has_control || part.control;
+  known.has_control = known.has_control || left_out;
   // A run is known by the turn of its first iteration, and by when the rhythm was found: then turns may begin anew.
   const std::uint64_t run = (iteration.number - iteration.since_found) * golden + part.run;
-  if (filled != part.control) known.ratios.add(run, part.control, length, iteration.groups);
+  if (filled != left_out) known.ratios.add(run, left_out, length, iteration.groups);
   return known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
@@ -121,7 +124,7 @@ std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const 
   const std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
   const bool enough = likely && likely->filled >= fewest_filled && likely->control >= fewest_control &&
                       likely->runs >= fewest_runs && known.level < lowest_level;
-  return enough && likely->low > budget_ ? likely : std::nullopt;
+  return enough && likely->low > allowed() ? likely : std::nullopt;
 }
 
 // Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
@@ -133,10 +136,11 @@ Budget::Change Budget::decide(KnownRhythm& known) {
       slowdown->runs < fewest_runs)
     return Change::none;
   const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
-  if (sure && sure->low > budget_) return fill_less(known, *slowdown);
+  if (sure && sure->low > allowed()) return fill_less(known, *slowdown);
   const bool whole = slowdown->control >= Ratios::window;
-  if (whole && known.level < lowest_level && slowdown->estimate > target * budget_) return fill_less(known, *slowdown);
-  if (whole && slowdown->estimate > budget_) {
+  if (whole && known.level < lowest_level && slowdown->estimate > target * allowed())
+    return fill_less(known, *slowdown);
+  if (whole && slowdown->estimate > allowed()) {
     if (known.too_much) return fill_less(known, *slowdown);
     // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.
     known.too_much = true;
@@ -148,7 +152,7 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   // Up again when there is room for that. A quarter of the price was seen to cost up to five times as much, and from
   // the second level on it is for twice as many bubbles. Fill does not make iterations shorter: where it seems to,
   // something else is being measured.
-  const double enough = budget_ / (known.level <= 1 ? 5 : 8);
+  const double enough = allowed() / (known.level <= 1 ? 5 : 8);
   const bool cheap = (sure && sure->high <= enough) || (whole && slowdown->estimate <= enough);
   if (known.level == 0 || !cheap || slowdown->high < 0) return Change::none;
   change_level(known, *slowdown, known.level - 1);
@@ -163,7 +167,7 @@ Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
     const double share = static_cast<double>(1U << halvings(known)) / static_cast<double>(1U << (lower - 1));
     return reason.estimate * (lower == 1 ? 0.5 : share);
   };
-  while (level < lowest_level && cost_at(level) > target * budget_) ++level;
+  while (level < lowest_level && cost_at(level) > target * allowed()) ++level;
   change_level(known, reason, level);
   const bool all_barred = std::all_of(rhythms_.begin(), rhythms_.end(),
                                       [](const KnownRhythm& each) { return each.latest == 0 || each.level == barred; });

@@ -42,8 +42,14 @@ class Budget {
   double price(std::uint64_t rhythm) const;
   // Fill work outlasted a bubble by so much: seen at once, whether the training had to wait for it or not.
   void overran(Duration time) { overrun_ += time; }
+  // Watching costs so much already: filling may cost what is left.
+  void leave_for_watching(double cost) { for_watching_ = cost; }
   // A slice was launched in a bubble of this iteration.
   void launched(std::uint64_t iteration);
+  // Of the latest iterations.
+  bool was_filled(std::uint64_t iteration) const {
+    return iteration == last_filled_ || iteration == last_filled_before_;
+  }
   // An iteration is over.
   Change ended(const Iteration& iteration);
 
@@ -75,6 +81,7 @@ class Budget {
     bool too_much = false;  // a whole window at the lowest level said so
   };
 
+  double allowed() const { return budget_ > for_watching_ ? budget_ - for_watching_ : 0; }
   static State state_of(const KnownRhythm& known);
   static std::uint32_t halvings(const KnownRhythm& known) { return known.level == 0 ? 0 : known.level - 1; }
   static double share_of(const KnownRhythm& known) { return known.level == barred ? 0 : 1.0 / (1U << halvings(known)); }
@@ -88,9 +95,10 @@ class Budget {
   void watch_overruns(Duration iteration);
 
   double budget_;
-  Duration overrun_{};   // since the latest iteration was over
-  double overruns_ = 0;  // share of the time of iterations, those of some ten
-  double caution_ = 1;   // times the price
+  double for_watching_ = 0;  // of it
+  Duration overrun_{};       // since the latest iteration was over
+  double overruns_ = 0;      // share of the time of iterations, those of some ten
+  double caution_ = 1;       // times the price
   std::array<KnownRhythm, most_rhythms> rhythms_{};
   std::size_t present_ = 0;
   std::uint64_t last_filled_ = 0;  // the latest iteration in which a slice was launched, and the one before

@@ -1,42 +1,82 @@
 // See control_schedule.h.
 #include "runner/policy/control_schedule.h"
 
+#include <cstddef>
+#include <iterator>
+
 namespace weft {
 namespace {
 
-// Iterations with fill and the run without that follows.
+// Iterations with fill, the run without that follows, and the dark ones at the end of that run.
 struct Block {
-  std::uint64_t filled, control;
+  std::uint64_t filled, control, dark;
+  constexpr std::uint64_t without_fill() const { return control + dark; }
+  constexpr std::uint64_t all() const { return filled + control + dark; }
 };
-constexpr Block first_blocks[] = {{8, 4}, {28, 6}, {90, 8}};
-constexpr Block later_block{152, 8};
+constexpr Block first_blocks[] = {{8, 4, 0}, {28, 6, 6}, {90, 8, 8}};
+// Over and over again. Watching costs the same all the time: it is measured more seldom.
+constexpr Block later_blocks[] = {{152, 8, 8}, {152, 8, 0}, {152, 8, 0}, {152, 8, 0}};
+
+constexpr Block later() {
+  Block sum{};
+  for (const Block& each : later_blocks) {
+    sum.filled += each.filled;
+    sum.control += each.control;
+    sum.dark += each.dark;
+  }
+  return sum;
+}
+
+// The block of a turn, where it begins, and the iterations without fill just before it.
+struct Place {
+  Block block;
+  std::uint64_t begin = 1, without_fill_before = 0;
+  // Goes on to the next block, unless the turn is in this one.
+  bool is_at(std::uint64_t turn, const Block& next) {
+    if (turn < begin + block.all()) return true;
+    begin += block.all();
+    without_fill_before = block.without_fill();
+    block = next;
+    return false;
+  }
+};
+
+Place place_of(std::uint64_t turn) {
+  Place place{first_blocks[0]};
+  for (std::size_t i = 1; i < std::size(first_blocks); ++i)
+    if (place.is_at(turn, first_blocks[i])) return place;
+  if (place.is_at(turn, later_blocks[0])) return place;
+  const std::uint64_t cycles = (turn - place.begin) / later().all();
+  place.begin += cycles * later().all();
+  if (cycles != 0) place.without_fill_before = later_blocks[std::size(later_blocks) - 1].without_fill();
+  for (std::size_t i = 1; i < std::size(later_blocks); ++i)
+    if (place.is_at(turn, later_blocks[i])) return place;
+  return place;
+}
 
 }  // namespace
 
 double control_share() {
-  return static_cast<double>(later_block.control) / static_cast<double>(later_block.filled + later_block.control);
+  return static_cast<double>(later().without_fill()) / static_cast<double>(later().all());
+}
+
+double dark_share() {
+  return static_cast<double>(later().dark) / static_cast<double>(later().all());
 }
 
 std::uint32_t most_between_runs() {
-  return static_cast<std::uint32_t>(later_block.filled);
+  return static_cast<std::uint32_t>(later_blocks[0].filled);
 }
 
 Part part_of(std::uint64_t turn) {
   if (turn == 0) return {};
-  std::uint64_t begin = 1, control_before = 0;
-  Block block = later_block;
-  for (const Block& first : first_blocks) {
-    block = first;
-    if (turn < begin + block.filled + block.control) break;
-    begin += block.filled + block.control;
-    control_before = block.control;
-    block = later_block;
-  }
-  begin += (turn - begin) / (block.filled + block.control) * (block.filled + block.control);
-  const std::uint64_t next_run = begin + block.filled;
-  if (turn >= next_run) return {true, turn != next_run && turn + 1 != next_run + block.control, next_run};
-  const bool nearer_to_next = control_before == 0 || next_run - turn < turn - begin + 1;
-  return {false, turn != begin && turn + 1 != next_run, nearer_to_next ? next_run : begin - control_before};
+  const auto [block, begin, without_fill_before] = place_of(turn);
+  const std::uint64_t next_run = begin + block.filled, dark = next_run + block.control, end = begin + block.all();
+  if (turn >= dark) return {IterationPurpose::dark, turn != dark && turn + 1 != end, next_run};
+  if (turn >= next_run) return {IterationPurpose::control, turn != next_run && turn + 1 != dark, next_run};
+  const bool nearer_to_next = without_fill_before == 0 || next_run - turn < turn - begin + 1;
+  return {IterationPurpose::filled, turn != begin && turn + 1 != next_run,
+          nearer_to_next ? next_run : begin - without_fill_before};
 }
 
 }  // namespace weft

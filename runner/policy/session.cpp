@@ -51,6 +51,18 @@ std::string held_up_slices(SliceQueue queue) {
          ", against the answers of weft check";
 }
 
+std::string watching_costs(const WatchingRecord& watching) {
+  return "watching alone costs more than the slowdown budget of " + short_percent(watching.budget) +
+         " %: " + signed_percent(watching.estimate) + " % (95 % interval " + signed_percent(watching.low) + " to " +
+         signed_percent(watching.high) + " %)";
+}
+
+DetectorOptions detector_options(const SessionOptions& options) {
+  DetectorOptions detector = options.detector;
+  if (options.dark) detector.goes_dark = &weft::is_dark;
+  return detector;
+}
+
 Decision refused(std::uint64_t bubble, Unfilled reason) {
   Decision decision;
   decision.refusal = reason;
@@ -70,8 +82,9 @@ std::string pause_for(const LateSlices& late) {
 Session::Session(const SessionOptions& options, RecordSink& records)
     : options_(options),
       records_(records),
-      detector_(options.detector),
+      detector_(detector_options(options)),
       budget_(options.slowdown_budget),
+      watching_(options.slowdown_budget),
       has_job_(options.fills),
       filling_(options.fills),
       pause_(options.planner.between_slices),
@@ -125,8 +138,11 @@ void Session::take(const Finding& finding) {
     UncertainRecord uncertain{finding.uncertain.began, finding.uncertain.ended, {}};
     uncertain.why = finding.uncertain.why;
     record(finding.time, uncertain);
+  } else if (finding.kind == FindingKind::dark_time) {
+    record(finding.time, finding.dark);
   } else if (finding.kind == FindingKind::iteration_ended) {
     record(finding.time, finding.iteration);
+    watch(finding.iteration);
     take_iteration(finding.iteration);
   } else if (finding.kind == FindingKind::note) {
     record_anomaly(finding.time, finding.text, false, Audience::one_rank);
@@ -145,6 +161,41 @@ void Session::count_unfilled(const Bubble& bubble) {
   else if (filling_ && candidates_.count != 0)
     reason = consider(bubble.opened, bubble.opened, bubble, {}, candidates_).refusal.value_or(Unfilled::other);
   accounts_.note(reason);
+}
+
+// The price of watching, with a fill job or without. A record at the end of dark iterations, and at each change.
+void Session::watch(const Iteration& iteration) {
+  since_dark_ = iteration.dark ? 0 : std::min(since_dark_ + 1, most_without_marks);
+  if (!options_.dark) return;
+  last_iteration_ = iteration.number;
+  const bool may_have_fill = filling_ && part_of(iteration.turn).purpose == IterationPurpose::filled;
+  const bool changed = !may_have_fill && !budget_.was_filled(iteration.number) && watching_.ended(iteration);
+  budget_.leave_for_watching(watching_.least_cost());
+  if (!changed && !(weft::is_dark(iteration.turn) && !weft::is_dark(iteration.turn + 1))) return;
+  const WatchingRecord watching = watching_record();
+  record(iteration.ended, watching);
+  if (!changed) return;
+  if (watching.looks == WatchingLooks::fewer)
+    return record_anomaly(iteration.ended, watching_costs(watching) + ": Weft looks less often from now on", false,
+                          Audience::every_rank);
+  detector_.stay_dark();
+  const std::string why = watching_costs(watching) + ": from now on only the ends of iterations are watched";
+  filling_ ? end_filling(iteration.ended, why) : record_anomaly(iteration.ended, why, false, Audience::every_rank);
+}
+
+WatchingRecord Session::watching_record() const {
+  WatchingRecord watching;
+  watching.budget = budget_.budget();
+  watching.looks = static_cast<WatchingLooks>(watching_.looks());
+  watching.iteration = last_iteration_;
+  const std::optional<Slowdown> cost = watching_.cost();
+  if (!cost) return watching;
+  watching.estimate = cost->estimate;
+  watching.low = cost->low;
+  watching.high = cost->high;
+  watching.dark = cost->control;
+  watching.watched = cost->filled;
+  return watching;
 }
 
 // Compares, and fills less when filling costs too much. A record at each change, and at the end of iterations without
@@ -213,7 +264,7 @@ void Session::look(TimePoint now, const FillView& view) {
 // The detector tells of an opening when the next event comes. Where nothing is filled nothing is gained.
 void Session::spin(TimePoint now) {
   const std::optional<Bubble> bubble = detector_.open_bubble();
-  if (bubble && filling_ && budget_.may_fill(*bubble))
+  if (bubble && filling_ && watching_.looks() == Watching::Looks::all && budget_.may_fill(*bubble))
     spinning_.is_open(*bubble, now);
   else
     spinning_.none_is_open(now);
@@ -294,7 +345,7 @@ Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bu
 
 bool Session::leaves_out() const {
   const std::optional<Bubble> bubble = detector_.open_bubble();
-  return bubble && filling_ && budget_.leaves_out(*bubble);
+  return filling_ && (detector_.is_dark() || (bubble && budget_.leaves_out(*bubble)));
 }
 
 void Session::launched(Duration took) {
@@ -309,7 +360,9 @@ void Session::launched(Duration took) {
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   if (spinning_.at(now)) return now;
-  const TimePoint poll = now + options_.poll;
+  if (detector_.is_dark() && !pending.wanted && pending.slices == 0) return now + sleep_when_quiet;
+  constexpr int fewer = 4;
+  const TimePoint poll = now + options_.poll * (watching_.looks() == Watching::Looks::all ? 1 : fewer);
   const bool said = detector_.bubble_is_said() && detector_.wants_answers();
   if (pending.wanted || pending.slices != 0 || said || detector_.open_bubble())
     return again_ ? std::clamp(*again_, now + shortest_sleep, poll) : poll;
@@ -384,6 +437,7 @@ TraceSummary Session::summary(std::uint64_t dropped_records) const {
   summary.groups_thinned_out = groups_.thinned_out();
   summary.spun = spinning_.spent();
   summary.annotations_refused = detector_.refused_annotations();
+  if (watching_.cost()) summary.watching = watching_record();
   if (has_job_ && options_.slowdown_budget != Budget::unlimited) summary.slowdown = slowdown_record(budget_.longest());
   return summary;
 }

@@ -27,6 +27,7 @@
 #include "runner/policy/planner.h"
 #include "runner/policy/precision.h"
 #include "runner/policy/spinning.h"
+#include "runner/policy/watching.h"
 #include "trace/record_sink.h"
 
 namespace weft {
@@ -39,6 +40,7 @@ struct SessionOptions {
   double slowdown_budget = Budget::unlimited;
   bool fills = false;           // a fill job is ready; otherwise the session observes
   bool records_groups = false;  // each group becomes a record, with its operations
+  bool dark = false;            // some iterations are not watched, to see what watching costs
   DetectorOptions detector{};
 };
 
@@ -81,6 +83,9 @@ class Session {
   bool wants_answers() const { return detector_.wants_answers(); }
   std::optional<Answer> answer_of(StreamId stream) const { return detector_.answer_of(stream); }
   bool is_doubtful(StreamId stream) const { return detector_.is_doubtful(stream); }
+  std::optional<std::uint64_t> marks_only() const { return detector_.marks_only(); }
+  // Some groups that are not over may have no markers, because a dark iteration is under way or is just over.
+  bool marks_are_missing() const { return since_dark_ < most_without_marks || detector_.is_dark() || marks_only(); }
   void looked(TimePoint time);
   // Of two looks without sleep in between, as next_look() wanted, the second one came late: another thread had the
   // core.
@@ -118,8 +123,9 @@ class Session {
   bool fills() const { return filling_; }
   bool filling_is_over() const { return !filling_ && (has_job_ || !trouble_.empty()); }
   bool bubble_is_open() const { return detector_.open_bubble().has_value(); }
-  // A bubble is open whose iteration goes without fill, for comparison.
+  // A bubble is open whose iteration goes without fill, for comparison; or nobody looks whether one is.
   bool leaves_out() const;
+  bool is_dark() const { return detector_.is_dark(); }
   Snapshot snapshot() const;
   TraceSummary summary(std::uint64_t dropped_records) const;
 
@@ -130,11 +136,13 @@ class Session {
   void learn_pause(std::uint64_t bubble);
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
+  void watch(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
   bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble, const InFlight& in_flight,
                     const Candidates& candidates) const;
   SlowdownRecord slowdown_record(const Budget::State& state) const;
+  WatchingRecord watching_record() const;
   void record_anomaly(TimePoint time, std::string_view text, bool stops_filling, Audience audience);
   template <class What>
   void record(TimePoint time, const What& what) {
@@ -147,6 +155,7 @@ class Session {
   RecordSink& records_;
   Detector detector_;
   Budget budget_;
+  Watching watching_;
   LateSlices late_;
   Accounts accounts_;
   GroupRecords groups_;
@@ -167,6 +176,8 @@ class Session {
   std::uint64_t last_refused_ = 0;      // the latest bubble that was refused one
   Unfilled refusal_ = Unfilled::other;  // why, the first time
   std::uint64_t last_iteration_ = 0;
+  static constexpr std::uint32_t most_without_marks = 2;  // iterations that end after the latest dark one
+  std::uint32_t since_dark_ = most_without_marks;
   std::optional<TimePoint> again_;
   TimePoint last_decision_{};
   TimePoint looked_{}, looked_before_{};

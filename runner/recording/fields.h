@@ -17,7 +17,7 @@
 
 namespace weft {
 
-static_assert(sizeof(SessionOptions) == 128 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
+static_assert(sizeof(SessionOptions) == 136 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
 static_assert(sizeof(Decision) == 40 && sizeof(SliceRecord) == 64 && sizeof(JobTerms) == 32);
 
 template <auto last>
@@ -83,6 +83,7 @@ void visit(Fields& fields, MaybeConst<SessionOptions> auto& options) {
   fields.real(options.slowdown_budget);
   fields.flag(options.fills);
   fields.flag(options.records_groups);
+  fields.flag(options.dark);
   fields.number(options.detector.longest_period);
   fields.number(options.detector.most_groups);
   fields.number(options.detector.history);

@@ -221,7 +221,9 @@ void announce_member(GroupMember& member) noexcept {
     operations_captured(*stream, member.communicator->id.load(std::memory_order_relaxed), member.summary);
     return lose_sequences(member.communicator->sequences);
   }
-  if (!may_mark(device) || !has_room_or_notes(*stream)) return note_unmarked_group(member, *stream, device);
+  const CommunicatorId communicator = member.communicator->id.load(std::memory_order_relaxed);
+  if (!may_mark(device) || !has_room_or_notes(*stream, member.summary, communicator))
+    return note_unmarked_group(member, *stream, device);
   const LaunchCount launched = launches_so_far(*stream);
   const Ticket started = reserve_ticket(device);
   const Ticket done = started == 0 ? 0 : reserve_ticket(device);

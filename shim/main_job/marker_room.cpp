@@ -1,7 +1,9 @@
 // See marker_room.h.
 #include "shim/main_job/marker_room.h"
 
+#include "detector/group_shape.h"
 #include "shim/main_job/copies.h"
+#include "shim/main_job/devices.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 
@@ -10,24 +12,55 @@ namespace {
 
 static_assert(sizeof(Stream::milestones) / sizeof(Ticket) * marks_to_milestone == room_for_marks);
 
+struct Withheld {
+  std::atomic<bool> all{false};
+  std::atomic<std::uint64_t> but_of_shape{0};
+};
+constinit Withheld withheld_markers[most_devices]{};
+
 std::uint32_t milestone_of(std::uint32_t mark) noexcept {
   return mark % room_for_marks / marks_to_milestone;
 }
 
-}  // namespace
+const Withheld& withheld_on(const Stream& stream) noexcept {
+  return withheld_markers[stream.device.load(std::memory_order_relaxed)];
+}
 
-bool has_room_for_marks(const Stream& stream) noexcept {
+bool has_entries_left(const Stream& stream) noexcept {
   const std::uint32_t mark = stream.marks.load(std::memory_order_relaxed);
   if (mark % marks_to_milestone != 0) return true;
   const int device = stream.device.load(std::memory_order_relaxed);
   return reached(device, stream.milestones[milestone_of(mark)].load(std::memory_order_relaxed));
 }
 
-bool has_room_or_notes(Stream& stream) noexcept {
-  if (has_room_for_marks(stream)) return true;
+bool is_or_notes(bool has_room, Stream& stream) noexcept {
+  if (has_room) return true;
   note_no_copy(stream);
   hold_back(stream, EventKind::marks_held_back);
   return false;
+}
+
+}  // namespace
+
+void withhold_markers(int device, bool withheld, std::uint64_t but_of_shape) noexcept {
+  if (device < 0 || device >= most_devices) return;
+  withheld_markers[device].but_of_shape.store(but_of_shape, std::memory_order_relaxed);
+  withheld_markers[device].all.store(withheld, std::memory_order_relaxed);
+}
+
+bool has_room_for_marks(const Stream& stream) noexcept {
+  return !withheld_on(stream).all.load(std::memory_order_relaxed) && has_entries_left(stream);
+}
+
+bool has_room_or_notes(Stream& stream) noexcept {
+  return is_or_notes(has_room_for_marks(stream), stream);
+}
+
+bool has_room_or_notes(Stream& stream, const GroupSummary& group, CommunicatorId communicator) noexcept {
+  const Withheld& withheld = withheld_on(stream);
+  const bool is_wanted = !withheld.all.load(std::memory_order_relaxed) ||
+                         withheld.but_of_shape.load(std::memory_order_relaxed) == shape_of(group, communicator);
+  return is_or_notes(is_wanted && has_entries_left(stream), stream);
 }
 
 void hold_back(Stream& stream, EventKind as) noexcept {

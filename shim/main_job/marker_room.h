@@ -2,6 +2,8 @@
 // there are about a thousand. A host that launches far ahead of a receive, and only then does what ends it, is not to
 // stand because Weft has taken the entries that it needs.
 //
+// And none while the core wants to see what watching costs: in a dark iteration only the groups that end it get some.
+//
 // Hooks of groups and waits, any thread, just before they enqueue the two markers around one: a few loads. Nothing here
 // locks or waits. Two threads at once on one stream may get a few markers more.
 #pragma once
@@ -16,10 +18,14 @@ namespace weft {
 inline constexpr std::uint32_t marks_to_milestone = 16;
 inline constexpr std::uint32_t room_for_marks = 112;
 
+// See ShimServices; new words end it.
+void withhold_markers(int device, bool withheld, std::uint64_t but_of_shape) noexcept;
+
 // Its device has no words: true.
 bool has_room_for_marks(const Stream& stream) noexcept;
 // False: the group or wait gets no markers, which is noted.
 bool has_room_or_notes(Stream& stream) noexcept;
+bool has_room_or_notes(Stream& stream, const GroupSummary& group, CommunicatorId communicator) noexcept;
 
 // It gets none: notes marks_held_back, or copy_held_back.
 void hold_back(Stream& stream, EventKind as) noexcept;

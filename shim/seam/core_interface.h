@@ -72,6 +72,9 @@ struct ShimServices {
   // No stream of the device has got anything to compute since its last marker, or it has none left. False also where
   // that is not known. Copies to and from the host do not count. Any thread with the device's context current.
   bool (*nothing_is_enqueued)(int device) = nullptr;
+  // From now on no marker is enqueued on the device but those of groups of this shape (detector/group_shape.h), or
+  // all are again. The rest is noted without. Any thread.
+  void (*withhold_markers)(int device, bool withheld, std::uint64_t but_of_shape) = nullptr;
   // Operations of groups are counted and noted from now on, or not. Any thread.
   void (*set_operations_noted)(bool noted) = nullptr;
   // Launches are counted from now on, or not. Any thread.
@@ -108,8 +111,8 @@ struct CommunicatorInfo {
 
 struct CoreServices {
   // A communicator was opened / was finalized or destroyed, or is about to be aborted or revoked. Main-job thread,
-  // outside NCCL. The first opening on a device prepares it (memory, fill job, thread), synchronously: a quiet time. Closing the last one ends
-  // filling on the device and writes the summary and the end lines.
+  // outside NCCL. The first opening on a device prepares it (memory, fill job, thread), synchronously: a quiet time.
+  // Closing the last one ends filling on the device and writes the summary and the end lines.
   void (*communicator_opened)(const CommunicatorInfo& communicator) = nullptr;
   void (*communicator_closing)(CommunicatorId communicator) = nullptr;
   // An allocation of the main job failed: no memory is left. Gives the reservation back if that is safe now and returns

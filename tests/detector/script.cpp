@@ -196,6 +196,8 @@ std::string describe(const Finding& finding) {
     case FindingKind::uncertain_time:
       return time + " uncertain for " + microseconds(finding.uncertain.ended - finding.uncertain.began) + ": " +
              finding.uncertain.why;
+    case FindingKind::dark_time:
+      return time + " dark for " + microseconds(finding.dark.ended - finding.dark.began);
     case FindingKind::iteration_ended:
       return time + " iteration " + std::to_string(finding.iteration.number) +
              (finding.iteration.said >= 0 ? " said " + std::to_string(finding.iteration.said) : "") + " of " +

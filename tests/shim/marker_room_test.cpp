@@ -1,6 +1,7 @@
 // Markers take entries of hardware queues: only so many are outstanding on a stream.
 #include "shim/main_job/marker_room.h"
 
+#include "detector/group_shape.h"
 #include "tests/shim/shim_fixture.h"
 
 namespace {
@@ -103,6 +104,38 @@ TEST_F(MarkerRoom, AStreamInThePlaceOfAnotherOneBeginsAnew) {
   transfer = stream();
   events();
   EXPECT_NE(receive().done_ticket, 0u);
+}
+
+// In a dark iteration: see runner/policy/control_schedule.h.
+TEST_F(MarkerRoom, WithheldMarkersAreMissingUntilTheyAreWantedAgain) {
+  const auto before = receive();
+  core()->shim->withhold_markers(0, true, 0);
+  const auto seen = receive_without_marks();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::marks_held_back, EventKind::group_issued}));
+  EXPECT_EQ(seen[1].done_ticket, 0u);
+  EXPECT_EQ(seen[1].summary.signature, before.summary.signature) << "its place in the rhythm is known";
+  cuStreamWaitEvent(compute, arrived, 0);
+  EXPECT_EQ(kinds(events()), Kinds{EventKind::marks_held_back});
+  core()->shim->withhold_markers(0, false, 0);
+  EXPECT_NE(receive().done_ticket, 0u);
+}
+
+TEST_F(MarkerRoom, GroupsThatEndAnIterationAreMarkedInAnyCase) {
+  core()->shim->withhold_markers(0, true, weft::shape_of(receive()));
+  EXPECT_NE(receive().done_ticket, 0u);
+  ncclSend(buffer, 1, ncclInt8, 0, c, transfer);
+  const auto seen = events();
+  ASSERT_EQ(kinds(seen), (Kinds{EventKind::marks_held_back, EventKind::group_issued}));
+  EXPECT_EQ(seen[1].done_ticket, 0u) << "another shape";
+  core()->shim->withhold_markers(0, false, 0);
+}
+
+TEST_F(MarkerRoom, AnotherDeviceIsNotMeant) {
+  core()->shim->withhold_markers(1, true, 0);
+  EXPECT_NE(receive().done_ticket, 0u);
+  core()->shim->withhold_markers(1, false, 0);
+  core()->shim->withhold_markers(-1, true, 0);
+  core()->shim->withhold_markers(1 << 20, true, 0);
 }
 
 }  // namespace

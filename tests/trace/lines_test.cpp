@@ -80,10 +80,10 @@ TEST(TraceLines, IterationMemoryAnomalyCommunicator) {
   iteration.iteration = Iteration{3, at(1), at(2), 12, 5ns, true, 0xfedcba9876543210, 2, 7ns};
   EXPECT_EQ(line_of(iteration),
             R"({"type": "iteration", "time": 1000, "device": 1, "number": 3, "rhythm": "fedcba9876543210", "turn": 2, )"
-            R"("started": 1, "ended": 2, "groups": 12, "idle": 5, "uncertain": 7, "said": -1})"
+            R"("started": 1, "ended": 2, "groups": 12, "idle": 5, "uncertain": 7, "said": -1, "dark": false})"
             "\n");
   iteration.iteration.idle_known = false;
-  EXPECT_NE(line_of(iteration).find(R"("idle": null, "uncertain": 7, "said": -1})"), std::string::npos);
+  EXPECT_NE(line_of(iteration).find(R"("idle": null, "uncertain": 7, "said": -1, "dark": false})"), std::string::npos);
   Record memory = record_of(RecordKind::memory);
   memory.memory = MemoryRecord{5, 4, 3, 2, 18446744073709551615u, MemoryEvent::reserved};
   EXPECT_EQ(line_of(memory),
@@ -152,9 +152,9 @@ TEST(TraceLines, Summary) {
   EXPECT_EQ(
       line,
       R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
-      R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "filled": 0, "idle_left_out": 0, "slices": 0, "fill_units": 0, )"
+      R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "dark": 0, "filled": 0, "idle_left_out": 0, "slices": 0, "fill_units": 0, )"
       R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "posted_early": 2, "no_room": 3, )"
-      R"("held_back": 4, "one_queue": 5, "other": 6}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "filling_stopped": true, )"
+      R"("held_back": 4, "one_queue": 5, "other": 6}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "watching": null, "filling_stopped": true, )"
       R"("reason": "enough", "fill_stream": "", "uncertain_reason": "", "end_uncertainty": 0, "cpu": 0, "spun": 0, "groups_thinned_out": 0, "annotations_refused": 0, )"
       R"("annotations_held_back": 0, )"
       R"("jobs": [], "startup": {"length": 4, "idle": 3, "uncertain": 2, "filled": 1}})"
@@ -224,9 +224,22 @@ TEST(TraceLines, Slowdown) {
   append_summary(line, summary);
   EXPECT_NE(
       line.find(R"("slowdown": {"budget": 0.000000, "share": 1.000000, "iteration": 0, "control": 0, "filled": 0, )"
-                R"("estimate": null, "low": null, "high": null}, "filling_stopped")"),
+                R"("estimate": null, "low": null, "high": null}, "watching": null, "filling_stopped")"),
       std::string::npos)
       << line;
+}
+
+TEST(TraceLines, DarkTimeAndThePriceOfWatching) {
+  Record dark = record_of(RecordKind::dark);
+  dark.dark = {at(200), at(300)};
+  EXPECT_EQ(line_of(dark), R"({"type": "dark", "time": 1000, "device": 1, "began": 200, "ended": 300})"
+                           "\n");
+  Record watching = record_of(RecordKind::watching);
+  watching.watching = {0.0125, -0.003, 1.5, 6, 40, 0.01, WatchingLooks::fewer, 42};
+  EXPECT_EQ(line_of(watching),
+            R"({"type": "watching", "time": 1000, "device": 1, "budget": 0.010000, "looks": "fewer", "iteration": 42, )"
+            R"("dark": 6, "watched": 40, "estimate": 0.012500, "low": -0.003000, "high": 1.500000})"
+            "\n");
 }
 
 TEST(JsonLine, WhatIsNotUtf8BecomesAQuestionMark) {

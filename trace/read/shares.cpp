@@ -34,13 +34,14 @@ double PartOfRun::conversion_of_filled_iterations() const {
 }
 
 PartOfRun RankSummary::whole() const {
-  return {window, totals.idle, totals.uncertain, totals.filled, totals.idle_left_out};
+  return {rest_of(window, totals.dark), totals.idle, totals.uncertain, totals.filled, totals.idle_left_out};
 }
 
 std::optional<PartOfRun> RankSummary::steady() const {
   if (!totals.startup || totals.iterations == 0) return std::nullopt;
   const StartupRecord& startup = *totals.startup;
-  return PartOfRun{rest_of(window, startup.length), rest_of(totals.idle, startup.idle),
+  // No iteration of start-up is dark.
+  return PartOfRun{rest_of(rest_of(window, totals.dark), startup.length), rest_of(totals.idle, startup.idle),
                    rest_of(totals.uncertain, startup.uncertain), rest_of(totals.filled, startup.filled),
                    totals.idle_left_out};
 }

@@ -104,6 +104,18 @@ std::string slowdown_line(const RankSummary& total) {
                    100 * slowdown.estimate, 100 * slowdown.low, 100 * slowdown.high, 100 * slowdown.budget);
 }
 
+// Dark time is in no share: it is said how much there was.
+std::string watching_line(const RankSummary& total) {
+  const TraceSummary& totals = total.totals;
+  if (totals.dark <= Duration{}) return "";
+  std::string text = formatted("for %.2f %% of the time nobody looked, and that is in no share",
+                               milliseconds(totals.dark) / milliseconds(total.window) * 100);
+  if (!totals.watching || totals.watching->dark == 0)
+    return text + ": too few such iterations to tell what watching costs\n";
+  return text + formatted(": watching costs at most %+.2f %% on any rank (95 %% interval %+.2f to %+.2f %%)\n",
+                          100 * totals.watching->estimate, 100 * totals.watching->low, 100 * totals.watching->high);
+}
+
 std::string peers(const Slot& slot) {
   std::string line;
   if (slot.receive_peer >= 0) line += formatted(" from %d", slot.receive_peer);
@@ -151,18 +163,21 @@ class JsonFields : public IgnoredFields {
     for (std::size_t i = 0; i < values.size(); ++i) object[names[i]] = values[i];
   }
   void list(const char* key, const List<JobTotals, most_jobs>& jobs);
-  void object(const char* key, const std::optional<SlowdownRecord>& slowdown);
+  template <class Price>
+  void object(const char* key, const std::optional<Price>& price);
   void object(const char* key, const std::optional<StartupRecord>& startup);
 
  private:
   ordered_json& json_;
 };
 
-class SlowdownFields : public IgnoredFields {
+// Of filling, or of watching.
+class PriceFields : public IgnoredFields {
  public:
-  explicit SlowdownFields(ordered_json& json) : json_(json) {}
+  explicit PriceFields(ordered_json& json) : json_(json) {}
   void count(const char* key, std::uint64_t value) { json_[key] = value; }
   void share(const char* key, double value) { json_[key] = value; }
+  void choice(const char* key, const auto& names, auto value) { json_[key] = names[static_cast<std::size_t>(value)]; }
   void share_if(bool known, const char* key, double value) { json_[key] = known ? ordered_json(value) : nullptr; }
 
  private:
@@ -179,11 +194,12 @@ void JsonFields::list(const char* key, const List<JobTotals, most_jobs>& jobs) {
   }
 }
 
-void JsonFields::object(const char* key, const std::optional<SlowdownRecord>& slowdown) {
+template <class Price>
+void JsonFields::object(const char* key, const std::optional<Price>& price) {
   ordered_json& object = json_[key] = nullptr;
-  if (!slowdown) return;
-  SlowdownFields fields(object);
-  visit_fields(fields, *slowdown);
+  if (!price) return;
+  PriceFields fields(object);
+  visit_fields(fields, *price);
 }
 
 void JsonFields::object(const char* key, const std::optional<StartupRecord>& startup) {
@@ -347,7 +363,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
   result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + causes(run.total) +
-            slowdown_line(run.total) + cpu_line(run.total) + jobs_lines(run.total.totals) +
+            slowdown_line(run.total) + watching_line(run.total) + cpu_line(run.total) + jobs_lines(run.total.totals) +
             groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};

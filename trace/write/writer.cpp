@@ -61,7 +61,8 @@ std::uint64_t limit_of(RecordKind kind, std::uint64_t limit) {
 
 // Lines that are few, and of use without the others.
 bool is_written_beyond_the_limit(RecordKind kind) {
-  return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown;
+  return kind == RecordKind::anomaly || kind == RecordKind::memory || kind == RecordKind::slowdown ||
+         kind == RecordKind::watching;
 }
 
 }  // namespace

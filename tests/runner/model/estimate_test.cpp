@@ -113,6 +113,7 @@ Beside estimated(SimulationOptions options) {
   own.slowdown_budget = options.slowdown_budget;
   std::deque<Estimating> ranks;
   options.policy = "observe";
+  options.slowdown_budget = Budget::unlimited;  // the estimate leaves iterations out, watching leaves none
   simulate(options, {}, [&](int rank) -> RankTrace* {
     while (ranks.size() <= static_cast<std::size_t>(rank)) ranks.emplace_back(jobs, own);
     return &ranks[static_cast<std::size_t>(rank)];

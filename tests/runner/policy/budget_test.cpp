@@ -54,7 +54,7 @@ TEST(UnseenEnds, AtMostFortyIterationsAreFilledUntilOneIsSeenToEnd) {
   EXPECT_EQ(filled_until_refused(), 40);
   for (int run = 0; run < 5; ++run) budget.ended(iteration_of(number)), ++number;
   EXPECT_EQ(filled_until_refused(), 0) << "no iteration without fill was compared";
-  while (!part_of(number).control || !part_of(number).comparable) ++number;
+  while (part_of(number).purpose != IterationPurpose::control || !part_of(number).comparable) ++number;
   budget.ended(iteration_of(number++));
   EXPECT_EQ(filled_until_refused(), 40) << "it can be measured";
   budget.ended(iteration_of(number++));
@@ -69,29 +69,50 @@ std::vector<std::uint64_t> controls_up_to(std::uint64_t last) {
 }
 
 TEST(ControlIterations, AreTheSameForAllRanks) {
-  EXPECT_EQ(controls_up_to(150), (std::vector<std::uint64_t>{9, 10, 11, 12, 41, 42, 43, 44, 45, 46, 137, 138, 139, 140,
-                                                             141, 142, 143, 144}));
+  std::vector<std::uint64_t> expected;
+  for (const auto& [first, count] : {std::pair{9, 4}, {41, 12}, {143, 16}, {311, 16}, {479, 8}, {639, 8}, {799, 8}, {959, 16}})
+    for (int i = 0; i < count; ++i) expected.push_back(static_cast<std::uint64_t>(first + i));
+  EXPECT_EQ(controls_up_to(974), expected);
 }
 
-TEST(ControlIterations, AreOneInTwentyInTheLongRun) {
-  EXPECT_EQ(controls_up_to(144 + 160 * 1000).size(), 4U + 6U + 8U * 1000 + 8U);
+TEST(ControlIterations, AreOneInSixteenInTheLongRun) {
+  constexpr std::uint64_t cycle = 4 * 160 + 8, begin = 159;
+  EXPECT_EQ(controls_up_to(begin - 1 + cycle * 1000).size(), 4U + 12U + 16U + 40U * 1000);
+  EXPECT_DOUBLE_EQ(control_share(), 40.0 / 648);
+}
+
+TEST(ControlIterations, AreDarkAtTheEndsOfSomeRuns) {
+  std::vector<std::uint64_t> dark;
+  for (std::uint64_t turn = 0; turn < 1000; ++turn)
+    if (is_dark(turn)) dark.push_back(turn);
+  std::vector<std::uint64_t> expected;
+  for (const auto& [first, count] : {std::pair{47, 6}, {151, 8}, {319, 8}, {967, 8}})
+    for (int i = 0; i < count; ++i) expected.push_back(static_cast<std::uint64_t>(first + i));
+  EXPECT_EQ(dark, expected);
+  for (const std::uint64_t turn : dark) EXPECT_TRUE(is_control(turn)) << turn;
 }
 
 // Another rank may be one iteration ahead or behind.
 TEST(ControlIterations, AreComparedWhereBothNeighboursAreOfTheirKind) {
   for (std::uint64_t turn = 0; turn < 2; ++turn) EXPECT_FALSE(part_of(turn).comparable) << turn;
-  int controls = 0;
-  for (std::uint64_t turn = 1000; turn < 1000 + 160'000; ++turn) controls += is_control(turn) ? 1 : 0;
-  EXPECT_NEAR(controls / 160'000.0, control_share(), 1e-4);
-  for (std::uint64_t turn = 2; turn < 1000; ++turn) {
-    const bool alike = is_control(turn - 1) == is_control(turn) && is_control(turn) == is_control(turn + 1);
+  constexpr int cycles = 250, cycle = 648;
+  int controls = 0, dark = 0;
+  for (std::uint64_t turn = 1000; turn < 1000 + cycles * cycle; ++turn) {
+    controls += is_control(turn) ? 1 : 0;
+    dark += is_dark(turn) ? 1 : 0;
+  }
+  EXPECT_NEAR(controls / (1.0 * cycles * cycle), control_share(), 1e-9);
+  EXPECT_NEAR(dark / (1.0 * cycles * cycle), dark_share(), 1e-9);
+  const auto purpose = [](std::uint64_t turn) { return part_of(turn).purpose; };
+  for (std::uint64_t turn = 2; turn < 2000; ++turn) {
+    const bool alike = purpose(turn - 1) == purpose(turn) && purpose(turn) == purpose(turn + 1);
     EXPECT_EQ(part_of(turn).comparable, alike) << turn;
   }
 }
 
 TEST(ControlIterations, AreComparedWithTheNearest) {
-  const std::vector<std::uint64_t> runs{9, 41, 137, 297, 457, 617, 777, 937, 1097};
-  for (std::uint64_t turn = 1; turn < 1000; ++turn) {
+  const std::vector<std::uint64_t> runs{9, 41, 143, 311, 479, 639, 799, 959, 1127, 1287};
+  for (std::uint64_t turn = 1; turn < 1200; ++turn) {
     const auto distance = [&](std::uint64_t run) {
       std::uint64_t last = run;
       while (is_control(last + 1)) ++last;
@@ -280,7 +301,7 @@ TEST(Budget, NothingIsDecidedBeforeASecondLook) {
   MainJob job;
   job.run(43, [](double share) { return 100 + 50 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 0);
-  job.run(8, [](double share) { return 100 + 50 * share; });
+  job.run(14, [](double share) { return 100 + 50 * share; });
   EXPECT_EQ(job.changes[Budget::Change::less], 1);
   EXPECT_EQ(job.budget.present().share, 0.125) << "the lowest: it is not sure yet";
 }
@@ -383,7 +404,7 @@ TEST(Budget, ARhythmAfterOneThatEndedFillingIsMeasuredItself) {
   MainJob job;
   job.run(100, [](double) { return 100.0; });
   job.rhythm_found(2);
-  job.run(300, [](double share) { return share > 0 ? 103.0 : 100.0; });
+  job.run(350, [](double share) { return share > 0 ? 103.0 : 100.0; });
   ASSERT_DOUBLE_EQ(job.budget.present().share, 0);
   job.rhythm_found(3);
   job.run(1, [](double) { return 100.0; });
@@ -430,11 +451,11 @@ TEST(Budget, WhatBelongsToNoIterationIsNotFilled) {
 TEST(Budget, TheFirstIterationsAfterABreakAreNotCompared) {
   MainJob whole, broken;
   for (MainJob* const job : {&whole, &broken}) {
-    job->run(130, [](double) { return 100.0; });
+    job->run(136, [](double) { return 100.0; });
     if (job == &broken) job->since = 0;
     job->run(20, [](double) { return 100.0; });
   }
-  // The run without fill begins with 137. Of those before it 16 count up to 135; after the break 135 is the fifth.
+  // The run without fill begins with 143. Of those before it 16 count up to 141; after the break 141 is the fifth.
   EXPECT_EQ(broken.budget.present().slowdown->filled, whole.budget.present().slowdown->filled - 15);
 }
 
@@ -464,7 +485,7 @@ TEST(Budget, ATurnThatBeginsLateOnlyMeansLessFillAtFirst) {
 // Its beginning was not reported; or it never lasts until its first iterations without fill.
 TEST(Budget, OfARhythmWithNothingToCompareWithLittleIsFilled) {
   MainJob job;
-  job.turn = 50;
+  job.turn = 56;
   job.run(86, [](double) { return 100.0; });
   EXPECT_EQ(job.filled, 8U * 40U);
   job.run(50, [](double) { return 100.0; });
@@ -487,12 +508,12 @@ TEST(Budget, ARhythmThatFollowsAMeasuredOneIsFilledUntilItsFirstRun) {
   MainJob job;
   job.run(130, [](double) { return 100.0; });
   job.rhythm_found(2);
-  job.turn = 150;
+  job.turn = 160;
   const std::uint64_t before = job.filled;
   job.run(140, [](double) { return 100.0; });
   EXPECT_EQ(job.filled - before, 8U * (140U - 1U)) << "all but the first, of a rhythm that nobody knows yet";
   job.rhythm_found(3);
-  job.turn = 150;
+  job.turn = 160;
   const std::uint64_t between = job.filled;
   job.run(140, [](double) { return 100.0; });
   EXPECT_EQ(job.filled - between, 8U * 40U) << "the one before had no iterations without fill";
@@ -500,7 +521,7 @@ TEST(Budget, ARhythmThatFollowsAMeasuredOneIsFilledUntilItsFirstRun) {
 
 TEST(Budget, ALowLevelSpreadsEvenly) {
   MainJob job;
-  job.run(51, [](double share) { return 100 + 100 * share; });
+  job.run(57, [](double share) { return 100 + 100 * share; });
   ASSERT_EQ(job.budget.present().share, 0.125);
   const auto every = static_cast<std::uint64_t>(1 / job.budget.present().share);
   for (std::uint64_t first = 1; first < 1000; ++first) {

@@ -170,6 +170,64 @@ TEST(Session, ADecisionCarriesItsReason) {
   EXPECT_TRUE(held_back);
 }
 
+// Iterations of three microbatches, of which 47 to 52 are dark.
+TEST(Session, DarkIterationsAreNotWatched) {
+  SessionOptions options = filling(0.01);
+  options.dark = true;
+  VirtualDevice device(options);
+  while (!device.session.is_dark() && device.records.size() < 100'000) device.microbatch(2ms, 8ms);
+  ASSERT_TRUE(device.session.is_dark());
+  EXPECT_TRUE(device.session.marks_only().has_value());
+  EXPECT_TRUE(device.session.marks_are_missing());
+  EXPECT_TRUE(device.session.leaves_out());
+  const std::size_t launches = device.launches.size();
+  const std::uint64_t bubbles = device.session.summary(0).bubbles;
+  device.begin_microbatch(2ms, 8ms);
+  device.advance(device.time + 4ms);
+  EXPECT_FALSE(device.session.bubble_is_open());
+  EXPECT_EQ(device.session.next_look(device.time, {}), device.time + 1ms);
+  EXPECT_LE(device.session.next_look(device.time, {true, 0, false}), device.time + 50us) << "somebody waits";
+  EXPECT_LE(device.session.next_look(device.time, {false, 1, false}), device.time + 50us) << "a slice runs";
+  device.advance(device.in_bubble_to);
+  for (int i = 0; i < 9; ++i) device.microbatch(2ms, 8ms);
+  EXPECT_EQ(device.launches.size(), launches);
+  EXPECT_EQ(device.session.summary(0).bubbles, bubbles);
+  run(device, 30);
+  EXPECT_FALSE(device.session.is_dark());
+  EXPECT_FALSE(device.session.marks_only().has_value());
+  EXPECT_FALSE(device.session.marks_are_missing());
+  EXPECT_GT(device.launches.size(), launches) << "and filling goes on";
+  const TraceSummary summary = device.session.summary(0);
+  EXPECT_EQ(summary.dark, Duration(6 * 3 * 10ms));
+  std::size_t dark = 0, watching = 0;
+  for (const Record& record : device.records) {
+    dark += record.kind == RecordKind::iteration && record.iteration.dark ? 1 : 0;
+    watching += record.kind == RecordKind::watching ? 1 : 0;
+  }
+  EXPECT_EQ(dark, 6U);
+  EXPECT_EQ(watching, 1U) << "at the end of the run";
+}
+
+TEST(Session, WithoutAFillJobIterationsGoDarkToo) {
+  SessionOptions options;
+  options.slowdown_budget = 0.01;
+  options.dark = true;
+  VirtualDevice device(options);
+  run(device, 600);
+  const TraceSummary summary = device.session.summary(0);
+  EXPECT_EQ(summary.dark, Duration((6 + 8) * 3 * 10ms));
+  ASSERT_TRUE(summary.watching.has_value());
+  EXPECT_NEAR(summary.watching->estimate, 0, 1e-3);
+  EXPECT_EQ(summary.watching->dark, 4U + 6U);
+}
+
+TEST(Session, NoIterationIsDarkUnlessThatIsWanted) {
+  VirtualDevice device(filling(0.01));
+  run(device, 600);
+  EXPECT_EQ(device.session.summary(0).dark, Duration{});
+  EXPECT_FALSE(device.session.summary(0).watching.has_value());
+}
+
 TEST(Session, NothingIsLaunchedWhileACaptureIsOpen) {
   VirtualDevice device(filling());
   run(device, 24);
@@ -286,7 +344,7 @@ TEST(Session, HarmlessFillKeepsTheBudgetAndAllBubblesButThoseOfControlIterations
   EXPECT_NEAR(summary.slowdown->estimate, 0, 1e-9);
   EXPECT_EQ(summary.slowdown->share, 1);
   EXPECT_GT(device.unfilled(Unfilled::held_back), 30U);
-  EXPECT_LT(device.unfilled(Unfilled::held_back), 100U);
+  EXPECT_LT(device.unfilled(Unfilled::held_back), 110U);
 }
 
 TEST(Session, ALateSlicePausesFillingAndOneSliceAtATimeFollows) {

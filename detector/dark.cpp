@@ -1,0 +1,43 @@
+// The detector's part that does not look: dark iterations, which show what watching costs. Called by detector.cpp after
+// each event. In a dark iteration only its last group has a marker, so nothing is known of the GPU until that is over;
+// its time is reported as dark, and neither idle nor uncertain.
+#include "detector/implementation.h"
+
+namespace weft {
+
+// By how the iteration before ended it is known how this one will: without that nobody would see its end.
+bool Detector::Implementation::goes_dark(std::uint64_t turn) const {
+  return goes_dark_ != nullptr && turn != 0 && iterations_.sure() && iterations_.length() != 0 && goes_dark_(turn);
+}
+
+std::optional<std::uint64_t> Detector::Implementation::marks_only() const {
+  const Ahead ahead = iterations_.ahead();
+  return ahead.ends_with != 0 && goes_dark(ahead.turn) ? std::optional(ahead.ends_with) : std::nullopt;
+}
+
+void Detector::Implementation::look_at_dark() {
+  const bool dark = goes_dark(iterations_.running_turn()) && iterations_.ahead().ends_with != 0;
+  if (dark == is_dark()) return;
+  dark ? begin_dark() : end_dark();
+}
+
+void Detector::Implementation::begin_dark() {
+  if (open_) close(Closing::cut_off);
+  if (uncertain_since_ && now_ != *uncertain_since_) report_uncertainty({*uncertain_since_, now_, uncertain_why_});
+  uncertain_since_.reset();
+  uncertain_why_ = nullptr;
+  dark_since_ = now_;
+  iterations_.set_dark(true);
+  streams_.suspend_verdicts();
+}
+
+void Detector::Implementation::end_dark() {
+  const DarkTime dark{*dark_since_, now_};
+  dark_since_.reset();
+  iterations_.set_dark(false);
+  if (dark.ended == dark.began) return;
+  report(FindingKind::dark_time);
+  findings_.back().dark = dark;
+}
+
+}  // namespace weft
