@@ -292,6 +292,7 @@ class Streams {
   std::vector<StreamId> host_waits_;
   std::vector<BlockedPlace> blocked_;       // of the latest verdict
   std::vector<ContextWait> context_waits_;  // not over
+  bool are_after_dark_ = false;             // no verdict since without a stream that is out of sight
   bool is_in_doubt_ = false;                // in the latest verdict one is doubtful
   bool is_learning_ = false;                // asks although compute runs
   int looks_learned_ = 0;                   // since a stream was doubtful for the first time

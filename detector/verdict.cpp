@@ -12,6 +12,7 @@ constexpr const char* unnamed = "not all streams could be asked whether they hav
 constexpr const char* behind_another = "a stream may stand behind a blocked one in its hardware queue";
 constexpr const char* one_queue = "one hardware queue: what was launched behind a blocked stream may be held up";
 constexpr const char* out_of_sight = "more is outstanding on a stream than is followed";
+constexpr const char* after_dark = "a dark iteration is just over: a stream has not come to its first marker yet";
 constexpr const char* abandoned_stream = "a blocking stream was destroyed with work left, whose end nobody sees";
 constexpr const char* captured_step =
     "captured step: a replayed graph holds NCCL operations, whose waits and compute cannot be told apart";
@@ -137,6 +138,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
 }
 
 void Streams::suspend_verdicts() {
+  are_after_dark_ = true;
   is_settled_ = is_in_doubt_ = false;
   stop_asking();
 }
@@ -203,7 +205,8 @@ Verdict Streams::verdict() {
   }
   wants_answers_ = true;
   if (standing.busy) return {};
-  if (standing.is_lost) return {Verdict::Kind::uncertain, {}, out_of_sight};
+  if (standing.is_lost) return {Verdict::Kind::uncertain, {}, are_after_dark_ ? after_dark : out_of_sight};
+  are_after_dark_ = false;
   if (standing.is_abandoned) standing.unknown = abandoned_stream;
   if (!under_way.group && !has_asked()) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;

@@ -76,6 +76,7 @@ void doubt_totals(const Segment& segment, const TraceSummary& totals, Duration w
   if (totals.iteration_median > most) doubts.add(segment.line, "`iteration_median` is longer than the whole run");
   if (totals.idle > most) doubts.add(segment.line, "more idle time than the run is long");
   if (totals.uncertain > most) doubts.add(segment.line, "more uncertain time than the run is long");
+  if (totals.dark > most) doubts.add(segment.line, "more dark time than the run is long");
   // On a clock that has slowed down a slice takes less than alone, but not a quarter.
   if (totals.filled > most || totals.filled / 4 > totals.idle + slack)
     doubts.add(segment.line, "more filled than there was idle time");
