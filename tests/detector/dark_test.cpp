@@ -135,9 +135,10 @@ void expect_dark_iterations(const Job& job, std::uint64_t least) {
   }
   EXPECT_GE(dark, least);
   EXPECT_EQ(job.seen_in_the_dark(), 0U);
-  for (const Finding& each : job.found)
-    if (each.kind == FindingKind::uncertain_time)
-      EXPECT_EQ(std::string(each.uncertain.why).find("a dark iteration is just over"), 0U) << each.uncertain.why;
+  for (const Finding& each : job.found) {
+    if (each.kind != FindingKind::uncertain_time) continue;
+    EXPECT_EQ(std::string(each.uncertain.why).find("a dark iteration is just over"), 0U) << each.uncertain.why;
+  }
 }
 
 TEST(Dark, BetweenTwoPeriodsOnlyTheEndIsMarked) {
