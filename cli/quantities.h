@@ -51,4 +51,13 @@ inline CLI::callback_t budget_into(double& target) {
   };
 }
 
+// Of a core; "off" is none.
+inline CLI::callback_t spin_into(double& target) {
+  return [&target](const CLI::results_t& texts) {
+    const bool read = budget_into(target)(texts);
+    if (target > 1) target = 0;
+    return read;
+  };
+}
+
 }  // namespace weft::cli

@@ -112,7 +112,7 @@ void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--slowdown-budget", budget_into(wanted.simulation.slowdown_budget), "WEFT_SLOWDOWN_BUDGET.")
       ->type_name("PERCENT")
       ->default_str("1%");
-  app.add_option("--spin", share_into(wanted.simulation.spin), "WEFT_SPIN.")->type_name("PERCENT")->default_str("5%");
+  app.add_option("--spin", spin_into(wanted.simulation.spin), "WEFT_SPIN.")->type_name("PERCENT")->default_str("5%");
   app.add_option("--warm-up", wanted.simulation.run.warm_up, "First iterations that do not count.")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();

@@ -13,6 +13,19 @@ namespace weft {
 namespace {
 
 constexpr Duration longest_end = std::chrono::milliseconds(500);  // of slices in flight, at the end
+// A look asks the driver, whose locks the main job's launches need too.
+constexpr Duration between_looks_awake = std::chrono::microseconds(5);
+
+// Leaves the other thread of the core, which may be the main job's, what it needs.
+void wait_awake(TimePoint until) {
+  while (now() < until) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
 
 }  // namespace
 
@@ -43,13 +56,14 @@ void Worker::run() {
     // From before the step, so that what was asked for has seen a whole one.
     const std::uint64_t pause_wanted = pause_wanted_.load(std::memory_order_acquire);
     const bool stop_wanted = stop_wanted_.load(std::memory_order_acquire);
-    answer(step(now()), pause_wanted);
+    const TimePoint begin = now();
+    answer(step(begin), pause_wanted);
     const TimePoint time = now();
     if (stop_wanted && is_over(time)) return;
     const bool wanted =
         pause_wanted_.load(std::memory_order_acquire) != 0 || stop_wanted_.load(std::memory_order_acquire);
     const TimePoint next = next_look(time, wanted);
-    if (next > time) sleep_until(next);
+    next > time ? sleep_until(next) : wait_awake(begin + between_looks_awake);
   }
 }
 

@@ -50,7 +50,7 @@ Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, cons
     if (!decision.launch) decision.refusal = bubble->forecast ? Unfilled::no_room : Unfilled::no_forecast;
     return decision;
   }
-  decision.again = std::max(now, in_flight.first_ends);
+  decision.again = look_for_end(now, in_flight.first_ends);
   if (in_flight.slices >= options.most_in_flight || best.worth == 0) return decision;
   const double ends = remaining.ends_within(until);
   const double saved = (1 - ends) * seconds(options.between_slices);

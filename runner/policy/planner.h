@@ -62,4 +62,10 @@ struct Decision {
 Decision plan(const PlannerOptions& options, TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble,
               const InFlight& in_flight, const Candidates& candidates);
 
+// When to look next for the end of a slice. Of one that is late more and more seldom: kernels of the main job may stand
+// ahead of it.
+inline TimePoint look_for_end(TimePoint now, TimePoint expected) {
+  return now < expected ? expected : now + (now - expected);
+}
+
 }  // namespace weft

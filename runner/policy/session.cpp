@@ -131,7 +131,7 @@ void Session::take(const Finding& finding) {
     bubble.closed_within = precision_.of(bubble.closed);
     bubble.left_out = filling_ && budget_.leaves_out(bubble);
     record(finding.time, bubble);
-    if (bubble.id == last_filled_) filled_closed_ = bubble.closed;
+    if (bubble.id == last_filled_) filled_closed_ = {bubble.id, bubble.closed};
     accounts_.note_end_within(bubble.closed_within);
     count_unfilled(bubble);
   } else if (finding.kind == FindingKind::uncertain_time) {
@@ -231,15 +231,13 @@ SlowdownRecord Session::slowdown_record(const Budget::State& state) const {
 
 void Session::finished(const SliceRecord& slice) {
   late_.finished(slice.finished);
+  learn_overrun(slice);
   learn_lateness(slice);
   record(slice.finished, slice);
 }
 
 void Session::look(TimePoint now, const FillView& view) {
   again_.reset();
-  if (filled_closed_ && view.in_flight.slices != 0)
-    budget_.overran(std::max(view.in_flight.expected_end - *filled_closed_, Duration{}));
-  filled_closed_.reset();
   spin(now);
   if (!filling_) return;
   const bool shared = view.fillable != Fillable::any;
@@ -264,7 +262,8 @@ void Session::look(TimePoint now, const FillView& view) {
 // The detector tells of an opening when the next event comes. Where nothing is filled nothing is gained.
 void Session::spin(TimePoint now) {
   const std::optional<Bubble> bubble = detector_.open_bubble();
-  if (bubble && filling_ && watching_.looks() == Watching::Looks::all && budget_.may_fill(*bubble))
+  const bool is_filled = bubble && filling_ && bubble->id == last_filled_ && !late_.paused();
+  if (is_filled && watching_.looks() == Watching::Looks::all && budget_.may_fill(*bubble))
     spinning_.is_open(*bubble, now);
   else
     spinning_.none_is_open(now);
@@ -274,7 +273,7 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   again_.reset();
   if (!filling_) return {};
   if (!view.ready) {
-    if (view.in_flight.slices != 0) again_ = std::max(now, view.in_flight.first_ends);
+    if (view.in_flight.slices != 0) again_ = look_for_end(now, view.in_flight.first_ends);
     return {};
   }
   WEFT_DCHECK(now >= last_decision_ && view.in_flight.slices < options_.planner.most_in_flight);
@@ -296,13 +295,29 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   return decision;
 }
 
+// A slice has ended at any time since the look before.
+TimePoint Session::earliest_end(const SliceRecord& slice) const {
+  return std::clamp(looked_before_, std::min(slice.launched, slice.finished), slice.finished);
+}
+
+// By how much it has outlasted its bubble, beyond those before it.
+void Session::learn_overrun(const SliceRecord& slice) {
+  if (slice.bubble != filled_closed_.bubble) return;
+  const TimePoint earliest = earliest_end(slice);
+  const TimePoint end = earliest + (slice.finished - earliest) / 2;
+  if (end <= filled_closed_.until) return;
+  budget_.overran(end - filled_closed_.until);
+  filled_closed_.until = end;
+}
+
 // A thread that gets no processor in time makes pauses that short slices are not worth.
 void Session::learn_pause(std::uint64_t bubble) {
   constexpr int weight = 16;
   constexpr Duration longest_pause = milliseconds(1);
   const bool none_runs = wanted_.beside.slices == 0;
   if (none_runs && bubble == last_filled_)
-    pause_ += (std::clamp(wanted_.time - launched_end_, Duration{}, longest_pause) - pause_) / weight;
+    pause_ +=
+        (std::clamp(wanted_.time - std::max(launched_end_, last_end_), Duration{}, longest_pause) - pause_) / weight;
   launched_end_ = (none_runs ? wanted_.time : std::max(wanted_.time, wanted_.beside.expected_end)) + wanted_.alone;
 }
 
@@ -312,12 +327,13 @@ void Session::learn_lateness(const SliceRecord& slice) {
   constexpr double weight = 1.0 / 16;
   constexpr Duration longest_lateness = milliseconds(5), precise = microseconds(20);
   const TimePoint should = std::max(slice.launched, last_end_) + slice.alone;
-  const TimePoint earliest = std::clamp(looked_before_, should, std::max(should, slice.finished));
-  const Duration within = std::max(slice.finished - earliest, Duration{});
-  const Duration late = std::clamp(earliest + within / 2 - should, Duration{}, longest_lateness);
-  const double counts = weight * std::min(1.0, seconds(precise) / std::max(seconds(within), 1e-9));
+  const TimePoint earliest = earliest_end(slice);
+  // Where it may have ended when it should it has.
+  const TimePoint from = std::clamp(should, earliest, slice.finished);
+  const Duration late = std::clamp(from + (slice.finished - from) / 2 - should, Duration{}, longest_lateness);
+  const double counts = weight * std::min(1.0, seconds(precise) / std::max(seconds(slice.finished - earliest), 1e-9));
   lateness_ += std::chrono::duration_cast<Duration>((late - lateness_) * counts);
-  last_end_ = std::max(earliest, std::min(slice.finished, should));
+  last_end_ = from;
 }
 
 // Behind anything but what runs, a slice waits in the only queue, and with it all that the main job launches next.

@@ -133,6 +133,8 @@ class Session {
   void take(const Finding& finding);
   void record_groups(TimePoint time);
   void spin(TimePoint now);
+  TimePoint earliest_end(const SliceRecord& slice) const;
+  void learn_overrun(const SliceRecord& slice);
   void learn_pause(std::uint64_t bubble);
   void learn_lateness(const SliceRecord& slice);
   void take_iteration(const Iteration& iteration);
@@ -182,8 +184,11 @@ class Session {
   TimePoint last_decision_{};
   TimePoint looked_{}, looked_before_{};
   Spinning spinning_;
-  std::optional<TimePoint> filled_closed_;  // the end of a bubble with fill work, since the look before
-  Duration uncertainty_{};                  // of what is seen at the present look
+  struct {
+    std::uint64_t bubble = 0;  // the latest one with fill work that is over; 0: none is
+    TimePoint until{};         // its end, or that of the latest slice that has outlasted it
+  } filled_closed_;
+  Duration uncertainty_{};  // of what is seen at the present look
   Precision precision_;
   Duration opened_within_{};  // of the bubble that is open
 };

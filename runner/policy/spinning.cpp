@@ -33,7 +33,9 @@ void Spinning::is_open(const Bubble& bubble, TimePoint now) {
   if (before <= Duration{} || saved_ <= Duration{}) return;
   const double part = std::min(1.0, std::chrono::duration<double>(saved_) / before);
   const TimePoint end = bubble.opened + forecast.median;
-  window_ = {end - scaled(before, part), end + scaled(after, part)};
+  const TimePoint from = end - scaled(before, part);
+  // A straggler among few samples makes the high quantile as large as itself.
+  window_ = {from, std::min(end + scaled(after, part), from + saved_)};
 }
 
 void Spinning::none_is_open(TimePoint now) {
@@ -46,6 +48,7 @@ void Spinning::end_window(TimePoint now) {
     const Duration used = std::max(std::min(now, window_->until) - window_->from, Duration{});
     spent_ += used;
     saved_ -= used;
+    if (++undisturbed_ % enough_undisturbed == 0) rest_ = std::max(rest_ / 2, shortest_rest);
   }
   window_.reset();
   earn(now);
@@ -53,6 +56,7 @@ void Spinning::end_window(TimePoint now) {
 
 void Spinning::interrupted(TimePoint now) {
   end_window(now);
+  undisturbed_ = 0;
   rests_until_ = now + rest_;
   rest_ = std::min(2 * rest_, longest_rest);
 }

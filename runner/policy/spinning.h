@@ -16,6 +16,8 @@ class Spinning {
  public:
   static constexpr Duration shortest_rest{1'000'000'000};
   static constexpr Duration longest_rest{64'000'000'000};
+  // After so many windows that nobody interrupted the next rest is half as long.
+  static constexpr std::uint32_t enough_undisturbed = 64;
   // Where little is used, so much may be used later at once.
   static constexpr Duration most_saved{100'000'000};
 
@@ -47,6 +49,7 @@ class Spinning {
   Duration saved_{}, spent_{};
   TimePoint rests_until_{};
   Duration rest_ = shortest_rest;  // the next one
+  std::uint32_t undisturbed_ = 0;  // windows
 };
 
 }  // namespace weft

@@ -84,15 +84,24 @@ std::string causes(const RankSummary& total) {
   return line + "\n";
 }
 
-// Of ranks that were killed it is not known.
-std::string cpu_line(const RankSummary& total) {
-  const TraceSummary& totals = total.totals;
-  if (totals.cpu <= Duration{} || total.window <= Duration{}) return "";
+// Of ranks that were killed it is not known: those that tell it are compared with their own time.
+std::string cpu_line(const RunSummary& run) {
+  Duration window{}, cpu{}, spun{};
+  std::size_t ranks = 0;
+  for (const RankSummary& rank : run.ranks) {
+    if (rank.unsure || rank.totals.cpu <= Duration{} || rank.window <= Duration{}) continue;
+    ++ranks;
+    add_to(window, rank.window);
+    add_to(cpu, rank.totals.cpu);
+    add_to(spun, rank.totals.spun);
+  }
+  if (ranks == 0) return "";
   const auto share = [&](Duration time) {
-    return 100 * static_cast<double>(time.count()) / static_cast<double>(total.window.count());
+    return 100 * static_cast<double>(time.count()) / static_cast<double>(window.count());
   };
-  std::string text = formatted("CPU of Weft's threads: %.2f %% of a core for each rank", share(totals.cpu));
-  if (totals.spun > Duration{}) text += formatted(", %.2f %% in looks without sleep", share(totals.spun));
+  std::string text = formatted("CPU of Weft's threads: %.2f %% of a core for each rank", share(cpu));
+  if (ranks < run.ranks.size()) text += formatted(" of %zu that tell it", ranks);
+  if (spun > Duration{}) text += formatted(", %.2f %% in looks without sleep", share(spun));
   return text + "\n";
 }
 
@@ -363,7 +372,7 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
   result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + causes(run.total) +
-            slowdown_line(run.total) + watching_line(run.total) + cpu_line(run.total) + jobs_lines(run.total.totals) +
+            slowdown_line(run.total) + watching_line(run.total) + cpu_line(run) + jobs_lines(run.total.totals) +
             groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};

@@ -32,5 +32,12 @@ TEST_F(SpinShare, IsNothingWithOneProcessor) {
   EXPECT_EQ(spin_share(0.05), 0);
 }
 
+TEST(ProcessorsOfQuota, AreWhatTheGroupMayUse) {
+  EXPECT_EQ(processors_of_quota("150000 100000\n"), 1.5);
+  EXPECT_EQ(processors_of_quota("400000\n 100000\n"), 4) << "version 1, two files";
+  for (const char* without : {"max 100000\n", "-1\n 100000\n", "", " ", "100000", "0 0", "nonsense"})
+    EXPECT_FALSE(processors_of_quota(without).has_value()) << without;
+}
+
 }  // namespace
 }  // namespace weft

@@ -139,8 +139,8 @@ TEST(Planner, AtMostTwoInFlightAndThenAsksAgainWhenTheFirstEnds) {
   EXPECT_EQ(decision.again, bubble_opened + microseconds(200));
   EXPECT_EQ(
       plan(options, bubble_opened + microseconds(250), bubble_opened + microseconds(250), bubble, two, three).again,
-      bubble_opened + microseconds(250))
-      << "late: at once, not in the past";
+      bubble_opened + microseconds(300))
+      << "late by 50 us: after as long again";
   options.most_in_flight = 1;
   EXPECT_FALSE(
       plan(options, bubble_opened, bubble_opened, bubble, one_until(bubble_opened + microseconds(200)), three).launch);

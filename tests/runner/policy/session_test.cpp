@@ -347,6 +347,46 @@ TEST(Session, HarmlessFillKeepsTheBudgetAndAllBubblesButThoseOfControlIterations
   EXPECT_LT(device.unfilled(Unfilled::held_back), 110U);
 }
 
+// The executor knows what slices take alone, not how long these take: an overrun shows when they end.
+TEST(Session, SlicesThatOutlastTheirBubblesMakeDelaysDearer) {
+  const auto launches_at_last = [](Duration takes, double budget) {
+    VirtualDevice device(filling(budget));
+    device.takes = takes;
+    const auto some = [&](int bubbles) {
+      for (int i = 0; i < bubbles; ++i) device.microbatch(3ms, i % 3 == 0 ? 5ms : 8ms);
+    };
+    some(90);
+    const std::size_t before = device.launches.size();
+    some(6);
+    return device.launches.size() - before;
+  };
+  EXPECT_EQ(launches_at_last(200us, 0.01), launches_at_last(200us, Budget::unlimited));
+  EXPECT_LT(launches_at_last(900us, 0.01), launches_at_last(900us, Budget::unlimited));
+}
+
+// The training's kernels stand ahead of it: looks become rarer, as long as nothing ends.
+TEST(Session, TheEndOfALateSliceIsLookedForMoreAndMoreSeldom) {
+  VirtualDevice device(filling());
+  run(device, 24);
+  device.gpu_hangs = true;
+  device.begin_microbatch(2ms, 8ms);
+  device.advance(device.time + 6ms);
+  ASSERT_EQ(device.fill.size(), 2U);
+  const auto next = [&] { return device.session.next_look(device.time, {false, 2, true}) - device.time; };
+  EXPECT_EQ(next(), 50us) << "as for anything else";
+}
+
+TEST(Session, LooksWithoutSleepNearTheEndOfABubbleThatIsFilled) {
+  for (const bool fills : {true, false}) {
+    SessionOptions options = filling();
+    options.spin = 1;
+    options.fills = fills;
+    VirtualDevice device(options);
+    for (int i = 0; i < 60; ++i) device.microbatch(2ms, 8ms + (i * i % 7) * 100us);
+    EXPECT_EQ(device.session.summary(0).spun > Duration{}, fills);
+  }
+}
+
 TEST(Session, ALateSlicePausesFillingAndOneSliceAtATimeFollows) {
   VirtualDevice device(filling());
   run(device, 24);

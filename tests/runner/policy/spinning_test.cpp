@@ -63,6 +63,32 @@ TEST(Spinning, WithoutAForecastOrAShareItSleeps) {
   EXPECT_FALSE(never.window());
 }
 
+// Of eight samples the high quantile is the longest: a straggler of 2 s.
+TEST(Spinning, AStragglerMakesNoLongWindow) {
+  Spinning spinning = rested(0.05);
+  spinning.is_open(bubble(1, 2s, 9ms, 10ms, 2s), at(2s));
+  ASSERT_TRUE(spinning.window());
+  EXPECT_LE(spinning.window()->until - spinning.window()->from, 50ms) << "what a second has saved";
+  spinning.none_is_open(at(5s));
+  EXPECT_LE(spinning.spent(), 50ms);
+}
+
+TEST(Spinning, RestsLessAgainAfterManyWindowsThatNobodyInterrupted) {
+  Spinning spinning = rested(1);
+  Duration time = 10s;
+  for (int i = 0; i < 20; ++i) spinning.interrupted(at(time += 100s));
+  std::uint64_t id = 0;
+  for (time += 100s; id < 6 * Spinning::enough_undisturbed; time += 20ms) {
+    spinning.is_open(bubble(++id, time, 9ms, 10ms, 12ms), at(time));
+    spinning.none_is_open(at(time + 10ms));
+  }
+  spinning.interrupted(at(time));
+  spinning.is_open(bubble(++id, time + 900ms, 9ms, 10ms, 12ms), at(time + 900ms));
+  EXPECT_FALSE(spinning.window());
+  spinning.is_open(bubble(++id, time + 1s, 9ms, 10ms, 12ms), at(time + 1s));
+  EXPECT_TRUE(spinning.window()) << "the shortest rest";
+}
+
 // Bubbles of 10 ms, one behind the other, end anywhere between 8 and 12 ms.
 TEST(Spinning, TakesNoMoreThanItsShareOfTheCore) {
   for (const double share : {0.01, 0.05, 0.2}) {

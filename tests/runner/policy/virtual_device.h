@@ -23,6 +23,7 @@ struct VirtualDeviceOf final : RecordSink {
   struct Slice {
     TimePoint launched, ends;
     std::uint64_t bubble;
+    TimePoint should_begin;  // as the executor thinks, which knows only what slices take alone
   };
 
   template <class... More>
@@ -71,7 +72,7 @@ struct VirtualDeviceOf final : RecordSink {
       if (!decision.launch) return;
       launches.push_back({time, time >= in_bubble_from && time <= in_bubble_to});
       const TimePoint starts = fill.empty() ? time : std::max(time, fill.back().ends);
-      fill.push_back({time, starts + takes, decision.bubble});
+      fill.push_back({time, starts + takes, decision.bubble, fill.empty() ? time : view().in_flight.expected_end});
       session.launched({});
     }
   }
@@ -85,8 +86,8 @@ struct VirtualDeviceOf final : RecordSink {
     if (fill.empty()) return view;
     view.in_flight.oldest_launched = fill.front().launched;
     view.in_flight.oldest_alone = slice;
-    view.in_flight.first_ends = fill.front().ends;
-    view.in_flight.expected_end = fill.back().ends;
+    view.in_flight.first_ends = fill.front().should_begin + slice;
+    view.in_flight.expected_end = fill.front().should_begin + static_cast<int>(fill.size()) * slice;
     return view;
   }
   std::vector<AnomalyRecord> anomalies() const {
