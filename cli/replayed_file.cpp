@@ -24,7 +24,7 @@ const char* reason_of(RecordingEnd end) {
     case RecordingEnd::complete:
       break;
   }
-  return "";
+  return "nothing was recorded between its beginning and its end";
 }
 
 class FileReplay {
@@ -53,7 +53,7 @@ class FileReplay {
     trace_.begin(recorded.header);
   }
   void end(const RecordedEnd& recorded) {
-    if (!recorded.summary) return cut(reason_of(recorded.end));
+    if (!recorded.summary || replay_->result().calls == 0) return cut(reason_of(recorded.end));
     replay_->end_calls(false);
     trace_.end(completed(replay_->summary(*recorded.summary), sessions_.back().header));
     close();

@@ -44,6 +44,7 @@ class Recording::Implementation : public std::enable_shared_from_this<Recording:
     if (file_.bytes == 0) text_ = prefix_bytes();
     append_header_block(text_, header);
     bytes_ += text_.size();
+    if (file_.bytes != 0 && bytes_ >= limit_) leave_as_it_is();
   }
   ~Implementation() { close_trace_file(file_); }
   Implementation(const Implementation&) = delete;
@@ -59,10 +60,12 @@ class Recording::Implementation : public std::enable_shared_from_this<Recording:
  private:
   enum class State : std::uint8_t { open, limit, behind, closed };
 
+  void leave_as_it_is();
   void run() noexcept;
   void write_what_came() noexcept;
   void write_end(const std::optional<TraceSummary>& summary) noexcept;
   void write_out();
+  void say_limit() noexcept;
   void say(Audience audience, const char* what, int error = 0) noexcept;
 
   TraceFileHandle file_;  // the writing thread's, once that has been started
@@ -85,6 +88,13 @@ class Recording::Implementation : public std::enable_shared_from_this<Recording:
   std::optional<TraceSummary> summary_;
 };
 
+// The device has filled the file before it was opened again.
+void Recording::Implementation::leave_as_it_is() {
+  text_.clear();
+  state_ = State::limit;
+  over_ = true;
+}
+
 void Recording::Implementation::push(std::string_view entry) noexcept {
   if (state_.load(std::memory_order_relaxed) != State::open) return;
   bytes_ += entry.size();
@@ -98,6 +108,7 @@ void Recording::Implementation::push(std::string_view entry) noexcept {
 
 void Recording::Implementation::run() noexcept {
   ::pthread_setname_np(::pthread_self(), "weft-record");
+  if (over_) say_limit();
   std::unique_lock lock(mutex_);
   while (!ending_) {
     lock.unlock();
@@ -130,7 +141,7 @@ void Recording::Implementation::write_what_came() noexcept {
     if (over_ || state == State::open || state == State::closed) return;
     over_ = true;
     if (state == State::limit)
-      say(Audience::one_rank, "has reached WEFT_RECORD_LIMIT and ends, and so do those of the other ranks");
+      say_limit();
     else
       say(Audience::every_rank, "ends early: the disk does not keep up");
   } catch (...) {
@@ -157,6 +168,10 @@ void Recording::Implementation::write_out() {
   if (error == 0) return;
   over_ = true;
   say(Audience::every_rank, "ends early: ", error);
+}
+
+void Recording::Implementation::say_limit() noexcept {
+  say(Audience::one_rank, "has reached WEFT_RECORD_LIMIT and ends, and so do those of the other ranks");
 }
 
 void Recording::Implementation::say(Audience audience, const char* what, int error) noexcept {

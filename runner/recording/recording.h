@@ -22,7 +22,8 @@ class Recording final : public CallSink {
   // As that of TraceWriter: one line for the log, on the recording's thread.
   using Warn = std::function<void(Audience audience, const std::string& message)>;
 
-  // `header`: completed(). Of more than about `limit` bytes in the file nothing is written. On failure returns nullptr
+  // `header`: completed(). Of more than about `limit` bytes in the file nothing is written, not even a header where the
+  // device is opened again. On failure returns nullptr
   // and says why in `error`, one line.
   static std::unique_ptr<Recording> open(const std::string& directory, const TraceHeader& header, std::uint64_t limit,
                                          Warn warn, std::string& error);

@@ -42,7 +42,8 @@ class Replay {
 
   // The contents of a block of calls. Throws RecordingError where it says what cannot be.
   void take(std::string_view calls);
-  // No more calls. `is_cut`: of the last one not all answers were recorded.
+  // No more calls. `is_cut`: of the last one not all answers were recorded, or there was none at all; else that is an
+  // error.
   void end_calls(bool is_cut);
   // The session's, with what it cannot know (losses, the fill stream) as it was recorded; compared with that.
   TraceSummary summary(const TraceSummary& recorded);

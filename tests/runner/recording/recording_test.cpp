@@ -127,6 +127,24 @@ TEST(Recording, EndsAtItsLimitBetweenTwoEntriesAndSaysSoOnce) {
   EXPECT_NE(last_warning.find("has reached WEFT_RECORD_LIMIT"), std::string::npos) << last_warning;
 }
 
+TEST(Recording, OfADeviceThatIsOpenedAgainBeyondTheLimitStaysAsItIs) {
+  TemporaryDirectory directory;
+  constexpr std::uint64_t limit = 20'000;
+  auto recording = open(directory.path(), limit);
+  const std::string entry(100, 'e'), path = recording->path();
+  for (int i = 0; i < 1000; ++i) recording->push(entry);
+  recording->finish({});
+  const std::string before = test::read_file(path);
+  for (int i = 0; i < 3; ++i) {
+    recording = open(directory.path(), limit);
+    EXPECT_EQ(recording->path(), path);
+    recording->push(entry);
+    recording->finish({});
+    EXPECT_EQ(test::read_file(path), before);
+  }
+  EXPECT_EQ(contents_of(path).ends.size(), 1U);
+}
+
 // Much more at once than the ring holds, and faster than bytes can be added up.
 TEST(Recording, EndsWhereTheDiskDoesNotKeepUpAndHasAllBefore) {
   TemporaryDirectory directory;
