@@ -22,7 +22,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int differs = 3;  // this Weft answers otherwise
+constexpr int differs = 3;    // this Weft answers otherwise
+constexpr int has_fault = 4;  // a recording breaks one of its rules
 
 // Where the traces go: the user's folder, or one that is gone afterwards.
 class TraceFolder {
@@ -62,10 +63,14 @@ std::string number_text(std::uint64_t number, const char* one, const char* more)
   return std::to_string(number) + " " + (number == 1 ? one : more);
 }
 
+std::string text_of(const ReplayPlace& place) {
+  return "call " + std::to_string(place.call) + " (" + place.input + "), after event " + std::to_string(place.event) +
+         ", at " + std::to_string(place.time.time_since_epoch().count()) + " ns";
+}
+
 std::string first_difference(const ReplayDifference& first) {
-  return "  the first is call " + std::to_string(first.call) + " (" + first.input + "), after event " +
-         std::to_string(first.event) + ", at " + std::to_string(first.time.time_since_epoch().count()) +
-         " ns:\n    recorded: " + printable(first.recorded) + "\n    now:      " + printable(first.now) + "\n";
+  return "  the first is " + text_of(first) + ":\n    recorded: " + printable(first.recorded) +
+         "\n    now:      " + printable(first.now) + "\n";
 }
 
 std::string text_of(const ReplayedSession& session, const std::string& path) {
@@ -83,7 +88,17 @@ std::string text_of(const ReplayedSession& session, const std::string& path) {
   if (session.header.weft != std::string_view(WEFT_VERSION_STRING))
     text += "  recorded by Weft " + printable(session.header.weft) + ", replayed by " WEFT_VERSION_STRING "\n";
   if (!session.cut.empty()) text += "  it ends before the run did: " + session.cut + "\n";
+  if (session.fault)
+    text += "  it stops at " + text_of(session.fault->place) + ", which breaks a rule of this Weft:\n    " +
+            printable(session.fault->what()) + "\n    either the file was altered or this Weft has a fault\n";
   return text;
+}
+
+json json_of(const ReplayPlace& place) {
+  return {{"call", place.call},
+          {"event", place.event},
+          {"time", place.time.time_since_epoch().count()},
+          {"input", place.input}};
 }
 
 json json_of(const ReplayedSession& session, const std::string& path) {
@@ -100,14 +115,17 @@ json json_of(const ReplayedSession& session, const std::string& path) {
               {"records_compared", session.records_compared},
               {"differences", result.differences},
               {"first_difference", nullptr},
-              {"cut", session.cut.empty() ? json() : json(session.cut)}};
-  if (const auto& first = result.first)
-    object["first_difference"] = {{"call", first->call},
-                                  {"event", first->event},
-                                  {"time", first->time.time_since_epoch().count()},
-                                  {"input", first->input},
-                                  {"recorded", printable(first->recorded)},
-                                  {"now", printable(first->now)}};
+              {"cut", session.cut.empty() ? json() : json(session.cut)},
+              {"fault", nullptr}};
+  if (const auto& first = result.first) {
+    json& difference = object["first_difference"] = json_of(static_cast<const ReplayPlace&>(*first));
+    difference["recorded"] = printable(first->recorded);
+    difference["now"] = printable(first->now);
+  }
+  if (session.fault) {
+    object["fault"] = json_of(session.fault->place);
+    object["fault"]["rule"] = printable(session.fault->what());
+  }
   return object;
 }
 
@@ -142,7 +160,7 @@ int replay_verb(const Arguments& arguments) {
   CLI::App app(
       "Takes recordings (WEFT_RECORD=on) through the decisions of this Weft, as fast as it can and without a GPU, and "
       "says whether they are the recorded ones. Exit code 3: they are not; 2: a file is no recording that this Weft "
-      "can read.",
+      "can read; 4: one breaks a rule of this Weft.",
       "weft replay");
   app.add_flag("--json", as_json, "One JSON object; times are nanoseconds.");
   app.add_option("--output", output, "Write the traces that come out into this new directory.")->type_name("DIR");
@@ -159,6 +177,8 @@ int replay_verb(const Arguments& arguments) {
     complain(error.what());
     return wrong_usage;
   }
+  for (const ReplayedFile& file : files)
+    if (file.has_fault()) return has_fault;
   for (const ReplayedFile& file : files)
     if (file.differences() != 0) return differs;
   return 0;

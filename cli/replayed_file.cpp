@@ -1,6 +1,7 @@
 // See replayed_file.h.
 #include "cli/replayed_file.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "cli/written_trace.h"
@@ -33,12 +34,12 @@ class FileReplay {
 
   std::vector<ReplayedSession> run() {
     while (const std::optional<RecordingBlock> block = reader_.next()) {
-      if (block->kind == BlockKind::header)
-        begin(header_in(*block));
-      else if (block->kind == BlockKind::calls)
-        replay_->take(block->contents);
-      else
-        end(end_in(*block));
+      try {
+        take(*block);
+      } catch (const ReplayFault& fault) {
+        sessions_.back().fault = fault;
+        close();
+      }
     }
     if (replay_) cut(broke_off);
     trace_.write();
@@ -46,9 +47,18 @@ class FileReplay {
   }
 
  private:
+  // A session that has had a fault is over: replay_ is nothing until the next header.
+  void take(const RecordingBlock& block) {
+    if (block.kind == BlockKind::header)
+      begin(header_in(block));
+    else if (replay_ && block.kind == BlockKind::calls)
+      replay_->take(block.contents);
+    else if (replay_)
+      end(end_in(block));
+  }
   void begin(const RecordedHeader& recorded) {
     if (replay_) cut(broke_off);
-    sessions_.push_back({recorded.header, {}, recorded.layout == record_layout(), ""});
+    sessions_.push_back({recorded.header, {}, recorded.layout == record_layout(), "", {}});
     replay_.emplace(trace_, sessions_.back().records_compared);
     trace_.begin(recorded.header);
   }
@@ -89,6 +99,10 @@ std::uint64_t ReplayedFile::differences() const {
   std::uint64_t sum = 0;
   for (const ReplayedSession& session : sessions) sum += session.result.differences;
   return sum;
+}
+
+bool ReplayedFile::has_fault() const {
+  return std::any_of(sessions.begin(), sessions.end(), [](const ReplayedSession& session) { return session.fault.has_value(); });
 }
 
 void check_recording(const std::string& path) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ namespace weft::cli {
 struct ReplayedSession {
   TraceHeader header;
   ReplayResult result;
-  bool records_compared = true;  // false: the Weft that made it writes records with other keys
-  std::string cut;               // why it ends before its run did; "": it does not
+  bool records_compared = true;        // false: the Weft that made it writes records with other keys
+  std::string cut;                     // why it ends before its run did; "": it does not
+  std::optional<ReplayFault> fault{};  // what is behind it was not replayed
 };
 
 struct ReplayedFile {
@@ -25,6 +27,7 @@ struct ReplayedFile {
   std::vector<ReplayedSession> sessions;
 
   std::uint64_t differences() const;
+  bool has_fault() const;
 };
 
 // Throws RecordingError, with the path in front, where all of it cannot be read. Nothing is replayed.

@@ -106,8 +106,8 @@ void Replay::take(std::string_view calls) {
   Take entry(state_, calls);
   try {
     while (!entry.at_end()) take_entry(static_cast<Call>(entry.byte()), entry);
-  } catch (const BrokenInvariant&) {
-    throw cannot_be(call_);
+  } catch (const BrokenInvariant& broken) {
+    throw ReplayFault(place(), broken.what());
   }
 }
 
@@ -267,7 +267,11 @@ void Replay::check_all_heard() {
 void Replay::differ(const std::string& recorded, const std::string& now) {
   if (std::exchange(differs_, true)) return;
   ++result_.differences;
-  if (!result_.first) result_.first = {result_.calls, result_.events, state_.time, name_of(call_), recorded, now};
+  if (!result_.first) result_.first = {place(), recorded, now};
+}
+
+ReplayPlace Replay::place() const {
+  return {result_.calls, result_.events, state_.time, name_of(call_)};
 }
 
 void Replay::end_calls(bool is_cut) {
@@ -278,7 +282,7 @@ void Replay::end_calls(bool is_cut) {
   differs_ = false;
 }
 
-TraceSummary Replay::summary(const TraceSummary& recorded) {
+TraceSummary Replay::summary(const TraceSummary& recorded) try {
   TraceSummary summary = session().summary(recorded.dropped_records);
   summary.fill_stream = recorded.fill_stream;
   summary.cpu = recorded.cpu;
@@ -290,6 +294,8 @@ TraceSummary Replay::summary(const TraceSummary& recorded) {
     differ(then, now);
   }
   return summary;
+} catch (const BrokenInvariant& broken) {
+  throw ReplayFault(place(), broken.what());
 }
 
 }  // namespace weft

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runner/recording/reader.h"
@@ -19,11 +21,22 @@
 
 namespace weft {
 
-struct ReplayDifference {
+// A call.
+struct ReplayPlace {
   std::uint64_t call = 0, event = 0;  // so many calls with it, and so many events before it
   TimePoint time{};                   // the latest one that was named
-  std::string input;                  // the call
-  std::string recorded, now;          // the first answer to it that differs
+  std::string input;                  // its name
+};
+
+struct ReplayDifference : ReplayPlace {
+  std::string recorded, now;  // the first answer to the call that differs
+};
+
+// The call broke a rule of the session (WEFT_DCHECK), which what() names: the file was altered, or this Weft has a
+// fault. Nothing more can be asked of the replay but its result.
+struct ReplayFault : std::runtime_error {
+  ReplayFault(ReplayPlace at, const char* rule) : std::runtime_error(rule), place(std::move(at)) {}
+  ReplayPlace place;
 };
 
 struct ReplayResult {
@@ -40,12 +53,13 @@ class Replay {
   // this.
   Replay(RecordSink& records, bool same_layout, CallSink* again = nullptr);
 
-  // The contents of a block of calls. Throws RecordingError where it says what cannot be.
+  // The contents of a block of calls. Throws RecordingError where it says what cannot be, and ReplayFault.
   void take(std::string_view calls);
   // No more calls. `is_cut`: of the last one not all answers were recorded, or there was none at all; else that is an
   // error.
   void end_calls(bool is_cut);
-  // The session's, with what it cannot know (losses, the fill stream) as it was recorded; compared with that.
+  // The session's, with what it cannot know (losses, the fill stream) as it was recorded; compared with that. Throws
+  // likewise.
   TraceSummary summary(const TraceSummary& recorded);
   const ReplayResult& result() const { return result_; }
 
@@ -76,6 +90,7 @@ class Replay {
   void compare(const Answer& recorded);
   void check_all_heard();
   void differ(const std::string& recorded, const std::string& now);
+  ReplayPlace place() const;
   bool are_equal(const Answer& one, const Answer& other) const;
   RecordedSession& session();
 

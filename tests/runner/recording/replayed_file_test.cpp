@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 
+#include "detector/dcheck.h"
 #include "runner/recording/blocks.h"
 #include "tests/runner/recording/kept_calls.h"
 #include "tests/trace/temporary_directory.h"
@@ -47,6 +49,50 @@ TEST(ReplayedFile, WithASessionThatHasNoCallsHasTheOthers) {
     EXPECT_EQ(replayed(prefix_bytes() + bytes).sessions.at(0).cut, cut) << "as its only session";
   }
 }
+
+#ifdef WEFT_DCHECKS
+// A call that no Session of this Weft takes: more slices in flight than there may be.
+struct BrokenRun {
+  BrokenRun() {
+    testing::NoRecords none;
+    RecordedSession session(testing::filling(), none, &calls);
+    Event event{};
+    event.time = TimePoint(std::chrono::seconds(1));
+    event.kind = EventKind::host_still;
+    session.observe(event);
+    FillView view;
+    view.ready = true;
+    view.in_flight.slices = 99;
+    view.in_flight.expected_end = TimePoint(std::chrono::seconds(3));
+    EXPECT_THROW(session.decide(TimePoint(std::chrono::seconds(2)), view), BrokenInvariant);
+  }
+  testing::KeptCalls calls;
+};
+
+TEST(ReplayedFile, WithACallThatBreaksARuleNamesBothAndHasAllElse) {
+  const RecordedRun run(6);
+  const BrokenRun broken;
+  std::string file = file_of(broken.calls.bytes, nullptr);
+  append_block(file, BlockKind::calls, "what comes behind it is not looked at");
+  append_end_block(file, RecordingEnd::complete, &run.summary);
+  file += file_of(run.calls.bytes, &run.summary).substr(prefix_bytes().size());
+  const cli::ReplayedFile replay = replayed(file);
+  ASSERT_EQ(replay.sessions.size(), 2U);
+  EXPECT_TRUE(replay.has_fault());
+  const cli::ReplayedSession& session = replay.sessions[0];
+  ASSERT_TRUE(session.fault);
+  EXPECT_EQ(session.fault->place.call, 3U);
+  EXPECT_EQ(session.fault->place.event, 1U);
+  EXPECT_EQ(session.fault->place.time, TimePoint(std::chrono::seconds(3))) << "the latest that was named";
+  EXPECT_EQ(session.fault->place.input, "decide");
+  EXPECT_NE(std::string(session.fault->what()).find("most_in_flight"), std::string::npos) << session.fault->what();
+  EXPECT_EQ(session.result.events, 1U);
+  EXPECT_EQ(session.result.differences, 0U);
+  EXPECT_EQ(session.cut, "");
+  EXPECT_FALSE(replay.sessions[1].fault);
+  EXPECT_EQ(replay.sessions[1].result.launches, run.launches);
+}
+#endif
 
 }  // namespace
 }  // namespace weft
