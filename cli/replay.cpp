@@ -1,4 +1,5 @@
 // weft replay: recordings of WEFT_RECORD through the decisions of this Weft.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -132,7 +133,20 @@ json json_of(const ReplayedSession& session, const std::string& path) {
 const char* const otherwise =
     "Where answers differ, the training is still as it was recorded: nobody knows how it would have gone on.\n";
 
-void print(const std::vector<ReplayedFile>& files, const std::string& folder, bool as_json) {
+// A file that cannot be replayed.
+struct LeftOut {
+  std::string path, why;
+};
+
+json json_of(const std::vector<LeftOut>& left_out) {
+  json objects = json::array();
+  for (const LeftOut& file : left_out)
+    objects.push_back({{"file", printable(file.path)}, {"why", printable(file.why)}});
+  return objects;
+}
+
+void print(const std::vector<ReplayedFile>& files, const std::vector<LeftOut>& left_out, const std::string& folder,
+           bool as_json) {
   const RunSummary run = summarize_directories({folder});
   json objects = json::array();
   std::string text;
@@ -145,10 +159,33 @@ void print(const std::vector<ReplayedFile>& files, const std::string& folder, bo
     }
   }
   if (as_json)
-    text = json{{"replayed", objects}, {"summary", json::parse(to_json(run))}}.dump() + "\n";
+    text = json{{"replayed", objects}, {"left_out", json_of(left_out)}, {"summary", json::parse(to_json(run))}}.dump() +
+           "\n";
   else
     text = to_text(run, "replayed") + "\n" + text + (any_differs ? otherwise : "");
   std::fputs(text.c_str(), stdout);
+}
+
+// The files of which `use` throws nothing; the others are left out.
+template <class Use>
+std::vector<std::string> usable(const std::vector<std::string>& paths, std::vector<LeftOut>& left_out, Use use) {
+  std::vector<std::string> good;
+  for (const std::string& path : paths) {
+    try {
+      use(path);
+      good.push_back(path);
+    } catch (const RecordingError& error) {
+      left_out.push_back({path, error.what()});
+    }
+  }
+  return good;
+}
+
+int exit_code(const std::vector<ReplayedFile>& files, const std::vector<LeftOut>& left_out) {
+  const auto any = [&](auto is_so) { return std::any_of(files.begin(), files.end(), is_so); };
+  if (any([](const ReplayedFile& file) { return file.has_fault(); })) return has_fault;
+  if (!left_out.empty()) return wrong_usage;
+  return any([](const ReplayedFile& file) { return file.differences() != 0; }) ? differs : 0;
 }
 
 }  // namespace
@@ -160,28 +197,24 @@ int replay_verb(const Arguments& arguments) {
   CLI::App app(
       "Takes recordings (WEFT_RECORD=on) through the decisions of this Weft, as fast as it can and without a GPU, and "
       "says whether they are the recorded ones. Exit code 3: they are not; 2: a file is no recording that this Weft "
-      "can read; 4: one breaks a rule of this Weft.",
+      "can read, and was left out; 4: one breaks a rule of this Weft.",
       "weft replay");
   app.add_flag("--json", as_json, "One JSON object; times are nanoseconds.");
   app.add_option("--output", output, "Write the traces that come out into this new directory.")->type_name("DIR");
   app.add_option("FILE", paths, "Recordings of one run: rank*.weftrec, beside its traces.")->required()->type_name("");
   if (const auto code = parse(app, arguments)) return *code;
   std::vector<ReplayedFile> files;
-  try {
-    paths = each_once(paths);
-    for (const std::string& path : paths) check_recording(path);
+  std::vector<LeftOut> left_out;
+  // Nothing is made for files of which none can be replayed.
+  paths = usable(each_once(paths), left_out, check_recording);
+  if (!paths.empty()) {
     TraceFolder folder(output);
-    for (const std::string& path : paths) files.push_back(replay_file(path, folder.trace_of(path)));
-    print(files, folder.path(), as_json);
-  } catch (const RecordingError& error) {
-    complain(error.what());
-    return wrong_usage;
+    usable(paths, left_out,
+           [&](const std::string& path) { files.push_back(replay_file(path, folder.trace_of(path))); });
+    if (!files.empty()) print(files, left_out, folder.path(), as_json);
   }
-  for (const ReplayedFile& file : files)
-    if (file.has_fault()) return has_fault;
-  for (const ReplayedFile& file : files)
-    if (file.differences() != 0) return differs;
-  return 0;
+  for (const LeftOut& file : left_out) complain(printable(file.path) + " " + file.why);
+  return exit_code(files, left_out);
 }
 
 }  // namespace weft::cli

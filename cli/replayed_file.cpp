@@ -2,11 +2,12 @@
 #include "cli/replayed_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "cli/written_trace.h"
 #include "runner/recording/reader.h"
-#include "trace/read/printable.h"
 #include "trace/write/writer.h"
 
 namespace weft::cli {
@@ -84,15 +85,6 @@ class FileReplay {
   std::optional<Replay> replay_;  // of the last one, until its end
 };
 
-template <class Function>
-auto naming(const std::string& path, Function function) {
-  try {
-    return function();
-  } catch (const RecordingError& error) {
-    throw RecordingError(printable(path) + " " + error.what());
-  }
-}
-
 }  // namespace
 
 std::uint64_t ReplayedFile::differences() const {
@@ -106,17 +98,20 @@ bool ReplayedFile::has_fault() const {
 }
 
 void check_recording(const std::string& path) {
-  naming(path, [&] {
-    RecordingReader reader(path);
-    while (const std::optional<RecordingBlock> block = reader.next()) {
-      if (block->kind == BlockKind::header) header_in(*block);
-      if (block->kind == BlockKind::end) end_in(*block);
-    }
-  });
+  RecordingReader reader(path);
+  while (const std::optional<RecordingBlock> block = reader.next()) {
+    if (block->kind == BlockKind::header) header_in(*block);
+    if (block->kind == BlockKind::end) end_in(*block);
+    if (block->kind == BlockKind::calls) return;
+  }
 }
 
-ReplayedFile replay_file(const std::string& path, const std::string& trace) {
-  return naming(path, [&] { return ReplayedFile{path, FileReplay(path, trace).run()}; });
+ReplayedFile replay_file(const std::string& path, const std::string& trace) try {
+  return {path, FileReplay(path, trace).run()};
+} catch (const RecordingError&) {
+  std::error_code ignored;
+  std::filesystem::remove(trace, ignored);
+  throw;
 }
 
 }  // namespace weft::cli

@@ -30,11 +30,11 @@ struct ReplayedFile {
   bool has_fault() const;
 };
 
-// Throws RecordingError, with the path in front, where all of it cannot be read. Nothing is replayed.
+// Throws RecordingError where it has no beginning that could be replayed. Nothing is replayed.
 void check_recording(const std::string& path);
 
-// Writes the trace to `trace`. Throws RecordingError likewise, and std::runtime_error where the trace cannot be
-// written.
+// Writes the trace to `trace`. Throws RecordingError likewise, and then there is no trace; and std::runtime_error where
+// the trace cannot be written.
 ReplayedFile replay_file(const std::string& path, const std::string& trace);
 
 }  // namespace weft::cli

@@ -625,7 +625,7 @@ replay() {
   python3 - "$out" "$source/docs/replay.md" <<'PYTHON' || fail "the JSON, and its keys in docs/replay.md"
 import json, sys
 answer, page = json.loads(sys.argv[1]), open(sys.argv[2]).read()
-assert set(answer) == {"replayed", "summary"} and len(answer["replayed"]) == 2
+assert set(answer) == {"replayed", "left_out", "summary"} and len(answer["replayed"]) == 2 and not answer["left_out"]
 for device in answer["replayed"]:
     assert device["differences"] == 0 and device["first_difference"] is None and device["cut"] is None, device
     assert all(f"`{key}`" in page for key in device), device
@@ -673,18 +673,28 @@ device = json.loads(sys.argv[1])["replayed"][0]
 page = open(sys.argv[2]).read()
 assert device["differences"] == 1
 assert all(f"`{key}`" in page for key in device["first_difference"]), device' "$out" "$source/docs/replay.md" || fail "the first difference"
-  # Nothing is replayed where one of the files cannot be.
+  # A file that cannot be replayed is left out and named. Alone it leaves nothing behind.
   cp "$golden/trainer_filled.weftrec" damaged.weftrec
   printf '\xff' | dd of=damaged.weftrec bs=1 seek=5000 conv=notrunc status=none
   head -c 500 "$golden/trainer_filled.weftrec" >short.weftrec
   { head -c 12 "$golden/trainer_filled.weftrec"; printf '\x63\0\0\0'; tail -c +17 "$golden/trainer_filled.weftrec"; } >newer.weftrec
   echo '{"type": "header"}' >foreign.weftrec
   while IFS='|' read -r file message; do
-    run "$weft" replay --output not-made "$golden/trainer_observed.weftrec" "$file"
+    run "$weft" replay --output not-made "$file"
     expect_code 2
     expect_out ""
     expect_err "weft: error: $file $message"
     [[ ! -e not-made ]] || fail "a folder for a file that cannot be replayed"
+    run "$weft" replay "$file" "$golden/trainer_observed.weftrec"
+    expect_code 2
+    expect_err "weft: error: $file $message"
+    [[ $out == *"trainer_observed.weftrec: "*" records: as recorded" ]] || fail "the other file"
+    run "$weft" replay --json "$golden/trainer_observed.weftrec" "$file"
+    python3 -c 'import json, sys
+answer = json.loads(sys.argv[1])
+assert len(answer["replayed"]) == 1 and answer["replayed"][0]["rank"] == 0
+[left_out] = answer["left_out"]
+assert left_out["file"] == sys.argv[2] and left_out["why"]' "$out" "$file" || fail "a file that was left out, in JSON"
   done <<'FILES'
 damaged.weftrec|is damaged at byte [0-9]*
 short.weftrec|breaks off before its first block
