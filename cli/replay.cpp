@@ -133,7 +133,7 @@ json json_of(const ReplayedSession& session, const std::string& path) {
 const char* const otherwise =
     "Where answers differ, the training is still as it was recorded: nobody knows how it would have gone on.\n";
 
-// A file that cannot be replayed.
+// A file that cannot be replayed, or its end.
 struct LeftOut {
   std::string path, why;
 };
@@ -211,6 +211,8 @@ int replay_verb(const Arguments& arguments) {
     TraceFolder folder(output);
     usable(paths, left_out,
            [&](const std::string& path) { files.push_back(replay_file(path, folder.trace_of(path))); });
+    for (const ReplayedFile& file : files)
+      if (!file.damage.empty()) left_out.push_back({file.path, file.damage + ": what is behind that was left out"});
     if (!files.empty()) print(files, left_out, folder.path(), as_json);
   }
   for (const LeftOut& file : left_out) complain(printable(file.path) + " " + file.why);

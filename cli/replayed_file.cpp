@@ -33,7 +33,21 @@ class FileReplay {
  public:
   FileReplay(const std::string& path, const std::string& trace) : reader_(path), trace_(trace) {}
 
-  std::vector<ReplayedSession> run() {
+  void run(ReplayedFile& file) {
+    try {
+      take_all();
+    } catch (const RecordingError& error) {
+      if (!has_calls_) throw;
+      file.damage = error.what();
+      if (replay_) cut("the file " + file.damage);
+    }
+    if (replay_) cut(broke_off);
+    trace_.write();
+    file.sessions = std::move(sessions_);
+  }
+
+ private:
+  void take_all() {
     while (const std::optional<RecordingBlock> block = reader_.next()) {
       try {
         take(*block);
@@ -42,20 +56,19 @@ class FileReplay {
         close();
       }
     }
-    if (replay_) cut(broke_off);
-    trace_.write();
-    return std::move(sessions_);
   }
-
- private:
   // A session that has had a fault is over: replay_ is nothing until the next header.
   void take(const RecordingBlock& block) {
     if (block.kind == BlockKind::header)
       begin(header_in(block));
     else if (replay_ && block.kind == BlockKind::calls)
-      replay_->take(block.contents);
+      take_calls(block.contents);
     else if (replay_)
       end(end_in(block));
+  }
+  void take_calls(const std::string& calls) {
+    replay_->take(calls);
+    has_calls_ = true;
   }
   void begin(const RecordedHeader& recorded) {
     if (replay_) cut(broke_off);
@@ -69,7 +82,7 @@ class FileReplay {
     trace_.end(completed(replay_->summary(*recorded.summary), sessions_.back().header));
     close();
   }
-  void cut(const char* why) {
+  void cut(const std::string& why) {
     replay_->end_calls(true);
     sessions_.back().cut = why;
     close();
@@ -83,6 +96,7 @@ class FileReplay {
   WrittenTrace trace_;
   std::vector<ReplayedSession> sessions_;
   std::optional<Replay> replay_;  // of the last one, until its end
+  bool has_calls_ = false;        // a block of them was replayed
 };
 
 }  // namespace
@@ -94,7 +108,8 @@ std::uint64_t ReplayedFile::differences() const {
 }
 
 bool ReplayedFile::has_fault() const {
-  return std::any_of(sessions.begin(), sessions.end(), [](const ReplayedSession& session) { return session.fault.has_value(); });
+  return std::any_of(sessions.begin(), sessions.end(),
+                     [](const ReplayedSession& session) { return session.fault.has_value(); });
 }
 
 void check_recording(const std::string& path) {
@@ -107,7 +122,10 @@ void check_recording(const std::string& path) {
 }
 
 ReplayedFile replay_file(const std::string& path, const std::string& trace) try {
-  return {path, FileReplay(path, trace).run()};
+  ReplayedFile file;
+  file.path = path;
+  FileReplay(path, trace).run(file);
+  return file;
 } catch (const RecordingError&) {
   std::error_code ignored;
   std::filesystem::remove(trace, ignored);

@@ -25,12 +25,14 @@ struct ReplayedSession {
 struct ReplayedFile {
   std::string path;
   std::vector<ReplayedSession> sessions;
+  std::string damage{};  // that the file has behind them, as an error would say it; "": none
 
   std::uint64_t differences() const;
   bool has_fault() const;
 };
 
-// Throws RecordingError where it has no beginning that could be replayed. Nothing is replayed.
+// Throws RecordingError where the file is damaged, or is none, before the end of its first block of calls. Nothing is
+// replayed.
 void check_recording(const std::string& path);
 
 // Writes the trace to `trace`. Throws RecordingError likewise, and then there is no trace; and std::runtime_error where

@@ -163,7 +163,7 @@ void Recording::Implementation::write_end(const std::optional<TraceSummary>& sum
 
 void Recording::Implementation::write_out() {
   if (text_.empty()) return;
-  const int error = append(file_, text_);
+  const int error = append_whole(file_, text_);
   text_.clear();
   if (error == 0) return;
   over_ = true;

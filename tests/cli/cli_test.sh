@@ -702,6 +702,13 @@ newer.weftrec|has version 99 of the format; this Weft (*) replays version *
 foreign.weftrec|is not a recording of Weft
 missing.weftrec|is no file that can be read
 FILES
+  # Behind its first calls a damaged file is cut.
+  tail -c +17 "$golden/trainer_filled.weftrec" | cat "$golden/trainer_observed.weftrec" - >two.weftrec
+  printf '\xff' | dd of=two.weftrec bs=1 seek=$(($(stat -c %s "$golden/trainer_observed.weftrec") + 5000)) conv=notrunc status=none
+  run "$weft" replay two.weftrec
+  expect_code 2
+  expect_err "weft: error: two.weftrec is damaged at byte [0-9]*: what is behind that was left out"
+  [[ $out == *" records: as recorded"*"it ends before the run did: the file is damaged at byte "* ]] || fail "a file that is damaged within"
   run "$weft" replay
   expect_code 2
   expect_one_line

@@ -86,8 +86,8 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
   }
   OwnFiles& own = own_files();
   const std::lock_guard lock(own.mutex);
-  const std::string key = absolute(directory) + "/" + stem + extension;
-  const auto known = own.names.find(key);
+  file.key = absolute(directory) + "/" + stem + extension;
+  const auto known = own.names.find(file.key);
   std::string name = known == own.names.end() ? "" : known->second;
   file.descriptor = name.empty() ? make_file(directory, stem, extension, name)
                                  : ::open((directory + "/" + name).c_str(), open_flags, 0666);
@@ -96,7 +96,7 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
     error = "the trace " + file.path + " cannot be opened: " + std::strerror(errno);
     return file;
   }
-  own.names[key] = name;
+  own.names[file.key] = name;
   struct stat status {};
   ::fstat(file.descriptor, &status);
   file.device = status.st_dev;
@@ -108,6 +108,20 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
 
 int append(const TraceFileHandle& file, std::string_view text) {
   return is_open(file) ? write_all(file.descriptor, text) : EBADF;
+}
+
+int append_whole(const TraceFileHandle& file, std::string_view text) {
+  struct stat before {};
+  if (!is_open(file) || ::fstat(file.descriptor, &before) != 0) return EBADF;
+  const int error = write_all(file.descriptor, text);
+  if (error != 0 && ::ftruncate(file.descriptor, before.st_size) != 0) forget_trace_file(file);
+  return error;
+}
+
+void forget_trace_file(const TraceFileHandle& file) {
+  OwnFiles& own = own_files();
+  const std::lock_guard lock(own.mutex);
+  own.names.erase(file.key);
 }
 
 int write_all(int descriptor, std::string_view text) {

@@ -1,4 +1,5 @@
-// The file of one trace: directories and file made at opening, whole lines appended, never truncated, never synced.
+// The file of one trace or recording: directories and file made at opening, whole lines or blocks appended, never
+// synced.
 //
 // No file has two writers, nor two runs in it: process ids repeat (in containers the first process is always 1), so a
 // process makes a file that was not there, and opens only that one again. open_trace_file() may run on any thread;
@@ -21,6 +22,7 @@ struct TraceFileHandle {
   dev_t device = 0;     // with the inode: which file it is
   ino_t inode = 0;
   std::string path;
+  std::string key{};        // under which the process knows its name
   std::uint64_t bytes = 0;  // that are there already
   bool torn = false;        // the last of them end no line
 };
@@ -34,6 +36,11 @@ int write_all(int descriptor, std::string_view text);
 // Likewise. EBADF: the descriptor is not the file's any more. A program may close descriptors that it does not know,
 // and get the number again for a file of its own.
 int append(const TraceFileHandle& file, std::string_view text);
+// Likewise, but a write that fails leaves nothing behind. Where what it has written cannot be taken back, the file is
+// forgotten.
+int append_whole(const TraceFileHandle& file, std::string_view text);
+// The next opening makes another file. Any thread: of the handle only what never changes is read.
+void forget_trace_file(const TraceFileHandle& file);
 void close_trace_file(TraceFileHandle& file) noexcept;
 
 }  // namespace weft

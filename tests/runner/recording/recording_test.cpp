@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 namespace weft {
 namespace {
 
+using namespace std::chrono_literals;
 using test::TemporaryDirectory;
 using testing::header_of_rank;
 
@@ -172,6 +174,40 @@ TEST(Recording, OnAFullDiskIsSaidOnce) {
   recording->finish({});
   EXPECT_EQ(warnings, 1);
   EXPECT_TRUE(last_warning.ends_with("ends early: No space left on device")) << last_warning;
+}
+
+// A limit of the system cuts a block as a full disk does.
+TEST(Recording, OfADeviceThatIsOpenedAgainAfterAFailedWriteHasWholeBlocks) {
+  TemporaryDirectory directory;
+  auto recording = open(directory.path());
+  const std::string path = recording->path();
+  recording->push("one");
+  for (int i = 0; i < 1000 && !test::read_file(path).ends_with("one"); ++i) std::this_thread::sleep_for(5ms);
+  const auto size = std::filesystem::file_size(path);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit tight{size + 100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  recording->push(std::string(1000, 'x'));
+  recording->finish({});
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_TRUE(last_warning.ends_with("ends early: File too large")) << last_warning;
+  EXPECT_EQ(std::filesystem::file_size(path), size);
+  recording = open(directory.path());
+  EXPECT_EQ(recording->path(), path);
+  recording->push("two");
+  recording->finish({});
+  EXPECT_EQ(contents_of(path).calls, (std::vector<std::string>{"one", "two"}));
+}
+
+// Nothing can be taken back from there.
+TEST(Recording, OfADeviceThatIsOpenedAgainAfterAFailedWriteTakesAnotherFileWhereItMust) {
+  TemporaryDirectory directory;
+  const std::string path = open(directory.path())->path();
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  ASSERT_EQ(::symlink("/dev/full", path.c_str()), 0);
+  open(directory.path())->finish({});
+  EXPECT_EQ(open(directory.path())->path(), directory / ("rank1." + std::to_string(::getpid()) + ".2.weftrec"));
 }
 
 TEST(Recording, InAFolderThatCannotBeMadeIsOneLine) {

@@ -50,6 +50,29 @@ TEST(ReplayedFile, WithASessionThatHasNoCallsHasTheOthers) {
   }
 }
 
+// As of two writers, or of half a block that was written on.
+TEST(ReplayedFile, ThatIsDamagedBehindItsFirstCallsIsReplayedUpToThere) {
+  const RecordedRun run(6);
+  const std::string whole = file_of(run.calls.bytes, &run.summary), blocks = whole.substr(prefix_bytes().size());
+  const std::size_t half = blocks.size() / 2;
+  const std::pair<std::string, const char*> cases[] = {
+      {whole + blocks.substr(0, half) + blocks, "the file is damaged at byte "},
+      {whole + "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", ""},
+      {file_of(run.calls.bytes, nullptr) + blocks.substr(half), "the file is damaged at byte "}};
+  for (const auto& [bytes, cut] : cases) {
+    const cli::ReplayedFile file = replayed(bytes);
+    EXPECT_EQ(file.sessions.at(0).result.launches, run.launches) << cut;
+    EXPECT_EQ(file.differences(), 0U);
+    EXPECT_TRUE(file.damage.starts_with("is damaged at byte ")) << file.damage;
+    EXPECT_TRUE(file.sessions.back().cut.starts_with(cut)) << file.sessions.back().cut;
+  }
+  std::string bad_calls = whole, no_calls = file_of("\x63", nullptr);
+  append_header_block(bad_calls, header_of_rank(0));
+  append_block(bad_calls, BlockKind::calls, "\x63");
+  EXPECT_EQ(replayed(bad_calls).sessions.at(1).cut, "the file is damaged: call 99 says what cannot be");
+  EXPECT_THROW(replayed(no_calls), RecordingError);
+}
+
 #ifdef WEFT_DCHECKS
 // A call that no Session of this Weft takes: more slices in flight than there may be.
 struct BrokenRun {
