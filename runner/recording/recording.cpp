@@ -195,7 +195,10 @@ void Recording::Implementation::finish(const TraceSummary* summary) {
   if (summary != nullptr) summary_ = *summary;
   ending_ = true;
   changed_.notify_all();
-  changed_.wait_for(lock, longest_finish, [this] { return ended_; });
+  if (changed_.wait_for(lock, longest_finish, [this] { return ended_; })) return;
+  // The thread may still write: the file has a writer.
+  lock.unlock();
+  forget_trace_file(file_);
 }
 
 Recording::Recording(std::shared_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}

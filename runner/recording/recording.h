@@ -32,7 +32,8 @@ class Recording final : public CallSink {
   void push(std::string_view entry) noexcept override;
   const std::string& path() const noexcept;
 
-  // Writes what is left and the end of the file. Waits at most two seconds.
+  // Writes what is left and the end of the file. Waits at most two seconds; after these the next opening makes another
+  // file.
   void finish(const TraceSummary& summary);
 
  private:

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include "tests/trace/temporary_directory.h"
@@ -259,6 +260,25 @@ TEST(TraceWriter, ATornLineDoesNotSwallowTheNextHeader) {
   const TraceFile file = read_trace(path);
   EXPECT_EQ(file.segments.size(), 2u);
   EXPECT_EQ(file.unreadable.lines, 1u);
+}
+
+// Its thread stands in a call that does not come back in time.
+TEST(TraceWriter, OpeningAgainBesideAThreadThatStillWritesMakesAnotherFile) {
+  TemporaryDirectory directory;
+  std::promise<void> gate;
+  std::string error;
+  const auto stand = [opened = gate.get_future().share()](Audience, const std::string&) { opened.wait(); };
+  auto writer = TraceWriter::open(directory.path(), header_of(0), 1, stand, error);
+  writer->push(numbered(1));
+  writer->finish({});
+  auto second = open(directory.path());
+  EXPECT_EQ(second->path(), directory / ("rank0." + std::to_string(::getpid()) + ".2.jsonl"));
+  gate.set_value();
+  second->finish({});
+  EXPECT_TRUE(eventually([&] { return test::read_file(writer->path()).find("\"summary\"") != std::string::npos; }));
+  EXPECT_EQ(read_trace(writer->path()).segments.size(), 1U);
+  EXPECT_EQ(read_trace(second->path()).segments.size(), 1U);
+  EXPECT_EQ(open(directory.path())->path(), second->path());
 }
 
 Record memory_record() {

@@ -43,7 +43,8 @@ class TraceWriter final : public RecordSink {
   std::uint64_t dropped() const noexcept;
   const std::string& path() const noexcept;
 
-  // Drains, writes the summary, closes. Later pushes are counted as dropped. Waits at most two seconds.
+  // Drains, writes the summary, closes. Later pushes are counted as dropped. Waits at most two seconds; after
+  // these the next opening makes another file.
   void finish(const TraceSummary& summary);
 
  private:

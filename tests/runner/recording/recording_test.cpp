@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <thread>
 
 #include "runner/recording/byte_ring.h"
@@ -208,6 +209,24 @@ TEST(Recording, OfADeviceThatIsOpenedAgainAfterAFailedWriteTakesAnotherFileWhere
   ASSERT_EQ(::symlink("/dev/full", path.c_str()), 0);
   open(directory.path())->finish({});
   EXPECT_EQ(open(directory.path())->path(), directory / ("rank1." + std::to_string(::getpid()) + ".2.weftrec"));
+}
+
+// Its thread stands in a call that does not come back in time.
+TEST(Recording, OfADeviceThatIsOpenedAgainBesideAThreadThatStillWritesTakesAnotherFile) {
+  TemporaryDirectory directory;
+  std::promise<void> gate;
+  std::string error;
+  const auto stand = [opened = gate.get_future().share()](Audience, const std::string&) { opened.wait(); };
+  auto recording = Recording::open(directory.path(), header_of_rank(1), 1, stand, error);
+  recording->push("one");
+  recording->finish({});
+  auto second = open(directory.path());
+  EXPECT_EQ(second->path(), directory / ("rank1." + std::to_string(::getpid()) + ".2.weftrec"));
+  second->push("two");
+  second->finish({});
+  gate.set_value();
+  EXPECT_EQ(contents_of(second->path()).calls, std::vector<std::string>{"two"});
+  EXPECT_EQ(contents_of(recording->path()).ends.size(), 1U);
 }
 
 TEST(Recording, InAFolderThatCannotBeMadeIsOneLine) {
