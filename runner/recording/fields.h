@@ -1,6 +1,7 @@
 // The fields of everything that a Session is given, for Put and Take (bytes.h): one function per struct.
 //
-// A struct that has grown does not compile here: its new member gets a line, and recording_version (format.h) rises.
+// A struct that has grown does not compile (members.h): its new member gets a line, and recording_version (format.h)
+// rises.
 // The fields of records that come out of a session stand elsewhere, see record_hash.h. Pure.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "detector/event.h"
 #include "runner/policy/session.h"
 #include "runner/recording/bytes.h"
+#include "runner/recording/members.h"
 #include "runner/recording/record_hash.h"
 #include "trace/record.h"
 #include "trace/record_fields.h"
