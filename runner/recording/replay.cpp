@@ -117,6 +117,7 @@ void Replay::take_entry(Call call, Take& entry) {
     check_all_heard();
     call_ = call;
     ++result_.calls;
+    events_before_ = result_.events;
     answers_.clear();
     compared_ = 0;
     differs_ = false;
@@ -271,7 +272,7 @@ void Replay::differ(const std::string& recorded, const std::string& now) {
 }
 
 ReplayPlace Replay::place() const {
-  return {result_.calls, result_.events, state_.time, name_of(call_)};
+  return {result_.calls, events_before_, state_.time, name_of(call_)};
 }
 
 void Replay::end_calls(bool is_cut) {
@@ -291,6 +292,7 @@ TraceSummary Replay::summary(const TraceSummary& recorded) try {
   const std::string then = line_of(recorded), now = line_of(summary);
   if (same_layout_ && then != now) {
     call_ = Call::end;
+    events_before_ = result_.events;
     differ(then, now);
   }
   return summary;

@@ -99,7 +99,8 @@ class Replay {
   Heard heard_;
   CodingState state_;
   std::unique_ptr<RecordedSession> session_;
-  Call call_{};                  // the latest input
+  Call call_{};  // the latest input
+  std::uint64_t events_before_ = 0;
   std::vector<Answer> answers_;  // to it, of this session
   std::size_t compared_ = 0;     // of them
   bool differs_ = false;         // one of them

@@ -137,6 +137,34 @@ TEST(Replay, OfOtherRecordsComparesOnlyTheirKinds) {
   }
 }
 
+// The answer to an event comes behind so many others, and it is not one of them.
+TEST(Replay, NamesTheNumberOfEventsBeforeACall) {
+  const RecordedRun run(30);
+  std::uint64_t events = 0, calls = 0;
+  std::string bytes = run.calls.bytes;
+  std::uint8_t input = 0;
+  for (std::size_t i = 0, begin = 0; i < run.calls.ends.size(); begin = run.calls.ends[i++]) {
+    const auto call = static_cast<std::uint8_t>(bytes[begin]);
+    const bool is_record = call == static_cast<std::uint8_t>(Call::record);
+    if (is_record && input == static_cast<std::uint8_t>(Call::observe)) {
+      char& last = bytes[run.calls.ends[i] - 1];
+      last = static_cast<char>(last ^ 1);
+      break;
+    }
+    if (call >= static_cast<std::uint8_t>(Call::record)) continue;
+    input = call;
+    ++calls;
+    if (call == static_cast<std::uint8_t>(Call::observe)) ++events;
+  }
+  testing::NoRecords none;
+  Replay replay(none, true);
+  replay.take(bytes);
+  ASSERT_EQ(replay.result().differences, 1U);
+  EXPECT_EQ(replay.result().first->input, "observe");
+  EXPECT_EQ(replay.result().first->call, calls);
+  EXPECT_EQ(replay.result().first->event + 1, events);
+}
+
 TEST(Replay, OfACutRecordingDoesNotMissTheLastAnswers) {
   const RecordedRun run(30);
   for (std::size_t entries = 1; entries < run.calls.ends.size(); entries += 1 + entries / 9) {
