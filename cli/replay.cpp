@@ -166,6 +166,27 @@ void print(const std::vector<ReplayedFile>& files, const std::vector<LeftOut>& l
   std::fputs(text.c_str(), stdout);
 }
 
+// Of a folder its recordings.
+std::vector<std::string> files_of(const std::vector<std::string>& paths, std::vector<LeftOut>& left_out) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    std::set<std::string> found;
+    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+      if (entry->path().filename().string().starts_with("rank") && entry->path().extension() == ".weftrec")
+        found.insert(entry->path().string());
+    if (error) left_out.push_back({path, "cannot be read: " + error.message()});
+    if (!error && found.empty())
+      left_out.push_back({path, "has no recordings (rank*.weftrec): WEFT_RECORD=on makes some"});
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return each_once(files);
+}
+
 // The files of which `use` throws nothing; the others are left out.
 template <class Use>
 std::vector<std::string> usable(const std::vector<std::string>& paths, std::vector<LeftOut>& left_out, Use use) {
@@ -201,12 +222,14 @@ int replay_verb(const Arguments& arguments) {
       "weft replay");
   app.add_flag("--json", as_json, "One JSON object; times are nanoseconds.");
   app.add_option("--output", output, "Write the traces that come out into this new directory.")->type_name("DIR");
-  app.add_option("FILE", paths, "Recordings of one run: rank*.weftrec, beside its traces.")->required()->type_name("");
+  app.add_option("FILE", paths, "Recordings of one run: rank*.weftrec, beside its traces; or their directory.")
+      ->required()
+      ->type_name("");
   if (const auto code = parse(app, arguments)) return *code;
   std::vector<ReplayedFile> files;
   std::vector<LeftOut> left_out;
   // Nothing is made for files of which none can be replayed.
-  paths = usable(each_once(paths), left_out, check_recording);
+  paths = usable(files_of(paths, left_out), left_out, check_recording);
   if (!paths.empty()) {
     TraceFolder folder(output);
     usable(paths, left_out,

@@ -1,6 +1,7 @@
 // See reader.h.
 #include "runner/recording/reader.h"
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -34,9 +35,12 @@ json line_in(std::string_view contents) {
 
 std::unique_ptr<std::istream> opened(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) throw RecordingError("is no file that can be read");
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) throw RecordingError("does not exist");
+  if (status.type() == std::filesystem::file_type::none) throw RecordingError("cannot be read: " + error.message());
+  if (!is_regular_file(status)) throw RecordingError("is not a file");
   auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
-  if (!*file) throw RecordingError("cannot be opened");
+  if (!*file) throw RecordingError(std::string("cannot be read: ") + std::strerror(errno));
   return file;
 }
 
@@ -70,6 +74,7 @@ RecordingReader::RecordingReader(std::unique_ptr<std::istream> file) : file_(std
   const RecordingPrefix own;
   RecordingPrefix prefix{};
   const std::size_t size = read(reinterpret_cast<char*>(&prefix), sizeof prefix);
+  if (size == 0) throw RecordingError("is empty");
   if (size < sizeof prefix.magic || prefix.magic != own.magic) throw RecordingError("is not a recording of Weft");
   if (size < sizeof prefix) throw RecordingError("breaks off before its first block");
   if (prefix.byte_order == __builtin_bswap32(own.byte_order))

@@ -679,6 +679,8 @@ assert all(f"`{key}`" in page for key in device["first_difference"]), device' "$
   head -c 500 "$golden/trainer_filled.weftrec" >short.weftrec
   { head -c 12 "$golden/trainer_filled.weftrec"; printf '\x63\0\0\0'; tail -c +17 "$golden/trainer_filled.weftrec"; } >newer.weftrec
   echo '{"type": "header"}' >foreign.weftrec
+  touch empty.weftrec
+  ln -s loop.weftrec loop.weftrec
   while IFS='|' read -r file message; do
     run "$weft" replay --output not-made "$file"
     expect_code 2
@@ -700,7 +702,9 @@ damaged.weftrec|is damaged at byte [0-9]*
 short.weftrec|breaks off before its first block
 newer.weftrec|has version 99 of the format; this Weft (*) replays version *
 foreign.weftrec|is not a recording of Weft
-missing.weftrec|is no file that can be read
+empty.weftrec|is empty
+missing.weftrec|does not exist
+loop.weftrec|cannot be read: Too many levels of symbolic links
 FILES
   # Behind its first calls a damaged file is cut.
   tail -c +17 "$golden/trainer_filled.weftrec" | cat "$golden/trainer_observed.weftrec" - >two.weftrec
@@ -709,6 +713,24 @@ FILES
   expect_code 2
   expect_err "weft: error: two.weftrec is damaged at byte [0-9]*: what is behind that was left out"
   [[ $out == *" records: as recorded"*"it ends before the run did: the file is damaged at byte "* ]] || fail "a file that is damaged within"
+  mkdir -p run/rank7.weftrec none
+  cp "$golden/trainer_observed.weftrec" run/rank0.1.weftrec
+  cp "$golden/trainer_filled.weftrec" run/rank1.2.weftrec
+  touch run/other.weftrec run/rank0.1.jsonl
+  run "$weft" replay --json run run/rank0.1.weftrec
+  expect_code 2
+  expect_err "weft: error: run/rank7.weftrec is not a file"
+  python3 -c 'import json, sys
+files = [device["file"] for device in json.loads(sys.argv[1])["replayed"]]
+assert files == ["run/rank0.1.weftrec", "run/rank1.2.weftrec"], files' "$out" || fail "the recordings of a folder"
+  rmdir run/rank7.weftrec
+  run "$weft" replay run
+  expect_code 0
+  expect_err ""
+  run "$weft" replay none
+  expect_code 2
+  expect_out ""
+  expect_err "weft: error: none has no recordings (rank*.weftrec): WEFT_RECORD=on makes some"
   run "$weft" replay
   expect_code 2
   expect_one_line

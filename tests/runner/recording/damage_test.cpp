@@ -169,7 +169,7 @@ std::string error_of_file(const std::string& path) {
 TEST(DamagedRecording, OfAnotherKindOrVersionSaysSo) {
   const RecordedRun run(2);
   const std::string whole = file_of(run.calls.bytes, &run.summary);
-  EXPECT_EQ(error_in(""), "is not a recording of Weft");
+  EXPECT_EQ(error_in(""), "is empty");
   EXPECT_EQ(error_in("{\"type\": \"header\", \"format\": \"weft-trace\"}\n"), "is not a recording of Weft");
   EXPECT_EQ(error_in(whole.substr(0, 12)), "breaks off before its first block");
   EXPECT_EQ(error_in(whole.substr(0, 16)), "breaks off before its first block");
@@ -184,8 +184,8 @@ TEST(DamagedRecording, OfAnotherKindOrVersionSaysSo) {
   std::string no_header = prefix_bytes();
   append_block(no_header, BlockKind::calls, run.calls.bytes);
   EXPECT_EQ(error_in(no_header), "is damaged: its blocks are in an order that cannot be");
-  EXPECT_EQ(error_of_file("/"), "is no file that can be read");
-  EXPECT_EQ(error_of_file("/there/is/none.weftrec"), "is no file that can be read");
+  EXPECT_EQ(error_of_file("/"), "is not a file");
+  EXPECT_EQ(error_of_file("/there/is/none.weftrec"), "does not exist");
 }
 
 }  // namespace
