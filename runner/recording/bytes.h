@@ -62,6 +62,7 @@ class Put {
     state_.time = value;
   }
   void length(Duration value) { folded(value.count()); }
+  void long_length(Duration value) { length(value); }
   void real(double value) { bits(std::bit_cast<std::uint64_t>(value)); }
   void bits(std::uint64_t value) {
     for (int i = 0; i < 8; ++i) byte(static_cast<std::uint8_t>(value >> (8 * i)));
@@ -131,7 +132,7 @@ class Take {
     expect(is_one(read));
     value = good_ ? read : Value{};
   }
-  // Nothing that is added to or taken from a few others goes beyond 64 bits.
+  // Nine years at most: ten times a length, and a few of them added up, do not go beyond 64 bits.
   void time(TimePoint& value) {
     const auto before = static_cast<std::uint64_t>(state_.time.time_since_epoch().count());
     const auto now = static_cast<std::int64_t>(before + static_cast<std::uint64_t>(folded()));
@@ -139,11 +140,9 @@ class Take {
     value = TimePoint(Duration(good_ ? now : 0));
     state_.time = value;
   }
-  void length(Duration& value) {
-    const std::int64_t read = folded();
-    expect(read >= -largest && read <= largest);
-    value = Duration(good_ ? read : 0);
-  }
+  void length(Duration& value) { value = length_within(largest); }
+  // Since 1970, up to the year 2043, or a user's deadline: nothing is added to them.
+  void long_length(Duration& value) { value = length_within(largest_alone); }
   void real(double& value) {
     std::uint64_t read = 0;
     bits(read);
@@ -179,8 +178,13 @@ class Take {
   void expect(bool holds) { good_ = good_ && holds; }
 
  private:
-  static constexpr std::int64_t largest = std::int64_t{1} << 61;
+  static constexpr std::int64_t largest = std::int64_t{1} << 58, largest_alone = std::int64_t{1} << 61;
 
+  Duration length_within(std::int64_t most) {
+    const std::int64_t read = folded();
+    expect(read >= -most && read <= most);
+    return Duration(good_ ? read : 0);
+  }
   template <class Value>
   Value within(auto read) {
     expect(std::in_range<Value>(read));

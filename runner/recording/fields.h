@@ -222,7 +222,7 @@ void visit(Fields& fields, MaybeConst<JobRecord> auto& job) {
   fields.number(job.memory);
   fields.number(job.terms.priority);
   fields.real(job.terms.weight);
-  fields.length(job.terms.deadline);
+  fields.long_length(job.terms.deadline);
   fields.number(job.terms.units);
 }
 
@@ -249,7 +249,7 @@ void visit(Fields& fields, MaybeConst<CommunicatorRecord> auto& communicator) {
 template <class Fields>
 void visit(Fields& fields, MaybeConst<ClockRecord> auto& clock) {
   fields.time(clock.monotonic);
-  fields.length(clock.wall_clock);
+  fields.long_length(clock.wall_clock);
   fields.length(clock.width);
 }
 

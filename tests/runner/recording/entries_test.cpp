@@ -177,6 +177,30 @@ TEST(RecordingEntries, HoldRecordsThatGoPastTheSession) {
       Record(4, time, ClockRecord{TimePoint(nanoseconds(6)), nanoseconds(1'800'000'000'000'000'000), nanoseconds(7)}));
 }
 
+// Sums and multiples of what a stranger's file says stay within 64 bits.
+TEST(RecordingEntries, HoldNoTimesAndLengthsOfMoreThanNineYears) {
+  const auto is_taken = [](const auto& value) {
+    CodingState put_state, take_state;
+    Put put(put_state, Call::pass);
+    visit(put, value);
+    Take take(take_state, put.bytes());
+    take.byte();
+    std::remove_cvref_t<decltype(value)> read{};
+    visit(take, read);
+    return take.good();
+  };
+  const nanoseconds longest(1LL << 58);
+  EXPECT_TRUE(is_taken(longest));
+  EXPECT_TRUE(is_taken(-longest));
+  EXPECT_TRUE(is_taken(TimePoint(longest)));
+  EXPECT_FALSE(is_taken(longest + nanoseconds(1)));
+  EXPECT_FALSE(is_taken(-longest - nanoseconds(1)));
+  EXPECT_FALSE(is_taken(TimePoint(longest + nanoseconds(1))));
+  const nanoseconds today(1'800'000'000'000'000'000);
+  EXPECT_TRUE(is_taken(ClockRecord{TimePoint(longest), today, longest}));
+  EXPECT_FALSE(is_taken(ClockRecord{TimePoint(longest), today * 2, longest}));
+}
+
 TEST(RecordingEntries, HoldFinishedSlices) {
   const SliceRecord slice{7,    8, 9, 10, TimePoint(nanoseconds(11)), TimePoint(nanoseconds(12)), nanoseconds(13),
                           true, -1};
