@@ -171,6 +171,7 @@ void Recording::Implementation::write_out() {
 }
 
 void Recording::Implementation::say_limit() noexcept {
+  if (!is_new(FileNote::limit, file_)) return;
   say(Audience::one_rank, "has reached WEFT_RECORD_LIMIT and ends, and so do those of the other ranks");
 }
 

@@ -357,6 +357,23 @@ TEST(TraceWriter, TheLimitIsThatOfTheWholeFileAndOneRankIsToSpeak) {
   EXPECT_EQ(last_audience, Audience::one_rank);
 }
 
+// The file has it each time.
+TEST(TraceWriter, OpeningAgainBeyondTheLimitIsSaidOnce) {
+  TemporaryDirectory directory;
+  int said = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto writer = open(directory.path(), 0, 4000);
+    for (std::uint64_t k = 1; k <= 100; ++k) writer->push(Record(0, TimePoint{}, GroupRecord{}));
+    for (std::uint64_t k = 1; k <= 100; ++k) writer->push(numbered(k));
+    writer->finish({});
+    said += warnings;
+  }
+  EXPECT_EQ(said, 2) << "half of it, and all";
+  const TraceFile file = read_trace(directory / file_name(0, ::getpid()));
+  ASSERT_EQ(file.segments.size(), 3U);
+  for (const TraceSegment& segment : file.segments) EXPECT_GT(segment.summary->records_left_out, 0U);
+}
+
 TEST(TraceWriter, ADirectoryThatCannotBeMadeIsOneLine) {
   TemporaryDirectory directory;
   ::close(::open((directory / "file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));

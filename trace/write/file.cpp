@@ -5,23 +5,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace weft {
 namespace {
 
 constexpr int open_flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
-// Names of the files that this process has made, by directory and stem. Never destroyed: nothing of Weft runs at
-// exit.
+struct OwnFile {
+  std::string name;
+  std::array<bool, 2> noted{};  // by FileNote
+};
+
+// The files that this process has made, by directory and stem. Never destroyed: nothing of Weft runs at exit.
 struct OwnFiles {
   std::mutex mutex;
-  std::map<std::string, std::string> names;
+  std::map<std::string, OwnFile> files;
 };
 OwnFiles& own_files() {
   static OwnFiles* const files = new OwnFiles;
@@ -87,8 +93,8 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
   OwnFiles& own = own_files();
   const std::lock_guard lock(own.mutex);
   file.key = absolute(directory) + "/" + stem + extension;
-  const auto known = own.names.find(file.key);
-  std::string name = known == own.names.end() ? "" : known->second;
+  const auto known = own.files.find(file.key);
+  std::string name = known == own.files.end() ? "" : known->second.name;
   file.descriptor = name.empty() ? make_file(directory, stem, extension, name)
                                  : ::open((directory + "/" + name).c_str(), open_flags, 0666);
   file.path = directory + "/" + name;
@@ -96,7 +102,7 @@ TraceFileHandle open_trace_file(const std::string& directory, const std::string&
     error = "the trace " + file.path + " cannot be opened: " + std::strerror(errno);
     return file;
   }
-  own.names[file.key] = name;
+  own.files[file.key].name = name;
   struct stat status {};
   ::fstat(file.descriptor, &status);
   file.device = status.st_dev;
@@ -121,7 +127,14 @@ int append_whole(const TraceFileHandle& file, std::string_view text) {
 void forget_trace_file(const TraceFileHandle& file) {
   OwnFiles& own = own_files();
   const std::lock_guard lock(own.mutex);
-  own.names.erase(file.key);
+  own.files.erase(file.key);
+}
+
+bool is_new(FileNote note, const TraceFileHandle& file) {
+  OwnFiles& own = own_files();
+  const std::lock_guard lock(own.mutex);
+  const auto known = own.files.find(file.key);
+  return known == own.files.end() || !std::exchange(known->second.noted[static_cast<std::size_t>(note)], true);
 }
 
 int write_all(int descriptor, std::string_view text) {

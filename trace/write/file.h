@@ -39,8 +39,12 @@ int append(const TraceFileHandle& file, std::string_view text);
 // Likewise, but a write that fails leaves nothing behind. Where what it has written cannot be taken back, the file is
 // forgotten.
 int append_whole(const TraceFileHandle& file, std::string_view text);
-// The next opening makes another file. Any thread: of the handle only what never changes is read.
+// These two may be called on any thread: of the handle they read only what never changes.
+// The next opening makes another file.
 void forget_trace_file(const TraceFileHandle& file);
+// Whether that is said of the file for the first time: a device may be opened again many times.
+enum class FileNote : std::uint8_t { half, limit };
+bool is_new(FileNote note, const TraceFileHandle& file);
 void close_trace_file(TraceFileHandle& file) noexcept;
 
 }  // namespace weft

@@ -248,7 +248,7 @@ void TraceWriter::Implementation::leave_out(const Record& record) {
   ++left_out_;
   const bool is_group = record.kind == RecordKind::group;
   const bool is_half = is_group && !over_ && bytes_written_ + text_.size() <= limit_;
-  if (is_half && !std::exchange(half_, true) && warn_ != nullptr)
+  if (is_half && !std::exchange(half_, true) && warn_ != nullptr && is_new(FileNote::half, file_))
     warn_(Audience::one_rank, "the groups in the trace " + file_.path +
                                   " have reached half of WEFT_TRACE_LIMIT: from here on they are only counted");
   if (!is_half && !std::exchange(over_, true)) say_limit(record);
@@ -257,7 +257,7 @@ void TraceWriter::Implementation::leave_out(const Record& record) {
 // Ranks write about as much: one of them speaks for all, the records are in each trace.
 void TraceWriter::Implementation::say_limit(const Record& first_left_out) {
   append_record(text_, Record(first_left_out.device, first_left_out.time, LimitRecord{limit_}));
-  if (warn_ != nullptr)
+  if (warn_ != nullptr && is_new(FileNote::limit, file_))
     warn_(Audience::one_rank, "the trace " + file_.path +
                                   " has reached WEFT_TRACE_LIMIT: from here on it gets only summary, anomalies, " +
                                   "memory and slowdown, and so do those of the other ranks");

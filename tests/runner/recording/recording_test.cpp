@@ -144,6 +144,7 @@ TEST(Recording, OfADeviceThatIsOpenedAgainBeyondTheLimitStaysAsItIs) {
     recording->push(entry);
     recording->finish({});
     EXPECT_EQ(test::read_file(path), before);
+    EXPECT_EQ(warnings, 0) << "it was said before";
   }
   EXPECT_EQ(contents_of(path).ends.size(), 1U);
 }
