@@ -2,12 +2,14 @@
 // or elastic restarts does: nothing of Weft may pile up in its process.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include <unistd.h>
 
+#include "cli/replayed_file.h"
 #include "runner/core/preparations.h"
 #include "tests/runner/core/simulated_job.h"
 
@@ -17,6 +19,7 @@ namespace {
 using testing::copy_job;
 using testing::count_of;
 using testing::SimulatedJob;
+using testing::train;
 using testing::Variables;
 
 std::ptrdiff_t open_descriptors() {
@@ -65,6 +68,46 @@ void expect_that_nothing_piles_up(const Variables& variables) {
 
 TEST(Reopening, LeavesNothingBehindWhileObserving) {
   expect_that_nothing_piles_up({{"WEFT", "observe"}, {"WEFT_SUMMARY", "off"}});
+}
+
+std::uintmax_t size_of(const std::string& path) {
+  std::error_code none_yet;
+  const std::uintmax_t size = std::filesystem::file_size(path, none_yet);
+  return none_yet ? 0 : size;
+}
+
+// Until its limit is reached, and on and on.
+TEST(Reopening, LeavesARecordingThatCanBeReplayed) {
+  constexpr std::uintmax_t limit = 1 << 20;
+  SimulatedJob job(Variables{{"WEFT", "observe"},
+                             {"WEFT_SUMMARY", "off"},
+                             {"WEFT_RECORD", "on"},
+                             {"WEFT_RECORD_LIMIT", std::to_string(limit)}});
+  job.open();
+  train(job, 6);
+  job.close();
+  const std::string stem = std::string(::getenv("WEFT_OUTPUT")) + "/rank0." + std::to_string(::getpid());
+  ::testing::internal::CaptureStderr();
+  CommunicatorId last = 1;
+  std::uintmax_t before = 0;
+  for (int unchanged = 0; unchanged < 5 && last < 5000; ++last) {
+    before = size_of(stem + ".weftrec");
+    open_and_close(job, last + 1, last + 1);
+    unchanged = size_of(stem + ".weftrec") == before ? unchanged + 1 : 0;
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(job.turned_off);
+  EXPECT_GT(before, limit - 4096);
+  EXPECT_LT(before, limit + 4096);
+  EXPECT_NE(said.find("has reached WEFT_RECORD_LIMIT"), std::string::npos) << said;
+  EXPECT_EQ(said.find("has reached WEFT_RECORD_LIMIT"), said.rfind("has reached WEFT_RECORD_LIMIT")) << said;
+  const cli::ReplayedFile file = cli::replay_file(stem + ".weftrec", stem + ".again");
+  EXPECT_EQ(file.damage, "");
+  EXPECT_EQ(file.differences(), 0U);
+  ASSERT_GT(file.sessions.size(), 10U);
+  EXPECT_LT(file.sessions.size() + 3, last) << "those beyond the limit";
+  EXPECT_GT(file.sessions.front().result.events, 20U);
+  for (std::size_t i = 0; i + 1 < file.sessions.size(); ++i) EXPECT_EQ(file.sessions[i].cut, "") << i;
 }
 
 TEST(Reopening, LeavesNothingBehindWhileFilling) {
