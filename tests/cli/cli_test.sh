@@ -673,6 +673,43 @@ device = json.loads(sys.argv[1])["replayed"][0]
 page = open(sys.argv[2]).read()
 assert device["differences"] == 1
 assert all(f"`{key}`" in page for key in device["first_difference"]), device' "$out" "$source/docs/replay.md" || fail "the first difference"
+  # One more call: a decision with more slices in flight than there may be. Behind it the end cannot be compared.
+  python3 - "$golden/trainer_filled.weftrec" rule.weftrec <<'PYTHON'
+import struct, sys
+
+def block_of(kind, contents):
+    head = struct.pack("<IIQ", kind, len(contents), checksum(contents))
+    return head + struct.pack("<Q", checksum(head)) + contents
+
+def checksum(data):
+    value = 0xcbf29ce484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return value
+
+file = open(sys.argv[1], "rb").read()
+at, kind = 16, 0
+while kind != 3:
+    before = at
+    kind, size, _, _ = struct.unpack_from("<IIQQ", file, at)
+    at += 24 + size
+decide = bytes([7, 0, 1, 0, 99, 0, 0, 0, 0, 0, 0])
+open(sys.argv[2], "wb").write(file[:before] + block_of(2, decide) + file[before:])
+PYTHON
+  if grep -q 'now >= last_decision_' "$weft"; then  # WEFT_DCHECKS
+    run "$weft" replay rule.weftrec missing.weftrec
+    expect_code 4
+    expect_err "weft: error: missing.weftrec *"
+    [[ $out == *"as recorded"*"it stops at call "*" (decide), after event "*", which breaks a rule of this Weft:"*"most_in_flight"* &&
+      $out == *"either the file was altered or this Weft has a fault"* ]] || fail "a call that breaks a rule"
+    run "$weft" replay --json rule.weftrec
+    expect_code 4
+    python3 -c 'import json, sys
+device = json.loads(sys.argv[1])["replayed"][0]
+page = open(sys.argv[2]).read()
+assert device["cut"] is None and device["events"] > 500 and device["fault"]["event"] == device["events"], device
+assert all(f"`{key}`" in page for key in device["fault"]), device' "$out" "$source/docs/replay.md" || fail "the fault"
+  fi
   # A file that cannot be replayed is left out and named. Alone it leaves nothing behind.
   cp "$golden/trainer_filled.weftrec" damaged.weftrec
   printf '\xff' | dd of=damaged.weftrec bs=1 seek=5000 conv=notrunc status=none
