@@ -17,7 +17,7 @@ void Iterations::bounds_found(const Bounds& bounds, std::uint64_t last) {
   key_ = bounds.key();
   bounded_length_ = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(bounds.latest_length()));
   const Entry* const e = entry(last);
-  ends_with_ = e == nullptr ? 0 : e->shape;
+  ends_with_ = e == nullptr ? 0 : e->likeness;
   running_.clear();
   start_at(last + 1);
   if (!start_known_) running_.push({last});
@@ -57,7 +57,7 @@ std::optional<Iteration> Iterations::next_begins(std::uint64_t last) {
   ++since_;
   phases_.begin_iteration();
   const Entry* const e = entry(last);
-  ends_with_ = e == nullptr ? 0 : e->shape;
+  ends_with_ = e == nullptr ? 0 : e->likeness;
   return e != nullptr && e->done != TimePoint{} ? bounded_done(last, e->done) : std::nullopt;
 }
 

@@ -1,6 +1,8 @@
 // The detector's part that does not look: dark iterations, which show what watching costs. Called by detector.cpp after
 // each event. In a dark iteration only its last group has a marker, so nothing is known of the GPU until that is over;
 // its time is reported as dark, and neither idle nor uncertain.
+#include <utility>
+
 #include "detector/implementation.h"
 
 namespace weft {
@@ -31,13 +33,18 @@ void Detector::Implementation::begin_dark() {
   streams_.suspend_verdicts();
 }
 
-void Detector::Implementation::end_dark() {
-  const DarkTime dark{*dark_since_, now_};
-  dark_since_.reset();
-  iterations_.set_dark(false);
+// Each dark iteration by itself: that it goes on for long is no reason not to tell of it.
+void Detector::Implementation::report_dark() {
+  const DarkTime dark{std::exchange(*dark_since_, now_), now_};
   if (dark.ended == dark.began) return;
   report(FindingKind::dark_time);
   findings_.back().dark = dark;
+}
+
+void Detector::Implementation::end_dark() {
+  report_dark();
+  dark_since_.reset();
+  iterations_.set_dark(false);
 }
 
 }  // namespace weft

@@ -160,7 +160,7 @@ void Detector::Implementation::group_issued(const Event& event) {
   }
   if (bounds_.gave_way() && iterations_.some_were_lost() && !iterations_.said()) note(parts_of_longer_ones);
   const bool was_sure = iterations_.sure();
-  const std::optional<Iteration> ended = iterations_.group_issued(rhythm_, bounds_, event.time, shape_of(event), over);
+  const std::optional<Iteration> ended = iterations_.group_issued(rhythm_, bounds_, event.time, event, over);
   if (ended) iteration_over(*ended, event.done_ticket != 0);
   if (const Group* forgotten = groups_.displaced_by(event.group)) streams_.lose_sight(*forgotten);
   Group& group = groups_.insert(group_of(event, position));
@@ -269,6 +269,7 @@ void Detector::Implementation::pass(const Group& group, bool idle_known) {
 void Detector::Implementation::iteration_over(Iteration iteration, bool idle_known) {
   iteration.dark = dark_since_.has_value();
   iteration.idle_known = idle_known && !iteration.dark;
+  if (iteration.dark) report_dark();
   look_for_parts(iteration);
   report(FindingKind::iteration_ended);
   findings_.back().iteration = iteration;
@@ -359,6 +360,12 @@ std::uint64_t Detector::iteration_of(GroupId group) const {
 }
 bool Detector::is_dark() const {
   return implementation_->is_dark();
+}
+std::optional<TimePoint> Detector::dark_since() const {
+  return implementation_->dark_since();
+}
+std::optional<TimePoint> Detector::expected_end() const {
+  return implementation_->expected_end();
 }
 void Detector::stay_dark() {
   implementation_->stay_dark();

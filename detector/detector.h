@@ -76,9 +76,13 @@ class Detector {
   std::uint64_t iteration_of(GroupId group) const;
   // The iteration that runs on the GPU is dark: no bubble is open, no stream is to be asked.
   bool is_dark() const;
+  // Since when the present dark time has not been reported; nothing: it is not dark.
+  std::optional<TimePoint> dark_since() const;
+  // When the iteration that runs on the GPU will be over if it lasts as long as the one before; nothing: not known.
+  std::optional<TimePoint> expected_end() const;
   // From now on all iterations are dark.
   void stay_dark();
-  // The host issues a dark iteration: nothing is to be marked but groups of this shape (group_shape.h), by which its
+  // The host issues a dark iteration: nothing is to be marked but groups of this likeness (group_shape.h), by which its
   // end is known. Nothing: everything is to be marked.
   std::optional<std::uint64_t> marks_only() const;
   // The framework says that there is a bubble. While it does, streams are asked whether one is.

@@ -48,6 +48,8 @@ class Detector::Implementation {
   void stay_dark() {
     goes_dark_ = [](std::uint64_t) { return true; };
   }
+  std::optional<TimePoint> dark_since() const { return dark_since_; }
+  std::optional<TimePoint> expected_end() const { return iterations_.expected_end(); }
   std::optional<std::uint64_t> marks_only() const;
 
   std::optional<Bubble> open_bubble() const { return interrupted_ ? std::nullopt : open_; }
@@ -101,6 +103,7 @@ class Detector::Implementation {
   bool goes_dark(std::uint64_t turn) const;
   void look_at_dark();
   void begin_dark();
+  void report_dark();
   void end_dark();
   void report(FindingKind kind);
   void look_for_losses();

@@ -13,11 +13,12 @@ Iterations::Iterations(std::size_t longest_period)
     : entries_(std::bit_ceil(2 * longest_period + 2)), most_slots_(longest_period), phases_(longest_period) {}
 
 std::optional<Iteration> Iterations::group_issued(const Rhythm& rhythm, const Bounds& bounds, TimePoint issued,
-                                                  std::uint64_t shape, std::optional<std::uint64_t> over) {
+                                                  const Event& group, std::optional<std::uint64_t> over) {
+  const std::uint64_t shape = shape_of(group);
   // While iterations are known two of them are enough; otherwise everything may turn out to be one.
   const std::size_t enough = 2 * std::size_t{length()} + 1024;
   while (length() != 0 && entries_.size() >= enough) entries_.pop();
-  entries_.push({issued, TimePoint{}, false, shape, {}});
+  entries_.push({issued, TimePoint{}, false, shape, likeness_of(group.summary, group.communicator), {}});
   ++size_;
   const bool marked = period_ != 0 && bounds.latest_length() == period_;
   sure_ = rhythm.sure() || (rhythm.period() != 0 && (sure_ || marked));
@@ -122,18 +123,23 @@ Place Iterations::place(std::uint64_t position) const {
 }
 
 Ahead Iterations::ahead() const {
-  if (bounded_) return {said_ && !said_runs_ ? 0 : turn_, ends_with_};
+  if (bounded_) return {next_turn(), ends_with_};
   if (period_ == 0 || size_ < base_) return {};
   const std::uint64_t issued = size_ - base_;
   const Entry* const last = entry(size_ - issued % period_ - 1);
-  return {1 + issued / period_, last == nullptr ? 0 : last->shape};
+  return {1 + issued / period_, last == nullptr ? 0 : last->likeness};
 }
 
 std::uint64_t Iterations::running_turn() const {
   if (!start_known_) return 0;
   if (!bounded_) return period_ == 0 ? 0 : ended_turn_ + 1;
   if (!running_.empty()) return running_.front().turn;
-  return said_ && !said_runs_ ? 0 : turn_;
+  return next_turn();
+}
+
+// Between two that are said the next one has come already, as far as it matters.
+std::uint64_t Iterations::next_turn() const {
+  return said_ && !said_runs_ ? turn_ + 1 : turn_;
 }
 
 void Iterations::end_is_unseen(std::uint64_t position) {

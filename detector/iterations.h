@@ -29,8 +29,9 @@ struct Place {
 
 // The iteration that the host issues next, as far as the groups so far tell.
 struct Ahead {
-  std::uint64_t turn = 0;       // 0: not known
-  std::uint64_t ends_with = 0;  // the shape of its last group, going by the iteration before; 0: not known
+  std::uint64_t turn = 0;  // 0: not known
+  // The likeness (group_shape.h) of its last group, going by the iteration before; 0: nothing would tell its end.
+  std::uint64_t ends_with = 0;
 };
 
 class Iterations {
@@ -40,7 +41,7 @@ class Iterations {
   // Each issued group, in order, after the rhythm and the bounds have taken it. `over`: the answer of the bounds.
   // Returns the iteration that was over already.
   std::optional<Iteration> group_issued(const Rhythm& rhythm, const Bounds& bounds, TimePoint issued,
-                                        std::uint64_t shape, std::optional<std::uint64_t> over);
+                                        const Event& group, std::optional<std::uint64_t> over);
   // After the call above for the same group. `key` of what one iteration consists of, from its beginning on.
   void rhythm_found(const Rhythm& rhythm, const Bounds& bounds);
   // After the call above for the first group of an iteration.
@@ -70,6 +71,9 @@ class Iterations {
   Ahead ahead() const;
   // The turn of the iteration that runs on the GPU; 0: not known.
   std::uint64_t running_turn() const;
+  std::optional<TimePoint> expected_end() const {
+    return start_known_ && last_length_ > Duration{} ? std::optional(started_ + last_length_) : std::nullopt;
+  }
   // Of the iteration that runs on the GPU no bubble is seen: those of the one before go on to be expected.
   void set_dark(bool dark) { dark_ = dark; }
 
@@ -89,7 +93,8 @@ class Iterations {
     TimePoint done{};  // 0: not yet
     bool end_is_unseen = false;
     std::uint64_t shape = 0;
-    PhaseSlot slot{};  // where bounds delimit the iterations
+    std::uint64_t likeness = 0;  // 0: it cannot be told from others where it is issued
+    PhaseSlot slot{};            // where bounds delimit the iterations
   };
   // An iteration of which all groups are issued and not all are over.
   struct Running {
@@ -118,6 +123,7 @@ class Iterations {
   void find_phases(const Bounds& bounds);
   Place bounded_place(std::uint64_t position) const;
   Place bounded_present() const;
+  std::uint64_t next_turn() const;
   std::optional<Iteration> bounded_done(std::uint64_t position, TimePoint time);
   std::optional<TimePoint> next_bounded_bubble() const;
 
@@ -149,7 +155,7 @@ class Iterations {
   std::uint64_t turn_ = 0;   // of the iteration that is issued
   std::uint64_t since_ = 0;  // likewise, see Iteration in bubble.h
   std::int64_t number_said_ = -1;
-  std::uint64_t ends_with_ = 0;  // shape of the last group of the latest iteration; 0: not known
+  std::uint64_t ends_with_ = 0;  // likeness of the last group of the latest iteration; 0: not known
   std::uint32_t bounded_length_ = 0;
   RingQueue<Running> running_{64};
   std::size_t most_slots_;

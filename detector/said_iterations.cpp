@@ -43,7 +43,7 @@ std::optional<Iteration> Iterations::said_ended(TimePoint now) {
   bounded_length_ = static_cast<std::uint32_t>(size_ - base_);
   running_.push({size_ - 1, turn_, bounded_length_, since_, number_said_});
   const Entry* const last = entry(size_ - 1);
-  ends_with_ = last == nullptr ? 0 : last->shape;
+  ends_with_ = last == nullptr ? 0 : last->likeness;
   return last != nullptr && last->done != TimePoint{} ? bounded_done(size_ - 1, now) : std::nullopt;
 }
 

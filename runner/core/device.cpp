@@ -203,7 +203,7 @@ void Device::quiet_moment(Hold hold) {
       if (!job.place.is_only_one) not_late(job, "fill job " + job.name() + ": " + job.trial.why_never_filled());
       continue;
     }
-    if (hold == Hold::bounded && now() < next_quiet_moment_) continue;
+    if (hold == Hold::bounded && (now() < next_quiet_moment_ || dispatcher_->groups_may_be_unmarked())) continue;
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
     if (!current.pushed()) return;
@@ -275,7 +275,7 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
   try {
     if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
     make_job(job, verdict, [this, pending = std::optional<TimePoint>()]() mutable {
-      if (dispatcher_->groups_pending() == 0)
+      if (dispatcher_->groups_pending() == 0 && !dispatcher_->groups_may_be_unmarked())
         pending.reset();
       else if (!pending)
         pending = now();
@@ -409,7 +409,8 @@ void Device::start_dispatcher() {
   options.session.detector.one_queue = setup_.marking.one_queue;
   options.session.records_groups = core_.options.trace_groups;
   // CUPTI's truth is compared with what Weft saw: it looks all the time.
-  options.session.dark = core_.options.slowdown_budget != Budget::unlimited && !core_.options.validate;
+  const double budget = core_.options.slowdown_budget;
+  options.session.dark = budget > 0 && budget != Budget::unlimited && !core_.options.validate;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);

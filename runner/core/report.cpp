@@ -113,7 +113,7 @@ std::string fill_text(const TraceHeader& header, const TraceSummary& summary) {
   std::string text = formatted("fill used %.1f %% of the idle time (", percent(filled, idle));
   if (summary.idle_left_out > Duration{})
     text += formatted("%.1f %% outside control iterations; ", percent(filled, idle - summary.idle_left_out));
-  text += formatted("%.1f points of all time)", percent(filled, steady));
+  text += formatted("%.1f points of all time)", percent(filled, steady + summary.dark));
   if (startup.length > Duration{}) text += " after start-up";
   if (startup.filled > Duration{}) text += formatted(" and %.1f %% before", percent(startup.filled, startup.idle));
   return text + " for " + units_text(header, summary);

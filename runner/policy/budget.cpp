@@ -55,11 +55,12 @@ double Budget::price(std::uint64_t rhythm) const {
 // training waits for, here and through other ranks: where a rank's own ones come to half the budget they may
 // cost all of it.
 void Budget::watch_overruns(Duration iteration) {
-  constexpr double most = 0.5, weight = 0.1, dearer = 1.1, cheaper = 0.9;
+  constexpr double most = 0.5, weight = 0.1, dearer = 1.1, cheaper = 0.9, most_caution = 1e6;
   const double share = static_cast<double>(overrun_.count()) / static_cast<double>(iteration.count());
   overrun_ = {};
   overruns_ += weight * (share - overruns_);
-  caution_ = std::max(1.0, caution_ * (overruns_ > most * allowed() ? dearer : cheaper));
+  if (allowed() <= 0) return;  // nothing is launched
+  caution_ = std::clamp(caution_ * (overruns_ > most * allowed() ? dearer : cheaper), 1.0, most_caution);
 }
 
 void Budget::launched(std::uint64_t iteration) {
@@ -136,11 +137,13 @@ Budget::Change Budget::decide(KnownRhythm& known) {
       slowdown->runs < fewest_runs)
     return Change::none;
   const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
-  if (sure && sure->low > allowed()) return fill_less(known, *slowdown);
+  // That watching costs so much may have been a mistake: for it nothing is barred for the rest of the run.
+  const double most = known.level == lowest_level ? budget_ : allowed();
+  if (sure && sure->low > most) return fill_less(known, *slowdown);
   const bool whole = slowdown->control >= Ratios::window;
   if (whole && known.level < lowest_level && slowdown->estimate > target * allowed())
     return fill_less(known, *slowdown);
-  if (whole && slowdown->estimate > allowed()) {
+  if (whole && slowdown->estimate > most) {
     if (known.too_much) return fill_less(known, *slowdown);
     // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.
     known.too_much = true;

@@ -54,6 +54,8 @@ class Budget {
   Change ended(const Iteration& iteration);
 
   double budget() const { return budget_; }
+  // By watching: nothing is left for filling.
+  bool is_used_up() const { return budget_ > 0 && allowed() <= 0; }
   // How a rhythm stands.
   struct State {
     std::optional<Slowdown> slowdown;  // at its level, or, while too little is known of that, what led to it

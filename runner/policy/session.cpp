@@ -84,7 +84,7 @@ Session::Session(const SessionOptions& options, RecordSink& records)
       records_(records),
       detector_(detector_options(options)),
       budget_(options.slowdown_budget),
-      watching_(options.slowdown_budget),
+      watching_(options.slowdown_budget, options.poll),
       has_job_(options.fills),
       filling_(options.fills),
       pause_(options.planner.between_slices),
@@ -102,6 +102,7 @@ void Session::observe(const Event& event) {
 
 void Session::looked(TimePoint time) {
   detector_.looked(time);
+  if (detector_.is_dark() || detector_.marks_only()) since_dark_ = 0;
   looked_before_ = std::exchange(looked_, time);
 }
 
@@ -118,6 +119,7 @@ void Session::note_work_under_way(TimePoint now) {
 }
 
 void Session::end(TimePoint now) {
+  if (const auto since = detector_.dark_since(); since && *since < now) record(now, DarkTime{*since, now});
   groups_.give_up(now);
   record_groups(now);
 }
@@ -165,13 +167,15 @@ void Session::count_unfilled(const Bubble& bubble) {
 
 // The price of watching, with a fill job or without. A record at the end of dark iterations, and at each change.
 void Session::watch(const Iteration& iteration) {
-  since_dark_ = iteration.dark ? 0 : std::min(since_dark_ + 1, most_without_marks);
+  since_dark_ = std::min(since_dark_ + 1, most_without_marks);
   if (!options_.dark) return;
   last_iteration_ = iteration.number;
   const bool may_have_fill = filling_ && part_of(iteration.turn).purpose == IterationPurpose::filled;
   const bool changed = !may_have_fill && !budget_.was_filled(iteration.number) && watching_.ended(iteration);
   budget_.leave_for_watching(watching_.least_cost());
-  if (!changed && !(weft::is_dark(iteration.turn) && !weft::is_dark(iteration.turn + 1))) return;
+  was_dark_ = was_dark_ || (iteration.dark && weft::is_dark(iteration.turn));
+  if (!changed && (!was_dark_ || is_control(iteration.turn + 1))) return;
+  was_dark_ = false;
   const WatchingRecord watching = watching_record();
   record(iteration.ended, watching);
   if (!changed) return;
@@ -180,7 +184,7 @@ void Session::watch(const Iteration& iteration) {
                           Audience::every_rank);
   detector_.stay_dark();
   const std::string why = watching_costs(watching) + ": from now on only the ends of iterations are watched";
-  filling_ ? end_filling(iteration.ended, why) : record_anomaly(iteration.ended, why, false, Audience::every_rank);
+  trouble(iteration.ended, why, Audience::every_rank);
 }
 
 WatchingRecord Session::watching_record() const {
@@ -352,6 +356,7 @@ Decision Session::consider(TimePoint now, TimePoint seen, const std::optional<Bu
   options.lateness = lateness_;
   if (late_.careful()) options.most_in_flight = 1;
   if (bubble) options.price = budget_.price(bubble->rhythm);
+  if (bubble && budget_.is_used_up()) return refused(bubble->id, Unfilled::held_back);
   Decision decision = plan(options, now, seen, bubble, in_flight, candidates);
   if (!bubble || decision.refusal) return decision;
   if (!budget_.may_fill(*bubble)) return refused(bubble->id, Unfilled::held_back);
@@ -376,7 +381,7 @@ void Session::launched(Duration took) {
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   if (spinning_.at(now)) return now;
-  if (detector_.is_dark() && !pending.wanted && pending.slices == 0) return now + sleep_when_quiet;
+  if (detector_.is_dark() && !pending.wanted && pending.slices == 0) return next_look_in_the_dark(now);
   constexpr int fewer = 4;
   const TimePoint poll = now + options_.poll * (watching_.looks() == Watching::Looks::all ? 1 : fewer);
   const bool said = detector_.bubble_is_said() && detector_.wants_answers();
@@ -386,6 +391,16 @@ TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   const std::optional<TimePoint> expected = detector_.next_expected_bubble();
   if (expected && now < *expected + near_after) next = std::min(next, std::max(poll, *expected - near_before));
   return next;
+}
+
+// Not before its end is near: else the lengths of dark iterations would be multiples of a sleep.
+TimePoint Session::next_look_in_the_dark(TimePoint now) const {
+  constexpr double near_end = 0.05;
+  const std::optional<TimePoint> end = detector_.expected_end();
+  const auto since = detector_.dark_since();
+  if (!end || !since) return now + sleep_when_quiet;
+  const TimePoint near = *end - std::chrono::duration_cast<Duration>((*end - std::min(*since, *end)) * near_end);
+  return now < near ? std::min(now + sleep_when_quiet, near) : now + options_.poll;
 }
 
 void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {

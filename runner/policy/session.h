@@ -133,6 +133,7 @@ class Session {
   void take(const Finding& finding);
   void record_groups(TimePoint time);
   void spin(TimePoint now);
+  TimePoint next_look_in_the_dark(TimePoint now) const;
   TimePoint earliest_end(const SliceRecord& slice) const;
   void learn_overrun(const SliceRecord& slice);
   void learn_pause(std::uint64_t bubble);
@@ -180,6 +181,7 @@ class Session {
   std::uint64_t last_iteration_ = 0;
   static constexpr std::uint32_t most_without_marks = 2;  // iterations that end after the latest dark one
   std::uint32_t since_dark_ = most_without_marks;
+  bool was_dark_ = false;  // an iteration of the present run without fill
   std::optional<TimePoint> again_;
   TimePoint last_decision_{};
   TimePoint looked_{}, looked_before_{};

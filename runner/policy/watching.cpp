@@ -10,7 +10,6 @@ namespace {
 
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
 constexpr std::uint32_t fewest_watched = 8, fewest_dark = 12, fewest_runs = 3;
-constexpr double one_sided_95 = 1.644854;  // quantile of the normal distribution
 // As in the Budget: a checkpoint may still be written.
 constexpr std::uint64_t settling = 4;
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
@@ -30,9 +29,11 @@ bool Watching::ended(const Iteration& iteration) {
   // A run is known by its turn, by when iterations were found, and by what is in them.
   const std::uint64_t found = iteration.number - iteration.since_found;
   ratios_.add((found * golden + part.run) ^ iteration.rhythm, is_dark_turn, length, iteration.groups);
-  if (!is_dark_turn || is_dark(iteration.turn + 2)) return false;  // not the last one of its run that counts
+  if (is_dark_turn) length_ = length;
+  // Once in each run: after the last one that counts.
+  if (part.purpose != IterationPurpose::control || is_control(iteration.turn + 2)) return false;
   const std::optional<Slowdown> now = ratios_.slowdown();
-  least_ = is_enough(now) ? std::max(0.0, now->low) : 0;
+  least_ = is_enough(now) ? std::max(0.0, now->low - grid()) : 0;
   if (looks_ == Looks::ends || !is_too_much()) return false;
   before_ = now;
   looks_ = looks_ == Looks::all ? Looks::fewer : Looks::ends;
@@ -41,12 +42,20 @@ bool Watching::ended(const Iteration& iteration) {
   return true;
 }
 
-// To look less is soon done. That Weft gives up has to be sure.
-bool Watching::is_too_much() const {
-  if (!is_enough(ratios_.slowdown())) return false;
-  if (looks_ == Looks::all) return ratios_.slowdown(one_sided_95)->low > budget_;
-  const std::optional<Slowdown> sure = ratios_.slowdown(Ratios::interval_99_9), likely = ratios_.slowdown();
-  return (sure && sure->low > budget_) || (likely->control >= Ratios::window && likely->estimate > budget_);
+// The end of an iteration is seen at a look, so medians of short ones lie on a grid.
+double Watching::grid() const {
+  return length_ > Duration{} ? std::chrono::duration<double>(poll_) / length_ : 0;
+}
+
+// A run may be long, and this is asked again and again: so it has to be sure, and to give up, sure from two windows
+// that have nothing in common.
+bool Watching::is_too_much() {
+  const std::optional<Slowdown> sure = ratios_.slowdown(Ratios::interval_99_9);
+  if (!is_enough(sure) || sure->low - grid() <= budget_) return false;
+  if (looks_ == Looks::all || was_too_much_) return true;
+  was_too_much_ = true;
+  ratios_.forget();
+  return false;
 }
 
 std::optional<Slowdown> Watching::cost() const {

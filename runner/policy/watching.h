@@ -18,21 +18,26 @@ class Watching {
   // As asked for; more seldom and never without sleep; only at the ends of iterations.
   enum class Looks : std::uint8_t { all, fewer, ends };
 
-  // `budget`: the slowdown that is allowed. Infinite: nothing is measured.
-  explicit Watching(double budget) : budget_(budget) {}
+  // `budget`: the slowdown that is allowed. Infinite: nothing changes. `poll`: ends of iterations are seen so late.
+  Watching(double budget, Duration poll) : budget_(budget), poll_(poll) {}
 
   // An iteration without fill is over. True: looks() has changed.
   bool ended(const Iteration& iteration);
   Looks looks() const { return looks_; }
   // As far as it is known; `filled` counts those that were watched, `control` the dark ones.
   std::optional<Slowdown> cost() const;
-  // It costs at least so much, which is 97.5 % likely; 0: nothing is known.
+  // It costs at least so much, which is 97.5 % likely, and more than ends that are seen late can make of nothing; 0:
+  // nothing is known.
   double least_cost() const { return least_; }
 
  private:
-  bool is_too_much() const;
+  double grid() const;
+  bool is_too_much();
 
   double budget_;
+  Duration poll_;
+  Duration length_{};          // of the latest dark iteration
+  bool was_too_much_ = false;  // at the ends of iterations only, if it is so once more
   Looks looks_ = Looks::all;
   Ratios ratios_;
   std::optional<Slowdown> before_;  // what led to the present looks

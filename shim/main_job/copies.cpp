@@ -179,7 +179,7 @@ void note_launch(Stream& stream) noexcept {
   const bool copied = is_copying(stream);
   if (copied) stream.latest_is.store(NoCompute::none, std::memory_order_relaxed);
   // One that was held back is known again behind the next marker, so each launch tries.
-  if (copied || is_held_back(stream))
+  if ((copied || is_held_back(stream)) && !are_withheld(stream))
     return set_next_launch_noted(stream, mark_or_hold_back(stream) == Marked::no_room);
   set_next_launch_noted(stream, false);
   note_first_launch(stream);

@@ -14,7 +14,7 @@ static_assert(sizeof(Stream::milestones) / sizeof(Ticket) * marks_to_milestone =
 
 struct Withheld {
   std::atomic<bool> all{false};
-  std::atomic<std::uint64_t> but_of_shape{0};
+  std::atomic<std::uint64_t> but_of{0};
 };
 constinit Withheld withheld_markers[most_devices]{};
 
@@ -42,14 +42,18 @@ bool is_or_notes(bool has_room, Stream& stream) noexcept {
 
 }  // namespace
 
-void withhold_markers(int device, bool withheld, std::uint64_t but_of_shape) noexcept {
+void withhold_markers(int device, bool withheld, std::uint64_t but_of) noexcept {
   if (device < 0 || device >= most_devices) return;
-  withheld_markers[device].but_of_shape.store(but_of_shape, std::memory_order_relaxed);
+  withheld_markers[device].but_of.store(but_of, std::memory_order_relaxed);
   withheld_markers[device].all.store(withheld, std::memory_order_relaxed);
 }
 
+bool are_withheld(const Stream& stream) noexcept {
+  return withheld_on(stream).all.load(std::memory_order_relaxed);
+}
+
 bool has_room_for_marks(const Stream& stream) noexcept {
-  return !withheld_on(stream).all.load(std::memory_order_relaxed) && has_entries_left(stream);
+  return !are_withheld(stream) && has_entries_left(stream);
 }
 
 bool has_room_or_notes(Stream& stream) noexcept {
@@ -59,7 +63,7 @@ bool has_room_or_notes(Stream& stream) noexcept {
 bool has_room_or_notes(Stream& stream, const GroupSummary& group, CommunicatorId communicator) noexcept {
   const Withheld& withheld = withheld_on(stream);
   const bool is_wanted = !withheld.all.load(std::memory_order_relaxed) ||
-                         withheld.but_of_shape.load(std::memory_order_relaxed) == shape_of(group, communicator);
+                         withheld.but_of.load(std::memory_order_relaxed) == likeness_of(group, communicator);
   return is_or_notes(is_wanted && has_entries_left(stream), stream);
 }
 

@@ -19,7 +19,9 @@ inline constexpr std::uint32_t marks_to_milestone = 16;
 inline constexpr std::uint32_t room_for_marks = 112;
 
 // See ShimServices; new words end it.
-void withhold_markers(int device, bool withheld, std::uint64_t but_of_shape) noexcept;
+void withhold_markers(int device, bool withheld, std::uint64_t but_of) noexcept;
+
+bool are_withheld(const Stream& stream) noexcept;
 
 // Its device has no words: true.
 bool has_room_for_marks(const Stream& stream) noexcept;

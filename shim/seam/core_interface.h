@@ -72,9 +72,9 @@ struct ShimServices {
   // No stream of the device has got anything to compute since its last marker, or it has none left. False also where
   // that is not known. Copies to and from the host do not count. Any thread with the device's context current.
   bool (*nothing_is_enqueued)(int device) = nullptr;
-  // From now on no marker is enqueued on the device but those of groups of this shape (detector/group_shape.h), or
+  // From now on no marker is enqueued on the device but those of groups of this likeness (detector/group_shape.h), or
   // all are again. The rest is noted without. Any thread.
-  void (*withhold_markers)(int device, bool withheld, std::uint64_t but_of_shape) = nullptr;
+  void (*withhold_markers)(int device, bool withheld, std::uint64_t but_of) = nullptr;
   // Operations of groups are counted and noted from now on, or not. Any thread.
   void (*set_operations_noted)(bool noted) = nullptr;
   // Launches are counted from now on, or not. Any thread.

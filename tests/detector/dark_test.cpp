@@ -29,6 +29,7 @@ class Job {
   TimePoint time = TimePoint{} + 1s;
   std::uint64_t unmarked = 0;
   bool marks_all = false;  // the hooks have not heard yet
+  bool ends_in_graph = false;
 
   // It waits for so many receives, and adds up gradients.
   void iteration(int receives = 4, bool marked_end = true) {
@@ -46,9 +47,10 @@ class Job {
     event.summary.receive_peer = collective ? -1 : 1;
     event.summary.receives = collective ? 0 : 1;
     event.summary.collectives = event.summary.reduces = collective ? 1 : 0;
-    event.summary.collective_bytes = collective ? 1 << 20 : 0;
+    event.summary.collective_bytes = collective ? std::uint64_t{1} << (20 + number) : 0;
+    if (collective && ends_in_graph) event.summary.captured = Captured::graph;
     const std::optional<std::uint64_t> only = marks_all ? std::nullopt : detector.marks_only();
-    const bool marked = may_be_marked && (!only || *only == shape_of(event));
+    const bool marked = may_be_marked && (!only || *only == likeness_of(event.summary, event.communicator));
     if (!marked) ++unmarked;
     if (!marked) observe(held_back());
     if (marked) {
@@ -155,7 +157,8 @@ TEST(Dark, BetweenTwoPeriodsOnlyTheEndIsMarked) {
   const std::vector<Iteration> iterations = job.iterations();
   const auto first = std::find_if(iterations.begin(), iterations.end(), [](const Iteration& i) { return i.dark; });
   EXPECT_EQ(job.dark()[0].began, first->started);
-  EXPECT_EQ(job.dark()[0].ended, (first + 1)->ended) << "two in a row are one dark time";
+  EXPECT_EQ(job.dark()[0].ended, first->ended) << "each by itself";
+  EXPECT_EQ(job.dark()[1].began, first->ended);
 }
 
 TEST(Dark, WithoutThatNothingIsWithheld) {
@@ -192,7 +195,7 @@ TEST(Dark, EndsWhereItsEndIsNotSeen) {
   for (int i = 0; i < 4; ++i) job.iteration();
   EXPECT_FALSE(job.detector.is_dark());
   EXPECT_FALSE(job.detector.marks_only().has_value());
-  EXPECT_EQ(job.dark().size(), 1U);
+  EXPECT_GE(job.dark().size(), 1U);
 }
 
 TEST(Dark, EndsWithTheRhythm) {
@@ -204,17 +207,39 @@ TEST(Dark, EndsWithTheRhythm) {
   EXPECT_EQ(job.dark().size(), 1U);
 }
 
-// The bubble that is open is cut off there, and is no example of how long it lasts.
-TEST(Dark, AnOpenBubbleEndsWhereDarkTimeBegins) {
+// Another stream's receive is under way, and waited for, when the iteration before the dark one ends.
+TEST(Dark, ABubbleThatIsOpenIsCutOffWhereItBegins) {
   Job job(&some);
-  for (int i = 0; i < 60; ++i) job.iteration();
+  while (job.iterations().empty() || !some(job.iterations().back().turn + 1)) job.iteration();
+  ASSERT_TRUE(job.detector.is_dark() || job.detector.marks_only());
+  EXPECT_FALSE(job.detector.open_bubble().has_value());
   std::size_t opened = 0, closed = 0;
   for (const Finding& each : job.found) {
     opened += each.kind == FindingKind::bubble_opened ? 1 : 0;
     closed += each.kind == FindingKind::bubble_closed ? 1 : 0;
   }
-  EXPECT_GT(opened, 0U);
-  EXPECT_GE(closed + 1, opened);
+  EXPECT_EQ(closed, opened);
+}
+
+// Sharded weights are gathered layer by layer, on the communicator of the gradients: only what moves as much as the
+// last collective is marked.
+TEST(Dark, OtherCollectivesOfItsCommunicatorAreNotMarked) {
+  Job job(&some);
+  for (int i = 0; i < 40; ++i) {
+    job.group(-2);
+    job.iteration();
+  }
+  expect_dark_iterations(job, 4);
+  EXPECT_GE(job.unmarked, 4U * 5U);
+}
+
+// A graph that issues gets no marker by a hook of groups: nobody would see the end.
+TEST(Dark, IterationsThatEndInAGraphAreNotDark) {
+  Job job(&some);
+  job.ends_in_graph = true;
+  for (int i = 0; i < 40; ++i) job.iteration();
+  EXPECT_TRUE(job.dark().empty());
+  EXPECT_EQ(job.unmarked, 0U);
 }
 
 TEST(Dark, BubblesAreExpectedAgainAfterIt) {

@@ -331,7 +331,7 @@ void add_up(RunSummary& run) {
     run.total.unsure = run.total.unsure || rank.unsure;
     if (rank.unsure) continue;
     TraceSummary totals = rank.totals;
-    if (!is_measured(rank.header)) totals.startup.emplace();  // as its window is not in the sum
+    if (!is_measured(rank.header)) totals.startup.emplace(), totals.dark = {};  // as its window is not in the sum
     add_up(run.total.totals, totals);
     if (is_measured(rank.header)) {
       any_measured = true;

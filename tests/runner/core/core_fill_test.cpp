@@ -69,7 +69,7 @@ TEST(CoreOnSimulator, FillsWithoutBeingNoticed) {
 TEST(CoreOnSimulator, SomeIterationsGoWithoutFillToCompareWith) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
   job.open();
-  train(job, 165);  // 55 iterations
+  train(job, 186);  // 62 iterations
   job.close();
   const auto trace = job.trace();
   std::map<std::uint64_t, std::uint64_t> iteration_of;  // a bubble

@@ -9,7 +9,9 @@
 #include <memory>
 #include <thread>
 
+#include "detector/group_shape.h"
 #include "runner/clock.h"
+#include "runner/policy/control_schedule.h"
 #include "shim/seam/ring.h"
 #include "tests/runner/fake_driver.h"
 #include "tests/shim/push.h"
@@ -22,6 +24,15 @@ using namespace std::chrono_literals;
 std::unique_ptr<EventRing> ring;
 std::atomic<const char*> full_table{nullptr};
 std::atomic<std::uint32_t> streams_in_use{2};
+
+// The hooks leave out the markers of all groups but those that are like this one.
+struct Withheld {
+  std::atomic<int> device{-1};
+  std::atomic<bool> on{false};
+  std::atomic<std::uint64_t> but_of{0};
+  std::atomic<int> changes{0};
+};
+Withheld withheld;
 
 // A pipeline stage seen from its GPU: groups on a communication stream that compute waits for. Two receives and an
 // all-reduce are an iteration of the training.
@@ -52,6 +63,8 @@ struct Stage {
     group.summary.collectives = last_of_iteration ? 1 : 0;
     group.summary.receive_peer = last_of_iteration ? -1 : 0;
     group.summary.send_peer = -1;
+    if (withheld.on && withheld.but_of != likeness_of(group.summary, group.communicator))
+      return unmarked(group, compute + wait);
     push(*ring, group);
     Event waiting = event(EventKind::wait_issued, 1);
     waiting.awaited = {2, done};
@@ -62,6 +75,17 @@ struct Stage {
     write(reached);
     std::this_thread::sleep_for(wait);
     write(done);
+  }
+
+  void unmarked(Event group, Duration length) {
+    group.ticket = group.done_ticket = 0;
+    for (const StreamId stream : {StreamId{1}, StreamId{2}}) {
+      Event held_back = event(EventKind::marks_held_back, stream);
+      held_back.ticket = last_ticket + 1;
+      push(*ring, held_back);
+    }
+    push(*ring, group);
+    std::this_thread::sleep_for(length);
   }
 
   // While the first of two groups runs, another stream has something that was launched behind both.
@@ -102,6 +126,7 @@ struct DispatcherTest : ::testing::Test {
   std::atomic<std::uint32_t> done_word{0};
   Filler filler{driver, JobPolicy::throughput};
   std::unique_ptr<Dispatcher> dispatcher;
+  bool goes_dark = false;
   std::atomic<bool> gpu_stops{false};
   std::thread gpu_thread;
 
@@ -127,6 +152,7 @@ struct DispatcherTest : ::testing::Test {
     parts.note_failure = [] {};
     parts.words = {stage.words.data(), 0, static_cast<std::uint32_t>(stage.words.size())};
     DispatcherOptions options;
+    options.session.dark = goes_dark;
     dispatcher = std::make_unique<Dispatcher>(parts, options);
     if (used != nullptr)
       dispatcher->add_job({0, "bad", job.get(), &unit, {}, {nullptr, DoneMark{&done_word, 0}}}, JobRecord{});
@@ -211,6 +237,35 @@ TEST_F(DispatcherTest, ObservesBubblesAndIterations) {
   EXPECT_GE(summary.iterations, 5U);
   EXPECT_EQ(summary.dropped_records, 0U);
   EXPECT_FALSE(summary.filling_stopped);
+}
+
+// It says which groups are to be marked while iterations are dark, and says when all are again.
+TEST_F(DispatcherTest, TheHooksHearWhenIterationsAreDark) {
+  goes_dark = true;
+  withheld.changes = 0;
+  shim.withhold_markers = [](int device, bool on, std::uint64_t but_of) {
+    withheld.device = device;
+    withheld.but_of = but_of;
+    withheld.on = on;
+    ++withheld.changes;
+  };
+  start(nullptr);
+  const auto iteration = [this] {
+    for (int microbatch = 0; microbatch < 3; ++microbatch) stage.microbatch(500us, 1ms);
+  };
+  std::uint64_t first_dark = 0;
+  while (!is_dark(first_dark)) ++first_dark;
+  for (std::uint64_t i = 0; i < 2 * first_dark && withheld.changes == 0; ++i) iteration();
+  EXPECT_TRUE(withheld.on);
+  EXPECT_EQ(withheld.device, 0);
+  EXPECT_TRUE(dispatcher->groups_may_be_unmarked());
+  for (std::uint64_t i = 0; i < 2 * first_dark && withheld.changes < 2; ++i) iteration();
+  EXPECT_FALSE(withheld.on);
+  for (int i = 0; i < 3; ++i) iteration();
+  EXPECT_FALSE(dispatcher->groups_may_be_unmarked());
+  EXPECT_EQ(withheld.changes, 2);
+  ASSERT_TRUE(dispatcher->stop(10s));
+  EXPECT_GT(dispatcher->summary().dark, Duration(6ms));
 }
 
 TEST_F(DispatcherTest, LaunchesAndReapsSlices) {

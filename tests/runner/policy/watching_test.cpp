@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 struct Job {
-  Watching watching{0.01};
+  Watching watching{0.01, std::chrono::microseconds(50)};
   std::uint64_t number = 0;
   std::vector<std::uint64_t> changes;
   std::mt19937_64 random{1};
@@ -36,12 +36,12 @@ struct Job {
 
 TEST(Watching, IsMeasuredAgainstDarkIterations) {
   Job job;
-  job.run(46, [](bool) { return 100.0; });
+  job.run(45, [](bool) { return 100.0; });
   EXPECT_FALSE(job.watching.cost().has_value()) << "none was dark yet";
   job.run(2000, [](bool dark) { return dark ? 100.0 : 100.4; });
   ASSERT_TRUE(job.watching.cost().has_value());
   EXPECT_NEAR(job.watching.cost()->estimate, 0.004, 0.001);
-  EXPECT_GT(job.watching.least_cost(), 0.002);
+  EXPECT_GT(job.watching.least_cost(), 0.001);
   EXPECT_LT(job.watching.least_cost(), 0.004);
   EXPECT_TRUE(job.changes.empty()) << "within the budget";
 }
@@ -59,7 +59,7 @@ TEST(Watching, BecomesLessWhereItCostsTooMuch) {
   Job job;
   job.run(400, [&](bool dark) { return dark || job.watching.looks() != Watching::Looks::all ? 100.0 : 102.0; });
   EXPECT_EQ(job.watching.looks(), Watching::Looks::fewer);
-  EXPECT_EQ(job.changes, std::vector<std::uint64_t>{325}) << "with the third run of dark iterations";
+  EXPECT_EQ(job.changes, std::vector<std::uint64_t>{337}) << "with the third run of dark iterations";
   EXPECT_NEAR(job.watching.cost()->estimate, 0.02, 0.002) << "what led to it, until more is known";
   job.run(6000, [](bool) { return 100.0; });
   EXPECT_EQ(job.watching.looks(), Watching::Looks::fewer) << "that was enough";
@@ -93,6 +93,28 @@ TEST(Watching, NoiseAloneChangesNothing) {
   EXPECT_LE(changed, 5) << "with a spread of three times the budget";
 }
 
+// It is asked again and again for weeks.
+TEST(Watching, NoiseChangesNothingInALongRunEither) {
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Job job;
+    job.random.seed(seed);
+    job.run(
+        50'000, [](bool dark) { return dark ? 100.0 : 100.3; }, 0.03);
+    changed += job.changes.empty() ? 0 : 1;
+  }
+  EXPECT_LE(changed, 1);
+}
+
+// Dark ends are seen at other looks than watched ones: the median of short iterations lies on a grid.
+TEST(Watching, TheGridOfLooksIsNoPrice) {
+  Job job;
+  job.run(
+      6000, [](bool dark) { return dark ? 2.05 : 2.1; }, 0);
+  EXPECT_TRUE(job.changes.empty()) << "of 2.1 ms 50 us are 2.4 %";
+  EXPECT_LT(job.watching.least_cost(), 1e-6);
+}
+
 TEST(Watching, IsMeasuredOnlyWhereItWasDark) {
   Job job;
   for (std::uint64_t turn = 1; turn < 3000; ++turn) {
@@ -106,7 +128,7 @@ TEST(Watching, IsMeasuredOnlyWhereItWasDark) {
 
 TEST(Watching, WithoutABudgetNeverChanges) {
   Job job;
-  job.watching = Watching(std::numeric_limits<double>::infinity());
+  job.watching = Watching(std::numeric_limits<double>::infinity(), Duration(1));
   job.run(6000, [](bool dark) { return dark ? 100.0 : 150.0; });
   EXPECT_TRUE(job.changes.empty());
 }
