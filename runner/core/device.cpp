@@ -2,6 +2,7 @@
 #include "runner/core/device.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -385,7 +386,8 @@ void Device::say_hello() const {
     for (const std::string& warning : core_.option_warnings) log(LogLevel::warn, warning);
   if (!core_.options.summary) return;
   const std::string validation = core_.validation->state();
-  print(start_line(header_, trace_ ? directory_ : "") + (validation.empty() ? "" : "; " + validation));
+  const std::string traces = trace_ ? directory_ : "", recordings = recording_ ? directory_ : "";
+  print(start_line(header_, traces, recordings) + (validation.empty() ? "" : "; " + validation));
 }
 
 void Device::start_dispatcher() {
@@ -404,6 +406,8 @@ void Device::start_dispatcher() {
   options.session.device = ordinal_;
   options.session.poll = core_.options.poll;
   options.session.spin = spin_share(core_.options.spin);
+  if (options.session.spin == 0 && std::isfinite(core_.options.spin) && core_.options.spin > 0 && jobs_.exist())
+    reporter_->info("this process may use less than two processors: Weft's thread does not look without sleep");
   options.session.planner.most_in_flight = Filler::most_in_flight;
   options.session.slowdown_budget = core_.options.slowdown_budget;
   options.session.detector.one_queue = setup_.marking.one_queue;

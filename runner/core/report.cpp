@@ -151,7 +151,7 @@ const char* of_fill_stream(std::string_view stream) {
 
 }  // namespace
 
-std::string start_line(const TraceHeader& header, const std::string& directory) {
+std::string start_line(const TraceHeader& header, const std::string& traces, const std::string& recordings) {
   std::string does = header.mode == "fill"
                          ? "filling bubbles with " + std::string(header.fill_job) + of_fill_stream(header.fill_stream)
                          : "observing bubbles";
@@ -160,7 +160,8 @@ std::string start_line(const TraceHeader& header, const std::string& directory) 
   if (!header.caution.empty()) does += "; " + std::string(header.caution);
   return formatted("%s, %s, %d rank%s; ", WEFT_VERSION_STRING, does.c_str(), header.ranks,
                    header.ranks == 1 ? "" : "s") +
-         (directory.empty() ? "no trace" : "traces in " + with_slash(directory));
+         (traces.empty() ? "no trace" : "traces in " + with_slash(traces)) +
+         (recordings.empty() ? "" : ", recordings in " + with_slash(recordings));
 }
 
 std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary& summary,

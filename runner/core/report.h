@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// `directory`: of the rank's trace; "": there is none.
-std::string start_line(const TraceHeader& header, const std::string& directory);
+// `traces`, `recordings`: folders of those of the rank; "": there are none.
+std::string start_line(const TraceHeader& header, const std::string& traces, const std::string& recordings = "");
 
 // At most twelve lines. `directory`: of the traces of all ranks, with a '*' in it where each has its own; "": this rank
 // has none, so the folder may not even be there.

@@ -86,6 +86,8 @@ TEST(Lines, NameTheCauseForWhichTimeMayBeUncertain) {
 
 TEST(Lines, NameNoTracesWhereThereAreNone) {
   EXPECT_EQ(start_line(filling_header(), ""), "0.1.0, filling bubbles with matmul, 4 ranks; no trace");
+  EXPECT_EQ(start_line(filling_header(), "d", "d"),
+            "0.1.0, filling bubbles with matmul, 4 ranks; traces in d/, recordings in d/");
   EXPECT_EQ(end_lines(filling_header(), filling_summary(), "").back(), "rank 0: it left no trace");
 }
 
