@@ -2,14 +2,16 @@
 //
 // A part of Streams: called for each verdict. Nothing is allocated.
 #include <algorithm>
+#include <utility>
 
 #include "detector/streams.h"
 
 namespace weft {
 
 void Streams::set_order(StreamId id, StreamOrder order) {
-  if (Stream* stream = find_or_add(id)) stream->order = order;
-  if (order == StreamOrder::legacy) legacy_ = id;
+  have_orders_ = have_orders_ || order != StreamOrder::none;
+  if (Stream* stream = find_or_add(id)) is_stale_ = std::exchange(stream->order, order) != order || is_stale_;
+  if (order == StreamOrder::legacy) is_stale_ = std::exchange(legacy_, id) != id || is_stale_;
 }
 
 // The stream of the other kind that has got to a group or a wait: what was enqueued on this one before that is over,
@@ -17,7 +19,7 @@ void Streams::set_order(StreamId id, StreamOrder order) {
 const Streams::Stream* Streams::holder_of(const Stream& stream) const {
   if (stream.order == StreamOrder::none) return nullptr;
   if (stream.order == StreamOrder::blocking) {
-    const Stream* legacy = find(legacy_);
+    const Stream* legacy = this->legacy();
     return legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy)) ? legacy : nullptr;
   }
   const Stream* holder = nullptr;  // the one that got there last, in a group rather than waiting
@@ -51,7 +53,7 @@ void Streams::end_abandoned(std::optional<Ticket> before) {
 // Behind its copy stands what was launched on it since.
 bool Streams::a_blocking_stream_copies() const {
   return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
-    return each.order == StreamOrder::blocking && position(each) == Position::held &&
+    return each.order == StreamOrder::blocking && each.where == Position::held &&
            each.ahead.front().kind == Kind::copied;
   });
 }
@@ -66,20 +68,20 @@ StreamAnswer Streams::says_for_itself(const Stream& stream) const {
 
 // Next to a capture nobody can ask it whether it has something left.
 bool Streams::stands_whatever_it_has(const Stream& stream) const {
-  return position(stream) == Position::behind && current_answer(stream).says == StreamAnswer::unknown &&
+  return stream.where == Position::behind && current_answer(stream).says == StreamAnswer::unknown &&
          holder_of(stream) != nullptr;
 }
 
 bool Streams::legacy_is_held_up() const {
-  const Stream* legacy = find(legacy_);
+  const Stream* legacy = this->legacy();
   return legacy != nullptr && holder_of(*legacy) != nullptr;
 }
 
 // It is held up, and has something left, or may have: nobody can ask it next to a capture.
 bool Streams::legacy_stands_between() const {
   if (!legacy_is_held_up()) return false;
-  const Stream& legacy = *find(legacy_);
-  if (!legacy.ahead.empty() || position(legacy) == Position::ordered) return true;
+  const Stream& legacy = *this->legacy();
+  if (!legacy.ahead.empty() || legacy.where == Position::ordered) return true;
   if (current_answer(legacy).says == StreamAnswer::unknown) return true;
   return legacy_used_ != 0 && std::any_of(streams_.begin(), streams_.end(), [this](const Stream& each) {
            const bool holds = each.order == StreamOrder::blocking && (is_in_group(each) || is_waiting(each));
@@ -95,7 +97,8 @@ bool Streams::may_stand_behind_legacy(const Stream& stream) const {
 // In a hardware queue, behind what a stream may have that is held up. Blocking streams that the legacy one holds up
 // need not be known: then all are asked, but not for ever, as most programs have none.
 bool Streams::may_stand_behind_held_up(const Stream& running) {
-  const Stream* legacy = find(legacy_);
+  if (!have_orders_) return false;
+  const Stream* legacy = this->legacy();
   if (legacy != nullptr && (is_in_group(*legacy) || is_waiting(*legacy))) {
     if (std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
           return each.order == StreamOrder::blocking && each.id != running.id &&
@@ -105,7 +108,7 @@ bool Streams::may_stand_behind_held_up(const Stream& running) {
     return looks_for_blocking_now_ = looks_for_blocking_ < most_looks_to_learn;
   }
   return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& each) {
-    return each.order != StreamOrder::none && each.id != running.id && position(each) == Position::behind &&
+    return each.order != StreamOrder::none && each.id != running.id && each.where == Position::behind &&
            holder_of(each) != nullptr && !queues_.are_apart(each.id, running.id, HeldBy::wait);
   });
 }
@@ -125,7 +128,7 @@ const Streams::Stream* Streams::first_holder_besides(const Stream& stream) const
 // does.
 const Streams::Stream* Streams::holder_of_work(const Stream& stream) const {
   if (stream.order == StreamOrder::none) return nullptr;
-  const Position where = position(stream);
+  const Position where = stream.where;
   const Stream* holder = where == Position::ordered || where == Position::held ? holder_of(stream) : nullptr;
   if (holder != nullptr) return holder;
   // Nobody asks one that is in a group.

@@ -25,6 +25,9 @@ struct DetectorOptions {
   bool one_queue = false;              // all streams may share one hardware queue, see README.md
   // Whether an iteration goes dark, by its turn: nothing in it is watched but its end. Nothing: none does.
   bool (*goes_dark)(std::uint64_t turn) = nullptr;
+  // For tests: what is kept from one event to the next is found anew as well, and BrokenInvariant is thrown where it
+  // differs.
+  bool checks_kept = false;
 };
 
 class Detector {

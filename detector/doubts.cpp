@@ -10,8 +10,10 @@ namespace weft {
 
 // All that was enqueued on the stream before this ticket is over. `by`: it is that of this.
 void Streams::note_passed(const Stream& stream, Ticket place, Passed by) {
-  for (const Stream& other : streams_)
-    if (other.id != stream.id) note_passed(stream, other.id, proving_places(other, by), place);
+  for_each_sharer(stream, [&](const Stream& other) {
+    note_passed(stream, other.id, proving_places(other, by), place);
+    return true;
+  });
 }
 
 void Streams::note_passed(const Stream& stream, StreamId blocked, const ProvingPlaces& held, Ticket place) {
@@ -34,13 +36,14 @@ Streams::Passed Streams::passed_by(const Stream& stream) {
 // queue, if it is the same. Not those whose latest mark is so old that tickets have started again.
 void Streams::note_passed_already(const Stream& blocked) {
   for (const Passed by : {Passed::group, Passed::call}) {
-    const ProvingPlaces held = proving_places(blocked, by);
-    if (!held.wait && !held.kernel) continue;
-    for (const Stream& other : streams_) {
-      if (other.id == blocked.id || other.at.kind == Kind::none || other.at.kind == Kind::lost) continue;
-      if (passed_by(other) == by && newest_ - other.at.ticket < comparable)
-        note_passed(other, blocked.id, held, other.at.ticket);
-    }
+    std::optional<ProvingPlaces> held;
+    for_each_sharer(blocked, [&](const Stream& other) {
+      if (other.at.kind == Kind::none || other.at.kind == Kind::lost) return true;
+      if (passed_by(other) != by || newest_ - other.at.ticket >= comparable) return true;
+      if (!held) held = proving_places(blocked, by);
+      note_passed(other, blocked.id, *held, other.at.ticket);
+      return held->wait || held->kernel;
+    });
   }
 }
 
@@ -72,8 +75,8 @@ bool Streams::surely_holds(const Stream& stream, const Mark& obstacle) const {
   return is_at_it || is_known;
 }
 
-// Who gets past this ticket is held up by no kernel that waits for the group which the stream is in, or by the kernel of
-// that group, which waits for another one.
+// Who gets past this ticket is held up by no kernel that waits for the group which the stream is in, or by the kernel
+// of that group, which waits for another one.
 std::optional<Ticket> Streams::proving_kernel(const Stream& stream, Passed by) const {
   if (!is_in_group(stream)) return std::nullopt;
   return launched_behind(stream, stream.at, waits_for_earlier_group(stream), by);
@@ -112,9 +115,9 @@ bool Streams::waits_for_earlier_group(const Stream& stream) const {
   return group != nullptr && waits_for_earlier(*group, [](const Group& earlier) { return !earlier.done; });
 }
 
-// Behind this ticket stands a kernel that waits for the group which the stream is in, or that of a group which waits for
-// another one. It may hold up its hardware queue meanwhile; nothing: there is none. Marks pass: only one queue is asked
-// whether they do.
+// Behind this ticket stands a kernel that waits for the group which the stream is in, or that of a group which waits
+// for another one. It may hold up its hardware queue meanwhile; nothing: there is none. Marks pass: only one queue is
+// asked whether they do.
 std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
   if (!is_in_group(stream)) return std::nullopt;
   if (waits_for_earlier_group(stream)) return stream.at.ticket;
@@ -133,7 +136,7 @@ std::optional<Ticket> Streams::waiting_kernel(const Stream& stream) const {
 // Behind this ticket stands the last that the stream has to compute; 0: not known. Nothing: no more is known than that
 // it may have something.
 std::optional<Ticket> Streams::place_of_work(const Stream& stream) const {
-  const Position where = position(stream);
+  const Position where = stream.where;
   if (where == Position::running) return stream.ahead.front().ticket;
   const Answer answer = where == Position::behind ? current_answer(stream) : Answer{};
   return answer.says == StreamAnswer::busy ? std::optional(answer.launched_before) : std::nullopt;
@@ -150,8 +153,9 @@ const Streams::Mark* Streams::first_obstacle(const Stream& stream) const {
 
 // Its first obstacle, unless that is a wait for compute that runs; nothing: none. In the hardware queue of the stream
 // nothing that stands behind this ticket runs.
-std::optional<Ticket> Streams::blocked_place(const Stream& stream) const {
+std::optional<Ticket> Streams::blocked_place(Stream& stream) const {
   const Mark* wait = first_obstacle(stream);
+  stream.end_matters = wait == nullptr;
   if (wait == nullptr) return std::nullopt;
   if (wait->kind != Kind::wait) return wait->ticket;
   bool runs = false;
@@ -187,6 +191,7 @@ bool Streams::is_over(const AwaitedPlace& place) const {
 
 // None of the streams that wait is marked: nobody but their own threads may put something onto them.
 void Streams::context_waits(const Event& wait) {
+  is_stale_ = true;
   if (context_waits_.size() == most_context_waits) {
     context_waits_.erase(context_waits_.begin());
     ++lost_;
@@ -194,12 +199,40 @@ void Streams::context_waits(const Event& wait) {
   context_waits_.push_back({wait.awaited, wait.ticket});
 }
 
+void Streams::find_sharers() {
+  are_sharers_stale_ = false;
+  sharers_.fill(0);
+  if (streams_.size() > sharers_.size()) return;
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (!queues_.are_apart(streams_[i].id, streams_[j].id, HeldBy::wait))
+        sharers_[i] |= std::uint64_t{1} << j, sharers_[j] |= std::uint64_t{1} << i;
+}
+
+// Has work that it may not get to, or is asked whether it has.
+bool Streams::may_be_held_up(const Stream& stream) const {
+  return stream.where == Position::running ||
+         (stream.where == Position::behind && current_answer(stream).says != StreamAnswer::none);
+}
+
+// Of the first streams a bit for each that shares its queue with another one; all bits where there are more.
+std::uint64_t Streams::held_up_perhaps() const {
+  std::uint64_t found = 0;
+  if (streams_.size() > sharers_.size() || one_queue_ || leaves_nothing_out_) return ~found;
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    if (sharers_[i] != 0 && may_be_held_up(streams_[i])) found |= std::uint64_t{1} << i;
+  return found;
+}
+
 // Each round: streams that may stand behind what the rounds before have found.
 void Streams::look_for_doubts() {
-  for (Stream& stream : streams_) stream.is_doubtful = false;
+  for (Stream& stream : streams_) stream.is_doubtful = stream.end_matters = false;
+  if (are_sharers_stale_) find_sharers();
+  const std::uint64_t held_up = held_up_perhaps();
+  if (held_up == 0 && context_waits_.empty()) return blocked_.clear();
   for (bool found = true; found;) {
     found = false;
-    find_blocked_places();
+    find_blocked_places(held_up);
     if (blocked_.empty()) return;
     for (Stream& stream : streams_) {
       const std::optional<Ticket> work = stream.is_doubtful ? std::nullopt : place_of_work(stream);
@@ -225,6 +258,7 @@ Verdict Streams::busy_for_sure(const Stream& running) {
 
 bool Streams::may_learn() const {
   if (looks_to_learn_ == 0 || looks_learned_ >= most_looks_to_learn) return false;
+  reads_.marks = true;
   return std::any_of(streams_.begin(), streams_.end(), [this](const Stream& blocked) {
     const bool waits = proving_place(blocked, Passed::call).has_value();
     if (!waits && (!queues_are_shared_ || !proving_kernel(blocked, Passed::call))) return false;
@@ -235,9 +269,12 @@ bool Streams::may_learn() const {
   });
 }
 
-void Streams::find_blocked_places() {
+void Streams::find_blocked_places(std::uint64_t held_up) {
   blocked_.clear();
-  for (const Stream& stream : streams_) {
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    Stream& stream = streams_[i];
+    // Nobody asks whether it holds up those of other queues.
+    if (held_up != ~std::uint64_t{0} && (held_up & sharers_[i]) == 0) continue;
     const auto add = [&](Ticket place, HeldBy by) { blocked_.push_back({stream.id, place, by, false}); };
     if (const std::optional<Ticket> place = blocked_place(stream)) add(*place, HeldBy::wait);
     if (const std::optional<Ticket> place = place_behind_group(stream)) add(*place, HeldBy::kernel);

@@ -40,10 +40,10 @@ struct Group {
 class GroupTable {
  public:
   // `most`: a power of two.
-  explicit GroupTable(std::size_t most) : groups_(most) { WEFT_DCHECK(std::has_single_bit(most)); }
+  explicit GroupTable(std::size_t most) : groups_(most), mask_(most - 1) { WEFT_DCHECK(std::has_single_bit(most)); }
 
   Group* find(GroupId id) {
-    Group& group = groups_[id & (groups_.size() - 1)];
+    Group& group = groups_[id & mask_];
     return id != 0 && group.id == id ? &group : nullptr;
   }
   const Group* find(GroupId id) const { return const_cast<GroupTable*>(this)->find(id); }
@@ -55,14 +55,14 @@ class GroupTable {
 
   // The pending group that this one's insertion forgets; nullptr: none.
   const Group* displaced_by(GroupId id) const {
-    const Group& place = groups_[id & (groups_.size() - 1)];
+    const Group& place = groups_[id & mask_];
     return place.id != 0 && !place.done ? &place : nullptr;
   }
 
   Group& insert(const Group& group) {
     WEFT_DCHECK(group.id != 0);
     if (displaced_by(group.id) != nullptr) ++forgotten_;
-    return groups_[group.id & (groups_.size() - 1)] = group;
+    return groups_[group.id & mask_] = group;
   }
 
   // Of those that an abort of their communicator ends: nobody knows of which ones the operations in a graph are.
@@ -82,6 +82,7 @@ class GroupTable {
 
  private:
   std::vector<Group> groups_;
+  std::size_t mask_;
   std::uint64_t forgotten_ = 0;
 };
 

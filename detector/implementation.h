@@ -30,13 +30,17 @@ class Detector::Implementation {
  public:
   explicit Implementation(const DetectorOptions& options)
       : groups_(options.most_groups),
-        streams_(groups_, options.one_queue),
+        streams_(groups_, options.one_queue, options.checks_kept),
         rhythm_(options.longest_period),
         iterations_(options.longest_period),
         slots_(options.history, options.warm_up_iterations),
         said_bubbles_(options.history, options.warm_up_iterations),
         longest_period_(static_cast<std::uint32_t>(options.longest_period)),
-        goes_dark_(options.goes_dark) {}
+        goes_dark_(options.goes_dark) {
+    remembered_.reserve(most_remembered);
+    host_waits_.reserve(most_host_waits);
+    findings_.reserve(16);
+  }
 
   std::span<const Finding> observe(const Event& event);
   void looked(TimePoint time) {

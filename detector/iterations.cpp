@@ -15,9 +15,7 @@ Iterations::Iterations(std::size_t longest_period)
 std::optional<Iteration> Iterations::group_issued(const Rhythm& rhythm, const Bounds& bounds, TimePoint issued,
                                                   const Event& group, std::optional<std::uint64_t> over) {
   const std::uint64_t shape = shape_of(group);
-  // While iterations are known two of them are enough; otherwise everything may turn out to be one.
-  const std::size_t enough = 2 * std::size_t{length()} + 1024;
-  while (length() != 0 && entries_.size() >= enough) entries_.pop();
+  while (length() != 0 && entries_.size() >= enough()) entries_.pop();
   entries_.push({issued, TimePoint{}, false, shape, likeness_of(group.summary, group.communicator), {}});
   ++size_;
   const bool marked = period_ != 0 && bounds.latest_length() == period_;
@@ -81,6 +79,9 @@ void Iterations::rhythm_found(const Rhythm& rhythm, const Bounds& bounds) {
 
 // The first iteration begins when what was issued before it is over: that may be known already.
 void Iterations::start_at(std::uint64_t position) {
+  entries_.reserve(enough());
+  bubbles_.reserve(length());
+  last_bubbles_.reserve(length());
   const Entry* before = entry(position - 1);
   start_known_ = before != nullptr && before->done != TimePoint{};
   ended_turn_ = 0;

@@ -109,6 +109,8 @@ class Iterations {
     Duration after_start;
   };
 
+  // So many entries are enough while iterations are known: two of them. Otherwise everything may turn out to be one.
+  std::size_t enough() const { return 2 * std::size_t{length()} + 1024; }
   Entry* entry(std::uint64_t position);
   const Entry* entry(std::uint64_t position) const { return const_cast<Iterations*>(this)->entry(position); }
   std::uint64_t choose_beginning(const Rhythm& rhythm, const Bounds& bounds);

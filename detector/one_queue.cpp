@@ -29,7 +29,7 @@ void Streams::look_at_proof() {
 // Nothing enqueued behind this ticket may run before the group is over that the stream is in; nothing: none.
 std::optional<Ticket> Streams::place_behind_group(const Stream& stream) const {
   if (!one_queue_) return queues_are_shared_ ? waiting_kernel(stream) : std::nullopt;
-  if (position(stream) != Position::in_group) return std::nullopt;
+  if (stream.where != Position::in_group) return std::nullopt;
   const Group* group = groups_.find(stream.at.group);
   const Mark* next = stream.ahead.empty() ? nullptr : &stream.ahead.front();
   if (ends_pass_ && next != nullptr && next->nothing_before) return next->ticket;

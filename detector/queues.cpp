@@ -13,10 +13,19 @@ std::vector<Queues::Pair>::iterator Queues::place_of(StreamId one, StreamId othe
   });
 }
 
-bool Queues::are_apart(StreamId one, StreamId other, HeldBy by) const {
-  const auto pair = const_cast<Queues*>(this)->place_of(one, other);
+const Queues::Pair* Queues::find(StreamId one, StreamId other) const {
   const auto [low, high] = std::minmax(one, other);
-  if (pair == pairs_.end() || pair->low != low || pair->high != high) return false;
+  std::uint16_t& known = places_[(16 * low + high) % places_.size()];
+  if (known < pairs_.size() && pairs_[known].low == low && pairs_[known].high == high) return &pairs_[known];
+  const auto pair = const_cast<Queues*>(this)->place_of(one, other);
+  if (pair == pairs_.end() || pair->low != low || pair->high != high) return nullptr;
+  known = static_cast<std::uint16_t>(pair - pairs_.begin());
+  return &*pair;
+}
+
+bool Queues::are_apart(StreamId one, StreamId other, HeldBy by) const {
+  const Pair* pair = find(one, other);
+  if (pair == nullptr) return false;
   return pair->past_waits.times >= enough || (by == HeldBy::kernel && pair->past_kernels.times >= enough);
 }
 
@@ -32,9 +41,8 @@ void Queues::note_apart(StreamId one, StreamId other, HeldPlace place) {
   const auto [low, high] = std::minmax(one, other);
   if (pair == pairs_.end() || pair->low != low || pair->high != high) {
     if (pairs_.size() == most_pairs)
-      std::erase_if(pairs_, [](const Pair& each) {
-        return each.past_waits.times < enough && each.past_kernels.times < enough;
-      });
+      std::erase_if(
+          pairs_, [](const Pair& each) { return each.past_waits.times < enough && each.past_kernels.times < enough; });
     if (pairs_.size() == most_pairs) return;
     pair = pairs_.insert(place_of(one, other), {low, high, {}, {}});
   }

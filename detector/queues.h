@@ -7,6 +7,7 @@
 // nobody. Fed by Streams, one thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -39,13 +40,17 @@ class Queues {
   void passed(StreamId stream, StreamId blocked, HeldPlace place);
 
   // A look is over: all words that were written before it have been told. `still_waits(stream, place)`.
+  // Whether two streams may be known to be apart now that were not.
   template <class StillWaits>
-  void looked(StillWaits still_waits) {
+  bool looked(StillWaits still_waits) {
+    bool noted = false;
     std::erase_if(sightings_, [&](Sighting& sighting) {
       if (!still_waits(sighting.blocked, sighting.place)) return true;
       if (sighting.is_older) note_apart(sighting.stream, sighting.blocked, sighting.place);
+      noted = noted || sighting.is_older;
       return std::exchange(sighting.is_older, true);
     });
+    return noted;
   }
 
   void forget(StreamId stream);
@@ -70,11 +75,13 @@ class Queues {
     Seen past_waits, past_kernels;
   };
 
+  const Pair* find(StreamId one, StreamId other) const;
   std::vector<Pair>::iterator place_of(StreamId one, StreamId other);
   void note_apart(StreamId one, StreamId other, HeldPlace place);
 
   std::vector<Sighting> sightings_;
-  std::vector<Pair> pairs_;  // sorted
+  std::vector<Pair> pairs_;                          // sorted
+  mutable std::array<std::uint16_t, 256> places_{};  // where pairs were found last
 };
 
 }  // namespace weft

@@ -57,7 +57,7 @@ void Slots::add(std::uint32_t number, std::int32_t ordinal, Duration length) {
   if (table == nullptr || ordinal < 0 || static_cast<std::size_t>(ordinal) >= table->place.size()) return;
   std::uint32_t& place = table->place[static_cast<std::size_t>(ordinal)];
   if (place == 0) {
-    table->lengths.emplace_back();
+    table->lengths.emplace_back().latest.reserve(std::min(history_, most_samples));
     place = static_cast<std::uint32_t>(table->lengths.size());
   }
   Lengths& lengths = table->lengths[place - 1];

@@ -10,13 +10,11 @@ std::vector<Streams::Stream>::iterator Streams::place_of(StreamId id) {
   return std::lower_bound(streams_.begin(), streams_.end(), id, [](const Stream& s, StreamId i) { return s.id < i; });
 }
 
-Streams::Stream* Streams::find(StreamId id) {
+Streams::Stream* Streams::search(StreamId id) {
   const auto place = place_of(id);
-  return place != streams_.end() && place->id == id ? &*place : nullptr;
-}
-
-const Streams::Stream* Streams::find(StreamId id) const {
-  return const_cast<Streams*>(this)->find(id);
+  if (place == streams_.end() || place->id != id) return nullptr;
+  places_[id % places_.size()] = static_cast<std::uint16_t>(place - streams_.begin());
+  return &*place;
 }
 
 Streams::Stream* Streams::find_or_add(StreamId id) {
@@ -26,6 +24,7 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
     ++lost_;
     return nullptr;
   }
+  is_stale_ = are_sharers_stale_ = true;
   stream = &*streams_.emplace(place_of(id));
   stream->id = id;
   return stream;
@@ -33,20 +32,24 @@ Streams::Stream* Streams::find_or_add(StreamId id) {
 
 // A stream that was dry has got to the mark at once, unless something was launched ahead of it: the next answer tells.
 void Streams::issue(Stream& stream, const Mark& mark) {
+  is_stale_ = is_stale_ || matters(stream, mark);
   if (is_before(newest_, mark.ticket)) newest_ = mark.ticket;
-  if (is_before(legacy_used_, newest_) && newest_ - legacy_used_ >= comparable) legacy_used_ = 0;
+  if (is_before(legacy_used_, newest_) && newest_ - legacy_used_ >= comparable)
+    is_stale_ = std::exchange(legacy_used_, 0) != 0 || is_stale_;
   if (current_answer(stream).says != StreamAnswer::dry) stream.answer = {};
   if (!mark.nothing_before) ++stream.launched;
-  if (stream.ahead.full()) lose_sight(stream, stream.ahead.front().ticket);
+  if (stream.ahead.full()) lose_sight(stream, stream.ahead.front().ticket), ++lost_;
   stream.ahead.push(mark);
 }
 
 void Streams::lose_sight(Stream& stream, Ticket first) {
+  is_stale_ = true;
   if (stream.at.kind == Kind::lost) return;
   stream.at = {Kind::lost, false, first};
 }
 
 void Streams::lose_sight(const Group& forgotten) {
+  is_stale_ = true;  // others may wait for it
   Stream* stream = find(forgotten.stream);
   if (stream == nullptr) return;
   lose_sight(*stream, stream->at.ticket);
@@ -54,10 +57,17 @@ void Streams::lose_sight(const Group& forgotten) {
 }
 
 void Streams::group_issued(const Group& group, Ticket ticket) {
+  // Of those that are over it takes the place of one; an earlier one, or the same once more, may come later.
+  const bool is_late = group.id <= std::exchange(newest_group_, std::max(newest_group_, group.id));
+  is_stale_ = is_stale_ || reads_.past || is_late;
   Stream* stream = find_or_add(group.stream);
   if (stream == nullptr) return;
-  if (!group.send_only) stream->sends_only = false;
+  const bool ends_sends = !group.send_only && std::exchange(stream->sends_only, false);
+  is_stale_ = is_stale_ || (reads_.counts && ends_sends);
   if (group.done) return;
+  // Its first group is another one; or the host waits for one of them.
+  is_stale_ = is_stale_ || stream->groups.empty() || stream->groups.full() || !host_waits_.empty();
+  if (stream->groups.full()) ++lost_;
   stream->groups.push(group.id);
   if (group.start_known) issue(*stream, {Kind::start, group.nothing_launched, ticket, group.id});
 }
@@ -81,6 +91,7 @@ void Streams::wait_issued(const Event& wait) {
   const bool is_direct = g != nullptr && g->stream == wait.awaited.stream && g->done_ticket == wait.awaited.ticket;
   if (is_direct)
     if (Stream* owner = find(g->stream)) ++owner->waited_for;
+  is_stale_ = is_stale_ || (is_direct && reads_.counts);
   Stream* stream = find_or_add(wait.stream);
   if (stream == nullptr) return;
   if (is_direct) ++stream->waits;
@@ -99,12 +110,15 @@ void Streams::mark_issued(const Event& mark) {
 
 void Streams::launch_noted(StreamId id, Ticket newest) {
   Stream* stream = find(id);
-  if (stream != nullptr) (stream->ahead.empty() ? stream->at : stream->ahead.back()).launched = newest;
+  if (stream == nullptr) return;
+  (stream->ahead.empty() ? stream->at : stream->ahead.back()).launched = newest;
+  is_stale_ = is_stale_ || reads_.marks || queues_are_shared_;
 }
 
 void Streams::marks_held_back(StreamId id, Ticket next, bool only_copy) {
   Stream* stream = find_or_add(id);
   if (stream == nullptr) return;
+  is_stale_ = true;
   Mark& last = stream->ahead.empty() ? stream->at : stream->ahead.back();
   if (last.kind != Kind::lost)
     issue(*stream, {.kind = Kind::lost, .ticket = next, .only_copies = only_copy});
@@ -113,6 +127,7 @@ void Streams::marks_held_back(StreamId id, Ticket next, bool only_copy) {
 }
 
 void Streams::graph_wait_moved() {
+  is_stale_ = true;
   const auto move = [](Mark& mark) {
     if (mark.in_graph == InGraph::at_its_head) mark.in_graph = InGraph::somewhere;
   };
@@ -123,6 +138,7 @@ void Streams::graph_wait_moved() {
 }
 
 void Streams::host_wait_begun(StreamId stream) {
+  is_stale_ = true;
   if (host_waits_.size() < most_host_waits) {
     host_waits_.push_back(stream);
   } else {
@@ -131,6 +147,7 @@ void Streams::host_wait_begun(StreamId stream) {
 }
 
 void Streams::host_wait_ended(StreamId stream) {
+  is_stale_ = true;
   const auto match = std::find(host_waits_.begin(), host_waits_.end(), stream);
   if (match != host_waits_.end()) {
     host_waits_.erase(match);
@@ -141,6 +158,7 @@ void Streams::host_wait_ended(StreamId stream) {
 
 // Its work goes on to the end, and others may wait for that.
 void Streams::stream_destroyed(StreamId id, Ticket last) {
+  is_stale_ = true;
   Stream* stream = last == 0 ? find(id) : find_or_add(id);
   if (stream == nullptr) return;
   if (last != 0) issue(*stream, {Kind::passed, false, last});
@@ -152,6 +170,7 @@ void Streams::stream_destroyed(StreamId id, Ticket last) {
 
 // Nobody can ask it. The legacy stream tells when that is over: it waits for it.
 void Streams::stream_abandoned(StreamId id, Ticket newest) {
+  is_stale_ = true;
   Stream* stream = find_or_add(id);
   if (stream == nullptr) return;
   stream->destroyed = stream->abandoned = true;
@@ -164,13 +183,15 @@ void Streams::erase_if_over(StreamId id) {
   if (stream == nullptr || !stream->destroyed || stream->abandoned || has_known_mark_ahead(*stream) ||
       first_pending(id) != nullptr)
     return;
-  lost_ += stream->ahead.dropped() + stream->groups.dropped();
+  is_stale_ = are_sharers_stale_ = true;
+
   queues_.forget(id);
   streams_.erase(place_of(id));
 }
 
 // The stream has passed so many of the marks ahead of it.
 void Streams::reach(Stream& stream, std::size_t marks) {
+  is_stale_ = true;
   for (; marks > 0; --marks) {
     stream.at = stream.ahead.front();
     stream.ahead.pop();
@@ -187,7 +208,7 @@ void Streams::reach(Stream& stream, std::size_t marks) {
 void Streams::group_started(GroupId id) {
   Group* group = groups_.find(id);
   if (group == nullptr) return;
-  group->started = true;
+  is_stale_ = !std::exchange(group->started, true) || is_stale_;
   Stream* stream = find(group->stream);
   if (stream == nullptr) return;
   for (std::size_t i = 0; i < stream->ahead.size(); ++i)
@@ -198,12 +219,13 @@ void Streams::group_done(GroupId id) {
   group_started(id);
   Group* group = groups_.find(id);
   if (group == nullptr) return;
-  group->done = true;
+  is_stale_ = !std::exchange(group->done, true) || is_stale_;
   Stream* stream = find(group->stream);
   if (stream == nullptr) return;
   while (!stream->groups.empty() && (stream->groups.front() <= id || !groups_.pending(stream->groups.front()))) {
     ++stream->done;
     stream->groups.pop();
+    is_stale_ = true;
   }
   erase_if_over(stream->id);
 }
@@ -240,6 +262,7 @@ bool Streams::ran_unseen(StreamId id, const Answer& answer) const {
 }
 
 void Streams::answered(StreamId id, Answer answer) {
+  is_stale_ = true;
   if (id == 0) {
     others_unknown_ = questions_;
     return;
@@ -272,10 +295,13 @@ void Streams::looked() {
   if (is_learning_) --looks_to_learn_, ++looks_learned_;
   if (looks_for_blocking_now_) ++looks_for_blocking_;
   if (is_in_doubt_ && looks_to_learn_ < most_looks_to_learn) ++looks_to_learn_;
-  queues_.looked([this](StreamId id, HeldPlace place) {
+  is_stale_ = is_stale_ || one_queue_ || is_learning_ || looks_for_blocking_now_ || is_in_doubt_;
+  const bool found = queues_.looked([this](StreamId id, HeldPlace place) {
     const Stream* stream = find(id);
     return stream != nullptr && is_held_at(*stream, place);
   });
+  is_stale_ = is_stale_ || found;
+  are_sharers_stale_ = are_sharers_stale_ || found;
 }
 
 Answer Streams::current_answer(const Stream& stream) const {
@@ -312,20 +338,6 @@ bool Streams::is_asked(const Stream& stream) const {
   if (stream.destroyed || (is_learning_ && !stream.was_doubtful)) return false;
   const Position where = position(stream);
   return where == Position::behind || (where == Position::lost && !has_known_mark_ahead(stream));
-}
-
-bool Streams::is_in_group(const Stream& stream) const {
-  return stream.at.kind == Kind::start && groups_.pending(stream.at.group);
-}
-
-bool Streams::is_waiting(const Stream& stream) const {
-  return stream.at.kind == Kind::wait && (stream.at.passed != 0 || groups_.pending(stream.at.group));
-}
-
-std::uint64_t Streams::dropped() const {
-  std::uint64_t sum = lost_;
-  for (const Stream& stream : streams_) sum += stream.ahead.dropped() + stream.groups.dropped();
-  return sum;
 }
 
 }  // namespace weft

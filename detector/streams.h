@@ -3,8 +3,12 @@
 // Fed by the detector, one thread. Knows markers, groups and answers, no time. The rule is written out in README.md.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "detector/groups.h"
@@ -18,6 +22,7 @@ struct Idleness {
   GroupId group = 0;
   StreamId stream = 0;  // 0: the host waits, or nobody
   Pattern pattern = Pattern::event_wait;
+  friend bool operator==(const Idleness&, const Idleness&) = default;
 };
 
 // Why time is uncertain that is so only where it lasts: the host may just be slow.
@@ -31,19 +36,25 @@ struct Verdict {
   Kind kind = Kind::busy;  // also where no communication is under way: then idle time is nobody's business here
   Idleness idleness{};
   const char* why = nullptr;  // uncertain: a string literal
+  friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
 class Streams {
  public:
   // `one_queue`: all streams may share one hardware queue, in which work waits for what was enqueued before it.
-  explicit Streams(GroupTable& groups, bool one_queue = false) : groups_(groups), one_queue_(one_queue) {}
+  // `checks_kept`: see DetectorOptions.
+  explicit Streams(GroupTable& groups, bool one_queue = false, bool checks_kept = false)
+      : groups_(groups), one_queue_(one_queue), checks_kept_(checks_kept) {}
 
   void set_order(StreamId stream, StreamOrder order);  // for ever
-  void order_is_unsure() { order_is_unsure_ = true; }
+  void order_is_unsure() { is_stale_ = order_is_unsure_ = true; }
   // Any two streams may share one, unless they were seen apart. Before, kernels are taken to hold up nobody.
-  void queues_are_shared() { queues_are_shared_ = true; }
+  void queues_are_shared() { is_stale_ = queues_are_shared_ = true; }
   // By something that has no mark; all tickets up to `newest` were given out before.
-  void legacy_used(Ticket newest) { legacy_used_ = newest; }
+  void legacy_used(Ticket newest) {
+    legacy_used_ = newest;
+    is_stale_ = true;
+  }
   void group_issued(const Group& group, Ticket ticket);
   void wait_issued(const Event& wait);
   void context_waits(const Event& wait);
@@ -74,11 +85,11 @@ class Streams {
   void looked();
   // The framework says that it has nothing to compute, or no longer. Then it is idle time also where no communication
   // is under way, as soon as streams have been asked.
-  void idle_said(bool said) { idle_said_ = said; }
+  void idle_said(bool said) { is_stale_ = std::exchange(idle_said_, said) != said || is_stale_; }
 
   // The host launches nothing and calls nothing, or no longer. Where all streams are dry then, it waits for something
   // that nobody sees.
-  void host_is_still(bool still) { host_is_still_ = still; }
+  void host_is_still(bool still) { is_stale_ = std::exchange(host_is_still_, still) != still || is_stale_; }
 
   // The oldest group of the stream that is not over; nullptr: none.
   Group* first_pending(StreamId stream);
@@ -86,6 +97,7 @@ class Streams {
   // The stream has got something to compute, and is through with it, since it was asked last: it was dry then, too.
   bool ran_unseen(StreamId stream, const Answer& answer) const;
 
+  // Asks nothing anew where nothing has changed that it depends on.
   Verdict verdict();
   // None is asked for until further notice: no stream has to be asked.
   void suspend_verdicts();
@@ -100,7 +112,7 @@ class Streams {
 
   Enqueued enqueued_while_host_waits() const;  // see Detector
 
-  std::uint64_t dropped() const;
+  std::uint64_t dropped() const { return lost_; }
 
  private:
   // copied: behind a copy between host and device, a host function, or a wait for either.
@@ -139,10 +151,12 @@ class Streams {
     std::uint64_t launched = 0;  // marks that may have had something to compute before them
     bool had_work = false;       // was busy when it was asked
     bool destroyed = false;
-    bool abandoned = false;     // destroyed, and it may have work left behind all its marks
-    Ticket abandoned_at = 0;    // the newest ticket then
-    bool is_doubtful = false;   // in the latest verdict: what it has left may stand behind a blocked stream
-    bool was_doubtful = false;  // in any
+    bool abandoned = false;             // destroyed, and it may have work left behind all its marks
+    Ticket abandoned_at = 0;            // the newest ticket then
+    bool is_doubtful = false;           // in the latest verdict: what it has left may stand behind a blocked stream
+    bool was_doubtful = false;          // in any
+    Position where = Position::behind;  // in the latest verdict
+    bool end_matters = true;            // to the latest verdict: none of its marks was an obstacle
   };
   // Nothing behind this ticket runs in the hardware queue of the stream.
   struct BlockedPlace {
@@ -169,6 +183,14 @@ class Streams {
     const char* unknown = nullptr;
   };
 
+  // Besides how far streams have got, the latest verdict depends on these.
+  struct Reads {
+    bool tickets = false;  // the newest one
+    bool counts = false;   // of waits and groups
+    bool past = false;     // which groups are forgotten, of those that are over
+    bool marks = false;    // all that are ahead
+  };
+
   static constexpr int most_looks_to_learn = 1024;
   static constexpr std::size_t most_context_waits = 64;  // more are taken for over
   // Communication, or what may be some.
@@ -181,22 +203,37 @@ class Streams {
   static constexpr std::size_t most_streams = 8192;   // at a time: as many as the shim can tell apart
 
   std::vector<Stream>::iterator place_of(StreamId id);
-  Stream* find(StreamId id);
-  const Stream* find(StreamId id) const;
+  Stream* find(StreamId id) {
+    const std::size_t place = places_[id % places_.size()];
+    return place < streams_.size() && streams_[place].id == id ? &streams_[place] : search(id);
+  }
+  const Stream* find(StreamId id) const { return const_cast<Streams*>(this)->find(id); }
+  Stream* search(StreamId id);
   Stream* find_or_add(StreamId id);
   void issue(Stream& stream, const Mark& mark);
   void lose_sight(Stream& stream, Ticket first);
   void reach(Stream& stream, std::size_t marks);
   void erase_if_over(StreamId id);
   GroupId group_behind(const AwaitedPlace& place) const;
-  bool is_in_group(const Stream& stream) const;
-  bool is_waiting(const Stream& stream) const;
+  bool is_in_group(const Stream& stream) const {
+    return stream.at.kind == Kind::start && groups_.pending(stream.at.group);
+  }
+  bool is_waiting(const Stream& stream) const {
+    return stream.at.kind == Kind::wait && (stream.at.passed != 0 || groups_.pending(stream.at.group));
+  }
   Answer current_answer(const Stream& stream) const;
   Group* first_pending(const Stream& stream) const;
   static bool has_known_mark_ahead(const Stream& stream);
   bool is_asked(const Stream& stream) const;
+  // kept_verdict.cpp
+  struct Kept;
+  Kept kept() const;
+  void check_kept();
+  void new_verdict();
+  bool matters(const Stream& stream, const Mark& next) const;
   // verdict.cpp
-  Position position(const Stream& stream) const;
+  Verdict find_verdict();
+  Position position(const Stream& stream) const;  // now; for the rule itself Stream::where, which is this
   bool look_at(const Stream& stream, Standing& standing) const;
   // The stream whose group, or whose wait for something outside of this device, holds this one up; nullptr: none is
   // known. `runs`: one on the way runs.
@@ -235,6 +272,7 @@ class Streams {
   const Group* group_of_wait(const Stream& stream) const;
   const Group* group_of_host_wait() const;
   // default_streams.cpp
+  const Stream* legacy() const { return legacy_ == 0 ? nullptr : find(legacy_); }
   const Stream* holder_of(const Stream& stream) const;
   bool has_more_than_holder(const Stream& stream) const;
   bool stands_whatever_it_has(const Stream& stream) const;
@@ -249,6 +287,22 @@ class Streams {
   const Stream* holder_of_work(const Stream& stream) const;
   // doubts.cpp
   enum class Passed : std::uint8_t { group, call };  // the start of a group, anything else
+  void find_sharers();
+  bool may_be_held_up(const Stream& stream) const;
+  std::uint64_t held_up_perhaps() const;
+  // In their order, until one answers no; whether none does.
+  template <class Function>
+  bool for_each_sharer(const Stream& stream, Function function) {
+    if (are_sharers_stale_) find_sharers();
+    if (streams_.size() > sharers_.size())
+      return std::all_of(streams_.begin(), streams_.end(), [&](const Stream& other) {
+        return other.id == stream.id || queues_.are_apart(stream.id, other.id, HeldBy::wait) || function(other);
+      });
+    std::uint64_t left = sharers_[static_cast<std::size_t>(&stream - streams_.data())];
+    for (; left != 0; left &= left - 1)
+      if (!function(streams_[static_cast<std::size_t>(std::countr_zero(left))])) return false;
+    return true;
+  }
   static Passed passed_by(const Stream& stream);
   void note_passed(const Stream& stream, Ticket place, Passed by);
   // Who gets past these tickets stands in another hardware queue.
@@ -260,7 +314,7 @@ class Streams {
   void note_passed(const Stream& stream, StreamId blocked, const ProvingPlaces& held, Ticket place);
   void note_passed_already(const Stream& blocked);
   std::optional<Ticket> place_of_work(const Stream& stream) const;
-  std::optional<Ticket> blocked_place(const Stream& stream) const;
+  std::optional<Ticket> blocked_place(Stream& stream) const;
   std::optional<Ticket> proving_place(const Stream& stream, Passed by) const;
   bool waits_for_earlier_group(const Stream& stream) const;
   std::optional<Ticket> launched_behind(const Stream& stream, const Mark& place, bool is_launched, Passed by) const;
@@ -272,7 +326,7 @@ class Streams {
   static bool is_marked_behind(const Mark& reached, Ticket place);
   bool is_over(const AwaitedPlace& place) const;
   void look_for_doubts();
-  void find_blocked_places();
+  void find_blocked_places(std::uint64_t held_up);
   bool may_be_blocked(const Stream& stream, Ticket work) const;
   Verdict busy_for_sure(const Stream& running);
   bool may_learn() const;
@@ -284,11 +338,20 @@ class Streams {
 
   GroupTable& groups_;
   const bool one_queue_;
+  const bool checks_kept_;
+  bool is_stale_ = true;             // something has changed that the latest verdict depends on, or may depend on
+  Verdict verdict_;                  // the latest
+  bool leaves_nothing_out_ = false;  // the verdict that is found now: places that cannot matter are looked at, too
+  mutable Reads reads_;
   bool ends_pass_ = false;       // the mark behind a group that is not over was seen to hold nobody up
   GroupId proof_ = 0;            // a group that shows it if it is not over by then
   bool proof_is_older_ = false;  // than the latest look
   Queues queues_;
   std::vector<Stream> streams_;  // by id: ids rise for as long as the process lives, few streams live at a time
+  std::array<std::uint16_t, 256> places_{};  // where streams were found last, by the end of their ids
+  // Of each of the first streams the others, a bit for each, that may share its hardware queue. Not kept of more.
+  std::array<std::uint64_t, 64> sharers_{};
+  bool are_sharers_stale_ = true;
   std::vector<StreamId> host_waits_;
   std::vector<BlockedPlace> blocked_;       // of the latest verdict
   std::vector<ContextWait> context_waits_;  // not over
@@ -303,6 +366,7 @@ class Streams {
   bool host_is_still_ = false;
   bool is_settled_ = false;  // all work is done, and the host launches nothing: no answer changes before it acts
   Ticket newest_ = 0;        // of all marks
+  GroupId newest_group_ = 0;
   bool wants_answers_ = false;
   std::uint64_t questions_ = 1;       // the period of questions
   std::uint64_t others_unknown_ = 0;  // the latest in which not all streams could be named
@@ -310,6 +374,7 @@ class Streams {
   StreamId legacy_ = 0;  // the legacy default stream, once it is known
   Ticket legacy_used_ = 0;
   bool legacy_stands_between_ = false;  // in the latest verdict
+  bool have_orders_ = false;            // some stream has one, or had
   bool order_is_unsure_ = false;
   bool queues_are_shared_ = false;
 };

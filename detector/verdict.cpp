@@ -59,7 +59,7 @@ const char* Streams::why_captured(const Stream& stream) const {
 
 // False: the stream runs for sure, nobody has to be asked.
 bool Streams::look_at(const Stream& stream, Standing& standing) const {
-  switch (position(stream)) {
+  switch (stream.where) {
     case Position::running:
       if (may_stand_behind_legacy(stream)) return standing.unknown = behind_legacy, true;
       standing.doubtful = standing.doubtful || stream.is_doubtful;
@@ -92,6 +92,7 @@ bool Streams::look_at(const Stream& stream, Standing& standing) const {
 
 // It has got to this ticket or a later one. Behind a group that is over it is past its end, which has no mark.
 bool Streams::is_past(const Stream& stream, Ticket place) const {
+  reads_.past = true;
   const Group* group = stream.at.kind == Kind::start ? groups_.find(stream.at.group) : nullptr;
   return !is_before(group != nullptr && group->done ? group->done_ticket : stream.at.ticket, place);
 }
@@ -102,7 +103,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
   bool is_held = false;  // the one before
   // A chain is no longer than there are streams, unless the marks of some were lost.
   for (std::size_t steps = 0; steps <= streams_.size() && stream != nullptr; ++steps) {
-    const Position where = position(*stream);
+    const Position where = stream->where;
     if (where == Position::in_group) return stream;
     if (where == Position::lost) return nullptr;
     if (where == Position::ordered || stands_whatever_it_has(*stream)) {
@@ -138,7 +139,7 @@ const Streams::Stream* Streams::root_of(const Stream& waiting, bool& runs, const
 }
 
 void Streams::suspend_verdicts() {
-  are_after_dark_ = true;
+  is_stale_ = are_after_dark_ = true;
   is_settled_ = is_in_doubt_ = false;
   stop_asking();
 }
@@ -158,7 +159,9 @@ bool Streams::has_asked() const {
 // It may be for communication, of another device for example. One that outlasts many others is none.
 bool Streams::waits_for_unknown(const Stream& stream, Position where) const {
   constexpr Ticket recent = 256;
-  return where == Position::waiting && stream.at.awaited.stream == 0 && newest_ - stream.at.passed < recent;
+  if (where != Position::waiting || stream.at.awaited.stream != 0) return false;
+  reads_.tickets = true;
+  return newest_ - stream.at.passed < recent;
 }
 
 bool Streams::copies_out_of_sight(const Stream& stream) {
@@ -176,20 +179,20 @@ bool Streams::has_begun(const Group& group) const {
 Streams::UnderWay Streams::look_for_groups() const {
   UnderWay found;
   for (const Stream& stream : streams_) {
-    const Position where = position(stream);
+    const Position where = stream.where;
     if ((where == Position::lost && !copies_out_of_sight(stream)) || waits_for_unknown(stream, where))
-      found.group = true;
+      return {true, nullptr};
     if (where != Position::in_group || !has_begun(*groups_.find(stream.at.group))) continue;
-    if (const char* why = why_captured(stream))
-      found.captured_step = why;
-    else
-      found.group = true;
+    const char* why = why_captured(stream);
+    if (why == nullptr) return {true, nullptr};
+    found.captured_step = why;
   }
   return found;
 }
 
-Verdict Streams::verdict() {
+Verdict Streams::find_verdict() {
   is_settled_ = is_in_doubt_ = is_learning_ = looks_for_blocking_now_ = false;
+  for (Stream& stream : streams_) stream.where = position(stream);
   legacy_stands_between_ = legacy_stands_between();
   const UnderWay under_way = look_for_groups();
   const bool host_is_still = host_is_still_ && host_waits_.empty();
@@ -211,11 +214,11 @@ Verdict Streams::verdict() {
   if (!under_way.group && !has_asked()) return {};
   if (others_unknown_ == questions_) standing.unknown = unnamed;
   for (const Stream& stream : streams_) {
-    if (position(stream) != Position::waiting) continue;
+    if (stream.where != Position::waiting) continue;
     bool runs = false;
     const Stream* root = root_of(stream, runs);
     if (runs) return {};
-    const bool is_outside = root != nullptr && position(*root) == Position::waiting;
+    const bool is_outside = root != nullptr && root->where == Position::waiting;
     const bool is_unknown = root == nullptr || (is_outside && standing.in_group == nullptr);
     if (is_unknown && standing.unknown == nullptr) standing.unknown = unknown_wait;
   }
@@ -238,7 +241,7 @@ Idleness Streams::explain(const Standing& standing) const {
   // that waits for groups, among others for later ones.
   std::optional<Idleness> indirectly;
   for (const Stream& stream : streams_) {
-    const Group* const group = position(stream) == Position::waiting ? group_of_wait(stream) : nullptr;
+    const Group* const group = stream.where == Position::waiting ? group_of_wait(stream) : nullptr;
     if (group == nullptr) continue;
     const Idleness idleness{group->id, stream.id, Pattern::event_wait};
     if (waits_for(stream, *group)) return idleness;
@@ -246,10 +249,10 @@ Idleness Streams::explain(const Standing& standing) const {
   }
   if (indirectly) return *indirectly;
   for (const Stream& stream : streams_)
-    if (const Stream* holder = position(stream) == Position::ordered ? holder_of(stream) : nullptr)
+    if (const Stream* holder = stream.where == Position::ordered ? holder_of(stream) : nullptr)
       if (is_in_group(*holder)) return {holder->at.group, stream.id, Pattern::event_wait};
   for (const Stream& stream : streams_)
-    if (position(stream) == Position::in_group && is_inline(stream))
+    if (stream.where == Position::in_group && is_inline(stream))
       return {stream.at.group, stream.id, Pattern::inline_group};
   if (!host_waits_.empty())
     if (const Group* group = group_of_host_wait()) return {group->id, 0, Pattern::host_wait};
@@ -270,7 +273,7 @@ const Group* Streams::group_of_wait(const Stream& stream) const {
   if (last != nullptr && waits_for(stream, *last)) return last;
   bool runs = false;
   const Stream* root = root_of(stream, runs);
-  return root == nullptr || position(*root) != Position::in_group ? last : groups_.find(root->at.group);
+  return root == nullptr || root->where != Position::in_group ? last : groups_.find(root->at.group);
 }
 
 // The main job computes on it.
@@ -280,6 +283,7 @@ bool Streams::computes(const Stream& stream) const {
 
 // Its groups sit among its own compute: nobody else waits for them, and compute has to be somewhere.
 bool Streams::is_inline(const Stream& stream) const {
+  reads_.counts = true;
   if (stream.waited_for > 2 * stream.waits || stream.done < 2) return false;
   return stream.waits > 0 || std::none_of(streams_.begin(), streams_.end(), [&](const Stream& other) {
            return other.id != stream.id && computes(other);

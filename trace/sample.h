@@ -18,6 +18,9 @@ class Sample {
  public:
   explicit Sample(std::size_t most) : most_(most) {}
 
+  // Has room for all from now on.
+  void reserve() { values_.reserve(most_); }
+
   void add(Value value) {
     ++seen_;
     if (values_.size() < most_) return values_.push_back(value);

@@ -15,6 +15,10 @@ namespace weft {
 
 class Accounts {
  public:
+  Accounts() {
+    iteration_lengths_.reserve();
+    uncertainties_.reserve();
+  }
   void note(const Event& event);
   void note(const Record& record);
   void note(Unfilled reason) { totals_.add(reason); }

@@ -2,6 +2,7 @@
 #include "runner/policy/group_records.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -47,13 +48,22 @@ void GroupRecords::observe(const Event& event, Duration within) {
 void GroupRecords::add(const Event& event) {
   if (event.summary.captured != Captured::none)
     return;  // a graph: its operations have no sequence, and other ranks none like it
-  Pending& group = pending_[event.group];
+  Pending& group = pending(event.group);
   group.has_end = event.done_ticket != 0;
   group.record = {};
   group.record.id = event.group;
   group.record.communicator = event.communicator;
   group.record.left_out = std::uint32_t{event.summary.sends} + event.summary.receives + event.summary.collectives;
   if (pending_.size() > most) finish(pending_.begin(), event.time);
+}
+
+// The memory of a group that is over is used again: nothing is allocated for each.
+GroupRecords::Pending& GroupRecords::pending(GroupId id) {
+  if (spare_.empty() || pending_.contains(id)) return pending_[id];
+  spare_.back().key() = id;
+  const auto place = pending_.insert(std::move(spare_.back())).position;
+  spare_.pop_back();
+  return place->second;
 }
 
 void GroupRecords::add_operations(Table::iterator group, const Event& event) {
@@ -71,7 +81,7 @@ void GroupRecords::finish(Table::iterator group, TimePoint time) {
     ready_.push_back(group->second.record);
   else
     ++thinned_out_;
-  pending_.erase(group);
+  spare_.push_back(pending_.extract(group));
 }
 
 bool GroupRecords::is_wanted(const GroupRecord& record, TimePoint time) {

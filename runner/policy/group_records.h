@@ -48,11 +48,13 @@ class GroupRecords {
   };
 
   void add(const Event& event);
+  Pending& pending(GroupId id);
   void add_operations(Table::iterator group, const Event& event);
   void finish(Table::iterator group, TimePoint time);
   bool is_wanted(const GroupRecord& record, TimePoint time);
 
   Table pending_;
+  std::vector<Table::node_type> spare_;
   std::map<CommunicatorId, Pace> paces_;
   std::uint64_t thinned_out_ = 0;
   std::vector<GroupRecord> ready_, taken_;

@@ -19,7 +19,7 @@
 
 namespace weft {
 
-static_assert(sizeof(SessionOptions) == 136 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
+static_assert(sizeof(SessionOptions) == 144 && sizeof(FillView) == 320 && sizeof(Pending) == 12);
 static_assert(sizeof(Decision) == 40 && sizeof(SliceRecord) == 64 && sizeof(JobTerms) == 32);
 
 template <auto last>

@@ -193,6 +193,7 @@ void Replay::begin(Take& entry) {
   SessionOptions options;
   read(Call::options, entry, options);
   if (session_ || !are_sound(options)) throw cannot_be(Call::options);
+  options.detector.checks_kept = true;
   session_ = std::make_unique<RecordedSession>(options, heard_, again_);
 }
 

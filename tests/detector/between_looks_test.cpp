@@ -66,7 +66,7 @@ class BetweenLooks : public ::testing::Test {
     return found_;
   }
 
-  Detector detector_{DetectorOptions{}};
+  Detector detector_{{.checks_kept = true}};
   std::string found_;
 };
 

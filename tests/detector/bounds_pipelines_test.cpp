@@ -25,7 +25,7 @@ struct Seen {
 
 Seen observe(const Timeline& timeline) {
   Seen seen;
-  Detector detector;
+  Detector detector{{.checks_kept = true}};
   for (Event event : timeline.events) {
     const std::uint64_t bytes = event.summary.collective_bytes;
     if (bytes >= own_communicator) event.communicator = 100 + static_cast<CommunicatorId>(bytes / own_communicator);

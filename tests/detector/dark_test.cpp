@@ -25,7 +25,7 @@ class Job {
   explicit Job(bool (*goes_dark)(std::uint64_t)) : detector(options(goes_dark)) {}
 
   std::vector<Finding> found;
-  Detector detector;
+  Detector detector{{.checks_kept = true}};
   TimePoint time = TimePoint{} + 1s;
   std::uint64_t unmarked = 0;
   bool marks_all = false;  // the hooks have not heard yet
@@ -97,7 +97,7 @@ class Job {
 
  private:
   static DetectorOptions options(bool (*goes_dark)(std::uint64_t)) {
-    DetectorOptions made;
+    DetectorOptions made{.checks_kept = true};
     made.longest_period = 64;
     made.most_groups = 64;
     made.goes_dark = goes_dark;

@@ -10,7 +10,7 @@ namespace {
 // One hardware queue: stream 1 computes, 2 communicates, 3 computes beside it.
 struct OneQueue : StreamsTest {
   GroupTable one_groups{1024};
-  Streams one{one_groups, true};
+  Streams one{one_groups, true, true};
 
   void group(GroupId id, Ticket ticket, bool nothing_launched = true) {
     Group group;

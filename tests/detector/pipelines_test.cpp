@@ -22,7 +22,7 @@ struct Seen {
 
 Seen observe(const Timeline& timeline, Duration poll = {}) {
   Seen seen;
-  Detector detector;
+  Detector detector{{.checks_kept = true}};
   const auto take = [&](std::span<const Finding> findings) {
     for (const Finding& f : findings) {
       // Where nobody waits it is the host's time, between two calls: there is no true bubble to compare it with.

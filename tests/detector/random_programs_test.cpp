@@ -108,11 +108,11 @@ int programs() {
 // Runs so many programs, and a new detector now and then. `change` makes them those of the test.
 template <class Change, class Check>
 void for_each_program(int count, Change change, Check check) {
-  auto detector = std::make_unique<Detector>();
+  auto detector = std::make_unique<Detector>(DetectorOptions{.checks_kept = true});
   RandomProgram::Counters counters;
   for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     if (i % 64 == 0) {
-      detector = std::make_unique<Detector>();
+      detector = std::make_unique<Detector>(DetectorOptions{.checks_kept = true});
       counters = {};
     }
     const auto seed = static_cast<std::uint32_t>(i + 1);
@@ -231,6 +231,22 @@ void expect_one_look_at_most(const RandomProgram& program, Detector& detector, b
   for (const Interval& i : without(expected, united(seen.known_or_uncertain())))
     EXPECT_LT(i.end - i.begin, 2 * poll) << i.begin << "-" << i.end << " of" << text(expected) << "\nseen"
                                          << text(united(seen.idle));
+}
+
+// Of the first 64 streams the detector keeps more than of the others.
+TEST(RandomPrograms, IdleTimeIsExactWithVeryManyStreams) {
+  const auto many = [](ProgramOptions& made, std::uint32_t seed) {
+    made.streams = 60 + static_cast<int>(seed % 10);
+    made.actions = 300;
+  };
+  std::int64_t idle = 0;
+  for_each_program(programs() / 200, many, [&](const RandomProgram& program, Detector& detector) {
+    const Seen seen = Watcher(detector).watch(program);
+    const Intervals expected = program.idle();
+    ASSERT_EQ(united(seen.idle), expected) << "seen" << text(united(seen.idle)) << "\ntrue" << text(expected);
+    idle += length(expected);
+  });
+  EXPECT_GT(idle, 1000);
 }
 
 TEST(RandomPrograms, PollingIsWrongByOneLookAtMost) {

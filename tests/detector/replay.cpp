@@ -11,7 +11,7 @@
 namespace {
 
 std::string replay(const std::vector<weft::Event>& events) {
-  weft::Detector detector;
+  weft::Detector detector{{.checks_kept = true}};
   std::ostringstream out;
   for (const weft::Event& event : events) {
     for (const weft::Finding& finding : detector.observe(event)) out << weft::testing::describe(finding) << "\n";

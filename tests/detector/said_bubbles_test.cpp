@@ -15,7 +15,7 @@ namespace {
 
 class SaidBubbles : public ::testing::Test {
  protected:
-  Detector detector;
+  Detector detector{{.checks_kept = true}};
   std::vector<Bubble> bubbles;
   Duration uncertain{};
   TimePoint time{Duration{1000}};
@@ -301,7 +301,7 @@ TEST(SaidBubblesInRandomPrograms, AreIdleTimeExactlyWhereNothingRuns) {
     options.streams = 1 + static_cast<int>(seed % 6);
     const RandomProgram program(options, seed, counters);
     const Intervals said = random_sayings(program, random);
-    Detector detector;
+    Detector detector{{.checks_kept = true}};
     Watch watching{detector};
     watch(watching, program, said);
     EXPECT_EQ(united(watching.idle), program.idle_with(said));

@@ -18,7 +18,7 @@ class Job {
   std::vector<Bubble> bubbles;
   std::vector<std::string> notes;
   std::uint64_t lost = 0, found = 0;
-  Detector detector;
+  Detector detector{{.checks_kept = true}};
 
   void begin(std::int64_t number, std::uint64_t thread = 1) { say(EventKind::said_iteration_begun, number, thread); }
   void end(std::int64_t number, std::uint64_t thread = 1) { say(EventKind::said_iteration_ended, number, thread); }

@@ -38,7 +38,7 @@ TEST_F(SharedQueues, NobodyIsHeldUpByWhatIsEnqueuedLater) {
 }
 
 TEST_F(SharedQueues, WithFewStreamsKernelsHoldUpNobody) {
-  Streams few{groups};
+  Streams few{groups, false, true};
   groups_on(few, 1, {1, 2}, 1);
   Event launched{};
   launched.kind = EventKind::mark_issued;

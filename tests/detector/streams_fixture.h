@@ -100,7 +100,7 @@ class StreamsTest : public ::testing::Test {
   Pattern pattern() { return streams.verdict().idleness.pattern; }
 
   GroupTable groups{1024};
-  Streams streams{groups};
+  Streams streams{groups, false, true};
 };
 
 }  // namespace weft

@@ -39,7 +39,7 @@ std::vector<Finding> observe_iterations(Detector& detector, int iterations) {
 }
 
 TEST(Unmarked, IterationsAreKnownFromWhenTheirGroupsAreIssued) {
-  Detector detector{DetectorOptions{}};
+  Detector detector{{.checks_kept = true}};
   std::uint64_t ended = 0;
   for (const Finding& finding : observe_iterations(detector, 12)) {
     EXPECT_NE(finding.kind, FindingKind::bubble_opened);
@@ -56,7 +56,7 @@ TEST(Unmarked, IterationsAreKnownFromWhenTheirGroupsAreIssued) {
 
 // The same where iterations differ: four microbatches and more in each.
 TEST(Unmarked, IterationsBetweenBounds) {
-  Detector detector{DetectorOptions{}};
+  Detector detector{{.checks_kept = true}};
   TimePoint time = TimePoint{} + 1s;
   GroupId group = 0;
   std::vector<Duration> expected, found;
@@ -88,7 +88,7 @@ TEST(Unmarked, IterationsBetweenBounds) {
 
 // Groups of the host, of which some have markers. Iterations of three groups on one stream, 30 ms long.
 struct Job {
-  Detector detector{DetectorOptions{}};
+  Detector detector{{.checks_kept = true}};
   std::vector<Iteration> iterations;
   std::vector<std::string> notes;
   TimePoint time = TimePoint{} + 1s;

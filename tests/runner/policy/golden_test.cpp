@@ -103,6 +103,7 @@ class Player {
     long long poll = 0;
     in >> options.device >> poll >> options.slowdown_budget >> options.fills;
     options.poll = Duration(poll);
+    options.detector.checks_kept = true;
     session_ = std::make_unique<Session>(options, sink_);
   }
   void observe(std::istringstream& in) {

@@ -27,8 +27,12 @@ struct VirtualDeviceOf final : RecordSink {
   };
 
   template <class... More>
-  explicit VirtualDeviceOf(SessionOptions options = {}, More... more) : session(options, *this, more...) {}
+  explicit VirtualDeviceOf(SessionOptions options = {}, More... more) : session(checked(options), *this, more...) {}
 
+  static SessionOptions checked(SessionOptions options) {
+    options.detector.checks_kept = true;
+    return options;
+  }
   void push(const Record& record) noexcept override { records.push_back(record); }
 
   // The main job computes for so long and then waits for a group to be over.

@@ -1,0 +1,119 @@
+// After the first iterations a Session allocates nothing: not for an event, a look or a decision. An executable of its
+// own, as it counts what operator new is asked for.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "runner/policy/session.h"
+#include "sim/pipeline/world.h"
+
+namespace {
+
+std::uint64_t allocations = 0;
+
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using pipeline::Schedule;
+
+// The events that the rank in the middle sees.
+class Listener final : public pipeline::Watcher {
+ public:
+  void saw(int rank, const Event& event) override {
+    if (rank == 2) events.push_back(event);
+  }
+  void woken(int, TimePoint) override {}
+  void computed(int, const pipeline::Span&) override {}
+  std::vector<Event> events;
+};
+
+struct NoSink final : RecordSink {
+  void push(const Record&) noexcept override {}
+};
+
+std::vector<Event> events_of(Schedule schedule) {
+  pipeline::WorldOptions options;
+  options.schedule = {schedule, 4, 8};
+  options.iterations = 120;
+  options.jitter = 0.05;
+  Listener listener;
+  pipeline::World world(options, listener);
+  world.run();
+  return listener.events;
+}
+
+FillView view(TimePoint now, std::uint32_t in_flight) {
+  FillView made;
+  made.ready = in_flight < 2;
+  made.candidates.alone = {25us, 75us, 300us};
+  made.candidates.count = 3;
+  made.in_flight.slices = in_flight;
+  if (in_flight == 0) return made;
+  made.in_flight.oldest_launched = now - 100us;
+  made.in_flight.oldest_alone = 300us;
+  made.in_flight.first_ends = made.in_flight.expected_end = now + 200us;
+  return made;
+}
+
+void step(Session& session, const Event& event) {
+  const TimePoint now = event.time + 1us;
+  session.observe(event);
+  session.looked(now);
+  session.look(now, view(now, 0));
+  if (!session.bubble_is_open()) return;
+  for (const std::uint32_t in_flight : {0u, 1u}) static_cast<void>(session.decide(now, view(now, in_flight)));
+}
+
+class Allocations : public ::testing::TestWithParam<std::tuple<Schedule, bool>> {};
+
+TEST_P(Allocations, AreNoneAfterTheFirstIterations) {
+  const auto [schedule, records_groups] = GetParam();
+  const std::vector<Event> events = events_of(schedule);
+  NoSink sink;
+  SessionOptions options;
+  options.fills = true;
+  options.slowdown_budget = 0.01;
+  options.records_groups = records_groups;
+  Session session(options, sink);
+  const std::size_t taught = events.size() / 5;
+  for (std::size_t i = 0; i < taught; ++i) step(session, events[i]);
+  EXPECT_GT(session.snapshot().bubbles, 20u);
+  EXPECT_GT(allocations, 0u);  // they are counted
+  const std::uint64_t before = allocations;
+  for (std::size_t i = taught; i < events.size(); ++i) step(session, events[i]);
+  EXPECT_EQ(allocations - before, 0u);
+  EXPECT_GT(session.snapshot().iterations, 100u);
+}
+
+std::string name_of(const ::testing::TestParamInfo<Allocations::ParamType>& info) {
+  constexpr const char* names[] = {"gpipe", "one_f_one_b", "interleaved", "zb_h1"};
+  const auto [schedule, records_groups] = info.param;
+  return std::string(names[info.index / 2]) + (records_groups ? "_with_group_records" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(, Allocations,
+                         ::testing::Combine(::testing::Values(Schedule::gpipe, Schedule::one_f_one_b,
+                                                              Schedule::interleaved, Schedule::zb_h1),
+                                            ::testing::Bool()),
+                         name_of);
+
+}  // namespace
+}  // namespace weft
