@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "runner/options/quantity.h"
+#include "runner/policy/variants.h"
 
 namespace weft::cli {
 namespace {
@@ -51,13 +52,20 @@ std::vector<Duration> parse_kernels(std::string_view text, const std::string& wh
   }
 }
 
+void add_variant(JobLengths& job, const std::string& text) {
+  job.smaller.push_back({text, parse_kernels(text, text), 0});
+  if (job.smaller.size() < most_variants) return;
+  throw std::invalid_argument("a job has at most " + std::to_string(most_variants) + " variants, the first included");
+}
+
 bool set_term(JobLengths& job, std::string_view name, const std::string& value) {
   JobTerms& terms = job.terms;
   if (name == "memory") {
     const std::optional<std::uint64_t> memory = parse_bytes(value);
-    job.memory = memory.value_or(0);
+    (job.smaller.empty() ? job.memory : job.smaller.back().memory) = memory.value_or(0);
     return memory.has_value();
   }
+  if (name == "variant") return add_variant(job, value), true;
   if (name == "weight") return CLI::detail::lexical_cast(value, terms.weight) && terms.weight > 0 && terms.weight < 1e9;
   if (name == "priority") return CLI::detail::lexical_cast(value, terms.priority);
   if (name == "units")
@@ -91,9 +99,10 @@ JobLengths parse_job_lengths(const std::string& text) {
       throw std::invalid_argument(
           "'" + text + "': '" + term +
           "' is no term of a job, or not one that can be; priority=2, weight=0.5, deadline=60s, units=40, "
-          "memory=4GiB, arrives=30s are");
+          "memory=4GiB, arrives=30s, variant=100x10us are");
     begin = next;
   }
+  if (!job.smaller.empty()) job.variant = first.substr(equals == std::string::npos ? 0 : equals + 1);
   return job;
 }
 

@@ -14,18 +14,28 @@
 
 namespace weft::cli {
 
+struct VariantLengths {
+  std::string name;  // as it was written
+  std::vector<Duration> kernels;
+  std::uint64_t memory = 0;
+};
+
 struct JobLengths {
   std::string name;               // as it was written, or what stands in front of '='
   std::vector<Duration> kernels;  // of one unit, each on the idle GPU as the job is confined
   JobTerms terms{};
-  std::uint64_t memory = 0;  // bytes that it needs
+  std::uint64_t memory = 0;         // bytes that it needs
   std::optional<Duration> arrives;  // since the begin
+
+  std::string variant;                  // the name of this one, of a job with several; "": it has none
+  std::vector<VariantLengths> smaller;  // than this one, best first
 
   Duration unit() const;
 };
 
 // "[NAME=]COUNTxLENGTH[,COUNTxLENGTH...][;TERM=VALUE...]": "400x25us", "gemm=64x25us,2x1.5ms;units=40;deadline=60s"; a
-// count of 1 may be left out; the terms are those of docs/fill-jobs.md, memory is one, and "arrives=30s". Throws
+// count of 1 may be left out; the terms are those of docs/fill-jobs.md, memory is one, and "arrives=30s";
+// "variant=100x10us" begins a smaller variant, of which memory is from there on. Throws
 // std::invalid_argument, one line.
 JobLengths parse_job_lengths(const std::string& text);
 

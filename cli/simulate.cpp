@@ -96,7 +96,7 @@ void add_pipeline_flags(CLI::App& app, Wanted& wanted) {
 void add_fill_flags(CLI::App& app, Wanted& wanted) {
   app.add_option("--fill", wanted.fill,
                  "A job by the kernels of its unit, and its terms: [NAME=]COUNTxLENGTH[,...][;TERM=VALUE...], with the "
-                 "terms priority, weight, deadline, units, memory and arrives. May be given again.")
+                 "terms priority, weight, deadline, units, memory, arrives and variant. May be given again.")
       ->type_name("KERNELS")
       ->expected(1)
       ->take_all()
@@ -142,8 +142,7 @@ void complete(Wanted& wanted) {
   world.weight_gradient = wanted.weight_gradient.value_or(wanted.forward);
   wanted.jobs = parse_jobs(wanted.fill, wanted.arrivals, world.seed);
   wanted.simulation.run.jobs.clear();
-  for (const JobLengths& job : wanted.jobs)
-    wanted.simulation.run.jobs.push_back({job.kernels, job.terms, job.memory, job.arrives.value_or(Duration{})});
+  for (const JobLengths& job : wanted.jobs) wanted.simulation.run.jobs.push_back(job_options(job));
   wanted.simulation.run.job_policy =
       static_cast<JobPolicy>(std::ranges::find(job_policy_names, wanted.job_policy) - job_policy_names.begin());
   const auto slices = slice_lengths(wanted.slice);

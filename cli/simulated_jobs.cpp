@@ -60,8 +60,16 @@ std::vector<JobLengths> parse_jobs(const std::vector<std::string>& texts, Durati
   return jobs;
 }
 
+model::JobOptions job_options(const JobLengths& job) {
+  model::JobOptions options{job.kernels, job.terms, job.memory, job.arrives.value_or(Duration{}), job.variant, {}};
+  for (const VariantLengths& variant : job.smaller)
+    options.smaller.push_back({variant.name, variant.kernels, variant.memory});
+  return options;
+}
+
 void print_jobs(const std::vector<JobLengths>& jobs, const std::vector<model::JobResult>& results) {
-  if (jobs.size() < 2 && jobs.front().terms.units == 0 && !jobs.front().arrives) return;
+  const JobLengths& first = jobs.front();
+  if (jobs.size() < 2 && first.terms.units == 0 && !first.arrives && first.smaller.empty()) return;
   Duration all{};
   for (const model::JobResult& result : results) all += result.filled;
   std::printf("\njob                      units  of the fill work      arrived        began        ended\n");
@@ -73,6 +81,7 @@ void print_jobs(const std::vector<JobLengths>& jobs, const std::vector<model::Jo
     std::printf("%-20s %9llu  %14.1f %%  %11s  %11s  %11s%s\n", printable(jobs[i].name).c_str(), number(result.units),
                 share, text_of(result.arrived).c_str(), text_of(result.began).c_str(), text_of(result.ended).c_str(),
                 is_late ? ", late" : "");
+    if (!result.variant.empty()) std::printf("  as %s\n", printable(result.variant).c_str());
   }
   if (const std::optional<double> mean = mean_completion(results))
     std::printf("from arrival to end: %.3f s on average\n", *mean);
@@ -82,6 +91,7 @@ nlohmann::ordered_json json_of_jobs(const std::vector<JobLengths>& jobs, const s
   nlohmann::ordered_json made = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < results.size(); ++i)
     made.push_back({{"name", jobs[i].name},
+                    {"variant", results[i].variant},
                     {"units", results[i].units},
                     {"filled_seconds", seconds(results[i].filled)},
                     {"arrived", at(results[i].arrived)},

@@ -17,6 +17,8 @@ namespace weft::cli {
 // or arrive one after the other with random gaps of this mean (exponential, by the seed). Throws std::invalid_argument.
 std::vector<JobLengths> parse_jobs(const std::vector<std::string>& texts, Duration mean_gap, std::uint64_t seed);
 
+model::JobOptions job_options(const JobLengths& job);
+
 // Of several jobs, or where one arrives or is to end.
 void print_jobs(const std::vector<JobLengths>& jobs, const std::vector<model::JobResult>& results);
 // Times in seconds since the begin; of what has not happened: null.

@@ -21,7 +21,10 @@ CLI::callback_t sizes_into(std::vector<std::uint64_t>& target) {
 
 std::string names_of(const model::StageMemory& stage, const std::vector<JobLengths>& jobs) {
   std::string names;
-  for (const std::size_t job : stage.jobs) names += (names.empty() ? "" : ", ") + printable(jobs[job].name);
+  for (std::size_t i = 0; i < stage.jobs.size(); ++i) {
+    names += (names.empty() ? "" : ", ") + printable(jobs[stage.jobs[i]].name);
+    if (!stage.variants[i].empty()) names += " (" + printable(stage.variants[i]) + ")";
+  }
   return names.empty() ? "none" : names;
 }
 
@@ -87,7 +90,8 @@ nlohmann::ordered_json json_of_memory(const std::vector<model::StageMemory>& sta
                    {"activation_bytes", stage.activations},
                    {"peak_bytes", stage.parameters + stage.activations},
                    {"free_bytes", free},
-                   {"jobs", names}});
+                   {"jobs", names},
+                   {"variants", stage.variants}});
   }
   return all;
 }

@@ -54,28 +54,46 @@ SimulatedTraces::Trace::Trace(const std::string& path, const TraceHeader& header
 }
 
 void SimulatedTraces::Trace::begin(const std::vector<JobLengths>& jobs, const model::StageMemory& stage) {
-  for (const JobLengths& job : jobs) {
+  jobs_ = jobs;
+  variants_.resize(jobs.size());
+  for (std::size_t number = 0; number < jobs.size(); ++number) {
+    const JobLengths& job = jobs[number];
+    const bool is_refused = std::ranges::find(stage.jobs, number) == stage.jobs.end();
+    // With variants it begins when the first of them does.
+    if (!job.smaller.empty() && !is_refused) continue;
     JobRecord begins;
-    begins.job = static_cast<std::uint32_t>(names_.size());
-    begins.name = job.name;
-    begins.terms = job.terms;
-    begins.memory = job.memory;
-    if (std::ranges::find(stage.jobs, begins.job) == stage.jobs.end()) {
+    begins.job = static_cast<std::uint32_t>(number);
+    begins.memory = job.smaller.empty() ? job.memory : job.smaller.back().memory;
+    if (!job.smaller.empty()) begins.variant = job.smaller.back().name;
+    if (is_refused) {
       begins.event = JobEvent::refused;
       std::string why = "it needs ";
-      why.append(mebibytes(job.memory)).append(", the training leaves ").append(mebibytes(stage.free));
+      why.append(mebibytes(begins.memory)).append(", the training leaves ").append(mebibytes(stage.free));
       begins.why = why;
     }
-    file_.push(Record(device_, TimePoint{}, begins));
-    names_.push_back(job.name);
+    push(Record(device_, TimePoint{}, begins));
   }
+}
+
+void SimulatedTraces::Trace::push(const Record& record) noexcept {
+  if (record.kind != RecordKind::job) return file_.push(record);
+  Record named = record;
+  const JobLengths& job = jobs_[record.job.job];
+  named.device = device_;
+  named.job.name = job.name;
+  named.job.terms = job.terms;
+  if (record.job.event == JobEvent::ready) variants_[record.job.job] = record.job.variant;
+  file_.push(named);
 }
 
 void SimulatedTraces::Trace::finish(const TraceSummary& summary) {
   TraceSummary own = summary;
   own.rank = rank_;
   own.device = device_;
-  for (JobTotals& job : own.jobs) job.name = names_[job.job];
+  for (JobTotals& job : own.jobs) {
+    job.name = jobs_[job.job].name;
+    job.variant = variants_[job.job];
+  }
   file_.end(own);
 }
 

@@ -31,12 +31,13 @@ class SimulatedTraces {
    public:
     Trace(const std::string& path, const TraceHeader& header);
     void begin(const std::vector<JobLengths>& jobs, const model::StageMemory& stage);
-    void push(const Record& record) noexcept override { file_.push(record); }
+    void push(const Record& record) noexcept override;
     void finish(const TraceSummary& summary) override;
 
    private:
     WrittenTrace file_;
-    std::vector<std::string> names_;  // of the jobs
+    std::vector<JobLengths> jobs_;
+    std::vector<JobName> variants_;  // of the jobs, the latest
     std::int32_t rank_, device_;
   };
 

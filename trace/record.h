@@ -54,9 +54,9 @@ struct JobTerms {
 };
 
 // `ready`: it can be launched from here on; `refused`: it cannot, and why; `done`: it has done the units that were
-// wanted; `failed`: it was ended, and why.
-enum class JobEvent : std::uint8_t { ready, refused, done, failed };
-inline constexpr std::array job_event_names{"ready", "refused", "done", "failed"};
+// wanted; `failed`: it was ended, and why; `withdrawn`: another variant of it is to be made ready, and why.
+enum class JobEvent : std::uint8_t { ready, refused, done, failed, withdrawn };
+inline constexpr std::array job_event_names{"ready", "refused", "done", "failed", "withdrawn"};
 
 // A fill job begins or ends.
 struct JobRecord {
@@ -66,6 +66,7 @@ struct JobRecord {
   RecordText why;            // "": there is nothing to say
   std::uint64_t memory = 0;  // bytes, its part of the reservation
   JobTerms terms{};
+  JobName variant;  // the arguments that were chosen for it; "": its user names no variants
 };
 
 // Time in which it could not be told whether compute ran: neither idle nor busy, and nothing was filled.
@@ -230,10 +231,13 @@ struct StartupRecord {
   Duration idle{}, uncertain{}, filled{};
 };
 
+inline constexpr std::string_view several_variants = "differs";
+
 // Of one fill job.
 struct JobTotals {
   std::uint32_t job = 0;  // as in its record
   JobName name;
+  JobName variant;  // the latest; of several ranks with different ones: several_variants
   std::uint64_t slices = 0, units = 0, units_wrong = 0;
   Duration filled{};
 };

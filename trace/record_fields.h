@@ -147,12 +147,14 @@ void visit_fields(Fields& fields, Job& job) {
   fields.share("weight", job.terms.weight);
   fields.length("deadline", job.terms.deadline);
   fields.count("units", job.terms.units);
+  fields.text("variant", job.variant);
 }
 
 template <class Fields, MaybeConst<JobTotals> Job>
 void visit_fields(Fields& fields, Job& job) {
   fields.count("job", job.job);
   fields.text("name", job.name);
+  fields.text("variant", job.variant);
   fields.total("slices", job.slices);
   fields.total("units", job.units);
   fields.total("units_wrong", job.units_wrong);

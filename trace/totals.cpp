@@ -122,7 +122,10 @@ void Totals::add(const SliceRecord& slice) {
 
 void Totals::add(const JobRecord& record) {
   if (record.event == JobEvent::refused) return;
-  if (JobTotals* const job = totals_of(summary_, record.job)) job->name = record.name;
+  JobTotals* const job = totals_of(summary_, record.job);
+  if (job == nullptr) return;
+  job->name = record.name;
+  if (record.event == JobEvent::ready) job->variant = record.variant;
 }
 
 void Totals::add(const Iteration& iteration) {
@@ -133,6 +136,11 @@ void Totals::add(const Iteration& iteration) {
 
 void Totals::add(const AnomalyRecord& anomaly) {
   if (anomaly.stops_filling) stop(summary_, anomaly.text);
+}
+
+std::string name_with_variant(const JobTotals& job) {
+  const std::string name(job.name);
+  return job.variant.empty() ? name : name + " (" + std::string(job.variant) + ")";
 }
 
 TraceSummary Totals::with_startup_and_causes() const {
@@ -155,6 +163,8 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
     JobTotals* const all = totals_of(sum, job.job, job.name);
     if (all == nullptr) continue;
     if (all->name.empty()) all->name = job.name;
+    if (all->variant.empty()) all->variant = job.variant;
+    if (all->variant != job.variant && !job.variant.empty()) all->variant = several_variants;
     add_to(all->slices, job.slices);
     add_to(all->units, job.units);
     add_to(all->units_wrong, job.units_wrong);

@@ -4,6 +4,8 @@
 // One thread at a time. Pure. Sums stay at the largest number instead of turning over.
 #pragma once
 
+#include <string>
+
 #include "trace/record.h"
 #include "trace/startup.h"
 #include "trace/uncertain_causes.h"
@@ -12,6 +14,9 @@ namespace weft {
 
 void add_to(Duration& sum, Duration part);
 void add_to(std::uint64_t& sum, std::uint64_t part);
+
+// "tune (batch=8)", or "tune" where there are no variants.
+std::string name_with_variant(const JobTotals& job);
 
 class Totals {
  public:

@@ -26,6 +26,11 @@
  * 7. When the last communicator of the device is destroyed: save(), destroy(). In a process that ends without that, or
  *    whose GPU does not become idle, neither is called.
  *
+ * A job may have variants: sets of arguments, of which one runs at a time. Each is a weft_fill_job of its own, for
+ * which all of these steps hold, begin_unit(0) included. When one takes over from another while the training runs,
+ * save() and destroy() of the old one are called, then init() of the new one and, with what save() gave, its restore().
+ * A job whose units depend on their number has to keep in that state how far it has got.
+ *
  * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
  * Threads: every function is called from one thread at a time, not always the same one, never from inside a bubble
  * except begin_unit and end_unit, which run between the slices of two units and must be short (under 1 ms).
@@ -88,13 +93,16 @@ typedef struct weft_fill_functions {
   /* After the last slice of it has finished: look at the results. *correct: 1 checked and right, 0 checked and wrong,
    * -1 not checked. A wrong first unit refuses the job in its trial; a later one is counted and reported. */
   int (*end_unit)(weft_fill_job* job, uint64_t unit, int* correct);
-  /* Progress as bytes, for a later run; used when WEFT_CHECKPOINT names a place for it. Both may be NULL: the job then
-   * starts from its beginning in each run. The numbers of units begin at 0 in each run in any case.
+  /* Progress as bytes, for a later run, when WEFT_CHECKPOINT names a place for it, and for another variant of the job
+   * in this one. Both may be NULL: the job then starts from its beginning in each run and each variant. The numbers of
+   * units begin at 0 in each run, and for each variant, in any case.
    * save: returns the size needed and writes at most `capacity` bytes to `buffer` (NULL: only the size); 0: nothing to
-   * keep. Called at the end of the run, before destroy(), or when the reservation is about to be given back. Nothing of
+   * keep. Called at the end of the run or of the variant, before destroy(), or when the reservation is about to be
+   * given back. Where it fails, the variant is not replaced: the job goes on and is asked again at the end. Nothing of
    * the job runs then; a unit that has begun and not ended never will: it does not count. Receives of the training may
    * be running: nothing in it may wait for the device or use the default stream.
-   * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). */
+   * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). The
+   * bytes may be those of another variant of the job; one that refuses them is not run. */
   uint64_t (*save)(weft_fill_job* job, void* buffer, uint64_t capacity);
   int (*restore)(weft_fill_job* job, const void* buffer, uint64_t bytes);
   void (*destroy)(weft_fill_job* job);

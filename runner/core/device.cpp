@@ -23,23 +23,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration close_limit = seconds(2);
 constexpr Duration last_groups_limit = milliseconds(100);
 constexpr Duration context_limit = milliseconds(100);
 // Each look makes an allocation of the main job wait for some milliseconds while the memory cannot be given back.
 constexpr std::uint64_t looked_at_next = std::uint64_t{64} << 20;
-constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried, each of which may hold a host wait up
-constexpr Duration busy_limit = milliseconds(100);             // of work in flight when the device is opened
-// Of an NCCL operation that another thread began meanwhile, and that may wait for what the held thread does next.
-constexpr Duration longest_pending = seconds(1);
-constexpr Duration release_limit = milliseconds(100);  // of what a job has that has ended, while others go on
-const char* const still_made =
-    "another fill job, which was not ready in time, is still at work on what all of them share";
-constexpr Duration answer_limit = milliseconds(10);  // of a dispatcher that has nothing in flight
-
-std::string why_it_never_fits(const DeviceJob& job) {
-  return "fill job " + job.name() + " does not fit beside fill jobs that never end (they have no `units`)";
-}
+constexpr Duration busy_limit = milliseconds(100);  // of work in flight when the device is opened
 
 }  // namespace
 
@@ -116,15 +104,18 @@ void Device::cannot_fill(const std::string& reason) {
 }
 
 void Device::prepare_job(DeviceJob& job) {
+  if (jobs_.one_was_given_up()) return refuse(job, "fill job " + job.name() + ": " + still_made);
+  if (never_fits(job)) return refuse(job, job.why_it_never_fits());
+  // The thread that waits for memory is not to find a further trial there.
+  if (core_.rescues_of(ordinal_) != 0) return job.trial.await(TrialWait::turn);
+  if (!job.variants.choose(jobs_.free_memory()) || jobs_.trial_is_under_way()) return job.trial.await(TrialWait::turn);
+  FillSettings settings;
   try {
-    const std::string name = "fill job " + job.name();
-    if (jobs_.one_was_given_up()) throw SetUpError(name + ": " + still_made);
-    if (never_fits(job)) throw SetUpError(why_it_never_fits(job));
-    // The thread that waits for memory is not to find a further trial there.
-    if (core_.rescues_of(ordinal_) != 0) return job.trial.await(TrialWait::turn);
-    if (job.place.plan.memory > jobs_.free_memory() || jobs_.trial_is_under_way())
-      return job.trial.await(TrialWait::turn);
-    const FillSettings settings = fill_settings(core_, setup_, job.place.plan);
+    settings = fill_settings(core_, setup_, job.plan());
+  } catch (const SetUpError& error) {
+    return refuse(job, error.what());  // whatever the variant
+  }
+  try {
     const auto verdict = job.trial.passed(settings);
     // Next to work of the training the job could neither be timed nor be sure to become ready.
     if (verdict && wait_at_most(busy_limit, [&] { return core_.shim.is_idle(ordinal_); })) {
@@ -138,7 +129,8 @@ void Device::prepare_job(DeviceJob& job) {
       reporter_->warn(Audience::one_rank, "the trial of fill job " + settings.spec.path +
                                               " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
-    refuse(job, error.what());
+    if (!has_another_variant(job, error)) return refuse(job, error.what());
+    return job.fill.is_at_work() ? job.trial.await(TrialWait::turn) : prepare_job(job);
   }
 }
 
@@ -152,7 +144,12 @@ void Device::refuse(DeviceJob& job, const std::string& reason) {
 // The dispatcher is there, started or not.
 void Device::add_job(DeviceJob& job) {
   job_was_ready_ = true;
-  dispatcher_->add_job(job.fill.ready(job.place, setup_.marking), job.record(JobEvent::ready));
+  job.withdrawn = false;
+  job.state = nullptr;
+  const JobRecord record = job.record(JobEvent::ready, job.variants.why());
+  job.variants.began(now());
+  job.change.set(job.variants.may_change());
+  dispatcher_->add_job(job.ready(setup_.marking), record);
 }
 
 void Device::not_again() {
@@ -165,6 +162,7 @@ void Device::not_again() {
 
 // With settings of this moment, which may be against filling once the machine has answered.
 void Device::make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWork::GiveUp& give_up) {
+  job.preparation = verdict.preparation;
   const bool unasked = setup_.marking.fillable == Fillable::unasked;
   setup_.take_answers(verdict.found, core_.options.one_queue);
   if (unasked) say_unheeded();
@@ -174,7 +172,8 @@ void Device::make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWor
     return (give_up && give_up()) || (jobs_.exist() && core_.rescues_of(ordinal_) != 0);
   };
   try {
-    job.fill.make(job.place, jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation), is_in_the_way);
+    job.fill.make(job.listed(), jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation),
+                  is_in_the_way);
   } catch (...) {
     making_ += now() - began;
     throw;
@@ -192,125 +191,6 @@ void Device::note_preparation() {
 
 void Device::say_unheeded() const {
   if (*setup_.marking.unheeded != '\0') reporter_->warn(Audience::one_rank, setup_.marking.unheeded);
-}
-
-void Device::quiet_moment(Hold hold) {
-  for (DeviceJob& job : jobs_.all()) {
-    if (dispatcher_->filling_is_over()) return refuse_awaited("filling was over before its turn came");
-    if (jobs_.one_was_given_up()) return refuse_awaited(still_made);
-    const auto verdict = job.trial.verdict();
-    if (!verdict) continue;
-    if (hold == Hold::bounded && verdict->preparation > longest_hold && verdict->fault.empty()) {
-      if (!job.place.is_only_one) not_late(job, "fill job " + job.name() + ": " + job.trial.why_never_filled());
-      continue;
-    }
-    if (hold == Hold::bounded && (now() < next_quiet_moment_ || dispatcher_->groups_may_be_unmarked())) continue;
-    const RelaxedCaptureMode relaxed(core_.driver);
-    const CurrentContext current(core_.driver, setup_.context);
-    if (!current.pushed()) return;
-    if (!verdict->fault.empty() || nothing_is_pending()) begin_late(job, *verdict);
-    next_quiet_moment_ = now() + between_quiet_moments;
-    dispatcher_->resume();
-  }
-  if (jobs_.await_turns() && now() >= next_turn_) begin_next_trial();
-}
-
-bool Device::has_ended(const DeviceJob& job) const {
-  return job.fill.exists() && dispatcher_ && dispatcher_->has_ended(job.place.number);
-}
-
-bool Device::never_fits(const DeviceJob& job) const {
-  return job.place.plan.memory > jobs_.most_free_memory([this](const DeviceJob& other) { return has_ended(other); });
-}
-
-// Of those that wait for their turn the first that fits, once no other one is being tried; before it, what jobs have
-// whose end makes room.
-void Device::begin_next_trial() {
-  if (jobs_.trial_is_under_way() || core_.rescues_of(ordinal_) != 0) return;
-  next_turn_ = now() + between_quiet_moments;
-  release_ended_jobs();
-  for (DeviceJob& job : jobs_.all()) {
-    if (!job.trial.awaits_turn()) continue;
-    if (never_fits(job)) not_late(job, why_it_never_fits(job));
-    if (!job.trial.awaits_turn() || job.place.plan.memory > jobs_.free_memory()) continue;
-    const RelaxedCaptureMode relaxed(core_.driver);
-    const CurrentContext current(core_.driver, setup_.context);
-    if (!current.pushed()) return;
-    try {
-      return job.trial.begin(fill_settings(core_, setup_, job.place.plan));
-    } catch (const SetUpError& error) {
-      not_late(job, error.what());
-    }
-  }
-}
-
-// The driver may let the rest of it wait: then that memory is free at a later moment.
-void Device::release_ended_jobs() {
-  if (std::ranges::none_of(jobs_.all(), [this](const DeviceJob& job) { return has_ended(job); })) return;
-  const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, setup_.context);
-  if (current.pushed() && nothing_is_pending()) {
-    for (DeviceJob& job : jobs_.all()) {
-      if (!has_ended(job)) continue;
-      job.fill.keep_progress(*reporter_, close_limit);
-      if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
-    }
-  }
-  dispatcher_->resume();
-}
-
-void Device::refuse_awaited(const std::string& why) {
-  for (DeviceJob& job : jobs_.all())
-    if (job.trial.is_awaited()) not_late(job, "fill job " + job.name() + ": " + why);
-}
-
-// Of this thread that is so until it goes on; another one of the main job could begin something meanwhile.
-bool Device::nothing_is_pending() {
-  return dispatcher_->pause(answer_limit) && dispatcher_->groups_pending() == 0 && core_.shim.is_idle(ordinal_);
-}
-
-void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
-  const TimePoint began = now();
-  const bool is_first = !jobs_.exist();
-  making_ = {};
-  try {
-    if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
-    make_job(job, verdict, [this, pending = std::optional<TimePoint>()]() mutable {
-      if (dispatcher_->groups_pending() == 0 && !dispatcher_->groups_may_be_unmarked())
-        pending.reset();
-      else if (!pending)
-        pending = now();
-      return pending && now() - *pending > longest_pending;
-    });
-    note_preparation();
-    if (is_first) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
-    header_.fill_job = jobs_.names();
-    header_.fill_stream = fill_stream();
-    add_job(job);
-    record(jobs_.memory(MemoryEvent::reserved));
-    const auto held = std::chrono::duration_cast<milliseconds>(now() - began).count();
-    const char* const late = job.trial.was_in_time() ? "a wait for the GPU" : "a late trial";
-    const std::string begins = job.place.is_only_one ? "filling begins" : "filling with " + job.name() + " begins";
-    reporter_->info(begins + ", after " + late + "; the training stood for " + std::to_string(held) + " ms");
-  } catch (const SetUpError& error) {
-    // Slices in the stream that it still works on would get into its graphs.
-    if (jobs_.exist() && job.fill.was_given_up())
-      dispatcher_->stop_filling(std::string(error.what()) + "; " + still_made);
-    return not_late(job, error.what());
-  }
-  job.trial.leave();
-  dispatcher_->expect_jobs(jobs_.awaited());
-}
-
-// Where other jobs are run, or may be, filling is not over.
-void Device::not_late(DeviceJob& job, const std::string& reason) {
-  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, reason)));
-  job.trial.leave();
-  const bool others = job_was_ready_ || jobs_.are_awaited();
-  if (!others) dispatcher_->no_filling(reason);
-  dispatcher_->expect_jobs(jobs_.awaited());
-  if (const std::string names = jobs_.names(); !names.empty()) header_.fill_job = names;
-  reporter_->warn(Audience::one_rank, others ? reason : reason + "; observing only");
 }
 
 void Device::trial_gave_way() {
@@ -492,7 +372,8 @@ void Device::close_trace(bool stopped) {
   for (DeviceJob& job : jobs_.all()) {
     if (!job.trial.is_awaited() || !stopped) continue;
     const std::string why = job.trial.why_never_filled();
-    if (job_was_ready_) reporter_->warn(Audience::one_rank, "fill job " + job.name() + " was not run: " + why);
+    const char* const not_run = job.withdrawn ? " was not run again after a change of its variant: " : " was not run: ";
+    if (job_was_ready_) reporter_->warn(Audience::one_rank, "fill job " + job.name() + not_run + why);
     dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, why)));
     if (!job_was_ready_) dispatcher_->note_set_up_failure(why);
   }

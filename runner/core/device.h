@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -62,6 +63,11 @@ class Device {
   void abandon_fill() noexcept;
 
  private:
+  static constexpr Duration close_limit = std::chrono::seconds(2);
+  static constexpr Duration answer_limit = std::chrono::milliseconds(10);  // of a dispatcher with nothing in flight
+  static constexpr const char* still_made =
+      "another fill job, which was not ready in time, is still at work on what all of them share";
+
   // Has the fill jobs tried, loads them, takes up their progress. Whatever is against filling leaves a device that
   // observes.
   void prepare_fill(bool may_fill);
@@ -70,18 +76,33 @@ class Device {
   void cannot_fill(const std::string& reason);
   void refuse(DeviceJob& job, const std::string& reason);
   void add_job(DeviceJob& job);
+  void note_preparation();
   void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
   RecordText fill_stream() const;
+  // In device_late.cpp.
   bool has_ended(const DeviceJob& job) const;
   bool never_fits(const DeviceJob& job) const;
   void begin_next_trial();
+  bool begins_trial(DeviceJob& job);
   void release_ended_jobs();
+  void release(DeviceJob& job);
   void refuse_awaited(const std::string& why);
-  void note_preparation();
   void begin_late(DeviceJob& job, const TrialVerdict& verdict);
   void not_late(DeviceJob& job, const std::string& reason);
   bool nothing_is_pending();
+  bool none_runs() const;
+  // In device_variants.cpp.
+  // The one in its turn could not be made ready. True: another one may be.
+  bool has_another_variant(DeviceJob& job, const std::exception& fault);
+  bool awaits_another_variant(DeviceJob& job, const std::exception& fault);
+  void leave_trial_of(DeviceJob& job);
+  void change_variants();
+  bool variant_is_to_change(DeviceJob& job);
+  void change_variant(DeviceJob& job);
+  bool takes_state(DeviceJob& job);  // of the one that runs
+  void withdraw(DeviceJob& job);
+
   std::string caution() const;
   void open_trace();
   void open_recording();

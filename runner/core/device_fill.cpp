@@ -98,13 +98,22 @@ void DeviceFill::check_stream(Marking& marking, const Reporter& reporter) {
 
 ReadyJob DeviceFill::ready(const ListedJob& place, const Marking& marking) const {
   const DoneMark& done = fill_->lane()->done_mark(marking.fillable != Fillable::any);
-  const std::string& own = fill_->job().name();
-  return {place.number,     place.plan.name.empty() ? own : place.plan.name,          &fill_->job(), &fill_->unit(),
-          place.plan.terms, {fill_->stream(), done, marking.fillable, marking.stream}};
+  ReadyJob ready;
+  ready.number = place.number;
+  ready.name = place.name(fill_->job().name());
+  ready.job = &fill_->job();
+  ready.unit = &fill_->unit();
+  ready.terms = place.plan.terms;
+  ready.track = {fill_->stream(), done, marking.fillable, marking.stream};
+  return ready;
 }
 
 void DeviceFill::take_up_progress(const Making& making) {
-  if (core_.options.checkpoint.empty()) return;
+  const Progress* const state = making.place.state.get();
+  if (core_.options.checkpoint.empty()) {
+    if (state != nullptr) fill_->job().restore(*state);
+    return;
+  }
   const DeviceSetup& setup = making.setup;
   const Reporter& reporter = making.reporter;
   OutputNames names = output_names(core_.options, core_.environments.now);
@@ -112,10 +121,11 @@ void DeviceFill::take_up_progress(const Making& making) {
   const std::optional<int> device = setup.is_further_device ? std::optional(setup.ordinal) : std::nullopt;
   const std::string path =
       progress_path(expand_output(core_.options.checkpoint, names), setup.rank, device, making.place.progress);
-  if (!progress_.take_up(path, fill_->job()))
-    reporter.warn(Audience::every_rank,
-                  "the progress of the fill job begins anew and is not kept: another process of this rank has " + path +
-                      " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
+  if (!progress_.take_up(path, fill_->job(), state))
+    reporter.warn(Audience::every_rank, std::string("the progress of the fill job ") +
+                                            (state != nullptr ? "" : "begins anew and ") +
+                                            "is not kept: another process of this rank has " + path +
+                                            " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
   else if (!progress_.is_kept())
     reporter.warn(Audience::one_rank, "fill job " + name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
   else if (const std::string fault = progress_.fault(); !fault.empty())

@@ -26,6 +26,7 @@ struct ListedJob {
   JobPlan plan;
   bool is_only_one = true;
   std::string progress;  // tells its progress from that of the others, whatever their order; "": it is the only one
+  std::shared_ptr<const Progress> state{};  // of another variant of it that ran before; nullptr: there is none
 
   // As the user calls it, or as it calls itself.
   std::string name(const std::string& own) const { return plan.name.empty() ? own : plan.name; }
@@ -61,7 +62,9 @@ class DeviceFill {
   // Takes up the progress first, which may lie in that memory. True: the memory is back.
   bool give_device_back(Duration limit);
 
-  // Nothing of it is in flight, here and in the next: its progress goes into the file, within `limit` or with a
+  // Nothing of it is in flight, here and in the two next. For another variant of the job, see JobProgress::state().
+  std::shared_ptr<const Progress> state() { return progress_.state(fill_->job()); }
+  // Its progress goes into the file, within `limit` or with a
   // warning.
   void keep_progress(const Reporter& reporter, Duration limit);
   // Frees the job, its memory, and the stream where no other job has it. The record of that; nothing: it is not over

@@ -30,7 +30,8 @@ void add(MemoryRecord& sum, const MemoryRecord& one) {
   sum.device_total = one.device_total;
 }
 
-// Of the user's name, or of file and arguments: the same in each run, and fit for the name of a file.
+// Of the user's name, or of file and arguments: the same in each run, and fit for the name of a file. Variants have one
+// progress, so the list of them may change from run to run.
 std::string key_of(const JobPlan& job) {
   std::string key = job.name.empty() ? name_in_path(job.spec) : job.name;
   std::uint32_t hash = 2166136261;  // FNV-1a
@@ -47,14 +48,32 @@ std::string DeviceJob::name() const {
   return place.name(fill.exists() ? fill.name() : name_in_path(place.plan.spec));
 }
 
+ListedJob DeviceJob::listed() const {
+  ListedJob made = place;
+  made.plan = plan();
+  made.state = state;
+  return made;
+}
+
+ReadyJob DeviceJob::ready(const Marking& marking) {
+  ReadyJob made = fill.ready(place, marking);
+  made.wish = variants.wish();
+  return made;
+}
+
+std::string DeviceJob::why_it_never_fits() const {
+  return "fill job " + name() + " does not fit beside fill jobs that never end (they have no `units`)";
+}
+
 JobRecord DeviceJob::record(JobEvent event, const std::string& why) const {
   JobRecord made;
   made.job = place.number;
   made.name = name();
   made.event = event;
   made.why = why;
-  made.memory = place.plan.memory;
+  made.memory = plan().memory;
   made.terms = place.plan.terms;
+  made.variant = variants.name();
   return made;
 }
 
@@ -117,7 +136,7 @@ std::uint64_t DeviceJobs::most_free_memory(const HasEnded& has_ended) const {
   std::uint64_t free = core_.options.memory;
   for (const DeviceJob& job : jobs_)
     if (job.fill.exists() && job.place.plan.terms.units == 0 && !has_ended(job))
-      free -= std::min(free, job.place.plan.memory);
+      free -= std::min(free, job.plan().memory);
   return free;
 }
 
@@ -125,7 +144,7 @@ std::uint64_t DeviceJobs::free_memory() const {
   std::uint64_t free = core_.options.memory;
   for (const DeviceJob& job : jobs_)
     if (job.fill.exists() || job.fill.is_at_work() || (job.trial.is_awaited() && !job.trial.awaits_turn()))
-      free -= std::min(free, job.place.plan.memory);
+      free -= std::min(free, job.plan().memory);
   return free;
 }
 
@@ -200,6 +219,11 @@ void DeviceJobs::leave() noexcept {
 
 void DeviceJobs::leave_trials() {
   for (DeviceJob& job : jobs_) job.trial.leave();
+  end_changes();
+}
+
+void DeviceJobs::end_changes() {
+  for (DeviceJob& job : jobs_) job.change.set(false);
 }
 
 }  // namespace weft

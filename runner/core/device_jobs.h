@@ -15,20 +15,33 @@
 #include "runner/core/core_context.h"
 #include "runner/core/device_fill.h"
 #include "runner/core/device_trial.h"
+#include "runner/core/job_variants.h"
 #include "runner/options/fill_plan.h"
 
 namespace weft {
 
 struct DeviceJob {
-  DeviceJob(CoreContext& core, const ListedJob& its_place) : place(its_place), trial(core), fill(core) {}
+  DeviceJob(CoreContext& core, const ListedJob& its_place)
+      : place(its_place), variants(place.plan), trial(core), fill(core), change(core) {}
 
   // Its line in the trace.
   JobRecord record(JobEvent event, const std::string& why = "") const;
   std::string name() const;  // that of the user, its own, or the one in its path
+  // Of what is tried and made ready now: the user's plan, with one of its variants.
+  const JobPlan& plan() const { return variants.present(); }
+  ListedJob listed() const;
+  ReadyJob ready(const Marking& marking);  // one that is
+  std::string why_it_never_fits() const;
 
   const ListedJob place;
+  JobVariants variants;
   DeviceTrial trial;
   DeviceFill fill;
+  QuietWish change;                       // another variant may be made ready
+  bool withdrawn = false;                 // for another variant, which is not ready yet; then also:
+  std::shared_ptr<const Progress> state;  // of the one that ran
+  Duration stood{};                       // for so long the training stood while it was released
+  Duration preparation{};                 // that the latest took to become ready, in its trial
 };
 
 class DeviceJobs {
@@ -38,6 +51,7 @@ class DeviceJobs {
   void plan();
 
   std::deque<DeviceJob>& all() { return jobs_; }
+  const std::deque<DeviceJob>& all() const { return jobs_; }
   JobPolicy policy() const { return policy_; }
   std::shared_ptr<FillLane> lane() const;  // nullptr: none is ready
   std::string names() const;               // of those that are ready or may become so
@@ -75,6 +89,7 @@ class DeviceJobs {
   void let_progress_go();
   void leave() noexcept;
   void leave_trials();
+  void end_changes();  // of variants
 
  private:
   CoreContext& core_;

@@ -15,6 +15,7 @@ std::optional<TrialVerdict> DeviceTrial::passed(const FillSettings& settings) {
   auto verdict = trial_->verdict();
   if (verdict->fault.empty()) return verdict;
   leave();
+  if (verdict->lacks_memory) throw LacksMemory(verdict->fault);
   throw SetUpError(verdict->fault);
 }
 
@@ -31,20 +32,18 @@ void DeviceTrial::begin(const FillSettings& settings) {
 }
 
 void DeviceTrial::await(TrialWait wait) {
-  awaited_ = true;
   wait_ = wait;
-  if (++core_.waiting_trials == 1) core_.shim.want_quiet_moments(true);
+  awaited_.set(true);
 }
 
 std::optional<TrialVerdict> DeviceTrial::verdict() const {
-  return awaited_ && trial_ ? trial_->verdict() : std::nullopt;
+  return awaited_.is_set() && trial_ ? trial_->verdict() : std::nullopt;
 }
 
 void DeviceTrial::leave() {
   if (trial_) core_.trials.leave(trial_);
   trial_ = nullptr;
-  if (!std::exchange(awaited_, false)) return;
-  if (--core_.waiting_trials == 0) core_.shim.want_quiet_moments(false);
+  awaited_.set(false);
 }
 
 std::string DeviceTrial::why_never_filled() const {

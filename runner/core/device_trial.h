@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runner/core/core_context.h"
+#include "runner/core/quiet_wish.h"
 
 namespace weft {
 
@@ -28,18 +29,18 @@ enum class TrialWait : std::uint8_t { turn, verdict, quiet_moment };
 
 class DeviceTrial {
  public:
-  explicit DeviceTrial(CoreContext& core) : core_(core) {}
+  explicit DeviceTrial(CoreContext& core) : core_(core), awaited_(core) {}
   ~DeviceTrial() { leave(); }
   DeviceTrial(const DeviceTrial&) = delete;
   DeviceTrial& operator=(const DeviceTrial&) = delete;
 
   // The verdict on a job that is sound, to be used now or after await(). Nothing: nobody knows yet. Throws SetUpError
-  // where it is not.
+  // where it is not, LacksMemory where that is why.
   std::optional<TrialVerdict> passed(const FillSettings& settings);
   // From here on the verdict is used when it comes, at a quiet moment.
   void await(TrialWait wait);
-  bool is_awaited() const { return awaited_; }
-  bool awaits_turn() const { return awaited_ && wait_ == TrialWait::turn; }
+  bool is_awaited() const { return awaited_.is_set(); }
+  bool awaits_turn() const { return awaited_.is_set() && wait_ == TrialWait::turn; }
   bool is_under_way() const { return trial_ && !trial_->has_verdict(); }
   // It is the turn of this one: its verdict is awaited from here on. Throws SetUpError.
   void begin(const FillSettings& settings);
@@ -53,7 +54,7 @@ class DeviceTrial {
 
   CoreContext& core_;
   std::shared_ptr<SharedTrial> trial_;  // whose verdict is not used yet
-  bool awaited_ = false;                // it could not be used at once
+  QuietWish awaited_;                   // it could not be used at once
   TrialWait wait_ = TrialWait::verdict;
 };
 

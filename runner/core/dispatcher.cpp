@@ -131,9 +131,17 @@ void Dispatcher::withhold_markers() {
   parts_.shim->withhold_markers(options_.session.device, only.has_value(), only.value_or(0));
 }
 
+void Dispatcher::add_job(const ReadyJob& job, const JobRecord& record) {
+  // The thread says no more of it before it has the new one.
+  rooms_[job.number].set({});
+  ended_jobs_.fetch_and(~(1U << job.number), std::memory_order_relaxed);
+  inbox_.add_job(job, record);
+}
+
 void Dispatcher::take_inbox(TimePoint now) {
   const Inbox::Content content = inbox_.take();
   for (const Record& record : content.records) session_.pass(record);
+  to_withdraw_.insert(to_withdraw_.end(), content.withdrawn.begin(), content.withdrawn.end());
   for (const Inbox::NewJob& added : content.jobs) {
     filler_->add(added.job);
     session_.begin_filling(now, added.record);
@@ -148,12 +156,15 @@ void Dispatcher::fill(TimePoint now) {
   for (const SliceRecord& slice : slices_) session_.finished(slice);
   slices_.clear();
   session_.look(now, filler_->view());
-  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_) {
+  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ &&
+         to_withdraw_.empty()) {
     const TimePoint time = weft::now();
+    watch_room(time);
     const Wanted wanted = ask(time);
     if (!wanted.decision.launch || context_is_closing() || !launch(time, wanted)) break;
   }
   end_jobs(now);
+  withdraw_jobs();
   if (!filler_->failure().empty())
     session_.end_filling(now, filler_->failure(), filler_->context_gone() ? Audience::trace : Audience::every_rank);
 }
@@ -192,6 +203,25 @@ void Dispatcher::end_jobs(TimePoint now) {
   }
   if (all_over && session_.fills())
     session_.end_filling(now, last_ended_.why, last_ended_.failed ? Audience::every_rank : Audience::one_rank);
+}
+
+void Dispatcher::withdraw_jobs() {
+  if (to_withdraw_.empty() || slices_in_flight() != 0) return;
+  for (const std::uint32_t job : to_withdraw_) {
+    filler_->withdraw(job);
+    ended_jobs_.fetch_or(1U << job, std::memory_order_release);
+  }
+  to_withdraw_.clear();
+}
+
+void Dispatcher::watch_room(TimePoint time) {
+  if (!session_.bubble_is_open()) return;
+  const Session& session = session_.session();
+  filler_->watch_room([&session, time](const Candidates& next) { return session.room_for(time, next); });
+  for (std::uint32_t place = 0; place < filler_->jobs(); ++place) {
+    const RoomWatch& watch = filler_->watch(place);
+    if (watch.wish().wants_any()) rooms_[filler_->number_of(place)].set({watch.finding(), watch.refused()});
+  }
 }
 
 // The shim is asked what is enqueued only where that decides.

@@ -4,6 +4,7 @@
 // the thread launches, enqueues, records and reads memory, no more.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -15,6 +16,7 @@
 #include "runner/core/inbox.h"
 #include "runner/core/questions.h"
 #include "runner/core/reporter.h"
+#include "runner/core/room_board.h"
 #include "runner/core/worker.h"
 #include "runner/fill/filler.h"
 #include "runner/recording/recorded_session.h"
@@ -47,7 +49,9 @@ class Dispatcher final : public Worker {
   // Ends filling for the run, says why once, writes it into the trace. Any thread of the core.
   void stop_filling(const std::string& reason) { inbox_.end_filling(reason); }
   // A fill job has become ready, or none will. Any thread of the core.
-  void add_job(const ReadyJob& job, const JobRecord& record) { inbox_.add_job(job, record); }
+  void add_job(const ReadyJob& job, const JobRecord& record);
+  // Ends a job, for another variant of it may be added: see has_ended(). One is expected then. While it pauses.
+  void withdraw_job(std::uint32_t job) { inbox_.withdraw_job(job); }
   // So many more may become ready.
   void expect_jobs(int count) { inbox_.expect_jobs(count); }
   void no_filling(const std::string& reason) { inbox_.no_filling(reason); }
@@ -57,6 +61,8 @@ class Dispatcher final : public Worker {
   bool groups_may_be_unmarked() const { return groups_may_be_unmarked_.load(std::memory_order_acquire); }
   // Nothing of that job is launched any more, and nothing of it is in flight. Any thread.
   bool has_ended(std::uint32_t job) const { return (ended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0; }
+  // Whether bubbles have room for the variants of a job, and the slice for which they have none. Any thread.
+  RoomFound room_found(std::uint32_t job) const { return rooms_[job].get(); }
   // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
   void submit(const Record& record);
   // Before start() or after the end: filling was asked for and cannot be; goes into trace and summary.
@@ -87,6 +93,8 @@ class Dispatcher final : public Worker {
   Wanted ask(TimePoint time);
   bool launch(TimePoint time, const Wanted& wanted);
   void end_jobs(TimePoint now);
+  void withdraw_jobs();
+  void watch_room(TimePoint time);
   FillView view_of_offer(std::size_t number) const;
   std::uint32_t slices_in_flight() const;
 
@@ -110,6 +118,8 @@ class Dispatcher final : public Worker {
   bool failed_ = false;
   EndedJob last_ended_;
   std::atomic<std::uint32_t> ended_jobs_{0};  // a bit for each
+  std::vector<std::uint32_t> to_withdraw_;    // when nothing is in flight
+  std::array<RoomBoard, most_jobs> rooms_{};
   std::atomic<bool> filling_is_over_{false};
   std::optional<std::uint64_t> marks_only_;  // as the shim was told
   std::atomic<bool> groups_may_be_unmarked_{false};

@@ -25,8 +25,9 @@ class Inbox {
   struct Content {
     std::vector<Record> records;
     std::vector<NewJob> jobs;
-    std::string end_reason;         // "": filling goes on
-    std::string no_filling_reason;  // "": none
+    std::vector<std::uint32_t> withdrawn;  // their numbers
+    std::string end_reason;                // "": filling goes on
+    std::string no_filling_reason;         // "": none
   };
 
   void submit(const Record& record) {
@@ -44,6 +45,12 @@ class Inbox {
   void add_job(const ReadyJob& job, const JobRecord& record) {
     const std::lock_guard lock(mutex_);
     content_.jobs.push_back({job, record});
+    filled_.store(true, std::memory_order_release);
+  }
+  // Another variant of it is to be made ready.
+  void withdraw_job(std::uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    content_.withdrawn.push_back(number);
     filled_.store(true, std::memory_order_release);
   }
   void no_filling(const std::string& reason) {

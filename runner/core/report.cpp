@@ -7,6 +7,7 @@
 
 #include "runner/options/fillable.h"
 #include "trace/formatted.h"
+#include "trace/totals.h"
 #include "weft/version.h"
 
 namespace weft {
@@ -95,13 +96,13 @@ std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
 
 // "12 units of matmul, 0 of them wrong, and 3 of pagerank, 1 of them wrong"
 std::string units_text(const TraceHeader& header, const TraceSummary& summary) {
-  const auto units = [](std::uint64_t done, const char* name, std::uint64_t wrong) {
-    return formatted("%llu units of %s, %llu of them wrong", number(done), name, number(wrong));
+  const auto units = [](std::uint64_t done, const std::string& name, std::uint64_t wrong) {
+    return formatted("%llu units of %s, %llu of them wrong", number(done), name.c_str(), number(wrong));
   };
   if (summary.jobs.size() == 0) return units(summary.fill_units, header.fill_job.c_str(), summary.fill_units_wrong);
   std::string text;
   for (const JobTotals& job : summary.jobs)
-    text += (text.empty() ? "" : ", and ") + units(job.units, job.name.c_str(), job.units_wrong);
+    text += (text.empty() ? "" : ", and ") + units(job.units, name_with_variant(job), job.units_wrong);
   return text;
 }
 

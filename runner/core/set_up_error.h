@@ -12,4 +12,10 @@ class SetUpError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Likewise: a fill job asked for more device memory than it may have. Less of it, or more memory, would do.
+class LacksMemory : public SetUpError {
+ public:
+  using SetUpError::SetUpError;
+};
+
 }  // namespace weft

@@ -106,11 +106,11 @@ void FillJob::initialise(const std::string& arguments) {
   initialising_ = false;
   if (result == 0) return;
   job_ = nullptr;
-  std::string text = label_ + ": init failed: " + failure();
+  const std::string text = label_ + ": init failed: " + failure();
   if (reservation_.refused() != 0)
-    text += " (it asked for " + std::to_string(reservation_.refused()) + " bytes with " +
-            std::to_string(reservation_.used()) + " of the cap of " + std::to_string(reservation_.cap()) +
-            " bytes in use; see WEFT_MEMORY)";
+    throw LacksMemory(text + " (it asked for " + std::to_string(reservation_.refused()) + " bytes with " +
+                      std::to_string(reservation_.used()) + " of the cap of " + std::to_string(reservation_.cap()) +
+                      " bytes in use; see WEFT_MEMORY)");
   throw SetUpError(text);
 }
 

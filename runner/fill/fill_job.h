@@ -49,7 +49,7 @@ class FillJob {
   bool end_unit(std::uint64_t unit, std::int8_t& correct) noexcept;
   std::string failure() const;
 
-  bool keeps_progress() const { return functions_->save != nullptr; }
+  bool keeps_progress() const { return functions_->save != nullptr && functions_->restore != nullptr; }
   // Progress as bytes, while nothing of the job is in flight. Nothing: the job keeps none, or has none worth keeping.
   // Throws SetUpError when it fails.
   std::optional<Progress> save();

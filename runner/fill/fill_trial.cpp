@@ -159,7 +159,8 @@ TrialVerdict verdict_of(const std::string& path, const std::string& transcript, 
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
     if (line == "ok") return verdict;
-    if (line.starts_with("failed ")) return {std::string(line.substr(7)), {}, !about_job};
+    if (line == "lacks memory") verdict.lacks_memory = true;
+    if (line.starts_with("failed ")) return {std::string(line.substr(7)), {}, !about_job, {}, verdict.lacks_memory};
     if (line.starts_with("at ")) {
       step = "in " + std::string(line.substr(3));
       about_job = true;

@@ -12,9 +12,38 @@ void Filler::add(const ReadyJob& ready) {
   std::vector<Duration> alone;
   for (std::uint32_t slice = 0; slice < ready.unit->cuts().slices().size(); ++slice)
     alone.push_back(ready.unit->slice(slice).alone);
-  offers_.add(ready.unit->cuts(), std::move(alone), ready.terms);
-  jobs_[jobs_count_++].ready = ready;
+  const std::uint32_t place = place_of(ready.number);
+  if (place == jobs_count_) {
+    offers_.add(ready.unit->cuts(), std::move(alone), ready.terms);
+    ++jobs_count_;
+  } else {
+    offers_.replace(place, ready.unit->cuts(), std::move(alone));
+  }
+  jobs_[place].ready = ready;
+  jobs_[place].units_before = offers_.standing(place).done;
+  jobs_[place].watch = RoomWatch(ready.wish);
   track_ = ready.track;
+}
+
+// Of a job that is new, the next one.
+std::uint32_t Filler::place_of(std::uint32_t number) const {
+  std::uint32_t place = 0;
+  while (place < jobs_count_ && jobs_[place].ready.number != number) ++place;
+  return place;
+}
+
+void Filler::withdraw(std::uint32_t number) {
+  WEFT_DCHECK(count_ == 0);
+  const std::uint32_t place = place_of(number);
+  Job& job = jobs_[place];
+  if (offers_.is_offered(place)) offers_.end(place);
+  job.unit_begun = false;
+  job.watch = RoomWatch();
+}
+
+void Filler::watch_room(const Room& room) {
+  for (std::uint32_t place = 0; place < jobs_count_; ++place)
+    if (jobs_[place].watch.wish().wants_any()) jobs_[place].watch.look(offers_.next_of(place), room);
 }
 
 void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {
@@ -51,7 +80,7 @@ SliceRecord Filler::finish_first(TimePoint now) {
 void Filler::end_unit(std::uint32_t number, SliceRecord& record) {
   Job& job = jobs_[number];
   job.unit_begun = false;
-  if (!job.ready.job->end_unit(record.unit, record.correct)) {
+  if (!job.ready.job->end_unit(record.unit - job.units_before, record.correct)) {
     offers_.end(number);
     return note_end(number, true, "failed in end_unit: " + job.ready.job->failure());
   }
@@ -95,7 +124,7 @@ FillView Filler::offer(std::size_t number) const {
 
 void Filler::begin_unit(const Choice& choice) {
   Job& job = jobs_[choice.job];
-  job.unit_begun = job.ready.job->begin_unit(offers_.unit(choice.job));
+  job.unit_begun = job.ready.job->begin_unit(offers_.unit(choice.job) - job.units_before);
   if (job.unit_begun) return;
   offers_.end(choice.job);
   note_end(choice.job, true, "failed in begin_unit: " + job.ready.job->failure());

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "runner/fill/fill_lane.h"
 #include "runner/fill/unit.h"
 #include "runner/options/fillable.h"
+#include "runner/policy/bubble_room.h"
 #include "runner/policy/job_offers.h"
 #include "runner/policy/session.h"
 #include "trace/record.h"
@@ -40,6 +42,7 @@ struct ReadyJob {
   const Unit* unit = nullptr;
   JobTerms terms{};
   FillTrack track{};  // of all jobs
+  RoomWish wish{};    // what is to be found out for its variants
 };
 
 // A job from which nothing is launched any more.
@@ -55,8 +58,18 @@ class Filler {
 
   Filler(const Driver& driver, JobPolicy policy) : driver_(driver), offers_(policy) {}
 
-  // The most_jobs-th is the last that there is room for.
+  // The most_jobs-th is the last that there is room for. Another variant of a job has the number of the one that was
+  // withdrawn, and goes on with its units; by its own numbers it begins at 0.
   void add(const ReadyJob& job);
+  // Nothing of it is launched any more, for another variant of it may come. Nothing is in flight.
+  void withdraw(std::uint32_t number);
+  // At a look into an open bubble: asks whether it has room for the jobs that want to know.
+  using Room = std::function<BubbleRoom(const Candidates& candidates)>;
+  void watch_room(const Room& room);
+  // By its place among the jobs; nothing is found of one that has ended.
+  std::uint32_t jobs() const { return jobs_count_; }
+  std::uint32_t number_of(std::uint32_t place) const { return jobs_[place].ready.number; }
+  const RoomWatch& watch(std::uint32_t place) const { return jobs_[place].watch; }
   Fillable fillable() const { return track_.fillable; }
 
   // Appends the slices that have finished; ends a unit when its last one has.
@@ -87,12 +100,15 @@ class Filler {
   struct Job {
     ReadyJob ready{};
     bool unit_begun = false;
+    std::uint64_t units_before = 0;  // of other variants: each numbers its own from 0
+    RoomWatch watch{};
   };
   struct Launched : LaunchedSlice {
     std::uint32_t number = 0;  // what the done word will say
     TimePoint starts{};        // estimate
   };
 
+  std::uint32_t place_of(std::uint32_t number) const;
   bool may_launch() const;
   bool first_is_done();
   CUresult mark_end(std::uint32_t number) const;

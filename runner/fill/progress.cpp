@@ -1,14 +1,18 @@
 // See the header.
 #include "runner/fill/progress.h"
 
+#include <utility>
+
 #include "runner/log.h"
 
 namespace weft {
 
-bool JobProgress::take_up(const std::string& path, FillJob& job) {
+bool JobProgress::take_up(const std::string& path, FillJob& job, const Progress* state) {
+  if (state != nullptr) job.restore(*state);
   claim_ = std::make_unique<ProgressClaim>(path);
   if (!claim_->granted()) return false;
-  if (const auto progress = read_progress(path, job.name())) job.restore(*progress);
+  if (state == nullptr)
+    if (const auto progress = read_progress(path, job.name())) job.restore(*progress);
   if (job.keeps_progress()) path_ = path;  // from here on it may be replaced
   return true;
 }
@@ -17,15 +21,26 @@ void JobProgress::save(FillJob& job) noexcept {
   if (!is_kept() || asked_) return;
   asked_ = true;
   try {
-    progress_ = job.save();
+    take(job.save());
   } catch (const std::exception& error) {
     log_parts(LogLevel::warn, {"the progress of the fill job is lost: ", error.what()});
   }
 }
 
+std::shared_ptr<const Progress> JobProgress::state(FillJob& job) {
+  if (!job.keeps_progress()) return nullptr;
+  take(job.save());
+  asked_ = true;
+  return progress_;
+}
+
+void JobProgress::take(std::optional<Progress> progress) {
+  progress_ = progress ? std::make_shared<const Progress>(std::move(*progress)) : nullptr;
+}
+
 std::string JobProgress::keep(FillJob& job, Duration limit) {
   save(job);
-  return progress_ ? write_progress(path_, job.name(), *progress_, limit) : "";
+  return is_kept() && progress_ ? write_progress(path_, job.name(), *progress_, limit) : "";
 }
 
 }  // namespace weft

@@ -16,14 +16,18 @@ namespace weft {
 
 class JobProgress {
  public:
-  // False: another process has the file; the job begins anew, and its progress is not kept. Throws SetUpError when what
-  // stands in the file is damaged or another job's.
-  bool take_up(const std::string& path, FillJob& job);
+  // False: another process has the file, so what is in it is not taken up and nothing is kept. Throws SetUpError when
+  // what stands in the file is damaged or another job's. `state`: of another variant of the job that has just run,
+  // which goes before the file; nullptr: there is none.
+  bool take_up(const std::string& path, FillJob& job, const Progress* state);
   // "" or why it cannot be kept, of a job that would keep some. It is tried at the end all the same.
   std::string fault() const { return claim_ && is_kept() ? claim_->fault() : ""; }
   // The job has progress, and this is where it will be kept.
   bool is_kept() const { return !path_.empty(); }
   void save(FillJob& job) noexcept;
+  // For another variant of the job, before its progress is kept. nullptr: it has none, or cannot take it up. Throws
+  // SetUpError: then the job may go on.
+  std::shared_ptr<const Progress> state(FillJob& job);
   // "" or one line that says why it could not be done in `limit`.
   std::string keep(FillJob& job, Duration limit);
   // Nothing is kept any more, and the file may be another process's from here on.
@@ -33,10 +37,12 @@ class JobProgress {
   }
 
  private:
-  std::string path_;                      // "": none is kept
-  std::unique_ptr<ProgressClaim> claim_;  // on that path
-  bool asked_ = false;                    // the job, whose memory may be gone since
-  std::optional<Progress> progress_;      // since nothing of the job runs any more
+  void take(std::optional<Progress> progress);
+
+  std::string path_;                          // "": none is kept
+  std::unique_ptr<ProgressClaim> claim_;      // on that path
+  bool asked_ = false;                        // the job, whose memory may be gone since
+  std::shared_ptr<const Progress> progress_;  // since nothing of the job runs any more; nullptr: there is none
 };
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view first_line = "weft trial 2";
+constexpr std::string_view first_line = "weft trial 3";
 constexpr std::string_view last_line = "end";
 constexpr std::size_t longest_fault = 1024;
 
@@ -63,7 +63,8 @@ std::string text_of(const TrialNote& note) {
   std::string text = std::string(first_line) + "\nstarted " + std::to_string(note.started.time_since_epoch().count());
   if (note.verdict)
     text += "\npreparation " + std::to_string(note.verdict->preparation.count()) + "\nfound " + note.verdict->found +
-            "\nfault " + one_line(note.verdict->fault) + "\n" + std::string(last_line);
+            "\nlacks_memory " + (note.verdict->lacks_memory ? "1" : "0") + "\nfault " + one_line(note.verdict->fault) +
+            "\n" + std::string(last_line);
   return text + "\n";
 }
 
@@ -74,11 +75,14 @@ TrialNote parse_note(std::string_view text) {
   if (!started) return note;
   note.started = TimePoint(Duration(*started));
   const auto preparation = number_behind("preparation ", take_line(text));
-  const std::string_view found = take_line(text), fault = take_line(text);
-  if (!preparation || !found.starts_with("found ") || !fault.starts_with("fault ") || take_line(text) != last_line)
+  const std::string_view found = take_line(text);
+  const auto lacks_memory = number_behind("lacks_memory ", take_line(text));
+  const std::string_view fault = take_line(text);
+  if (!preparation || !found.starts_with("found ") || !lacks_memory || !fault.starts_with("fault ") ||
+      take_line(text) != last_line)
     return note;
-  note.verdict =
-      TrialVerdict{std::string(fault.substr(6)), Duration(*preparation), false, std::string(found.substr(6))};
+  note.verdict = TrialVerdict{std::string(fault.substr(6)), Duration(*preparation), false, std::string(found.substr(6)),
+                              *lacks_memory != 0};
   return note;
 }
 

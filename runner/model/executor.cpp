@@ -8,24 +8,72 @@ namespace weft::model {
 
 Executor::Executor(const std::deque<Job>& jobs, JobPolicy policy, SliceGpu gpu, std::uint64_t room)
     : jobs_(jobs), room_(room), gpu_(std::move(gpu)), offers_(policy) {
+  for (const Job& job : jobs_) {
+    choices_.emplace_back(job);
+    have_variants_ = have_variants_ || job.variants() > 1;
+  }
   arrive(TimePoint{});
 }
 
 bool Executor::arrive(TimePoint now) {
   const std::size_t before = arrived_;
   while (arrived_ < jobs_.size() && jobs_[arrived_].arrives() <= now) ++arrived_;
-  admit();
+  admit(now);
   return arrived_ != before;
 }
 
-void Executor::admit() {
+void Executor::admit(TimePoint now) {
   for (std::uint32_t number = 0; number < arrived_; ++number) {
     const Job& job = jobs_[number];
-    if (std::ranges::find(admitted_, number) != admitted_.end() || job.memory() > room_ - used_) continue;
+    VariantChoice& choice = choices_[number];
+    if (is_admitted(number) || !choice.choose(room_ - used_, now)) continue;
     admitted_.push_back(number);
-    used_ += job.memory();
-    offers_.add(job.cuts(), job.alone(), job.terms());
+    used_ += choice.reserved();
+    offers_.add(job.cuts(choice.present()), job.alone(choice.present()), job.terms());
+    if (job.variants() > 1) note_ready(now, number);
   }
+}
+
+void Executor::change_variants(TimePoint now) {
+  if (!have_variants_ || count_ != 0) return;
+  for (std::uint32_t place = 0; place < admitted_.size(); ++place) {
+    const std::uint32_t number = admitted_[place];
+    VariantChoice& choice = choices_[number];
+    if (jobs_[number].variants() == 1 || !offers_.is_offered(place)) continue;
+    const std::size_t before = choice.present();
+    const std::uint64_t had = choice.reserved(), others = used_ - had;
+    if (!choice.change(room_ - others, now, one_waits() ? Growth::not_now : Growth::allowed)) continue;
+    used_ = others + choice.reserved();
+    offers_.end(place);
+    offers_.replace(place, jobs_[number].cuts(choice.present()), jobs_[number].alone(choice.present()));
+    variant_events_.push_back(
+        {now, number, JobEvent::withdrawn, jobs_[number].variant(before), choice.why_changed(), had});
+    note_ready(now, number);
+  }
+}
+
+bool Executor::one_waits() const {
+  std::uint64_t free = room_;
+  for (const std::uint32_t number : admitted_)
+    if (jobs_[number].terms().units == 0) free -= choices_[number].reserved();
+  for (std::uint32_t number = 0; number < arrived_; ++number)
+    if (!is_admitted(number) && may_have_room(number, free)) return true;
+  return false;
+}
+
+void Executor::note_ready(TimePoint now, std::uint32_t job) {
+  const VariantChoice& choice = choices_[job];
+  variant_events_.push_back({now, job, JobEvent::ready, choice.name(), choice.why(), choice.reserved()});
+}
+
+std::string Executor::variant(std::uint32_t job) const {
+  return is_admitted(job) && jobs_[job].variants() > 1 ? choices_[job].name() : "";
+}
+
+bool Executor::may_have_room(std::uint32_t job, std::uint64_t memory) const {
+  for (std::size_t variant = 0; variant < jobs_[job].variants(); ++variant)
+    if (jobs_[job].memory(variant) <= memory) return true;
+  return false;
 }
 
 JobStanding Executor::standing(std::uint32_t job) const {
@@ -81,8 +129,8 @@ void Executor::reap(TimePoint now, std::vector<SliceRecord>& finished) {
     finished.back().job = job;
     if (!first.place.ends_unit || !offers_.unit_ended(first.choice.job)) continue;
     done_[job] = now;
-    used_ -= jobs_[job].memory();
-    admit();
+    used_ -= choices_[job].reserved();
+    admit(now);
   }
 }
 

@@ -5,14 +5,18 @@
 // may come next and what is in flight. Jobs take part when they have arrived.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "runner/model/job.h"
+#include "runner/model/variant_choice.h"
 #include "runner/policy/job_offers.h"
 #include "runner/policy/session.h"
 
@@ -25,6 +29,15 @@ struct SliceGpu {
   // With the training, where this is not empty: told from when on a slice may run, and its length on the idle GPU.
   // Executor::shared_ended() then says when it has ended.
   std::function<void(TimePoint from, Duration alone)> share{};
+};
+
+// A variant of a job begins on the rank, or goes for another one.
+struct VariantEvent {
+  TimePoint time{};
+  std::uint32_t job = 0;
+  JobEvent event = JobEvent::ready;
+  std::string variant, why;
+  std::uint64_t memory = 0;
 };
 
 class Executor {
@@ -55,6 +68,15 @@ class Executor {
   // Appends the slices that have ended.
   void reap(TimePoint now, std::vector<SliceRecord>& finished);
   std::uint32_t in_flight() const { return count_; }
+
+  // Of jobs with variants. At a look into an open bubble, with an answer of the policy:
+  template <class Room>
+  void watch_room(const Room& room);
+  // With nothing in flight; takes no time.
+  void change_variants(TimePoint now);
+  std::vector<VariantEvent> take_variants() { return std::exchange(variant_events_, {}); }
+  std::string variant(std::uint32_t job) const;  // "": it has none, or does not run
+
   // Of those that share the GPU, the earliest that has not ended has ended now.
   void shared_ended(TimePoint now);
 
@@ -63,7 +85,7 @@ class Executor {
   Duration within(TimePoint from, TimePoint until);
 
   // By their numbers in the list.
-  bool has_room(std::uint32_t job) const { return jobs_[job].memory() <= room_; }
+  bool has_room(std::uint32_t job) const { return may_have_room(job, room_); }
   JobStanding standing(std::uint32_t job) const;
   std::optional<TimePoint> began(std::uint32_t job) const { return began_[job]; }  // its first slice was launched
   std::optional<TimePoint> done(std::uint32_t job) const { return done_[job]; }    // when it had done its units
@@ -74,10 +96,18 @@ class Executor {
   };
   static constexpr std::uint32_t most = 2;
 
+  bool may_have_room(std::uint32_t job, std::uint64_t memory) const;
+  bool is_admitted(std::uint32_t job) const { return std::ranges::find(admitted_, job) != admitted_.end(); }
   // Offers the next jobs for which there is memory.
-  void admit();
+  void admit(TimePoint now);
+  // One has arrived that will get memory when others end.
+  bool one_waits() const;
+  void note_ready(TimePoint now, std::uint32_t job);
 
   const std::deque<Job>& jobs_;
+  std::deque<VariantChoice> choices_;  // of each
+  bool have_variants_ = false;
+  std::vector<VariantEvent> variant_events_;
   const std::uint64_t room_;
   std::uint64_t used_ = 0;               // bytes, by the jobs that are offered and not done
   std::vector<std::uint32_t> admitted_;  // their numbers in the list, in the order in which they were offered
@@ -89,5 +119,12 @@ class Executor {
   std::uint32_t count_ = 0;
   std::vector<Launched> not_counted_;  // by within()
 };
+
+template <class Room>
+void Executor::watch_room(const Room& room) {
+  if (!have_variants_) return;
+  for (std::uint32_t place = 0; place < admitted_.size(); ++place)
+    choices_[admitted_[place]].watch().look(offers_.next_of(place), room);
+}
 
 }  // namespace weft::model

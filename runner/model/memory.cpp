@@ -1,6 +1,7 @@
 // See memory.h.
 #include "runner/model/memory.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -23,8 +24,19 @@ std::vector<StageMemory> memory_of(const MemoryOptions& options, const RunResult
                                   " needs " + std::to_string(needed >> 20) + " MiB, its GPU has " +
                                   std::to_string(options.gpu >> 20) + " MiB");
     if (options.gpu != 0) stage.free = options.gpu - needed;
-    for (std::size_t job = 0; job < jobs.size(); ++job)
-      if (options.gpu == 0 || jobs[job].memory <= stage.free) stage.jobs.push_back(job);
+    const auto fits = [&](std::uint64_t memory) { return options.gpu == 0 || memory <= stage.free; };
+    const auto add = [&](std::size_t job, const std::string& variant) {
+      stage.jobs.push_back(job);
+      stage.variants.push_back(variant);
+    };
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+      const auto smaller =
+          std::ranges::find_if(jobs[job].smaller, [&](const VariantOptions& variant) { return fits(variant.memory); });
+      if (fits(jobs[job].memory))
+        add(job, jobs[job].variant);
+      else if (smaller != jobs[job].smaller.end())
+        add(job, smaller->name);
+    }
   }
   return stages;
 }

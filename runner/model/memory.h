@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runner/model/run.h"
@@ -23,6 +24,7 @@ struct StageMemory {
   std::uint64_t parameters = 0, activations = 0;  // the latter at most, at any time of the run without fill
   std::uint64_t free = 0;                         // of the GPU, behind the reserve; 0 also where there is no limit
   std::vector<std::size_t> jobs;                  // that fit there, by their numbers in the list
+  std::vector<std::string> variants;              // of each of these: the best that fits there; "": it has none
 };
 
 // Throws std::invalid_argument where the training itself does not fit.

@@ -26,6 +26,8 @@ class Policy {
   virtual bool leaves_out() const { return false; }
   // It does not look at present.
   virtual bool is_dark() const { return false; }
+  // Whether the open bubble has room for these slices; nothing is known where it does not plan so.
+  virtual BubbleRoom room_for(TimePoint, const Candidates&) const { return {}; }
   // When it looks next; it need not where nothing has happened.
   virtual TimePoint next_look(TimePoint now, std::uint32_t in_flight) const = 0;
   // When it has to look even if nothing happens, because something may be decided then.

@@ -88,6 +88,8 @@ void Rank::look(TimePoint begin) {
     if (is_word(event)) event.time = std::max(event.time, middle);
   std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
   executor_.reap(begin, finished_);
+  executor_.change_variants(begin);
+  record_variants();
   policy_->look(now, events_, finished_, executor_.view());
   events_.clear();
   finished_.clear();
@@ -101,7 +103,21 @@ void Rank::look(TimePoint begin) {
   wake_at(wanted + (sleeps_at(wanted) ? times_.wake_up : times_.look));
 }
 
+// Names and terms of the jobs are known to whoever keeps the trace.
+void Rank::record_variants() {
+  for (const VariantEvent& told : executor_.take_variants()) {
+    JobRecord record;
+    record.job = told.job;
+    record.event = told.event;
+    record.variant = told.variant;
+    record.why = told.why;
+    record.memory = told.memory;
+    records_.push(Record(0, told.time, record));
+  }
+}
+
 bool Rank::launch_one(TimePoint time) {
+  executor_.watch_room([&](const Candidates& next) { return policy_->room_for(time, next); });
   const std::size_t offers = executor_.make_offers();
   for (std::size_t offer = 0; offer < offers; ++offer) {
     ++decisions_;

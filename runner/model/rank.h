@@ -66,6 +66,7 @@ class Rank {
   static SliceGpu gpu_of(pipeline::World& world, int number);
   void look(TimePoint now);
   bool launch_one(TimePoint time);
+  void record_variants();
   void wake_at(TimePoint time);
   bool sleeps_at(TimePoint time) const;
 

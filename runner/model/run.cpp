@@ -15,7 +15,9 @@ class Run final : public pipeline::Watcher {
   Run(const RunOptions& options, const Progress& progress)
       : options_(options), progress_(progress), world_(options.world, *this) {
     for (const JobOptions& job : options.jobs) {
-      jobs_.emplace_back(job.kernels, options.slices, job.terms, job.memory, job.arrives);
+      jobs_.emplace_back(job.kernels, options.slices, job.terms, job.memory, job.arrives, job.variant);
+      for (const VariantOptions& variant : job.smaller)
+        jobs_.back().add_variant(variant.name, variant.kernels, options.slices, variant.memory);
       arrivals_.push_back(jobs_.back().arrives());
     }
     if (!std::ranges::is_sorted(arrivals_))
@@ -79,6 +81,9 @@ class Run final : public pipeline::Watcher {
       const std::optional<TimePoint> began = rank.executor().began(job), done = rank.executor().done(job);
       result.units += rank.executor().standing(job).done;
       result.filled += rank.executor().standing(job).filled;
+      const std::string variant = rank.executor().variant(job);
+      if (result.variant.empty()) result.variant = variant;
+      if (!variant.empty() && variant != result.variant) result.variant = several_variants;
       if (began) result.began = std::min(result.began.value_or(*began), *began);
       result.ended = result.ended && done ? std::optional(std::max(*result.ended, *done)) : std::nullopt;
     }

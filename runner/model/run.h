@@ -14,17 +14,27 @@
 
 namespace weft::model {
 
+struct VariantOptions {
+  std::string name;
+  std::vector<Duration> kernels;  // of a unit
+  std::uint64_t memory = 0;       // bytes
+};
+
 struct JobOptions {
   std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit
   JobTerms terms{};
   std::uint64_t memory = 0;  // bytes
   Duration arrives{};        // since the begin
+  // Of a job with variants: the name of this one, and smaller ones, each smaller than the one before.
+  std::string variant{};
+  std::vector<VariantOptions> smaller{};
 };
 
 // The end of a job, or how far it got, on all ranks together.
 struct JobResult {
   std::uint64_t units = 0;
   Duration filled{};
+  std::string variant;  // the latest; several_variants: that of ranks differs; "": it has none
   TimePoint arrived{};
   std::optional<TimePoint> began;  // the first slice of any rank was launched; nothing: none was
   std::optional<TimePoint> ended;  // the last rank that has room has done its units; nothing: some have not

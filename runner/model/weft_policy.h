@@ -24,6 +24,7 @@ class WeftPolicy final : public Policy {
   std::optional<TraceSummary> summary() override { return session_.summary(0); }
   bool leaves_out() const override { return leaves_out_; }
   bool is_dark() const override { return session_.is_dark(); }
+  BubbleRoom room_for(TimePoint now, const Candidates& next) const override { return session_.room_for(now, next); }
 
   const Session& session() const { return session_; }
 

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "runner/options/quantity.h"
+#include "runner/policy/variants.h"
 
 namespace weft {
 namespace {
@@ -41,6 +42,19 @@ class Table {
     const double number = value<double>(key, "a number").value_or(1);
     if (!(number > 0) || !std::isfinite(number)) fault(key, "more than 0");
     return number;
+  }
+  std::vector<std::string> texts(std::string_view key, std::size_t most) const {
+    std::vector<std::string> found;
+    if (!has(key)) return found;
+    const toml::array* const list = table_.get(key)->as_array();
+    if (list == nullptr || list->empty()) fault(key, "a list of texts, at least one");
+    for (const toml::node& node : *list) {
+      const std::optional<std::string> text = node.value<std::string>();
+      if (!text) fault(key, "a list of texts, at least one");
+      found.push_back(*text);
+    }
+    if (found.size() > most) fault(key, "at most " + std::to_string(most) + " texts");
+    return found;
   }
   // As Weft's options have quantities.
   template <class Parse>
@@ -84,10 +98,22 @@ struct Places {
   }
 };
 
+// A trace has room for so much of it.
+std::vector<std::string> variants_of(const Table& table) {
+  std::vector<std::string> variants = table.texts("variants", most_variants);
+  for (auto variant = variants.begin(); variant != variants.end(); ++variant) {
+    if (variant->empty() || variant->size() > JobName::capacity)
+      table.fault("variants", "a list of texts of 1 to " + std::to_string(JobName::capacity) + " bytes");
+    if (std::find(variants.begin(), variant, *variant) != variant)
+      table.fault("variants", "a list without the same text twice: '" + *variant + "'");
+  }
+  return variants;
+}
+
 JobPlan job_of(const Table& table, const Places& places) {
   if (table.has("arrives"))
     table.fault("arrives", "left out: a training has its jobs from the begin; weft simulate takes jobs that arrive");
-  table.allow({"fill", "name", "memory", "priority", "weight", "deadline", "units"});
+  table.allow({"fill", "name", "memory", "priority", "weight", "deadline", "units", "variants"});
   JobPlan job;
   job.spec = table.text("fill");
   if (job.spec.empty()) table.fault("fill", "the path of a fill job");
@@ -100,6 +126,7 @@ JobPlan job_of(const Table& table, const Places& places) {
   job.terms.weight = table.weight("weight");
   job.terms.deadline = table.quantity("deadline", parse_duration, "a duration, as \"3600s\"").value_or(Duration{});
   job.terms.units = static_cast<std::uint64_t>(table.integer("units", 1));
+  job.variants = variants_of(table);
   return job;
 }
 
@@ -183,6 +210,13 @@ void share_memory(FillPlan& plan, std::uint64_t memory) {
 }
 
 }  // namespace
+
+std::string JobPlan::spec_of(std::size_t variant) const {
+  if (variants.empty()) return spec;
+  const std::size_t colon = spec.find(':');
+  if (colon == std::string::npos) return spec + ":" + variants[variant];
+  return spec + (colon + 1 == spec.size() ? "" : ",") + variants[variant];
+}
 
 FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs) {
   if (fill.empty()) return {};

@@ -19,6 +19,10 @@ struct JobPlan {
   std::string name;          // "": the job's own
   std::uint64_t memory = 0;  // bytes of the reservation
   JobTerms terms{};
+  // Each is appended to the arguments, best first, and one of them runs: see Variants. Empty: `spec` alone.
+  std::vector<std::string> variants;
+
+  std::string spec_of(std::size_t variant) const;  // `spec` where there are none
 };
 
 struct FillPlan {

@@ -1,6 +1,7 @@
 // See job_offers.h.
 #include "runner/policy/job_offers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "detector/dcheck.h"
@@ -9,17 +10,36 @@ namespace weft {
 
 void JobOffers::add(const Cuts& cuts, std::vector<Duration> alone, const JobTerms& terms) {
   WEFT_DCHECK(count_ < most_jobs);
+  Job& job = jobs_[count_];
+  job.ended = true;
+  job.standing.terms = terms;
+  replace(count_++, cuts, std::move(alone));
+}
+
+void JobOffers::replace(std::uint32_t number, const Cuts& cuts, std::vector<Duration> alone) {
+  Job& job = jobs_[number];
+  WEFT_DCHECK(job.ended);
   std::array<JobStanding, most_jobs> others{};
   std::size_t others_count = 0;
   for (std::uint32_t i = 0; i < count_; ++i)
     if (!jobs_[i].ended) others[others_count++] = jobs_[i].standing;
-  Job& job = jobs_[count_++];
-  ++left_;
+  const Duration had = head_start_beside(std::span(others).first(others_count), job.standing.terms.weight);
+  job.standing.head_start = std::max(job.standing.head_start, had - job.standing.filled);
+  job.standing.unit = {};
   job.cuts = &cuts;
   job.alone = std::move(alone);
-  job.standing.terms = terms;
   for (const std::uint32_t slice : cuts.sequences().back()) job.standing.unit += job.alone[slice];
-  job.standing.head_start = head_start_beside(std::span(others).first(others_count), terms.weight);
+  job.next = job.in_unit = 0;
+  job.ended = false;
+  ++left_;
+}
+
+Candidates JobOffers::next_of(std::uint32_t number) const {
+  Candidates next;
+  const Job& job = jobs_[number];
+  if (job.ended || job.next >= job.cuts->nodes()) return next;
+  for (const std::uint32_t slice : job.cuts->from(job.next)) next.alone[next.count++] = job.alone[slice];
+  return next;
 }
 
 // A job all of whose unit was launched waits for its end.

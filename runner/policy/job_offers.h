@@ -41,12 +41,17 @@ class JobOffers {
 
   // `alone`: of each slice of the cuts, on the idle GPU. The cuts outlive this. At most most_jobs.
   void add(const Cuts& cuts, std::vector<Duration> alone, const JobTerms& terms);
+  // Another variant of a job that was ended for that: it goes on with the units that it has done.
+  void replace(std::uint32_t job, const Cuts& cuts, std::vector<Duration> alone);
 
   // One or more rows of candidates, each of one job or of all: to be asked about in this order until one is taken.
   // None: nothing is ready.
   std::size_t make();
   const Candidates& candidates(std::size_t offer) const { return offers_[offer].candidates; }
   Choice choice(std::size_t offer, std::uint32_t candidate) const { return offers_[offer].choices[candidate]; }
+
+  // The slices of that job alone that may come next; none: it has ended, or all of its unit was launched.
+  Candidates next_of(std::uint32_t job) const;
 
   Duration alone(const Choice& choice) const { return jobs_[choice.job].alone[choice.slice]; }
   std::uint64_t unit(std::uint32_t job) const { return jobs_[job].standing.done; }  // that is, or will be, at work
@@ -58,6 +63,7 @@ class JobOffers {
   bool unit_ended(std::uint32_t job);
   // Nothing of it is launched any more.
   void end(std::uint32_t job);
+  bool is_offered(std::uint32_t job) const { return !jobs_[job].ended; }
   bool all_ended() const { return count_ != 0 && left_ == 0; }
   const JobStanding& standing(std::uint32_t job) const { return jobs_[job].standing; }
 

@@ -369,6 +369,13 @@ bool Session::leaves_out() const {
   return filling_ && (detector_.is_dark() || (bubble && budget_.leaves_out(*bubble)));
 }
 
+BubbleRoom Session::room_for(TimePoint now, const Candidates& candidates) const {
+  const std::optional<Bubble> bubble = detector_.open_bubble();
+  if (!filling_ || !bubble) return {};
+  const Decision decision = consider(now, looked_, bubble, {}, candidates);
+  return {bubble->iteration, decision.launch || decision.refusal == Unfilled::no_room, decision.launch};
+}
+
 void Session::launched(Duration took) {
   late_.launched(wanted_.alone, took);
   const std::optional<Bubble> bubble = detector_.open_bubble();

@@ -21,6 +21,7 @@
 #include "detector/detector.h"
 #include "runner/options/fillable.h"
 #include "runner/policy/accounts.h"
+#include "runner/policy/bubble_room.h"
 #include "runner/policy/budget.h"
 #include "runner/policy/group_records.h"
 #include "runner/policy/late_slices.h"
@@ -126,6 +127,8 @@ class Session {
   // A bubble is open whose iteration goes without fill, for comparison; or nobody looks whether one is.
   bool leaves_out() const;
   bool is_dark() const { return detector_.is_dark(); }
+  // Whether one of these slices would be launched now if nothing were in flight.
+  BubbleRoom room_for(TimePoint now, const Candidates& candidates) const;
   Snapshot snapshot() const;
   TraceSummary summary(std::uint64_t dropped_records) const;
 

@@ -217,13 +217,14 @@ template <class Fields>
 void visit(Fields& fields, MaybeConst<JobRecord> auto& job) {
   visit(fields, job.job);
   fields.text(job.name);
-  fields.choice(job.event, &is_up_to<JobEvent::failed>);
+  fields.choice(job.event, &is_up_to<JobEvent::withdrawn>);
   fields.text(job.why);
   fields.number(job.memory);
   fields.number(job.terms.priority);
   fields.real(job.terms.weight);
   fields.long_length(job.terms.deadline);
   fields.number(job.terms.units);
+  fields.text(job.variant);
 }
 
 template <class Fields>

@@ -96,7 +96,8 @@ void note_wait_over(const HostWait& wait, CUresult result) noexcept;
 // A thread of the main job waits for the device in a call of CUDA, and no group was pending when it began to.
 bool host_waits_for_compute(int device) noexcept;
 
-// The core wants to hear of moments at which nothing is pending. Off but for the seconds of a late trial.
+// The core wants to hear of moments at which nothing is pending. Off but where a fill job may still become ready, or
+// get another variant.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> quiet_moments_wanted;
 void offer_quiet_moment() noexcept;
 // At the end of a synchronise. Inlined into the hook, whose caller it looks at only where somebody wants to hear of it.

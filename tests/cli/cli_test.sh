@@ -497,6 +497,17 @@ assert (early["name"], late["name"], early["arrived"], late["arrived"]) == ("ear
 assert 2 <= late["began"] < late["ended"] < early["ended"] and late["units"] == 400, run["jobs"]
 assert abs(run["mean_completion"] - (early["ended"] + late["ended"] - 2) / 2) < 1e-9, run["mean_completion"]
 ' "$out" || fail "jobs as JSON"
+  # 5.5, 6, 6.5 and 7 GiB beside the reserve.
+  printf '%s\n' 'iterations = 20' 'gpu-memory = "17.5GiB"' "fill = ['tune=8x25us;memory=6.2GiB;variant=8x10us;memory=1GiB']" >variants.toml
+  run "$weft" simulate --config variants.toml --output variants
+  expect_code 0
+  [[ $out == *"  as differs"*"6.00 GiB  tune (8x10us)"*"6.50 GiB  tune (8x25us)"* ]] || fail "a variant for each stage"
+  grep -q '"name": "tune", "event": "ready", "why": "8x25us needs 6348 MiB, 6144 MiB are free", .*"variant": "8x10us"' variants/rank1.*.jsonl ||
+    fail "the trace names the variant, and says why"
+  run "$weft" summary variants
+  [[ $out == *"job 0, tune (differs): "* ]] || fail "the summary names the variants"
+  run "$weft" simulate --iterations 20 --fill '8x25us;variant=8x10us' --json
+  [[ $out == *'"variant": "8x25us",'* && $(value_of jobs) == *"'variant': '8x25us'"* ]] || fail "the first one where there is room"
   run "$weft" simulate --price 2.5 --fill-price 1 --baselines --json
   expect_code 0
   python3 -c 'import json, sys
@@ -512,7 +523,8 @@ assert run["baselines"]["mps"]["saving"]["slowdown_cost_per_day"] > saving["slow
   local before=$out
   run "$weft" simulate --fill 400x25us --fill 40x25us --arrivals 1s --json
   [[ $out == "$before" && $(value_of mean_completion) == None && $(value_of saving) == None ]] || fail "the same seed, the same arrivals"
-  for words in "--fill 400x25us;arrives=soon" "--arrivals 3" "--price x" "--price nan" "--fill-price 1" "--price -1" "--observe --price 1"; do
+  for words in "--fill 400x25us;arrives=soon" "--fill 400x25us;variant=" "--fill 400x25us;variant=fast" \
+    "--fill 9x1ms$(printf ';variant=%dx1ms' {8..1})" "--fill 8x1ms;variant=1ms;memory=x" "--arrivals 3" "--price x" "--price nan" "--fill-price 1" "--price -1" "--observe --price 1"; do
     # shellcheck disable=SC2086  # words
     run "$weft" simulate $words
     expect_code 2

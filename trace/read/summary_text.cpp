@@ -313,10 +313,11 @@ std::string enumerated(const std::vector<std::string>& names) {
 // Of several: the numbers above are of all together.
 std::string jobs_lines(const TraceSummary& total) {
   std::string lines;
-  if (total.jobs.size() < 2) return lines;
+  const auto has_variant = [](const JobTotals& job) { return !job.variant.empty(); };
+  if (total.jobs.size() < 2 && std::none_of(total.jobs.begin(), total.jobs.end(), has_variant)) return lines;
   for (const JobTotals& job : total.jobs)
     lines += formatted("job %u, %s: %llu units, %llu of them wrong, %.1f %% of the fill work\n", job.job,
-                       printable(job.name).c_str(), number(job.units), number(job.units_wrong),
+                       printable(name_with_variant(job)).c_str(), number(job.units), number(job.units_wrong),
                        100 * milliseconds(job.filled) / std::max(milliseconds(total.filled), 1e-6));
   return lines;
 }

@@ -152,6 +152,7 @@ int main(int argument_count, char** arguments) {
   try {
     try_job(settings);
   } catch (const weft::SetUpError& error) {
+    if (dynamic_cast<const weft::LacksMemory*>(&error) != nullptr) say("lacks memory");
     const std::string text = error.what();
     const bool named = text.starts_with("fill job ");
     say("failed " + (named ? text : "fill job " + settings.spec.path + ": " + text));

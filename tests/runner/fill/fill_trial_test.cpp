@@ -60,6 +60,11 @@ TEST(Verdict, SaysWhatTheMachineHasAnswered) {
   EXPECT_EQ(verdict_of("j.so", "at init\nok\n", false, 30s).found, "");
 }
 
+TEST(Verdict, SaysWhetherTheJobLackedMemory) {
+  EXPECT_TRUE(verdict_of("j.so", "at init\nlacks memory\nfailed fill job j.so: no\n", false, 30s).lacks_memory);
+  EXPECT_FALSE(verdict_of("j.so", "at init\nfailed fill job j.so: no\n", false, 30s).lacks_memory);
+}
+
 std::string script(const std::string& body) {
   const std::string path = ::testing::TempDir() + "probe_" + std::to_string(::getpid()) + ".sh";
   std::ofstream(path) << "#!/bin/sh\n" << body << "\n";

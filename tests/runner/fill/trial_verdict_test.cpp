@@ -59,6 +59,9 @@ TEST(TrialNote, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_note(text_of(note)).verdict->found, "");
   note.verdict->found = "uph";
   EXPECT_EQ(parse_note(text_of(note)).verdict->found, "uph");
+  EXPECT_FALSE(parse_note(text_of(note)).verdict->lacks_memory);
+  note.verdict->lacks_memory = true;
+  EXPECT_TRUE(parse_note(text_of(note)).verdict->lacks_memory);
   note.verdict->fault = "fill job j.so: two\nlines";
   EXPECT_EQ(parse_note(text_of(note)).verdict->fault, "fill job j.so: two lines");
 }

@@ -21,6 +21,7 @@ struct weft_fill_job {
   size_t bytes;
   char trick[16];
   uint64_t done; /* units, over all runs */
+  uint64_t next; /* its number */
   int asked;     /* for its progress */
   CUdeviceptr blocks[2];
   CUdeviceptr own; /* not out of the reservation */
@@ -50,6 +51,11 @@ static int is_alone(void) {
   return alone;
 }
 
+static void sleep_ms(long ms) {
+  const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+  nanosleep(&time, NULL);
+}
+
 static int is_trial(void) {
   return strcmp(program_invocation_short_name, "weft-fill-probe") == 0;
 }
@@ -64,12 +70,15 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   weft_fill_job* const job = calloc(1, sizeof *job); /* one for each device */
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   unsigned long long bytes = 0;
+  static int times_in_training;
   struct timespec slow = {0, 0};
   if (job == NULL) return 1;
   job->host = *host;
   if (sscanf(args, "%d,%llu,%15s", &job->steps, &bytes, job->trick) < 2 || library == NULL)
     return refuse(job, "arguments are <steps>,<bytes>");
   if (strcmp(job->trick, "alone") == 0 && !is_alone()) return refuse(job, "another thread is inside");
+  if (!is_trial() && strcmp(job->trick, "never") == 0) return refuse(job, "not in a training");
+  if (!is_trial() && strcmp(job->trick, "once") == 0 && times_in_training++ > 0) return refuse(job, "not again");
   /* Seconds: everywhere, or only in the training. */
   if (sscanf(job->trick, "sleep%ld", &slow.tv_sec) == 1 ||
       (!is_trial() && sscanf(job->trick, "stand%ld", &slow.tv_sec) == 1))
@@ -114,6 +123,10 @@ static int record_unit(weft_fill_job* job, weft_stream handle) {
 
 static int begin_unit(weft_fill_job* job, uint64_t unit) {
   if (strcmp(job->trick, "crash") == 0 && unit == 0) abort();
+  if (unit != job->next) {
+    job->host.fail(job->host.context, "units are not in order");
+    return 1;
+  }
   for (size_t index = 0; index < job->bytes / sizeof(uint32_t); ++index)
     job->input[index] = (uint32_t)(unit * 2654435761u + index);
   memset(job->output, 0xff, job->bytes);
@@ -121,7 +134,7 @@ static int begin_unit(weft_fill_job* job, uint64_t unit) {
 }
 
 static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
-  (void)unit;
+  job->next = unit + 1;
   ++job->done;
   *correct = memcmp(job->input, job->output, job->bytes) == 0 && strcmp(job->trick, "wrong") != 0;
   return 0;
@@ -132,13 +145,18 @@ static uint64_t save(weft_fill_job* job, void* buffer, uint64_t capacity) {
     if (job->asked++ > 0) abort();
     return 0;
   }
+  if (strcmp(job->trick, "badsave") == 0) return capacity + sizeof job->done; /* more than it said */
+  if (strcmp(job->trick, "slowsave") == 0) sleep_ms(300);
   if (buffer != NULL && capacity >= sizeof job->done) memcpy(buffer, &job->done, sizeof job->done);
   return sizeof job->done;
 }
 
 static int restore(weft_fill_job* job, const void* buffer, uint64_t bytes) {
-  if (bytes != sizeof job->done) return 1;
+  char line[64];
+  if (bytes != sizeof job->done || strcmp(job->trick, "refuses") == 0) return 1;
   memcpy(&job->done, buffer, sizeof job->done);
+  snprintf(line, sizeof line, "takes up %llu units", (unsigned long long)job->done);
+  job->host.log(job->host.context, line);
   return 0;
 }
 

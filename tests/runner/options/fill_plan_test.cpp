@@ -84,6 +84,19 @@ weight = 3
   EXPECT_EQ(plan.jobs[1].terms.units, 0U);
 }
 
+TEST_F(FillPlanTest, VariantsAreAppendedToTheArguments) {
+  const auto spec = [&](const std::string& fill, std::size_t variant) {
+    const std::string job = "[[job]]\nfill = \"" + fill + "\"\nvariants = [\"batch=32\", \"batch=8\"]";
+    const JobPlan plan = parse_fill_plan(file(job), 64 * MiB).jobs.at(0);
+    EXPECT_EQ(plan.variants.size(), 2U);
+    return plan.spec_of(variant);
+  };
+  EXPECT_EQ(spec("/a.so", 0), "/a.so:batch=32");
+  EXPECT_EQ(spec("/a.so:", 1), "/a.so:batch=8");
+  EXPECT_EQ(spec("/a.so:steps=4", 1), "/a.so:steps=4,batch=8");
+  EXPECT_EQ(parse_fill_plan("/a.so:steps=4", 64 * MiB).jobs[0].spec_of(0), "/a.so:steps=4") << "none";
+}
+
 TEST_F(FillPlanTest, AFileMayNameTheJobsThatComeWithWeft) {
   fs::create_directories(folder / "own");
   std::ofstream(folder / "own/fill_matmul.so") << "";
@@ -127,6 +140,16 @@ TEST_F(FillPlanTest, WhatIsWrongIsSaid) {
   EXPECT_EQ(of_job("weight = nan"), " job 0: 'weight' has to be more than 0");
   EXPECT_EQ(of_job("deadline = \"soon\""), " job 0: 'deadline' has to be a duration, as \"3600s\"");
   EXPECT_EQ(of_job("units = 0"), " job 0: 'units' has to be at least 1");
+  EXPECT_EQ(of_job("variants = []"), " job 0: 'variants' has to be a list of texts, at least one");
+  EXPECT_EQ(of_job("variants = \"batch=8\""), " job 0: 'variants' has to be a list of texts, at least one");
+  EXPECT_EQ(of_job("variants = [\"batch=8\", 3]"), " job 0: 'variants' has to be a list of texts, at least one");
+  EXPECT_EQ(of_job(R"(variants = ["1", "2", "3", "4", "5", "6", "7", "8", "9"])"),
+            " job 0: 'variants' has to be at most 8 texts");
+  EXPECT_EQ(of_job("variants = [\"\"]"), " job 0: 'variants' has to be a list of texts of 1 to 63 bytes");
+  EXPECT_EQ(of_job("variants = [\"" + std::string(64, 'a') + "\"]"),
+            " job 0: 'variants' has to be a list of texts of 1 to 63 bytes");
+  EXPECT_EQ(of_job(R"(variants = ["8", "4", "8"])"),
+            " job 0: 'variants' has to be a list without the same text twice: '8'");
   EXPECT_EQ(
       of_job("arrives = \"30s\""),
       " job 0: 'arrives' has to be left out: a training has its jobs from the begin; weft simulate takes jobs that "

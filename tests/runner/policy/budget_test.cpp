@@ -535,6 +535,29 @@ TEST(Budget, ALowLevelSpreadsEvenly) {
   }
 }
 
+// Prices after iterations of which each had slices that outlasted bubbles by this share of it.
+double price_after(Budget& budget, double overruns, std::uint64_t iterations) {
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    Iteration iteration;
+    iteration.number = 1;
+    iteration.rhythm = 1;
+    iteration.ended = TimePoint{} + std::chrono::seconds(1);
+    budget.overran(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(overruns)));
+    budget.ended(iteration);
+  }
+  return budget.price(1);
+}
+
+TEST(Budget, OverrunsMakeADelayDearer) {
+  Budget budget(0.001);
+  const double first = budget.price(1);
+  EXPECT_DOUBLE_EQ(first, 80);
+  EXPECT_DOUBLE_EQ(price_after(budget, 0.0003, 100), first) << "a third of the budget: they may stay";
+  EXPECT_GT(price_after(budget, 0.001, 40), 4 * first) << "all of it: dearer";
+  EXPECT_DOUBLE_EQ(price_after(budget, 0.0003, 100), first) << "and back";
+  EXPECT_DOUBLE_EQ(price_after(budget, 0, 1000), first);
+}
+
 // Watching takes its part first.
 TEST(Budget, FillingMayCostWhatWatchingLeaves) {
   Budget budget(0.001);

@@ -116,6 +116,33 @@ TEST(Session, NeverHasMoreThanTwoSlicesInFlightAndAtMostOneAtTheEnd) {
   }
 }
 
+TEST(Session, SaysWhetherTheOpenBubbleHasRoomForASlice) {
+  VirtualDevice device(filling());
+  const auto room = [&](Duration slice) { return device.session.room_for(device.time, Candidates{{slice}, 1}); };
+  EXPECT_FALSE(room(1ms).known) << "no bubble is open";
+  device.begin_microbatch(2ms, 8ms);
+  device.advance(device.in_bubble_from + 1ms);
+  EXPECT_FALSE(room(1ms).known) << "no forecast";
+  device.advance(device.in_bubble_to);
+  run(device, 29);
+  device.slice = 100ms;  // nothing is launched
+  device.begin_microbatch(2ms, 8ms);
+  device.advance(device.in_bubble_from + 1ms);
+  EXPECT_TRUE(room(2ms).known);
+  EXPECT_TRUE(room(2ms).has_room);
+  EXPECT_TRUE(room(20ms).known);
+  EXPECT_FALSE(room(20ms).has_room);
+  const std::uint64_t iteration = room(20ms).iteration;
+  EXPECT_GT(iteration, 5U);
+  device.advance(device.in_bubble_to);
+  run(device, 3);
+  device.begin_microbatch(2ms, 8ms);
+  device.advance(device.in_bubble_from + 1ms);
+  EXPECT_EQ(room(2ms).iteration, iteration + 1);
+  device.session.end_filling(device.time, "the test says so");
+  EXPECT_FALSE(room(2ms).known);
+}
+
 // A user who sees "0 units" must be told which of the options keeps the bubbles empty.
 TEST(Session, CountsWhyBubblesGotNothing) {
   SessionOptions options = filling();

@@ -167,7 +167,8 @@ void expect_same(const Record& record) {
 TEST(RecordingEntries, HoldRecordsThatGoPastTheSession) {
   const TimePoint time(nanoseconds(5));
   const std::string long_text(255, 'x');
-  JobRecord job{7, JobName("tune"), JobEvent::refused, RecordText(long_text), ~std::uint64_t{0}, {}};
+  JobRecord job{7,  JobName("tune"),   JobEvent::refused, RecordText(long_text), ~std::uint64_t{0},
+                {}, JobName("batch=8")};
   job.terms = {-3, 2.5, nanoseconds(9), 11};
   expect_same(Record(1, time, job));
   expect_same(Record(2, time, MemoryRecord{1, 2, 3, 4, 5, MemoryEvent::rescued}));

@@ -1,0 +1,174 @@
+// Fill jobs that begin while the training runs: at a quiet moment, once their trial is over, or when their turn has
+// come for the memory that another job had. See device.h for threads.
+#include <algorithm>
+#include <optional>
+
+#include "runner/clock.h"
+#include "runner/core/device.h"
+#include "runner/core/fill_settings.h"
+#include "runner/core/scopes.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration between_quiet_moments = milliseconds(100);  // that are tried, each of which may hold a host wait up
+// Of an NCCL operation that another thread began meanwhile, and that may wait for what the held thread does next.
+constexpr Duration longest_pending = seconds(1);
+constexpr Duration release_limit = milliseconds(100);  // of what a job has that has ended, while others go on
+
+}  // namespace
+
+void Device::quiet_moment(Hold hold) {
+  for (DeviceJob& job : jobs_.all()) {
+    if (dispatcher_->filling_is_over()) return refuse_awaited("filling was over before its turn came");
+    if (jobs_.one_was_given_up()) return refuse_awaited(still_made);
+    const auto verdict = job.trial.verdict();
+    if (!verdict) continue;
+    if (hold == Hold::bounded && verdict->preparation > longest_hold && verdict->fault.empty()) {
+      const SetUpError fault("fill job " + job.name() + ": " + job.trial.why_never_filled());
+      if (!awaits_another_variant(job, fault) && !job.place.is_only_one) not_late(job, fault.what());
+      continue;
+    }
+    if (hold == Hold::bounded && (now() < next_quiet_moment_ || dispatcher_->groups_may_be_unmarked())) continue;
+    const RelaxedCaptureMode relaxed(core_.driver);
+    const CurrentContext current(core_.driver, setup_.context);
+    if (!current.pushed()) return;
+    if (!verdict->fault.empty() || nothing_is_pending()) begin_late(job, *verdict);
+    next_quiet_moment_ = now() + between_quiet_moments;
+    dispatcher_->resume();
+  }
+  if (now() < next_turn_) return;
+  change_variants();
+  next_turn_ = now() + between_quiet_moments;
+  if (jobs_.await_turns()) begin_next_trial();
+}
+
+bool Device::has_ended(const DeviceJob& job) const {
+  return job.fill.exists() && dispatcher_ && dispatcher_->has_ended(job.place.number);
+}
+
+bool Device::never_fits(const DeviceJob& job) const {
+  return !job.variants.may_fit(jobs_.most_free_memory([this](const DeviceJob& other) { return has_ended(other); }));
+}
+
+// Of those that wait for their turn the first that fits, once no other one is being tried; before it, what jobs have
+// whose end makes room. One that runs already but for its variant has its memory back first.
+void Device::begin_next_trial() {
+  if (jobs_.trial_is_under_way() || core_.rescues_of(ordinal_) != 0) return;
+  release_ended_jobs();
+  for (const bool withdrawn : {true, false})
+    for (DeviceJob& job : jobs_.all())
+      if (job.withdrawn == withdrawn && begins_trial(job)) return;
+}
+
+// A thread that still frees or makes something of it is waited for: it has the memory.
+bool Device::begins_trial(DeviceJob& job) {
+  if (!job.trial.awaits_turn() || job.fill.exists() || job.fill.is_at_work()) return false;
+  if (never_fits(job)) return not_late(job, job.why_it_never_fits()), false;
+  if (!job.variants.choose(jobs_.free_memory())) return false;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, setup_.context);
+  if (!current.pushed()) return false;
+  try {
+    job.trial.begin(fill_settings(core_, setup_, job.plan()));
+    return true;
+  } catch (const SetUpError& error) {
+    if (job.variants.takes_less())
+      reporter_->info(std::string(error.what()) + ": it is tried with less memory");
+    else
+      not_late(job, error.what());
+    return false;
+  }
+}
+
+// The driver may let the rest of it wait: then that memory is free at a later moment.
+void Device::release_ended_jobs() {
+  if (std::ranges::none_of(jobs_.all(), [this](const DeviceJob& job) { return has_ended(job); })) return;
+  const RelaxedCaptureMode relaxed(core_.driver);
+  const CurrentContext current(core_.driver, setup_.context);
+  if (current.pushed() && nothing_is_pending()) {
+    for (DeviceJob& job : jobs_.all())
+      if (has_ended(job)) release(job);
+  }
+  dispatcher_->resume();
+}
+
+void Device::release(DeviceJob& job) {
+  job.change.set(false);
+  job.fill.keep_progress(*reporter_, close_limit);
+  if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
+}
+
+void Device::refuse_awaited(const std::string& why) {
+  jobs_.end_changes();
+  for (DeviceJob& job : jobs_.all()) {
+    const bool waits_for_itself = job.fill.was_given_up() && !dispatcher_->filling_is_over();
+    if (job.trial.is_awaited() && !waits_for_itself) not_late(job, "fill job " + job.name() + ": " + why);
+  }
+}
+
+bool Device::none_runs() const {
+  return std::ranges::none_of(jobs_.all(),
+                              [this](const DeviceJob& job) { return job.fill.exists() && !has_ended(job); });
+}
+
+// Of this thread that is so until it goes on; another one of the main job could begin something meanwhile.
+bool Device::nothing_is_pending() {
+  return dispatcher_->pause(answer_limit) && dispatcher_->groups_pending() == 0 && core_.shim.is_idle(ordinal_);
+}
+
+void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
+  const TimePoint began = now();
+  const bool is_first = !jobs_.exist(), was_withdrawn = job.withdrawn;
+  const Duration stood = std::exchange(job.stood, Duration{});
+  making_ = {};
+  try {
+    if (verdict.lacks_memory) throw LacksMemory(verdict.fault);
+    if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
+    make_job(job, verdict, [this, pending = std::optional<TimePoint>()]() mutable {
+      if (dispatcher_->groups_pending() == 0 && !dispatcher_->groups_may_be_unmarked())
+        pending.reset();
+      else if (!pending)
+        pending = now();
+      return pending && now() - *pending > longest_pending;
+    });
+    note_preparation();
+    if (is_first) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
+    header_.fill_job = jobs_.names();
+    header_.fill_stream = fill_stream();
+    add_job(job);
+    record(jobs_.memory(MemoryEvent::reserved));
+    const auto held = std::chrono::duration_cast<milliseconds>(now() - began + stood).count();
+    const char* const late = was_withdrawn             ? "a change of its variant"
+                             : job.trial.was_in_time() ? "a wait for the GPU"
+                                                       : "a late trial";
+    const std::string begins = job.place.is_only_one ? "filling begins" : "filling with " + job.name() + " begins";
+    reporter_->info(begins + ", after " + late + "; the training stood for " + std::to_string(held) + " ms");
+  } catch (const SetUpError& error) {
+    // Slices in the stream that it still works on would get into its graphs.
+    if (jobs_.exist() && job.fill.was_given_up())
+      dispatcher_->stop_filling(std::string(error.what()) + "; " + still_made);
+    job.stood = stood + (now() - began);
+    if (!awaits_another_variant(job, error)) not_late(job, error.what());
+    return;
+  }
+  leave_trial_of(job);
+}
+
+// Where other jobs are run, or may be, filling is not over.
+void Device::not_late(DeviceJob& job, const std::string& reason) {
+  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, reason)));
+  job.trial.leave();
+  const bool others = job_was_ready_ || jobs_.are_awaited();
+  const bool was_last = job.withdrawn && !jobs_.are_awaited() && none_runs() && !dispatcher_->filling_is_over();
+  if (!others) dispatcher_->no_filling(reason);
+  if (was_last) dispatcher_->stop_filling(reason);
+  dispatcher_->expect_jobs(jobs_.awaited());
+  if (const std::string names = jobs_.names(); !names.empty()) header_.fill_job = names;
+  if (!was_last) reporter_->warn(Audience::one_rank, others ? reason : reason + "; observing only");
+}
+
+}  // namespace weft

@@ -1,0 +1,99 @@
+// See job_variants.h.
+#include "runner/core/job_variants.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runner/options/quantity.h"
+
+namespace weft {
+
+JobVariants::JobVariants(JobPlan plan)
+    : plan_(std::move(plan)),
+      present_(plan_),
+      most_(plan_.memory),
+      rule_(std::max<std::size_t>(plan_.variants.size(), 1)) {
+  present_.spec = plan_.spec_of(variant_);
+}
+
+std::string JobVariants::name() const {
+  return exist() ? plan_.variants[variant_] : "";
+}
+
+bool JobVariants::may_fit(std::uint64_t memory) const {
+  return exist() ? rule_.best(part_of(memory)).has_value() : plan_.memory <= memory;
+}
+
+std::string JobVariants::why() const {
+  if (!failure_.empty()) return failure_;
+  for (std::size_t better = variant_; better-- > 0;)
+    if (!whys_[better].empty()) return whys_[better];
+  return "";
+}
+
+bool JobVariants::choose(std::uint64_t free) {
+  if (!may_fit(free)) return false;
+  if (!exist()) return true;
+  present_.memory = part_of(free);
+  variant_ = *rule_.best(present_.memory);
+  present_.spec = plan_.spec_of(variant_);
+  return true;
+}
+
+bool JobVariants::failed(const std::string& fault, bool lacks_memory) {
+  if (!exist()) return false;
+  if (lacks_memory) {
+    whys_[variant_] = name() + " does not fit in " + mebibytes(present_.memory);
+    rule_.lacked_memory(variant_, present_.memory);
+  } else {
+    whys_[variant_] = name() + " cannot be run: " + fault;
+    rule_.cannot_run(variant_);
+  }
+  failure_ = whys_[variant_];
+  return may_fit(most_);
+}
+
+bool JobVariants::takes_less() {
+  if (had_ == 0 || had_ >= present_.memory) return false;
+  most_ = had_;
+  return true;
+}
+
+void JobVariants::began(TimePoint now) {
+  had_ = present_.memory;
+  rule_.began(now);
+  failure_.clear();
+  if (!rule_.is_refused(variant_)) whys_[variant_].clear();
+}
+
+RoomWish JobVariants::wish() {
+  RoomWish wish;
+  if (!exist() || !rule_.may_change()) return wish;
+  wish.iterations = Variants::many_iterations;
+  wish.has_smaller = rule_.has_smaller(variant_, present_.memory);
+  better_ = rule_.refused_before(variant_).value_or(Variants::Refused{});
+  wish.better = better_.length;
+  return wish;
+}
+
+bool JobVariants::is_to_change(const RoomFound& found, std::uint64_t free, TimePoint now, Growth growth) {
+  changed_ = rule_;
+  if (found.finding == RoomFinding::room_for_better) changed_.have_room(better_.variant);
+  if (found.finding == RoomFinding::no_room) changed_.had_no_room(variant_, found.refused);
+  const std::optional<std::size_t> wanted = changed_.change(variant_, part_of(free), now, growth);
+  if (!wanted) return false;
+  next_ = *wanted;
+  const bool is_found = found.finding == RoomFinding::no_room;
+  why_changed_ = next_ < variant_ ? why_better(plan_.variants[next_])
+                 : is_found       ? why_no_room(name(), found.refused)
+                                  : whys_[variant_];
+  return true;
+}
+
+void JobVariants::changes() {
+  rule_ = changed_;
+  rule_.changed();
+  if (next_ > variant_) whys_[variant_] = why_changed_;
+}
+
+}  // namespace weft

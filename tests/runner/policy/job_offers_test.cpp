@@ -1,0 +1,82 @@
+// A fill job of which another variant takes over: how far it has got, and what comes next.
+#include "runner/policy/job_offers.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <vector>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of kernels that are slices of their own.
+struct Kernels {
+  explicit Kernels(std::vector<Duration> lengths)
+      : alone(std::move(lengths)), cuts(alone, std::vector<std::chrono::nanoseconds>{1us}) {}
+  std::vector<Duration> alone;
+  Cuts cuts;
+};
+
+void run_one(JobOffers& offers, const Choice& choice) {
+  const SliceRecord done = offers.finished(offers.launched(choice, 1, TimePoint{}), TimePoint{1ms});
+  if (done.unit_done) offers.unit_ended(choice.job);
+}
+
+TEST(JobOffers, TheNextSlicesOfAJobAreTheShortestFirstOnes) {
+  const Kernels kernels({5ms, 7ms});
+  JobOffers offers(JobPolicy::throughput);
+  offers.add(kernels.cuts, kernels.alone, {});
+  ASSERT_EQ(offers.next_of(0).count, 1U);
+  EXPECT_EQ(offers.next_of(0).alone[0], Duration(5ms));
+  const LaunchedSlice first = offers.launched({0, 0}, 1, TimePoint{});
+  EXPECT_EQ(offers.next_of(0).alone[0], Duration(7ms));
+  const LaunchedSlice second = offers.launched({0, 1}, 1, TimePoint{});
+  EXPECT_EQ(offers.next_of(0).count, 0U) << "all of the unit was launched";
+  offers.finished(first, TimePoint{5ms});
+  offers.finished(second, TimePoint{12ms});
+  offers.unit_ended(0);
+  EXPECT_EQ(offers.next_of(0).alone[0], Duration(5ms));
+  offers.end(0);
+  EXPECT_EQ(offers.next_of(0).count, 0U);
+}
+
+TEST(JobOffers, AnotherVariantGoesOnWithTheUnitsThatAreDone) {
+  const Kernels large({5ms, 7ms}), small({1ms, 2ms});
+  JobTerms terms;
+  terms.units = 2;
+  JobOffers offers(JobPolicy::throughput);
+  offers.add(large.cuts, large.alone, terms);
+  run_one(offers, {0, 0});
+  run_one(offers, {0, 1});
+  run_one(offers, {0, 0});  // half of the second unit is lost
+  offers.end(0);
+  EXPECT_TRUE(offers.all_ended());
+  offers.replace(0, small.cuts, small.alone);
+  EXPECT_FALSE(offers.all_ended());
+  EXPECT_EQ(offers.next_of(0).alone[0], Duration(1ms));
+  EXPECT_EQ(offers.standing(0).unit, Duration(3ms));
+  EXPECT_EQ(offers.standing(0).filled, Duration(17ms));
+  EXPECT_EQ(offers.unit(0), 1U);
+  ASSERT_EQ(offers.make(), 1U);
+  run_one(offers, {0, 0});
+  run_one(offers, {0, 1});
+  EXPECT_TRUE(offers.all_ended()) << "it has done its two units";
+}
+
+TEST(JobOffers, AnotherVariantIsOwedNothingForTheTimeBetween) {
+  const Kernels kernels({5ms});
+  JobOffers offers(JobPolicy::fair);
+  offers.add(kernels.cuts, kernels.alone, {});
+  offers.add(kernels.cuts, kernels.alone, {});
+  offers.end(0);
+  for (int unit = 0; unit < 10; ++unit) run_one(offers, {1, 0});
+  offers.replace(0, kernels.cuts, kernels.alone);
+  run_one(offers, {0, 0});
+  ASSERT_EQ(offers.make(), 2U);
+  EXPECT_EQ(offers.choice(0, 0).job, 1U) << "the other one's turn";
+}
+
+}  // namespace
+}  // namespace weft
