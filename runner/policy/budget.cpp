@@ -22,9 +22,6 @@ constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 // Filling aims at so much of the budget: an estimate is not exact.
 constexpr double target = 0.8;
 constexpr double one_sided_95 = 1.644854;  // quantile of the normal distribution
-// Fewer that happen to be quick look like a price of filling, and small budgets are less than iterations differ by
-// themselves: a first step is as large as is likely to be needed.
-constexpr std::uint32_t many_runs = 3;
 constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
 
 }  // namespace
@@ -134,8 +131,7 @@ std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const 
 // Looks are many, and those between two runs share these: so it is sure only where an interval of 99.9 % is beyond the
 // budget, or an estimate from a whole window. Without that nothing is given up altogether.
 Budget::Change Budget::decide(KnownRhythm& known) {
-  if (const std::optional<Slowdown> likely = likely_too_much(known))
-    return fill_less(known, *likely, likely->runs < many_runs ? likely->low : likely->estimate);
+  if (const std::optional<Slowdown> likely = likely_too_much(known)) return fill_less(known, *likely);
   const std::optional<Slowdown> slowdown = known.ratios.slowdown();
   if (!slowdown || slowdown->filled < fewest_filled || slowdown->control < fewest_control ||
       slowdown->runs < fewest_runs)
@@ -143,12 +139,12 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   const std::optional<Slowdown> sure = known.ratios.slowdown(Ratios::interval_99_9);
   // That watching costs so much may have been a mistake: for it nothing is barred for the rest of the run.
   const double most = known.level == lowest_level ? budget_ : allowed();
-  if (sure && sure->low > most) return fill_less(known, *slowdown, slowdown->estimate);
+  if (sure && sure->low > most) return fill_less(known, *slowdown);
   const bool whole = slowdown->control >= Ratios::window;
   if (whole && known.level < lowest_level && slowdown->estimate > target * allowed())
-    return fill_less(known, *slowdown, slowdown->estimate);
+    return fill_less(known, *slowdown);
   if (whole && slowdown->estimate > most) {
-    if (known.too_much) return fill_less(known, *slowdown, slowdown->estimate);
+    if (known.too_much) return fill_less(known, *slowdown);
     // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.
     known.too_much = true;
     known.before = slowdown;
@@ -166,13 +162,13 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   return Change::more;
 }
 
-// As many levels down as keep the budget if filling costs so much, half the fill costs half as much, and a higher price
-// alone at most halves the cost; nothing at all below the lowest.
-Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason, double cost) {
+// As many levels down as keep the budget when half the fill costs half as much, and a higher price alone at most halves
+// the cost; nothing at all below the lowest.
+Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   std::uint32_t level = known.level + 1;
   const auto cost_at = [&](std::uint32_t lower) {
     const double share = static_cast<double>(1U << halvings(known)) / static_cast<double>(1U << (lower - 1));
-    return cost * (lower == 1 ? 0.5 : share);
+    return reason.estimate * (lower == 1 ? 0.5 : share);
   };
   while (level < lowest_level && cost_at(level) > target * allowed()) ++level;
   change_level(known, reason, level);

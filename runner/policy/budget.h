@@ -91,7 +91,7 @@ class Budget {
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
   std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
-  Change fill_less(KnownRhythm& known, const Slowdown& reason, double cost);
+  Change fill_less(KnownRhythm& known, const Slowdown& reason);
   static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
 
   void watch_overruns(Duration iteration);

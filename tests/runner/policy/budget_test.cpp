@@ -308,18 +308,6 @@ TEST(Budget, NothingIsDecidedBeforeASecondLook) {
   EXPECT_EQ(job.budget.present().share, 0.125) << "the lowest: it is not sure yet";
 }
 
-// After two runs an estimate is mostly noise: the step is that for the lower end of its interval.
-TEST(Budget, AFirstStepIsAsLargeAsIsLikelyToBeNeeded) {
-  MainJob job;
-  job.budget = Budget(0.003);
-  const double noise[] = {-0.5, 0.2, 0, -0.2, 0.5};
-  job.run(58, [&](double share) { return (share > 0 ? 100.7 : 100.0) + noise[job.number % 5]; });
-  EXPECT_EQ(job.changes[Budget::Change::less], 1);
-  EXPECT_EQ(job.budget.present().share, 1) << "delays are four times as dear";
-  EXPECT_GT(job.budget.price(1), 2 * Budget(0.003).price(1));
-  EXPECT_GT(job.budget.present().slowdown->estimate, 0.005);
-}
-
 TEST(Budget, FillsMoreAgainWhenItHasBecomeCheap) {
   MainJob job;
   job.run(300, [](double share) { return 100 + 4 * share; });
