@@ -64,8 +64,7 @@ class DeviceFill {
 
   // Nothing of it is in flight, here and in the two next. For another variant of the job, see JobProgress::state().
   std::shared_ptr<const Progress> state() { return progress_.state(fill_->job()); }
-  // Its progress goes into the file, within `limit` or with a
-  // warning.
+  // Its progress goes into the file, within `limit` or with a warning.
   void keep_progress(const Reporter& reporter, Duration limit);
   // Frees the job, its memory, and the stream where no other job has it. The record of that; nothing: it is not over
   // within `limit`, and happens when the driver lets it. Where there is no thread for it, all of it stays and exists.

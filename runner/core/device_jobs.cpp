@@ -55,7 +55,7 @@ ListedJob DeviceJob::listed() const {
   return made;
 }
 
-ReadyJob DeviceJob::ready(const Marking& marking) {
+ReadyJob DeviceJob::ready(const Marking& marking) const {
   ReadyJob made = fill.ready(place, marking);
   made.wish = variants.wish();
   return made;

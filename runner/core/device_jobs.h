@@ -30,7 +30,7 @@ struct DeviceJob {
   // Of what is tried and made ready now: the user's plan, with one of its variants.
   const JobPlan& plan() const { return variants.present(); }
   ListedJob listed() const;
-  ReadyJob ready(const Marking& marking);  // one that is
+  ReadyJob ready(const Marking& marking) const;  // one that is
   std::string why_it_never_fits() const;
 
   const ListedJob place;

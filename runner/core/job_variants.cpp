@@ -66,20 +66,9 @@ void JobVariants::began(TimePoint now) {
   if (!rule_.is_refused(variant_)) whys_[variant_].clear();
 }
 
-RoomWish JobVariants::wish() {
-  RoomWish wish;
-  if (!exist() || !rule_.may_change()) return wish;
-  wish.iterations = Variants::many_iterations;
-  wish.has_smaller = rule_.has_smaller(variant_, present_.memory);
-  better_ = rule_.refused_before(variant_).value_or(Variants::Refused{});
-  wish.better = better_.length;
-  return wish;
-}
-
 bool JobVariants::is_to_change(const RoomFound& found, std::uint64_t free, TimePoint now, Growth growth) {
   changed_ = rule_;
-  if (found.finding == RoomFinding::room_for_better) changed_.have_room(better_.variant);
-  if (found.finding == RoomFinding::no_room) changed_.had_no_room(variant_, found.refused);
+  changed_.heard(variant_, found.finding, found.refused);
   const std::optional<std::size_t> wanted = changed_.change(variant_, part_of(free), now, growth);
   if (!wanted) return false;
   next_ = *wanted;

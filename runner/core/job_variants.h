@@ -42,7 +42,7 @@ class JobVariants {
 
   // It has become ready; what is to be found out about it from here on.
   void began(TimePoint now);
-  RoomWish wish();
+  RoomWish wish() const { return rule_.wish(variant_, present_.memory); }
   // Another one is to be made ready, by what is found about bubbles now and with so many bytes for the job:
   // why_changed() says why. It counts with changes().
   bool is_to_change(const RoomFound& found, std::uint64_t free, TimePoint now, Growth growth);
@@ -59,7 +59,6 @@ class JobVariants {
   std::uint64_t most_, had_ = 0;  // memory that the job may have at most, and had when one of them was ready
   Variants rule_, changed_;       // `changed_`: as of the change that is to be made
   std::size_t variant_ = 0, next_ = 0;
-  Variants::Refused better_{};                   // that was asked for last
   std::array<std::string, most_variants> whys_;  // of each, why it does not run
   std::string failure_;                          // since one has begun
   std::string why_changed_;

@@ -19,8 +19,7 @@ bool VariantChoice::choose(std::uint64_t free, TimePoint now) {
 bool VariantChoice::change(std::uint64_t free, TimePoint now, Growth growth) {
   const RoomFinding finding = watch_.finding();
   Variants rule = rule_;  // what is found counts at this moment only
-  if (finding == RoomFinding::room_for_better) rule.have_room(better_.variant);
-  if (finding == RoomFinding::no_room) rule.had_no_room(present_, watch_.refused());
+  rule.heard(present_, finding, watch_.refused());
   learn_memory(rule, free);
   const std::optional<std::size_t> wanted = rule.change(present_, free, now, growth);
   if (!wanted) return false;
@@ -43,14 +42,7 @@ void VariantChoice::begin(std::size_t variant, std::uint64_t free, TimePoint now
   reserved_ = std::min(job_.most_memory(), free);
   why_ = why_no_better(free);
   rule_.began(now);
-  better_ = rule_.refused_before(variant).value_or(Variants::Refused{});
-  RoomWish wish;
-  wish.iterations = Variants::many_iterations;
-  if (rule_.may_change()) {
-    wish.has_smaller = rule_.has_smaller(variant, free);
-    wish.better = better_.length;
-  }
-  watch_ = RoomWatch(wish);
+  watch_ = RoomWatch(rule_.wish(variant, free));
 }
 
 // Of the nearest better one.

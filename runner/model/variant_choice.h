@@ -39,7 +39,6 @@ class VariantChoice {
   Variants rule_;
   std::size_t present_ = 0;
   std::uint64_t reserved_ = 0;
-  Variants::Refused better_{};
   RoomWatch watch_;
   std::array<std::string, most_variants> no_room_;  // why bubbles refuse it
   std::string why_, why_changed_;

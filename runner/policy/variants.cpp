@@ -53,6 +53,21 @@ std::string why_better(const std::string& better) {
   return "there may be room for " + better;
 }
 
+RoomWish Variants::wish(std::size_t present, std::uint64_t memory) const {
+  RoomWish wish;
+  if (!may_change()) return wish;
+  wish.iterations = many_iterations;
+  wish.has_smaller = has_smaller(present, memory);
+  if (const std::optional<Refused> better = refused_before(present)) wish.better = better->length;
+  return wish;
+}
+
+void Variants::heard(std::size_t present, RoomFinding finding, Duration refused) {
+  if (finding == RoomFinding::no_room) had_no_room(present, refused);
+  if (finding != RoomFinding::room_for_better) return;
+  if (const std::optional<Refused> better = refused_before(present)) have_room(better->variant);
+}
+
 std::optional<Variants::Refused> Variants::refused_before(std::size_t present) const {
   for (std::size_t variant = present; variant-- > 0;) {
     const State& state = states_[variant];

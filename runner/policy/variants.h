@@ -13,6 +13,7 @@
 #include <string>
 
 #include "detector/time.h"
+#include "runner/policy/bubble_room.h"
 
 namespace weft {
 
@@ -66,6 +67,11 @@ class Variants {
   std::optional<Refused> refused_before(std::size_t present) const;
   // Bubbles have room for it.
   void have_room(std::size_t variant) { states_[variant].refused_slice = {}; }
+
+  // The questions about bubbles for as long as this one runs, with so much memory for the job.
+  RoomWish wish(std::size_t present, std::uint64_t memory) const;
+  // The answer to them; `refused`: with no_room the slice that had none.
+  void heard(std::size_t present, RoomFinding finding, Duration refused);
 
  private:
   struct State {
