@@ -10,15 +10,10 @@
 #include <vector>
 
 #include "detector/time.h"
+#include "runner/model/job.h"
 #include "runner/policy/jobs.h"
 
 namespace weft::cli {
-
-struct VariantLengths {
-  std::string name;  // as it was written
-  std::vector<Duration> kernels;
-  std::uint64_t memory = 0;
-};
 
 struct JobLengths {
   std::string name;               // as it was written, or what stands in front of '='
@@ -27,8 +22,9 @@ struct JobLengths {
   std::uint64_t memory = 0;         // bytes that it needs
   std::optional<Duration> arrives;  // since the begin
 
-  std::string variant;                  // the name of this one, of a job with several; "": it has none
-  std::vector<VariantLengths> smaller;  // than this one, best first
+  // The name of this one, of a job with several, as it was written; "": it has none. Smaller ones, best first.
+  std::string variant;
+  std::vector<model::VariantOptions> smaller;
 
   Duration unit() const;
 };

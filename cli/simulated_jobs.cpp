@@ -61,10 +61,7 @@ std::vector<JobLengths> parse_jobs(const std::vector<std::string>& texts, Durati
 }
 
 model::JobOptions job_options(const JobLengths& job) {
-  model::JobOptions options{job.kernels, job.terms, job.memory, job.arrives.value_or(Duration{}), job.variant, {}};
-  for (const VariantLengths& variant : job.smaller)
-    options.smaller.push_back({variant.name, variant.kernels, variant.memory});
-  return options;
+  return {job.kernels, job.terms, job.memory, job.arrives.value_or(Duration{}), job.variant, job.smaller};
 }
 
 void print_jobs(const std::vector<JobLengths>& jobs, const std::vector<model::JobResult>& results) {

@@ -6,6 +6,7 @@
 
 #include "cli/quantities.h"
 #include "trace/read/printable.h"
+#include "trace/totals.h"
 
 namespace weft::cli {
 namespace {
@@ -21,10 +22,8 @@ CLI::callback_t sizes_into(std::vector<std::uint64_t>& target) {
 
 std::string names_of(const model::StageMemory& stage, const std::vector<JobLengths>& jobs) {
   std::string names;
-  for (std::size_t i = 0; i < stage.jobs.size(); ++i) {
-    names += (names.empty() ? "" : ", ") + printable(jobs[stage.jobs[i]].name);
-    if (!stage.variants[i].empty()) names += " (" + printable(stage.variants[i]) + ")";
-  }
+  for (std::size_t i = 0; i < stage.jobs.size(); ++i)
+    names += (names.empty() ? "" : ", ") + printable(name_with_variant(jobs[stage.jobs[i]].name, stage.variants[i]));
   return names.empty() ? "none" : names;
 }
 

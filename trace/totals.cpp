@@ -138,9 +138,9 @@ void Totals::add(const AnomalyRecord& anomaly) {
   if (anomaly.stops_filling) stop(summary_, anomaly.text);
 }
 
-std::string name_with_variant(const JobTotals& job) {
-  const std::string name(job.name);
-  return job.variant.empty() ? name : name + " (" + std::string(job.variant) + ")";
+std::string name_with_variant(std::string_view job, std::string_view variant) {
+  const std::string name(job);
+  return variant.empty() ? name : name + " (" + std::string(variant) + ")";
 }
 
 TraceSummary Totals::with_startup_and_causes() const {
@@ -163,8 +163,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
     JobTotals* const all = totals_of(sum, job.job, job.name);
     if (all == nullptr) continue;
     if (all->name.empty()) all->name = job.name;
-    if (all->variant.empty()) all->variant = job.variant;
-    if (all->variant != job.variant && !job.variant.empty()) all->variant = several_variants;
+    add_variant(all->variant, job.variant);
     add_to(all->slices, job.slices);
     add_to(all->units, job.units);
     add_to(all->units_wrong, job.units_wrong);

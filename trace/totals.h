@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "trace/record.h"
 #include "trace/startup.h"
@@ -16,7 +17,14 @@ void add_to(Duration& sum, Duration part);
 void add_to(std::uint64_t& sum, std::uint64_t part);
 
 // "tune (batch=8)", or "tune" where there are no variants.
-std::string name_with_variant(const JobTotals& job);
+std::string name_with_variant(std::string_view job, std::string_view variant);
+
+// The variant of another rank, "" where that has none. `all`: a text of those so far.
+template <class Text>
+void add_variant(Text& all, std::string_view variant) {
+  if (variant.empty() || all == variant) return;
+  all = all.empty() ? variant : several_variants;
+}
 
 class Totals {
  public:

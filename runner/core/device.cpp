@@ -293,8 +293,7 @@ void Device::start_dispatcher() {
   options.session.detector.one_queue = setup_.marking.one_queue;
   options.session.records_groups = core_.options.trace_groups;
   // CUPTI's truth is compared with what Weft saw: it looks all the time.
-  const double budget = core_.options.slowdown_budget;
-  options.session.dark = budget > 0 && budget != Budget::unlimited && !core_.options.validate;
+  options.session.dark = Budget::is_limit(core_.options.slowdown_budget) && !core_.options.validate;
   options.queues = hardware_queues(core_.environments.now);
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);

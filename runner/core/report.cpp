@@ -102,7 +102,8 @@ std::string units_text(const TraceHeader& header, const TraceSummary& summary) {
   if (summary.jobs.size() == 0) return units(summary.fill_units, header.fill_job.c_str(), summary.fill_units_wrong);
   std::string text;
   for (const JobTotals& job : summary.jobs)
-    text += (text.empty() ? "" : ", and ") + units(job.units, name_with_variant(job), job.units_wrong);
+    text +=
+        (text.empty() ? "" : ", and ") + units(job.units, name_with_variant(job.name, job.variant), job.units_wrong);
   return text;
 }
 

@@ -15,6 +15,13 @@
 
 namespace weft::model {
 
+// A smaller variant of a job, as a user gives it.
+struct VariantOptions {
+  std::string name;
+  std::vector<Duration> kernels;  // of a unit
+  std::uint64_t memory = 0;       // bytes
+};
+
 class Job {
  public:
   // `kernels`: lengths on the idle GPU, at least one. `slices`: see Cuts. `memory`: bytes that it needs to run. It is

@@ -82,7 +82,7 @@ MakePolicy policy_of(const SimulationOptions& options) {
     session.fills = options.policy == "weft";
     session.slowdown_budget = options.slowdown_budget;
     session.spin = options.spin;
-    session.dark = options.slowdown_budget > 0 && options.slowdown_budget != Budget::unlimited;
+    session.dark = Budget::is_limit(options.slowdown_budget);
     return [session](const pipeline::World& world, int rank, RecordSink& records) {
       // Thousands of these live at once. The host waits at the end of each iteration.
       const std::size_t groups = world.groups_in_iteration(rank);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "runner/policy/seconds.h"
+#include "trace/totals.h"
 
 namespace weft::model {
 namespace {
@@ -81,9 +82,7 @@ class Run final : public pipeline::Watcher {
       const std::optional<TimePoint> began = rank.executor().began(job), done = rank.executor().done(job);
       result.units += rank.executor().standing(job).done;
       result.filled += rank.executor().standing(job).filled;
-      const std::string variant = rank.executor().variant(job);
-      if (result.variant.empty()) result.variant = variant;
-      if (!variant.empty() && variant != result.variant) result.variant = several_variants;
+      add_variant(result.variant, rank.executor().variant(job));
       if (began) result.began = std::min(result.began.value_or(*began), *began);
       result.ended = result.ended && done ? std::optional(std::max(*result.ended, *done)) : std::nullopt;
     }

@@ -14,12 +14,6 @@
 
 namespace weft::model {
 
-struct VariantOptions {
-  std::string name;
-  std::vector<Duration> kernels;  // of a unit
-  std::uint64_t memory = 0;       // bytes
-};
-
 struct JobOptions {
   std::vector<Duration> kernels = std::vector<Duration>(400, Duration{25'000});  // of a unit
   JobTerms terms{};

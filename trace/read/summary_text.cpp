@@ -316,9 +316,10 @@ std::string jobs_lines(const TraceSummary& total) {
   const auto has_variant = [](const JobTotals& job) { return !job.variant.empty(); };
   if (total.jobs.size() < 2 && std::none_of(total.jobs.begin(), total.jobs.end(), has_variant)) return lines;
   for (const JobTotals& job : total.jobs)
-    lines += formatted("job %u, %s: %llu units, %llu of them wrong, %.1f %% of the fill work\n", job.job,
-                       printable(name_with_variant(job)).c_str(), number(job.units), number(job.units_wrong),
-                       100 * milliseconds(job.filled) / std::max(milliseconds(total.filled), 1e-6));
+    lines +=
+        formatted("job %u, %s: %llu units, %llu of them wrong, %.1f %% of the fill work\n", job.job,
+                  printable(name_with_variant(job.name, job.variant)).c_str(), number(job.units),
+                  number(job.units_wrong), 100 * milliseconds(job.filled) / std::max(milliseconds(total.filled), 1e-6));
   return lines;
 }
 
