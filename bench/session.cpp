@@ -9,8 +9,7 @@
 #include <new>
 #include <vector>
 
-#include "runner/policy/session.h"
-#include "sim/pipeline/world.h"
+#include "tests/runner/policy/rank_of_pipeline.h"
 
 namespace {
 
@@ -34,49 +33,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-// Of the rank in the middle, without fill work.
-class Listener final : public weft::pipeline::Watcher {
- public:
-  explicit Listener(int rank) : rank_(rank) {}
-  void saw(int rank, const weft::Event& event) override {
-    if (rank == rank_) events.push_back(event);
-  }
-  void woken(int, weft::TimePoint) override {}
-  void computed(int, const weft::pipeline::Span&) override {}
-  std::vector<weft::Event> events;
-
- private:
-  const int rank_;
-};
-
-std::vector<weft::Event> events_of(weft::pipeline::Schedule schedule) {
-  weft::pipeline::WorldOptions options;
-  options.schedule = {schedule, 8, 16};
-  options.iterations = 120;
-  options.jitter = 0.05;
-  Listener listener(4);
-  weft::pipeline::World world(options, listener);
-  world.run();
-  return listener.events;
-}
-
-struct NoSink final : weft::RecordSink {
-  void push(const weft::Record&) noexcept override {}
-};
-
-weft::FillView view_of(std::uint32_t in_flight, weft::TimePoint now) {
-  weft::FillView view;
-  view.ready = in_flight < 2;
-  view.candidates.alone = {25us, 75us, 300us};
-  view.candidates.count = 3;
-  view.in_flight.slices = in_flight;
-  if (in_flight == 0) return view;
-  view.in_flight.oldest_launched = now - 100us;
-  view.in_flight.oldest_alone = 300us;
-  view.in_flight.first_ends = view.in_flight.expected_end = now + 200us;
-  return view;
-}
+using weft::testing::fill_view;
 
 // The time that the two readings around something take by themselves.
 Clock::duration clock_alone() {
@@ -93,11 +50,11 @@ enum class Part { observe, look, decide };
 
 // Each run takes all events, a look for each; the first fifth teaches.
 void run(benchmark::State& state, weft::pipeline::Schedule schedule, Part part) {
-  const std::vector<weft::Event> events = events_of(schedule);
+  const std::vector<weft::Event> events = weft::testing::events_of_rank(schedule, 8);
   const std::size_t taught = events.size() / 5;
   std::uint64_t allocated = 0, decisions = 0;
   for (auto _ : state) {
-    NoSink sink;
+    weft::testing::NoSink sink;
     weft::SessionOptions options;
     options.fills = true;
     options.slowdown_budget = 0.01;
@@ -112,12 +69,12 @@ void run(benchmark::State& state, weft::pipeline::Schedule schedule, Part part) 
       session.looked(now);
       const Clock::time_point observed = Clock::now();
       if (i >= taught && part == Part::observe) spent += observed - begin - clock;
-      const weft::FillView seen = view_of(0, now);
+      const weft::FillView seen = fill_view(now, 0);
       const Clock::time_point looks = Clock::now();
       session.look(now, seen);
       if (i >= taught && part == Part::look) spent += Clock::now() - looks - clock;
       if (part != Part::decide || !session.bubble_is_open()) continue;
-      const weft::FillView alone = view_of(0, now), behind = view_of(1, now);
+      const weft::FillView alone = fill_view(now, 0), behind = fill_view(now, 1);
       const Clock::time_point asked = Clock::now();
       for (int again = 0; again < 8; ++again) {
         benchmark::DoNotOptimize(session.decide(now, alone));

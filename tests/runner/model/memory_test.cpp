@@ -6,28 +6,13 @@
 #include <stdexcept>
 #include <vector>
 
-#include "runner/model/simulation.h"
+#include "tests/runner/model/four_gpus.h"
 
 namespace weft::model {
 namespace {
 
-constexpr std::uint64_t gib = 1ULL << 30;
-
 JobOptions job_of(std::uint64_t memory, std::uint64_t units = 0) {
   return {std::vector<Duration>(40, Duration{25'000}), {.units = units}, memory};
-}
-
-// 1F1B on four GPUs of 20 GiB: 8 of parameters, 2 of reserve, a GiB for each microbatch. So 6, 7, 8 and 9 are left.
-SimulationOptions four_gpus(const std::vector<JobOptions>& jobs) {
-  SimulationOptions options;
-  options.slowdown_budget = Budget::unlimited;
-  options.run.jobs = jobs;
-  options.memory.gpu = 20 * gib;
-  pipeline::WorldOptions& world = options.run.world;
-  world.activations.bytes = {gib};
-  world.schedule.microbatches = 8;
-  world.iterations = 30;
-  return options;
 }
 
 TEST(Memory, ThatIsLeftFollowsFromTheSchedule) {

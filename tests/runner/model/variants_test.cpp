@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runner/model/simulation.h"
 #include "runner/model/variant_choice.h"
+#include "tests/runner/model/four_gpus.h"
 
 namespace weft::model {
 namespace {
@@ -14,26 +14,11 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t gib = 1ULL << 30;
-
 JobOptions job_of(Duration kernel, std::uint64_t memory, Duration smaller_kernel, std::uint64_t smaller_memory) {
   JobOptions job{std::vector<Duration>(4, kernel), {}, memory};
   job.variant = "large";
   job.smaller = {{"small", std::vector<Duration>(4, smaller_kernel), smaller_memory}};
   return job;
-}
-
-// As in memory_test.cpp: 6, 7, 8 and 9 GiB are left.
-SimulationOptions four_gpus(const std::vector<JobOptions>& jobs, int iterations = 30) {
-  SimulationOptions options;
-  options.slowdown_budget = Budget::unlimited;
-  options.run.jobs = jobs;
-  options.memory.gpu = 20 * gib;
-  pipeline::WorldOptions& world = options.run.world;
-  world.activations.bytes = {gib};
-  world.schedule.microbatches = 8;
-  world.iterations = iterations;
-  return options;
 }
 
 // The lines of the jobs, by rank.
@@ -132,6 +117,13 @@ TEST(SimulatedVariants, ASmallerOneReservesWhatTheJobMayHave) {
   EXPECT_FALSE(result.jobs[1].began);
 }
 
+// Slices of 60 and of 2 ms.
+Job large_and_small() {
+  Job job({milliseconds(60)}, {milliseconds(1)}, {}, gib, {}, "large");
+  job.add_variant("small", {milliseconds(2)}, {milliseconds(1)}, gib);
+  return job;
+}
+
 // Bubbles have room for slices up to this in so many iterations.
 void live(VariantChoice& choice, Duration slice, Duration most, int iterations, std::uint64_t& iteration) {
   for (int i = 0; i < iterations; ++i, ++iteration) {
@@ -141,8 +133,7 @@ void live(VariantChoice& choice, Duration slice, Duration most, int iterations, 
 }
 
 TEST(SimulatedVariants, OneThatBubblesRefusedComesBackWhenTheyBecomeLonger) {
-  Job job({milliseconds(60)}, {milliseconds(1)}, {}, gib, {}, "large");
-  job.add_variant("small", {milliseconds(2)}, {milliseconds(1)}, gib);
+  const Job job = large_and_small();
   VariantChoice choice(job);
   ASSERT_TRUE(choice.choose(gib, TimePoint{}));
   std::uint64_t iteration = 1;
@@ -166,8 +157,7 @@ TEST(SimulatedVariants, OneThatBubblesRefusedComesBackWhenTheyBecomeLonger) {
 
 // A streak that has ended brings none back.
 TEST(SimulatedVariants, RoomForABetterOneCountsAtTheTimeOfTheChange) {
-  Job job({milliseconds(60)}, {milliseconds(1)}, {}, gib, {}, "large");
-  job.add_variant("small", {milliseconds(2)}, {milliseconds(1)}, gib);
+  const Job job = large_and_small();
   VariantChoice choice(job);
   ASSERT_TRUE(choice.choose(gib, TimePoint{}));
   std::uint64_t iteration = 1;

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/policy/session.h"
-#include "sim/pipeline/world.h"
+#include "tests/runner/policy/rank_of_pipeline.h"
 
 namespace {
 
@@ -33,61 +32,23 @@ namespace {
 
 using namespace std::chrono_literals;
 using pipeline::Schedule;
-
-// The events that the rank in the middle sees.
-class Listener final : public pipeline::Watcher {
- public:
-  void saw(int rank, const Event& event) override {
-    if (rank == 2) events.push_back(event);
-  }
-  void woken(int, TimePoint) override {}
-  void computed(int, const pipeline::Span&) override {}
-  std::vector<Event> events;
-};
-
-struct NoSink final : RecordSink {
-  void push(const Record&) noexcept override {}
-};
-
-std::vector<Event> events_of(Schedule schedule) {
-  pipeline::WorldOptions options;
-  options.schedule = {schedule, 4, 8};
-  options.iterations = 120;
-  options.jitter = 0.05;
-  Listener listener;
-  pipeline::World world(options, listener);
-  world.run();
-  return listener.events;
-}
-
-FillView view(TimePoint now, std::uint32_t in_flight) {
-  FillView made;
-  made.ready = in_flight < 2;
-  made.candidates.alone = {25us, 75us, 300us};
-  made.candidates.count = 3;
-  made.in_flight.slices = in_flight;
-  if (in_flight == 0) return made;
-  made.in_flight.oldest_launched = now - 100us;
-  made.in_flight.oldest_alone = 300us;
-  made.in_flight.first_ends = made.in_flight.expected_end = now + 200us;
-  return made;
-}
+using testing::fill_view;
 
 void step(Session& session, const Event& event) {
   const TimePoint now = event.time + 1us;
   session.observe(event);
   session.looked(now);
-  session.look(now, view(now, 0));
+  session.look(now, fill_view(now, 0));
   if (!session.bubble_is_open()) return;
-  for (const std::uint32_t in_flight : {0u, 1u}) static_cast<void>(session.decide(now, view(now, in_flight)));
+  for (const std::uint32_t in_flight : {0u, 1u}) static_cast<void>(session.decide(now, fill_view(now, in_flight)));
 }
 
 class Allocations : public ::testing::TestWithParam<std::tuple<Schedule, bool>> {};
 
 TEST_P(Allocations, AreNoneAfterTheFirstIterations) {
   const auto [schedule, records_groups] = GetParam();
-  const std::vector<Event> events = events_of(schedule);
-  NoSink sink;
+  const std::vector<Event> events = testing::events_of_rank(schedule, 4);
+  testing::NoSink sink;
   SessionOptions options;
   options.fills = true;
   options.slowdown_budget = 0.01;
