@@ -67,6 +67,7 @@ struct JobRecord {
   std::uint64_t memory = 0;  // bytes, its part of the reservation
   JobTerms terms{};
   JobName variant;  // the arguments that were chosen for it; "": its user names no variants
+  Duration held{};  // `ready`, `refused` while the training ran: for so long it stood for that
 };
 
 // Time in which it could not be told whether compute ran: neither idle nor busy, and nothing was filled.
@@ -240,6 +241,7 @@ struct JobTotals {
   JobName variant;  // the latest; of several ranks with different ones: several_variants
   std::uint64_t slices = 0, units = 0, units_wrong = 0;
   Duration filled{};
+  Duration held{};  // for which the training stood, see its records
 };
 
 // Last line, when the process got so far. Totals of this rank, of what the trace has no room for as well; the window is

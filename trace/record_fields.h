@@ -148,6 +148,7 @@ void visit_fields(Fields& fields, Job& job) {
   fields.length("deadline", job.terms.deadline);
   fields.count("units", job.terms.units);
   fields.text("variant", job.variant);
+  fields.length("held", job.held);
 }
 
 template <class Fields, MaybeConst<JobTotals> Job>
@@ -159,6 +160,7 @@ void visit_fields(Fields& fields, Job& job) {
   fields.total("units", job.units);
   fields.total("units_wrong", job.units_wrong);
   fields.total("filled", job.filled);
+  fields.total("held", job.held);
 }
 
 template <class Fields, MaybeConst<Iteration> AnyIteration>

@@ -124,6 +124,7 @@ void Totals::add(const JobRecord& record) {
   if (record.event == JobEvent::refused) return;
   JobTotals* const job = totals_of(summary_, record.job);
   if (job == nullptr) return;
+  add_to(job->held, record.held);
   job->name = record.name;
   if (record.event == JobEvent::ready) job->variant = record.variant;
 }
@@ -168,6 +169,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
     add_to(all->units, job.units);
     add_to(all->units_wrong, job.units_wrong);
     add_to(all->filled, job.filled);
+    add_to(all->held, job.held);
   }
   if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
   if (is_worse(part.watching, sum.watching)) sum.watching = part.watching;

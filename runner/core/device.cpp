@@ -108,9 +108,9 @@ void Device::prepare_job(DeviceJob& job) {
   if (never_fits(job)) return refuse(job, job.why_it_never_fits());
   // The thread that waits for memory is not to find a further trial there.
   if (core_.rescues_of(ordinal_) != 0) return job.trial.await(TrialWait::turn);
-  if (!job.variants.choose(jobs_.free_memory()) || jobs_.trial_is_under_way()) return job.trial.await(TrialWait::turn);
   FillSettings settings;
   try {
+    if (!chooses_variant(job) || jobs_.trial_is_under_way()) return job.trial.await(TrialWait::turn);
     settings = fill_settings(core_, setup_, job.plan());
   } catch (const SetUpError& error) {
     return refuse(job, error.what());  // whatever the variant
@@ -130,7 +130,8 @@ void Device::prepare_job(DeviceJob& job) {
                                               " is not over yet: nothing is filled before it is");
   } catch (const SetUpError& error) {
     if (!has_another_variant(job, error)) return refuse(job, error.what());
-    return job.fill.is_at_work() ? job.trial.await(TrialWait::turn) : prepare_job(job);
+    const bool later = job.fill.is_at_work() || dynamic_cast<const PassingFault*>(&error) != nullptr;
+    return later ? job.trial.await(TrialWait::turn) : prepare_job(job);
   }
 }
 
@@ -142,11 +143,12 @@ void Device::refuse(DeviceJob& job, const std::string& reason) {
 }
 
 // The dispatcher is there, started or not.
-void Device::add_job(DeviceJob& job) {
+void Device::add_job(DeviceJob& job, Duration held) {
   job_was_ready_ = true;
   job.withdrawn = false;
   job.state = nullptr;
-  const JobRecord record = job.record(JobEvent::ready, job.variants.why());
+  JobRecord record = job.record(JobEvent::ready, job.variants.why());
+  record.held = held;
   job.variants.began(now());
   job.change.set(job.variants.may_change());
   dispatcher_->add_job(job.ready(setup_.marking), record);

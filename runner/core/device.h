@@ -75,7 +75,7 @@ class Device {
   void make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWork::GiveUp& give_up = {});
   void cannot_fill(const std::string& reason);
   void refuse(DeviceJob& job, const std::string& reason);
-  void add_job(DeviceJob& job);
+  void add_job(DeviceJob& job, Duration held = {});  // that the training stood for it while it ran
   void note_preparation();
   void not_again();  // it was made ready too often for its price
   void say_unheeded() const;
@@ -93,14 +93,15 @@ class Device {
   bool nothing_is_pending();
   bool none_runs() const;
   // In device_variants.cpp.
+  std::uint64_t memory_for(const DeviceJob& job) const;
+  bool chooses_variant(DeviceJob& job);  // throws SetUpError
   // The one in its turn could not be made ready. True: another one may be.
   bool has_another_variant(DeviceJob& job, const std::exception& fault);
   bool awaits_another_variant(DeviceJob& job, const std::exception& fault);
   void leave_trial_of(DeviceJob& job);
   void change_variants();
   bool variant_is_to_change(DeviceJob& job);
-  void change_variant(DeviceJob& job);
-  bool takes_state(DeviceJob& job);  // of the one that runs
+  void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);
 
   std::string caution() const;

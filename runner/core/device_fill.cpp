@@ -12,6 +12,8 @@
 namespace weft {
 namespace {
 
+constexpr Duration keep_limit = std::chrono::seconds(2);  // of the thread that writes the file
+
 std::string why_given_up(const std::string& path, Duration waited) {
   return "fill job " + path + " could not be made ready within " +
          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(waited).count()) +
@@ -49,7 +51,7 @@ void DeviceFill::make(const ListedJob& place, std::shared_ptr<FillLane> lane, De
   if (!work_) throw SetUpError("no thread could be started to make the fill job ready");
   const TimePoint began = now();
   given_up_ = !work_->is_over_within(limit, give_up);
-  if (given_up_) throw SetUpError(why_given_up(making->settings.spec.path, now() - began));
+  if (given_up_) throw PassingFault(why_given_up(making->settings.spec.path, now() - began));
   take(making->fill);
   setup = making->setup;
 }
@@ -140,14 +142,64 @@ MemoryRecord DeviceFill::memory(MemoryEvent event) const {
   return {reservation.cap(), reservation.reserved(), reservation.used(), free, total, event};
 }
 
+// The thread has the progress, and may outlast the device with it; the job stays then, see leave().
+struct DeviceFill::Saving {
+  Saving(FillJob& which, const Reporter& words) : job(which), reporter(words) {}
+  void save(bool for_variant) noexcept {
+    try {
+      if (for_variant) state.progress = progress.state(job);
+      if (const std::string why = progress.keep(job, keep_limit); !why.empty())
+        reporter.warn(Audience::every_rank, why);
+    } catch (const std::exception& error) {
+      state.fault = error.what();
+    }
+  }
+  FillJob& job;
+  const Reporter reporter;
+  JobProgress progress;
+  StateOfJob state;
+};
+
+void DeviceFill::begin_saving(const Reporter& reporter, bool for_variant) {
+  saving_ = std::make_shared<Saving>(fill_->job(), reporter);
+  std::swap(saving_->progress, progress_);
+  const auto save = [saving = saving_, for_variant] { saving->save(for_variant); };
+  work_ = FillWork::start(core_, context_, {save, [] {}, [] {}});
+  if (work_) return;
+  save();
+  has_progress_within({});
+}
+
+bool DeviceFill::has_progress_within(Duration limit) noexcept {
+  if (!saving_) return true;
+  if (is_at_work(limit)) return false;
+  std::swap(saving_->progress, progress_);
+  state_ = std::move(saving_->state);
+  saving_ = nullptr;
+  return true;
+}
+
+std::shared_ptr<const Progress> DeviceFill::take_state() {
+  has_progress_within({});
+  const StateOfJob state = std::exchange(state_, {});
+  if (!state.fault.empty()) throw SetUpError(state.fault);
+  return state.progress;
+}
+
 bool DeviceFill::give_device_back(Duration limit) {
+  const TimePoint deadline = now() + limit;
+  if (!has_progress_within(limit)) return false;
   progress_.save(fill_->job());
+  limit = std::max(deadline - now(), Duration{0});
   if (!fill_->reservation().give_device_back(limit)) return false;
   core_.memory_came_back();
   return true;
 }
 
 void DeviceFill::keep_progress(const Reporter& reporter, Duration limit) {
+  if (!has_progress_within(limit))
+    return reporter.warn(Audience::every_rank,
+                         "the progress of fill job " + name() + " is not kept yet: it takes long");
   const std::string fault = progress_.keep(fill_->job(), limit);
   if (!fault.empty()) reporter.warn(Audience::every_rank, fault);
   progress_.let_go();
@@ -168,6 +220,7 @@ struct DeviceFill::Going {
 
 std::optional<MemoryRecord> DeviceFill::take_down(Duration limit) noexcept {
   std::shared_ptr<Going> going;
+  if (!has_progress_within(limit)) return std::nullopt;
   try {
     going = std::make_shared<Going>(core_);
     going->fill.take(*this);
@@ -185,6 +238,7 @@ std::optional<MemoryRecord> DeviceFill::take_down(Duration limit) noexcept {
 void DeviceFill::abandon(bool nothing_in_flight, Duration limit) noexcept {
   context_is_going();
   if (work_) work_->has_ended(limit);
+  nothing_in_flight = nothing_in_flight && has_progress_within({});
   if (fill_ && nothing_in_flight && fill_->reservation().give_device_back(limit)) core_.memory_came_back();
   if (fill_ && nothing_in_flight) fill_->lane()->let_context_go();
   leave();

@@ -57,13 +57,18 @@ class DeviceFill {
   std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return fill_->stream(); }
-  bool progress_is_kept() const { return progress_.is_kept(); }
+  bool progress_is_kept() const { return saving_ != nullptr || progress_.is_kept(); }
 
   // Takes up the progress first, which may lie in that memory. True: the memory is back.
   bool give_device_back(Duration limit);
 
-  // Nothing of it is in flight, here and in the two next. For another variant of the job, see JobProgress::state().
-  std::shared_ptr<const Progress> state() { return progress_.state(fill_->job()); }
+  // Its progress is to be kept, and that was not tried yet.
+  bool is_to_be_saved() const { return progress_.is_kept() && !progress_.was_written(); }
+  // Nothing of it is in flight, from here on. A thread of Weft's asks the job for its progress and writes the file,
+  // which may take long: is_at_work() meanwhile. `for_variant`: also where there is no file; then, when it is over,
+  // take_state() has the state, see JobProgress::state(), or throws SetUpError, and the job may go on.
+  void begin_saving(const Reporter& reporter, bool for_variant);
+  std::shared_ptr<const Progress> take_state();
   // Its progress goes into the file, within `limit` or with a warning.
   void keep_progress(const Reporter& reporter, Duration limit);
   // Frees the job, its memory, and the stream where no other job has it. The record of that; nothing: it is not over
@@ -83,9 +88,15 @@ class DeviceFill {
  private:
   struct Making;
   struct Going;
+  struct Saving;
+  struct StateOfJob {
+    std::shared_ptr<const Progress> progress;
+    std::string fault;
+  };
   // On the thread of Weft's.
   void make_here(Making& making);
-  void discard() noexcept;  // nothing of it is in flight
+  void discard() noexcept;                            // nothing of it is in flight
+  bool has_progress_within(Duration limit) noexcept;  // no thread has it any more
   void take(DeviceFill& other) noexcept;
   void take_up_progress(const Making& making);
   void check_stream(Marking& marking, const Reporter& reporter);
@@ -95,6 +106,8 @@ class DeviceFill {
   std::shared_ptr<FillWork> work_;  // the last one
   bool given_up_ = false;           // it makes the job ready
   JobProgress progress_;
+  std::shared_ptr<Saving> saving_;  // the last work is that, and has the progress
+  StateOfJob state_;                // of the latest saving
   std::unique_ptr<PreparedFill> fill_;
 };
 

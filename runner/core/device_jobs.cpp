@@ -124,6 +124,10 @@ bool DeviceJobs::await_turns() const {
   return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.trial.awaits_turn(); });
 }
 
+bool DeviceJobs::want_memory() const {
+  return await_turns() || std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.variants.may_grow(); });
+}
+
 bool DeviceJobs::trial_is_under_way() const {
   return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.trial.is_under_way(); });
 }

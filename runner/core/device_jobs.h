@@ -37,10 +37,13 @@ struct DeviceJob {
   JobVariants variants;
   DeviceTrial trial;
   DeviceFill fill;
-  QuietWish change;                       // another variant may be made ready
+  QuietWish change;  // another variant may be made ready
+  // The one that runs is asked for its state before: it is suspended, then it saves.
+  enum class Handover : std::uint8_t { none, suspends, saves };
+  Handover handover = Handover::none;
   bool withdrawn = false;                 // for another variant, which is not ready yet; then also:
   std::shared_ptr<const Progress> state;  // of the one that ran
-  Duration stood{};                       // for so long the training stood while it was released
+  Duration stood{};                       // for so long the training stood for it since its change began
   Duration preparation{};                 // that the latest took to become ready, in its trial
 };
 
@@ -63,6 +66,7 @@ class DeviceJobs {
   bool progress_is_kept() const;
   int awaited() const;  // how many
   bool await_turns() const;
+  bool want_memory() const;  // that others leave: for their turn, or for a better variant
   bool trial_is_under_way() const;
   bool one_was_given_up() const;
   // Of WEFT_MEMORY, that no job has, or is tried with.

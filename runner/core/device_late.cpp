@@ -41,6 +41,7 @@ void Device::quiet_moment(Hold hold) {
     dispatcher_->resume();
   }
   if (now() < next_turn_) return;
+  release_ended_jobs();
   change_variants();
   next_turn_ = now() + between_quiet_moments;
   if (jobs_.await_turns()) begin_next_trial();
@@ -58,7 +59,6 @@ bool Device::never_fits(const DeviceJob& job) const {
 // whose end makes room. One that runs already but for its variant has its memory back first.
 void Device::begin_next_trial() {
   if (jobs_.trial_is_under_way() || core_.rescues_of(ordinal_) != 0) return;
-  release_ended_jobs();
   for (const bool withdrawn : {true, false})
     for (DeviceJob& job : jobs_.all())
       if (job.withdrawn == withdrawn && begins_trial(job)) return;
@@ -68,38 +68,47 @@ void Device::begin_next_trial() {
 bool Device::begins_trial(DeviceJob& job) {
   if (!job.trial.awaits_turn() || job.fill.exists() || job.fill.is_at_work()) return false;
   if (never_fits(job)) return not_late(job, job.why_it_never_fits()), false;
-  if (!job.variants.choose(jobs_.free_memory())) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) return false;
   try {
+    if (!chooses_variant(job)) return false;
     job.trial.begin(fill_settings(core_, setup_, job.plan()));
     return true;
   } catch (const SetUpError& error) {
-    if (job.variants.takes_less())
-      reporter_->info(std::string(error.what()) + ": it is tried with less memory");
-    else
-      not_late(job, error.what());
+    not_late(job, error.what());
     return false;
   }
 }
 
-// The driver may let the rest of it wait: then that memory is free at a later moment.
+// Before that their progress is saved, while the training goes on.
 void Device::release_ended_jobs() {
-  if (std::ranges::none_of(jobs_.all(), [this](const DeviceJob& job) { return has_ended(job); })) return;
+  if (core_.rescues_of(ordinal_) != 0 || !jobs_.want_memory()) return;
+  const auto is_to_go = [this](const DeviceJob& job) { return has_ended(job) && !job.fill.is_at_work(); };
+  bool one_may_go = false;
+  for (DeviceJob& job : jobs_.all()) {
+    if (!is_to_go(job)) continue;
+    if (job.fill.is_to_be_saved())
+      job.fill.begin_saving(*reporter_, false);
+    else
+      one_may_go = true;
+  }
+  if (!one_may_go) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (current.pushed() && nothing_is_pending()) {
     for (DeviceJob& job : jobs_.all())
-      if (has_ended(job)) release(job);
+      if (is_to_go(job) && !job.fill.is_to_be_saved()) release(job);
   }
   dispatcher_->resume();
 }
 
+// The driver may let the rest of it wait: then that memory is free at a later moment.
 void Device::release(DeviceJob& job) {
-  job.change.set(false);
-  job.fill.keep_progress(*reporter_, close_limit);
+  const TimePoint began = now();
+  job.fill.let_progress_go();
   if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
+  if (job.withdrawn) job.stood += now() - began;
 }
 
 void Device::refuse_awaited(const std::string& why) {
@@ -116,8 +125,10 @@ bool Device::none_runs() const {
 }
 
 // Of this thread that is so until it goes on; another one of the main job could begin something meanwhile.
+// The dispatcher pauses only where that may be so.
 bool Device::nothing_is_pending() {
-  return dispatcher_->pause(answer_limit) && dispatcher_->groups_pending() == 0 && core_.shim.is_idle(ordinal_);
+  const auto none = [this] { return dispatcher_->groups_pending() == 0 && core_.shim.is_idle(ordinal_); };
+  return none() && dispatcher_->pause(answer_limit) && none();
 }
 
 void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
@@ -126,8 +137,7 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
   const Duration stood = std::exchange(job.stood, Duration{});
   making_ = {};
   try {
-    if (verdict.lacks_memory) throw LacksMemory(verdict.fault);
-    if (!verdict.fault.empty()) throw SetUpError(verdict.fault);
+    if (!verdict.fault.empty()) throw_fault(verdict);
     make_job(job, verdict, [this, pending = std::optional<TimePoint>()]() mutable {
       if (dispatcher_->groups_pending() == 0 && !dispatcher_->groups_may_be_unmarked())
         pending.reset();
@@ -135,12 +145,13 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
         pending = now();
       return pending && now() - *pending > longest_pending;
     });
-    note_preparation();
+    if (!was_withdrawn) note_preparation();
     if (is_first) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
     header_.fill_job = jobs_.names();
     header_.fill_stream = fill_stream();
-    add_job(job);
+    add_job(job, now() - began + stood);
     record(jobs_.memory(MemoryEvent::reserved));
+    if (was_withdrawn) core_.preparations[ordinal_].note_change(now() - began + stood);
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began + stood).count();
     const char* const late = was_withdrawn             ? "a change of its variant"
                              : job.trial.was_in_time() ? "a wait for the GPU"
@@ -160,7 +171,9 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
 
 // Where other jobs are run, or may be, filling is not over.
 void Device::not_late(DeviceJob& job, const std::string& reason) {
-  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, reason)));
+  JobRecord refused = job.record(JobEvent::refused, reason);
+  refused.held = std::exchange(job.stood, Duration{});
+  dispatcher_->submit(Record(ordinal_, now(), refused));
   job.trial.leave();
   const bool others = job_was_ready_ || jobs_.are_awaited();
   const bool was_last = job.withdrawn && !jobs_.are_awaited() && none_runs() && !dispatcher_->filling_is_over();

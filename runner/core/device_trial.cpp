@@ -5,6 +5,12 @@
 
 namespace weft {
 
+void throw_fault(const TrialVerdict& verdict) {
+  if (verdict.lacks_memory) throw LacksMemory(verdict.fault);
+  if (verdict.is_local) throw PassingFault(verdict.fault);
+  throw SetUpError(verdict.fault);
+}
+
 std::optional<TrialVerdict> DeviceTrial::passed(const FillSettings& settings) {
   if (!trial_) join(settings);
   if (!core_.trials.wait(*trial_)) {
@@ -15,8 +21,7 @@ std::optional<TrialVerdict> DeviceTrial::passed(const FillSettings& settings) {
   auto verdict = trial_->verdict();
   if (verdict->fault.empty()) return verdict;
   leave();
-  if (verdict->lacks_memory) throw LacksMemory(verdict->fault);
-  throw SetUpError(verdict->fault);
+  throw_fault(*verdict);
 }
 
 void DeviceTrial::join(const FillSettings& settings) {

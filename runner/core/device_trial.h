@@ -27,6 +27,8 @@ inline constexpr Duration longest_preparation(Duration in_trial) {
 // not even its trial has begun; the verdict; or with that for a moment at which the GPU is still.
 enum class TrialWait : std::uint8_t { turn, verdict, quiet_moment };
 
+[[noreturn]] void throw_fault(const TrialVerdict& verdict);  // one of SetUpError's
+
 class DeviceTrial {
  public:
   explicit DeviceTrial(CoreContext& core) : core_(core), awaited_(core) {}

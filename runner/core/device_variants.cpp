@@ -1,23 +1,47 @@
-// Another variant of a fill job: when one cannot be made ready, and at a quiet moment of the training. There the
-// present one is withdrawn and released, and the job waits for its turn again, as one that begins late, with the state
-// that the other one had. See device.h; the rule is that of policy/variants.
+// Another variant of a fill job: when one cannot be made ready, and at quiet moments of the training. The present one
+// is suspended, asked for its state and withdrawn, each step at a quiet moment of its own, and the job waits for its
+// turn again, as one that begins late, with that state. See device.h; the rule is that of policy/variants.
+#include <algorithm>
 #include <exception>
 
 #include "runner/clock.h"
 #include "runner/core/device.h"
-#include "runner/core/scopes.h"
+#include "runner/options/quantity.h"
 
 namespace weft {
-namespace {
 
-constexpr Duration withdraw_limit = std::chrono::milliseconds(100);  // of a dispatcher that pauses
+// Of WEFT_MEMORY, with what it has already. Variants are there to take less where the GPU has less left.
+std::uint64_t Device::memory_for(const DeviceJob& job) const {
+  const std::uint64_t part = jobs_.free_memory() + (job.fill.exists() ? job.plan().memory : 0);
+  if (!job.variants.are_several()) return part;
+  std::size_t free = 0, total = 0;
+  check(core_.driver, core_.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+  const std::uint64_t left = free + job.fill.held_memory();
+  return left > core_.options.headroom ? std::min(part, left - core_.options.headroom) : part;
+}
 
-}  // namespace
+// False: other jobs have the memory. That the GPU has too little is said at once: perhaps it never has more.
+bool Device::chooses_variant(DeviceJob& job) {
+  const std::uint64_t memory = memory_for(job), part = jobs_.free_memory();
+  if (job.variants.choose(memory)) return true;
+  if (memory < part && job.variants.may_fit(part))
+    throw SetUpError("fill job " + job.name() + ": none of its variants fits in the " + mebibytes(memory) +
+                     " of device memory that are left beside WEFT_HEADROOM");
+  return false;
+}
 
 bool Device::has_another_variant(DeviceJob& job, const std::exception& fault) {
   const bool lacks_memory = dynamic_cast<const LacksMemory*>(&fault) != nullptr;
-  if (!job.variants.failed(fault.what(), lacks_memory)) return false;
-  reporter_->info(std::string(fault.what()) + ": another variant of it may run");
+  const bool is_passing = dynamic_cast<const PassingFault*>(&fault) != nullptr;
+  const auto kind = lacks_memory ? JobVariants::Fault::lacks_memory
+                    : is_passing ? JobVariants::Fault::passing
+                                 : JobVariants::Fault::cannot_run;
+  if (!job.variants.failed(fault.what(), kind)) return false;
+  const std::string text = std::string(fault.what()) + ": another variant of it may run";
+  if (kind == JobVariants::Fault::cannot_run)
+    reporter_->warn(Audience::one_rank, text);
+  else
+    reporter_->info(text);
   return true;
 }
 
@@ -33,62 +57,69 @@ void Device::leave_trial_of(DeviceJob& job) {
   dispatcher_->expect_jobs(jobs_.awaited());
 }
 
-// One at a time; the others are looked at again later.
+// One at a time; the others are looked at again later. The training does not stand for it: only for the release, and
+// for the next one.
 void Device::change_variants() {
+  for (DeviceJob& job : jobs_.all()) {
+    if (!job.change.is_set() || !has_ended(job)) continue;
+    job.change.set(false);
+    job.handover = DeviceJob::Handover::none;
+  }
+  for (DeviceJob& job : jobs_.all())
+    if (job.handover != DeviceJob::Handover::none) return hand_over(job);
   if (core_.rescues_of(ordinal_) != 0) return;
   for (DeviceJob& job : jobs_.all()) {
-    if (!job.change.is_set()) continue;
-    if (has_ended(job))
-      job.change.set(false);
-    else if (variant_is_to_change(job))
-      return change_variant(job);
+    if (!job.change.is_set() || !variant_is_to_change(job)) continue;
+    job.handover = DeviceJob::Handover::suspends;
+    return dispatcher_->suspend_job(job.place.number);
   }
 }
 
-// A job that takes long to be made ready stays as it is: nobody would wait for it later. Memory of jobs that have ended
-// counts once it is released.
+// A job that takes long to be made ready stays as it is: nobody would wait for it later; and so does one for which the
+// training has stood already for as long as the slowdown budget lets it. Memory of jobs that have ended counts once it
+// is released.
 bool Device::variant_is_to_change(DeviceJob& job) {
-  if (job.preparation > longest_hold / 2) return false;
-  if (!job.variants.is_best()) release_ended_jobs();
+  const Preparations& preparations = core_.preparations[ordinal_];
+  if (job.preparation > longest_hold / 2 ||
+      !preparations.is_change_allowed(now(), core_.options.slowdown_budget, job.preparation))
+    return false;
   const Growth growth = jobs_.are_awaited() ? Growth::not_now : Growth::allowed;
-  return job.variants.is_to_change(dispatcher_->room_found(job.place.number), jobs_.free_memory() + job.plan().memory,
-                                   now(), growth);
+  const auto is_to_change = [&](std::uint64_t memory) {
+    return job.variants.is_to_change(dispatcher_->room_found(job.place.number), memory, now(), growth);
+  };
+  // The driver is asked only where the answer decides.
+  return is_to_change(jobs_.free_memory() + job.plan().memory) && is_to_change(memory_for(job));
 }
 
-// Only where it can be released at once; else it stays as it is, and is looked at again later.
-void Device::change_variant(DeviceJob& job) {
-  const TimePoint began = now();
-  const RelaxedCaptureMode relaxed(core_.driver);
-  const CurrentContext current(core_.driver, setup_.context);
-  if (!current.pushed()) return;
-  const bool may_go = !dispatcher_->groups_may_be_unmarked() && nothing_is_pending() && !has_ended(job);
-  if (may_go && takes_state(job)) withdraw(job);
-  dispatcher_->resume();
-  job.stood = now() - began;
-}
-
-bool Device::takes_state(DeviceJob& job) {
+// The next step of it, if the last one is over.
+void Device::hand_over(DeviceJob& job) {
+  if (!dispatcher_->is_suspended(job.place.number) || job.fill.is_at_work()) return;
+  if (job.handover == DeviceJob::Handover::suspends) {
+    job.handover = DeviceJob::Handover::saves;
+    return job.fill.begin_saving(*reporter_, true);
+  }
+  job.handover = DeviceJob::Handover::none;
   try {
-    job.state = job.fill.state();
-    return true;
+    job.state = job.fill.take_state();
   } catch (const std::exception& error) {
     job.variants.stays();
     job.change.set(false);
-    reporter_->warn(Audience::one_rank, std::string(error.what()) + "; the job keeps its variant");
-    return false;
+    dispatcher_->resume_job(job.place.number);
+    return reporter_->warn(Audience::one_rank, std::string(error.what()) + "; the job keeps its variant");
   }
+  withdraw(job);
 }
 
-// Nothing is in flight, so the thread ends it at once; where it is slow, what it has is released later.
+// Nothing of it is in flight, so it has ended soon; it is released at a later quiet moment.
 void Device::withdraw(DeviceJob& job) {
   job.variants.changes();
   job.withdrawn = true;
+  job.change.set(false);
   job.trial.await(TrialWait::turn);
   dispatcher_->expect_jobs(jobs_.awaited());
   dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, job.variants.why_changed())));
   dispatcher_->withdraw_job(job.place.number);
   reporter_->info("fill job " + job.name() + " changes its variant: " + job.variants.why_changed());
-  if (wait_at_most(withdraw_limit, [&] { return has_ended(job); })) release(job);
 }
 
 }  // namespace weft

@@ -138,10 +138,20 @@ void Dispatcher::add_job(const ReadyJob& job, const JobRecord& record) {
   inbox_.add_job(job, record);
 }
 
+void Dispatcher::resume_job(std::uint32_t job) {
+  suspended_jobs_.fetch_and(~(1U << job), std::memory_order_relaxed);
+  inbox_.hand_over(job, Inbox::Step::resume);
+}
+
+void Dispatcher::withdraw_job(std::uint32_t job) {
+  suspended_jobs_.fetch_and(~(1U << job), std::memory_order_relaxed);
+  inbox_.hand_over(job, Inbox::Step::withdraw);
+}
+
 void Dispatcher::take_inbox(TimePoint now) {
   const Inbox::Content content = inbox_.take();
   for (const Record& record : content.records) session_.pass(record);
-  to_withdraw_.insert(to_withdraw_.end(), content.withdrawn.begin(), content.withdrawn.end());
+  for (const Inbox::Handover& handover : content.handovers) take_handover(handover);
   for (const Inbox::NewJob& added : content.jobs) {
     filler_->add(added.job);
     session_.begin_filling(now, added.record);
@@ -156,15 +166,14 @@ void Dispatcher::fill(TimePoint now) {
   for (const SliceRecord& slice : slices_) session_.finished(slice);
   slices_.clear();
   session_.look(now, filler_->view());
-  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ &&
-         to_withdraw_.empty()) {
+  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ && to_suspend_.empty()) {
     const TimePoint time = weft::now();
     watch_room(time);
     const Wanted wanted = ask(time);
     if (!wanted.decision.launch || context_is_closing() || !launch(time, wanted)) break;
   }
   end_jobs(now);
-  withdraw_jobs();
+  suspend_jobs();
   if (!filler_->failure().empty())
     session_.end_filling(now, filler_->failure(), filler_->context_gone() ? Audience::trace : Audience::every_rank);
 }
@@ -205,13 +214,20 @@ void Dispatcher::end_jobs(TimePoint now) {
     session_.end_filling(now, last_ended_.why, last_ended_.failed ? Audience::every_rank : Audience::one_rank);
 }
 
-void Dispatcher::withdraw_jobs() {
-  if (to_withdraw_.empty() || slices_in_flight() != 0) return;
-  for (const std::uint32_t job : to_withdraw_) {
-    filler_->withdraw(job);
-    ended_jobs_.fetch_or(1U << job, std::memory_order_release);
+void Dispatcher::take_handover(const Inbox::Handover& handover) {
+  if (handover.step == Inbox::Step::suspend) return to_suspend_.push_back(handover.job);
+  if (handover.step == Inbox::Step::resume) return filler_->resume(handover.job);
+  filler_->withdraw(handover.job);
+  ended_jobs_.fetch_or(1U << handover.job, std::memory_order_release);
+}
+
+void Dispatcher::suspend_jobs() {
+  if (to_suspend_.empty() || slices_in_flight() != 0) return;
+  for (const std::uint32_t job : to_suspend_) {
+    filler_->suspend(job);
+    suspended_jobs_.fetch_or(1U << job, std::memory_order_release);
   }
-  to_withdraw_.clear();
+  to_suspend_.clear();
 }
 
 void Dispatcher::watch_room(TimePoint time) {

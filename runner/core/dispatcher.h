@@ -50,8 +50,11 @@ class Dispatcher final : public Worker {
   void stop_filling(const std::string& reason) { inbox_.end_filling(reason); }
   // A fill job has become ready, or none will. Any thread of the core.
   void add_job(const ReadyJob& job, const JobRecord& record);
-  // Ends a job, for another variant of it may be added: see has_ended(). One is expected then. While it pauses.
-  void withdraw_job(std::uint32_t job) { inbox_.withdraw_job(job); }
+  // Nothing of a job is launched until it is resumed or withdrawn: see is_suspended().
+  void suspend_job(std::uint32_t job) { inbox_.hand_over(job, Inbox::Step::suspend); }
+  void resume_job(std::uint32_t job);
+  // Ends a suspended job, for another variant of it may be added: see has_ended(). One is expected then.
+  void withdraw_job(std::uint32_t job);
   // So many more may become ready.
   void expect_jobs(int count) { inbox_.expect_jobs(count); }
   void no_filling(const std::string& reason) { inbox_.no_filling(reason); }
@@ -61,6 +64,10 @@ class Dispatcher final : public Worker {
   bool groups_may_be_unmarked() const { return groups_may_be_unmarked_.load(std::memory_order_acquire); }
   // Nothing of that job is launched any more, and nothing of it is in flight. Any thread.
   bool has_ended(std::uint32_t job) const { return (ended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0; }
+  // Nothing of that job is launched for now, and nothing of it is in flight. Any thread.
+  bool is_suspended(std::uint32_t job) const {
+    return (suspended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0;
+  }
   // Whether bubbles have room for the variants of a job, and the slice for which they have none. Any thread.
   RoomFound room_found(std::uint32_t job) const { return rooms_[job].get(); }
   // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
@@ -93,7 +100,8 @@ class Dispatcher final : public Worker {
   Wanted ask(TimePoint time);
   bool launch(TimePoint time, const Wanted& wanted);
   void end_jobs(TimePoint now);
-  void withdraw_jobs();
+  void take_handover(const Inbox::Handover& handover);
+  void suspend_jobs();
   void watch_room(TimePoint time);
   FillView view_of_offer(std::size_t number) const;
   std::uint32_t slices_in_flight() const;
@@ -117,8 +125,8 @@ class Dispatcher final : public Worker {
   std::optional<TimePoint> spins_since_;  // the end of the look before, where no sleep followed it
   bool failed_ = false;
   EndedJob last_ended_;
-  std::atomic<std::uint32_t> ended_jobs_{0};  // a bit for each
-  std::vector<std::uint32_t> to_withdraw_;    // when nothing is in flight
+  std::atomic<std::uint32_t> ended_jobs_{0}, suspended_jobs_{0};  // a bit for each
+  std::vector<std::uint32_t> to_suspend_;                         // when nothing is in flight
   std::array<RoomBoard, most_jobs> rooms_{};
   std::atomic<bool> filling_is_over_{false};
   std::optional<std::uint64_t> marks_only_;  // as the shim was told

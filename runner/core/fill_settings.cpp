@@ -8,15 +8,15 @@
 namespace weft {
 namespace {
 
-// The reservation must leave the head-room to the main job.
+// The reservation must leave the head-room to the main job, which may have more left later.
 void check_head_room(const CoreContext& core, std::uint64_t memory) {
   const Options& options = core.options;
   std::size_t free = 0, total = 0;
   check(core.driver, core.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
   if (free >= memory && free - memory >= options.headroom) return;
-  throw SetUpError("the reservation of " + mebibytes(memory) + " (WEFT_MEMORY) cannot be made: " + mebibytes(free) +
-                   " of device memory are free, and " + mebibytes(options.headroom) +
-                   " have to stay free beside it (WEFT_HEADROOM)");
+  throw PassingFault("the reservation of " + mebibytes(memory) + " (WEFT_MEMORY) cannot be made: " + mebibytes(free) +
+                     " of device memory are free, and " + mebibytes(options.headroom) +
+                     " have to stay free beside it (WEFT_HEADROOM)");
 }
 
 // A server at its usual place is joined without the variable, which only the driver knows.

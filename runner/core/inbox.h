@@ -22,12 +22,18 @@ class Inbox {
     ReadyJob job;
     JobRecord record;
   };
+  // For another variant of a job: it is suspended to be asked for its state, and then goes on or is withdrawn.
+  enum class Step : std::uint8_t { suspend, resume, withdraw };
+  struct Handover {
+    std::uint32_t job = 0;  // its number
+    Step step{};
+  };
   struct Content {
     std::vector<Record> records;
     std::vector<NewJob> jobs;
-    std::vector<std::uint32_t> withdrawn;  // their numbers
-    std::string end_reason;                // "": filling goes on
-    std::string no_filling_reason;         // "": none
+    std::vector<Handover> handovers;
+    std::string end_reason;         // "": filling goes on
+    std::string no_filling_reason;  // "": none
   };
 
   void submit(const Record& record) {
@@ -47,10 +53,9 @@ class Inbox {
     content_.jobs.push_back({job, record});
     filled_.store(true, std::memory_order_release);
   }
-  // Another variant of it is to be made ready.
-  void withdraw_job(std::uint32_t number) {
+  void hand_over(std::uint32_t job, Step step) {
     const std::lock_guard lock(mutex_);
-    content_.withdrawn.push_back(number);
+    content_.handovers.push_back({job, step});
     filled_.store(true, std::memory_order_release);
   }
   void no_filling(const std::string& reason) {

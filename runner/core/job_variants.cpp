@@ -7,12 +7,14 @@
 #include "runner/options/quantity.h"
 
 namespace weft {
+namespace {
+
+constexpr int most_passing_faults = 3;  // of a job, until one of its variants has become ready
+
+}  // namespace
 
 JobVariants::JobVariants(JobPlan plan)
-    : plan_(std::move(plan)),
-      present_(plan_),
-      most_(plan_.memory),
-      rule_(std::max<std::size_t>(plan_.variants.size(), 1)) {
+    : plan_(std::move(plan)), present_(plan_), rule_(std::max<std::size_t>(plan_.variants.size(), 1)) {
   present_.spec = plan_.spec_of(variant_);
 }
 
@@ -25,10 +27,10 @@ bool JobVariants::may_fit(std::uint64_t memory) const {
 }
 
 std::string JobVariants::why() const {
-  if (!failure_.empty()) return failure_;
+  std::string all = failure_;
   for (std::size_t better = variant_; better-- > 0;)
-    if (!whys_[better].empty()) return whys_[better];
-  return "";
+    if (!whys_[better].empty() && whys_[better] != failure_) all += (all.empty() ? "" : "; ") + whys_[better];
+  return all;
 }
 
 bool JobVariants::choose(std::uint64_t free) {
@@ -40,9 +42,10 @@ bool JobVariants::choose(std::uint64_t free) {
   return true;
 }
 
-bool JobVariants::failed(const std::string& fault, bool lacks_memory) {
+bool JobVariants::failed(const std::string& fault, Fault kind) {
   if (!exist()) return false;
-  if (lacks_memory) {
+  if (kind == Fault::passing && ++passing_faults_ <= most_passing_faults) return true;
+  if (kind == Fault::lacks_memory) {
     whys_[variant_] = name() + " does not fit in " + mebibytes(present_.memory);
     rule_.lacked_memory(variant_, present_.memory);
   } else {
@@ -50,19 +53,13 @@ bool JobVariants::failed(const std::string& fault, bool lacks_memory) {
     rule_.cannot_run(variant_);
   }
   failure_ = whys_[variant_];
-  return may_fit(most_);
-}
-
-bool JobVariants::takes_less() {
-  if (had_ == 0 || had_ >= present_.memory) return false;
-  most_ = had_;
-  return true;
+  return may_fit(plan_.memory);
 }
 
 void JobVariants::began(TimePoint now) {
-  had_ = present_.memory;
   rule_.began(now);
   failure_.clear();
+  passing_faults_ = 0;
   if (!rule_.is_refused(variant_)) whys_[variant_].clear();
 }
 

@@ -21,24 +21,22 @@ class JobVariants {
   // Of the variant in its turn. Its memory is what the job may have now: with variants perhaps less than it wants.
   const JobPlan& present() const { return present_; }
   std::string name() const;  // of it; "": the job has none
-  // The failure of the one before it, or why the nearest better one does not run; "": there is nothing to say.
+  // The failure of the one before it, and why the better ones do not run; "": there is nothing to say.
   std::string why() const;
 
   bool are_several() const { return plan_.variants.size() > 1; }
-  bool is_best() const { return variant_ == 0; }
+  bool may_grow() const { return may_change() && variant_ != 0; }
   bool may_change() const { return are_several() && rule_.may_change(); }
 
   // Some of the job may fit in so many bytes.
   bool may_fit(std::uint64_t memory) const;
   // Chooses for so many free bytes. False: nothing of the job fits, and what was chosen stays.
   bool choose(std::uint64_t free);
-  // That one could not be made ready: it did not fit in the memory it was chosen with, or cannot run at all. True:
+  // That one could not be made ready: it did not fit in the memory it was chosen with, or it cannot run at all. True:
   // another one may, now or with more memory.
-  bool failed(const std::string& fault, bool lacks_memory);
-
-  // The machine has not so much left as the job may have, but perhaps what it had when one was ready: from here on it
-  // may have that. False: it was no less.
-  bool takes_less();
+  enum class Fault : std::uint8_t { lacks_memory, cannot_run, passing };
+  // `passing`: the fault was not its own, and it may be tried again, a few times.
+  bool failed(const std::string& fault, Fault kind);
 
   // It has become ready; what is to be found out about it from here on.
   void began(TimePoint now);
@@ -52,15 +50,15 @@ class JobVariants {
 
  private:
   bool exist() const { return !plan_.variants.empty(); }
-  std::uint64_t part_of(std::uint64_t memory) const { return memory < most_ ? memory : most_; }
+  std::uint64_t part_of(std::uint64_t memory) const { return memory < plan_.memory ? memory : plan_.memory; }
 
   const JobPlan plan_;  // of the user
   JobPlan present_;
-  std::uint64_t most_, had_ = 0;  // memory that the job may have at most, and had when one of them was ready
-  Variants rule_, changed_;       // `changed_`: as of the change that is to be made
+  Variants rule_, changed_;  // `changed_`: as of the change that is to be made
   std::size_t variant_ = 0, next_ = 0;
   std::array<std::string, most_variants> whys_;  // of each, why it does not run
   std::string failure_;                          // since one has begun
+  int passing_faults_ = 0;                       // likewise
   std::string why_changed_;
 };
 

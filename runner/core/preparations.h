@@ -1,9 +1,12 @@
 // How often the fill job of a device may be made ready anew, where a training closes its last communicator and makes
 // another one again and again. Each time holds the training up, which the slowdown budget does not see: it compares
-// iterations. So after the first few times that may take the budget's share of the time since the first one. Pure.
+// iterations. So after the first few times that may take the budget's share of the time since the first one; and so may
+// changes of variants while it runs, besides. Pure.
 //
 // Guarded by whoever sets devices up, one thread at a time.
 #pragma once
+
+#include <limits>
 
 #include "detector/time.h"
 
@@ -28,6 +31,12 @@ class Preparations {
     last_ += more;
     if (count_ > 1) again_ += more;
   }
+  // A change of a job's variant while the training runs, which will stand for it about so long. None is free.
+  bool is_change_allowed(TimePoint now, double budget, Duration expected) const {
+    return budget == std::numeric_limits<double>::infinity() ||
+           static_cast<double>((changes_ + expected).count()) <= budget * static_cast<double>((now - first_).count());
+  }
+  void note_change(Duration stood) { changes_ += stood; }
   // True once: the first time that one more is not allowed.
   bool is_to_be_said() { return !said_ && (said_ = true); }
 
@@ -35,6 +44,7 @@ class Preparations {
   int count_ = 0;
   TimePoint first_{};
   Duration last_{}, again_{};
+  Duration changes_{};
   bool said_ = false;
 };
 

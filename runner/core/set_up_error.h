@@ -18,4 +18,10 @@ class LacksMemory : public SetUpError {
   using SetUpError::SetUpError;
 };
 
+// Likewise: what is in the way now says nothing about the fill job. Later it may be otherwise.
+class PassingFault : public SetUpError {
+ public:
+  using SetUpError::SetUpError;
+};
+
 }  // namespace weft

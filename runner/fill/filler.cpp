@@ -33,7 +33,6 @@ std::uint32_t Filler::place_of(std::uint32_t number) const {
 }
 
 void Filler::withdraw(std::uint32_t number) {
-  WEFT_DCHECK(count_ == 0);
   const std::uint32_t place = place_of(number);
   Job& job = jobs_[place];
   if (offers_.is_offered(place)) offers_.end(place);

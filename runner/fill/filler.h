@@ -61,7 +61,10 @@ class Filler {
   // The most_jobs-th is the last that there is room for. Another variant of a job has the number of the one that was
   // withdrawn, and goes on with its units; by its own numbers it begins at 0.
   void add(const ReadyJob& job);
-  // Nothing of it is launched any more, for another variant of it may come. Nothing is in flight.
+  // Nothing of it is launched before resume(): it may be asked for its state.
+  void suspend(std::uint32_t number) { offers_.suspend(place_of(number)); }
+  void resume(std::uint32_t number) { offers_.resume(place_of(number)); }
+  // Nothing of it is launched any more, for another variant of it may come. Nothing of it is in flight.
   void withdraw(std::uint32_t number);
   // At a look into an open bubble: asks whether it has room for the jobs that want to know.
   using Room = std::function<BubbleRoom(const Candidates& candidates)>;

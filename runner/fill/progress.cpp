@@ -40,6 +40,7 @@ void JobProgress::take(std::optional<Progress> progress) {
 
 std::string JobProgress::keep(FillJob& job, Duration limit) {
   save(job);
+  written_ = true;
   return is_kept() && progress_ ? write_progress(path_, job.name(), *progress_, limit) : "";
 }
 

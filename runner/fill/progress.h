@@ -25,6 +25,7 @@ class JobProgress {
   // The job has progress, and this is where it will be kept.
   bool is_kept() const { return !path_.empty(); }
   void save(FillJob& job) noexcept;
+  bool was_written() const { return written_; }  // or that was tried
   // For another variant of the job, before its progress is kept. nullptr: it has none, or cannot take it up. Throws
   // SetUpError: then the job may go on.
   std::shared_ptr<const Progress> state(FillJob& job);
@@ -39,9 +40,10 @@ class JobProgress {
  private:
   void take(std::optional<Progress> progress);
 
-  std::string path_;                          // "": none is kept
-  std::unique_ptr<ProgressClaim> claim_;      // on that path
-  bool asked_ = false;                        // the job, whose memory may be gone since
+  std::string path_;                      // "": none is kept
+  std::unique_ptr<ProgressClaim> claim_;  // on that path
+  bool asked_ = false;                    // the job, whose memory may be gone since
+  bool written_ = false;
   std::shared_ptr<const Progress> progress_;  // since nothing of the job runs any more; nullptr: there is none
 };
 

@@ -30,7 +30,7 @@ void JobOffers::replace(std::uint32_t number, const Cuts& cuts, std::vector<Dura
   job.alone = std::move(alone);
   for (const std::uint32_t slice : cuts.sequences().back()) job.standing.unit += job.alone[slice];
   job.next = job.in_unit = 0;
-  job.ended = false;
+  job.ended = job.suspended = false;
   ++left_;
 }
 
@@ -47,7 +47,7 @@ std::size_t JobOffers::make() {
   std::array<JobStanding, most_jobs> standings{};
   for (std::uint32_t i = 0; i < count_; ++i) {
     standings[i] = jobs_[i].standing;
-    standings[i].ready = !jobs_[i].ended && jobs_[i].next < jobs_[i].cuts->nodes();
+    standings[i].ready = !jobs_[i].ended && !jobs_[i].suspended && jobs_[i].next < jobs_[i].cuts->nodes();
   }
   const JobOrder order(policy_, std::span(standings).first(count_));
   std::size_t offers = 0;

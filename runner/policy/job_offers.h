@@ -63,6 +63,9 @@ class JobOffers {
   bool unit_ended(std::uint32_t job);
   // Nothing of it is launched any more.
   void end(std::uint32_t job);
+  // Nothing of it is launched before resume(); it stands where it stood.
+  void suspend(std::uint32_t job) { jobs_[job].suspended = true; }
+  void resume(std::uint32_t job) { jobs_[job].suspended = false; }
   bool is_offered(std::uint32_t job) const { return !jobs_[job].ended; }
   bool all_ended() const { return count_ != 0 && left_ == 0; }
   const JobStanding& standing(std::uint32_t job) const { return jobs_[job].standing; }
@@ -75,6 +78,7 @@ class JobOffers {
     std::size_t next = 0;       // node of the unit
     std::uint32_t in_unit = 0;  // slices of the unit that were launched
     bool ended = false;
+    bool suspended = false;
   };
   struct Offer {
     Candidates candidates{};

@@ -225,6 +225,7 @@ void visit(Fields& fields, MaybeConst<JobRecord> auto& job) {
   fields.long_length(job.terms.deadline);
   fields.number(job.terms.units);
   fields.text(job.variant);
+  fields.long_length(job.held);
 }
 
 template <class Fields>

@@ -140,13 +140,20 @@ static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
   return 0;
 }
 
+/* For tests in the same process: it is being asked for its progress. */
+__attribute__((visibility("default"))) int copy_job_saves;
+
 static uint64_t save(weft_fill_job* job, void* buffer, uint64_t capacity) {
   if (strcmp(job->trick, "unsaved") == 0) { /* once, and never when its memory is gone */
     if (job->asked++ > 0) abort();
     return 0;
   }
   if (strcmp(job->trick, "badsave") == 0) return capacity + sizeof job->done; /* more than it said */
-  if (strcmp(job->trick, "slowsave") == 0) sleep_ms(300);
+  if (strcmp(job->trick, "slowsave") == 0) {
+    __atomic_store_n(&copy_job_saves, 1, __ATOMIC_RELEASE);
+    sleep_ms(300);
+    __atomic_store_n(&copy_job_saves, 0, __ATOMIC_RELEASE);
+  }
   if (buffer != NULL && capacity >= sizeof job->done) memcpy(buffer, &job->done, sizeof job->done);
   return sizeof job->done;
 }
