@@ -36,7 +36,7 @@ bool Budget::may_fill(const Bubble& bubble) const {
   const std::uint32_t most = known->follows_measured ? most_unmeasured + most_between_runs() : most_unmeasured;
   const bool is_unknown = unmeasured >= most || filled_since_report_ >= most_unmeasured;
   if (is_unknown && bubble.iteration != last_filled_) return false;
-  if (known->level == barred) return false;
+  if (known->level == barred || is_held(*known)) return false;
   const std::uint64_t spread = bubble.id * golden >> (64 - most_halvings);
   return spread < (std::uint64_t{1} << most_halvings) >> halvings(*known);
 }
@@ -140,6 +140,7 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   // That watching costs so much may have been a mistake: for it nothing is barred for the rest of the run.
   const double most = known.level == lowest_level ? budget_ : allowed();
   if (sure && sure->low > most) return fill_less(known, *slowdown);
+  if (sure && sure->low > allowed()) return hold(known, *slowdown, sure->low);
   const bool whole = slowdown->control >= Ratios::window;
   if (whole && known.level < lowest_level && slowdown->estimate > target * allowed())
     return fill_less(known, *slowdown);
@@ -177,15 +178,23 @@ Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
   return all_barred ? Change::stop : Change::less;
 }
 
+Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason, double cost) {
+  known.held_for = cost;
+  known.before = reason;
+  known.ratios.forget_filled();
+  return Change::held;
+}
+
 void Budget::change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level) {
   WEFT_DCHECK(level <= barred && level != known.level);
   known.level = level;
+  known.held_for = 0;
   known.before = reason;
   known.too_much = false;
   known.ratios.forget_filled();
 }
 
-Budget::State Budget::state_of(const KnownRhythm& known) {
+Budget::State Budget::state_of(const KnownRhythm& known) const {
   const std::optional<Slowdown> now = known.ratios.slowdown();
   return {now ? now : known.before, share_of(known)};
 }

@@ -20,8 +20,9 @@ namespace weft {
 
 class Budget {
  public:
-  // `less` may be nothing at all, for one rhythm. `stop`: nothing of any rhythm; the caller ends filling.
-  enum class Change : std::uint8_t { none, less, more, stop };
+  // `less` may be nothing at all, for one rhythm. `held`: nothing of it either, as long as watching costs so much.
+  // `stop`: nothing of any rhythm; the caller ends filling.
+  enum class Change : std::uint8_t { none, less, more, held, stop };
 
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
   // There is something to measure: not where nothing is allowed, nor where all is.
@@ -83,17 +84,22 @@ class Budget {
     std::optional<Slowdown> before;  // the change of the level
     std::uint32_t level = 0;
     bool too_much = false;  // a whole window at the lowest level said so
+    double held_for = 0;    // at the lowest level it costs at least so much, which is within the budget; 0: not known
   };
 
   double allowed() const { return budget_ > for_watching_ ? budget_ - for_watching_ : 0; }
-  static State state_of(const KnownRhythm& known);
+  State state_of(const KnownRhythm& known) const;
   static std::uint32_t halvings(const KnownRhythm& known) { return known.level == 0 ? 0 : known.level - 1; }
-  static double share_of(const KnownRhythm& known) { return known.level == barred ? 0 : 1.0 / (1U << halvings(known)); }
+  bool is_held(const KnownRhythm& known) const { return known.held_for > 0 && known.held_for > allowed(); }
+  double share_of(const KnownRhythm& known) const {
+    return known.level == barred || is_held(known) ? 0 : 1.0 / (1U << halvings(known));
+  }
   const KnownRhythm* find(std::uint64_t rhythm) const;
   KnownRhythm& take_up(const Iteration& iteration);
   Change decide(KnownRhythm& known);
   std::optional<Slowdown> likely_too_much(const KnownRhythm& known) const;
   Change fill_less(KnownRhythm& known, const Slowdown& reason);
+  static Change hold(KnownRhythm& known, const Slowdown& reason, double cost);
   static void change_level(KnownRhythm& known, const Slowdown& reason, std::uint32_t level);
 
   void watch_overruns(Duration iteration);

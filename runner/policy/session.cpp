@@ -40,6 +40,12 @@ std::string budget_not_kept(const SlowdownRecord& slowdown) {
          signed_percent(slowdown.low) + " to " + signed_percent(slowdown.high) + " %)";
 }
 
+std::string not_beside_watching(const SlowdownRecord& slowdown, double watching) {
+  return "the slowdown budget of " + short_percent(slowdown.budget) +
+         " % leaves no room for filling beside watching: " + signed_percent(slowdown.estimate) + " % and at least " +
+         signed_percent(watching) + " %; such iterations are not filled while that is so";
+}
+
 std::string late_slice(const LateSlices& late, const InFlight& in_flight) {
   return "a slice of " + std::to_string(in_flight.oldest_alone.count() / 1000) + " us did not end within " +
          std::to_string(late.watched().count() / 1000) + " us";
@@ -217,6 +223,8 @@ void Session::take_iteration(const Iteration& iteration) {
   if (change == Budget::Change::less && slowdown.share == 0)
     record_anomaly(iteration.ended, budget_not_kept(slowdown) + ": such iterations are not filled", false,
                    Audience::trace);
+  if (change == Budget::Change::held && !std::exchange(said_held_, true))
+    record_anomaly(iteration.ended, not_beside_watching(slowdown, watching_.least_cost()), false, Audience::trace);
 }
 
 SlowdownRecord Session::slowdown_record(const Budget::State& state) const {
@@ -372,6 +380,8 @@ bool Session::leaves_out() const {
 BubbleRoom Session::room_for(TimePoint now, const Candidates& candidates) const {
   const std::optional<Bubble> bubble = detector_.open_bubble();
   if (!filling_ || !bubble) return {};
+  // Of a bubble that is not to be filled, whatever its length, nothing is known.
+  if (budget_.is_used_up() || !budget_.may_fill(*bubble) || late_.paused() || detector_.capture_is_open()) return {};
   const Decision decision = consider(now, looked_, bubble, {}, candidates);
   return {bubble->iteration, decision.launch || decision.refusal == Unfilled::no_room, decision.launch};
 }
@@ -400,14 +410,15 @@ TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
   return next;
 }
 
-// Not before its end is near: else the lengths of dark iterations would be multiples of a sleep.
+// At WEFT_POLL only while its end is near: else the lengths of dark iterations would be multiples of a sleep.
 TimePoint Session::next_look_in_the_dark(TimePoint now) const {
   constexpr double near_end = 0.05;
   const std::optional<TimePoint> end = detector_.expected_end();
   const auto since = detector_.dark_since();
   if (!end || !since) return now + sleep_when_quiet;
   const TimePoint near = *end - std::chrono::duration_cast<Duration>((*end - std::min(*since, *end)) * near_end);
-  return now < near ? std::min(now + sleep_when_quiet, near) : now + options_.poll;
+  if (now < near) return std::min(now + sleep_when_quiet, near);
+  return now + (now < *end + near_after ? options_.poll : sleep_when_quiet);
 }
 
 void Session::job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others) {

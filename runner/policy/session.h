@@ -185,6 +185,7 @@ class Session {
   static constexpr std::uint32_t most_without_marks = 2;  // iterations that end after the latest dark one
   std::uint32_t since_dark_ = most_without_marks;
   bool was_dark_ = false;  // an iteration of the present run without fill
+  bool said_held_ = false;
   std::optional<TimePoint> again_;
   TimePoint last_decision_{};
   TimePoint looked_{}, looked_before_{};

@@ -19,7 +19,8 @@ std::optional<std::size_t> Variants::first_from(std::size_t from, std::uint64_t 
 
 std::optional<std::size_t> Variants::change(std::size_t present, std::uint64_t memory, TimePoint now,
                                             Growth growth) const {
-  const bool may_grow = growth == Growth::allowed && changes_ + 1 < most_changes && now - began_ >= settled_after;
+  const bool may_grow =
+      growth == Growth::allowed && !is_refused(present) && changes_ + 1 < most_changes && now - began_ >= settled_after;
   const std::optional<std::size_t> wanted = first_from(may_grow ? 0 : present, memory);
   if (!wanted || *wanted == present || !may_change()) return std::nullopt;
   // That there is less memory than when it began takes nothing away from it.
@@ -65,7 +66,10 @@ RoomWish Variants::wish(std::size_t present, std::uint64_t memory) const {
 void Variants::heard(std::size_t present, RoomFinding finding, Duration refused) {
   if (finding == RoomFinding::no_room) had_no_room(present, refused);
   if (finding != RoomFinding::room_for_better) return;
-  if (const std::optional<Refused> better = refused_before(present)) have_room(better->variant);
+  const std::optional<Refused> better = refused_before(present);
+  if (!better) return;
+  have_room(better->variant);
+  if (states_[present].refused_slice <= better->length) have_room(present);
 }
 
 std::optional<Variants::Refused> Variants::refused_before(std::size_t present) const {

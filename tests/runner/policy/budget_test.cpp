@@ -573,17 +573,26 @@ TEST(Budget, FillingMayCostWhatWatchingLeaves) {
   EXPECT_FALSE(Budget(0).is_used_up()) << "nothing was allowed";
 }
 
-// The cost of watching is an estimate, and a rhythm is barred for the rest of the run.
-TEST(Budget, ForWatchingAloneNoRhythmIsBarred) {
+// The cost of watching is an estimate, and a rhythm is barred for the rest of the run. But both together keep the
+// budget.
+TEST(Budget, ForWatchingARhythmIsHeldBackAndNotBarred) {
   MainJob job;
+  const auto always_half_a_percent = [](double share) { return 100 + (share > 0 ? 0.5 : 0); };
   job.run(100, [](double) { return 100.0; });
-  job.budget.leave_for_watching(0.01);
-  job.run(6000, [](double share) { return 100 + 0.5 * (share > 0 ? 1 : 0); });
+  job.budget.leave_for_watching(0.007);
+  job.run(3000, always_half_a_percent);
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
-  EXPECT_GT(job.budget.present().share, 0);
+  EXPECT_EQ(job.changes[Budget::Change::held], 1);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 0);
+  EXPECT_NEAR(job.budget.present().slowdown->estimate, 0.005, 1e-6) << "what it is held back for";
+  const std::uint64_t filled = job.filled;
+  job.run(3000, always_half_a_percent);
+  EXPECT_EQ(job.filled, filled) << "and stays so";
+  EXPECT_EQ(job.changes[Budget::Change::held], 1) << "it is said once";
   job.budget.leave_for_watching(0);
   job.run(6000, [](double) { return 100.0; });
   EXPECT_DOUBLE_EQ(job.budget.present().share, 1) << "and it recovers";
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
 }
 
 }  // namespace

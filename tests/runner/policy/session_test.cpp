@@ -143,6 +143,31 @@ TEST(Session, SaysWhetherTheOpenBubbleHasRoomForASlice) {
   EXPECT_FALSE(room(2ms).known);
 }
 
+// A bubble in which nothing may be filled says nothing about what there is room for.
+TEST(Session, ABubbleThatIsNotToBeFilledSaysNothingAboutRoom) {
+  VirtualDevice device(filling(0.01));
+  device.slice = 100ms;  // nothing is launched
+  std::size_t known = 0, left_out = 0;
+  for (int microbatch = 0; microbatch < 60; ++microbatch) {
+    device.begin_microbatch(2ms, 8ms);
+    device.advance(device.in_bubble_from + 1ms);
+    const BubbleRoom room = device.session.room_for(device.time, device.view().candidates);
+    known += room.known ? 1 : 0;
+    if (device.session.leaves_out()) {
+      ++left_out;
+      EXPECT_FALSE(room.known) << microbatch;
+    }
+    device.advance(device.in_bubble_to);
+  }
+  EXPECT_EQ(left_out, 4U * 3U);
+  EXPECT_GT(known, 20U);
+  device.happens(EventKind::capture_begun);
+  device.begin_microbatch(2ms, 8ms);
+  device.advance(device.in_bubble_from + 1ms);
+  ASSERT_FALSE(device.session.leaves_out());
+  EXPECT_FALSE(device.session.room_for(device.time, device.view().candidates).known) << "a capture is open";
+}
+
 // A user who sees "0 units" must be told which of the options keeps the bubbles empty.
 TEST(Session, CountsWhyBubblesGotNothing) {
   SessionOptions options = filling();
@@ -233,6 +258,26 @@ TEST(Session, DarkIterationsAreNotWatched) {
   }
   EXPECT_EQ(dark, 6U);
   EXPECT_EQ(watching, 1U) << "at the end of the run";
+}
+
+// A checkpoint, an evaluation, a hang: the words are not read at every look for ever.
+TEST(Session, ADarkIterationThatDoesNotEndIsLookedAtLikeAQuietTime) {
+  SessionOptions options = filling(0.01);
+  options.dark = true;
+  VirtualDevice device(options);
+  while (!device.session.is_dark() && device.records.size() < 100'000) device.microbatch(2ms, 8ms);
+  ASSERT_TRUE(device.session.is_dark());
+  device.begin_microbatch(2ms, 10s);
+  const TimePoint began = device.time;
+  const auto wait = [&] { return device.session.next_look(device.time, {}) - device.time; };
+  device.advance(began + 29ms);
+  EXPECT_EQ(wait(), Duration(50us)) << "its end is near";
+  device.advance(began + 75ms);
+  EXPECT_EQ(wait(), Duration(50us)) << "it may still come";
+  device.advance(began + 85ms);
+  EXPECT_EQ(wait(), Duration(1ms));
+  device.advance(began + 5s);
+  EXPECT_EQ(wait(), Duration(1ms));
 }
 
 TEST(Session, WithoutAFillJobIterationsGoDarkToo) {

@@ -92,6 +92,27 @@ TEST(Variants, OneThatBubblesRefusedComesBackWhenTheyHaveRoomForMore) {
   EXPECT_FALSE(variants.refused_before(0));
 }
 
+// Memory that has become free brings a better one back, but not one that is larger than what bubbles refuse.
+TEST(Variants, OneThatBubblesRefuseGivesWayToASmallerOneOnly) {
+  Variants variants(3);
+  variants.lacked_memory(0, 8 * MiB);
+  variants.had_no_room(1, 8ms);
+  EXPECT_EQ(variants.change(1, 16 * MiB, at(100s)), 2U);
+  variants.cannot_run(2);
+  EXPECT_EQ(variants.change(1, 16 * MiB, at(100s)), std::nullopt);
+}
+
+TEST(Variants, BubblesWithRoomForALongerSliceHaveItForAShorterOne) {
+  Variants variants(3);
+  variants.had_no_room(0, 8ms);
+  variants.had_no_room(1, 5ms);
+  variants.cannot_run(2);
+  ASSERT_EQ(variants.best(8 * MiB), 1U);
+  variants.heard(1, RoomFinding::room_for_better, {});
+  EXPECT_FALSE(variants.is_refused(1));
+  EXPECT_EQ(variants.change(1, 8 * MiB, at(100s)), 0U);
+}
+
 TEST(Variants, OneThatCannotBeMadeReadyIsOutForTheRun) {
   Variants variants(3);
   variants.cannot_run(1);
