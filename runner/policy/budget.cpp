@@ -9,7 +9,10 @@ namespace weft {
 namespace {
 
 // With fewer nothing is decided: one run may be disturbed, by what comes and goes in minutes.
-constexpr std::uint32_t fewest_filled = 16, fewest_control = 4, fewest_runs = 2;
+constexpr std::uint32_t fewest_filled = 8, fewest_control = 4, fewest_runs = 2;
+// From three whole runs on an estimate far above the budget counts without its interval.
+constexpr std::uint32_t fewest_by_estimate = 3 * Ratios::most_in_run;
+constexpr double far_above = 1.5;
 // A rhythm that always breaks before its first control run cannot be measured, nor can iterations whose ends nobody
 // sees; at most `most_unmeasured` are filled. One that follows a measured rhythm may go on until its first run.
 constexpr std::uint32_t most_unmeasured = 40;
@@ -21,7 +24,8 @@ constexpr std::uint64_t decide_every = 4;
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 // Filling aims at so much of the budget: an estimate is not exact.
 constexpr double target = 0.8;
-constexpr double one_sided_95 = 1.644854;  // quantile of the normal distribution
+constexpr double one_sided_95 = 1.644854;   // quantile of the normal distribution
+constexpr std::uint32_t highest_price = 4;  // a level; at a still higher one nothing would be launched at all
 constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
 
 }  // namespace
@@ -48,7 +52,8 @@ double Budget::price(std::uint64_t rhythm) const {
   if (allowed() <= 0) return std::numeric_limits<double>::infinity();
   const double first = std::max(least_price, cost_at_price / allowed());
   const KnownRhythm* const known = find(rhythm);
-  return caution_ * (known == nullptr ? first : first * static_cast<double>(1U << (2 * known->level)));
+  return caution_ *
+         (known == nullptr ? first : first * static_cast<double>(1U << (2 * std::min(known->level, highest_price))));
 }
 
 // Measuring the slowdown takes hundreds of iterations. Overruns are known at once, but not how many of them the
@@ -142,8 +147,9 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   if (sure && sure->low > most) return fill_less(known, *slowdown);
   if (sure && sure->low > allowed()) return hold(known, *slowdown, sure->low);
   const bool whole = slowdown->control >= Ratios::window;
-  if (whole && known.level < lowest_level && slowdown->estimate > target * allowed())
-    return fill_less(known, *slowdown);
+  const bool seems = (whole && slowdown->estimate > target * allowed()) ||
+                     (slowdown->control >= fewest_by_estimate && slowdown->estimate > far_above * allowed());
+  if (seems && known.level < lowest_level) return fill_less(known, *slowdown);
   if (whole && slowdown->estimate > most) {
     if (known.too_much) return fill_less(known, *slowdown);
     // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.

@@ -27,9 +27,9 @@ class Budget {
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
   // There is something to measure: not where nothing is allowed, nor where all is.
   static constexpr bool is_limit(double budget) { return budget > 0 && budget != unlimited; }
-  // At each level the price of a delay is four times as high, which halves what overruns cost; from the second level
-  // on, only half as many bubbles are filled as at the one before.
-  static constexpr std::uint32_t lowest_level = 4;
+  // At each level, up to the fourth, the price of a delay is four times as high, which halves what overruns cost; from
+  // the second level on, only half as many bubbles are filled as at the one before.
+  static constexpr std::uint32_t lowest_level = 5;
   static constexpr double least_price = 12;
   static constexpr std::size_t most_rhythms = 8;  // that are remembered; the one that was not seen for longest goes
 

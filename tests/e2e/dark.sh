@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Iterations 46 to 51 are dark, on all ranks and with a fill job or without: nothing in them is marked but what ends
+# Iterations 58 to 63 are dark, on all ranks and with a fill job or without: nothing in them is marked but what ends
 # them, no bubble and no uncertain time lies in them, and no share counts them. Their recording replays.
 #   dark.sh SOURCE BUILD MATMUL
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$source_dir"
 
 train() {  # name, way of waiting, options of weft run
   timeout 200 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run -q "${@:3}" --output "$work/$1" -- \
-    "$build/bin/trainer" --launch 2 --iterations 66 --microbatches 4 --hidden 32 --sequence 16 --batch 2 --wait "$2" \
+    "$build/bin/trainer" --launch 2 --iterations 78 --microbatches 4 --hidden 32 --sequence 16 --batch 2 --wait "$2" \
     --text LICENSE >"$work/$1.log" 2>"$work/$1.err" || { cat "$work/$1.err"; exit 1; }
 }
 train observed host --observe
@@ -35,7 +35,7 @@ for run in ("observed", "filled"):
         for record in records(path):
             kinds.setdefault(record["type"], []).append(record)
         iterations = [each for each in kinds["iteration"] if each["dark"]]
-        assert [each["turn"] for each in iterations] == list(range(46, 52)), (path, iterations)
+        assert [each["turn"] for each in iterations] == list(range(58, 64)), (path, iterations)
         assert all(each["idle"] is None for each in iterations), iterations
         # One record for each iteration, and no time in between.
         assert len(kinds["dark"]) == 6, kinds["dark"]

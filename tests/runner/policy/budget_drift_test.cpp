@@ -60,7 +60,7 @@ TEST(BudgetUnderDrift, IterationsOfOtherContentAreNotFillsFault) {
   for (const double cost : {0.0, 0.002, 0.04}) {
     Training job =
         training([&](double number) { return 20.0 * (3 + microbatches(static_cast<std::uint64_t>(number))); }, cost);
-        job.groups = [&](std::uint64_t number) { return 4 * microbatches(number) + 1; };
+    job.groups = [&](std::uint64_t number) { return 4 * microbatches(number) + 1; };
     job.train(3000);
     EXPECT_EQ(job.changes[Budget::Change::stop], 0) << cost;
     EXPECT_EQ(job.changes[Budget::Change::less] == 0, cost < 0.01) << cost;
@@ -106,6 +106,11 @@ TEST(BudgetUnderDrift, AStepFromOutsideIsNotFillsFault) {
   }
 }
 
+// Iterations without a launch are not compared: of eight bubbles at least one is filled.
+double of_filled_iterations(double share) {
+  return std::max(share, 1.0 / 8);
+}
+
 // The same calls, and iterations that last otherwise from here on: no old iteration is compared with a new one.
 TEST(BudgetUnderDrift, ALastingChangeOfTheLengthHidesNoSlowdown) {
   Training job = training([](double number) { return number < 60 ? 432.0 : 400.0; }, 0.06);
@@ -114,7 +119,7 @@ TEST(BudgetUnderDrift, ALastingChangeOfTheLengthHidesNoSlowdown) {
   job.truth();
   job.train(2000);
   EXPECT_LT(job.truth(), 0.0125);
-  EXPECT_NEAR(job.reported(), 0.06 * job.budget.present().share, 0.003);
+  EXPECT_NEAR(job.reported(), 0.06 * of_filled_iterations(job.budget.present().share), 0.003);
 }
 
 // Checkpoints that are written in the background, a cold loader: not only iterations without fill are next to them.
@@ -127,7 +132,7 @@ TEST(BudgetUnderDrift, WhatFollowsABreakHidesNoSlowdown) {
   job.truth();
   job.train(1500);
   EXPECT_LT(job.truth(), 0.0125);
-  EXPECT_NEAR(job.reported(), 0.05 * job.budget.present().share, 0.003);
+  EXPECT_NEAR(job.reported(), 0.05 * of_filled_iterations(job.budget.present().share), 0.003);
 }
 
 TEST(BudgetUnderDrift, WhatFollowsABreakIsNotFillsFault) {
@@ -135,7 +140,7 @@ TEST(BudgetUnderDrift, WhatFollowsABreakIsNotFillsFault) {
   job.break_every = 30;
   job.train(3000);
   EXPECT_EQ(job.changes[Budget::Change::less], 0);
-  EXPECT_GT(static_cast<double>(job.filled), 0.8 * 8 * 3000);
+  EXPECT_GT(static_cast<double>(job.filled), 0.7 * 8 * 3000) << "8 of 30 go without fill";
 }
 
 TEST(BudgetUnderDrift, NoiseHidesASlowdownNotForEver) {

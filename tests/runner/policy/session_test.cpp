@@ -394,7 +394,7 @@ TEST(Session, RecordsSayWhichStreamWaitedInWhichTurnOfWhichRhythm) {
 // Each bubble that fill was launched in makes the main job wait for longer than the budget allows.
 TEST(Session, ABudgetThatCannotBeKeptEndsFilling) {
   VirtualDevice device(filling(0.01));
-  for (int microbatch = 0; microbatch < 6000 && device.session.fills(); ++microbatch) {
+  for (int microbatch = 0; microbatch < 20000 && device.session.fills(); ++microbatch) {
     const std::size_t before = device.launches.size();
     device.microbatch(200us, 3ms);
     if (device.launches.size() != before) device.advance(device.time + 6ms);
@@ -416,7 +416,7 @@ TEST(Session, HarmlessFillKeepsTheBudgetAndAllBubblesButThoseOfControlIterations
   EXPECT_NEAR(summary.slowdown->estimate, 0, 1e-9);
   EXPECT_EQ(summary.slowdown->share, 1);
   EXPECT_GT(device.unfilled(Unfilled::held_back), 30U);
-  EXPECT_LT(device.unfilled(Unfilled::held_back), 130U);
+  EXPECT_LT(device.unfilled(Unfilled::held_back), 145U);
 }
 
 // The executor knows what slices take alone, not how long these take: an overrun shows when they end.
