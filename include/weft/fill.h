@@ -32,8 +32,9 @@
  * A job whose units depend on their number has to keep in that state how far it has got.
  *
  * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
- * Threads: every function is called from one thread at a time, not always the same one, never from inside a bubble
- * except begin_unit and end_unit, which run between the slices of two units and must be short (under 1 ms).
+ * Threads: the functions of one weft_fill_job are called from one thread at a time, not always the same one, never from
+ * inside a bubble except begin_unit and end_unit, which run between the slices of two units and must be short (under
+ * 1 ms). Those two of one job may run while another function of another job does, which may be of the same file.
  * Errors: 0 is success; any other value ends the job for the run, with the text last given to host->fail(). Other jobs
  * go on; where there is none, filling ends.
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()

@@ -198,7 +198,8 @@ void Device::say_unheeded() const {
 void Device::trial_gave_way() {
   for (DeviceJob& job : jobs_.all()) {
     const auto verdict = job.trial.verdict();
-    if (verdict && verdict->is_local) not_late(job, verdict->fault);
+    if (!verdict || !verdict->is_local) continue;
+    if (!awaits_another_variant(job, PassingFault(verdict->fault))) not_late(job, verdict->fault);
   }
 }
 
@@ -375,7 +376,9 @@ void Device::close_trace(bool stopped) {
     const std::string why = job.trial.why_never_filled();
     const char* const not_run = job.withdrawn ? " was not run again after a change of its variant: " : " was not run: ";
     if (job_was_ready_) reporter_->warn(Audience::one_rank, "fill job " + job.name() + not_run + why);
-    dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::refused, why)));
+    JobRecord refused = job.record(JobEvent::refused, why);
+    refused.held = job.stood;
+    dispatcher_->submit(Record(ordinal_, now(), refused));
     if (!job_was_ready_) dispatcher_->note_set_up_failure(why);
   }
   jobs_.leave_trials();

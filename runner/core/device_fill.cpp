@@ -1,6 +1,7 @@
 // See the header.
 #include "runner/core/device_fill.h"
 
+#include <atomic>
 #include <utility>
 
 #include "runner/clock.h"
@@ -144,10 +145,27 @@ MemoryRecord DeviceFill::memory(MemoryEvent event) const {
 
 // The thread has the progress, and may outlast the device with it; the job stays then, see leave().
 struct DeviceFill::Saving {
-  Saving(FillJob& which, const Reporter& words) : job(which), reporter(words) {}
+  Saving(FillJob& which, const Reporter& words) : job(which), reporter(words) {
+    state.fault = "the context of the training cannot be used on another thread";  // until save() is called
+  }
   void save(bool for_variant) noexcept {
+    state.fault.clear();
+    ask(for_variant);
+    was_asked.store(true, std::memory_order_release);
+    if (state.fault.empty()) write();
+  }
+  void ask(bool for_variant) noexcept {
     try {
-      if (for_variant) state.progress = progress.state(job);
+      if (for_variant)
+        state.progress = progress.state(job);
+      else
+        progress.save(job);
+    } catch (const std::exception& error) {
+      state.fault = error.what();
+    }
+  }
+  void write() noexcept {
+    try {
       if (const std::string why = progress.keep(job, keep_limit); !why.empty())
         reporter.warn(Audience::every_rank, why);
     } catch (const std::exception& error) {
@@ -158,6 +176,7 @@ struct DeviceFill::Saving {
   const Reporter reporter;
   JobProgress progress;
   StateOfJob state;
+  std::atomic<bool> was_asked{false};  // the job is touched no more, only what it gave
 };
 
 void DeviceFill::begin_saving(const Reporter& reporter, bool for_variant) {
@@ -166,7 +185,7 @@ void DeviceFill::begin_saving(const Reporter& reporter, bool for_variant) {
   const auto save = [saving = saving_, for_variant] { saving->save(for_variant); };
   work_ = FillWork::start(core_, context_, {save, [] {}, [] {}});
   if (work_) return;
-  save();
+  saving_->state.fault = "no thread could be started to save the progress of the fill job";
   has_progress_within({});
 }
 
@@ -186,10 +205,15 @@ std::shared_ptr<const Progress> DeviceFill::take_state() {
   return state.progress;
 }
 
+// The file may take longer to write.
+bool DeviceFill::was_asked_within(Duration limit) noexcept {
+  return wait_at_most(limit, [&] { return saving_->was_asked.load(std::memory_order_acquire) || !is_at_work(); });
+}
+
 bool DeviceFill::give_device_back(Duration limit) {
   const TimePoint deadline = now() + limit;
-  if (!has_progress_within(limit)) return false;
-  progress_.save(fill_->job());
+  if (saving_ && !was_asked_within(limit)) return false;
+  if (!saving_) progress_.save(fill_->job());
   limit = std::max(deadline - now(), Duration{0});
   if (!fill_->reservation().give_device_back(limit)) return false;
   core_.memory_came_back();

@@ -97,6 +97,7 @@ class DeviceFill {
   void make_here(Making& making);
   void discard() noexcept;                            // nothing of it is in flight
   bool has_progress_within(Duration limit) noexcept;  // no thread has it any more
+  bool was_asked_within(Duration limit) noexcept;     // by the thread that has it, or that could not
   void take(DeviceFill& other) noexcept;
   void take_up_progress(const Making& making);
   void check_stream(Marking& marking, const Reporter& reporter);

@@ -178,8 +178,12 @@ MemoryRecord DeviceJobs::memory(MemoryEvent event) const {
 bool DeviceJobs::give_device_back(Duration limit) {
   const Deadline deadline(limit);
   bool all = true;
+  std::vector<DeviceFill*> there;
   for (DeviceJob& job : jobs_)
-    if (job.fill.exists()) all = job.fill.give_device_back(deadline.left()) && all;
+    if (job.fill.exists()) there.push_back(&job.fill);
+  // One that is being asked for its progress may take long for it, so it comes last.
+  std::ranges::stable_partition(there, [](const DeviceFill* fill) { return !fill->is_at_work(); });
+  for (DeviceFill* const fill : there) all = fill->give_device_back(deadline.left()) && all;
   return all;
 }
 

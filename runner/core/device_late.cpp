@@ -36,7 +36,8 @@ void Device::quiet_moment(Hold hold) {
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
     if (!current.pushed()) return;
-    if (!verdict->fault.empty() || nothing_is_pending()) begin_late(job, *verdict);
+    // Functions of jobs are called one at a time: another one may be asked for its progress just now.
+    if (!verdict->fault.empty() || (!jobs_.are_at_work() && nothing_is_pending())) begin_late(job, *verdict);
     next_quiet_moment_ = now() + between_quiet_moments;
     dispatcher_->resume();
   }
@@ -81,24 +82,21 @@ bool Device::begins_trial(DeviceJob& job) {
   }
 }
 
-// Before that their progress is saved, while the training goes on.
+// Before that their progress is saved, one after the other, while the training goes on.
 void Device::release_ended_jobs() {
-  if (core_.rescues_of(ordinal_) != 0 || !jobs_.want_memory()) return;
-  const auto is_to_go = [this](const DeviceJob& job) { return has_ended(job) && !job.fill.is_at_work(); };
+  if (core_.rescues_of(ordinal_) != 0 || !jobs_.want_memory() || jobs_.are_at_work()) return;
   bool one_may_go = false;
   for (DeviceJob& job : jobs_.all()) {
-    if (!is_to_go(job)) continue;
-    if (job.fill.is_to_be_saved())
-      job.fill.begin_saving(*reporter_, false);
-    else
-      one_may_go = true;
+    if (!has_ended(job)) continue;
+    if (job.fill.is_to_be_saved()) return job.fill.begin_saving(*reporter_, false);
+    one_may_go = true;
   }
   if (!one_may_go) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (current.pushed() && nothing_is_pending()) {
     for (DeviceJob& job : jobs_.all())
-      if (is_to_go(job) && !job.fill.is_to_be_saved()) release(job);
+      if (has_ended(job) && !jobs_.are_at_work(answer_limit)) release(job);
   }
   dispatcher_->resume();
 }
@@ -173,6 +171,7 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
 void Device::not_late(DeviceJob& job, const std::string& reason) {
   JobRecord refused = job.record(JobEvent::refused, reason);
   refused.held = std::exchange(job.stood, Duration{});
+  if (job.withdrawn) core_.preparations[ordinal_].note_change(refused.held);
   dispatcher_->submit(Record(ordinal_, now(), refused));
   job.trial.leave();
   const bool others = job_was_ready_ || jobs_.are_awaited();

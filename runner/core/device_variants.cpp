@@ -6,6 +6,7 @@
 
 #include "runner/clock.h"
 #include "runner/core/device.h"
+#include "runner/core/scopes.h"
 #include "runner/options/quantity.h"
 
 namespace weft {
@@ -17,14 +18,15 @@ std::uint64_t Device::memory_for(const DeviceJob& job) const {
   std::size_t free = 0, total = 0;
   check(core_.driver, core_.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
   const std::uint64_t left = free + job.fill.held_memory();
-  return left > core_.options.headroom ? std::min(part, left - core_.options.headroom) : part;
+  return left > core_.options.headroom ? std::min(part, left - core_.options.headroom) : 0;
 }
 
-// False: other jobs have the memory. That the GPU has too little is said at once: perhaps it never has more.
+// False: other jobs have the memory. That the GPU has too little is said at once, for perhaps it never has more; but
+// one that ran already had some, and waits.
 bool Device::chooses_variant(DeviceJob& job) {
   const std::uint64_t memory = memory_for(job), part = jobs_.free_memory();
   if (job.variants.choose(memory)) return true;
-  if (memory < part && job.variants.may_fit(part))
+  if (!job.withdrawn && memory < part && job.variants.may_fit(part))
     throw SetUpError("fill job " + job.name() + ": none of its variants fits in the " + mebibytes(memory) +
                      " of device memory that are left beside WEFT_HEADROOM");
   return false;
@@ -67,7 +69,8 @@ void Device::change_variants() {
   }
   for (DeviceJob& job : jobs_.all())
     if (job.handover != DeviceJob::Handover::none) return hand_over(job);
-  if (core_.rescues_of(ordinal_) != 0) return;
+  const auto is_under_way = [](const DeviceJob& job) { return job.withdrawn && job.trial.is_awaited(); };
+  if (core_.rescues_of(ordinal_) != 0 || std::ranges::any_of(jobs_.all(), is_under_way)) return;
   for (DeviceJob& job : jobs_.all()) {
     if (!job.change.is_set() || !variant_is_to_change(job)) continue;
     job.handover = DeviceJob::Handover::suspends;
@@ -88,12 +91,19 @@ bool Device::variant_is_to_change(DeviceJob& job) {
     return job.variants.is_to_change(dispatcher_->room_found(job.place.number), memory, now(), growth);
   };
   // The driver is asked only where the answer decides.
-  return is_to_change(jobs_.free_memory() + job.plan().memory) && is_to_change(memory_for(job));
+  if (!is_to_change(jobs_.free_memory() + job.plan().memory)) return false;
+  const CurrentContext current(core_.driver, setup_.context);
+  if (!current.pushed()) return false;
+  try {
+    return is_to_change(memory_for(job));
+  } catch (const SetUpError&) {
+    return false;  // asked again later
+  }
 }
 
-// The next step of it, if the last one is over.
+// The next step of it, if the last one is over. Nothing is asked of a job whose memory has gone back to the training.
 void Device::hand_over(DeviceJob& job) {
-  if (!dispatcher_->is_suspended(job.place.number) || job.fill.is_at_work()) return;
+  if (!dispatcher_->is_suspended(job.place.number) || jobs_.are_at_work() || job.fill.held_memory() == 0) return;
   if (job.handover == DeviceJob::Handover::suspends) {
     job.handover = DeviceJob::Handover::saves;
     return job.fill.begin_saving(*reporter_, true);

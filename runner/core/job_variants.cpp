@@ -79,6 +79,7 @@ bool JobVariants::is_to_change(const RoomFound& found, std::uint64_t free, TimeP
 void JobVariants::changes() {
   rule_ = changed_;
   rule_.changed();
+  passing_faults_ = 0;
   if (next_ > variant_) whys_[variant_] = why_changed_;
 }
 

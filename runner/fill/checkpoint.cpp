@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -57,7 +58,8 @@ struct Writing {
 int replace_file(const std::string& path, const std::string& content) {
   const std::size_t slash = path.rfind('/');
   if (const int error = make_directories(path.substr(0, slash)); error != 0) return error;
-  const std::string fresh = path + "." + std::to_string(::getpid());
+  static std::atomic<unsigned> writings{0};  // one that does not end may still have its file
+  const std::string fresh = path + "." + std::to_string(::getpid()) + "." + std::to_string(writings++);
   const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
   if (descriptor < 0) return errno;
   int error = write_all(descriptor, content);
@@ -102,8 +104,11 @@ ProgressClaim::ProgressClaim(const std::string& path) {
   granted_ = descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
+// A process that was forked meanwhile, and goes on, has the file open too: closing it alone would leave the lock.
 ProgressClaim::~ProgressClaim() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  ::flock(descriptor_, LOCK_UN);
+  ::close(descriptor_);
 }
 
 std::optional<Progress> read_progress(const std::string& path, const std::string& job) {

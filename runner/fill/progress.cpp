@@ -40,7 +40,7 @@ void JobProgress::take(std::optional<Progress> progress) {
 
 std::string JobProgress::keep(FillJob& job, Duration limit) {
   save(job);
-  written_ = true;
+  if (std::exchange(written_, true)) return "";
   return is_kept() && progress_ ? write_progress(path_, job.name(), *progress_, limit) : "";
 }
 

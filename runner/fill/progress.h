@@ -29,7 +29,7 @@ class JobProgress {
   // For another variant of the job, before its progress is kept. nullptr: it has none, or cannot take it up. Throws
   // SetUpError: then the job may go on.
   std::shared_ptr<const Progress> state(FillJob& job);
-  // "" or one line that says why it could not be done in `limit`.
+  // Once. "" or one line that says why it could not be done in `limit`.
   std::string keep(FillJob& job, Duration limit);
   // Nothing is kept any more, and the file may be another process's from here on.
   void let_go() {

@@ -18,7 +18,8 @@ constexpr double far_above = 1.5;
 constexpr std::uint32_t most_unmeasured = 40;
 // Iterations after a break: a checkpoint may still be written.
 constexpr std::uint64_t settling = 4;
-// Each decision looks through all ratios; once in so many iterations that are compared is soon enough.
+// Each decision looks through all ratios; at the end of a run, and once in so many iterations that are compared, is
+// soon enough.
 constexpr std::uint64_t decide_every = 4;
 // Its multiples spread evenly, whatever the number of bubbles in an iteration.
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
@@ -122,7 +123,12 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   // A run is known by the turn of its first iteration, and by when the rhythm was found: then turns may begin anew.
   const std::uint64_t run = (iteration.number - iteration.since_found) * golden + part.run;
   if (filled != left_out) known.ratios.add(run, left_out, length, iteration.groups);
-  return known.compared % decide_every == 0 ? decide(known) : Change::none;
+  if (known.held_for > 0 && !is_held(known)) {
+    known.held_for = 0;
+    return Change::more;
+  }
+  const bool is_last_of_run = left_out && !part_of(iteration.turn + 1).comparable;
+  return is_last_of_run || known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
 // It is likely that filling costs too much: a step down is cheap, and can be taken back.
@@ -150,9 +156,10 @@ Budget::Change Budget::decide(KnownRhythm& known) {
   const bool seems = (whole && slowdown->estimate > target * allowed()) ||
                      (slowdown->control >= fewest_by_estimate && slowdown->estimate > far_above * allowed());
   if (seems && known.level < lowest_level) return fill_less(known, *slowdown);
-  if (whole && slowdown->estimate > most) {
-    if (known.too_much) return fill_less(known, *slowdown);
-    // A rhythm is barred for the rest of the run: not on the word of one window that is not sure of it.
+  if (whole && slowdown->estimate > allowed()) {
+    if (known.too_much && slowdown->estimate > most) return fill_less(known, *slowdown);
+    if (known.too_much) return hold(known, *slowdown, slowdown->estimate);
+    // Not on the word of one window that is not sure of it.
     known.too_much = true;
     known.before = slowdown;
     known.ratios.forget();
@@ -186,6 +193,7 @@ Budget::Change Budget::fill_less(KnownRhythm& known, const Slowdown& reason) {
 
 Budget::Change Budget::hold(KnownRhythm& known, const Slowdown& reason, double cost) {
   known.held_for = cost;
+  known.too_much = false;
   known.before = reason;
   known.ratios.forget_filled();
   return Change::held;

@@ -2,8 +2,10 @@
 #include "runner/fill/checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -58,6 +60,20 @@ TEST_F(Checkpoint, OneAtATimeMayHaveIt) {
   EXPECT_TRUE(ProgressClaim(progress_path(directory / "a/b", 4, std::nullopt)).granted());
   first.reset();
   EXPECT_TRUE(ProgressClaim(path).granted());
+}
+
+TEST_F(Checkpoint, AProcessThatWasForkedMeanwhileDoesNotHoldTheFile) {
+  auto first = std::make_unique<ProgressClaim>(path);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  ASSERT_GT(child, 0);
+  first.reset();
+  EXPECT_TRUE(ProgressClaim(path).granted());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 // It is known at the start: a week later would be too late.

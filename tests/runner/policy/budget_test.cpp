@@ -593,7 +593,30 @@ TEST(Budget, ForWatchingARhythmIsHeldBackAndNotBarred) {
   job.budget.leave_for_watching(0);
   job.run(6000, [](double) { return 100.0; });
   EXPECT_DOUBLE_EQ(job.budget.present().share, 1) << "and it recovers";
+  EXPECT_EQ(job.changes[Budget::Change::more], 6) << "from nothing to one in sixteen is said as well";
   EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+}
+
+// Where the spread of the iterations hides it from the interval, two windows say so.
+TEST(Budget, ForWatchingARhythmIsHeldBackOnTheWordOfTwoWindows) {
+  MainJob job;
+  std::minstd_rand random(5);
+  std::normal_distribution<double> spread(0, 1);
+  const auto noisy = [&](double share) { return 100 + spread(random) + (share > 0 ? 0.5 : 0); };
+  job.run(100, [](double) { return 100.0; });
+  job.budget.leave_for_watching(0.007);
+  job.run(20000, noisy);
+  EXPECT_EQ(job.changes[Budget::Change::stop], 0);
+  EXPECT_EQ(job.changes[Budget::Change::held], 1);
+  EXPECT_DOUBLE_EQ(job.budget.present().share, 0);
+}
+
+// Before the next twenty-eight are filled.
+TEST(Budget, DecidesAtTheEndOfTheSecondRun) {
+  MainJob job;
+  const auto three_percent = [](double share) { return 100 + (share > 0 ? 3.0 : 0); };
+  job.run(24, three_percent);
+  EXPECT_EQ(job.changes[Budget::Change::less], 1);
 }
 
 }  // namespace
