@@ -54,7 +54,7 @@ void run_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::uint64_
   std::fflush(report);
 }
 
-void run_units(const ContinuousFill& fill, const std::atomic<bool>& stop) {
+void run_units(const ContinuousFill& fill, const std::atomic<bool>& stop, const std::function<void()>& ready) {
   weft::Driver driver;
   driver.load(symbol);
   if (!driver.missing_to_observe.empty() || !driver.missing_to_fill.empty())
@@ -67,16 +67,18 @@ void run_units(const ContinuousFill& fill, const std::atomic<bool>& stop) {
   weft::PreparedFill prepared(driver, settings_of(fill, driver, device), nullptr, [](const char*) {});
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> report(std::fopen(fill.report.c_str(), "w"), &std::fclose);
   if (report == nullptr) throw weft::SetUpError(fill.report + " cannot be written");
+  if (ready) ready();
   for (std::uint64_t number = 0; !stop.load(std::memory_order_relaxed); ++number)
     run_unit(driver, prepared, number, report.get());
 }
 
 }  // namespace
 
-std::string run(const ContinuousFill& fill, void* driver_library, const std::atomic<bool>& stop) {
+std::string run(const ContinuousFill& fill, void* driver_library, const std::atomic<bool>& stop,
+                const std::function<void()>& ready) {
   open_driver = driver_library;
   try {
-    run_units(fill, stop);
+    run_units(fill, stop, ready);
   } catch (const std::exception& error) {
     return error.what();
   }

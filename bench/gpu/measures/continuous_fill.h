@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace measures {
@@ -20,7 +21,9 @@ struct ContinuousFill {
 };
 
 // Runs units one after the other on the lowest-priority stream of the device's primary context until `stop` says so, or
-// the driver ends. `driver_library` is an open handle of libcuda. Returns "" or what went wrong, in one line.
-std::string run(const ContinuousFill& fill, void* driver_library, const std::atomic<bool>& stop);
+// the driver ends. `driver_library` is an open handle of libcuda. `ready`: is called when the first unit begins, for
+// what is before it takes seconds where many processes begin at once. Returns "" or what went wrong, in one line.
+std::string run(const ContinuousFill& fill, void* driver_library, const std::atomic<bool>& stop,
+                const std::function<void()>& ready = {});
 
 }  // namespace measures

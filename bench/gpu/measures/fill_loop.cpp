@@ -3,7 +3,8 @@
 //
 //   fill_loop JOB REPORT SECONDS [DEVICE] [MEMORY_BYTES]
 //
-// Started by frontier.py. Single thread; ends after SECONDS, at SIGTERM, or when its parent does.
+// Started by frontier.py and mps.py. Single thread; ends SECONDS after its first unit began, at SIGTERM, or when its
+// parent does.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <sys/prctl.h>
@@ -35,7 +36,6 @@ int main(int count, char** values) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   std::signal(SIGTERM, &request_stop);
   std::signal(SIGALRM, &request_stop);
-  ::alarm(static_cast<unsigned>(std::atoi(values[3])));
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   const auto initialise =
       driver == nullptr ? nullptr : reinterpret_cast<decltype(&::cuInit)>(::dlsym(driver, "cuInit"));
@@ -48,7 +48,8 @@ int main(int count, char** values) {
   fill.report = values[2];
   fill.device = count > 4 ? std::atoi(values[4]) : 0;
   fill.memory = count > 5 ? std::strtoull(values[5], nullptr, 10) : std::uint64_t{256} << 20U;
-  const std::string error = measures::run(fill, driver, stop);
+  const auto seconds = static_cast<unsigned>(std::atoi(values[3]));
+  const std::string error = measures::run(fill, driver, stop, [seconds] { ::alarm(seconds); });
   if (!error.empty()) std::fprintf(stderr, "fill_loop: %s\n", error.c_str());
   return error.empty() ? 0 : 1;
 }

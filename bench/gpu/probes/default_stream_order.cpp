@@ -16,8 +16,8 @@ namespace {
 
 constexpr double patience = 60;  // milliseconds in which what can go on must have gone on, on hardware
 
-enum class Behind { kernel, event, write, write_without_barrier };
-constexpr const char* names[] = {"kernel", "event", "write", "write_without_barrier"};
+enum class Behind { kernel, event, write };
+constexpr const char* names[] = {"kernel", "event", "write"};
 
 class Experiment {
  public:
@@ -61,9 +61,6 @@ class Experiment {
       case Behind::write:
         check(driver().cuStreamWriteValue32(stream, word, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
         break;
-      case Behind::write_without_barrier:
-        check(driver().cuStreamWriteValue32(stream, word, 1, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER));
-        break;
     }
   }
 
@@ -99,7 +96,7 @@ std::string measure(const Options&, Report& report) {
                 {"legacy_behind_non_blocking", experiment.non_blocking, nullptr, legacy, false}};
   std::string others;
   for (const auto& order : orders) {
-    for (const Behind what : {Behind::kernel, Behind::event, Behind::write, Behind::write_without_barrier}) {
+    for (const Behind what : {Behind::kernel, Behind::event, Behind::write}) {
       const char* const name = names[static_cast<std::size_t>(what)];
       const bool waits = experiment.waits(what, order.first, order.between, order.other);
       report.add(std::string(order.key) + "_" + name + "_waits", waits);

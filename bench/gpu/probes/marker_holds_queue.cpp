@@ -21,8 +21,8 @@ constexpr double patience = 60;      // milliseconds in which a kernel must have
 constexpr double time_for_all = 16;  // seconds
 constexpr int times = 3;
 
-enum class Behind { nothing, write, write_without_barrier, event, timed_event, kernel };
-constexpr const char* names[] = {"nothing", "write", "write_without_barrier", "event", "timed_event", "kernel"};
+enum class Behind { nothing, write, event, timed_event, kernel };
+constexpr const char* names[] = {"nothing", "write", "event", "timed_event", "kernel"};
 
 struct Places {
   CUstream first = make_stream(), second = make_stream();
@@ -41,9 +41,6 @@ void enqueue(Behind marker, Places& places) {
       break;
     case Behind::write:
       check(driver().cuStreamWriteValue32(places.first, word, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
-      break;
-    case Behind::write_without_barrier:
-      check(driver().cuStreamWriteValue32(places.first, word, 1, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER));
       break;
     case Behind::event:
       check(driver().cuEventRecord(places.event, places.first));

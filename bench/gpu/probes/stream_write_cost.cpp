@@ -1,5 +1,5 @@
 // The cost of a marker: how much later the next kernel of the stream starts, how long the call takes, and how soon the
-// host sees it, for stream-ordered writes with and without barrier, a pair of them in one call, and events.
+// host sees it, for stream-ordered writes, a pair of them in one call, and events.
 //
 // Run by scripts/gpu-proof; main thread only.
 #include <algorithm>
@@ -13,9 +13,8 @@
 namespace probe {
 namespace {
 
-enum class Marker { none, write, write_without_barrier, write_to_device, two_writes, event, timed_event };
-constexpr const char* names[] = {"none",  "write",      "write_without_barrier", "write_to_device", "two_writes",
-                                 "event", "timed_event"};
+enum class Marker { none, write, write_to_device, two_writes, event, timed_event };
+constexpr const char* names[] = {"none", "write", "write_to_device", "two_writes", "event", "timed_event"};
 
 struct Places {
   CUstream stream = make_stream();
@@ -33,9 +32,6 @@ void enqueue(Marker marker, const Places& places, uint32_t value) {
       break;
     case Marker::write:
       check(driver().cuStreamWriteValue32(places.stream, host, value, CU_STREAM_WRITE_VALUE_DEFAULT));
-      break;
-    case Marker::write_without_barrier:
-      check(driver().cuStreamWriteValue32(places.stream, host, value, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER));
       break;
     case Marker::write_to_device:
       check(driver().cuStreamWriteValue32(places.stream, places.device_word, value, CU_STREAM_WRITE_VALUE_DEFAULT));
@@ -148,16 +144,14 @@ std::string measure(const Options& options, Report& report) {
   const int tries = options.quick ? 20 : 100;
   report.add("dependency_gap", dependency_gap(places, tries));
   const double write = latency(Marker::write, places, tries);
-  const double write_without_barrier = latency(Marker::write_without_barrier, places, tries);
   const double event = latency(Marker::event, places, tries);
   report.add("latency_write_us", write);
-  report.add("latency_write_without_barrier_us", write_without_barrier);
   report.add("latency_event_us", event);
+  const auto more = [&](Marker marker) { return costs[static_cast<std::size_t>(marker)].gap - costs[0].gap; };
   return format(
-      "Between two kernels a stream-ordered write costs %.2f us (without barrier %.2f, two in one call %.2f), an event "
-      "%.2f; the host sees the write %.1f us after the kernel's own last store, the event %.1f us",
-      costs[1].gap - costs[0].gap, costs[2].gap - costs[0].gap, costs[4].gap - costs[0].gap,
-      costs[5].gap - costs[0].gap, write, event);
+      "Between two kernels a stream-ordered write costs %.2f us (two in one call %.2f), an event %.2f; the host sees "
+      "the write %.1f us after the kernel's own last store, the event %.1f us",
+      more(Marker::write), more(Marker::two_writes), more(Marker::event), write, event);
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ struct Kind {
   std::function<CUresult(const Places&)> enqueue;
 };
 
-CUresult write(const Places& places, unsigned flags) {
-  return driver().cuStreamWriteValue32(places.stream, places.address, written_value, flags);
+CUresult write(const Places& places) {
+  return driver().cuStreamWriteValue32(places.stream, places.address, written_value, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
 CUresult write_batch(const Places& places) {
@@ -40,9 +40,7 @@ CUresult write_batch(const Places& places) {
 }
 
 const Kind kinds[] = {
-    {"write", false, [](const Places& places) { return write(places, CU_STREAM_WRITE_VALUE_DEFAULT); }},
-    {"write_without_barrier", false,
-     [](const Places& places) { return write(places, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER); }},
+    {"write", false, write},
     {"batch", false, write_batch},
     {"external_event", true,
      [](const Places& places) {

@@ -15,9 +15,9 @@ constexpr unsigned comparison_mask = 3;
 
 CUresult check(const MemoryOperation& operation, unsigned flags) {
   if (operation.kind == MemoryOperation::Kind::barrier) return CUDA_SUCCESS;
-  const unsigned known = operation.kind == MemoryOperation::Kind::write
-                             ? unsigned{CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}
-                             : comparison_mask;  // a flush of remote writes is not supported, as the device says
+  // No flag of a write is supported (NO_MEMORY_BARRIER belongs to the first version of these functions), nor is a flush
+  // of remote writes, as the device says.
+  const unsigned known = operation.kind == MemoryOperation::Kind::write ? 0 : comparison_mask;
   if ((flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
   const auto address = reinterpret_cast<std::uintptr_t>(operation.address);
   if (address % operation.bytes != 0) return CUDA_ERROR_INVALID_VALUE;

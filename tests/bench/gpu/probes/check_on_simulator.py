@@ -30,7 +30,7 @@ EXPECTED = {
     "marker_holds_queue": {
         f"queues_{queues}_behind_{marker}_other_stream_ran": queues != 1 or marker in ("nothing", "event", "timed_event")
         for queues in (1, 8, 32)
-        for marker in ("nothing", "write", "write_without_barrier", "event", "timed_event", "kernel")},
+        for marker in ("nothing", "write", "event", "timed_event", "kernel")},
     # With the 8 queues of the default nobody is held up.
     "one_queue": {f"{case}_passes": True for case in (
         "nothing", "event", "write", "kernel", "wait", "wait_and_kernel", "above", "green", "host_wait", "host_and_stream_wait")} | {
@@ -45,7 +45,7 @@ EXPECTED = {
             ("blocking_behind_legacy", True), ("legacy_behind_blocking", True),
             ("blocking_behind_event_on_legacy_behind_blocking", True), ("blocking_behind_blocking", False),
             ("non_blocking_behind_legacy", False), ("legacy_behind_non_blocking", False))
-        for marker in ("kernel", "event", "write", "write_without_barrier")} | {
+        for marker in ("kernel", "event", "write")} | {
             "query_of_legacy_while_blocking_runs": "CUDA_ERROR_NOT_READY",
             "query_of_blocking_while_legacy_runs": "CUDA_SUCCESS"},
     # "Kernels of higher priority first, without pre-emption"; whatever gave them the priority.
@@ -77,14 +77,14 @@ EXPECTED = {
     "pointer_identity": {
         "same": lambda count: count > 40, "not_exported": [], "exported_but_never_given": [], "given_but_not_exported": []},
     "writes_in_graphs": {
-        f"{kind}_works": True for kind in ("write", "write_without_barrier", "batch", "external_event")},
+        f"{kind}_works": True for kind in ("write", "batch", "external_event")},
     "calls_during_synchronise": {
         f"{company}_held_until_the_kernel_ended": False
         for company in ("alone", "in_context_synchronise", "in_stream_synchronise", "launching")},
     # Markers cost nothing on a simulated stream: what remains is the gap between dependent kernels.
     "stream_write_cost": {"dependency_gap": GAP} | {
         f"gap_{marker}_us": lambda gap: gap > 0
-        for marker in ("none", "write", "write_without_barrier", "write_to_device", "two_writes", "event", "timed_event")},
+        for marker in ("none", "write", "write_to_device", "two_writes", "event", "timed_event")},
     # Constants of the model, in logical time: exact.
     "command_times": {"gap_ns": GAP, "shortest_block": CONSTANTS["shortest_block"]},
     # "Streams are mapped round robin onto hardware queues, in the order of their creation", whatever their priority.

@@ -244,7 +244,7 @@ TEST(MemoryOperations, AddressesAreChecked) {
     EXPECT_EQ(cuStreamWriteValue64(s, address + 4, 1, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuStreamWriteValue32(s, reinterpret_cast<CUdeviceptr>(&pageable), 1, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuStreamWriteValue32(s, address, 1, 0x80), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(cuStreamWriteValue32(s, address, 1, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamWriteValue32(s, address, 1, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER), CUDA_ERROR_INVALID_VALUE);
   });
 }
 
