@@ -31,6 +31,8 @@ RUN_LIMIT = 60.0
 SILENT = 10.0  # seconds without an iteration after which a run that is stopped is a hang
 # Keeps a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
 REAL_SIZE = ("--size", "real")
+# On a shared GPU one run follows another: with a quarter of the layers a minute has some 200 iterations, whose bubbles are still tens of ms.
+SHARED_SIZE = (*REAL_SIZE, "--layers", "1")
 STAGE = 1  # the one that computes where all ranks share a GPU: it has bubbles before, between and after its work
 
 
@@ -139,7 +141,7 @@ class Measuring:
         run = Run(folder, mode, STAGE if self.peers_sleep else None)
         command = [sys.executable, HERE / "ranks.py", str(RANKS), self.programs / "bin/trainer", "--schedule", schedule,
                    "--iterations", str(iterations), "--report", folder]
-        command += [] if self.simulated else REAL_SIZE
+        command += [] if self.simulated else SHARED_SIZE if self.shared_gpu else REAL_SIZE
         if self.peers_sleep:
             command += ["--peers", "sleep", "--stage", str(STAGE)]
             command += ["--stage-time", ",".join(f"{time:.6g}" for time in self.stage_time)] if self.stage_time else []

@@ -15,7 +15,7 @@ TABLE = {
     "case": (35, 100, 90, 90),
     "ranks": (35, 180, 100, 100),
     "measure.accuracy": (40, 80, 70, 150),
-    "measure.training": (50, 200, 100, 200),
+    "measure.training": (50, 200, 150, 200),
     "measure.frontier": (30, 200, 120, 240),
     "pytorch": (115, 390, 180, 180),
     "sanitizer": (35, 110, 60, 100),

@@ -146,6 +146,7 @@ def _slice(lengths):
 _SCHEDULE_EXTRAS = (("slowdown of medians", "slowdown_of_medians", 2), ("overhead observing, of medians", "overhead_observing_of_medians", 3),
                     ("slowdown as Weft reports it, all ranks", "slowdown_as_reported", 2),
                     ("conversion in bubbles of 20 ms and more", "conversion_20ms", 1),
+                    ("conversion, without control iterations", "conversion_of_filled_iterations", 1),
                     ("conversion, whole run with its start", "conversion_whole_run", 1))
 
 
