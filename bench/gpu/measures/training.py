@@ -11,7 +11,7 @@ from training_runs import Measuring, iterations_for
 
 MODES = ("none", "observe", "fill")
 LONG = 20_000_000  # ns; bubbles of the size that the project is for
-RUN_ON_SHARED_GPU = 30  # seconds; there is one rank to measure, and a difference of a thousandth needs a hundred iterations
+RUN_ON_SHARED_GPU = 8  # seconds; there is one rank to measure, and the machine drifts: short runs, and several rounds of them
 
 
 def reported(rank):

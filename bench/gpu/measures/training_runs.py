@@ -31,8 +31,9 @@ RUN_LIMIT = 60.0
 SILENT = 10.0  # seconds without an iteration after which a run that is stopped is a hang
 # Keeps a data-centre GPU busy; on the simulated GPU the trainer's own defaults do that.
 REAL_SIZE = ("--size", "real")
-# On a shared GPU one run follows another: with a quarter of the layers a minute has some 200 iterations, whose bubbles are still tens of ms.
-SHARED_SIZE = (*REAL_SIZE, "--layers", "1")
+# On a shared GPU one run follows another: with a quarter of the sequences a minute has some 200 iterations, whose bubbles are still tens
+# of ms; and messages are a quarter as long, for which processors work, not links.
+SHARED_SIZE = (*REAL_SIZE, "--batch", "1")
 STAGE = 1  # the one that computes where all ranks share a GPU: it has bubbles before, between and after its work
 
 

@@ -9,6 +9,10 @@ _STALLS = ("cuMemAlloc", "cuMemFree", "cuMemAllocAsync (pool grows)", "cuMemHost
            "cuMemHostUnregister", "cuMemCreate", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease", "cuStreamCreate", "cuModuleLoadData",
            "cuModuleUnload", "first launch of a kernel", "first launch of a kernel with more local memory")
 
+# Those of them that hold up launches of other threads meanwhile.
+_HOLDS = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuModuleLoadData", "first launch of a kernel",
+          "first launch of a kernel with more local memory")
+
 
 def _words(items):
     return None if items is None else ", ".join(sorted(items)) or "none"
@@ -78,7 +82,7 @@ _ROWS = (
     ("a launch of higher priority goes first", "yes", "default_stream_priority", _preferred("start_launch_above")),
     ("the default stream with a priority set later goes first", "yes", "default_stream_priority", _preferred("start_default_set_above")),
     ("memory calls that stall next to a spinning kernel", _words(_STALLS), "memory_calls_next_to_spin", _list("stalls")),
-    ("a stalled memory call holds other threads up", "none", "memory_calls_next_to_spin", _list("stalls_other_threads")),
+    ("calls that hold other threads' launches up while they stall", _words(_HOLDS), "memory_calls_next_to_spin", _list("stalls_other_threads")),
     ("a synchronise waits for work submitted after it", "none", "synchronise_semantics", _that_wait),
     ("a synchronise of the legacy stream waits for blocking streams", "yes", "synchronise_semantics",
      _value("default_stream_for_blocking_waits_for_earlier")),

@@ -7,8 +7,10 @@ import json
 import os
 import tarfile
 
-LOGS = {".out", ".err", ".log", ".txt", ""}  # endings of what is worth keeping; traces are not
+LOGS = {".out", ".err", ".log", ".txt", ""}  # endings of what is worth keeping
 MOST_BYTES = 1_000_000  # of one log
+TRACES = {".jsonl"}  # of Weft and of the truth, as far as there is room
+MOST_BYTES_PACKED = 12_000_000  # of the archive, before the last trace
 
 
 def replace(path, text):
@@ -27,11 +29,14 @@ def write_results(stem, result, page):
 
 
 def pack_logs(folder, archive):
-    """All logs below the folder in one file."""
+    """All logs below the folder in one file, and behind them traces, smallest first."""
     beside = archive.with_name(f".{archive.name}.new")
+    present = [path for path in sorted(folder.glob("**/*")) if path.is_file() and not path.is_symlink() and path.stat().st_size > 0]
+    logs = [path for path in present if path.suffix in LOGS and path.stat().st_size <= MOST_BYTES]
+    traces = sorted((path for path in present if path.suffix in TRACES), key=lambda path: path.stat().st_size)
     with tarfile.open(beside, "w:gz") as packed:
-        for path in sorted(folder.glob("**/*")):
-            if path.suffix in LOGS and path.is_file() and not path.is_symlink() and 0 < path.stat().st_size <= MOST_BYTES:
+        for path in logs + traces:
+            if path.suffix not in TRACES or beside.stat().st_size < MOST_BYTES_PACKED:
                 packed.add(path, arcname=str(path.relative_to(folder)), filter=_of_nobody)
     os.replace(beside, archive)
 

@@ -94,7 +94,8 @@ def _environment(result):
 
 def _steps(result):
     summary = ", ".join(f"{number} {status}" for status, number in result["counts"].items() if number)
-    rows = [(step["name"], step["status"], f"{step['seconds']:.1f} s", step["reason"]) for step in result["steps"]]
+    rows = [(step["name"] + (f" (commit {step['commit'][:12]})" if "commit" in step else ""), step["status"], f"{step['seconds']:.1f} s",
+             step["reason"]) for step in result["steps"]]
     return f"## Steps\n\n`--{result['mode']}`, {result['seconds']:.0f} s: {summary}.\n\n" + _table(("step", "how it ended", "time", "why"), rows)
 
 
@@ -177,8 +178,13 @@ def _goals(result):
     schedules = list((training.get("schedules") or {}).values())
 
     def worst(key, choose):
-        means = [mean for mean in (_at(values, key, "mean") for values in schedules) if mean is not None]
-        return choose(means) if means else None
+        known = [values[key] for values in schedules if _at(values, key, "mean") is not None]
+        return choose(known, key=lambda value: value["mean"]) if known else None
+
+    def change_row(goal, wanted, value, good):
+        """A difference between runs that were made once says nothing: the machine's own drift is in it."""
+        once = value is not None and value["repeats"] < 2
+        return (goal, wanted, _interval(value), "not known: made once" if once else _reached(_at(value, "mean"), good))
 
     overhead, slowdown, conversion = worst("overhead_observing_of_medians", max), worst("slowdown_of_medians", max), worst("conversion_20ms", min)
     detection, resumed = _at(accuracy, "detection_latency", "p50_ns"), _at(accuracy, "yield_latency", "p99_ns")
@@ -189,12 +195,13 @@ def _goals(result):
             ("no hang", "0", hung, "yes" if hung == 0 else "NO"),
             ("no sanitizer report", "none", _sanitizers(sanitized), _reached(None if not sanitized or "report" not in sanitized and set(sanitized) != {"clean"}
                                                                              else "report" not in sanitized, bool)),
-            ("fill off: iteration time", "within 0.1 %", _percent(overhead, 3), _reached(overhead, lambda value: abs(value) <= 0.001)),
-            ("conversion, bubbles of 20 ms and more", "at least 80 %", _percent(conversion, 1), _reached(conversion, lambda value: value >= 0.80)),
-            ("fill on: slowdown", "at most 0.5 %", _percent(slowdown), _reached(slowdown, lambda value: value <= 0.005)),
+            change_row("fill off: iteration time", "within 0.1 %", overhead, lambda value: abs(value) <= 0.001),
+            ("conversion, bubbles of 20 ms and more", "at least 80 %", _percent(_at(conversion, "mean"), 1),
+             _reached(_at(conversion, "mean"), lambda value: value >= 0.80)),
+            change_row("fill on: slowdown", "at most 0.5 %", slowdown, lambda value: value <= 0.005),
             ("detection latency, p50", "at most 20 us", _microseconds(detection), _reached(detection, lambda value: value <= 20_000)),
             ("yield latency, p99", "at most one slice, 300 us", _microseconds(resumed), _reached(resumed, lambda value: value <= 300_000))]
-    return "## What it must show\n\n" + _table(("goal", "wanted", "found", "reached"), rows)
+    return "## Goals\n\n" + _table(("goal", "wanted", "found", "reached"), rows)
 
 
 def _frontier(result):
@@ -214,7 +221,7 @@ def _decisions(result):
     def words(found):
         return "; ".join(f"{where}: {_yes(answer)}" if where else _yes(answer) for where, answer in found)
     rows = [(question, words(found), decides) for question, decides, found in decisions.answers(result["probes"])]
-    return "## What decides most\n\n" + _table(("question", "answer", "what it decides"), rows)
+    return "## The first questions\n\n" + _table(("question", "answer", "what it decides"), rows)
 
 
 def _facts(result):
@@ -273,7 +280,7 @@ def _constants(result, constants):
              f"{row['measured']:g} {row['unit']}" + (" over sockets: not taken" if row["over_sockets"] else ""),
              "" if row["ratio"] is None else f"{row['ratio']:.2f}", row["probe"], row["source"])
             for row in constants_of.compared(constants, result["simulator_constants"])]
-    text = "## What the simulated GPU assumes\n\n" + _table(
+    text = "## Assumptions of the simulated GPU\n\n" + _table(
         ("behaviour", "assumed", "found", "as assumed", "probe"),
         [(row["behaviour"], row["expected"], ABSENT if row["found"] is None else row["found"],
           {True: "yes", False: "NO", None: ""}[row["as_assumed"]], row["probe"]) for row in behaviours.compared(result["probes"])]) + "\n\n"

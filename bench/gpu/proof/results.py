@@ -33,15 +33,33 @@ def assemble(mode, started, seconds, simulated, environment, entries, constants)
             "simulator_constants": measured}
 
 
+def shown(value, places):
+    """A part of an entry as others may read it: folders of this machine by their names (`places`: {folder: name}), and no host name."""
+    if isinstance(value, dict):
+        return {key: shown(part, places) for key, part in value.items() if key != "host"}
+    if isinstance(value, list):
+        return [shown(part, places) for part in value]
+    if isinstance(value, str):
+        for folder in sorted(places, key=len, reverse=True):
+            value = value.replace(folder, places[folder])
+    return value
+
+
+def _commit_of(environment):
+    return environment["bundle_commit"] or environment["commit"]
+
+
 def earlier_entries(path, environment):
-    """The entries of an earlier run on the same kind of GPU and commit. Raises ValueError when the two do not belong together."""
+    """The entries of an earlier run on the same kind of GPU, each with its commit where that was another one. Raises ValueError when the
+    two do not belong together."""
     earlier = json.loads(path.read_text())
     if earlier.get("format") != FORMAT or earlier.get("version") != VERSION:
         raise ValueError(f"{path} is no results file of this version")
-    for what in ("devices", "commit", "bundle_commit"):
-        if earlier["environment"][what] != environment[what]:
-            raise ValueError(f"{path} is of other {what}: {earlier['environment'][what]}")
-    return earlier["steps"]
+    if earlier["environment"]["devices"] != environment["devices"]:
+        raise ValueError(f"{path} is of other devices: {earlier['environment']['devices']}")
+    commit = _commit_of(earlier["environment"])
+    of_another = {} if commit == _commit_of(environment) else {"commit": commit}
+    return [{**of_another, **entry} for entry in earlier["steps"]]
 
 
 def joined(earlier, entries):

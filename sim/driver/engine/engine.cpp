@@ -187,6 +187,10 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
       return context.waiting_threads == 0 && (context.green_of == nullptr || context.green_of->waiting_threads == 0);
     });
   }
+  if (is_launch(command)) {
+    const Device& device = *stream.context->device;
+    if (device.holding_calls != 0) wait_locked(guard, [&] { return device.holding_calls == 0; });
+  }
   if (const CUresult error = stream.context->error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   if (auto* record = std::get_if<RecordCommand>(&command)) record->event->captured.reset();
   const Time arrival = arrivals_.now();
@@ -363,7 +367,7 @@ CUresult Engine::elapsed(Event& from, Event& to, float& milliseconds) {
 // --- the strict adversary
 // ---------------------------------------------------------------------------------------------
 
-void Engine::wait_for_idle_device(Device& device, const char* call, Drain drain) {
+void Engine::wait_for_idle_device(Device& device, const char* call, Drain drain, Held held) {
   Guard guard(lock_);
   scheduler_->advance(now());
   const Time begin = now();
@@ -381,7 +385,9 @@ void Engine::wait_for_idle_device(Device& device, const char* call, Drain drain)
   if (!idle() && (settings_.stall_on_hazard || !hazard)) {
     Stall stall{call, &device, hazard ? current_thread(begin) : 0, begin, !hazard};
     stalls_.push_back(&stall);
+    device.holding_calls += held == Held::all_launches ? 1 : 0;
     wait_locked(guard, idle);
+    device.holding_calls -= held == Held::all_launches ? 1 : 0;
     std::erase(stalls_, &stall);
   }
   if (hazard && device.model->log.enabled()) {

@@ -31,6 +31,10 @@ enum class Drain {
   all_work,          // until the device is idle: cuMemFree, cuCtxDestroy, ...
 };
 
+// Whom such a call holds up meanwhile: its own thread, or launches of all other threads on the device as well. As the
+// probe memory_calls_next_to_spin found on an H200.
+enum class Held { own_thread, all_launches };
+
 class Scheduler;
 
 class Engine {
@@ -56,7 +60,7 @@ class Engine {
   CUresult query(Stream& stream);
   // The strict adversary: waits as hardware would, says so in the log as a hazard when a spinning kernel is resident,
   // and on stderr when it has waited for more than a second. `call` is the API function's name (static storage).
-  void wait_for_idle_device(Device& device, const char* call, Drain drain);
+  void wait_for_idle_device(Device& device, const char* call, Drain drain, Held held = Held::own_thread);
 
   // --- objects ------------------------------------------------------------------------------------------------------
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }

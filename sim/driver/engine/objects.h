@@ -38,6 +38,7 @@ struct Device {
   Context* primary = nullptr;          // [lock] null until first retained
   int primary_references = 0;          // [lock]
   unsigned primary_flags = 0;          // [lock]
+  int holding_calls = 0;               // [lock] that wait, and hold up the launches of other threads meanwhile
 
   Capacity memory;  // charged by every allocation on the device
 };

@@ -48,7 +48,7 @@ CUresult give_up(void* pointer, RangeKind kind, CUresult unknown, const char* ca
   const auto base = reinterpret_cast<std::uintptr_t>(pointer);
   const auto found = accessible_ranges().find(base);
   if (!found || found->base != base || found->kind != kind) return unknown;
-  engine().wait_for_idle_device(*context->device, call, Drain::all_work);
+  engine().wait_for_idle_device(*context->device, call, Drain::all_work, Held::all_launches);
   const auto taken = accessible_ranges().erase(base, [kind](const Range& range) { return range.kind == kind; });
   if (!taken) return unknown;
   discard(*taken);

@@ -71,7 +71,7 @@ SIMGPU_API cuMemFree_v2(CUdeviceptr dptr) {
   if (!found || found->base != dptr) return CUDA_ERROR_INVALID_VALUE;
   if (found->kind == RangeKind::pooled) return free_pooled_now(*found);
   if (!freed_by_mem_free(*found)) return CUDA_ERROR_INVALID_VALUE;
-  engine().wait_for_idle_device(device_of(*found), "cuMemFree", Drain::all_work);
+  engine().wait_for_idle_device(device_of(*found), "cuMemFree", Drain::all_work, Held::all_launches);
   const auto taken = accessible_ranges().erase(dptr, freed_by_mem_free);
   if (!taken) return CUDA_ERROR_INVALID_VALUE;
   discard(*taken);

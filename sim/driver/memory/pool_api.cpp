@@ -147,7 +147,7 @@ CUresult attribute_of_location(const CUmemLocation* location, CUmemAllocationTyp
 }  // namespace
 
 CUresult free_pooled_now(const Range& range) {
-  engine().wait_for_idle_device(device_of(range), "cuMemFree", Drain::all_work);
+  engine().wait_for_idle_device(device_of(range), "cuMemFree", Drain::all_work, Held::all_launches);
   const auto taken = accessible_ranges().erase(range.base, is_pooled);
   if (!taken) return CUDA_ERROR_INVALID_VALUE;
   discard(*taken);

@@ -13,7 +13,7 @@ CUresult load_module(CUmodule* module, CUresult image, const char* call) {
   if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (image != CUDA_SUCCESS) return image;
-  engine().wait_for_idle_device(*context->device, call, Drain::spinning_kernels);
+  engine().wait_for_idle_device(*context->device, call, Drain::spinning_kernels, Held::all_launches);
   Module* const created = create_module(*context, nullptr);
   if (created == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *module = reinterpret_cast<CUmodule>(created);

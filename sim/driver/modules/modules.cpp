@@ -50,7 +50,8 @@ bool is_ptx(std::string_view text) {
 void KernelState::load(Device& device, const char* call) {
   if (is_loaded(device)) return;
   // With eager loading it came with its module or library, which has waited.
-  if (!engine().settings().eager_loading) engine().wait_for_idle_device(device, call, Drain::spinning_kernels);
+  if (!engine().settings().eager_loading)
+    engine().wait_for_idle_device(device, call, Drain::spinning_kernels, Held::all_launches);
   loaded_.fetch_or(1U << device.ordinal, std::memory_order_release);
 }
 

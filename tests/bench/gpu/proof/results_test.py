@@ -29,20 +29,27 @@ class Files(TemporaryFolder):
         self.assertEqual((written.name, written.read_text()), ("2026-11-21-h200.md", "page 1"))
         self.assertEqual(json.loads(written.with_suffix(".json").read_text()), {"number": 1})
 
-    def test_logs_are_one_file_and_traces_are_left_out(self):
+    def test_logs_are_one_file_and_traces_come_behind_them_as_far_as_there_is_room(self):
         (self.folder / "work/logs").mkdir(parents=True)
         (self.folder / "work/logs/one.err").write_text("why")
+        (self.folder / "work/a.jsonl").write_bytes(os.urandom(files.MOST_BYTES_PACKED))
+        (self.folder / "work/b.jsonl").write_bytes(os.urandom(files.MOST_BYTES_PACKED + 1))
         (self.folder / "work/rank0.jsonl").write_text("trace")
         archive = self.folder / "logs.tar.gz"
         files.pack_logs(self.folder / "work", archive)
         with tarfile.open(archive) as packed:
-            self.assertEqual(packed.getnames(), ["logs/one.err"])
+            self.assertEqual(packed.getnames(), ["logs/one.err", "rank0.jsonl", "a.jsonl"])
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["logs.tar.gz", "work"])
 
 
 class Results(unittest.TestCase):
     def test_the_name_holds_date_gpu_and_commit(self):
         self.assertEqual(results.stem(results_of()), "2026-11-21-h200-0123456789ab")
+
+    def test_nothing_names_the_machine(self):
+        entry = {"command": ["/home/me/weft/build/bin/weft", "/tmp/work/logs/x"], "output": {"ranks": [{"host": "secret", "rank": 1}]}}
+        self.assertEqual(results.shown([entry], {"/home/me/weft/": "", "/tmp/work": "WORK"}),
+                         [{"command": ["build/bin/weft", "WORK/logs/x"], "output": {"ranks": [{"rank": 1}]}}])
 
     def test_measured_constants_are_those_that_a_probe_reports(self):
         self.assertEqual(results_of()["simulator_constants"], {"launch_latency": {"value": 2100, "unit": "ns", "probe": "command_times"}})
@@ -72,8 +79,11 @@ class Results(unittest.TestCase):
             self.assertEqual(len(ended), len(entries))
             self.assertEqual([ended[entry["name"]] for entry in now], ["passed"] * 3)
             self.assertEqual(ended["case.event"], "passed")
-            with self.assertRaisesRegex(ValueError, "other commit"):
-                results.earlier_entries(path, dict(earlier["environment"], commit="another"))
+            self.assertFalse([entry for entry in entries if "commit" in entry])
+            of_another = results.earlier_entries(path, dict(earlier["environment"], bundle_commit="another"))
+            self.assertEqual({entry["commit"] for entry in of_another}, {earlier["environment"]["bundle_commit"] or earlier["environment"]["commit"]})
+            with self.assertRaisesRegex(ValueError, "other devices"):
+                results.earlier_entries(path, dict(earlier["environment"], devices=[]))
 
 
 class Page(unittest.TestCase):
@@ -91,10 +101,16 @@ class Page(unittest.TestCase):
                          "Not measured: mps (MPS cannot be started).", "- **command_times**: A launch takes 2.1 us.",
                          "| launch_latency | 3000 ns | 2100 ns | 0.70 | command_times |", "| iterations to recover after a change | 2 |",
                          "| probe.broken | timed out | 20.0 s | stopped after 20 s. a \\| b |", "On hardware: 1 x NVIDIA H200.",
-                         "| conversion, bubbles of 20 ms and more | at least 80 % | 79.0 % | NO |", "| fill on: slowdown | at most 0.5 % | 0.30 % | yes |",
+                         "| conversion, bubbles of 20 ms and more | at least 80 % | 79.0 % | NO |", "| fill on: slowdown | at most 0.5 % | 0.30 % (0.10 to 0.50, 5 runs) | yes |",
                          "| losses bit-identical, PyTorch's too | all | 2 of 2 | yes |", "| no hang | 0 | 2 | NO |", "| 280.0 us, 299.0 us |",
                          "Test bed: stage 1 of 4 computes, its peers sleep; on one GPU, under MPS.", "- frontier: slice-3ms: stopped after 60 s"):
             self.assertIn(expected, text)
+
+    def test_a_change_between_runs_that_were_made_once_reaches_no_goal_and_misses_none(self):
+        result = results_of()
+        for values in result["measures"]["training"]["values"]["schedules"].values():
+            values["slowdown_of_medians"] = {"mean": 0.17, "low": None, "high": None, "repeats": 1}
+        self.assertIn("| fill on: slowdown | at most 0.5 % | 17.00 % (1 run, no interval) | not known: made once |", page.render(result, constants.load(SOURCE)))
 
     def test_what_a_case_notes_is_shown(self):
         cases = {"ranks-stage-1": {"holds": True, "notes": ["in turns", "filling stopped: a slice did not end"], "values": {"units": 3}}}
@@ -144,12 +160,12 @@ class Behaviours(unittest.TestCase):
         rows = {row["behaviour"]: row for row in behaviours.compared(probes)}
         self.assertEqual(rows["a synchronise waits for work submitted after it"]["found"], "context")
         self.assertEqual(rows["a synchronise waits for work submitted after it"]["as_assumed"], False)
-        self.assertEqual(rows["a stalled memory call holds other threads up"]["as_assumed"], True)
+        self.assertEqual(rows["calls that hold other threads' launches up while they stall"]["as_assumed"], False)
         self.assertIn("cuMemFree", rows["memory calls that stall next to a spinning kernel"]["expected"])
         self.assertEqual(rows["memory calls that stall next to a spinning kernel"]["as_assumed"], False)
         self.assertIsNone(rows["streams of different priority share hardware queues"]["as_assumed"])
         text = page.render(dict(results_of(), probes=probes), [])
-        self.assertIn("| a stalled memory call holds other threads up | none | none | yes | memory_calls_next_to_spin |", text)
+        self.assertRegex(text, r"calls that hold other threads' launches up while they stall \| cuMemFree, .* \| none \| NO \| memory_calls_next_to_spin")
 
 
 class Decisions(unittest.TestCase):

@@ -75,6 +75,53 @@ TEST(Hazards, StreamCreationStalls) {
   expect_stall([] {}, [] { stream(); }, "cuStreamCreateWithPriority");
 }
 
+// Whether a launch on this thread waits for the kernel that another thread's call waits for.
+void expect_launch_beside(const std::function<void()>& prepare, const std::function<void()>& call, bool waits) {
+  isolated({}, [&] {
+    CUcontext context = make_context();
+    prepare();
+    const CUstream s = stream(), other = stream();
+    Spin *const words = make_spin(), *const others = make_spin();
+    spin(s, words);
+    release(others);
+    std::atomic<pid_t> caller{0}, launcher{0};
+    std::atomic<bool> launched{false};
+    std::thread thread([&] {
+      EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+      caller = gettid();
+      call();
+    });
+    wait_until([&] { return caller != 0 && is_asleep(caller); });
+    std::thread beside([&] {
+      EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+      launcher = gettid();
+      spin(other, others);
+      launched = true;
+    });
+    wait_until([&] { return launched || (launcher != 0 && is_asleep(launcher)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(launched, !waits);
+    release(words);
+    thread.join();
+    beside.join();
+  });
+}
+
+TEST(Hazards, AFreeHoldsLaunchesOfOtherThreadsUp) {
+  static CUdeviceptr memory = 0;
+  expect_launch_beside([] { EXPECT_EQ(cuMemAlloc(&memory, 1 << 20), CUDA_SUCCESS); },
+                       [] { EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS); }, true);
+}
+
+TEST(Hazards, AnAllocationDoesNot) {
+  expect_launch_beside([] {},
+                       [] {
+                         CUdeviceptr memory = 0;
+                         EXPECT_EQ(cuMemAlloc(&memory, 1 << 20), CUDA_SUCCESS);
+                       },
+                       false);
+}
+
 TEST(Hazards, LaunchRecordAndQueryDoNot) {
   isolated({}, [] {
     make_context();
