@@ -11,6 +11,7 @@
 #include "shim/main_job/launches.h"
 #include "shim/main_job/marker_room.h"
 #include "shim/main_job/memory_rescue.h"
+#include "shim/main_job/quiet_gate.h"
 #include "shim/main_job/sequences.h"
 #include "shim/main_job/stream_questions.h"
 #include "shim/main_job/streams.h"
@@ -146,6 +147,8 @@ bool load() noexcept {
   shim.nothing_is_enqueued = nothing_is_enqueued;
   shim.set_unload_refused = set_unload_refused;
   shim.want_quiet_moments = want_quiet_moments;
+  shim.shut_gate = shut_gate;
+  shim.open_gate = open_gate;
   shim.memory_reserved = memory_reserved;
   shim.times_given_back = &times_given_back;
   shim.mark_own_thread = mark_own_thread;

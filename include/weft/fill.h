@@ -35,6 +35,8 @@
  * Threads: the functions of one weft_fill_job are called from one thread at a time, not always the same one, never from
  * inside a bubble except begin_unit and end_unit, which run between the slices of two units and must be short (under
  * 1 ms). Those two of one job may run while another function of another job does, which may be of the same file.
+ * begin_unit, end_unit and save() run while the training does. They must not free memory of CUDA, load code or launch a
+ * kernel for the first time: next to a receive that waits for its end, and holds up all launches of the training.
  * Errors: 0 is success; any other value ends the job for the run, with the text last given to host->fail(). Other jobs
  * go on; where there is none, filling ends.
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()

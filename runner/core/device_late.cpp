@@ -36,8 +36,10 @@ void Device::quiet_moment(Hold hold) {
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
     if (!current.pushed()) return;
+    const ShutGate gate(core_.shim);
     // Functions of jobs are called one at a time: another one may be asked for its progress just now.
-    if (!verdict->fault.empty() || (!jobs_.are_at_work() && nothing_is_pending())) begin_late(job, *verdict);
+    if (!verdict->fault.empty() || (gate.is_shut() && !jobs_.are_at_work() && nothing_is_pending()))
+      begin_late(job, *verdict);
     next_quiet_moment_ = now() + between_quiet_moments;
     dispatcher_->resume();
   }
@@ -94,7 +96,8 @@ void Device::release_ended_jobs() {
   if (!one_may_go) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
-  if (current.pushed() && nothing_is_pending()) {
+  const ShutGate gate(core_.shim);
+  if (current.pushed() && gate.is_shut() && nothing_is_pending()) {
     for (DeviceJob& job : jobs_.all())
       if (has_ended(job) && !jobs_.are_at_work(answer_limit)) release(job);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runner/core/driver.h"
+#include "shim/seam/core_interface.h"
 
 namespace weft {
 
@@ -44,6 +45,24 @@ class RelaxedCaptureMode {
  private:
   const Driver& driver_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+// While it lives, threads of the main job wait where they would launch communication: for calls of the driver that may
+// wait for all work of the GPU and hold up the launches of all threads meanwhile.
+class ShutGate {
+ public:
+  explicit ShutGate(const ShimServices& shim) noexcept
+      : shim_(shim), is_shut_(shim.shut_gate == nullptr || shim.shut_gate()) {}
+  ~ShutGate() {
+    if (is_shut_ && shim_.open_gate != nullptr) shim_.open_gate();
+  }
+  ShutGate(const ShutGate&) = delete;
+  ShutGate& operator=(const ShutGate&) = delete;
+  bool is_shut() const noexcept { return is_shut_; }  // nobody launches communication now
+
+ private:
+  const ShimServices& shim_;
+  const bool is_shut_;
 };
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "shim/caller.h"
 #include "shim/main_job/communicators.h"
 #include "shim/main_job/groups.h"
+#include "shim/main_job/quiet_gate.h"
 #include "shim/routing/real.h"
 
 namespace weft {
@@ -37,6 +38,7 @@ ncclResult_t operation(const OperationCall& what, Call call) noexcept {
   bare.operations = &only;
   bare.most_operations = 1;
   add_operation(bare, what);
+  const GatePass pass(true);
   announce_member(bare);
   const ncclResult_t result = call_nccl(call);
   close_member(bare, result);
@@ -239,6 +241,7 @@ ncclResult_t ncclGroupStart(void) {
 ncclResult_t ncclGroupEnd(void) {
   const auto call = real<Symbol::ncclGroupEnd>();
   const bool mine = noting();
+  const GatePass pass(mine);
   if (mine) announce_group();
   const ncclResult_t result = call_nccl(call);
   if (mine) group_ended(result);

@@ -6,6 +6,7 @@
 #include "shim/main_job/copies.h"
 #include "shim/main_job/graph_events.h"
 #include "shim/main_job/noted_graphs.h"
+#include "shim/main_job/quiet_gate.h"
 #include "shim/markers.h"
 #include "shim/notes.h"
 
@@ -31,8 +32,10 @@ GraphLaunch graph_launch_begins(CUgraphExec graph, CUstream stream, bool per_thr
   Stream* known = learn_stream(name_of(stream, per_thread));
   if (known == nullptr) return {};
   if (is_capturing(*known)) return launch_captured(*known, graph, noted != nullptr), GraphLaunch{};
-  if (holds_operations(noted) || all_graphs_are_suspect())
+  if (holds_operations(noted) || all_graphs_are_suspect()) {
+    enter_gate();
     return announce_step(*known, holds_operations(noted) ? noted : nullptr, Captured::graph);
+  }
   return announce_graph_wait(*known, *noted);
 }
 
@@ -48,6 +51,7 @@ void mark_end(const GraphLaunch& launch, bool made) noexcept {
 void graph_launched(CUgraphExec graph, CUstream stream, bool per_thread, const GraphLaunch& launch,
                     bool made) noexcept {
   mark_end(launch, made);
+  leave_gate();
   const NotedGraph* noted = made ? find_graph(graph) : nullptr;
   if (noted != nullptr && noted->records.any()) graph_records(*noted, stream, per_thread);
 }

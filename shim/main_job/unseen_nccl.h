@@ -10,6 +10,7 @@
 
 #include "detector/event.h"
 #include "shim/main_job/graph_launches.h"
+#include "shim/main_job/quiet_gate.h"
 #include "shim/routing/vendor.h"
 
 namespace weft {
@@ -34,6 +35,7 @@ GraphLaunch unseen_launch_begins(CUstream stream, bool per_thread) noexcept;
 // Around the real call, which is the only one.
 template <class Call>
 [[gnu::noinline, gnu::cold]] CUresult launch_unseen_nccls(CUstream stream, bool per_thread, Call call) noexcept {
+  const GatePass pass(true);
   const GraphLaunch launch = unseen_launch_begins(stream, per_thread);
   const CUresult result = call();
   mark_end(launch, result == CUDA_SUCCESS);

@@ -382,7 +382,8 @@ void Engine::wait_for_idle_device(Device& device, const char* call, Drain drain,
                    [](const RunningKernel* kernel) { return kernel->spins && kernel->started != Time::max(); });
   const bool hazard = spinning != device.model->kernels.end();
   const std::string behind(hazard ? (*spinning)->name : "");
-  if (!idle() && (settings_.stall_on_hazard || !hazard)) {
+  const bool passes = settings_.stall_as_measured && drain == Drain::spinning_kernels && held == Held::own_thread;
+  if (!passes && !idle() && (settings_.stall_on_hazard || !hazard)) {
     Stall stall{call, &device, hazard ? current_thread(begin) : 0, begin, !hazard};
     stalls_.push_back(&stall);
     device.holding_calls += held == Held::all_launches ? 1 : 0;

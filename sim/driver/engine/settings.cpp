@@ -200,10 +200,11 @@ std::vector<Variable> variables() {
       choice("SIMGPU_QUEUE_PRIORITY", "shared", "own", "shared or own is wanted", &QueueModel::priorities_share),
       choice("SIMGPU_QUEUE_GREEN_CONTEXT", "shared", "own", "shared or own is wanted",
              &QueueModel::green_contexts_share),
-      {"SIMGPU_HAZARDS", "stall or log is wanted",
+      {"SIMGPU_HAZARDS", "stall, measured or log is wanted",
        [](std::string_view value, Settings& settings) {
-         settings.stall_on_hazard = value == "stall";
-         return value == "stall" || value == "log";
+         settings.stall_on_hazard = value != "log";
+         settings.stall_as_measured = value == "measured";
+         return value == "stall" || value == "measured" || value == "log";
        }},
       {"SIMGPU_SCHEDULING", "normal or realtime is wanted",
        [](std::string_view value, Settings& settings) {

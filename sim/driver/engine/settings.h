@@ -56,6 +56,7 @@ struct Settings {
   unsigned connections = constants::hardware_queues;   // CUDA_DEVICE_MAX_CONNECTIONS
   QueueModel queue;                                    // SIMGPU_QUEUE_...
   bool stall_on_hazard = true;
+  bool stall_as_measured = false;  // on an H200: only frees, unloading, first launches and modules
   bool launch_blocking = false;  // CUDA_LAUNCH_BLOCKING
   bool eager_loading = false;    // CUDA_MODULE_LOADING=EAGER
   bool realtime = false;         // threads of the simulated GPU go before those of the hosts

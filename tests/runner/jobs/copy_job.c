@@ -79,9 +79,10 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   if (strcmp(job->trick, "alone") == 0 && !is_alone()) return refuse(job, "another thread is inside");
   if (!is_trial() && strcmp(job->trick, "never") == 0) return refuse(job, "not in a training");
   if (!is_trial() && strcmp(job->trick, "once") == 0 && times_in_training++ > 0) return refuse(job, "not again");
-  /* Seconds: everywhere, or only in the training. */
+  /* Seconds: everywhere, only in the training, or only in the trial. */
   if (sscanf(job->trick, "sleep%ld", &slow.tv_sec) == 1 ||
-      (!is_trial() && sscanf(job->trick, "stand%ld", &slow.tv_sec) == 1))
+      (!is_trial() && sscanf(job->trick, "stand%ld", &slow.tv_sec) == 1) ||
+      (is_trial() && sscanf(job->trick, "tried%ld", &slow.tv_sec) == 1))
     nanosleep(&slow, NULL);
   job->bytes = (size_t)bytes;
   find(library, "cuMemcpyHtoDAsync_v2", &job->host_to_device);
@@ -97,6 +98,13 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
   for (int left = strcmp(job->trick, "pending") == 0 ? 100 : 0; left > 0; --left) /* not over when init is */
     if (job->set(job->blocks[0], 0, job->bytes, NULL) != CUDA_SUCCESS) return refuse(job, "no work");
+  /* "tried6frees", for one: a call that may wait for the whole GPU, when another thread has gone on for a while. */
+  if (strstr(job->trick, "frees") != NULL) {
+    sleep_ms(200);
+    if (job->allocate(&job->own, 1u << 20) != CUDA_SUCCESS || job->release(job->own) != CUDA_SUCCESS)
+      return refuse(job, "no memory of its own");
+    job->own = 0;
+  }
   if (strcmp(job->trick, "own") == 0 && job->allocate(&job->own, 128u << 20) != CUDA_SUCCESS)
     return refuse(job, "no memory of its own");
   *out = job;
