@@ -25,7 +25,10 @@ constexpr std::uint64_t decide_every = 4;
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 // Filling aims at so much of the budget: an estimate is not exact.
 constexpr double target = 0.8;
-constexpr double one_sided_95 = 1.644854;   // quantile of the normal distribution
+// Quantiles of the normal distribution.
+constexpr double one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_99_5 = 2.575829;
+// The first three runs have fewer: there are many trainings in which they are quick by chance.
+constexpr std::uint32_t few_control = 12;
 constexpr std::uint32_t highest_price = 4;  // a level; at a still higher one nothing would be launched at all
 constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
 
@@ -131,9 +134,15 @@ Budget::Change Budget::ended(const Iteration& iteration) {
   return is_last_of_run || known.compared % decide_every == 0 ? decide(known) : Change::none;
 }
 
-// It is likely that filling costs too much: a step down is cheap, and can be taken back.
+// It is likely that filling costs too much: a step down is cheap, and can be taken back. After many iterations, though:
+// before the fourth run it has to be as good as sure.
 std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const {
-  const std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
+  std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
+  if (likely && likely->control < few_control) {
+    likely = known.ratios.slowdown(one_sided_99_5);
+    // Two runs can be no surer than this: then every iteration with fill took longer than all without, by the budget.
+    if (!likely) likely = known.ratios.slowdown(one_sided_98_8);
+  }
   const bool enough = likely && likely->filled >= fewest_filled && likely->control >= fewest_control &&
                       likely->runs >= fewest_runs && known.level < lowest_level;
   return enough && likely->low > allowed() ? likely : std::nullopt;

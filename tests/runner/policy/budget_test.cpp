@@ -611,6 +611,20 @@ TEST(Budget, ForWatchingARhythmIsHeldBackOnTheWordOfTwoWindows) {
   EXPECT_DOUBLE_EQ(job.budget.present().share, 0);
 }
 
+// Two short runs are quick by chance in one training of ten: at 95 % that would take most of the fill of each of them.
+TEST(Budget, FewIterationsTakeFillAwayOnlyWhereTheyAreClear) {
+  int less = 0;
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    MainJob job;
+    job.budget = Budget(0.001);
+    std::minstd_rand random(seed);
+    std::normal_distribution<double> spread(0, 2);
+    job.run(100, [&](double) { return 100 + spread(random); });
+    less += job.changes[Budget::Change::less];
+  }
+  EXPECT_LE(less, 4) << "of 200; at 95 % they were 19";
+}
+
 // Before the next twenty-eight are filled.
 TEST(Budget, DecidesAtTheEndOfTheSecondRun) {
   MainJob job;
