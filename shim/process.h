@@ -53,7 +53,7 @@ struct ThreadState {
   std::uint32_t unasked_launch;  // see main_job/unasked_launches.h
   Stream* launched_on;           // the stream of the last launch, see main_job/launches.h; nullptr: none
   std::uint32_t launches;        // of this thread
-  std::uint32_t in_gate;         // not 0: until the end of a launch that has begun, see main_job/quiet_gate.h
+  std::uint32_t in_gate;         // launches that have begun and not ended, see main_job/quiet_gate.h
   std::uint32_t number;  // counts the threads that launch or use a per-thread default stream; 0: not yet counted
 };
 

@@ -17,6 +17,7 @@
 #include "runner/core/device_jobs.h"
 #include "runner/core/device_setup.h"
 #include "runner/core/dispatcher.h"
+#include "runner/core/scopes.h"
 #include "runner/recording/recording.h"
 #include "trace/write/writer.h"
 
@@ -86,7 +87,8 @@ class Device {
   void begin_next_trial();
   bool begins_trial(DeviceJob& job);
   void release_ended_jobs();
-  void release(DeviceJob& job);
+  void release(DeviceJob& job, const Gate& gate);
+  Gate shut_gate();
   void refuse_awaited(const std::string& why);
   void begin_late(DeviceJob& job, const TrialVerdict& verdict);
   void not_late(DeviceJob& job, const std::string& reason);

@@ -47,8 +47,8 @@ void DeviceFill::make(const ListedJob& place, std::shared_ptr<FillLane> lane, De
   making->fill.context_ = context_ = setup.context;
   const ExitBracket bracket(core_.shim);  // nothing of the training is registered until this thread goes on
   work_ = FillWork::start(core_, context_,
-                          {[making] { making->fill.make_here(*making); }, [making] { making->fill.discard(); },
-                           [making] { making->fill.leave(); }});
+                          {[making, gate = std::move(gate_)] { making->fill.make_here(*making); },
+                           [making] { making->fill.discard(); }, [making] { making->fill.leave(); }});
   if (!work_) throw SetUpError("no thread could be started to make the fill job ready");
   const TimePoint began = now();
   given_up_ = !work_->is_over_within(limit, give_up);
@@ -198,6 +198,11 @@ bool DeviceFill::has_progress_within(Duration limit) noexcept {
   return true;
 }
 
+bool DeviceFill::is_to_be_saved() {
+  if (!is_at_work()) has_progress_within({});
+  return progress_.is_kept() && !progress_.was_written();
+}
+
 std::shared_ptr<const Progress> DeviceFill::take_state() {
   has_progress_within({});
   const StateOfJob state = std::exchange(state_, {});
@@ -213,6 +218,7 @@ bool DeviceFill::was_asked_within(Duration limit) noexcept {
 bool DeviceFill::give_device_back(Duration limit) {
   const TimePoint deadline = now() + limit;
   if (saving_ && !was_asked_within(limit)) return false;
+  if (!is_at_work()) has_progress_within({});
   if (!saving_) progress_.save(fill_->job());
   limit = std::max(deadline - now(), Duration{0});
   if (!fill_->reservation().give_device_back(limit)) return false;
@@ -249,8 +255,9 @@ std::optional<MemoryRecord> DeviceFill::take_down(Duration limit) noexcept {
     going = std::make_shared<Going>(core_);
     going->fill.take(*this);
     work_ = nullptr;
-    work_ = FillWork::start(core_, going->fill.context_,
-                            {[going] { going->free(); }, [] {}, [going] { going->fill.leave(); }});
+    work_ =
+        FillWork::start(core_, going->fill.context_,
+                        {[going, gate = std::move(gate_)] { going->free(); }, [] {}, [going] { going->fill.leave(); }});
     if (work_ && work_->is_over_within(limit)) return going->released;
   } catch (...) {
     // No memory for it, or the context cannot be used.

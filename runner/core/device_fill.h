@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runner/core/core_context.h"
 #include "runner/core/device_setup.h"
 #include "runner/core/fill_work.h"
 #include "runner/core/reporter.h"
+#include "runner/core/scopes.h"
 #include "runner/fill/filler.h"
 #include "runner/fill/prepared_fill.h"
 #include "runner/fill/progress.h"
@@ -44,6 +46,8 @@ class DeviceFill {
   // `give_up`: likewise, before that.
   void make(const ListedJob& place, std::shared_ptr<FillLane> lane, DeviceSetup& setup, const Reporter& reporter,
             Duration limit, const FillWork::GiveUp& give_up);
+  // While the next thread makes or frees something, however long, this gate stays shut.
+  void keep_shut(Gate gate) { gate_ = std::move(gate); }
   // A thread still makes or frees something that nobody waits for any more.
   bool is_at_work(Duration limit = Duration{0}) const { return work_ != nullptr && !work_->has_ended(limit); }
   // A thread still makes it ready, on the stream of all jobs, and nobody waits for it any more.
@@ -63,12 +67,14 @@ class DeviceFill {
   bool give_device_back(Duration limit);
 
   // Its progress is to be kept, and that was not tried yet.
-  bool is_to_be_saved() const { return progress_.is_kept() && !progress_.was_written(); }
+  bool is_to_be_saved();
   // Nothing of it is in flight, from here on. A thread of Weft's asks the job for its progress and writes the file,
   // which may take long: is_at_work() meanwhile. `for_variant`: also where there is no file; then, when it is over,
   // take_state() has the state, see JobProgress::state(), or throws SetUpError, and the job may go on.
   void begin_saving(const Reporter& reporter, bool for_variant);
   std::shared_ptr<const Progress> take_state();
+  // It was asked for its state and goes on all the same.
+  void goes_on() { progress_.goes_on(); }
   // Its progress goes into the file, within `limit` or with a warning.
   void keep_progress(const Reporter& reporter, Duration limit);
   // Frees the job, its memory, and the stream where no other job has it. The record of that; nothing: it is not over
@@ -104,6 +110,7 @@ class DeviceFill {
 
   CoreContext& core_;
   CUcontext context_ = nullptr;
+  Gate gate_;
   std::shared_ptr<FillWork> work_;  // the last one
   bool given_up_ = false;           // it makes the job ready
   JobProgress progress_;

@@ -36,10 +36,12 @@ void Device::quiet_moment(Hold hold) {
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
     if (!current.pushed()) return;
-    const ShutGate gate(core_.shim);
     // Functions of jobs are called one at a time: another one may be asked for its progress just now.
-    if (!verdict->fault.empty() || (gate.is_shut() && !jobs_.are_at_work() && nothing_is_pending()))
-      begin_late(job, *verdict);
+    const bool may_begin = verdict->fault.empty() && !jobs_.are_at_work();
+    const Gate gate = may_begin ? shut_gate() : nullptr;
+    job.fill.keep_shut(gate);
+    if (!verdict->fault.empty() || (gate && nothing_is_pending())) begin_late(job, *verdict);
+    job.fill.keep_shut(nullptr);
     next_quiet_moment_ = now() + between_quiet_moments;
     dispatcher_->resume();
   }
@@ -96,16 +98,17 @@ void Device::release_ended_jobs() {
   if (!one_may_go) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
-  const ShutGate gate(core_.shim);
-  if (current.pushed() && gate.is_shut() && nothing_is_pending()) {
+  const Gate gate = shut_gate();
+  if (current.pushed() && gate && nothing_is_pending()) {
     for (DeviceJob& job : jobs_.all())
-      if (has_ended(job) && !jobs_.are_at_work(answer_limit)) release(job);
+      if (has_ended(job) && !job.fill.is_to_be_saved() && !jobs_.are_at_work(answer_limit)) release(job, gate);
   }
   dispatcher_->resume();
 }
 
 // The driver may let the rest of it wait: then that memory is free at a later moment.
-void Device::release(DeviceJob& job) {
+void Device::release(DeviceJob& job, const Gate& gate) {
+  job.fill.keep_shut(gate);
   const TimePoint began = now();
   job.fill.let_progress_go();
   if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
@@ -130,6 +133,13 @@ bool Device::none_runs() const {
 bool Device::nothing_is_pending() {
   const auto none = [this] { return dispatcher_->groups_pending() == 0 && core_.shim.is_idle(ordinal_); };
   return none() && dispatcher_->pause(answer_limit) && none();
+}
+
+// nullptr: it cannot be shut, or would be for nothing. Threads that launch communication are not made to wait for that.
+Gate Device::shut_gate() {
+  if (dispatcher_->groups_pending() != 0 || !core_.shim.is_idle(ordinal_)) return nullptr;
+  const auto gate = std::make_shared<const ShutGate>(core_.shim);
+  return gate->is_shut() ? gate : nullptr;
 }
 
 void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {

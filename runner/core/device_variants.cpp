@@ -103,7 +103,8 @@ bool Device::variant_is_to_change(DeviceJob& job) {
 
 // The next step of it, if the last one is over. Nothing is asked of a job whose memory has gone back to the training.
 void Device::hand_over(DeviceJob& job) {
-  if (!dispatcher_->is_suspended(job.place.number) || jobs_.are_at_work() || job.fill.held_memory() == 0) return;
+  if (!dispatcher_->is_suspended(job.place.number) || jobs_.are_at_work()) return;
+  if (job.fill.held_memory() == 0) return void(job.handover = DeviceJob::Handover::none);
   if (job.handover == DeviceJob::Handover::suspends) {
     job.handover = DeviceJob::Handover::saves;
     return job.fill.begin_saving(*reporter_, true);
@@ -114,6 +115,7 @@ void Device::hand_over(DeviceJob& job) {
   } catch (const std::exception& error) {
     job.variants.stays();
     job.change.set(false);
+    job.fill.goes_on();
     dispatcher_->resume_job(job.place.number);
     return reporter_->warn(Audience::one_rank, std::string(error.what()) + "; the job keeps its variant");
   }

@@ -2,6 +2,8 @@
 // calls bear on stream captures. Inside the core's services only.
 #pragma once
 
+#include <memory>
+
 #include "runner/core/driver.h"
 #include "shim/seam/core_interface.h"
 
@@ -64,5 +66,7 @@ class ShutGate {
   const ShimServices& shim_;
   const bool is_shut_;
 };
+// Of those that work behind it: the last one opens it. nullptr: it is not shut.
+using Gate = std::shared_ptr<const ShutGate>;
 
 }  // namespace weft

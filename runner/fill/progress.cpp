@@ -29,8 +29,8 @@ void JobProgress::save(FillJob& job) noexcept {
 
 std::shared_ptr<const Progress> JobProgress::state(FillJob& job) {
   if (!job.keeps_progress()) return nullptr;
+  asked_ = true;  // also where it fails: its memory may be gone by the next time
   take(job.save());
-  asked_ = true;
   return progress_;
 }
 

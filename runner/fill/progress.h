@@ -29,6 +29,8 @@ class JobProgress {
   // For another variant of the job, before its progress is kept. nullptr: it has none, or cannot take it up. Throws
   // SetUpError: then the job may go on.
   std::shared_ptr<const Progress> state(FillJob& job);
+  // The job goes on after that, and may be asked again.
+  void goes_on() { asked_ = written_ = false; }
   // Once. "" or one line that says why it could not be done in `limit`.
   std::string keep(FillJob& job, Duration limit);
   // Nothing is kept any more, and the file may be another process's from here on.

@@ -27,8 +27,8 @@ constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 constexpr double target = 0.8;
 // Quantiles of the normal distribution.
 constexpr double one_sided_95 = 1.644854, one_sided_98_8 = 2.257129, one_sided_99_5 = 2.575829;
-// The first three runs have fewer: there are many trainings in which they are quick by chance.
-constexpr std::uint32_t few_control = 12;
+// The first two runs have fewer: there are many trainings in which they are quick by chance.
+constexpr std::uint32_t few_control = 8;
 constexpr std::uint32_t highest_price = 4;  // a level; at a still higher one nothing would be launched at all
 constexpr std::uint32_t most_halvings = Budget::lowest_level - 1;
 
@@ -135,7 +135,7 @@ Budget::Change Budget::ended(const Iteration& iteration) {
 }
 
 // It is likely that filling costs too much: a step down is cheap, and can be taken back. After many iterations, though:
-// before the fourth run it has to be as good as sure.
+// before the third run it has to be as good as sure.
 std::optional<Slowdown> Budget::likely_too_much(const KnownRhythm& known) const {
   std::optional<Slowdown> likely = known.ratios.slowdown(one_sided_95);
   if (likely && likely->control < few_control) {

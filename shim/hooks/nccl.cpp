@@ -241,9 +241,12 @@ ncclResult_t ncclGroupStart(void) {
 ncclResult_t ncclGroupEnd(void) {
   const auto call = real<Symbol::ncclGroupEnd>();
   const bool mine = noting();
-  const GatePass pass(mine);
-  if (mine) announce_group();
-  const ncclResult_t result = call_nccl(call);
+  const auto launch = [&] {
+    const GatePass pass(mine);
+    if (mine) announce_group();
+    return call_nccl(call);
+  };
+  const ncclResult_t result = launch();
   if (mine) group_ended(result);
   return result;
 }

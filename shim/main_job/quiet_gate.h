@@ -2,8 +2,8 @@
 // the launches of all threads meanwhile: loading code, first launches, frees of pinned memory. Communication that began
 // then could wait for a launch that waits for it, for ever.
 //
-// Threads of the main job go through around each launch of communication, in hooks; they wait while the gate is shut,
-// at most longest_wait. The core shuts it at quiet moments, on a thread of the main job that is held up as well.
+// Threads of the main job go through around each launch of communication, in hooks; they wait while the gate is shut. The
+// core shuts it at quiet moments, on a thread of the main job that is held up as well, until the calls are over.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,8 @@
 
 namespace weft {
 
-inline constexpr std::chrono::seconds longest_wait_at_gate{20};  // then the thread goes on, as if there were no gate
+// So long after it was shut it holds nobody any more: those calls come from a fill job that hangs.
+inline constexpr std::chrono::seconds longest_shut{60};
 
 extern std::atomic<std::uint32_t> threads_in_gate;  // between the two ends of a GatePass
 extern std::atomic<std::uint32_t> times_shut;       // and not opened again
@@ -41,13 +42,13 @@ class GatePass {
 
 // Likewise for a launch that begins and ends in two calls.
 inline void enter_gate() noexcept {
-  thread_state.in_gate = 1;
+  ++thread_state.in_gate;
   threads_in_gate.fetch_add(1, std::memory_order_seq_cst);
   if (times_shut.load(std::memory_order_seq_cst) != 0) wait_at_gate();
 }
 inline void leave_gate() noexcept {
   if (thread_state.in_gate == 0) return;
-  thread_state.in_gate = 0;
+  --thread_state.in_gate;
   threads_in_gate.fetch_sub(1, std::memory_order_release);
 }
 

@@ -84,8 +84,8 @@ struct ShimServices {
   void (*set_unload_refused)(bool refused) = nullptr;
   // From now on quiet_moment() is called, or no longer. Any thread.
   void (*want_quiet_moments)(bool wanted) = nullptr;
-  // From here on threads of the main job wait where they would launch communication, at most 20 s; until the gate is
-  // opened again. False: some are launching, the gate is open. Any thread that is in no launch.
+  // From here on threads of the main job wait where they would launch communication, until the gate is opened again, at
+  // most 60 s. False: some are launching, the gate is open. Any thread that is in no launch.
   bool (*shut_gate)() = nullptr;
   void (*open_gate)() = nullptr;
   // The core has taken device memory, so memory_taken() is asked at the next allocation on that device. Any thread.

@@ -10,6 +10,7 @@ import tarfile
 LOGS = {".out", ".err", ".log", ".txt", ""}  # endings of what is worth keeping
 MOST_BYTES = 1_000_000  # of one log
 TRACES = {".jsonl"}  # of Weft and of the truth, as far as there is room
+MOST_BYTES_OF_TRACE = 40_000_000
 MOST_BYTES_PACKED = 12_000_000  # of the archive, before the last trace
 
 
@@ -33,7 +34,7 @@ def pack_logs(folder, archive):
     beside = archive.with_name(f".{archive.name}.new")
     present = [path for path in sorted(folder.glob("**/*")) if path.is_file() and not path.is_symlink() and path.stat().st_size > 0]
     logs = [path for path in present if path.suffix in LOGS and path.stat().st_size <= MOST_BYTES]
-    traces = sorted((path for path in present if path.suffix in TRACES), key=lambda path: path.stat().st_size)
+    traces = sorted((path for path in present if path.suffix in TRACES and path.stat().st_size <= MOST_BYTES_OF_TRACE), key=lambda path: path.stat().st_size)
     with tarfile.open(beside, "w:gz") as packed:
         for path in logs + traces:
             if path.suffix not in TRACES or beside.stat().st_size < MOST_BYTES_PACKED:

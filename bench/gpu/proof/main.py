@@ -121,10 +121,10 @@ def carry_out(root, options, place, facts, chosen, step_environment, results_fol
     started = datetime.datetime.now(datetime.timezone.utc)
     listed = constants.load(root)
 
-    places = {f"{root}/": "", str(place.work): "WORK", str(place.python): "python3", sys.executable: "python3"}
+    places = {f"{root}/": "", str(root): ".", str(place.work): "WORK", str(place.python): "python3", sys.executable: "python3"}
 
     def write(done):
-        entries = results.joined(earlier, results.shown(done, places))
+        entries = results.shown(results.joined(earlier, done), places)
         facts["mps"] = environment.mps_verdict(verdict) or facts.get("mps")
         result = results.assemble(mode=options.mode, started=started, seconds=sum(entry["seconds"] for entry in entries),
                                   simulated=place.simulated, environment=facts, entries=entries, constants=listed)

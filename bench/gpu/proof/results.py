@@ -55,8 +55,9 @@ def earlier_entries(path, environment):
     earlier = json.loads(path.read_text())
     if earlier.get("format") != FORMAT or earlier.get("version") != VERSION:
         raise ValueError(f"{path} is no results file of this version")
-    if earlier["environment"]["devices"] != environment["devices"]:
-        raise ValueError(f"{path} is of other devices: {earlier['environment']['devices']}")
+    for what in ("devices", "driver_cuda", "nccl", "torch"):
+        if earlier["environment"].get(what) != environment.get(what):
+            raise ValueError(f"{path} is of other {what}: {earlier['environment'].get(what)}")
     commit = _commit_of(earlier["environment"])
     of_another = {} if commit == _commit_of(environment) else {"commit": commit}
     return [{**of_another, **entry} for entry in earlier["steps"]]

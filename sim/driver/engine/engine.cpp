@@ -172,6 +172,8 @@ CUresult Engine::wait_for_entries(Guard& guard, const Context& context) {
 CUresult Engine::submit(Stream& stream, Command&& command) {
   Guard guard(lock_);
   if (stream.capture == nullptr) {
+    const Device& device = *stream.context->device;
+    if (is_launch(command) && device.holding_calls != 0) wait_locked(guard, [&] { return device.holding_calls == 0; });
     if (const CUresult gone = wait_for_entry(guard, stream); gone != CUDA_SUCCESS) return leave(guard), gone;
   }
   const auto* wait = std::get_if<WaitCommand>(&command);
@@ -186,10 +188,6 @@ CUresult Engine::submit(Stream& stream, Command&& command) {
     wait_locked(guard, [&] {
       return context.waiting_threads == 0 && (context.green_of == nullptr || context.green_of->waiting_threads == 0);
     });
-  }
-  if (is_launch(command)) {
-    const Device& device = *stream.context->device;
-    if (device.holding_calls != 0) wait_locked(guard, [&] { return device.holding_calls == 0; });
   }
   if (const CUresult error = stream.context->error.load(std::memory_order_relaxed); error != CUDA_SUCCESS) return error;
   if (auto* record = std::get_if<RecordCommand>(&command)) record->event->captured.reset();
@@ -391,7 +389,7 @@ void Engine::wait_for_idle_device(Device& device, const char* call, Drain drain,
     device.holding_calls -= held == Held::all_launches ? 1 : 0;
     std::erase(stalls_, &stall);
   }
-  if (hazard && device.model->log.enabled()) {
+  if (hazard && !passes && device.model->log.enabled()) {
     Record record("hazard");
     record.add("what", call).add("thread", thread_name(current_thread(begin))).add("behind", behind);
     record.add("time", begin).add("stall_ns", now() - begin);
