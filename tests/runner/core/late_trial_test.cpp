@@ -115,13 +115,15 @@ TEST(LateTrial, GivesItsMemoryToTheTraining) {
             "memory of the GPU ran short during the trial of the fill job");
 }
 
-// Also while the thread that sets the device up still waits for it. On a busy machine the trial may end after the
-// rescue has given up (the memory is there at the next try), or after that thread has gone on.
+// Also while the thread that sets the device up still waits for it. Before the trial has begun there is nothing to
+// give, and next to a rescue none begins. On a busy machine the trial may end after the rescue has given up (the memory
+// is there at the next try), or after that thread has gone on.
 TEST(LateTrial, GivesItsMemoryToAnotherThread) {
   SimulatedJob job(Variables{{"WEFT_FILL", hanging_job()}});
   std::atomic<bool> rescued = false;
   std::thread other([&] {
-    while (!job.is_started) std::this_thread::sleep_for(10ms);
+    const auto trial_runs = [&] { return job.is_started && ::waitpid(-1, nullptr, WNOHANG | __WALL) == 0; };
+    while (!trial_runs()) std::this_thread::sleep_for(10ms);
     const auto deadline = std::chrono::steady_clock::now() + 30s;
     while (!rescued && std::chrono::steady_clock::now() < deadline) {
       rescued = job.core.rescue_memory(0);
