@@ -2,8 +2,8 @@
 // the launches of all threads meanwhile: loading code, first launches, frees of pinned memory. Communication that began
 // then could wait for a launch that waits for it, for ever.
 //
-// Threads of the main job go through around each launch of communication, in hooks; they wait while the gate is shut. The
-// core shuts it at quiet moments, on a thread of the main job that is held up as well, until the calls are over.
+// Threads of the main job go through around each launch of communication, in hooks; they wait while the gate is shut.
+// The core shuts it at quiet moments, on a thread of the main job that is held up as well, until the calls are over.
 #pragma once
 
 #include <atomic>
@@ -22,16 +22,22 @@ extern std::atomic<std::uint32_t> times_shut;       // and not opened again
 
 void wait_at_gate() noexcept;
 
+inline void come_in() noexcept {
+  // In this order, against that of shut_gate(): one of the two sees the other.
+  threads_in_gate.fetch_add(1, std::memory_order_seq_cst);
+  if (__builtin_expect(times_shut.load(std::memory_order_seq_cst) != 0, 0)) wait_at_gate();
+}
+inline void go_out() noexcept {
+  threads_in_gate.fetch_sub(1, std::memory_order_release);
+}
+
 class GatePass {
  public:
   explicit GatePass(bool goes_through) noexcept : goes_through_(goes_through) {
-    if (!goes_through_) return;
-    // In this order, against that of shut_gate(): one of the two sees the other.
-    threads_in_gate.fetch_add(1, std::memory_order_seq_cst);
-    if (__builtin_expect(times_shut.load(std::memory_order_seq_cst) != 0, 0)) wait_at_gate();
+    if (goes_through_) come_in();
   }
   ~GatePass() {
-    if (goes_through_) threads_in_gate.fetch_sub(1, std::memory_order_release);
+    if (goes_through_) go_out();
   }
   GatePass(const GatePass&) = delete;
   GatePass& operator=(const GatePass&) = delete;
@@ -43,13 +49,12 @@ class GatePass {
 // Likewise for a launch that begins and ends in two calls.
 inline void enter_gate() noexcept {
   ++thread_state.in_gate;
-  threads_in_gate.fetch_add(1, std::memory_order_seq_cst);
-  if (times_shut.load(std::memory_order_seq_cst) != 0) wait_at_gate();
+  come_in();
 }
 inline void leave_gate() noexcept {
   if (thread_state.in_gate == 0) return;
   --thread_state.in_gate;
-  threads_in_gate.fetch_sub(1, std::memory_order_release);
+  go_out();
 }
 
 // True: no thread is inside any more, and none comes in before the gate is opened, which must follow. False: a thread

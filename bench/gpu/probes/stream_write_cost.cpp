@@ -136,9 +136,8 @@ std::string measure(const Options& options, Report& report) {
     if (index > 0) report.add(std::string("call_") + names[index] + "_ns", costs[index].call);
   }
   // Named as in the simulator, in its unit. Never less than nothing: the gaps are medians.
-  const auto added = [&](Marker marker) {
-    return std::max(0.0, costs[static_cast<std::size_t>(marker)].gap - costs[0].gap) * 1e3;
-  };
+  const auto more = [&](Marker marker) { return costs[static_cast<std::size_t>(marker)].gap - costs[0].gap; };
+  const auto added = [&](Marker marker) { return std::max(0.0, more(marker)) * 1e3; };
   report.add("write_time", added(Marker::write));
   report.add("record_time", added(Marker::event));
   const int tries = options.quick ? 20 : 100;
@@ -147,7 +146,6 @@ std::string measure(const Options& options, Report& report) {
   const double event = latency(Marker::event, places, tries);
   report.add("latency_write_us", write);
   report.add("latency_event_us", event);
-  const auto more = [&](Marker marker) { return costs[static_cast<std::size_t>(marker)].gap - costs[0].gap; };
   return format(
       "Between two kernels a stream-ordered write costs %.2f us (two in one call %.2f), an event %.2f; the host sees "
       "the write %.1f us after the kernel's own last store, the event %.1f us",

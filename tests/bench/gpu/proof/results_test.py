@@ -47,8 +47,8 @@ class Results(unittest.TestCase):
         self.assertEqual(results.stem(results_of()), "2026-11-21-h200-0123456789ab")
 
     def test_nothing_names_the_machine(self):
-        entry = {"command": ["/home/me/weft/build/bin/weft", "/tmp/work/logs/x"], "output": {"ranks": [{"host": "secret", "rank": 1}]}}
-        self.assertEqual(results.shown([entry], {"/home/me/weft/": "", "/tmp/work": "WORK"}),
+        entry = {"command": ["/a/weft/build/bin/weft", "/b/work/logs/x"], "output": {"ranks": [{"host": "secret", "rank": 1}]}}
+        self.assertEqual(results.shown([entry], {"/a/weft/": "", "/b/work": "WORK"}),
                          [{"command": ["build/bin/weft", "WORK/logs/x"], "output": {"ranks": [{"rank": 1}]}}])
 
     def test_measured_constants_are_those_that_a_probe_reports(self):
