@@ -50,8 +50,8 @@ inline CUstream handle_of(Stream& stream) {
 inline CUevent handle_of(Event& event) {
   return reinterpret_cast<CUevent>(&event);
 }
-inline CUcontext handle_of(Context& context) {
-  return reinterpret_cast<CUcontext>(&context);
+inline CUcontext handle_of(const Context& context) {
+  return reinterpret_cast<CUcontext>(const_cast<Context*>(&context));
 }
 
 // Null where it is none.

@@ -1,7 +1,9 @@
 // Green contexts with hardware queues of their own, or those of the primary context: SIMGPU_QUEUE_GREEN_CONTEXT. Any
-// thread. A green context has all multiprocessors, its handle is that of the context, and its streams and its default
-// stream are its own. Drivers before 12.4 have none of this, those before 13.1 no workqueues (SIMGPU_DRIVER_VERSION).
+// thread. A green context has all multiprocessors or a share of them, its handle is that of the context, and its streams
+// and its default stream are its own. Drivers before 12.4 have none of this, those before 13.1 no workqueues (SIMGPU_DRIVER_VERSION).
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "api/api.h"
 #include "api/current.h"
@@ -19,7 +21,39 @@ struct Description {
   int device = 0;
   bool balanced = false;
   unsigned limit = 0;  // streams with work at the same time
+  SmShare share;
 };
+
+// What the opaque part of a resource of multiprocessors says.
+struct SmResource {
+  uint32_t kind = 0;
+  int device = 0;
+  unsigned first = 0, count = 0;
+};
+constexpr uint32_t sm_resource_kind = 0x5347534d;
+constexpr unsigned sm_alignment = 8;  // of compute capability 9.0
+
+SmResource sm_resource(const CUdevResource& resource) {
+  SmResource found;
+  std::memcpy(&found, resource._internal_padding, sizeof found);
+  return found;
+}
+
+void set_sm_resource(CUdevResource& resource, int device, unsigned first, unsigned count) {
+  resource = {};
+  if (count == 0) return;  // of no type
+  const SmResource made{sm_resource_kind, device, first, count};
+  resource.type = CU_DEV_RESOURCE_TYPE_SM;
+  std::memcpy(resource._internal_padding, &made, sizeof made);
+  resource.sm.smCount = count;
+  resource.sm.minSmPartitionSize = resource.sm.smCoscheduledAlignment = sm_alignment;
+}
+
+bool is_sm_resource(const CUdevResource& resource) {
+  const SmResource found = sm_resource(resource);
+  return resource.type == CU_DEV_RESOURCE_TYPE_SM && found.kind == sm_resource_kind &&
+         resource.sm.smCount == found.count;
+}
 
 CUresult green_ready() {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
@@ -31,15 +65,15 @@ bool is_known(int type) {
          (type == weft::workqueue_config_type && reported_driver_version() >= weft::first_driver_with_workqueues);
 }
 
-// All multiprocessors, or the workqueues as every context has them.
-CUresult get_resource(const Device& device, CUdevResource* resource, CUdevResourceType type) {
+// Multiprocessors, or the workqueues as every context has them.
+CUresult get_resource(const Device& device, const SmShare& share, CUdevResource* resource, CUdevResourceType type) {
   if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!is_known(static_cast<int>(type))) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
   *resource = {};
   resource->type = type;
   if (type == CU_DEV_RESOURCE_TYPE_SM) {
-    resource->sm.smCount = engine().settings().multiprocessors;
-    resource->sm.minSmPartitionSize = resource->sm.smCoscheduledAlignment = 8;
+    const unsigned all = engine().settings().multiprocessors;
+    set_sm_resource(*resource, device.ordinal, share.first, std::min(share.count, all - share.first));
   } else {
     const unsigned limit = engine().settings().connections;
     weft::set_workqueue_config(*resource, {device.ordinal, limit, weft::workqueue_scope_device_context});
@@ -51,13 +85,18 @@ CUresult add_to(Description& description, const CUdevResource& resource) {
   const int type = weft::type_of(resource);
   if (!is_known(type)) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
   if (type == CU_DEV_RESOURCE_TYPE_SM) {
-    const bool all = resource.sm.smCount == engine().settings().multiprocessors;
-    return all ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    if (!is_sm_resource(resource)) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    const SmResource given = sm_resource(resource);
+    description.device = given.device;
+    description.share = {given.first, given.count};
+    return CUDA_SUCCESS;
   }
   const weft::WorkqueueConfig config = weft::workqueue_config(resource);
   if (config.concurrency_limit == 0 || config.scope > weft::workqueue_scope_balanced)
     return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-  description = {config.device, config.scope == weft::workqueue_scope_balanced, config.concurrency_limit};
+  description.device = config.device;
+  description.balanced = config.scope == weft::workqueue_scope_balanced;
+  description.limit = config.concurrency_limit;
   return CUDA_SUCCESS;
 }
 
@@ -80,7 +119,40 @@ SIMGPU_API cuDeviceGetDevResource(CUdevice device, CUdevResource* resource, CUde
   Device* found = nullptr;
   if (const CUresult result = green_ready(); result != CUDA_SUCCESS) return result;
   if (const CUresult result = find_device(device, found); result != CUDA_SUCCESS) return result;
-  return get_resource(*found, resource, type);
+  return get_resource(*found, {}, resource, type);
+}
+
+SIMGPU_API cuCtxGetDevResource(CUcontext hCtx, CUdevResource* resource, CUdevResourceType type) {
+  Context* context = nullptr;
+  if (const CUresult result = green_ready(); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = find_context(hCtx, context); result != CUDA_SUCCESS) return result;
+  return get_resource(*context->device, context->share, resource, type);
+}
+
+SIMGPU_API cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource* resource, CUdevResourceType type) {
+  Context* context = nullptr;
+  if (const CUresult result = find_green_context(hCtx, context); result != CUDA_SUCCESS) return result;
+  return get_resource(*context->device, context->share, resource, type);
+}
+
+// Groups of equal size from the front, in whole alignments; what is left behind them is the rest. The flags would allow
+// finer groups, which no caller asks for.
+SIMGPU_API cuDevSmResourceSplitByCount(CUdevResource* result, unsigned int* nbGroups, const CUdevResource* input,
+                                       CUdevResource* remaining, unsigned int useFlags, unsigned int minCount) {
+  if (const CUresult state = green_ready(); state != CUDA_SUCCESS) return state;
+  if (nbGroups == nullptr || input == nullptr || useFlags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (input->type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+  if (!is_sm_resource(*input) || minCount > input->sm.smCount) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+  const SmResource whole = sm_resource(*input);
+  const unsigned size = (std::max(minCount, 1U) + sm_alignment - 1) / sm_alignment * sm_alignment;
+  const unsigned possible = whole.count / size;
+  if (possible == 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+  const unsigned groups = result == nullptr ? possible : std::min(*nbGroups, possible);
+  for (unsigned index = 0; result != nullptr && index < groups; ++index)
+    set_sm_resource(result[index], whole.device, whole.first + index * size, size);
+  *nbGroups = groups;
+  if (remaining != nullptr) set_sm_resource(*remaining, whole.device, whole.first + groups * size, whole.count - groups * size);
+  return CUDA_SUCCESS;
 }
 
 SIMGPU_API cuDevResourceGenerateDesc(CUdevResourceDesc* phDesc, CUdevResource* resources, unsigned int nbResources) {
@@ -107,7 +179,7 @@ SIMGPU_API cuGreenCtxCreate(CUgreenCtx* phCtx, CUdevResourceDesc desc, CUdevice 
   if (const CUresult result = cuDevicePrimaryCtxRetain(&primary, dev); result != CUDA_SUCCESS) return result;
   engine().wait_for_idle_device(*device, "cuGreenCtxCreate", Drain::spinning_kernels);
   const bool own = description->balanced && !engine().settings().queue.green_contexts_share;
-  Context* const green = engine().create_green_context(*device->primary, own ? description->limit : 0);
+  Context* const green = engine().create_green_context(*device->primary, own ? description->limit : 0, description->share);
   if (green == nullptr) {
     cuDevicePrimaryCtxRelease_v2(dev);
     return CUDA_ERROR_OUT_OF_MEMORY;

@@ -24,6 +24,6 @@ struct LaunchRequest {
   bool cooperative = false;
 };
 
-CUresult build_launch(const LaunchRequest& request, Device& device, std::shared_ptr<const KernelLaunch>& launch);
+CUresult build_launch(const LaunchRequest& request, Context& context, std::shared_ptr<const KernelLaunch>& launch);
 
 }  // namespace simgpu

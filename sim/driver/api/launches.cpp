@@ -51,6 +51,9 @@ CUresult apply_attributes(const LaunchRequest& request, KernelLaunch& launch) {
         launch.cluster_blocks = static_cast<uint32_t>(blocks);
         break;
       }
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        launch.programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
+        break;
       // A launch that says when its blocks have begun is not modelled, and must not be taken for one that is.
       case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
@@ -86,10 +89,11 @@ CUresult apply_parameters(const LaunchRequest& request, KernelLaunch& launch) {
 }
 
 // A kernel that could never be placed is refused; so is one that needs all its blocks at once and has too many.
-CUresult check_room(const KernelLaunch& launch) {
+CUresult check_room(const KernelLaunch& launch, const SmShare& share) {
   const BlockNeeds needs = BlockNeeds::of(launch.block_threads(), launch.image->registers_per_thread(),
                                           launch.image->static_shared_bytes() + launch.shape.shared_bytes);
-  const uint64_t room = uint64_t{resident_blocks(needs)} * engine().settings().multiprocessors;
+  const unsigned all = engine().settings().multiprocessors;
+  const uint64_t room = uint64_t{resident_blocks(needs)} * std::min(share.count, all - share.first);
   if (room == 0) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (launch.cluster_blocks > room) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   const bool all_at_once = launch.cooperative || launch.image->spins();
@@ -101,7 +105,7 @@ CUresult launch_kernel(CUstream handle, DefaultStream meaning, const LaunchReque
   Stream* stream = nullptr;
   if (const CUresult result = find_stream(handle, meaning, stream); result != CUDA_SUCCESS) return result;
   KernelCommand command;
-  if (const CUresult result = build_launch(request, *stream->context->device, command.launch); result != CUDA_SUCCESS) {
+  if (const CUresult result = build_launch(request, *stream->context, command.launch); result != CUDA_SUCCESS) {
     return result;
   }
   if (const CUresult result = engine().submit(*stream, command); result != CUDA_SUCCESS) return result;
@@ -130,9 +134,9 @@ CUresult launch_config(const CUlaunchConfig* config, CUfunction function, void**
 
 }  // namespace
 
-CUresult build_launch(const LaunchRequest& request, Device& device, std::shared_ptr<const KernelLaunch>& out) {
+CUresult build_launch(const LaunchRequest& request, Context& context, std::shared_ptr<const KernelLaunch>& out) {
   LaunchableFunction function;
-  if (const CUresult result = launchable_function(request.function, device, function); result != CUDA_SUCCESS) {
+  if (const CUresult result = launchable_function(request.function, *context.device, function); result != CUDA_SUCCESS) {
     return result;
   }
   if (const CUresult result = check_shape(request, function); result != CUDA_SUCCESS) return result;
@@ -144,7 +148,7 @@ CUresult build_launch(const LaunchRequest& request, Device& device, std::shared_
   launch->shape.shared_bytes = request.shared_bytes;
   if (const CUresult result = apply_attributes(request, *launch); result != CUDA_SUCCESS) return result;
   if (const CUresult result = apply_parameters(request, *launch); result != CUDA_SUCCESS) return result;
-  if (const CUresult result = check_room(*launch); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = check_room(*launch, context.share); result != CUDA_SUCCESS) return result;
   out = std::move(launch);
   return CUDA_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/host_kernels.h"
+#include "engine/multiprocessors.h"
 #include "simgpu/kernels.h"
 
 namespace simgpu {
@@ -28,6 +29,7 @@ struct KernelLaunch {
   simgpu_launch shape{};          // shape.parameters points into this object
   uint32_t cluster_blocks = 1;
   bool cooperative = false;
+  bool programmatic = false;  // from a launch attribute: the launch before it need not be over
   bool has_priority = false;  // from a launch attribute; otherwise the stream's
   int priority = 0;
 
@@ -136,8 +138,10 @@ struct GraphProgram {
     std::vector<uint32_t> successors;  // indices into nodes
     bool has_priority = false;
     int priority = 0;
+    SmShare share;  // of the node's own context, whatever stream the graph is launched into
   };
   std::vector<Node> nodes;
+  std::vector<CUcontext> contexts;  // green ones that nodes belong to
 };
 
 }  // namespace simgpu

@@ -67,6 +67,7 @@ struct RunningKernel {
   uint64_t unplaced = 0;
   uint64_t running = 0;
   uint64_t together = 1;  // blocks that have to start at the same time
+  SmShare share;
   Duration block_time{};
   bool shares_throughput = true;  // co-resident blocks of this kernel slow each other down
 
@@ -75,6 +76,7 @@ struct RunningKernel {
   Time all_placed{};
   Multiprocessors::Counts resident;
   unsigned most_multiprocessors = 0;
+  unsigned lowest_multiprocessor = 0, highest_multiprocessor = 0;  // of those that it has been on
 
   bool effect_pending = false;    // a worker is computing the effect
   bool effect_computed = false;   // it has; the end of the effect is a timer now

@@ -65,7 +65,8 @@ class Engine {
   // --- objects ------------------------------------------------------------------------------------------------------
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   Context* create_context(Device& device, unsigned flags, bool primary);
-  Context* create_green_context(Context& primary, unsigned connections);  // 0: it has no hardware queues of its own
+  // Without connections it has no hardware queues of its own.
+  Context* create_green_context(Context& primary, unsigned connections, const SmShare& share);
   void destroy_context(Context& context);                                 // waits for its work
   Stream* create_stream(Context& context, StreamKind kind, unsigned flags, int priority);
   void destroy_stream(Stream& stream);  // retires the handle; pending work still runs
@@ -110,6 +111,7 @@ class Engine {
     bool primary = false;
     Context* green_of = nullptr;
     unsigned connections = 0;
+    SmShare share;
   };
 
   Engine();

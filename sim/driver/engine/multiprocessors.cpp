@@ -42,16 +42,20 @@ void Multiprocessors::take(Free& free, const BlockNeeds& needs, uint32_t blocks)
   free.blocks -= blocks;
 }
 
-uint64_t Multiprocessors::room(const BlockNeeds& needs) const {
+unsigned Multiprocessors::end_of(const SmShare& share) const {
+  return share.first + std::min(share.count, count() - share.first);
+}
+
+uint64_t Multiprocessors::room(const BlockNeeds& needs, const SmShare& share) const {
   uint64_t room = 0;
-  for (const Free& free : all_) room += fit(free, needs);
+  for (unsigned index = share.first; index < end_of(share); ++index) room += fit(all_[index], needs);
   return room;
 }
 
-Multiprocessors::Counts Multiprocessors::place(const BlockNeeds& needs, uint64_t blocks) {
+Multiprocessors::Counts Multiprocessors::place(const BlockNeeds& needs, uint64_t blocks, const SmShare& share) {
   Counts counts(all_.size(), 0);
-  std::vector<unsigned> order(all_.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<unsigned> order(end_of(share) - share.first);
+  std::iota(order.begin(), order.end(), share.first);
   std::stable_sort(order.begin(), order.end(),
                    [&](unsigned a, unsigned b) { return all_[a].threads > all_[b].threads; });
   // One block per multiprocessor and round, so that a small grid spreads out.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "simgpu/constants.h"
@@ -20,6 +21,13 @@ struct BlockNeeds {
 // Blocks of one kernel that can be resident on an empty multiprocessor at once; 0: it cannot run at all.
 uint32_t resident_blocks(const BlockNeeds& needs);
 
+// Consecutive multiprocessors: all of a device, or those of a green context.
+struct SmShare {
+  unsigned first = 0;
+  unsigned count = std::numeric_limits<unsigned>::max();
+  bool operator==(const SmShare&) const = default;
+};
+
 class Multiprocessors {
  public:
   using Counts = std::vector<uint8_t>;  // blocks on each multiprocessor
@@ -27,10 +35,10 @@ class Multiprocessors {
   explicit Multiprocessors(unsigned count);
   unsigned count() const { return static_cast<unsigned>(all_.size()); }
 
-  // How many blocks fit now.
-  uint64_t room(const BlockNeeds& needs) const;
+  // How many blocks fit now into a share.
+  uint64_t room(const BlockNeeds& needs, const SmShare& share = {}) const;
   // Places that many blocks (they must fit), the emptiest multiprocessors first, and says where.
-  Counts place(const BlockNeeds& needs, uint64_t blocks);
+  Counts place(const BlockNeeds& needs, uint64_t blocks, const SmShare& share = {});
   void release(const BlockNeeds& needs, const Counts& counts);
   uint32_t resident_threads(unsigned index) const {
     return constants::threads_per_multiprocessor - all_[index].threads;
@@ -45,6 +53,7 @@ class Multiprocessors {
   };
   static uint32_t fit(const Free& free, const BlockNeeds& needs);
   static void take(Free& free, const BlockNeeds& needs, uint32_t blocks);
+  unsigned end_of(const SmShare& share) const;
   std::vector<Free> all_;
 };
 

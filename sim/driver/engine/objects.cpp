@@ -27,11 +27,11 @@ Device::Device(int number, std::size_t bytes) : ordinal(number), memory(bytes) {
 Device::~Device() = default;
 
 Context* Engine::create_context(Device& device, unsigned flags, bool primary) {
-  return create_context(device, {flags, primary, nullptr, settings_.connections});
+  return create_context(device, {flags, primary, nullptr, settings_.connections, {}});
 }
 
-Context* Engine::create_green_context(Context& primary, unsigned connections) {
-  return create_context(*primary.device, {primary.flags, false, &primary, connections});
+Context* Engine::create_green_context(Context& primary, unsigned connections, const SmShare& share) {
+  return create_context(*primary.device, {primary.flags, false, &primary, connections, share});
 }
 
 Context* Engine::create_context(Device& device, const Kind& kind) {
@@ -42,6 +42,7 @@ Context* Engine::create_context(Device& device, const Kind& kind) {
   context->is_primary = kind.primary;
   context->green_of = kind.green_of;
   context->connections = kind.connections;
+  context->share = kind.share;
   set_default_limits(*context);
   {
     Guard guard(lock_);

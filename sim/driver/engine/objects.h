@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/multiprocessors.h"
 #include "engine/time.h"
 #include "memory/capacity.h"
 #include "simgpu/constants.h"
@@ -58,6 +59,7 @@ struct Context {
   unsigned api_version = 3020;
   bool is_primary = false;
   Context* green_of = nullptr;                // of a green context: the primary one that it belongs to
+  SmShare share;                              // where its kernels may run
   std::atomic<CUresult> error{CUDA_SUCCESS};  // sticky: every later call returns it
   Stream* legacy = nullptr;
   std::vector<Stream*> streams;     // [lock] all, the default streams too

@@ -130,6 +130,7 @@ class Scheduler {
   void log_kernel(const RunningKernel& kernel);
   void tell(const RunningKernel& kernel, simgpu_activity_sink sink) const;
   int priority_of(const Owner& owner, const KernelLaunch* launch) const;
+  static SmShare share_of(const Owner& owner);
   Duration scaled(double seconds);
   bool launch_fault(Device& device);
 

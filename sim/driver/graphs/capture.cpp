@@ -119,6 +119,17 @@ NodeBody kernel_node(const Stream& stream, KernelCommand command) {
   return body;
 }
 
+// A launch that may begin before the one ahead of it is over.
+CUgraphEdgeData edge_between(const std::vector<Node*>& frontier, const NodeBody& body) {
+  CUgraphEdgeData data{};
+  if (body.type != CU_GRAPH_NODE_TYPE_KERNEL || !std::get<KernelCommand>(body.command).launch->programmatic ||
+      frontier.size() != 1 || frontier.front()->body.type != CU_GRAPH_NODE_TYPE_KERNEL)
+    return data;
+  data.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+  data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  return data;
+}
+
 // False for what cannot be in a graph.
 bool body_of_command(const Stream& stream, Command&& command, NodeBody& body) {
   if (auto* kernel = std::get_if<KernelCommand>(&command)) {
@@ -218,7 +229,10 @@ CUresult capture_node(Stream& stream, NodeBody body) {
   Capture& capture = *stream.capture;
   if (capture.invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   std::vector<Node*>& frontier = capture.frontiers[&stream];
-  Node* const node = capture.graph->add(std::move(body), frontier);
+  set_context(body, *stream.context);
+  const CUgraphEdgeData data = edge_between(frontier, body);
+  Node* const node = capture.graph->add(std::move(body), is_plain(data) ? frontier : std::vector<Node*>{});
+  if (node != nullptr && !is_plain(data)) connect(*frontier.front(), *node, data);
   if (node == nullptr) return invalidate(capture, CUDA_ERROR_OUT_OF_MEMORY);
   frontier = {node};
   return CUDA_SUCCESS;

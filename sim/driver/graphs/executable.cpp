@@ -40,6 +40,10 @@ class Layout {
     if (node.enabled) entry.command = node.body.command;
     entry.has_priority = use_priorities_ && node.body.type == CU_GRAPH_NODE_TYPE_KERNEL;
     entry.priority = node.body.priority;
+    entry.share = node.body.share;
+    std::vector<CUcontext>& green = program_.contexts;
+    if (node.body.is_green && std::find(green.begin(), green.end(), node.body.context) == green.end())
+      green.push_back(node.body.context);
     const auto index = static_cast<std::uint32_t>(program_.nodes.size());
     program_.nodes.push_back(std::move(entry));
     return {{index}, {index}};

@@ -85,7 +85,12 @@ CUresult launch(CUgraphExec handle, CUstream stream_handle, DefaultStream meanin
       return body.child == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : capture_node(*stream, std::move(body));
     }
   }
-  return engine().submit(*stream, GraphCommand{executable->program()});
+  const std::shared_ptr<const GraphProgram> program = executable->program();
+  for (const CUcontext green : program->contexts) {  // a node whose context is gone cannot run
+    Context* context = nullptr;
+    if (const CUresult result = find_context(green, context); result != CUDA_SUCCESS) return result;
+  }
+  return engine().submit(*stream, GraphCommand{program});
 }
 
 // Everything is where it has to be: an upload takes its place in the stream.

@@ -54,7 +54,10 @@ Node* Graph::add(NodeBody body, const std::vector<Node*>& dependencies) {
 
 void Graph::remove(Node& node) {
   for (Node* dependency : node.dependencies) std::erase(dependency->dependents, &node);
-  for (Node* dependent : node.dependents) std::erase(dependent->dependencies, &node);
+  for (Node* dependent : node.dependents) {
+    std::erase(dependent->dependencies, &node);
+    dependent->edge_data.erase(&node);
+  }
   std::erase(nodes, &node);
   release_node(&node);
 }
@@ -72,7 +75,8 @@ std::shared_ptr<Graph> Graph::clone() const {
     copies.emplace(node, added);
   }
   for (const Node* node : nodes)
-    for (const Node* dependency : node->dependencies) connect(*copies.at(dependency), *copies.at(node));
+    for (const Node* dependency : node->dependencies)
+      connect(*copies.at(dependency), *copies.at(node), edge_data(*dependency, *node));
   return copy;
 }
 
@@ -94,16 +98,29 @@ bool Graph::has_cycle() const {
   return reached != nodes.size();
 }
 
-bool connect(Node& from, Node& to) {
+bool is_plain(const CUgraphEdgeData& data) {
+  return data.from_port == 0 && data.to_port == 0 && data.type == 0;
+}
+
+CUgraphEdgeData edge_data(const Node& from, const Node& to) {
+  const auto found = to.edge_data.find(&from);
+  return found == to.edge_data.end() ? CUgraphEdgeData{} : found->second;
+}
+
+bool connect(Node& from, Node& to, const CUgraphEdgeData& data) {
   if (std::find(to.dependencies.begin(), to.dependencies.end(), &from) != to.dependencies.end()) return false;
   to.dependencies.push_back(&from);
   from.dependents.push_back(&to);
+  if (!is_plain(data)) to.edge_data.emplace(&from, data);
   return true;
 }
 
-bool disconnect(Node& from, Node& to) {
-  if (std::erase(to.dependencies, &from) == 0) return false;
+bool disconnect(Node& from, Node& to, const CUgraphEdgeData& data) {
+  const CUgraphEdgeData there = edge_data(from, to);
+  const bool same = there.from_port == data.from_port && there.to_port == data.to_port && there.type == data.type;
+  if (!same || std::erase(to.dependencies, &from) == 0) return false;
   std::erase(from.dependents, &to);
+  to.edge_data.erase(&from);
   return true;
 }
 

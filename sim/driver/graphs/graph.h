@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -22,6 +23,10 @@ struct NodeBody {
   Command command;
   std::shared_ptr<Graph> child;  // of a child graph node
   int priority = 0;              // of a kernel node; counts if the graph is instantiated to use it
+  CUcontext context = nullptr;   // of a kernel, copy or set node: what it runs in
+  bool is_green = false;         // that context
+  bool by_kernel = false;        // of a kernel node: described with `kern`, not with `func`
+  SmShare share;                 // of that context
 };
 
 struct Node {
@@ -32,6 +37,7 @@ struct Node {
   bool enabled = true;  // in executable graphs
   std::vector<Node*> dependencies;
   std::vector<Node*> dependents;
+  std::map<const Node*, CUgraphEdgeData> edge_data;  // of the dependencies whose data are not all zero
   const Node* original = nullptr;  // in a clone: what it is the copy of
 };
 
@@ -50,9 +56,12 @@ struct Graph {
   std::vector<Node*> nodes;  // in the order of their creation
 };
 
-// Edges are simple: false if it is there already, or is not there.
-bool connect(Node& from, Node& to);
-bool disconnect(Node& from, Node& to);
+// Edges are simple: false if it is there already, or is not there with these data. An edge that lets a node begin before
+// the one ahead of it is over (a programmatic launch) keeps its data, and is run as a full dependency.
+bool connect(Node& from, Node& to, const CUgraphEdgeData& data = {});
+bool disconnect(Node& from, Node& to, const CUgraphEdgeData& data = {});
+bool is_plain(const CUgraphEdgeData& data);
+CUgraphEdgeData edge_data(const Node& from, const Node& to);
 
 // Target of a CUgraph: the application's graph, or one that belongs to a child graph node.
 struct GraphHandle {

@@ -36,33 +36,46 @@ CUresult list(const std::vector<Node*>& nodes, CUgraphNode* out, std::size_t* co
   return CUDA_SUCCESS;
 }
 
-void clear(CUgraphEdgeData* data, std::size_t count) {
-  if (data != nullptr) std::fill_n(data, count, CUgraphEdgeData{});
+using Edge = std::pair<Node*, Node*>;
+
+// The data of edges, where there is room for them; a list without room for what there is would lose it.
+CUresult list_data(const std::vector<Edge>& edges, CUgraphEdgeData* out, std::size_t count) {
+  for (std::size_t index = 0; index < edges.size(); ++index) {
+    const CUgraphEdgeData data = edge_data(*edges[index].first, *edges[index].second);
+    if (out == nullptr && !is_plain(data)) return CUDA_ERROR_LOSSY_QUERY;
+    if (out != nullptr && index < count) out[index] = data;
+  }
+  return CUDA_SUCCESS;
 }
 
 CUresult edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data, std::size_t* count) {
   Graph* graph = nullptr;
   if (const CUresult result = find(handle, graph); result != CUDA_SUCCESS) return result;
   if (count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (data != nullptr && from == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<Edge> all;
   std::vector<Node*> first;
   std::vector<Node*> second;
   for (Node* node : graph->nodes) {
     for (Node* dependent : node->dependents) {
       first.push_back(node);
       second.push_back(dependent);
+      all.emplace_back(node, dependent);
     }
   }
   std::size_t room = *count;
+  if (from != nullptr)
+    if (const CUresult result = list_data(all, data, room); result != CUDA_SUCCESS) return result;
   if (const CUresult result = list(first, from, count); result != CUDA_SUCCESS) return result;
-  clear(from == nullptr ? nullptr : data, *count);
   return list(second, to, from == nullptr ? count : &room);
 }
 
-// Only full dependencies exist here; the ports of programmatic launches do not.
-bool plain(const CUgraphEdgeData* data, std::size_t count) {
-  return data == nullptr || std::all_of(data, data + count, [](const CUgraphEdgeData& edge) {
-           return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
-         });
+// Edges other than full dependencies lead from one kernel to another.
+bool allowed(const Node& from, const Node& to, const CUgraphEdgeData& data) {
+  return is_plain(data) || (data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC && data.to_port == 0 &&
+                            (data.from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC ||
+                             data.from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER) &&
+                            from.body.type == CU_GRAPH_NODE_TYPE_KERNEL && to.body.type == CU_GRAPH_NODE_TYPE_KERNEL);
 }
 
 template <class Change>
@@ -71,30 +84,39 @@ CUresult change_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode
   Graph* graph = nullptr;
   if (const CUresult result = find(handle, graph); result != CUDA_SUCCESS) return result;
   if (count != 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  if (!plain(data, count)) return CUDA_ERROR_NOT_SUPPORTED;
   for (std::size_t index = 0; index < count; ++index) {
     Node* const first = find_node(from[index]);
     Node* const second = find_node(to[index]);
     const bool inside = first != nullptr && second != nullptr && first->graph == graph && second->graph == graph;
-    if (!inside || first == second || !change(*first, *second)) return CUDA_ERROR_INVALID_VALUE;
+    const CUgraphEdgeData edge = data == nullptr ? CUgraphEdgeData{} : data[index];
+    if (!inside || first == second || !allowed(*first, *second, edge) || !change(*first, *second, edge))
+      return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
+}
+
+CUresult neighbours(const std::vector<Node*>& nodes, const std::vector<Edge>& edges, CUgraphNode* out,
+                    CUgraphEdgeData* data, std::size_t* count) {
+  if (count == nullptr || (data != nullptr && out == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (out != nullptr)
+    if (const CUresult result = list_data(edges, data, *count); result != CUDA_SUCCESS) return result;
+  return list(nodes, out, count);
 }
 
 CUresult dependencies(CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData* data, std::size_t* count) {
   Node* node = nullptr;
   if (const CUresult result = find(handle, node); result != CUDA_SUCCESS) return result;
-  const CUresult result = list(node->dependencies, out, count);
-  if (result == CUDA_SUCCESS && out != nullptr) clear(data, *count);
-  return result;
+  std::vector<Edge> all;
+  for (Node* dependency : node->dependencies) all.emplace_back(dependency, node);
+  return neighbours(node->dependencies, all, out, data, count);
 }
 
 CUresult dependents(CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData* data, std::size_t* count) {
   Node* node = nullptr;
   if (const CUresult result = find(handle, node); result != CUDA_SUCCESS) return result;
-  const CUresult result = list(node->dependents, out, count);
-  if (result == CUDA_SUCCESS && out != nullptr) clear(data, *count);
-  return result;
+  std::vector<Edge> all;
+  for (Node* dependent : node->dependents) all.emplace_back(node, dependent);
+  return neighbours(node->dependents, all, out, data, count);
 }
 
 }  // namespace

@@ -147,6 +147,7 @@ SIMGPU_API cuGraphAddMemcpyNode(CUgraphNode* phGraphNode, CUgraph hGraph, const 
   if (copyParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   NodeBody body;
   if (const CUresult result = copy_body(*copyParams, body); result != CUDA_SUCCESS) return result;
+  set_context(body, *context);
   return add(phGraphNode, hGraph, dependencies, numDependencies, std::move(body));
 }
 
@@ -171,6 +172,7 @@ SIMGPU_API cuGraphAddMemsetNode(CUgraphNode* phGraphNode, CUgraph hGraph, const 
   if (memsetParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   NodeBody body;
   if (const CUresult result = set_body(*memsetParams, body); result != CUDA_SUCCESS) return result;
+  set_context(body, *context);
   return add(phGraphNode, hGraph, dependencies, numDependencies, std::move(body));
 }
 
@@ -276,11 +278,20 @@ SIMGPU_API cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph, const CUg
                              CUgraphNodeParams* nodeParams) {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
   if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (std::size_t index = 0; dependencyData != nullptr && index < numDependencies; ++index)
-    if (dependencyData[index].from_port != 0 || dependencyData[index].type != 0) return CUDA_ERROR_NOT_SUPPORTED;
   NodeBody body;
   if (const CUresult result = body_of(*nodeParams, body); result != CUDA_SUCCESS) return result;
-  const CUresult result = add(phGraphNode, hGraph, dependencies, numDependencies, std::move(body));
+  // The edges after the node: they may need both ends.
+  const CUresult result =
+      add(phGraphNode, hGraph, dependencies, dependencyData == nullptr ? numDependencies : 0, std::move(body));
+  if (result == CUDA_SUCCESS && dependencyData != nullptr) {
+    const std::vector<CUgraphNode> to(numDependencies, *phGraphNode);
+    const CUresult connected =
+        cuGraphAddDependencies_v2(hGraph, dependencies, to.data(), dependencyData, numDependencies);
+    if (connected != CUDA_SUCCESS) {
+      cuGraphDestroyNode(*phGraphNode);
+      return connected;
+    }
+  }
   if (result == CUDA_SUCCESS && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
     nodeParams->graph.graph = handle_of_child(find_node(*phGraphNode)->body.child);
   return result;

@@ -6,7 +6,9 @@
 #include "api/api.h"
 #include "api/copy.h"
 #include "api/launch.h"
+#include "engine/slab.h"
 #include "memory/ranges.h"
+#include "modules/modules.h"
 
 namespace simgpu {
 namespace {
@@ -41,6 +43,14 @@ bool operation_of(const CUstreamBatchMemOpParams& given, MemoryOperation& operat
   }
 }
 
+// A context counts for a kernel, which belongs to none; a function has that of its module.
+CUresult context_of(const CUDA_KERNEL_NODE_PARAMS_v2& parameters, Context*& context) {
+  const Function* const function = slab<Function>.find(parameters.func);
+  if (function == nullptr || function->module == nullptr)
+    return find_context(parameters.func == nullptr ? parameters.ctx : nullptr, context);
+  return find_context(handle_of(*function->module->context), context);
+}
+
 CUresult child_body(const CUDA_CHILD_GRAPH_NODE_PARAMS& parameters, NodeBody& body) {
   const GraphHandle* const handle = find_graph(parameters.graph);
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -52,12 +62,18 @@ CUresult child_body(const CUDA_CHILD_GRAPH_NODE_PARAMS& parameters, NodeBody& bo
 
 }  // namespace
 
+void set_context(NodeBody& body, const Context& context) {
+  body.context = handle_of(context);
+  body.is_green = context.green_of != nullptr;
+  body.share = context.share;
+}
+
 CUresult kernel_body(const CUDA_KERNEL_NODE_PARAMS_v2& parameters, NodeBody& body) {
   Context* context = nullptr;
-  if (const CUresult result = find_context(parameters.ctx, context); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = context_of(parameters, context); result != CUDA_SUCCESS) return result;
   LaunchRequest request;
-  request.function = parameters.func;
-  if (request.function == nullptr) request.function = reinterpret_cast<CUfunction>(parameters.kern);
+  body.by_kernel = parameters.func == nullptr;
+  request.function = body.by_kernel ? reinterpret_cast<CUfunction>(parameters.kern) : parameters.func;
   request.grid[0] = parameters.gridDimX;
   request.grid[1] = parameters.gridDimY;
   request.grid[2] = parameters.gridDimZ;
@@ -68,10 +84,11 @@ CUresult kernel_body(const CUDA_KERNEL_NODE_PARAMS_v2& parameters, NodeBody& bod
   request.parameters = parameters.kernelParams;
   request.extra = parameters.extra;
   KernelCommand command;
-  if (const CUresult result = build_launch(request, *context->device, command.launch); result != CUDA_SUCCESS)
+  if (const CUresult result = build_launch(request, *context, command.launch); result != CUDA_SUCCESS)
     return result;
   body.type = CU_GRAPH_NODE_TYPE_KERNEL;
   body.command = std::move(command);
+  set_context(body, *context);
   return CUDA_SUCCESS;
 }
 
@@ -79,7 +96,12 @@ CUresult kernel_body(const CUDA_KERNEL_NODE_PARAMS_v2& parameters, NodeBody& bod
 void read_kernel(const NodeBody& body, CUDA_KERNEL_NODE_PARAMS_v2& parameters) {
   const KernelLaunch& launch = launch_of(body);
   parameters = {};
-  parameters.func = launch.function;
+  if (body.by_kernel) {
+    parameters.kern = reinterpret_cast<CUkernel>(launch.function);
+    parameters.ctx = body.context;
+  } else {
+    parameters.func = launch.function;
+  }
   parameters.gridDimX = launch.shape.grid[0];
   parameters.gridDimY = launch.shape.grid[1];
   parameters.gridDimZ = launch.shape.grid[2];
@@ -99,6 +121,7 @@ std::shared_ptr<KernelLaunch> copy_launch(const KernelLaunch& launch) {
   copy->shape.parameter_count = 0;
   copy->cluster_blocks = launch.cluster_blocks;
   copy->cooperative = launch.cooperative;
+  copy->programmatic = launch.programmatic;
   copy->set_parameters(const_cast<void* const*>(launch.shape.parameters));
   return copy;
 }

@@ -151,6 +151,34 @@ TEST_F(Capture, ExternalEventsBecomeNodes) {
   EXPECT_CUDA(cuEventQuery(fork));
 }
 
+TEST_F(Capture, ALaunchThatMayBeginEarlyBecomesAnEdgeThatSaysSo) {
+  int value = 3;
+  void* parameters[3];
+  const CUDA_KERNEL_NODE_PARAMS described = kernel_parameters("add_to", value, parameters);
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = described.gridDimX;
+  config.blockDimX = described.blockDimX;
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  CUgraph captured = nullptr;
+  ASSERT_CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  for (int launch = 0; launch < 2; ++launch)
+    ASSERT_CUDA(cuLaunchKernelEx(&config, described.func, described.kernelParams, nullptr));
+  ASSERT_CUDA(cuStreamEndCapture(stream, &captured));
+  CUgraphNode from = nullptr, to = nullptr;
+  CUgraphEdgeData edge{};
+  std::size_t number = 1;
+  ASSERT_CUDA(cuGraphGetEdges(captured, &from, &to, &edge, &number));
+  EXPECT_EQ(edge.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+  run(instantiate(captured));
+  EXPECT_EQ(first(), 7);
+}
+
 TEST_F(Capture, PriorityOfTheStreamBecomesThatOfTheNode) {
   CUstream urgent = nullptr;
   ASSERT_CUDA(cuStreamCreateWithPriority(&urgent, CU_STREAM_NON_BLOCKING, -2));

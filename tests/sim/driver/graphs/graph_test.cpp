@@ -58,6 +58,37 @@ TEST_F(Graphs, StructureIsReadBack) {
   EXPECT_EQ(cuGraphNodeGetType(c, &type), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(Graphs, EdgesKeepTheirDataAndAreNotReadBackWithout) {
+  const CUgraphNode a = kernel("add_to", 2), b = kernel("multiply", 10), c = kernel("add_to", 1, {b});
+  CUgraphEdgeData early{};
+  early.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+  early.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  ASSERT_CUDA(cuGraphAddDependencies(graph, &a, &b, &early, 1));
+  CUgraphNode from[2] = {}, to[2] = {}, found = nullptr;
+  CUgraphEdgeData found_data[2] = {};
+  std::size_t number = 2;
+  EXPECT_EQ(cuGraphGetEdges(graph, from, to, nullptr, &number), CUDA_ERROR_LOSSY_QUERY);
+  ASSERT_CUDA(cuGraphGetEdges(graph, from, to, found_data, &number));
+  EXPECT_EQ(found_data[0].type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+  EXPECT_EQ(found_data[1].type, 0);
+  number = 1;
+  EXPECT_EQ(cuGraphNodeGetDependencies(b, &found, nullptr, &number), CUDA_ERROR_LOSSY_QUERY);
+  ASSERT_CUDA(cuGraphNodeGetDependentNodes(a, &found, found_data, &number));
+  EXPECT_EQ(found_data[0].from_port, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+  EXPECT_EQ(edge_count(graph), 2U);
+  CUgraph copy = nullptr;
+  ASSERT_CUDA(cuGraphClone(&copy, graph));
+  number = 2;
+  EXPECT_EQ(cuGraphGetEdges(copy, from, to, nullptr, &number), CUDA_ERROR_LOSSY_QUERY);
+  run(instantiate(graph));
+  EXPECT_EQ(first(), 31);
+  EXPECT_EQ(cuGraphRemoveDependencies(graph, &a, &b, nullptr, 1), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_CUDA(cuGraphRemoveDependencies(graph, &a, &b, &early, 1));
+  CUgraphNode empty = nullptr;
+  ASSERT_CUDA(cuGraphAddEmptyNode(&empty, graph, nullptr, 0));
+  EXPECT_EQ(cuGraphAddDependencies(graph, &c, &empty, &early, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(Graphs, ACycleCannotBeInstantiated) {
   const CUgraphNode a = kernel("add_to", 1);
   const CUgraphNode b = kernel("add_to", 1, {a});
