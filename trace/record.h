@@ -204,6 +204,7 @@ struct TraceHeader {
   RecordText mode;              // "observe" or "fill"
   RecordText fill_job;          // its name, or ""
   RecordText fill_stream;       // where its work runs, as far as it was known: see docs/trace.md
+  RecordText fill_confinement;  // what keeps it off the multiprocessors of NCCL, likewise; of several jobs the weakest
   // Why nothing was enqueued on the training's streams, so that no bubble could be seen; "": they are measured.
   RecordText idle_unknown;
   // Why some time may be uncertain or wrong, as it is known at the start: see docs/trace.md; "": nothing is.
@@ -272,6 +273,7 @@ struct TraceSummary {
   bool filling_stopped = false;
   RecordText reason;                        // why, when filling_stopped
   RecordText fill_stream;                   // as in the header, by the end of the run
+  RecordText fill_confinement;              // likewise
   RecordText uncertain_reason;              // why nobody could tell, see uncertain_causes.h; "": none
   std::uint64_t annotations_refused = 0;    // that contradicted others, or named a device that cannot be
   std::uint64_t annotations_held_back = 0;  // there was no room for them beside the job's own events

@@ -54,6 +54,7 @@ void visit_fields(Fields& fields, Header& header) {
   fields.text("mode", header.mode);
   fields.text("fill_job", header.fill_job);
   fields.text("fill_stream", header.fill_stream);
+  fields.text("fill_confinement", header.fill_confinement);
   fields.text("idle_unknown", header.idle_unknown);
   fields.text("caution", header.caution);
   fields.integer("nccl_version", header.nccl_version);
@@ -293,6 +294,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.flag("filling_stopped", summary.filling_stopped);
   fields.text("reason", summary.reason);
   fields.text("fill_stream", summary.fill_stream);
+  fields.text("fill_confinement", summary.fill_confinement);
   fields.text("uncertain_reason", summary.uncertain_reason);
   fields.length("end_uncertainty", summary.end_uncertainty);
   fields.total("cpu", summary.cpu);

@@ -2,8 +2,10 @@
 #include "trace/totals.h"
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "trace/record_fields.h"
@@ -30,6 +32,12 @@ struct Summands : IgnoredFields {
   std::vector<std::uint64_t*> counted;
   std::vector<Duration*> lengths;
 };
+
+// From the strongest to the weakest; of one that is not known here nobody knows how weak it is.
+std::ptrdiff_t weakness(const RecordText& confinement) {
+  constexpr std::array<std::string_view, 4> names{"", "job", "green", "none"};
+  return std::ranges::find(names, std::string_view(confinement)) - names.begin();
+}
 
 // Whether the first says more of what filling cost: it is known, and it is more.
 bool is_worse(const std::optional<WatchingRecord>& one, const std::optional<WatchingRecord>& other) {
@@ -177,6 +185,7 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   sum.end_uncertainty = std::max(sum.end_uncertainty, part.end_uncertainty);
   if (sum.uncertain_reason.empty()) sum.uncertain_reason = part.uncertain_reason;
   if (sum.fill_stream.empty()) sum.fill_stream = part.fill_stream;
+  if (weakness(part.fill_confinement) > weakness(sum.fill_confinement)) sum.fill_confinement = part.fill_confinement;
 }
 
 }  // namespace weft

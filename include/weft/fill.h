@@ -65,7 +65,8 @@ struct weft_fill_host {
   size_t struct_size;   /* sizeof(weft_fill_host) of the Weft that calls; fields past it do not exist */
   uint32_t abi_version; /* WEFT_FILL_ABI_VERSION of the Weft that calls */
   int32_t device;       /* CUDA device ordinal; its primary context is current in every call */
-  uint32_t max_blocks;  /* a kernel of the unit may have at most so many thread blocks (SMs minus those kept free) */
+  uint32_t max_blocks;  /* a kernel with no more thread blocks leaves the SMs that are kept free to NCCL by itself; a
+                           unit with larger ones is confined by Weft, or refused: see record_unit */
   uint32_t reserved;    /* 0 */
   uint64_t memory_cap;  /* bytes of the reservation */
   void* context;        /* to be passed back to the functions below */
@@ -88,8 +89,12 @@ typedef struct weft_fill_functions {
    * none. Work that it starts on the GPU has to be over when it returns, which the trial checks: on a stream of its
    * own, waited for by a synchronisation of that stream. One of the device would wait for the training's work. */
   int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
-  /* Enqueues one unit onto the stream: kernels, memory copies and sets; no synchronisation, allocation or host
-   * function. Called twice, see above. */
+  /* Enqueues one unit onto the stream: kernels, memory copies and sets, and graphs of those (cuGraphLaunch); no
+   * synchronisation, allocation or host function. Called twice, see above. All of it is run one behind the other, in an
+   * order that keeps the dependencies; records of events are left out.
+   * Kernels of more than max_blocks blocks are moved into a green context that lacks the SMs that are kept free, where
+   * the driver has one (12.4) and they are of a library (the runtime's, or cuLibraryLoadData), not of a module
+   * (cuModuleLoad). Else the unit is refused if one of them takes longer than a slice. See WEFT_CONFINE. */
   int (*record_unit)(weft_fill_job* job, weft_stream stream);
   /* Before the first slice of unit number `unit`: put its inputs where the recorded work reads them (pinned memory). */
   int (*begin_unit)(weft_fill_job* job, uint64_t unit);

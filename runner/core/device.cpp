@@ -229,6 +229,7 @@ void Device::open_trace() {
   header_.mode = jobs_.exist() || jobs_.are_awaited() ? "fill" : "observe";
   header_.fill_job = jobs_.names();
   header_.fill_stream = fill_stream();
+  header_.fill_confinement = jobs_.confinement();
   header_.idle_unknown = setup_.is_unmarked() ? setup_.marking.because : "";
   header_.caution = caution();
   header_.nccl_version = core_.shim.nccl_version;
@@ -389,6 +390,7 @@ void Device::close_trace(bool stopped) {
   }
   TraceSummary summary = dispatcher_->summary();
   summary.fill_stream = header_.fill_stream;
+  summary.fill_confinement = header_.fill_confinement;
   if (trace_) trace_->finish(summary);
   if (recording_) recording_->finish(summary);
   if (!reporter_->speaks_for_all() || !core_.options.summary) return;

@@ -75,12 +75,26 @@ void DeviceFill::make_here(Making& making) {
     core_.memory_came_back();  // also what a job that is not ready had reserved
     throw;
   }
-  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(fill_->unit().longest()).count();
-  if (fill_->unit().longest() > core_.options.slice)
-    making.reporter.warn(Audience::one_rank,
-                         "the longest slice of fill job " + making.place.name(name()) + " takes " +
-                             std::to_string(longest) +
-                             " us, more than WEFT_SLICE: it runs only in bubbles that are expected to outlast it");
+  say_how_it_runs("fill job " + making.place.name(name()), making.reporter);
+}
+
+void DeviceFill::say_how_it_runs(const std::string& job, const Reporter& reporter) const {
+  const auto microseconds = [](Duration time) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(time).count()) + " us";
+  };
+  const Duration longest = fill_->unit().longest();
+  if (longest > core_.options.slice)
+    reporter.warn(Audience::one_rank,
+                  "a kernel or copy of " + job + " takes " + microseconds(longest) +
+                      ", more than WEFT_SLICE: it runs only in bubbles that are expected to outlast it");
+  const Confined& confined = fill_->unit().confined();
+  if (confined.how == Confinement::green)
+    reporter.info(job + " is confined to " + std::to_string(confined.multiprocessors) +
+                  " multiprocessors by a green context");
+  if (confined.how == Confinement::none)
+    reporter.warn(Audience::one_rank, "the kernels of " + job + " are not confined (" + confined.why_not +
+                                          "): NCCL may wait for one of them, " + microseconds(confined.longest) +
+                                          " at most");
 }
 
 void DeviceFill::take(DeviceFill& other) noexcept {

@@ -58,6 +58,7 @@ class DeviceFill {
   // Of a job that exists, as the filler takes it.
   ReadyJob ready(const ListedJob& place, const Marking& marking) const;
   std::shared_ptr<FillLane> lane() const { return fill_->lane(); }
+  const Confined& confined() const { return fill_->unit().confined(); }
   std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return fill_->stream(); }
@@ -106,6 +107,7 @@ class DeviceFill {
   bool was_asked_within(Duration limit) noexcept;     // by the thread that has it, or that could not
   void take(DeviceFill& other) noexcept;
   void take_up_progress(const Making& making);
+  void say_how_it_runs(const std::string& job, const Reporter& reporter) const;
   void check_stream(Marking& marking, const Reporter& reporter);
 
   CoreContext& core_;

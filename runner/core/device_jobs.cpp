@@ -103,6 +103,14 @@ std::string DeviceJobs::names() const {
   return names;
 }
 
+RecordText DeviceJobs::confinement() const {
+  if (!exist()) return std::string_view();
+  Confinement weakest = Confinement::job;
+  for (const DeviceJob& job : jobs_)
+    if (job.fill.exists()) weakest = std::max(weakest, job.fill.confined().how);
+  return name_of(weakest);
+}
+
 bool DeviceJobs::exist() const {
   return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.fill.exists(); });
 }

@@ -58,6 +58,7 @@ class DeviceJobs {
   JobPolicy policy() const { return policy_; }
   std::shared_ptr<FillLane> lane() const;  // nullptr: none is ready
   std::string names() const;               // of those that are ready or may become so
+  RecordText confinement() const;          // the weakest of those that are ready; "": none is
 
   // Whether it is so of any.
   bool exist() const;

@@ -63,7 +63,8 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, co
   settings.uuid = core.driver.uuid_of(setup.ordinal);
   settings.memory = plan.memory;
   settings.unit.slice_cap = core.options.slice;
-  settings.unit.max_blocks = blocks_left(setup.multiprocessors, core.options.reserve_sms);
+  settings.unit.confine = {core.options.confine, blocks_left(setup.multiprocessors, core.options.reserve_sms),
+                           static_cast<std::uint32_t>(core.options.reserve_sms)};
   settings.lane.queues = queues;
   settings.asks_machine = marking.fillable == Fillable::unasked;
   settings.wish = core.options.one_queue;

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "runner/options/confine.h"
 #include "runner/options/fillable.h"
 #include "trace/formatted.h"
 #include "trace/totals.h"
@@ -151,11 +152,17 @@ const char* of_fill_stream(std::string_view stream) {
   return stream == name_of(FillStream::above) ? ", in a hardware queue of its own (a higher priority)" : "";
 }
 
+const char* of_confinement(std::string_view confinement) {
+  if (confinement == name_of(Confinement::green)) return ", confined by a green context";
+  return confinement == name_of(Confinement::none) ? ", in kernels of any size that nothing confines" : "";
+}
+
 }  // namespace
 
 std::string start_line(const TraceHeader& header, const std::string& traces, const std::string& recordings) {
   std::string does = header.mode == "fill"
-                         ? "filling bubbles with " + std::string(header.fill_job) + of_fill_stream(header.fill_stream)
+                         ? "filling bubbles with " + std::string(header.fill_job) + of_fill_stream(header.fill_stream) +
+                               of_confinement(header.fill_confinement)
                          : "observing bubbles";
   if (!is_measured(header))
     does = std::string(header.idle_unknown) + ": bubbles are not measured, idle time is unknown";
@@ -183,7 +190,8 @@ std::vector<std::string> end_lines(const TraceHeader& header, const TraceSummary
   }
   lines.push_back(rank + idle_text(header, summary));
   if (summary.slices > 0 || header.mode == "fill") {
-    lines.push_back(rank + fill_text(header, summary) + of_fill_stream(summary.fill_stream));
+    lines.push_back(rank + fill_text(header, summary) + of_fill_stream(summary.fill_stream) +
+                    of_confinement(summary.fill_confinement));
   }
   const bool any_unfilled = summary.unfilled != decltype(summary.unfilled){};
   if (summary.fill_units == 0 && any_unfilled) lines.push_back(rank + unfilled_text(summary));

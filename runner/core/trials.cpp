@@ -116,7 +116,9 @@ TrialSubject trial_subject(const FillSettings& settings, const Options& options,
                          static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
   subject.gpu = gpu_of(driver, settings.lane.device, driver_version);
   subject.memory = settings.memory;
-  subject.max_blocks = settings.unit.max_blocks;
+  subject.max_blocks = settings.unit.confine.max_blocks;
+  subject.reserved = settings.unit.confine.reserved;
+  subject.confine = static_cast<std::uint64_t>(settings.unit.confine.wish);
   subject.asks_machine = settings.asks_machine ? 1 : 0;
   subject.wish = settings.asks_machine ? static_cast<std::uint64_t>(settings.wish) : 0;
   subject.stream = static_cast<std::uint64_t>(settings.lane.stream);

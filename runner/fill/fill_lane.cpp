@@ -13,7 +13,12 @@ constexpr std::size_t done_word_bytes = 4096;
 }  // namespace
 
 FillLane::FillLane(const Driver& driver, const LaneSettings& settings)
-    : driver_(driver), queues_(settings.queues), lap_(driver), green_(driver) {
+    : driver_(driver),
+      device_(settings.device),
+      queues_(settings.queues),
+      lap_(driver),
+      green_(driver),
+      share_(driver) {
   try {
     stream_ = make_stream(settings);
   } catch (...) {
@@ -33,11 +38,19 @@ const DoneMark& FillLane::done_mark(bool by_event) {
   return done_;
 }
 
+const GreenShare& FillLane::share(std::uint32_t reserved) {
+  if (share_.context() == nullptr) {
+    share_.make(device_, reserved);
+    lap_.complete(queues_, 1);  // a green context comes with a default stream
+  }
+  return share_;
+}
+
 void FillLane::destroy() noexcept {
   if (done_.event != nullptr) driver_.cuEventDestroy_v2(std::exchange(done_.event, nullptr));
   if (done_word_ != nullptr) give_pages_back(driver_, std::exchange(done_word_, nullptr), done_word_bytes);
   lap_.destroy();
-  green_.destroy();
+  let_context_go();
 }
 
 // Where there can be no green context, a plain stream is enough for some bubbles.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "runner/core/driver.h"
+#include "runner/fill/green_share.h"
 #include "runner/fill/green_stream.h"
 #include "runner/fill/queues.h"
 #include "runner/options/fillable.h"
@@ -47,19 +48,27 @@ class FillLane {
   const std::string& fault() const { return fault_; }
   // How ends of slices are marked, by an event or by a word; made at the first call. Throws SetUpError.
   const DoneMark& done_mark(bool by_event);
+  // The green context that keeps kernels of any size off `reserved` multiprocessors; made at the first call. Throws
+  // SetUpError.
+  const GreenShare& share(std::uint32_t reserved);
   // A job itself made so many streams.
   void complete_lap(std::uint32_t made) { lap_.complete(queues_, made); }
   // The context is going, which its green context would keep; nothing of it is in flight. Once, or again.
-  void let_context_go() noexcept { green_.destroy(); }
+  void let_context_go() noexcept {
+    green_.destroy();
+    share_.destroy();
+  }
 
  private:
   CUstream make_stream(const LaneSettings& settings);
   void destroy() noexcept;
 
   const Driver& driver_;
+  const int device_;
   const std::uint32_t queues_;
   QueueLap lap_;
   GreenStream green_;
+  GreenShare share_;
   std::string fault_;
   CUstream stream_ = nullptr;
   void* done_word_ = nullptr;

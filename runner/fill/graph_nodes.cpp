@@ -1,6 +1,7 @@
 // See graph_nodes.h.
 #include "runner/fill/graph_nodes.h"
 
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +12,29 @@
 namespace weft {
 namespace {
 
+using Edges = std::vector<std::pair<CUgraphNode, CUgraphNode>>;
+
+// Edges may have data, of how early their end may begin. They do not matter, as the nodes are run one behind the other;
+// without room for them the driver refuses to list such edges. Drivers before 12.3 have none.
+Edges edges_of(const Driver& driver, CUgraph graph) {
+  std::size_t count = 0;
+  const bool with_data = driver.cuGraphGetEdges_v2 != nullptr;
+  check(driver,
+        with_data ? driver.cuGraphGetEdges_v2(graph, nullptr, nullptr, nullptr, &count)
+                  : driver.cuGraphGetEdges(graph, nullptr, nullptr, &count),
+        "cuGraphGetEdges");
+  std::vector<CUgraphNode> from(count), to(count);
+  std::vector<CUgraphEdgeData> data(count);
+  if (count != 0)
+    check(driver,
+          with_data ? driver.cuGraphGetEdges_v2(graph, from.data(), to.data(), data.data(), &count)
+                    : driver.cuGraphGetEdges(graph, from.data(), to.data(), &count),
+          "cuGraphGetEdges");
+  Edges edges;
+  for (std::size_t edge = 0; edge < count; ++edge) edges.emplace_back(from[edge], to[edge]);
+  return edges;
+}
+
 std::vector<CUgraphNode> nodes_in_order(const Driver& driver, CUgraph graph) {
   std::size_t count = 0;
   check(driver, driver.cuGraphGetNodes(graph, nullptr, &count), "cuGraphGetNodes");
@@ -18,15 +42,8 @@ std::vector<CUgraphNode> nodes_in_order(const Driver& driver, CUgraph graph) {
   if (count != 0) check(driver, driver.cuGraphGetNodes(graph, nodes.data(), &count), "cuGraphGetNodes");
   std::map<CUgraphNode, std::size_t> index;
   for (std::size_t node = 0; node < nodes.size(); ++node) index[nodes[node]] = node;
-
-  std::size_t edge_count = 0;
-  check(driver, driver.cuGraphGetEdges(graph, nullptr, nullptr, &edge_count), "cuGraphGetEdges");
-  std::vector<CUgraphNode> from(edge_count), to(edge_count);
-  if (edge_count != 0)
-    check(driver, driver.cuGraphGetEdges(graph, from.data(), to.data(), &edge_count), "cuGraphGetEdges");
   std::vector<std::pair<std::size_t, std::size_t>> edges;
-  for (std::size_t edge = 0; edge < edge_count; ++edge) edges.emplace_back(index.at(from[edge]), index.at(to[edge]));
-
+  for (const auto& [from, to] : edges_of(driver, graph)) edges.emplace_back(index.at(from), index.at(to));
   const auto order = topological_order(nodes.size(), edges);
   if (!order) throw SetUpError("the graph of the unit has a cycle");
   std::vector<CUgraphNode> ordered;
@@ -44,12 +61,8 @@ const char* refusal_of(CUgraphNodeType type) {
       return "a memory release";
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       return "a conditional node";
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-      return "a child graph";
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
       return "a wait for an event";
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-      return "an event record";
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
       return "a stream memory operation";
     default:
@@ -57,55 +70,124 @@ const char* refusal_of(CUgraphNodeType type) {
   }
 }
 
-void check_blocks(const Driver& driver, CUgraphNode node, std::size_t number, std::uint32_t max_blocks) {
+CUDA_KERNEL_NODE_PARAMS parameters_of(const Driver& driver, CUgraphNode node) {
   CUDA_KERNEL_NODE_PARAMS parameters{};
   check(driver, driver.cuGraphKernelNodeGetParams_v2(node, &parameters), "cuGraphKernelNodeGetParams");
-  const std::uint64_t blocks = std::uint64_t{parameters.gridDimX} * parameters.gridDimY * parameters.gridDimZ;
-  if (blocks > max_blocks)
-    throw SetUpError("kernel " + std::to_string(number) + " of the unit has " + std::to_string(blocks) +
-                     " thread blocks, more than the " + std::to_string(max_blocks) +
-                     " that WEFT_RESERVE_SMS leaves to fill work");
+  return parameters;
+}
+
+// The handle of a kernel that belongs to no context. A launch may name it where a function is asked for, as the runtime
+// does, and the node then names it so, too: the driver knows which of the two a handle is.
+CUkernel kernel_of(const Driver& driver, const CUDA_KERNEL_NODE_PARAMS& parameters) {
+  if (parameters.func == nullptr) return parameters.kern;
+  const auto kernel = reinterpret_cast<CUkernel>(parameters.func);
+  const char* name = nullptr;
+  const bool is_kernel = driver.cuKernelGetName != nullptr && driver.cuKernelGetName(&name, kernel) == CUDA_SUCCESS;
+  return is_kernel && name != nullptr ? kernel : nullptr;
+}
+
+WorkNode described(const Driver& driver, CUgraphNode node, CUgraphNodeType type) {
+  if (type != CU_GRAPH_NODE_TYPE_KERNEL) return {node, type};
+  const CUDA_KERNEL_NODE_PARAMS parameters = parameters_of(driver, node);
+  return {node, type, std::uint64_t{parameters.gridDimX} * parameters.gridDimY * parameters.gridDimZ,
+          kernel_of(driver, parameters)};
+}
+
+void add_work(const Driver& driver, CUgraph graph, std::vector<WorkNode>& work) {
+  for (const CUgraphNode node : nodes_in_order(driver, graph)) {
+    CUgraphNodeType type{};
+    CUgraph child = nullptr;
+    check(driver, driver.cuGraphNodeGetType(node, &type), "cuGraphNodeGetType");
+    switch (type) {
+      case CU_GRAPH_NODE_TYPE_EMPTY:
+      case CU_GRAPH_NODE_TYPE_EVENT_RECORD:  // nobody can wait for it between two slices
+        break;
+      case CU_GRAPH_NODE_TYPE_GRAPH:
+        check(driver, driver.cuGraphChildGraphNodeGetGraph(node, &child), "cuGraphChildGraphNodeGetGraph");
+        add_work(driver, child, work);
+        break;
+      case CU_GRAPH_NODE_TYPE_KERNEL:
+      case CU_GRAPH_NODE_TYPE_MEMCPY:
+      case CU_GRAPH_NODE_TYPE_MEMSET:
+        work.push_back(described(driver, node, type));
+        break;
+      default:
+        throw SetUpError(std::string("the unit contains ") + refusal_of(type) + ", which cannot be sliced");
+    }
+  }
 }
 
 }  // namespace
 
-std::vector<CUgraphNode> work_nodes(const Driver& driver, CUgraph graph, std::uint32_t max_blocks) {
-  std::vector<CUgraphNode> work;
-  for (const CUgraphNode node : nodes_in_order(driver, graph)) {
-    CUgraphNodeType type{};
-    check(driver, driver.cuGraphNodeGetType(node, &type), "cuGraphNodeGetType");
-    if (type == CU_GRAPH_NODE_TYPE_EMPTY) continue;
-    if (type == CU_GRAPH_NODE_TYPE_KERNEL)
-      check_blocks(driver, node, work.size() + 1, max_blocks);
-    else if (type != CU_GRAPH_NODE_TYPE_MEMCPY && type != CU_GRAPH_NODE_TYPE_MEMSET)
-      throw SetUpError(std::string("the unit contains ") + refusal_of(type) + ", which cannot be sliced");
-    work.push_back(node);
-  }
+std::vector<WorkNode> work_nodes(const Driver& driver, CUgraph graph) {
+  std::vector<WorkNode> work;
+  add_work(driver, graph, work);
   if (work.empty()) throw SetUpError("the unit contains no work");
   return work;
 }
 
 namespace {
 
-CUgraphNode append(const Driver& driver, CUgraph graph, CUgraphNode previous, CUgraphNode source, CUcontext context) {
-  CUgraphNodeType type{};
+// One by one: the driver copies all of them only between nodes of one context. An attribute that a driver does not know
+// is not there to be lost. The priority is left out, as all fill work has that of its stream.
+void copy_attributes(const Driver& driver, CUgraphNode from, CUgraphNode to) {
+  constexpr std::array attributes{
+      CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,        CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+      CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,           CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+      CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,         CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+      CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT};
+  for (const CUlaunchAttributeID attribute : attributes) {
+    CUlaunchAttributeValue value{};
+    if (driver.cuGraphKernelNodeGetAttribute(from, attribute, &value) != CUDA_SUCCESS) continue;
+    const bool no_cluster =
+        (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && value.clusterDim.x == 0) ||
+        (attribute == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION && value.preferredClusterDim.x == 0);
+    if (no_cluster) continue;
+    check(driver, driver.cuGraphKernelNodeSetAttribute(to, attribute, &value), "cuGraphKernelNodeSetAttribute");
+  }
+}
+
+// Where the next node of a linear graph stands.
+struct Place {
+  CUgraph graph;
+  CUgraphNode previous;
+  CUcontext context;  // of copies and sets
+  CUcontext share;    // of kernels; nullptr: theirs
+
+  const CUgraphNode* dependencies() const { return previous == nullptr ? nullptr : &previous; }
+  std::size_t count() const { return previous == nullptr ? 0 : 1; }
+};
+
+CUgraphNode append_kernel(const Driver& driver, const Place& place, const WorkNode& source) {
+  CUDA_KERNEL_NODE_PARAMS parameters = parameters_of(driver, source.node);
   CUgraphNode added = nullptr;
-  const std::size_t count = previous == nullptr ? 0 : 1;
-  check(driver, driver.cuGraphNodeGetType(source, &type), "cuGraphNodeGetType");
-  if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
-    CUDA_KERNEL_NODE_PARAMS parameters{};
-    check(driver, driver.cuGraphKernelNodeGetParams_v2(source, &parameters), "cuGraphKernelNodeGetParams");
-    check(driver, driver.cuGraphAddKernelNode_v2(&added, graph, &previous, count, &parameters), "cuGraphAddKernelNode");
-    check(driver, driver.cuGraphKernelNodeCopyAttributes(added, source), "cuGraphKernelNodeCopyAttributes");
-  } else if (type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+  if (place.share != nullptr) {
+    parameters.func = nullptr;
+    parameters.kern = source.kernel;
+    parameters.ctx = place.share;
+  }
+  check(driver, driver.cuGraphAddKernelNode_v2(&added, place.graph, place.dependencies(), place.count(), &parameters),
+        "cuGraphAddKernelNode");
+  copy_attributes(driver, source.node, added);
+  return added;
+}
+
+CUgraphNode append(const Driver& driver, const Place& place, const WorkNode& source) {
+  if (source.type == CU_GRAPH_NODE_TYPE_KERNEL) return append_kernel(driver, place, source);
+  CUgraphNode added = nullptr;
+  if (source.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
     CUDA_MEMCPY3D parameters{};
-    check(driver, driver.cuGraphMemcpyNodeGetParams(source, &parameters), "cuGraphMemcpyNodeGetParams");
-    check(driver, driver.cuGraphAddMemcpyNode(&added, graph, &previous, count, &parameters, context),
+    check(driver, driver.cuGraphMemcpyNodeGetParams(source.node, &parameters), "cuGraphMemcpyNodeGetParams");
+    check(driver,
+          driver.cuGraphAddMemcpyNode(&added, place.graph, place.dependencies(), place.count(), &parameters,
+                                      place.context),
           "cuGraphAddMemcpyNode");
   } else {
     CUDA_MEMSET_NODE_PARAMS parameters{};
-    check(driver, driver.cuGraphMemsetNodeGetParams(source, &parameters), "cuGraphMemsetNodeGetParams");
-    check(driver, driver.cuGraphAddMemsetNode(&added, graph, &previous, count, &parameters, context),
+    check(driver, driver.cuGraphMemsetNodeGetParams(source.node, &parameters), "cuGraphMemsetNodeGetParams");
+    check(driver,
+          driver.cuGraphAddMemsetNode(&added, place.graph, place.dependencies(), place.count(), &parameters,
+                                      place.context),
           "cuGraphAddMemsetNode");
   }
   return added;
@@ -113,14 +195,14 @@ CUgraphNode append(const Driver& driver, CUgraph graph, CUgraphNode previous, CU
 
 }  // namespace
 
-CUgraphExec instantiate(const Driver& driver, std::span<const CUgraphNode> nodes, CUstream stream) {
+CUgraphExec instantiate(const Driver& driver, std::span<const WorkNode> nodes, CUstream stream, CUcontext share) {
   const CUcontext context = context_of(driver, stream);
   const CurrentContext current(driver, context);
   if (!current.pushed()) throw SetUpError("the context of the fill stream cannot be used");
   Graph graph(driver);
   check(driver, driver.cuGraphCreate(graph.out(), 0), "cuGraphCreate");
-  CUgraphNode previous = nullptr;
-  for (const CUgraphNode node : nodes) previous = append(driver, graph.get(), previous, node, context);
+  Place place{graph.get(), nullptr, share != nullptr ? share : context, share};
+  for (const WorkNode& node : nodes) place.previous = append(driver, place, node);
   CUgraphExec executable = nullptr;
   check(driver, driver.cuGraphInstantiateWithFlags(&executable, graph.get(), 0), "cuGraphInstantiate");
   const CUresult uploaded = driver.cuGraphUpload(executable, stream);

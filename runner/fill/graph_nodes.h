@@ -1,6 +1,6 @@
 // The nodes of a captured unit: their order, which of them can be sliced, and graphs made anew from some of them.
 //
-// Used while a fill job is prepared, on a thread of the main job or in the fill probe, with the context current. All
+// Used while a fill job is prepared, on a thread of Weft's or in the fill probe, with the context current. All
 // functions throw SetUpError.
 #pragma once
 
@@ -31,11 +31,21 @@ class Graph {
   CUgraph graph_;
 };
 
-// The nodes that do work, in an order that keeps the edges. Refuses kinds of nodes that cannot be sliced, and kernels
-// of more than `max_blocks` blocks.
-std::vector<CUgraphNode> work_nodes(const Driver& driver, CUgraph graph, std::uint32_t max_blocks);
+// Valid as long as the graph that it is of.
+struct WorkNode {
+  CUgraphNode node = nullptr;
+  CUgraphNodeType type{};
+  std::uint64_t blocks = 0;   // of a kernel
+  CUkernel kernel = nullptr;  // which may run in any context; nullptr: it is of a module, and stays in its context
+};
 
-// One linear graph of these nodes, instantiated and uploaded. The caller destroys it.
-CUgraphExec instantiate(const Driver& driver, std::span<const CUgraphNode> nodes, CUstream stream);
+// The nodes that do work, in an order that keeps the edges; those of child graphs stand in the place of their graph.
+// Edges that let a kernel begin before the one ahead of it is over become full ones, and records of events are left
+// out. Refuses kinds of nodes that cannot be sliced.
+std::vector<WorkNode> work_nodes(const Driver& driver, CUgraph graph);
+
+// One linear graph of these nodes, instantiated and uploaded, in `share` or, where that is nullptr, in the context of
+// the stream. The caller destroys it.
+CUgraphExec instantiate(const Driver& driver, std::span<const WorkNode> nodes, CUstream stream, CUcontext share);
 
 }  // namespace weft

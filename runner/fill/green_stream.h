@@ -9,12 +9,13 @@
 #include <cuda.h>
 
 #include "runner/core/driver.h"
+#include "runner/fill/green_context.h"
 
 namespace weft {
 
 class GreenStream {
  public:
-  explicit GreenStream(const Driver& driver) : driver_(driver) {}
+  explicit GreenStream(const Driver& driver) : driver_(driver), green_(driver) {}
   GreenStream(const GreenStream&) = delete;
   GreenStream& operator=(const GreenStream&) = delete;
 
@@ -25,10 +26,10 @@ class GreenStream {
   void destroy() noexcept;
 
  private:
-  CUstream make_stream(CUdevice device);
+  CUstream make_stream(int device);
 
   const Driver& driver_;
-  CUgreenCtx context_ = nullptr;
+  GreenContext green_;
   CUstream stream_ = nullptr;
 };
 

@@ -59,12 +59,12 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, s
     if (lane_ == nullptr) lane_ = std::make_shared<FillLane>(driver, settings.lane);
     reservation_.use(stream());
     on_step("init");
-    job_ = FillJob::load(settings.spec, reservation_, {settings.lane.device, settings.unit.max_blocks});
+    job_ = FillJob::load(settings.spec, reservation_, {settings.lane.device, settings.unit.confine.max_blocks});
     on_step("the work of init");
     if (settings.is_trial) check_init_is_over(driver, stream());
     reservation_.save();
     on_step("record_unit");
-    unit_ = std::make_unique<Unit>(driver, *job_, stream(), settings.unit);
+    unit_ = std::make_unique<Unit>(driver, *job_, *lane_, settings.unit);
     reservation_.restore();
   } catch (...) {
     release();

@@ -50,7 +50,7 @@ std::string trial_key(const TrialSubject& subject) {
     add(text);
   for (const std::uint64_t number :
        {subject.file_device, subject.file_number, subject.file_bytes, subject.file_changed, subject.memory,
-        subject.max_blocks, subject.slice_cap, subject.asks_machine, subject.wish, subject.stream})
+        subject.max_blocks, subject.reserved, subject.confine, subject.slice_cap, subject.asks_machine, subject.wish, subject.stream})
     add(std::to_string(number));
   char name[33];
   std::snprintf(name, sizeof name, "%016llx%016llx",

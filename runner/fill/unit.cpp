@@ -1,4 +1,4 @@
-// Preparing a unit: warm-up, capture, a look at every node, timing, cutting, timing again. Threads: see the header.
+// Preparing a unit: warm-up, capture, a look at every node, confinement, timing, cutting, timing again. Threads: see the header.
 #include "runner/fill/unit.h"
 
 #include <algorithm>
@@ -37,25 +37,30 @@ void capture(const Driver& driver, FillJob& job, CUstream stream, Graph& capture
   if (captured.get() == nullptr) throw SetUpError("the unit cannot be captured as a CUDA graph");
 }
 
-std::vector<nanoseconds> measure_nodes(const Driver& driver, std::span<const CUgraphNode> nodes, CUstream stream,
-                                       const UnitOptions& options) {
+std::vector<nanoseconds> measure_nodes(const Driver& driver, std::span<const WorkNode> nodes, CUstream stream,
+                                       const UnitOptions& options, CUcontext share) {
   Executables single(driver);
-  for (const CUgraphNode& node : nodes) single.graphs.push_back(instantiate(driver, {&node, 1}, stream));
+  for (const WorkNode& node : nodes) single.graphs.push_back(instantiate(driver, {&node, 1}, stream, share));
   return measure(driver, single.graphs, stream, options.timing);
 }
 
 }  // namespace
 
-Unit::Unit(const Driver& driver, FillJob& job, CUstream stream, const UnitOptions& options) : driver_(driver) {
+Unit::Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions& options) : driver_(driver) {
+  const CUstream stream = lane.stream();
   job.record_unit(stream);
   wait_for(driver, stream, options.timing.patience);
   Graph captured(driver);
   capture(driver, job, stream, captured);
-  const std::vector<CUgraphNode> nodes = work_nodes(driver, captured.get(), options.max_blocks);
-  cuts_ = Cuts(measure_nodes(driver, nodes, stream, options), slice_lengths(options.slice_cap));
+  const std::vector<WorkNode> nodes = work_nodes(driver, captured.get());
+  confined_ = confine(nodes, options.confine, lane);
+  const std::vector<nanoseconds> lengths = measure_nodes(driver, nodes, stream, options, confined_.share);
+  take_lengths(nodes, lengths, options.slice_cap, options.confine, confined_);
+  cuts_ = Cuts(lengths, slice_lengths(options.slice_cap));
   Executables executables(driver);
   for (const SliceRange& range : cuts_.slices())
-    executables.graphs.push_back(instantiate(driver, std::span(nodes).subspan(range.first, range.count), stream));
+    executables.graphs.push_back(
+        instantiate(driver, std::span(nodes).subspan(range.first, range.count), stream, confined_.share));
   for (const CUgraphExec graph : executables.graphs) slices_.push_back({graph, {}});
   for (const std::vector<std::uint32_t>& sequence : cuts_.sequences()) time(sequence, stream, options.timing);
   executables.graphs.clear();
@@ -91,7 +96,8 @@ std::vector<Slice> Unit::whole() const {
 
 nanoseconds Unit::longest() const {
   nanoseconds longest{0};
-  for (const Slice& slice : slices_) longest = std::max(longest, slice.alone);
+  for (std::size_t node = 0; node < cuts_.nodes(); ++node)
+    longest = std::max(longest, slices_[cuts_.from(node).front()].alone);
   return longest;
 }
 

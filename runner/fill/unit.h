@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "runner/core/driver.h"
+#include "runner/fill/confined.h"
 #include "runner/fill/fill_job.h"
+#include "runner/fill/fill_lane.h"
 #include "runner/fill/graph_timing.h"
 #include "runner/policy/cuts.h"
 
@@ -21,7 +23,7 @@ namespace weft {
 
 struct UnitOptions {
   std::chrono::nanoseconds slice_cap{300'000};
-  std::uint32_t max_blocks = 0;
+  ConfineOptions confine;
   TimingOptions timing;
 };
 
@@ -32,8 +34,8 @@ struct Slice {
 
 class Unit {
  public:
-  // Records, captures, checks, times and cuts one unit of `job`. Throws SetUpError.
-  Unit(const Driver& driver, FillJob& job, CUstream stream, const UnitOptions& options);
+  // Records, captures, checks, confines, times and cuts one unit of `job`. Throws SetUpError.
+  Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions& options);
   // Takes over slices that are ready, one behind the other.
   Unit(const Driver& driver, std::vector<Slice> slices);
   ~Unit();
@@ -43,13 +45,15 @@ class Unit {
   const Slice& slice(std::uint32_t number) const { return slices_[number]; }
   // Which slices may come next, by the node that the unit has got to.
   const Cuts& cuts() const { return cuts_; }
+  const Confined& confined() const { return confined_; }
   std::vector<Slice> whole() const;          // from the begin to the end, in the longest slices
-  std::chrono::nanoseconds longest() const;  // slice
+  std::chrono::nanoseconds longest() const;  // of the slices that cannot be shorter
 
  private:
   void time(const std::vector<std::uint32_t>& sequence, CUstream stream, const TimingOptions& options);
 
   const Driver& driver_;
+  Confined confined_;
   Cuts cuts_;
   std::vector<Slice> slices_;  // those of the cuts
 };

@@ -23,6 +23,10 @@ constexpr std::pair<std::string_view, Mode> mode_words[] = {
     {"off", Mode::off}, {"observe", Mode::observe}, {"fill", Mode::fill}};
 constexpr std::pair<std::string_view, OneQueue> one_queue_words[] = {{one_queue_names[0], OneQueue::keep},
                                                                      {one_queue_names[1], OneQueue::above}};
+constexpr std::pair<std::string_view, Confine> confine_words[] = {{confine_names[0], Confine::automatic},
+                                                                  {confine_names[1], Confine::job},
+                                                                  {confine_names[2], Confine::green},
+                                                                  {confine_names[3], Confine::none}};
 constexpr std::pair<std::string_view, bool> flag_words[] = {{"on", true},  {"off", false}, {"yes", true},
                                                             {"no", false}, {"true", true}, {"false", false},
                                                             {"1", true},   {"0", false}};
@@ -91,6 +95,10 @@ std::string accepted<OneQueue>(const OptionInfo&) {
   return one_of<OneQueue>(one_queue_words);
 }
 template <>
+std::string accepted<Confine>(const OptionInfo&) {
+  return one_of<Confine>(confine_words);
+}
+template <>
 std::string accepted<LogLevel>(const OptionInfo&) {
   return one_of<LogLevel>(level_words);
 }
@@ -142,6 +150,10 @@ bool parse(std::string_view text, bool& value) {
 
 bool parse(std::string_view text, Mode& value) {
   return choose<Mode>(text, mode_words, value);
+}
+
+bool parse(std::string_view text, Confine& value) {
+  return choose<Confine>(text, confine_words, value);
 }
 
 bool parse(std::string_view text, OneQueue& value) {

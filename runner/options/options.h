@@ -16,6 +16,7 @@
 
 #include "detector/time.h"
 #include "runner/log.h"
+#include "runner/options/confine.h"
 #include "runner/options/fillable.h"
 #include "runner/options/variables.h"
 
@@ -34,6 +35,7 @@ struct ByteLimit {
 namespace option_type {
 using Mode = weft::Mode;
 using OneQueue = weft::OneQueue;
+using Confine = weft::Confine;
 using Text = std::string;
 using Path = std::string;  // with % sequences: see runner/options/output_path.h
 using Bytes = std::uint64_t;

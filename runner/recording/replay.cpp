@@ -287,6 +287,7 @@ void Replay::end_calls(bool is_cut) {
 TraceSummary Replay::summary(const TraceSummary& recorded) try {
   TraceSummary summary = session().summary(recorded.dropped_records);
   summary.fill_stream = recorded.fill_stream;
+  summary.fill_confinement = recorded.fill_confinement;
   summary.cpu = recorded.cpu;
   summary.annotations_refused = recorded.annotations_refused;
   summary.annotations_held_back = recorded.annotations_held_back;

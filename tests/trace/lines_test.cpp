@@ -155,7 +155,7 @@ TEST(TraceLines, Summary) {
       R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "dark": 0, "filled": 0, "idle_left_out": 0, "slices": 0, "fill_units": 0, )"
       R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "posted_early": 2, "no_room": 3, )"
       R"("held_back": 4, "one_queue": 5, "other": 6}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "watching": null, "filling_stopped": true, )"
-      R"("reason": "enough", "fill_stream": "", "uncertain_reason": "", "end_uncertainty": 0, "cpu": 0, "spun": 0, "groups_thinned_out": 0, "annotations_refused": 0, )"
+      R"("reason": "enough", "fill_stream": "", "fill_confinement": "", "uncertain_reason": "", "end_uncertainty": 0, "cpu": 0, "spun": 0, "groups_thinned_out": 0, "annotations_refused": 0, )"
       R"("annotations_held_back": 0, )"
       R"("jobs": [], "startup": {"length": 4, "idle": 3, "uncertain": 2, "filled": 1}})"
       "\n");

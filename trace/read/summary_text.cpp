@@ -368,6 +368,10 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   result += settings_of(run);
   if (const RecordText& stream = run.total.totals.fill_stream; !stream.empty() && stream != "plain")
     result += " in a hardware queue of its own (" + printable(stream) + ")";
+  if (const RecordText& confinement = run.total.totals.fill_confinement; confinement == "green")
+    result += ", confined by a green context";
+  else if (confinement == "none")
+    result += ", in kernels of any size that nothing confines";
   result += "\n\n" + std::string(width - 4, ' ') +
             "rank iterations median ms/it   idle % uncertain % conversion % start-up s   units   wrong   dropped "
             "forecast err. %  "

@@ -35,8 +35,9 @@ weft::FillSettings settings_of(const ContinuousFill& fill, const weft::Driver& d
   settings.spec = weft::parse_fill_spec(fill.job);
   settings.lane.device = fill.device;
   settings.memory = fill.memory;
-  settings.unit.max_blocks = weft::blocks_left(static_cast<std::uint32_t>(multiprocessors),
-                                               static_cast<std::uint64_t>(fill.free_multiprocessors));
+  const auto reserved = static_cast<std::uint32_t>(fill.free_multiprocessors);
+  settings.unit.confine = {weft::Confine::automatic,
+                           weft::blocks_left(static_cast<std::uint32_t>(multiprocessors), reserved), reserved};
   // Nothing decides between slices here: one graph per unit.
   settings.unit.slice_cap = patience;
   settings.unit.timing.repeats = 1;

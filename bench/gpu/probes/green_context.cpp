@@ -89,6 +89,48 @@ int spread_of_node(const GreenStream& green, CUstream stream, unsigned blocks) {
   return multiprocessors_used(counts, most, stream);
 }
 
+// The same for a kernel that was captured as the CUDA runtime launches it, by the handle of a kernel of a library, and
+// moved into the green context by Weft's way: the node may name the handle as a function.
+int spread_of_moved_node(const GreenStream& green, CUstream stream, unsigned blocks, Report& report) {
+  const Driver& d = driver();
+  auto most = static_cast<uint32_t>(gpu().multiprocessors);
+  CUdeviceptr counts = make_device_memory(most * sizeof(uint32_t));
+  uint64_t nanoseconds = 100'000;
+  void* arguments[] = {&counts, &most, &nanoseconds};
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  CUlaunchConfig config{};
+  CUgraph captured = nullptr, graph = nullptr;
+  CUgraphNode node = nullptr, made = nullptr;
+  CUgraphExec executable = nullptr;
+  std::size_t count = 1;
+  check(d.cuLibraryLoadData(&library, kernel_image(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  check(d.cuLibraryGetKernel(&kernel, library, "probe_where"));
+  config.gridDimX = blocks;
+  config.blockDimX = compute_threads;
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  check(d.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  check(d.cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(kernel), arguments, nullptr));
+  check(d.cuStreamEndCapture(stream, &captured));
+  check(d.cuGraphGetNodes(captured, &node, &count));
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  check(d.cuGraphKernelNodeGetParams(node, &parameters));
+  const char* name = nullptr;
+  const bool names_kernel = parameters.func == nullptr;
+  if (!names_kernel) parameters.kern = reinterpret_cast<CUkernel>(parameters.func);
+  report.add("captured_node_names_a_kernel", names_kernel);
+  report.add("captured_node_names_the_same_kernel", parameters.kern == kernel);
+  report.add("name_of_captured_kernel", name_of(d.cuKernelGetName(&name, parameters.kern)));
+  parameters.func = nullptr;
+  check(d.cuCtxFromGreenCtx(&parameters.ctx, green.context));
+  check(d.cuGraphCreate(&graph, 0));
+  check(d.cuGraphAddKernelNode(&made, graph, nullptr, 0, &parameters));
+  check(d.cuGraphInstantiate(&executable, graph, 0));
+  check(d.cuGraphLaunch(executable, stream));
+  return multiprocessors_used(counts, most, stream);
+}
+
 // Start of a kernel like NCCL's behind its predecessor, while fill of so many blocks is resident; microseconds.
 double start_next_to(CUstream fill_stream, unsigned fill_blocks, int count) {
   const CUstream stream = make_stream();
@@ -132,6 +174,7 @@ std::string measure(const Options& options, Report& report) {
   const auto all = static_cast<unsigned>(gpu().multiprocessors);
   // More blocks than fit at once: what a job does that knows no cap.
   const int uncapped_plain = spread(plain, 16 * all), uncapped_green = spread(green.stream, 16 * all);
+  if (uncapped_plain == 0) throw Skipped("kernels do not tell here which multiprocessors they run on");
   const double capped = start_next_to(plain, green.multiprocessors, count);
   const double in_green = start_next_to(green.stream, green.multiprocessors, count);
   const double uncapped_start = start_next_to(green.stream, all, count);
@@ -142,6 +185,9 @@ std::string measure(const Options& options, Report& report) {
   report.add("used_by_uncapped_grid_in_green_context", uncapped_green);
   answered(report, "used_by_uncapped_graph_node_in_green_context",
            [&] { report.add("used_by_uncapped_graph_node_in_green_context", spread_of_node(green, plain, 16 * all)); });
+  answered(report, "used_by_captured_kernel_moved_into_green_context", [&] {
+    report.add("used_by_captured_kernel_moved_into_green_context", spread_of_moved_node(green, plain, 16 * all, report));
+  });
   report.add("start_p99_next_to_capped_grid_us", capped);
   report.add("start_p99_next_to_green_context_us", in_green);
   report.add("start_p99_next_to_uncapped_grid_in_green_context_us", uncapped_start);

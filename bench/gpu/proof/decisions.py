@@ -71,6 +71,8 @@ _OF_PACKAGES = (
      _confined("used_by_uncapped_grid_in_green_context")),
     ("the same for a node of a graph that names the context", "recorded graphs as fill work", "green_context",
      _confined("used_by_uncapped_graph_node_in_green_context")),
+    ("the same for a captured kernel that is moved there by its handle", "kernels of any size as fill work", "green_context",
+     _confined("used_by_captured_kernel_moved_into_green_context")),
     ("a graph gives the same results in another process (kernels of the probe only)", "packages work at all", "graph_in_another_process",
      _value("results_equal")),
     ("global, constant and static variables are found by name", "programs that change variables of their modules", "module_variables",

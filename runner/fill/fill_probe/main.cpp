@@ -134,12 +134,14 @@ std::uint64_t number(const char* text) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 11) return 2;
+  if (argument_count != 13) return 2;
   weft::FillSettings settings;
   settings.lane.device = static_cast<int>(number(arguments[1]));
   settings.uuid = arguments[10];
   settings.memory = number(arguments[2]);
-  settings.unit.max_blocks = static_cast<std::uint32_t>(number(arguments[3]));
+  settings.unit.confine = {value_of<weft::Confine>(arguments[12], weft::confine_names),
+                           static_cast<std::uint32_t>(number(arguments[3])),
+                           static_cast<std::uint32_t>(number(arguments[11]))};
   settings.unit.slice_cap = std::chrono::nanoseconds(number(arguments[4]));
   settings.unit.timing.repeats = 1;
   settings.is_trial = true;

@@ -24,7 +24,7 @@ struct Description {
   SmShare share;
 };
 
-// What the opaque part of a resource of multiprocessors says.
+// The opaque part of a resource of multiprocessors.
 struct SmResource {
   uint32_t kind = 0;
   int device = 0;

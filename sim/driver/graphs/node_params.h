@@ -9,7 +9,7 @@
 
 namespace simgpu {
 
-// What the work of a node runs in.
+// The context that the work of a node runs in.
 void set_context(NodeBody& body, const Context& context);
 CUresult kernel_body(const CUDA_KERNEL_NODE_PARAMS_v2& parameters, NodeBody& body);
 void read_kernel(const NodeBody& body, CUDA_KERNEL_NODE_PARAMS_v2& parameters);

@@ -55,6 +55,21 @@ TEST(Lines, NameTheQueueThatFillWorkHasForItself) {
   }
 }
 
+TEST(Lines, SayWhatConfinesLargeKernels) {
+  TraceHeader header = filling_header();
+  TraceSummary summary = filling_summary();
+  header.fill_confinement = summary.fill_confinement = "job";
+  EXPECT_EQ(start_line(header, "d"), "0.1.0, filling bubbles with matmul, 4 ranks; traces in d/");
+  for (const auto& [confinement, words] :
+       {std::pair{"green", ", confined by a green context"},
+        std::pair{"none", ", in kernels of any size that nothing confines"}}) {
+    header.fill_confinement = summary.fill_confinement = confinement;
+    EXPECT_EQ(start_line(header, "d"),
+              std::string("0.1.0, filling bubbles with matmul") + words + ", 4 ranks; traces in d/");
+    EXPECT_TRUE(end_lines(header, summary, "d").at(2).ends_with(words));
+  }
+}
+
 TEST(Lines, SayThatIdleTimeIsUnknown) {
   TraceHeader header;
   header.ranks = 4;

@@ -76,7 +76,7 @@ FillSettings settings() {
   FillSettings made;
   made.spec = {"/some where/j.so", "a b"};
   made.memory = 77;
-  made.unit.max_blocks = 12;
+  made.unit.confine = {Confine::green, 12, 3};
   return made;
 }
 
@@ -89,6 +89,10 @@ TEST(Trial, SaysWhichGpuTheNumberStandsFor) {
   FillSettings of_gpu = settings();
   of_gpu.uuid = "00ff";
   EXPECT_EQ(fault_of_trial(script("[ \"${10}\" = 00ff ] && echo ok >&3"), of_gpu, 20s), "");
+}
+
+TEST(Trial, SaysHowTheJobMayBeConfined) {
+  EXPECT_EQ(fault_of_trial(script("[ \"$3-${11}-${12}\" = 12-3-green ] && echo ok >&3"), settings(), 20s), "");
 }
 
 TEST(Trial, AsksTheMachineWhereThatIsWanted) {

@@ -31,6 +31,8 @@ TEST(TrialKey, IsAnotherOneForEveryOtherSubject) {
       [](TrialSubject& subject) { subject.file_changed = 1; },
       [](TrialSubject& subject) { subject.memory = 1; },
       [](TrialSubject& subject) { subject.max_blocks = 1; },
+      [](TrialSubject& subject) { subject.reserved = 1; },
+      [](TrialSubject& subject) { subject.confine = 1; },
       [](TrialSubject& subject) { subject.slice_cap = 1; },
       [](TrialSubject& subject) { subject.asks_machine = 1; },
       [](TrialSubject& subject) { subject.wish = 1; },
