@@ -1,5 +1,5 @@
 // The weft command: finds the verb and calls it. Exit codes: 0, 1 (it failed), 2 (wrong usage), 3 (weft check:
-// not all is known or possible; weft validate, weft replay: it differs); `weft run` ends with that of the command it
+// not all is known or possible; weft try: a training would refuse it; weft validate, weft replay: it differs); `weft run` ends with that of the command it
 // runs.
 #include <algorithm>
 #include <array>
@@ -21,6 +21,7 @@ constexpr std::array verbs{
     Verb{"lib", "print the path of libweft.so, for LD_PRELOAD", &lib_verb},
     Verb{"config", "list every option: value, default, source, meaning", &config_verb},
     Verb{"check", "ask the GPU what its driver and environment allow", &check_verb},
+    Verb{"try", "run a fill job alone, and say whether a training would", &try_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
     Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
     Verb{"estimate", "from an observed run: what filling it would have given", &estimate_verb},

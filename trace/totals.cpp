@@ -185,7 +185,11 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   sum.end_uncertainty = std::max(sum.end_uncertainty, part.end_uncertainty);
   if (sum.uncertain_reason.empty()) sum.uncertain_reason = part.uncertain_reason;
   if (sum.fill_stream.empty()) sum.fill_stream = part.fill_stream;
-  if (weakness(part.fill_confinement) > weakness(sum.fill_confinement)) sum.fill_confinement = part.fill_confinement;
+  sum.fill_confinement = weaker(sum.fill_confinement, part.fill_confinement);
+}
+
+RecordText weaker(const RecordText& one, const RecordText& other) {
+  return weakness(other) > weakness(one) ? other : one;
 }
 
 }  // namespace weft

@@ -13,6 +13,9 @@
 
 namespace weft {
 
+// Of two confinements of fill work (TraceHeader) the one that confines less.
+RecordText weaker(const RecordText& one, const RecordText& other);
+
 void add_to(Duration& sum, Duration part);
 void add_to(std::uint64_t& sum, std::uint64_t part);
 

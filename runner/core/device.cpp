@@ -458,7 +458,7 @@ void Device::context_closing() {
 }
 
 void Device::abandon_fill() noexcept {
-  jobs_.abandon(dispatcher_->ended() && dispatcher_->nothing_in_flight(), context_limit);
+  jobs_.abandon(dispatcher_->ended() && nothing_in_flight(context_limit), context_limit);
 }
 
 void Device::record(const MemoryRecord& memory) {

@@ -160,7 +160,7 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
     if (is_first) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
     header_.fill_job = jobs_.names();
     header_.fill_stream = fill_stream();
-    header_.fill_confinement = jobs_.confinement();
+    header_.fill_confinement = weaker(header_.fill_confinement, jobs_.confinement());  // also of those that ended
     add_job(job, now() - began + stood);
     record(jobs_.memory(MemoryEvent::reserved));
     if (was_withdrawn) core_.preparations[ordinal_].note_change(now() - began + stood);

@@ -64,7 +64,7 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, co
   settings.memory = plan.memory;
   settings.unit.slice_cap = core.options.slice;
   settings.unit.confine = {core.options.confine, blocks_left(setup.multiprocessors, core.options.reserve_sms),
-                           static_cast<std::uint32_t>(core.options.reserve_sms)};
+                           core.options.reserve_sms, shares_gpu_by_mps(core, setup.ordinal)};
   settings.lane.queues = queues;
   settings.asks_machine = marking.fillable == Fillable::unasked;
   settings.wish = core.options.one_queue;

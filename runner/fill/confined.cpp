@@ -14,12 +14,15 @@ std::string too_large(std::size_t number, std::uint64_t blocks, const ConfineOpt
 }
 
 Confined confine_by_green_context(std::span<const WorkNode> nodes, const ConfineOptions& options, FillLane& lane) {
+  lane.check_share();
+  if (options.shared_gpu)
+    throw SetUpError("the GPU is shared by MPS, which may give a green context more multiprocessors than it asks for");
   const auto bound = std::ranges::find_if(
       nodes, [](const WorkNode& node) { return node.type == CU_GRAPH_NODE_TYPE_KERNEL && node.kernel == nullptr; });
   if (bound != nodes.end())
     throw SetUpError("kernel " + std::to_string(bound - nodes.begin() + 1) +
-                     " of the unit is of a module (cuModuleLoad), which belongs to one context; that of a library "
-                     "(cuLibraryLoadData, or the runtime) would not");
+                     " of the unit belongs to one context: it is of a module (cuModuleLoad), or the driver does not "
+                     "say that it is of a library (cuLibraryLoadData, or the runtime's)");
   const GreenShare& share = lane.share(options.reserved);
   return {Confinement::green, share.context(), share.multiprocessors(), "", {}};
 }
@@ -45,7 +48,7 @@ Confined confine(std::span<const WorkNode> nodes, const ConfineOptions& options,
 
 void take_lengths(std::span<const WorkNode> nodes, const std::vector<std::chrono::nanoseconds>& lengths,
                   std::chrono::nanoseconds slice_cap, const ConfineOptions& options, Confined& confined) {
-  if (confined.how != Confinement::none) return;
+  if (confined.how != Confinement::none || !options.bounds_lengths) return;
   const auto microseconds = [](std::chrono::nanoseconds time) { return std::to_string((time.count() + 999) / 1000); };
   for (std::size_t number = 0; number < nodes.size(); ++number) {
     if (nodes[number].blocks <= options.max_blocks) continue;

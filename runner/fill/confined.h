@@ -22,6 +22,8 @@ struct ConfineOptions {
   Confine wish = Confine::automatic;
   std::uint32_t max_blocks = 0;  // a kernel with no more leaves the reserved multiprocessors free by itself
   std::uint32_t reserved = 0;    // multiprocessors
+  bool shared_gpu = false;       // by MPS
+  bool bounds_lengths = true;    // not in a trial, beside which the training may run: lengths are no more than a guess
 };
 
 struct Confined {

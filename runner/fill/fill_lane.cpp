@@ -15,6 +15,7 @@ constexpr std::size_t done_word_bytes = 4096;
 FillLane::FillLane(const Driver& driver, const LaneSettings& settings)
     : driver_(driver),
       device_(settings.device),
+      wanted_(settings.stream),
       queues_(settings.queues),
       lap_(driver),
       green_(driver),
@@ -38,10 +39,23 @@ const DoneMark& FillLane::done_mark(bool by_event) {
   return done_;
 }
 
+// Nobody knows which hardware queue a graph uses whose nodes are of another context than the stream it is launched
+// into.
+void FillLane::check_share() const {
+  if (driver_.cuDevSmResourceSplitByCount == nullptr) throw SetUpError("the driver has no green contexts");
+  if (wanted_ != FillStream::plain)
+    throw SetUpError("with one hardware queue fill work has one of its own, which it might lose in a green context");
+}
+
 const GreenShare& FillLane::share(std::uint32_t reserved) {
-  if (share_.context() == nullptr) {
-    share_.make(device_, reserved);
+  if (share_.context() != nullptr) return share_;
+  check_share();
+  share_.make(device_, reserved);
+  try {
     lap_.complete(queues_, 1);  // a green context comes with a default stream
+  } catch (...) {
+    share_.destroy();
+    throw;
   }
   return share_;
 }

@@ -51,6 +51,7 @@ class FillLane {
   // The green context that keeps kernels of any size off `reserved` multiprocessors; made at the first call. Throws
   // SetUpError.
   const GreenShare& share(std::uint32_t reserved);
+  void check_share() const;  // throws SetUpError where there can be none
   // A job itself made so many streams.
   void complete_lap(std::uint32_t made) { lap_.complete(queues_, made); }
   // The context is going, which its green context would keep; nothing of it is in flight. Once, or again.
@@ -65,6 +66,7 @@ class FillLane {
 
   const Driver& driver_;
   const int device_;
+  const FillStream wanted_;
   const std::uint32_t queues_;
   QueueLap lap_;
   GreenStream green_;

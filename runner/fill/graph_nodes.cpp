@@ -2,6 +2,7 @@
 #include "runner/fill/graph_nodes.h"
 
 #include <array>
+#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
@@ -128,22 +129,21 @@ std::vector<WorkNode> work_nodes(const Driver& driver, CUgraph graph) {
 
 namespace {
 
-// One by one: the driver copies all of them only between nodes of one context. An attribute that a driver does not know
-// is not there to be lost. The priority is left out, as all fill work has that of its stream.
-void copy_attributes(const Driver& driver, CUgraphNode from, CUgraphNode to) {
+// Into another context one by one: the driver copies all of them only within one. An attribute that it does not know is
+// not there to be lost, and one that the new node has already needs no change. The priority is left out, as all fill
+// work has that of its stream.
+void move_attributes(const Driver& driver, CUgraphNode from, CUgraphNode to) {
   constexpr std::array attributes{
       CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,        CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
       CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,           CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
       CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,         CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
       CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT};
   for (const CUlaunchAttributeID attribute : attributes) {
-    CUlaunchAttributeValue value{};
-    if (driver.cuGraphKernelNodeGetAttribute(from, attribute, &value) != CUDA_SUCCESS) continue;
-    const bool no_cluster =
-        (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && value.clusterDim.x == 0) ||
-        (attribute == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION && value.preferredClusterDim.x == 0);
-    if (no_cluster) continue;
-    check(driver, driver.cuGraphKernelNodeSetAttribute(to, attribute, &value), "cuGraphKernelNodeSetAttribute");
+    CUlaunchAttributeValue wanted{}, there{};
+    if (driver.cuGraphKernelNodeGetAttribute(from, attribute, &wanted) != CUDA_SUCCESS) continue;
+    const bool known = driver.cuGraphKernelNodeGetAttribute(to, attribute, &there) == CUDA_SUCCESS;
+    if (known && std::memcmp(&wanted, &there, sizeof wanted) == 0) continue;
+    check(driver, driver.cuGraphKernelNodeSetAttribute(to, attribute, &wanted), "cuGraphKernelNodeSetAttribute");
   }
 }
 
@@ -168,7 +168,10 @@ CUgraphNode append_kernel(const Driver& driver, const Place& place, const WorkNo
   }
   check(driver, driver.cuGraphAddKernelNode_v2(&added, place.graph, place.dependencies(), place.count(), &parameters),
         "cuGraphAddKernelNode");
-  copy_attributes(driver, source.node, added);
+  if (place.share != nullptr)
+    move_attributes(driver, source.node, added);
+  else
+    check(driver, driver.cuGraphKernelNodeCopyAttributes(added, source.node), "cuGraphKernelNodeCopyAttributes");
   return added;
 }
 

@@ -81,6 +81,12 @@ void Reservation::finish(CUresult enqueued, const char* what) {
   wait_for(driver_, stream_, longest_fill_work);
 }
 
+std::uint64_t Reservation::pinned() const {
+  std::uint64_t bytes = 0;
+  for (const HostBlock& block : host_) bytes += block.bytes;
+  return bytes;
+}
+
 void Reservation::save() {
   try {
     saved_.clear();

@@ -51,6 +51,7 @@ class Reservation {
 
   std::uint64_t cap() const { return bump_.capacity(); }
   std::uint64_t used() const { return bump_.used(); }
+  std::uint64_t pinned() const;  // bytes of the host
   std::uint64_t reserved() const { return block_ ? block_->held() : 0; }  // on the device
   std::uint64_t refused() const { return refused_; }  // size of the first allocation that did not fit, 0: none
 

@@ -1,4 +1,5 @@
-// Preparing a unit: warm-up, capture, a look at every node, confinement, timing, cutting, timing again. Threads: see the header.
+// Preparing a unit: warm-up, capture, a look at every node, confinement, timing, cutting, timing again. Threads: see
+// the header.
 #include "runner/fill/unit.h"
 
 #include <algorithm>
@@ -54,8 +55,10 @@ Unit::Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions
   capture(driver, job, stream, captured);
   const std::vector<WorkNode> nodes = work_nodes(driver, captured.get());
   confined_ = confine(nodes, options.confine, lane);
-  const std::vector<nanoseconds> lengths = measure_nodes(driver, nodes, stream, options, confined_.share);
+  const std::vector<nanoseconds> lengths = confined_lengths(nodes, stream, options);
   take_lengths(nodes, lengths, options.slice_cap, options.confine, confined_);
+  for (std::size_t node = 0; node < nodes.size(); ++node)
+    nodes_.push_back({nodes[node].type, nodes[node].blocks, nodes[node].kernel, lengths[node]});
   cuts_ = Cuts(lengths, slice_lengths(options.slice_cap));
   Executables executables(driver);
   for (const SliceRange& range : cuts_.slices())
@@ -64,6 +67,18 @@ Unit::Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions
   for (const CUgraphExec graph : executables.graphs) slices_.push_back({graph, {}});
   for (const std::vector<std::uint32_t>& sequence : cuts_.sequences()) time(sequence, stream, options.timing);
   executables.graphs.clear();
+}
+
+// A green context may not take what the whole device does: a kernel whose blocks all run at once, a cluster.
+std::vector<nanoseconds> Unit::confined_lengths(std::span<const WorkNode> nodes, CUstream stream,
+                                                const UnitOptions& options) {
+  try {
+    return measure_nodes(driver_, nodes, stream, options, confined_.share);
+  } catch (const SetUpError& error) {
+    if (confined_.how != Confinement::green || options.confine.wish != Confine::automatic) throw;
+    confined_ = {Confinement::none, nullptr, 0, error.what(), {}};
+    return measure_nodes(driver_, nodes, stream, options, nullptr);
+  }
 }
 
 // Always the whole unit, in order: its work may count on what comes before it.
@@ -96,8 +111,7 @@ std::vector<Slice> Unit::whole() const {
 
 nanoseconds Unit::longest() const {
   nanoseconds longest{0};
-  for (std::size_t node = 0; node < cuts_.nodes(); ++node)
-    longest = std::max(longest, slices_[cuts_.from(node).front()].alone);
+  for (const std::uint32_t slice : cuts_.sequences().front()) longest = std::max(longest, slices_[slice].alone);
   return longest;
 }
 

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,14 @@ struct Slice {
   std::chrono::nanoseconds alone{};  // on the idle device, between slices that are launched back to back
 };
 
+// As it was recorded, and timed alone on the idle device.
+struct MeasuredNode {
+  CUgraphNodeType type{};
+  std::uint64_t blocks = 0;
+  CUkernel kernel = nullptr;  // see WorkNode
+  std::chrono::nanoseconds alone{};
+};
+
 class Unit {
  public:
   // Records, captures, checks, confines, times and cuts one unit of `job`. Throws SetUpError.
@@ -46,14 +55,19 @@ class Unit {
   // Which slices may come next, by the node that the unit has got to.
   const Cuts& cuts() const { return cuts_; }
   const Confined& confined() const { return confined_; }
+  const std::vector<MeasuredNode>& nodes() const { return nodes_; }
   std::vector<Slice> whole() const;          // from the begin to the end, in the longest slices
   std::chrono::nanoseconds longest() const;  // of the slices that cannot be shorter
 
  private:
+  // Of the nodes, in the context that confines them.
+  std::vector<std::chrono::nanoseconds> confined_lengths(std::span<const WorkNode> nodes, CUstream stream,
+                                                         const UnitOptions& options);
   void time(const std::vector<std::uint32_t>& sequence, CUstream stream, const TimingOptions& options);
 
   const Driver& driver_;
   Confined confined_;
+  std::vector<MeasuredNode> nodes_;  // in the order in which they run
   Cuts cuts_;
   std::vector<Slice> slices_;  // those of the cuts
 };

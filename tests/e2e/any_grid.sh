@@ -61,8 +61,10 @@ run long 1,7500000  # 5 ms
 filled green 8
 says 'a kernel or copy of fill job any_grid takes [0-9]* us, more than WEFT_SLICE'
 
-run graphs 6,150000,early,child,event
-filled green 8
+for kind in early child event; do
+  run $kind 6,150000,$kind
+  filled green 8
+done
 
 run older 6,150000 SIMGPU_DRIVER_VERSION=12030
 filled none 0
@@ -71,15 +73,21 @@ says 'are not confined (cuDeviceGetDevResource failed with CUDA_ERROR_NOT_SUPPOR
 
 run module 6,150000,module
 filled none 0
-says 'which belongs to one context'
+says 'belongs to one context: it is of a module (cuModuleLoad)'
 
 run wish 6,150000 WEFT_CONFINE=none
 filled none 0
 
+refused() {
+  python3 -c 'import json, sys; total = json.load(open(sys.argv[1]))["total"]; sys.exit(total["slices"] + total["fill_units"])' \
+    "$work/$name.json" || fail "something was filled"
+}
 run refused_long 1,7500000 WEFT_CONFINE=none
 says 'NCCL would wait for it, as nothing confines it (WEFT_CONFINE=none)'
-says 'observing bubbles'
+refused
 run refused_job 6,150000 WEFT_CONFINE=job
 says 'WEFT_CONFINE=job allows no other way'
+refused
 run refused_green 6,150000 WEFT_CONFINE=green SIMGPU_DRIVER_VERSION=12030
 says 'WEFT_CONFINE=green cannot be kept: '
+refused

@@ -1,11 +1,13 @@
 // weft-fill-probe: loads a fill job and runs one unit of it on the device, so that a job that crashes does so here and
 // not in the training process.
 //
-// Started by the core (runner/fill/fill_trial.cpp), never by hand: the verdict goes to file descriptor 3 in the lines
-// that fill_trial.h describes. Single thread, its own context; it ends by SIGALRM when it takes too long.
+// Started by the core (runner/fill/fill_trial.cpp) or by weft try, never by hand: the verdict goes to file descriptor 3
+// in the lines that fill_trial.h describes. For weft try it runs several units, and a line before the verdict is
+// "report " with the object of report.h. Single thread, its own context; it ends by SIGALRM when it takes too long.
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <exception>
@@ -13,6 +15,7 @@
 #include <string_view>
 
 #include "runner/clock.h"
+#include "runner/fill/fill_probe/report.h"
 #include "runner/fill/fill_wait.h"
 #include "runner/fill/own_memory.h"
 #include "runner/fill/prepared_fill.h"
@@ -34,17 +37,34 @@ void say(const std::string& line) {
   [[maybe_unused]] const ssize_t written = ::write(3, text.data(), text.size());
 }
 
-void run_one_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::chrono::nanoseconds patience) {
+// Whether its result is right, as end_unit() says.
+std::int8_t run_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::uint64_t number,
+                     std::chrono::nanoseconds patience, weft::Duration& took) {
   say("at begin_unit");
-  if (!fill.job().begin_unit(0)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
+  if (!fill.job().begin_unit(number)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
   say("at the work of a unit");
+  const weft::TimePoint began = weft::now();
   for (const weft::Slice& slice : fill.unit().whole())
     check(driver, driver.cuGraphLaunch(slice.graph, fill.stream()), "launching a slice");
   weft::wait_for(driver, fill.stream(), patience);
+  took = weft::now() - began;
   say("at end_unit");
   std::int8_t correct = -1;
-  if (!fill.job().end_unit(0, correct)) throw weft::SetUpError("end_unit failed: " + fill.job().failure());
-  if (correct == 0) throw weft::SetUpError("the result of its first unit is wrong");
+  if (!fill.job().end_unit(number, correct)) throw weft::SetUpError("end_unit failed: " + fill.job().failure());
+  if (correct == 0 && number == 0) throw weft::SetUpError("the result of its first unit is wrong");
+  return correct;
+}
+
+weft::TriedUnits run_units(const weft::Driver& driver, weft::PreparedFill& fill, std::uint64_t count,
+                           std::chrono::nanoseconds patience) {
+  weft::TriedUnits units;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    weft::Duration took{};
+    const std::int8_t correct = run_unit(driver, fill, number, patience, took);
+    ++(correct == 1 ? units.right : correct == 0 ? units.wrong : units.unchecked);
+    units.shortest = number == 0 ? took : std::min(units.shortest, took);
+  }
+  return units;
 }
 
 std::uint64_t free_memory(const weft::Driver& driver) {
@@ -54,13 +74,17 @@ std::uint64_t free_memory(const weft::Driver& driver) {
 }
 
 // Bytes of device memory that the job has allocated itself.
-std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings) {
+std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings,
+                                     std::uint64_t units) {
   weft::FreeMemory free;
   free.before = free_memory(driver);
   const weft::TimePoint began = weft::now();
   weft::PreparedFill fill(driver, settings, nullptr, [](const char* step) { say(std::string("at ") + step); });
-  say("prepared " + std::to_string((weft::now() - began).count()));
-  run_one_unit(driver, fill, settings.unit.timing.patience);
+  const weft::Duration preparation = weft::now() - began;
+  say("prepared " + std::to_string(preparation.count()));
+  const weft::TriedUnits done =
+      run_units(driver, fill, std::max<std::uint64_t>(units, 1), settings.unit.timing.patience);
+  if (units != 0) say("report " + weft::report_of(driver, fill, preparation, done));
   fill.destroy_unit();
   free.ready = free_memory(driver);
   say("at destroy");
@@ -69,15 +93,25 @@ std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::Fil
   return weft::own_memory(free, settings.memory);
 }
 
-void look_for_own_memory(const weft::Driver& driver, const weft::FillSettings& settings) {
-  const std::uint64_t own = make_ready_and_destroy(driver, settings);
-  if (own > weft::most_own_memory && weft::is_of_the_job(own, make_ready_and_destroy(driver, settings)))
+void look_for_own_memory(const weft::Driver& driver, const weft::FillSettings& settings, std::uint64_t units) {
+  const std::uint64_t own = make_ready_and_destroy(driver, settings, units);
+  if (own > weft::most_own_memory && weft::is_of_the_job(own, make_ready_and_destroy(driver, settings, 0)))
     throw weft::SetUpError("it allocates " + std::to_string(own >> 20) +
                            " MiB of device memory itself, which WEFT_MEMORY does not cap and the training cannot get "
                            "back: all of it has to come from host->allocate");
 }
 
-void try_job(const weft::FillSettings& settings) {
+// For weft try, which does not know the GPU.
+void take_all_but_reserved(const weft::Driver& driver, CUdevice device, weft::FillSettings& settings) {
+  int multiprocessors = 0;
+  check(driver, driver.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+        "cuDeviceGetAttribute");
+  settings.unit.confine.max_blocks =
+      weft::blocks_left(static_cast<std::uint32_t>(multiprocessors), settings.unit.confine.reserved);
+}
+
+// `units`: how many weft try wants, 0: it is the trial of a training.
+void try_job(weft::FillSettings settings, std::uint64_t units) {
   driver_library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (driver_library == nullptr) throw weft::SetUpError("libcuda.so.1 cannot be loaded");
   weft::Driver driver;
@@ -95,7 +129,8 @@ void try_job(const weft::FillSettings& settings) {
                            "changed after CUDA had started");
   check(driver, driver.cuDevicePrimaryCtxRetain(&context, device), "creating a context");
   check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  look_for_own_memory(driver, settings);
+  if (settings.unit.confine.max_blocks == 0) take_all_but_reserved(driver, device, settings);
+  look_for_own_memory(driver, settings, units);
 }
 
 // Of one hardware queue, whatever the environment says by now: that is what the answers are needed for. Without an
@@ -134,7 +169,8 @@ std::uint64_t number(const char* text) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 13) return 2;
+  if (argument_count != 13 && argument_count != 14) return 2;
+  const std::uint64_t units = argument_count == 14 ? number(arguments[13]) : 0;
   weft::FillSettings settings;
   settings.lane.device = static_cast<int>(number(arguments[1]));
   settings.uuid = arguments[10];
@@ -143,7 +179,10 @@ int main(int argument_count, char** arguments) {
                            static_cast<std::uint32_t>(number(arguments[3])),
                            static_cast<std::uint32_t>(number(arguments[11]))};
   settings.unit.slice_cap = std::chrono::nanoseconds(number(arguments[4]));
-  settings.unit.timing.repeats = 1;
+  if (units == 0) {
+    settings.unit.timing.repeats = 1;
+    settings.unit.confine.bounds_lengths = false;
+  }
   settings.is_trial = true;
   ::alarm(static_cast<unsigned>(number(arguments[5])));
   settings.spec = {arguments[6], arguments[7]};
@@ -152,7 +191,7 @@ int main(int argument_count, char** arguments) {
     settings.lane.stream =
         ask_about_one_queue(settings.lane.device, value_of<weft::OneQueue>(arguments[8], weft::one_queue_names));
   try {
-    try_job(settings);
+    try_job(settings, units);
   } catch (const weft::SetUpError& error) {
     if (dynamic_cast<const weft::LacksMemory*>(&error) != nullptr) say("lacks memory");
     const std::string text = error.what();

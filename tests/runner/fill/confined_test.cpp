@@ -1,5 +1,5 @@
-// How a unit is confined, by the user's wish, its grids and what the driver has; how long the kernels of one may be that
-// nothing confines; which multiprocessors are asked for, and what is left behind where there are none.
+// How a unit is confined, by the user's wish, its grids and what the driver has; how long the kernels of one may be
+// that nothing confines; which multiprocessors are asked for, and what is left behind where there are none.
 #include "runner/fill/confined.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ const WorkNode copy{nullptr, CU_GRAPH_NODE_TYPE_MEMCPY, 0, nullptr};
 struct ConfinedTest : ::testing::Test {
   Driver driver = Gpu::driver();
   FillLane lane{driver, {0, 8, 0, FillStream::plain}};
-  ConfineOptions options{Confine::automatic, 124, 8};
+  ConfineOptions options{Confine::automatic, 124, 8, false, true};
 
   Confined of(const std::vector<WorkNode>& nodes) { return confine(nodes, options, lane); }
   std::string fault_of(const std::vector<WorkNode>& nodes) {
@@ -156,9 +156,25 @@ TEST_F(ConfinedTest, WhatCannotBeHadLeavesNothingBehind) {
   EXPECT_EQ(of({kernel(1000)}).why_not, "WEFT_RESERVE_SMS=0 keeps no multiprocessor free");
 }
 
+TEST_F(ConfinedTest, ThereIsNoneBesideOneHardwareQueueNorUnderMps) {
+  FillLane above(driver, {0, 1, 0, FillStream::above});
+  EXPECT_TRUE(confine(std::vector{kernel(1000)}, options, above).why_not.starts_with("with one hardware queue"));
+  options.shared_gpu = true;
+  EXPECT_TRUE(of({kernel(1000)}).why_not.starts_with("the GPU is shared by MPS"));
+  EXPECT_EQ(Gpu::contexts, 0);
+}
+
+TEST_F(ConfinedTest, WhereTheQueuesCannotBeKeptThereIsNone) {
+  driver.cuStreamCreateWithPriority = [](CUstream*, unsigned, int) { return CUDA_ERROR_OUT_OF_MEMORY; };
+  EXPECT_EQ(of({kernel(1000)}).how, Confinement::none);
+  EXPECT_EQ(Gpu::contexts, 0);
+}
+
 TEST_F(ConfinedTest, AKernelOfAModuleStaysInItsContext) {
   EXPECT_EQ(of({kernel(1), kernel(1, false), kernel(1000)}).how, Confinement::none);
-  EXPECT_TRUE(of({kernel(1000, false)}).why_not.starts_with("kernel 1 of the unit is of a module"));
+  EXPECT_TRUE(of({kernel(1000, false)}).why_not.starts_with("kernel 1 of the unit belongs to one context"));
+  driver.cuDevSmResourceSplitByCount = nullptr;  // and, where it is old, it knows no kernels of libraries either
+  EXPECT_EQ(of({kernel(1000, false)}).why_not, "the driver has no green contexts");
   EXPECT_EQ(of({kernel(1, false)}).how, Confinement::job);
 }
 
@@ -184,6 +200,9 @@ TEST_F(ConfinedTest, WhatNothingConfinesIsNoLongerThanASlice) {
                  "work, and takes 301 us, longer than a slice (WEFT_SLICE) of 300 us: NCCL would wait for it, as "
                  "nothing confines it (WEFT_CONFINE=none)");
   }
+  options.bounds_lengths = false;
+  EXPECT_NO_THROW(take_lengths(nodes, {5ms, 5ms}, 300us, options, found));
+  options.bounds_lengths = true;
   Confined green{Confinement::green, nullptr, 124, "", {}};
   EXPECT_NO_THROW(take_lengths(nodes, {5ms, 5ms}, 300us, options, green));
 }
