@@ -132,6 +132,38 @@ TEST(CoreOnSimulator, ARescueAndClosingNextToWorkThatNobodyHasSeenAreBounded) {
   EXPECT_EQ(free_memory(job), before);
 }
 
+int green_made = 0, green_destroyed = 0;
+decltype(&::cuGreenCtxCreate) real_make_green = nullptr;
+decltype(&::cuGreenCtxDestroy) real_destroy_green = nullptr;
+
+CUresult make_green(CUgreenCtx* context, CUdevResourceDesc description, CUdevice device, unsigned flags) {
+  return ++green_made, real_make_green(context, description, device, flags);
+}
+CUresult destroy_green(CUgreenCtx context) {
+  return ++green_destroyed, real_destroy_green(context);
+}
+
+// It would keep the training's context, with all memory there, beyond its release.
+TEST(CoreOnSimulator, AGreenContextGoesBeforeTheContextThatItHolds) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,262144")},
+                             {"WEFT_CONFINE", "green"},
+                             {"WEFT_SLOWDOWN_BUDGET", "off"},
+                             {"WEFT_LOG", "error"}});
+  real_make_green = job.function<decltype(real_make_green)>("cuGreenCtxCreate");
+  real_destroy_green = job.function<decltype(real_destroy_green)>("cuGreenCtxDestroy");
+  SimulatedJob::replaced["cuGreenCtxCreate"] = reinterpret_cast<void*>(&make_green);
+  SimulatedJob::replaced["cuGreenCtxDestroy"] = reinterpret_cast<void*>(&destroy_green);
+  job.open();
+  EXPECT_EQ(green_made, 1);
+  train(job, 6);
+  job.begin_group();
+  std::this_thread::sleep_for(30ms);
+  job.end_group();
+  job.core.context_closing(0);
+  EXPECT_EQ(green_destroyed, 1);
+  job.reset_device();
+}
+
 std::atomic<bool> the_driver_stands{false};
 decltype(&::cuMemGetInfo_v2) real_memory_info = nullptr;
 
