@@ -11,7 +11,7 @@ own=$(printf 'simulated-gpu-\0\0' | od -An -v -tx1 | tr -d ' \n')
 other=$(printf 'simulated-gpu-\0\1' | od -An -v -tx1 | tr -d ' \n')
 trial() {  # the id of the GPU that the training has
   timeout 100 "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/lib/weft/weft-fill-probe" \
-    0 67108864 8 300000 60 "$fill" "" "" plain "$1" 3>"$work/transcript" && code=0 || code=$?
+    0 67108864 8 300000 60 "$fill" "" "" plain "$1" 8 auto 3>"$work/transcript" && code=0 || code=$?
   cat "$work/transcript"
 }
 trial "$own"
