@@ -7,6 +7,8 @@ set -uo pipefail
 source_dir=$1 build=$2 job=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# So that kernels of 100 us are short ones also where the host is instrumented.
+export WEFT_SLICE=2ms
 export SIMGPU_DEVICES=2 SIMGPU_KERNELS=$4 XDG_RUNTIME_DIR=$work WEFT_LOG=info
 trainer=("$build/bin/trainer" --launch 2 --iterations 14 --microbatches 4 --text "$source_dir/LICENSE")
 simulated=("$source_dir/scripts/on-simulated-gpu" --build "$build")
