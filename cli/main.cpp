@@ -1,6 +1,6 @@
 // The weft command: finds the verb and calls it. Exit codes: 0, 1 (it failed), 2 (wrong usage), 3 (weft check:
-// not all is known or possible; weft try: a training would refuse it; weft validate, weft replay: it differs); `weft run` ends with that of the command it
-// runs.
+// not all is known or possible; weft try: a training would refuse it; weft validate, weft replay: it differs); `weft
+// run` ends with that of the command it runs.
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/options/asking.h"
 #include "runner/options/variables.h"
 
 namespace weft::cli {
@@ -38,14 +39,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   ::execve(arguments[0], arguments, environment);
   ::_exit(did_not_start);
-}
-
-std::string read_all(int file) {
-  std::string text;
-  char part[4096];
-  for (ssize_t size = 0; (size = ::read(file, part, sizeof part)) > 0 || (size < 0 && errno == EINTR);)
-    if (size > 0) text.append(part, static_cast<std::size_t>(size));
-  return text;
 }
 
 std::string seconds_of(Duration limit) {

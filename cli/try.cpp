@@ -39,20 +39,20 @@ std::string size(const Json& bytes) {
 struct Kind {
   std::string name;
   std::uint64_t blocks = 0, count = 0;
-  double longest = 0, sum = 0;
+  double longest = 0;
 };
 
 std::vector<Kind> kinds_of(const Json& nodes) {
   std::map<std::pair<std::string, std::uint64_t>, Kind> kinds;
   for (const Json& node : nodes) {
-    const std::string name = node["name"].get<std::string>(), kind = node["kind"].get<std::string>();
-    Kind& found = kinds[{name.empty() ? "(" + kind + ")" : name, node["blocks"].get<std::uint64_t>()}];
-    const double alone = node["alone"].get<double>();
-    found.name = name.empty() ? "(" + kind + ")" : name;
-    found.blocks = node["blocks"];
+    std::string name = node["name"];
+    if (name.empty()) name = "(" + node["kind"].get<std::string>() + ")";
+    const auto blocks = node["blocks"].get<std::uint64_t>();
+    Kind& found = kinds[{name, blocks}];
+    found.name = name;
+    found.blocks = blocks;
     ++found.count;
-    found.sum += alone;
-    found.longest = std::max(found.longest, alone);
+    found.longest = std::max(found.longest, node["alone"].get<double>());
   }
   std::vector<Kind> sorted;
   for (const auto& [key, kind] : kinds) sorted.push_back(kind);

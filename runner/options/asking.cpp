@@ -19,14 +19,6 @@ namespace {
 constexpr int cannot_be_asked = 77;  // of the probe
 constexpr int did_not_start = 127;
 
-std::string read_all(int file) {
-  std::string text;
-  char part[4096];
-  for (ssize_t size = 0; (size = ::read(file, part, sizeof part)) > 0 || (size < 0 && errno == EINTR);)
-    if (size > 0) text.append(part, static_cast<std::size_t>(size));
-  return text;
-}
-
 // Between fork and exec only calls that are safe there. stderr goes where ours does.
 [[noreturn]] void become(const char* program, char* const* environment, int output) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -61,6 +53,14 @@ ProbeResult run_probe(const std::string& program, const Variables& variables) {
 }
 
 }  // namespace
+
+std::string read_all(int file) {
+  std::string text;
+  char part[4096];
+  for (ssize_t size = 0; (size = ::read(file, part, sizeof part)) > 0 || (size < 0 && errno == EINTR);)
+    if (size > 0) text.append(part, static_cast<std::size_t>(size));
+  return text;
+}
 
 Answers ask_machine(const std::string& program, const Variables& variables) {
   if (::access(program.c_str(), X_OK) != 0)

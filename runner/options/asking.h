@@ -20,4 +20,7 @@ inline constexpr const char* asked_device = "WEFT_PROBE_DEVICE";
 // Throws std::runtime_error when there is no GPU, or it cannot be asked.
 Answers ask_machine(const std::string& program, const Variables& variables);
 
+// All that a probe writes into its end of a pipe, until it has closed that.
+std::string read_all(int file);
+
 }  // namespace weft

@@ -1,6 +1,7 @@
 // Green contexts with hardware queues of their own, or those of the primary context: SIMGPU_QUEUE_GREEN_CONTEXT. Any
 // thread. A green context has all multiprocessors or a share of them, its handle is that of the context, and its streams
-// and its default stream are its own. Drivers before 12.4 have none of this, those before 13.1 no workqueues (SIMGPU_DRIVER_VERSION).
+// and its default stream are its own. Drivers before 12.4 have none of this, those before 13.1 no workqueues
+// (SIMGPU_DRIVER_VERSION).
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
