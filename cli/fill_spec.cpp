@@ -24,7 +24,8 @@ std::string checked_job(const std::string& spec, const fs::path& jobs) {
   const std::size_t colon = spec.find(':');
   const std::string name = spec.substr(0, colon);
   const fs::path file = find_job(name, jobs);
-  if (const std::string fault = why_not_exported(file, "weft_fill_job_v1"); !fault.empty())
+  const std::string fault = why_not_exported(file, "weft_fill_job_v2");
+  if (!fault.empty() && !why_not_exported(file, "weft_fill_job_v1").empty())
     throw std::runtime_error("fill job '" + name + "' " + fault);
   const std::string path = file.string();
   for (const char end : {':', ';'})
@@ -33,13 +34,31 @@ std::string checked_job(const std::string& spec, const fs::path& jobs) {
   return path + (colon == std::string::npos ? "" : spec.substr(colon));
 }
 
+// Whether it can be read; what is in it the feeder looks at.
+void check_readable(const std::string& path, const char* what) {
+  if (path.empty()) return;
+  if (!fs::exists(path)) throw std::runtime_error(std::string("the ") + what + " " + path + ": no such file");
+  if (!fs::is_regular_file(path)) throw std::runtime_error(std::string("the ") + what + " " + path + " is not a file");
+}
+
 }  // namespace
 
-std::string checked_fill_spec(const std::string& fill, std::uint64_t memory, const fs::path& jobs) {
-  const FillPlan plan = parse_fill_plan(fill, memory, jobs.string());
-  std::string checked;
-  for (const JobPlan& job : plan.jobs) checked += (checked.empty() ? "" : ";") + checked_job(job.spec, jobs);
-  return fill.starts_with('@') ? "@" + fs::absolute(fill.substr(1)).string() : checked;
+CheckedFill checked_fill_spec(const std::string& fill, std::uint64_t memory, const fs::path& jobs,
+                              const JobFiles& files) {
+  const FillPlan plan = parse_fill_plan(fill, memory, jobs.string(), files);
+  CheckedFill checked;
+  for (const JobPlan& job : plan.jobs) {
+    checked.spec += (checked.spec.empty() ? "" : ";") + checked_job(job.spec, jobs);
+    checked.needs_feeder = checked.needs_feeder || job.files.are_any();
+    check_readable(job.files.input, "input");
+    check_readable(job.files.weights, "weights");
+    if (const fs::path folder = fs::path(job.files.results).parent_path();
+        !job.files.results.empty() && !fs::is_directory(folder))
+      throw std::runtime_error("the results " + job.files.results + " cannot be written: there is no folder " +
+                               folder.string());
+  }
+  if (fill.starts_with('@')) checked.spec = "@" + fs::absolute(fill.substr(1)).string();
+  return checked;
 }
 
 }  // namespace weft::cli

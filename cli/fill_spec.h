@@ -6,12 +6,19 @@
 #include <filesystem>
 #include <string>
 
+#include "runner/options/fill_plan.h"
+
 namespace weft::cli {
 
 // "PATH[:ARGUMENTS]", several of them with ';' between, or "@FILE", with the paths made absolute, so that they mean the
 // same in every folder. A name without '/' that is no file here is looked for among the jobs that come with Weft:
 // matmul is fill_matmul.so in `jobs`; not so in a file, which has paths. `memory`: of all jobs together. Throws
 // std::runtime_error or std::invalid_argument, one line, when a file is missing or no fill job, or the list is wrong.
-std::string checked_fill_spec(const std::string& fill, std::uint64_t memory, const std::filesystem::path& jobs);
+struct CheckedFill {
+  std::string spec;
+  bool needs_feeder = false;  // a job of it reads files
+};
+CheckedFill checked_fill_spec(const std::string& fill, std::uint64_t memory, const std::filesystem::path& jobs,
+                              const JobFiles& files = {});
 
 }  // namespace weft::cli

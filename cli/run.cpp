@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/feeder_process.h"
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
@@ -231,20 +232,29 @@ int run(const Request& request) {
   const Variables before = environment_variables();
   Variables variables = with_request(request, before);
   ParsedOptions parsed = parse_options(with_ranks_to_come(variables));
+  bool beside_feeder = false;
   report(parsed, request.strict, variables);
   if (parsed.options.mode == Mode::fill) {
     if (parsed.options.fill.empty()) throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS]");
-    variables["WEFT_FILL"] = checked_fill_spec(parsed.options.fill, parsed.options.memory, library_directory());
+    const JobFiles files{parsed.options.input, parsed.options.results, parsed.options.weights};
+    const CheckedFill fill = checked_fill_spec(parsed.options.fill, parsed.options.memory, library_directory(), files);
+    variables["WEFT_FILL"] = fill.spec;
+    beside_feeder = fill.needs_feeder && parsed.options.feeder.empty();
+    for (const char* const file : {"WEFT_INPUT", "WEFT_RESULTS", "WEFT_WEIGHTS"})
+      if (std::string& path = variables[file]; !path.empty()) path = std::filesystem::absolute(path).string();
   }
   variables["WEFT_JOB"] = parsed.options.job = choose_job(parsed.options, variables);
   for (const char* const folder : {"output", "checkpoint"})
     if (const std::string& asked = request.asked(folder); !asked.empty())
       variables[find_option(folder)->variable] = from_here(asked, variables);
+  if (beside_feeder) variables["WEFT_FEEDER"] = make_feeder_folder();
   for (const OptionInfo& option : option_table())
     if (const auto found = variables.find(option.variable); found != variables.end())
       set_variable(option.variable, found->second);
   set_variable("LD_PRELOAD", prepended(preloadable_library(), std::getenv("LD_PRELOAD")));
   if (!request.quiet) say_where(parsed.options, variables);
+  if (beside_feeder)
+    return run_beside_feeder(request.command, library_directory() / "weft-feeder", variables["WEFT_FEEDER"]);
   return become(request.command);
 }
 

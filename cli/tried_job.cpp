@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runner/options/asking.h"
+#include "runner/options/probe_request.h"
 #include "runner/options/variables.h"
 
 namespace weft::cli {
@@ -93,11 +94,23 @@ TriedJob parse(const Ended& ended, const TryRequest& request) {
 }  // namespace
 
 TriedJob try_job(const std::filesystem::path& probe, const TryRequest& request, const Options& options) {
-  const std::string confine(confine_names[static_cast<std::size_t>(options.confine)]);
-  const Ended ended =
-      run({probe.string(), std::to_string(request.device), std::to_string(options.memory), "0",
-           std::to_string(options.slice.count()), seconds_of(request.limit), request.path, request.arguments, "",
-           "plain", "", std::to_string(options.reserve_sms), confine, std::to_string(request.units)});
+  ProbeRequest wanted;
+  wanted.device = static_cast<std::uint64_t>(request.device);
+  wanted.path = request.path;
+  wanted.arguments = request.arguments;
+  wanted.input = request.files.input;
+  wanted.results = request.files.results;
+  wanted.weights = request.files.weights;
+  wanted.memory = options.memory;
+  wanted.reserved = options.reserve_sms;
+  wanted.slice_cap = static_cast<std::uint64_t>(options.slice.count());
+  wanted.limit = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(request.limit).count());
+  wanted.units = request.units;
+  wanted.confine = confine_names[static_cast<std::size_t>(options.confine)];
+  wanted.stream = "plain";
+  std::vector<std::string> command = arguments_of(wanted);
+  command.insert(command.begin(), probe.string());
+  const Ended ended = run(std::move(command));
   if (WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == did_not_start)
     throw std::runtime_error(probe.string() + " does not start");
   return parse(ended, request);

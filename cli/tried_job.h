@@ -10,12 +10,14 @@
 #include <string>
 
 #include "detector/time.h"
+#include "runner/options/fill_plan.h"
 #include "runner/options/options.h"
 
 namespace weft::cli {
 
 struct TryRequest {
   std::string path, arguments;  // of the job
+  JobFiles files;               // that it reads; results are written nowhere
   int device = 0;
   std::uint64_t units = 3;
   Duration limit = std::chrono::seconds(60);  // rounded up to whole seconds

@@ -150,7 +150,7 @@ void describe(CLI::App& app, Flags& flags) {
   app.add_option("--device", flags.request.device, "Number of the GPU.")->type_name("N")->check(CLI::Range(0, 1023));
   app.add_option("--limit", duration_into(flags.request.limit), "Time after which it counts as hung. Default: 60s.")
       ->type_name("TIME");
-  for (const char* const name : {"memory", "slice", "reserve_sms", "confine"})
+  for (const char* const name : {"memory", "slice", "reserve_sms", "confine", "input", "weights"})
     for (const OptionInfo& option : option_table())
       if (option.name == std::string_view(name))
         app.add_option(flag_of(option), flags.values[option.variable],
@@ -180,7 +180,8 @@ int try_verb(const Arguments& arguments) {
     return wrong_usage;
   }
   const std::filesystem::path libraries = library_directory();
-  const std::string spec = checked_fill_spec(flags.job, parsed.options.memory, libraries);
+  const JobFiles files{parsed.options.input, "", parsed.options.weights};
+  const std::string spec = checked_fill_spec(flags.job, parsed.options.memory, libraries, files).spec;
   if (flags.job.starts_with('@') || spec.find(';') != std::string::npos) {
     complain("weft try takes one job, not a list or a file of them");
     return wrong_usage;
@@ -188,6 +189,9 @@ int try_verb(const Arguments& arguments) {
   const std::size_t colon = spec.find(':');
   flags.request.path = spec.substr(0, colon);
   flags.request.arguments = colon == std::string::npos ? "" : spec.substr(colon + 1);
+  for (const auto& [from, to] :
+       {std::pair{&files.input, &flags.request.files.input}, std::pair{&files.weights, &flags.request.files.weights}})
+    if (!from->empty()) *to = std::filesystem::absolute(*from).string();
   const TriedJob tried = try_job(libraries / "weft-fill-probe", flags.request, parsed.options);
   flags.json ? print_json(tried) : print_text(tried, parsed.options);
   constexpr int refused = 3;

@@ -113,10 +113,11 @@ constexpr weft_fill_functions functions{sizeof(weft_fill_functions),
                                         end_unit,
                                         save,
                                         restore,
-                                        destroy};
+                                        destroy,
+                                        nullptr};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
+extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v2(void) {
   return &functions;
 }

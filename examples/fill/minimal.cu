@@ -50,9 +50,9 @@ void destroy(weft_fill_job*) {}
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
+extern "C" __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v2(void) {
   static const weft_fill_functions functions = {
       sizeof functions, WEFT_FILL_ABI_VERSION, 0, "minimal", init, record_unit, begin_unit, end_unit, nullptr, nullptr,
-      destroy};
+      destroy, nullptr};
   return &functions;
 }

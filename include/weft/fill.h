@@ -1,6 +1,6 @@
-/* The fill-job ABI of Weft, version 1.
+/* The fill-job ABI of Weft, version 2. Jobs of version 1, which export weft_fill_job_v1(), are run as before.
  *
- * A fill job is a shared object that exports one function, weft_fill_job_v1(). Weft loads it into the training process,
+ * A fill job is a shared object that exports one function, weft_fill_job_v2(). Weft loads it into the training process,
  * gives it a memory reservation with a hard cap, captures ONE unit of its work as a CUDA graph, cuts that into short
  * slices and launches those in pipeline bubbles. examples/fill has a small one and how to build and try it.
  *
@@ -31,6 +31,13 @@
  * save() and destroy() of the old one are called, then init() of the new one and, with what save() gave, its restore().
  * A job whose units depend on their number has to keep in that state how far it has got.
  *
+ * A job may read records and write a result for each, and may read weights: all from files that its user names, none of
+ * which it opens. In init() it says which tensors a unit takes and gives; Weft has memory for them in the reservation,
+ * copies records in before a unit and results out behind it, in bubbles like everything else, and writes each result
+ * into the results file, once. A unit for which no records are there is not begun. The order of records is not that of
+ * the file, a record may be computed again after a crash, and only one result of it counts: a result may depend on the
+ * record and on nothing else. See docs/records.md.
+ *
  * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
  * Threads: the functions of one weft_fill_job are called from one thread at a time, not always the same one, never from
  * inside a bubble except begin_unit and end_unit, which run between the slices of two units and must be short (under
@@ -55,11 +62,52 @@
 extern "C" {
 #endif
 
-#define WEFT_FILL_ABI_VERSION 1u
+#define WEFT_FILL_ABI_VERSION 2u
+#define WEFT_FILL_MOST_DIMENSIONS 8
 
 typedef struct weft_fill_job weft_fill_job;   /* the job's own state, opaque to Weft */
 typedef struct weft_fill_host weft_fill_host; /* what Weft offers to the job */
 typedef void* weft_stream;                    /* a CUstream / cudaStream_t */
+
+enum weft_fill_type {
+  WEFT_UINT8 = 1,
+  WEFT_INT8 = 2,
+  WEFT_UINT16 = 3,
+  WEFT_INT16 = 4,
+  WEFT_UINT32 = 5,
+  WEFT_INT32 = 6,
+  WEFT_UINT64 = 7,
+  WEFT_INT64 = 8,
+  WEFT_FLOAT16 = 9,
+  WEFT_BFLOAT16 = 10,
+  WEFT_FLOAT32 = 11,
+  WEFT_FLOAT64 = 12
+};
+
+/* An array, of one record or, as a parameter, of the weights. The last dimension is the densest. */
+typedef struct weft_fill_tensor {
+  const char* name;    /* in the file, at most 127 bytes; in files whose arrays have no names: any */
+  uint32_t type;       /* a weft_fill_type */
+  uint32_t dimensions; /* of one record: without that of the records; 0: one number */
+  uint64_t shape[WEFT_FILL_MOST_DIMENSIONS];
+  uint32_t variable; /* 1: a record has shape[0] or less of the first dimension, and a length of its own that says how
+                        much; what is behind that is zero in inputs and left out of results. Not of parameters */
+  uint32_t reserved; /* 0 */
+} weft_fill_tensor;
+
+/* The records of a unit that has ended, in pinned memory: inputs as they were read, outputs as they will be written.
+ * Tensors are in the order in which they were declared, records one behind the other. Lengths are NULL for a tensor
+ * that is not of variable length. */
+typedef struct weft_fill_records {
+  size_t struct_size;
+  uint32_t count;    /* at least 1; less than a unit takes at the end of the file */
+  uint32_t reserved; /* 0 */
+  const uint64_t* numbers;
+  const void* const* inputs;
+  const void* const* outputs;
+  const uint32_t* const* input_lengths;
+  const uint32_t* const* output_lengths;
+} weft_fill_records;
 
 struct weft_fill_host {
   size_t struct_size;   /* sizeof(weft_fill_host) of the Weft that calls; fields past it do not exist */
@@ -78,6 +126,24 @@ struct weft_fill_host {
   void* (*allocate_host)(void* context, uint64_t bytes);
   void (*log)(void* context, const char* message);  /* one line into Weft's log at level info */
   void (*fail)(void* context, const char* message); /* why the call that is about to return non-zero failed */
+
+  /* From here on of version 2, and to be called in init() only. Where one of them fails, init() has to, too; Weft knows
+   * why, and says so. What they return is device memory of the reservation. */
+
+  /* 1 and the type and shape of what the user's file has under this name; 0 where it has nothing like it. An input is
+   * described as one record, and as variable where the records of the file differ in length. */
+  int (*describe_parameter)(void* context, const char* name, weft_fill_tensor* found);
+  int (*describe_input)(void* context, const char* name, weft_fill_tensor* found);
+  /* Device memory with that tensor of the weights, which must have this type and shape; 0 on failure. */
+  uint64_t (*parameter)(void* context, const weft_fill_tensor* tensor);
+  /* How many records a unit takes, 1 to 1048576; before inputs and outputs. 0: taken. *count: device memory with a
+   * uint32_t, how many there are in this unit. Of those behind them inputs are zero. `count` may be NULL. */
+  int (*records)(void* context, uint32_t per_unit, uint64_t* count);
+  /* Device memory with so many records of an input, or for so many results; 0 on failure. *lengths, of a tensor of
+   * variable length: device memory with a uint32_t for each, which the unit has to write for an output; else NULL may
+   * be passed. At least one output is needed. */
+  uint64_t (*input)(void* context, const weft_fill_tensor* tensor, uint64_t* lengths);
+  uint64_t (*output)(void* context, const weft_fill_tensor* tensor, uint64_t* lengths);
 };
 
 typedef struct weft_fill_functions {
@@ -114,10 +180,15 @@ typedef struct weft_fill_functions {
   uint64_t (*save)(weft_fill_job* job, void* buffer, uint64_t capacity);
   int (*restore)(weft_fill_job* job, const void* buffer, uint64_t bytes);
   void (*destroy)(weft_fill_job* job);
+
+  /* Of version 2. Of a job that reads records, in the place of begin_unit and end_unit, which are not called and may be
+   * NULL then. After the results of a unit are on the host: looks at them, in under 1 ms. *correct as in end_unit; the
+   * results of a unit that is wrong are not written, and its records are given to a later one. NULL: not checked. */
+  int (*check)(weft_fill_job* job, const weft_fill_records* records, int* correct);
 } weft_fill_functions;
 
 /* The one symbol a fill job exports. Returns a static table; never NULL. */
-const weft_fill_functions* weft_fill_job_v1(void);
+const weft_fill_functions* weft_fill_job_v2(void);
 
 #ifdef __cplusplus
 }

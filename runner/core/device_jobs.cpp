@@ -79,7 +79,8 @@ JobRecord DeviceJob::record(JobEvent event, const std::string& why) const {
 
 void DeviceJobs::plan() {
   if (!jobs_.empty()) return;
-  const FillPlan plan = parse_fill_plan(core_.options.fill, core_.options.memory, core_.own_jobs);
+  const FillPlan plan = parse_fill_plan(core_.options.fill, core_.options.memory, core_.own_jobs,
+                                        {core_.options.input, core_.options.results, core_.options.weights});
   policy_ = plan.policy;
   const bool one = plan.jobs.size() == 1;
   std::map<std::string, int> same;

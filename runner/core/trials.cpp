@@ -109,6 +109,8 @@ TrialSubject trial_subject(const FillSettings& settings, const Options& options,
   if (subject.node.empty()) subject.node = output_names(options, variables).host.value_or("");
   subject.path = settings.spec.path;
   subject.arguments = settings.spec.arguments;
+  for (const std::string* const file : {&settings.feed.input, &settings.feed.results, &settings.feed.weights})
+    subject.files += *file + '\n';
   subject.file_device = status.st_dev;
   subject.file_number = status.st_ino;
   subject.file_bytes = static_cast<std::uint64_t>(status.st_size);

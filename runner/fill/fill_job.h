@@ -14,6 +14,7 @@
 
 #include "runner/core/driver.h"
 #include "runner/fill/checkpoint.h"
+#include "runner/fill/job_feed.h"
 #include "runner/fill/reservation.h"
 #include "weft/fill.h"
 
@@ -31,6 +32,7 @@ SetUpError no_such_job(const FillSpec& spec);
 struct FillLimits {
   int device = 0;
   std::uint32_t max_blocks = 0;
+  FeedPlan feed{};
 };
 
 class FillJob {
@@ -49,31 +51,49 @@ class FillJob {
   bool end_unit(std::uint64_t unit, std::int8_t& correct) noexcept;
   std::string failure() const;
 
-  bool keeps_progress() const { return functions_->save != nullptr && functions_->restore != nullptr; }
+  // What it reads and writes. Where that is records, each unit takes the next slot of the feed, and nothing of it is
+  // launched before there is one.
+  JobFeed& feed() { return feed_; }
+  const JobFeed& feed() const { return feed_; }
+
+  bool keeps_progress() const { return functions_.save != nullptr && functions_.restore != nullptr; }
   // Progress as bytes, while nothing of the job is in flight. Nothing: the job keeps none, or has none worth keeping.
   // Throws SetUpError when it fails.
   std::optional<Progress> save();
   void restore(const Progress& progress);  // throws SetUpError
 
  private:
-  FillJob(Reservation& reservation, const FillLimits& limits);
-  void open(const FillSpec& spec);
-  void initialise(const std::string& arguments);
+  FillJob(const FillSpec& spec, Reservation& reservation, const FillLimits& limits);
+  void open();
+  void check_table() const;
+  void initialise();
+  bool end_records(std::int8_t& correct) noexcept;
 
   // Functions of weft_fill_host; `context` is the FillJob.
   static std::uint64_t allocate(void* context, std::uint64_t bytes);
   static void* allocate_host(void* context, std::uint64_t bytes);
   static void show(void* context, const char* message);
   static void fail(void* context, const char* message);
+  static int describe_parameter(void* context, const char* name, weft_fill_tensor* found);
+  static int describe_input(void* context, const char* name, weft_fill_tensor* found);
+  static std::uint64_t parameter(void* context, const weft_fill_tensor* tensor);
+  static int records(void* context, std::uint32_t per_unit, std::uint64_t* count);
+  static std::uint64_t input(void* context, const weft_fill_tensor* tensor, std::uint64_t* lengths);
+  static std::uint64_t output(void* context, const weft_fill_tensor* tensor, std::uint64_t* lengths);
+  template <class Call>
+  static bool declare(void* context, Call call) noexcept;
 
+  const FillSpec spec_;
   Reservation& reservation_;
+  JobFeed feed_;
   weft_fill_host host_{};
-  const weft_fill_functions* functions_ = nullptr;
+  weft_fill_functions functions_{};  // a version 1 job has none of those that came later
   weft_fill_job* job_ = nullptr;
   bool initialising_ = false;
   std::string label_;  // "fill job <path>"
   std::string name_;
   char failure_[160] = {};
+  std::string feed_fault_;  // the first, of init(); "": there was none
 };
 
 }  // namespace weft

@@ -19,6 +19,7 @@
 #include "runner/clock.h"
 #include "runner/fill/file_identity.h"
 #include "runner/fill/trial_guardian.h"
+#include "runner/options/probe_request.h"
 
 namespace weft {
 namespace {
@@ -50,23 +51,34 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
+std::vector<std::string> command(const std::string& probe, const FillSettings& settings, Duration limit) {
+  const ConfineOptions& confine = settings.unit.confine;
+  ProbeRequest request;
+  request.device = static_cast<std::uint64_t>(settings.lane.device);
+  request.uuid = settings.uuid;
+  request.path = settings.spec.path;
+  request.arguments = settings.spec.arguments;
+  request.input = settings.feed.input;
+  request.results = settings.feed.results;
+  request.weights = settings.feed.weights;
+  request.memory = settings.memory;
+  request.max_blocks = confine.max_blocks;
+  request.reserved = confine.reserved;
+  request.slice_cap = static_cast<std::uint64_t>(settings.unit.slice_cap.count());
+  request.limit = static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(limit).count() + 1);
+  request.confine = confine_names[static_cast<std::size_t>(confine.wish)];
+  request.stream = name_of(settings.lane.stream);
+  request.one_queue = settings.asks_machine ? name_of(settings.wish) : "";
+  std::vector<std::string> texts = arguments_of(request);
+  texts.insert(texts.begin(), probe);
+  return texts;
+}
+
 // Everything that the guardian and the probe read, on pages of its own. Where the guardian does not end, it stays.
 class Trial {
  public:
   Trial(const ProbeProgram& probe, const FillSettings& settings, Duration limit)
-      : texts_{probe.path,
-               std::to_string(settings.lane.device),
-               std::to_string(settings.memory),
-               std::to_string(settings.unit.confine.max_blocks),
-               std::to_string(settings.unit.slice_cap.count()),
-               std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count() + 1),
-               settings.spec.path,
-               settings.spec.arguments,
-               settings.asks_machine ? std::string(name_of(settings.wish)) : "",
-               std::string(name_of(settings.lane.stream)),
-               settings.uuid,
-               std::to_string(settings.unit.confine.reserved),
-               std::string(confine_names[static_cast<std::size_t>(settings.unit.confine.wish)])},
+      : texts_(command(probe.path, settings, limit)),
         environment_texts_(probe.environment),
         arguments_(pointers_to(texts_)),
         environment_(pointers_to(environment_texts_)) {

@@ -81,7 +81,8 @@ void Filler::end_unit(std::uint32_t number, SliceRecord& record) {
   job.unit_begun = false;
   if (!job.ready.job->end_unit(record.unit - job.units_before, record.correct)) {
     offers_.end(number);
-    return note_end(number, true, "failed in end_unit: " + job.ready.job->failure());
+    const char* const call = job.ready.feed == nullptr ? "end_unit" : "check";
+    return note_end(number, true, std::string("failed in ") + call + ": " + job.ready.job->failure());
   }
   if (offers_.unit_ended(number))
     note_end(number, false, "has done its " + std::to_string(job.ready.terms.units) + " units");
@@ -108,13 +109,28 @@ FillView Filler::view() const {
   return view;
 }
 
+// Of jobs that read records: there are some for the next unit, or there will be none.
+void Filler::look_at_feeds() {
+  for (std::uint32_t place = 0; place < jobs_count_; ++place) {
+    const Job& job = jobs_[place];
+    if (job.ready.feed == nullptr || job.unit_begun || !offers_.is_offered(place)) continue;
+    const bool waits = !job.ready.feed->has_next();
+    offers_.await(place, waits);
+    if (!waits || !job.ready.feed->is_over()) continue;
+    offers_.end(place);
+    note_end(place, job.ready.feed->has_failed(), job.ready.feed->why());
+  }
+}
+
 std::size_t Filler::make_offers() {
+  look_at_feeds();
   offers_made_ = may_launch() ? offers_.make() : 0;
   return std::max<std::size_t>(offers_made_, 1);
 }
 
 FillView Filler::offer(std::size_t number) const {
   FillView made = view();
+  made.awaits_work = offers_made_ == 0 && count_ == 0 && offers_.awaits_any();
   if (number >= offers_made_) return made;
   made.ready = true;
   made.candidates = offers_.candidates(number);
@@ -123,6 +139,7 @@ FillView Filler::offer(std::size_t number) const {
 
 void Filler::begin_unit(const Choice& choice) {
   Job& job = jobs_[choice.job];
+  job.slot = job.ready.feed == nullptr ? 0 : job.ready.feed->next();
   job.unit_begun = job.ready.job->begin_unit(offers_.unit(choice.job) - job.units_before);
   if (job.unit_begun) return;
   offers_.end(choice.job);
@@ -132,7 +149,8 @@ void Filler::begin_unit(const Choice& choice) {
 bool Filler::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const Job& job = jobs_[choice.job];
   WEFT_DCHECK(job.unit_begun && count_ < most_in_flight);
-  const CUresult launched = driver_.cuGraphLaunch(job.ready.unit->slice(choice.slice).graph, track_.stream);
+  const CUgraphExec graph = job.ready.unit->slice(choice.slice).of_slot(job.slot);
+  const CUresult launched = driver_.cuGraphLaunch(graph, track_.stream);
   if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice"), false;
   const std::uint32_t number = ++last_number_;
   const TimePoint starts = count_ == 0 ? now : in_flight().expected_end;

@@ -41,8 +41,9 @@ struct ReadyJob {
   FillJob* job = nullptr;
   const Unit* unit = nullptr;
   JobTerms terms{};
-  FillTrack track{};  // of all jobs
-  RoomWish wish{};    // what is to be found out for its variants
+  FillTrack track{};           // of all jobs
+  RoomWish wish{};             // what is to be found out for its variants
+  const Feed* feed = nullptr;  // nullptr: it reads no records
 };
 
 // A job from which nothing is launched any more.
@@ -103,6 +104,7 @@ class Filler {
   struct Job {
     ReadyJob ready{};
     bool unit_begun = false;
+    std::uint32_t slot = 0;          // of the feed, that the unit works on
     std::uint64_t units_before = 0;  // of other variants: each numbers its own from 0
     RoomWatch watch{};
   };
@@ -117,6 +119,7 @@ class Filler {
   CUresult mark_end(std::uint32_t number) const;
   SliceRecord finish_first(TimePoint now);
   void end_unit(std::uint32_t job, SliceRecord& record);
+  void look_at_feeds();
   void note_end(std::uint32_t job, bool failed, const std::string& why);
   void fail(CUresult result, const char* what);
 

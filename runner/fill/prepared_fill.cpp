@@ -59,7 +59,10 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, s
     if (lane_ == nullptr) lane_ = std::make_shared<FillLane>(driver, settings.lane);
     reservation_.use(stream());
     on_step("init");
-    job_ = FillJob::load(settings.spec, reservation_, {settings.lane.device, settings.unit.confine.max_blocks});
+    job_ = FillJob::load(settings.spec, reservation_,
+                         {settings.lane.device, settings.unit.confine.max_blocks, settings.feed});
+    on_step("the begin of its records");
+    job_->feed().begin();
     on_step("the work of init");
     if (settings.is_trial) check_init_is_over(driver, stream());
     reservation_.save();

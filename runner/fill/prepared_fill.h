@@ -24,6 +24,7 @@ namespace weft {
 
 struct FillSettings {
   FillSpec spec;
+  FeedPlan feed;
   std::string uuid;  // see Driver::uuid_of(): in the trial process the number of the device may stand for another GPU
   std::uint64_t memory = 0;
   UnitOptions unit;

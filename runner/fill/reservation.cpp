@@ -61,6 +61,10 @@ void* Reservation::allocate_host(std::size_t bytes) {
   return address;
 }
 
+void Reservation::write(CUdeviceptr address, std::span<const std::byte> bytes) {
+  finish(driver_.cuMemcpyHtoDAsync_v2(address, bytes.data(), bytes.size(), stream_), "cuMemcpyHtoDAsync");
+}
+
 std::uint64_t Reservation::bytes_to_save() const {
   std::uint64_t bytes = bump_.used();
   for (const HostBlock& block : host_) bytes += block.bytes;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runner/core/driver.h"
@@ -46,12 +47,14 @@ class Reservation {
   // for the main job's.
   void use(CUstream stream) { stream_ = stream; }
 
-  CUdeviceptr allocate(std::uint64_t bytes);  // 0 when it does not fit
-  void* allocate_host(std::size_t bytes);     // nullptr: there is none left
+  CUdeviceptr allocate(std::uint64_t bytes);                          // 0 when it does not fit
+  void* allocate_host(std::size_t bytes);                             // nullptr: there is none left
+  void write(CUdeviceptr address, std::span<const std::byte> bytes);  // throws SetUpError
 
+  const Driver& driver() const { return driver_; }
   std::uint64_t cap() const { return bump_.capacity(); }
   std::uint64_t used() const { return bump_.used(); }
-  std::uint64_t pinned() const;  // bytes of the host
+  std::uint64_t pinned() const;                                           // bytes of the host
   std::uint64_t reserved() const { return block_ ? block_->held() : 0; }  // on the device
   std::uint64_t refused() const { return refused_; }  // size of the first allocation that did not fit, 0: none
 

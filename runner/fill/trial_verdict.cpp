@@ -46,11 +46,11 @@ std::string trial_key(const TrialSubject& subject) {
   std::string all;
   const auto add = [&](const std::string& text) { all += std::to_string(text.size()) + ':' + text; };
   for (const std::string& text :
-       {subject.job, subject.node, subject.build, subject.path, subject.arguments, subject.gpu})
+       {subject.job, subject.node, subject.build, subject.path, subject.arguments, subject.files, subject.gpu})
     add(text);
-  for (const std::uint64_t number :
-       {subject.file_device, subject.file_number, subject.file_bytes, subject.file_changed, subject.memory,
-        subject.max_blocks, subject.reserved, subject.confine, subject.slice_cap, subject.asks_machine, subject.wish, subject.stream})
+  for (const std::uint64_t number : {subject.file_device, subject.file_number, subject.file_bytes, subject.file_changed,
+                                     subject.memory, subject.max_blocks, subject.reserved, subject.confine,
+                                     subject.slice_cap, subject.asks_machine, subject.wish, subject.stream})
     add(std::to_string(number));
   char name[33];
   std::snprintf(name, sizeof name, "%016llx%016llx",

@@ -27,9 +27,11 @@ struct TrialSubject {
   std::string node;   // and its start: a folder may be shared by several nodes
   std::string build;  // of Weft
   std::string path, arguments;
+  std::string files;  // that it reads and writes
   std::uint64_t file_device = 0, file_number = 0, file_bytes = 0, file_changed = 0;
   std::string gpu;  // model and driver
-  std::uint64_t memory = 0, max_blocks = 0, reserved = 0, confine = 0, slice_cap = 0, asks_machine = 0, wish = 0, stream = 0;
+  std::uint64_t memory = 0, max_blocks = 0, reserved = 0, confine = 0, slice_cap = 0, asks_machine = 0, wish = 0,
+                stream = 0;
 };
 // A name for it, of letters and digits.
 std::string trial_key(const TrialSubject& subject);

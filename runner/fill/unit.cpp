@@ -8,6 +8,7 @@
 
 #include "runner/fill/fill_wait.h"
 #include "runner/fill/graph_nodes.h"
+#include "runner/fill/slot_copies.h"
 
 namespace weft {
 namespace {
@@ -45,6 +46,30 @@ std::vector<nanoseconds> measure_nodes(const Driver& driver, std::span<const Wor
   return measure(driver, single.graphs, stream, options.timing);
 }
 
+// The slices of the cuts, which are of the copies in, of the work, or of the copies out: of copies one for each slot.
+std::vector<Slice> instantiated(const Driver& driver, const Cuts& cuts, std::span<const WorkNode> work,
+                                const SlotCopies& copies, CUstream stream, CUcontext share, Executables& executables) {
+  const std::size_t before = copies.in(0).size(), behind = before + work.size();
+  std::vector<Slice> slices;
+  const auto add = [&](std::span<const WorkNode> nodes, CUcontext context) {
+    return executables.graphs.emplace_back(instantiate(driver, nodes, stream, context));
+  };
+  for (const SliceRange& range : cuts.slices()) {
+    Slice& slice = slices.emplace_back();
+    const bool copies_in = range.first < before;
+    if (!copies_in && range.first < behind) {
+      slice.graph = add(work.subspan(range.first - before, range.count), share);
+      continue;
+    }
+    for (std::size_t slot = 0; slot < copies.slots(); ++slot) {
+      const std::span nodes(copies_in ? copies.in(slot) : copies.out(slot));
+      const CUgraphExec graph = add(nodes.subspan(range.first - (copies_in ? 0 : behind), range.count), nullptr);
+      slot == 0 ? void(slice.graph = graph) : slice.others.push_back(graph);
+    }
+  }
+  return slices;
+}
+
 }  // namespace
 
 Unit::Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions& options) : driver_(driver) {
@@ -53,18 +78,25 @@ Unit::Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions
   wait_for(driver, stream, options.timing.patience);
   Graph captured(driver);
   capture(driver, job, stream, captured);
-  const std::vector<WorkNode> nodes = work_nodes(driver, captured.get());
-  confined_ = confine(nodes, options.confine, lane);
-  const std::vector<nanoseconds> lengths = confined_lengths(nodes, stream, options);
-  take_lengths(nodes, lengths, options.slice_cap, options.confine, confined_);
+  const std::vector<WorkNode> work = work_nodes(driver, captured.get());
+  confined_ = confine(work, options.confine, lane);
+  std::vector<nanoseconds> lengths = confined_lengths(work, stream, options);
+  take_lengths(work, lengths, options.slice_cap, options.confine, confined_);
+  const SlotCopies copies(driver, job.feed(), stream);
+  const std::vector<WorkNode>&in = copies.in(0), &out = copies.out(0);
+  const std::vector<nanoseconds> before = measure_nodes(driver, in, stream, options, nullptr),
+                                 behind = measure_nodes(driver, out, stream, options, nullptr);
+  lengths.insert(lengths.begin(), before.begin(), before.end());
+  lengths.insert(lengths.end(), behind.begin(), behind.end());
+  std::vector<WorkNode> nodes = in;
+  nodes.insert(nodes.end(), work.begin(), work.end());
+  nodes.insert(nodes.end(), out.begin(), out.end());
   for (std::size_t node = 0; node < nodes.size(); ++node)
     nodes_.push_back({nodes[node].type, nodes[node].blocks, nodes[node].kernel, lengths[node]});
-  cuts_ = Cuts(lengths, slice_lengths(options.slice_cap));
+  const std::array<std::size_t, 2> fences{in.size(), in.size() + work.size()};
+  cuts_ = Cuts(lengths, slice_lengths(options.slice_cap), fences);
   Executables executables(driver);
-  for (const SliceRange& range : cuts_.slices())
-    executables.graphs.push_back(
-        instantiate(driver, std::span(nodes).subspan(range.first, range.count), stream, confined_.share));
-  for (const CUgraphExec graph : executables.graphs) slices_.push_back({graph, {}});
+  slices_ = instantiated(driver, cuts_, work, copies, stream, confined_.share, executables);
   for (const std::vector<std::uint32_t>& sequence : cuts_.sequences()) time(sequence, stream, options.timing);
   executables.graphs.clear();
 }
@@ -96,7 +128,10 @@ Unit::Unit(const Driver& driver, std::vector<Slice> slices) : driver_(driver), s
 }
 
 Unit::~Unit() {
-  for (const Slice& slice : slices_) driver_.cuGraphExecDestroy(slice.graph);
+  for (const Slice& slice : slices_) {
+    driver_.cuGraphExecDestroy(slice.graph);
+    for (const CUgraphExec graph : slice.others) driver_.cuGraphExecDestroy(graph);
+  }
 }
 
 std::vector<Slice> Unit::whole() const {

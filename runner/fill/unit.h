@@ -30,7 +30,10 @@ struct UnitOptions {
 
 struct Slice {
   CUgraphExec graph = nullptr;
-  std::chrono::nanoseconds alone{};  // on the idle device, between slices that are launched back to back
+  std::chrono::nanoseconds alone{};   // on the idle device, between slices that are launched back to back
+  std::vector<CUgraphExec> others{};  // of copies of records: those of the slots behind the first one
+
+  CUgraphExec of_slot(std::uint32_t slot) const { return slot == 0 || others.empty() ? graph : others[slot - 1]; }
 };
 
 // As it was recorded, and timed alone on the idle device.
@@ -43,7 +46,8 @@ struct MeasuredNode {
 
 class Unit {
  public:
-  // Records, captures, checks, confines, times and cuts one unit of `job`. Throws SetUpError.
+  // Records, captures, checks, confines, times and cuts one unit of `job`, with the copies of its records before and
+  // behind it, which are slices of their own. Throws SetUpError.
   Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions& options);
   // Takes over slices that are ready, one behind the other.
   Unit(const Driver& driver, std::vector<Slice> slices);

@@ -86,6 +86,9 @@ class Table {
 struct Places {
   fs::path folder, own_jobs;
 
+  std::string file(const std::string& written) const {
+    return written.empty() ? written : (folder / written).lexically_normal().string();
+  }
   std::string spec(const std::string& written) const {
     const std::size_t colon = written.find(':');
     const std::string arguments = colon == std::string::npos ? "" : written.substr(colon);
@@ -113,11 +116,14 @@ std::vector<std::string> variants_of(const Table& table) {
 JobPlan job_of(const Table& table, const Places& places) {
   if (table.has("arrives"))
     table.fault("arrives", "left out: a training has its jobs from the begin; weft simulate takes jobs that arrive");
-  table.allow({"fill", "name", "memory", "priority", "weight", "deadline", "units", "variants"});
+  table.allow(
+      {"fill", "name", "memory", "priority", "weight", "deadline", "units", "variants", "input", "results", "weights"});
   JobPlan job;
   job.spec = table.text("fill");
   if (job.spec.empty()) table.fault("fill", "the path of a fill job");
   job.spec = places.spec(job.spec);
+  job.files = {places.file(table.text("input")), places.file(table.text("results")),
+               places.file(table.text("weights"))};
   job.name = table.text("name");
   job.memory = table.quantity("memory", parse_bytes, "a number of bytes, as \"64MiB\"").value_or(0);
   const std::int64_t priority = table.integer("priority", -1'000'000);
@@ -178,7 +184,7 @@ FillPlan from_file(const std::string& path, const fs::path& own_jobs) {
   return plan;
 }
 
-FillPlan from_list(std::string_view list) {
+FillPlan from_list(std::string_view list, const JobFiles& files) {
   FillPlan plan;
   for (std::string_view rest = list;;) {
     const std::size_t end = rest.find(';');
@@ -186,9 +192,25 @@ FillPlan from_list(std::string_view list) {
     job.spec = rest.substr(0, end);
     if (job.spec.empty()) throw std::invalid_argument("WEFT_FILL=" + std::string(list) + ": a job has no path");
     plan.jobs.push_back(job);
-    if (end == std::string_view::npos) return plan;
+    if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);
   }
+  if (files.are_any() && plan.jobs.size() > 1)
+    throw std::invalid_argument("WEFT_INPUT, WEFT_RESULTS and WEFT_WEIGHTS are for one fill job, and WEFT_FILL names " +
+                                std::to_string(plan.jobs.size()) + ": use a job file (WEFT_FILL=@FILE)");
+  for (const auto& [path, made] : {std::pair{&files.input, &plan.jobs.front().files.input},
+                                   std::pair{&files.results, &plan.jobs.front().files.results},
+                                   std::pair{&files.weights, &plan.jobs.front().files.weights}})
+    if (!path->empty()) *made = fs::absolute(*path).lexically_normal().string();
+  return plan;
+}
+
+// One file cannot have the results of two jobs.
+void check_results(const FillPlan& plan) {
+  for (auto job = plan.jobs.begin(); job != plan.jobs.end(); ++job)
+    for (auto other = plan.jobs.begin(); other != job; ++other)
+      if (!job->files.results.empty() && job->files.results == other->files.results)
+        throw std::invalid_argument("two fill jobs have the same `results`: " + job->files.results);
 }
 
 // Those that name none have equal parts of what the others leave that fit beside each other, in their order. One that
@@ -218,9 +240,20 @@ std::string JobPlan::spec_of(std::size_t variant) const {
   return spec + (colon + 1 == spec.size() ? "" : ",") + variants[variant];
 }
 
-FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs) {
+FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs,
+                         const JobFiles& files) {
   if (fill.empty()) return {};
-  FillPlan plan = fill.starts_with('@') ? from_file(fill.substr(1), own_jobs) : from_list(fill);
+  if (fill.starts_with('@') && files.are_any())
+    throw std::invalid_argument("WEFT_INPUT, WEFT_RESULTS and WEFT_WEIGHTS are set, and the jobs of WEFT_FILL=" + fill +
+                                " have their own: `input`, `results`, `weights`");
+  FillPlan plan = fill.starts_with('@') ? from_file(fill.substr(1), own_jobs) : from_list(fill, files);
+  check_results(plan);
+  for (JobPlan& job : plan.jobs) {
+    const std::size_t colon = job.spec.find(':');
+    job.arguments = colon == std::string::npos ? "" : job.spec.substr(colon + 1);
+    for (const std::string* const path : {&job.files.input, &job.files.results, &job.files.weights})
+      if (path->size() > 4000) throw std::invalid_argument("a path of a fill job is too long: " + *path);
+  }
   if (plan.jobs.size() > most_jobs)
     throw std::invalid_argument("WEFT_FILL names " + std::to_string(plan.jobs.size()) + " jobs; at most " +
                                 std::to_string(most_jobs) + " are possible");

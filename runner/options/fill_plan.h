@@ -14,8 +14,17 @@
 
 namespace weft {
 
+// Of a job that reads records or weights, absolute; "": there is none.
+struct JobFiles {
+  std::string input, results, weights;
+
+  bool are_any() const { return !input.empty() || !results.empty() || !weights.empty(); }
+};
+
 struct JobPlan {
-  std::string spec;          // FILE[:ARGUMENTS]
+  std::string spec;       // FILE[:ARGUMENTS]
+  std::string arguments;  // of it, whatever the variant: results are of these
+  JobFiles files;
   std::string name;          // "": the job's own
   std::uint64_t memory = 0;  // bytes of the reservation
   JobTerms terms{};
@@ -31,7 +40,9 @@ struct FillPlan {
 };
 
 // `memory`: of all together. `own_jobs`: the folder of the jobs that come with Weft; a file may call one matmul for
-// fill_matmul.so there. Throws std::invalid_argument, one line.
-FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs = "");
+// fill_matmul.so there. `files`: of the only job of a list; in a job file each has its own. Throws
+// std::invalid_argument, one line.
+FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs = "",
+                         const JobFiles& files = {});
 
 }  // namespace weft

@@ -15,10 +15,11 @@ struct Piece {
   nanoseconds length;
 };
 
-std::vector<Piece> joined(const std::vector<Piece>& pieces, nanoseconds cap) {
+std::vector<Piece> joined(const std::vector<Piece>& pieces, nanoseconds cap, std::span<const std::size_t> fences) {
   std::vector<Piece> slices;
   for (const Piece& piece : pieces) {
-    if (slices.empty() || slices.back().length + piece.length > cap) {
+    const bool is_fenced = std::ranges::find(fences, piece.range.first) != fences.end();
+    if (slices.empty() || is_fenced || slices.back().length + piece.length > cap) {
       slices.push_back(piece);
       continue;
     }
@@ -35,13 +36,13 @@ std::array<nanoseconds, 3> slice_lengths(nanoseconds longest) {
   return {most / 12, most / 4, most};
 }
 
-Cuts::Cuts(std::span<const nanoseconds> nodes, std::span<const nanoseconds> caps) {
+Cuts::Cuts(std::span<const nanoseconds> nodes, std::span<const nanoseconds> caps, std::span<const std::size_t> fences) {
   WEFT_DCHECK(!caps.empty() && caps.size() <= most && std::is_sorted(caps.begin(), caps.end()));
   std::vector<std::vector<std::uint32_t>> from(nodes.size());
   std::vector<Piece> pieces;
   for (std::size_t node = 0; node < nodes.size(); ++node) pieces.push_back({{node, 1}, nodes[node]});
   for (const nanoseconds cap : caps) {
-    pieces = joined(pieces, cap);
+    pieces = joined(pieces, cap, fences);
     if (pieces.size() > most_slices && cap != caps.back()) continue;
     std::vector<std::uint32_t>& sequence = sequences_.emplace_back();
     for (const Piece& piece : pieces) {

@@ -31,9 +31,11 @@ class Cuts {
   static constexpr std::size_t most_slices = 4096;  // of a length; where there would be more it is left out
 
   // `caps`: of the lengths of slices, ascending, at most `most`. Greedy from the front: a slice takes shorter ones, the
-  // shortest takes nodes, while their sum stays within the cap. A node longer than a cap is a slice of its own.
+  // shortest takes nodes, while their sum stays within the cap. A node longer than a cap is a slice of its own. None
+  // reaches across a fence: the number of a node that is the first of its slices.
   Cuts() = default;
-  Cuts(std::span<const std::chrono::nanoseconds> nodes, std::span<const std::chrono::nanoseconds> caps);
+  Cuts(std::span<const std::chrono::nanoseconds> nodes, std::span<const std::chrono::nanoseconds> caps,
+       std::span<const std::size_t> fences = {});
 
   // Each slice of any length, once. The shortest ones come first and in order.
   const std::vector<SliceRange>& slices() const { return slices_; }

@@ -30,7 +30,7 @@ void JobOffers::replace(std::uint32_t number, const Cuts& cuts, std::vector<Dura
   job.alone = std::move(alone);
   for (const std::uint32_t slice : cuts.sequences().back()) job.standing.unit += job.alone[slice];
   job.next = job.in_unit = 0;
-  job.ended = job.suspended = false;
+  job.ended = job.suspended = job.waits = false;
   ++left_;
 }
 
@@ -47,7 +47,8 @@ std::size_t JobOffers::make() {
   std::array<JobStanding, most_jobs> standings{};
   for (std::uint32_t i = 0; i < count_; ++i) {
     standings[i] = jobs_[i].standing;
-    standings[i].ready = !jobs_[i].ended && !jobs_[i].suspended && jobs_[i].next < jobs_[i].cuts->nodes();
+    const Job& job = jobs_[i];
+    standings[i].ready = !job.ended && !job.suspended && !job.waits && job.next < job.cuts->nodes();
   }
   const JobOrder order(policy_, std::span(standings).first(count_));
   std::size_t offers = 0;
@@ -98,6 +99,10 @@ void JobOffers::end(std::uint32_t number) {
   WEFT_DCHECK(!jobs_[number].ended);
   jobs_[number].ended = true;
   --left_;
+}
+
+bool JobOffers::awaits_any() const {
+  return std::ranges::any_of(std::span(jobs_).first(count_), [](const Job& job) { return !job.ended && job.waits; });
 }
 
 }  // namespace weft

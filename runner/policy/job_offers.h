@@ -66,6 +66,9 @@ class JobOffers {
   // Nothing of it is launched before resume(); it stands where it stood.
   void suspend(std::uint32_t job) { jobs_[job].suspended = true; }
   void resume(std::uint32_t job) { jobs_[job].suspended = false; }
+  // Its next unit has nothing to work on for now; likewise.
+  void await(std::uint32_t job, bool waits) { jobs_[job].waits = waits; }
+  bool awaits_any() const;
   bool is_offered(std::uint32_t job) const { return !jobs_[job].ended; }
   bool all_ended() const { return count_ != 0 && left_ == 0; }
   const JobStanding& standing(std::uint32_t job) const { return jobs_[job].standing; }
@@ -78,7 +81,7 @@ class JobOffers {
     std::size_t next = 0;       // node of the unit
     std::uint32_t in_unit = 0;  // slices of the unit that were launched
     bool ended = false;
-    bool suspended = false;
+    bool suspended = false, waits = false;
   };
   struct Offer {
     Candidates candidates{};

@@ -286,6 +286,7 @@ Decision Session::decide(TimePoint now, const FillView& view) {
   if (!filling_) return {};
   if (!view.ready) {
     if (view.in_flight.slices != 0) again_ = look_for_end(now, view.in_flight.first_ends);
+    if (view.awaits_work) note_lack_of_work();
     return {};
   }
   WEFT_DCHECK(now >= last_decision_ && view.in_flight.slices < options_.planner.most_in_flight);
@@ -305,6 +306,14 @@ Decision Session::decide(TimePoint now, const FillView& view) {
     refusal_ = *decision.refusal;
   }
   return decision;
+}
+
+// Another reason stays: with work it would have been one, too.
+void Session::note_lack_of_work() {
+  const std::optional<Bubble>& bubble = detector_.open_bubble();
+  if (!bubble || bubble->id == last_refused_) return;
+  last_refused_ = bubble->id;
+  refusal_ = Unfilled::no_work;
 }
 
 // A slice has ended at any time since the look before.

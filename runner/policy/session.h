@@ -53,6 +53,7 @@ struct FillView {
   Fillable fillable = Fillable::any;
   // Nothing to compute is enqueued that no marker tells of. Only asked for with one hardware queue.
   bool nothing_enqueued = false;
+  bool awaits_work = false;  // nothing is ready because there are no records to work on
 };
 
 // Everything else that decides when to look again.
@@ -144,6 +145,7 @@ class Session {
   void take_iteration(const Iteration& iteration);
   void watch(const Iteration& iteration);
   void count_unfilled(const Bubble& bubble);
+  void note_lack_of_work();
   bool may_launch_in_one_queue(const FillView& view) const;
   Decision consider(TimePoint now, TimePoint seen, const std::optional<Bubble>& bubble, const InFlight& in_flight,
                     const Candidates& candidates) const;

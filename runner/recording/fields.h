@@ -165,6 +165,7 @@ void visit(Fields& fields, MaybeConst<FillView> auto& view) {
   visit(fields, view.in_flight);
   fields.choice(view.fillable, &is_up_to<Fillable::nothing>);
   fields.flag(view.nothing_enqueued);
+  fields.flag(view.awaits_work);
 }
 
 template <class Fields>

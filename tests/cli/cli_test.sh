@@ -352,7 +352,7 @@ bad_fill_job() {
   expect_err "weft: error: fill job './gone.so': no such file"
   run "$weft" run -q --fill "$library" -- echo runs
   expect_code 1
-  expect_err "weft: error: fill job '$library' does not export weft_fill_job_v1"
+  expect_err "weft: error: fill job '$library' does not export weft_fill_job_v2"
   echo text >text.so
   run "$weft" run -q --fill ./text.so -- echo runs
   expect_err "weft: error: fill job './text.so' is not a shared object for this machine"

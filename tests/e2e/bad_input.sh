@@ -51,8 +51,8 @@ case $name in
          grep -q '^iteration 4 ' "$plain" || fail "no losses" ;;
   missing_job) refused 'no such file' --fill "$work/nothing.so"
                unharmed_by_hand 'no such file' 1 WEFT_FILL="$work/nothing.so" ;;
-  not_a_job) refused 'weft_fill_job_v1' --fill "$build/lib/weft/libweft.so"
-             unharmed_by_hand 'weft_fill_job_v1' 1 WEFT_FILL="$build/lib/weft/libweft.so" ;;
+  not_a_job) refused 'weft_fill_job_v2' --fill "$build/lib/weft/libweft.so"
+             unharmed_by_hand 'weft_fill_job_v2' 1 WEFT_FILL="$build/lib/weft/libweft.so" ;;
   crashes_in_init) unharmed 'crashed in init' 1 --fill "$jobs/bad_init_crashes.so" ;;
   fails_in_init) unharmed 'the moon is in the wrong phase' 1 --fill "$jobs/bad_init_fails.so:the moon is in the wrong phase" ;;
   job_arguments) unharmed 'unknown argument colour=red' 1 --fill "$fill:colour=red" ;;

@@ -30,6 +30,6 @@ done < <(find "$work/second place" -name '*.md')
 [ "$broken" = 0 ] && [ "$links" -gt 0 ]
 cmake -S "$consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$work/second place" >/dev/null
 cmake --build "$work/consumer" >/dev/null
-nm -D "$work/consumer/libjob.so" | grep -q ' T weft_fill_job_v1'
+nm -D "$work/consumer/libjob.so" | grep -q ' T weft_fill_job_v2'
 "$work/consumer/annotated"
 PYTHONPATH="$work/second place/include" python3 -B -c 'from weft import annotate; annotate.begin_iteration(1)'

@@ -3,7 +3,9 @@
 //
 // Started by the core (runner/fill/fill_trial.cpp) or by weft try, never by hand: the verdict goes to file descriptor 3
 // in the lines that fill_trial.h describes. For weft try it runs several units, and a line before the verdict is
-// "report " with the object of report.h. Single thread, its own context; it ends by SIGALRM when it takes too long.
+// "report " with the object of report.h. Single thread, its own context; it ends by SIGALRM when it takes too long. A
+// job that reads records or weights gets them from a thread that stands in for the feeder; its results are kept
+// nowhere.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -11,9 +13,13 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
+#include "feeder/feeder.h"
 #include "runner/clock.h"
 #include "runner/fill/fill_probe/report.h"
 #include "runner/fill/fill_wait.h"
@@ -21,6 +27,7 @@
 #include "runner/fill/prepared_fill.h"
 #include "runner/options/asking.h"
 #include "runner/options/marking.h"
+#include "runner/options/probe_request.h"
 
 namespace {
 
@@ -40,12 +47,17 @@ void say(const std::string& line) {
 // Whether its result is right, as end_unit() says.
 std::int8_t run_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::uint64_t number,
                      std::chrono::nanoseconds patience, weft::Duration& took) {
+  // All of a trial's records are there, over and over.
+  weft::JobFeed& feed = fill.job().feed();
+  if (feed.has_records() && !feed.feed().has_filled_one_within(patience))
+    throw weft::SetUpError("no records for its first unit: " + feed.feed().why());
+  const std::uint32_t slot = feed.has_records() ? feed.feed().next() : 0;
   say("at begin_unit");
   if (!fill.job().begin_unit(number)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
   say("at the work of a unit");
   const weft::TimePoint began = weft::now();
   for (const weft::Slice& slice : fill.unit().whole())
-    check(driver, driver.cuGraphLaunch(slice.graph, fill.stream()), "launching a slice");
+    check(driver, driver.cuGraphLaunch(slice.of_slot(slot), fill.stream()), "launching a slice");
   weft::wait_for(driver, fill.stream(), patience);
   took = weft::now() - began;
   say("at end_unit");
@@ -162,41 +174,72 @@ Value value_of(std::string_view name, const std::array<std::string_view, count>&
   return {};
 }
 
-std::uint64_t number(const char* text) {
-  return std::strtoull(text, nullptr, 10);
+weft::FillSettings settings_of(const weft::ProbeRequest& request) {
+  weft::FillSettings settings;
+  settings.lane.device = static_cast<int>(request.device);
+  settings.uuid = request.uuid;
+  settings.memory = request.memory;
+  settings.unit.confine = {value_of<weft::Confine>(request.confine, weft::confine_names),
+                           static_cast<std::uint32_t>(request.max_blocks),
+                           static_cast<std::uint32_t>(request.reserved)};
+  settings.unit.slice_cap = std::chrono::nanoseconds(request.slice_cap);
+  if (request.units == 0) {
+    settings.unit.timing.repeats = 1;
+    settings.unit.confine.bounds_lengths = false;
+  }
+  settings.is_trial = true;
+  settings.spec = {request.path, request.arguments};
+  settings.feed = {"", request.input, request.results, request.weights, request.arguments};
+  settings.lane.stream = value_of<weft::FillStream>(request.stream, weft::fill_stream_names);
+  if (!request.one_queue.empty())
+    settings.lane.stream =
+        ask_about_one_queue(settings.lane.device, value_of<weft::OneQueue>(request.one_queue, weft::one_queue_names));
+  return settings;
+}
+
+// The folder of a feeder in this process, which goes with this.
+class OwnFeeder {
+ public:
+  OwnFeeder() : folder_(make_folder()), feeder_(std::in_place, folder_) {}
+  ~OwnFeeder() {
+    feeder_.reset();
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+  OwnFeeder(const OwnFeeder&) = delete;
+  OwnFeeder& operator=(const OwnFeeder&) = delete;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  static std::string make_folder() {
+    std::string path = "/dev/shm/weft-trial-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) throw weft::SetUpError("no folder can be made in /dev/shm");
+    return path;
+  }
+  const std::string folder_;
+  std::optional<weft::TrialFeeder> feeder_;
+};
+
+void try_with_feeder(weft::FillSettings settings, std::uint64_t units) {
+  if (settings.feed.input.empty() && settings.feed.weights.empty()) return try_job(settings, units);
+  const OwnFeeder feeder;
+  settings.feed.folder = feeder.folder();
+  try_job(settings, units);
 }
 
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 13 && argument_count != 14) return 2;
-  const std::uint64_t units = argument_count == 14 ? number(arguments[13]) : 0;
-  weft::FillSettings settings;
-  settings.lane.device = static_cast<int>(number(arguments[1]));
-  settings.uuid = arguments[10];
-  settings.memory = number(arguments[2]);
-  settings.unit.confine = {value_of<weft::Confine>(arguments[12], weft::confine_names),
-                           static_cast<std::uint32_t>(number(arguments[3])),
-                           static_cast<std::uint32_t>(number(arguments[11]))};
-  settings.unit.slice_cap = std::chrono::nanoseconds(number(arguments[4]));
-  if (units == 0) {
-    settings.unit.timing.repeats = 1;
-    settings.unit.confine.bounds_lengths = false;
-  }
-  settings.is_trial = true;
-  ::alarm(static_cast<unsigned>(number(arguments[5])));
-  settings.spec = {arguments[6], arguments[7]};
-  settings.lane.stream = value_of<weft::FillStream>(arguments[9], weft::fill_stream_names);
-  if (*arguments[8] != '\0')
-    settings.lane.stream =
-        ask_about_one_queue(settings.lane.device, value_of<weft::OneQueue>(arguments[8], weft::one_queue_names));
+  const std::optional<weft::ProbeRequest> request = weft::probe_request(argument_count - 1, arguments + 1);
+  if (!request) return 2;
+  ::alarm(static_cast<unsigned>(request->limit));
   try {
-    try_job(settings, units);
+    try_with_feeder(settings_of(*request), request->units);
   } catch (const weft::SetUpError& error) {
     if (dynamic_cast<const weft::LacksMemory*>(&error) != nullptr) say("lacks memory");
     const std::string text = error.what();
     const bool named = text.starts_with("fill job ");
-    say("failed " + (named ? text : "fill job " + settings.spec.path + ": " + text));
+    say("failed " + (named ? text : "fill job " + request->path + ": " + text));
     return 1;
   }
   say("ok");

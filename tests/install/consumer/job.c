@@ -13,8 +13,8 @@ static int begin_unit(weft_fill_job* job, uint64_t unit) { return (void)job, (vo
 static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) { return (void)job, (void)unit, *correct = -1, 0; }
 static void destroy(weft_fill_job* job) { (void)job; }
 
-const weft_fill_functions* weft_fill_job_v1(void) {
+const weft_fill_functions* weft_fill_job_v2(void) {
   static const weft_fill_functions functions = {sizeof functions, WEFT_FILL_ABI_VERSION, 0, "least", init, record_unit,
-                                                begin_unit, end_unit, 0, 0, destroy};
+                                                begin_unit, end_unit, 0, 0, destroy, 0};
   return &functions;
 }

@@ -50,7 +50,7 @@ TEST_F(FillJobTest, NotASharedObject) {
 
 TEST_F(FillJobTest, MissingSymbol) {
   EXPECT_EQ(failure_of(job("no_symbol")),
-            "fill job " + job("no_symbol") + " does not export weft_fill_job_v1: not a fill job of this version");
+            "fill job " + job("no_symbol") + " does not export weft_fill_job_v2: not a fill job of this version");
 }
 
 TEST_F(FillJobTest, WrongVersion) {

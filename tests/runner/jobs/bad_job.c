@@ -64,7 +64,7 @@ static void destroy(weft_fill_job* job) {
   (void)job;
 }
 
-__attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
+__attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v2(void) {
   static weft_fill_functions functions = {sizeof(weft_fill_functions),
                                           WEFT_FILL_ABI_VERSION,
                                           0,
@@ -75,7 +75,8 @@ __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_
                                           end_unit,
                                           NULL,
                                           NULL,
-                                          destroy};
+                                          destroy,
+                                          NULL};
 #if defined(BAD_VERSION)
   functions.abi_version = 7;
 #elif defined(BAD_SIZE)

@@ -181,7 +181,7 @@ static void destroy(weft_fill_job* job) {
   free(job);
 }
 
-__attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v1(void) {
+__attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_v2(void) {
   static const weft_fill_functions functions = {sizeof(weft_fill_functions),
                                                 WEFT_FILL_ABI_VERSION,
                                                 0,
@@ -192,6 +192,7 @@ __attribute__((visibility("default"))) const weft_fill_functions* weft_fill_job_
                                                 end_unit,
                                                 save,
                                                 restore,
-                                                destroy};
+                                                destroy,
+                                                NULL};
   return &functions;
 }

@@ -1,0 +1,134 @@
+// See feeder.h.
+#include "feeder/feeder.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "feeder/files/open_file.h"
+#include "runner/clock.h"
+#include "runner/log.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr Duration between_looks = 20ms;     // for new channels
+constexpr Duration between_settles = 500ms;  // results go to the disk
+
+std::vector<std::string> channels_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    std::string path = entries->path().string();
+    if (path.ends_with(channel_ending)) paths.push_back(std::move(path));
+  }
+  if (error) throw std::runtime_error("the folder " + folder + " cannot be looked at: " + error.message());
+  return paths;
+}
+
+}  // namespace
+
+void Feeder::run(const std::atomic<bool>& stop) {
+  TimePoint settled = now();
+  while (!stop) {
+    take_new_channels(stop);
+    take_leave_of_ended();
+    for (const auto& [path, served] : served_) served->channel->alive();
+    if (now() - settled > between_settles) {
+      settle();
+      settled = now();
+    }
+    sleep_until(now() + between_looks);
+  }
+  for (const auto& [path, served] : served_) served->thread.join();
+  settle();
+}
+
+void Feeder::take_new_channels(const std::atomic<bool>& stop) {
+  for (const std::string& path : channels_in(folder_)) {
+    if (served_.contains(path)) continue;
+    auto served = std::make_unique<Served>();
+    try {
+      served->channel = std::make_unique<ServedChannel>(
+          Channel::open(path),
+          [this](const RecordsPlan& plan, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+            return shared_records(plan, inputs, outputs);
+          },
+          [](const Channel& channel) { return channel.is_held(); });
+    } catch (const std::runtime_error& error) {
+      log(LogLevel::warn, error.what());
+      std::remove(path.c_str());
+      continue;
+    }
+    Served& made = *served;
+    made.thread = std::thread([&made, &stop] {
+      made.channel->serve(stop);
+      made.ended = true;
+    });
+    served_[path] = std::move(served);
+  }
+}
+
+// A channel whose rank has gone has no use any more.
+void Feeder::take_leave_of_ended() {
+  std::erase_if(served_, [](const auto& entry) {
+    if (!entry.second->ended) return false;
+    entry.second->thread.join();
+    entry.second->channel->channel().remove();
+    return true;
+  });
+}
+
+void Feeder::settle() {
+  std::vector<std::shared_ptr<Records>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(records_, [](const auto& entry) { return entry.second.expired(); });
+    for (const auto& [plan, records] : records_)
+      if (auto there = records.lock()) all.push_back(std::move(there));
+  }
+  for (const std::shared_ptr<Records>& records : all) records->settle();
+}
+
+std::shared_ptr<Records> Feeder::shared_records(const RecordsPlan& plan, const std::vector<Tensor>& inputs,
+                                                const std::vector<Tensor>& outputs) {
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<Records>& known = records_[plan];
+  if (auto there = known.lock()) return there;
+  std::shared_ptr<Records> made = open_records(plan, inputs, outputs);
+  known = made;
+  return made;
+}
+
+TrialFeeder::TrialFeeder(std::string folder) : folder_(std::move(folder)), thread_([this] { run(); }) {}
+
+TrialFeeder::~TrialFeeder() {
+  stop_ = true;
+  thread_.join();
+}
+
+// One channel after the other, as a job is made ready.
+void TrialFeeder::run() {
+  while (!stop_) {
+    const std::vector<std::string> paths = channels_in(folder_);
+    if (paths.empty()) sleep_until(now() + 1ms);
+    for (const std::string& path : paths) {
+      ServedChannel channel(Channel::open(path), records_for_trial, [](const Channel& held) {
+        held.header().feeder_alive.store(now().time_since_epoch().count());
+        return held.header().closed == 0;
+      });
+      std::remove(path.c_str());
+      channel.serve(stop_);
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// A file of records as the inputs of a fill job: .npy, .safetensors with a leading dimension, .jsonl of numbers, or raw
+// bytes.
+//
+// Opened by the feeder for one fill job at a time; the job's inputs are checked one by one, then bound together. After
+// that any thread reads. Throws FileError.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/feed/tensor.h"
+
+namespace weft {
+
+class InputFile {
+ public:
+  virtual ~InputFile() = default;
+  // One record of what goes by that name. Nothing: there is none, or the file does not say what it has.
+  virtual std::optional<Tensor> describe(std::string_view name) const = 0;
+  // Throws where it is not to be had as this.
+  virtual void check(const Tensor& wanted) const = 0;
+  // Once: all that is wanted, in the order in which read() numbers them. How many records there are then.
+  virtual std::uint64_t bind(const std::vector<Tensor>& wanted) = 0;
+  // All of the record's part is written, zeroes behind its end. The length: of the first dimension.
+  virtual std::uint32_t read(std::size_t input, std::uint64_t record, std::span<std::byte> to) const = 0;
+};
+
+std::unique_ptr<InputFile> open_input(const std::string& path);
+
+}  // namespace weft

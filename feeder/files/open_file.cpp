@@ -1,0 +1,46 @@
+// See open_file.h.
+#include "feeder/files/open_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace weft {
+
+// O_NONBLOCK: to open a FIFO would wait for its other end.
+OpenFile::OpenFile(std::string path)
+    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (file_ < 0) throw FileError(path_, std::strerror(errno));
+  struct stat status {};
+  const bool is_file = ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode);
+  if (!is_file) ::close(file_);
+  if (!is_file) throw FileError(path_, "is not a regular file");
+  bytes_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+OpenFile::~OpenFile() {
+  ::close(file_);
+}
+
+void OpenFile::read(std::uint64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t got = ::pread(file_, to.data(), to.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw FileError(path_, std::strerror(errno));
+    if (got == 0) throw FileError(path_, "has become shorter while it was read");
+    offset += static_cast<std::uint64_t>(got);
+    to = to.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+std::string OpenFile::text(std::uint64_t offset, std::uint64_t bytes) const {
+  std::string text(bytes, '\0');
+  read(offset, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+}  // namespace weft

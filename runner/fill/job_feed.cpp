@@ -1,0 +1,134 @@
+// See job_feed.h.
+#include "runner/fill/job_feed.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace weft {
+namespace {
+
+// A longer copy would be a long slice: some 25 GB/s go through the bus.
+constexpr std::uint64_t most_copied_at_once = std::uint64_t{1} << 20;
+constexpr Duration longest_filling = std::chrono::milliseconds(500);
+
+Tensor checked(const weft_fill_tensor& declared) {
+  Tensor tensor = make_tensor(declared.name == nullptr ? "" : declared.name, declared.type, declared.shape,
+                              std::min<std::uint32_t>(declared.dimensions, WEFT_FILL_MOST_DIMENSIONS + 1));
+  tensor.variable = declared.variable;
+  if (!is_sound(tensor))
+    throw SetUpError("the tensor '" + std::string(declared.name == nullptr ? "" : declared.name) +
+                     "' that it declares cannot be (weft/fill.h)");
+  return tensor;
+}
+
+void append(std::vector<SlotCopy>& copies, CUdeviceptr device, std::uint64_t offset, std::uint64_t bytes) {
+  for (std::uint64_t first = 0; first < bytes; first += most_copied_at_once)
+    copies.push_back({device + first, offset + first, std::min(most_copied_at_once, bytes - first)});
+}
+
+}  // namespace
+
+Feed& JobFeed::opened() {
+  if (feed_ == nullptr) feed_ = std::make_unique<Feed>(plan_, job_);
+  return *feed_;
+}
+
+CUdeviceptr JobFeed::allocate(std::uint64_t bytes) {
+  const CUdeviceptr address = reservation_.allocate(bytes);
+  if (address == 0) throw SetUpError("its tensors do not fit");
+  return address;
+}
+
+bool JobFeed::describe(Feed::Of of, const char* name, weft_fill_tensor* found) {
+  const std::string_view wanted = name == nullptr ? "" : name;
+  if (wanted.empty() || found == nullptr) throw SetUpError("it asks for a tensor without a name");
+  const std::optional<Tensor> tensor = opened().describe(of, wanted);
+  if (!tensor) return false;
+  *found = {};
+  found->name = name;
+  found->type = tensor->type;
+  found->dimensions = tensor->dimensions;
+  std::copy_n(tensor->shape.begin(), tensor->dimensions, found->shape);
+  found->variable = tensor->variable;
+  return true;
+}
+
+CUdeviceptr JobFeed::parameter(const weft_fill_tensor& declared) {
+  const Tensor tensor = checked(declared);
+  if (tensor.variable == 1)
+    throw SetUpError("the parameter '" + std::string(tensor.text()) + "' is of variable length");
+  const CUdeviceptr address = allocate(bytes_of(tensor));
+  opened().read_parameter(tensor, [&](std::uint64_t offset, std::span<const std::byte> part) {
+    reservation_.write(address + offset, part);
+  });
+  return address;
+}
+
+void JobFeed::records(std::uint32_t per_unit, std::uint64_t* count) {
+  if (per_unit == 0 || per_unit > SlotLayout::most_records)
+    throw SetUpError("it takes " + std::to_string(per_unit) + " records in a unit: 1 to " +
+                     std::to_string(SlotLayout::most_records) + " are possible");
+  if (opened().has_records()) throw SetUpError("it says twice how many records a unit takes");
+  opened().set_records(per_unit);
+  count_ = allocate(sizeof(std::uint32_t));
+  if (count != nullptr) *count = count_;
+}
+
+CUdeviceptr JobFeed::declare(const weft_fill_tensor& declared, std::uint64_t* lengths, std::vector<Declared>& all) {
+  const std::uint64_t records = opened().per_unit();
+  if (records == 0) throw SetUpError("it declares a tensor before it says how many records a unit takes");
+  Declared& made = all.emplace_back(Declared{checked(declared)});
+  if (bytes_of(made.tensor) > Tensor::most_bytes / records) throw SetUpError("its tensors do not fit");
+  made.device = allocate(records * bytes_of(made.tensor));
+  if (made.tensor.variable == 1) made.lengths = allocate(records * sizeof(std::uint32_t));
+  if (lengths != nullptr) *lengths = made.lengths;
+  return made.device;
+}
+
+CUdeviceptr JobFeed::input(const weft_fill_tensor& tensor, std::uint64_t* lengths) {
+  const CUdeviceptr address = declare(tensor, lengths, inputs_);
+  feed_->add_input(inputs_.back().tensor);
+  return address;
+}
+
+CUdeviceptr JobFeed::output(const weft_fill_tensor& tensor, std::uint64_t* lengths) {
+  const CUdeviceptr address = declare(tensor, lengths, outputs_);
+  feed_->add_output(outputs_.back().tensor);
+  return address;
+}
+
+void JobFeed::begin() {
+  if (!has_records()) return;
+  if (outputs_.empty()) throw SetUpError("it reads records and declares no output");
+  feed_->begin();
+  const unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+  check(driver_, driver_.cuMemHostRegister_v2(feed_->slots().slots(), feed_->slots().slots_bytes(), flags),
+        "registering the memory for records");
+  registered_ = true;
+  make_copies();
+  prime();
+}
+
+void JobFeed::make_copies() {
+  const SlotLayout& layout = feed_->layout();
+  append(in_, count_, SlotLayout::count, sizeof(std::uint32_t));
+  const auto add = [&](const Declared& declared, const SlotPart& part, std::vector<SlotCopy>& copies) {
+    append(copies, declared.device, part.offset, part.bytes);
+    if (part.lengths != 0) append(copies, declared.lengths, part.lengths, feed_->per_unit() * sizeof(std::uint32_t));
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], layout.inputs[i], in_);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) add(outputs_[i], layout.outputs[i], out_);
+}
+
+void JobFeed::prime() {
+  if (!feed_->has_filled_one_within(longest_filling)) return;
+  for (const SlotCopy& copy : in_) reservation_.write(copy.device, {slot(feed_->next()) + copy.offset, copy.bytes});
+}
+
+void JobFeed::release() noexcept {
+  if (registered_) driver_.cuMemHostUnregister(feed_->slots().slots());
+  registered_ = false;
+  feed_.reset();
+}
+
+}  // namespace weft
