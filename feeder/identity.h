@@ -1,4 +1,4 @@
-// What tells one file's content from another's, for results that must not be mixed.
+// A name for the content of a file, for results that must not be mixed with others.
 //
 // Used by the feeder when work begins. Throws FileError.
 #pragma once

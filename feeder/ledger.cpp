@@ -136,7 +136,7 @@ std::string Ledger::own_name() {
   return name;
 }
 
-// What is said of another machine, or of one where processes do not see each other, nobody knows.
+// Nobody knows of processes of another machine, or of one where processes do not see each other.
 bool Ledger::has_ended(const std::string& owner) {
   const std::string place = own_place() + "-";
   if (!owner.starts_with(place)) return false;

@@ -26,7 +26,7 @@
 
 namespace weft {
 
-// What results are results of, as text that is compared: {"job": ..., "records": ...}.
+// All that results depend on, as text that is compared: {"job": ..., "records": ...}.
 struct LedgerPlan {
   std::string identity;  // one JSON object
   std::uint64_t records = 0;

@@ -136,7 +136,7 @@ void ServedChannel::read_parameter(const ChannelRequest& request, ChannelAnswer&
   weights_->file->read(found->offset + request.offset, {channel_.staging(), answer.bytes});
 }
 
-// What is declared stands in memory that the rank may change: a copy of it counts.
+// The declarations stand in memory that the rank may change: a copy of them counts.
 void ServedChannel::begin() {
   const ChannelHeader& header = channel_.header();
   declared_ = header.declared;
@@ -159,7 +159,7 @@ void ServedChannel::begin() {
   channel_.header().begun.store(1, std::memory_order_release);
 }
 
-// A feeder that was here before has died. What it had filled is done by the rank all the same.
+// A feeder that was here before has died. The rank works on all that it had filled.
 void ServedChannel::take_up() {
   ChannelHeader& header = channel_.header();
   if (header.begun.load(std::memory_order_acquire) == 0 || header.state.load() != FeedState::feeding) return;

@@ -38,7 +38,7 @@ StoredArray parse_npy(const std::string& path, std::string_view begin, std::uint
 // `header`: the text behind the eight bytes of its size.
 std::vector<StoredArray> parse_safetensors(const std::string& path, std::string_view header, std::uint64_t file_bytes);
 
-// What comes before the data of such a file; of .npy, for arrays whose dimensions are those of `array`.
+// All that comes before the data of such a file; of .npy, for arrays whose dimensions are those of `array`.
 std::string npy_begin(const Tensor& array);
 // In the order of the arrays, one behind the other.
 std::string safetensors_begin(const std::vector<Tensor>& arrays, std::vector<std::uint64_t>& offsets);

@@ -128,7 +128,7 @@ struct weft_fill_host {
   void (*fail)(void* context, const char* message); /* why the call that is about to return non-zero failed */
 
   /* From here on of version 2, and to be called in init() only. Where one of them fails, init() has to, too; Weft knows
-   * why, and says so. What they return is device memory of the reservation. */
+   * why, and says so. They return device memory of the reservation. */
 
   /* 1 and the type and shape of what the user's file has under this name; 0 where it has nothing like it. An input is
    * described as one record, and as variable where the records of the file differ in length. */

@@ -40,8 +40,8 @@ enum class ChannelCall : std::uint32_t {
   begin
 };
 
-// What is needed of it depends on what is asked: open wants the texts; the others the tensor, or its name; records the
-// count, parameter the tensor and how far it is known.
+// Not all of it is needed for each call: open wants the texts; the others the tensor, or its name; records the count,
+// parameter the tensor and how far it is known.
 struct ChannelRequest {
   ChannelCall call = ChannelCall::none;
   std::uint32_t count = 0;   // of records in a unit
@@ -52,8 +52,8 @@ struct ChannelRequest {
   ChannelText<1024> arguments;                // its
 };
 
-// What the job reads and writes, as the rank has declared it before it asks to begin. A feeder that comes later finds
-// it here.
+// All that the job reads and writes, as the rank has declared it before it asks to begin. A feeder that comes later
+// finds it here.
 struct Declared {
   static constexpr std::size_t most = 16;
 

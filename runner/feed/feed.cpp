@@ -43,8 +43,9 @@ std::uint32_t slots_for(std::uint64_t slot_bytes) {
 
 Feed::Feed(const FeedPlan& plan, const std::string& job) {
   if (plan.input.empty() && plan.weights.empty())
-    throw SetUpError("it reads records or weights, and no file is named (WEFT_INPUT, WEFT_WEIGHTS, or `input` and "
-                     "`weights` in a job file)");
+    throw SetUpError(
+        "it reads records or weights, and no file is named (WEFT_INPUT, WEFT_WEIGHTS, or `input` and "
+        "`weights` in a job file)");
   if (plan.folder.empty())
     throw SetUpError(
         "it reads records or weights, and there is no feeder: start the training with weft run, or "

@@ -21,7 +21,7 @@
 
 namespace weft {
 
-// What the user wants the job to read and write.
+// The files that the user wants the job to read and write.
 struct FeedPlan {
   std::string folder;                   // of the feeder; "": there is none
   std::string input, results, weights;  // paths, absolute; "": there is none

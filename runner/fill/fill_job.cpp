@@ -238,7 +238,7 @@ void FillJob::fail(void* context, const char* message) {
   std::snprintf(self.failure_, sizeof self.failure_, "%s", message == nullptr ? "" : message);
 }
 
-// What it asks for in init(). What was wrong is said as the reason, whatever the job makes of it.
+// A call of init(). Where it fails, that is the reason that is said, whatever the job makes of it.
 template <class Call>
 bool FillJob::declare(void* context, Call call) noexcept {
   auto& self = *static_cast<FillJob*>(context);

@@ -1,5 +1,5 @@
-// What a fill job reads and writes, as it declares it in init(): the tensors, where they stand in device memory, and
-// which copies bring a slot of the feed there and back.
+// All that a fill job reads and writes, as it declares it in init(): the tensors, where they stand in device memory,
+// and which copies bring a slot of the feed there and back.
 //
 // Used by FillJob on the thread that makes the job ready, with the context current; throws SetUpError there. Afterwards
 // the dispatcher thread uses feed() only. The slots are registered with the driver until release().

@@ -1,4 +1,4 @@
-// What weft-fill-probe is asked to do, as its arguments: NAME=VALUE, each once.
+// The arguments of weft-fill-probe: NAME=VALUE, each once.
 //
 // Written by the core's trial and by weft try, read by the probe. Pure.
 #pragma once

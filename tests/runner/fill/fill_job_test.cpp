@@ -55,7 +55,7 @@ TEST_F(FillJobTest, MissingSymbol) {
 
 TEST_F(FillJobTest, WrongVersion) {
   EXPECT_EQ(failure_of(job("version")),
-            "fill job " + job("version") + " was built for version 7 of the fill-job ABI, this Weft has version 1");
+            "fill job " + job("version") + " was built for version 7 of the fill-job ABI, this Weft has version 2");
 }
 
 TEST_F(FillJobTest, ShortTable) {

@@ -72,6 +72,13 @@ std::string script(const std::string& body) {
   return path;
 }
 
+// A probe that is content when all of these are among its arguments.
+std::string asked(const std::vector<std::string>& wanted) {
+  std::string body = "n=0\nfor argument; do\n  case $argument in\n";
+  for (const std::string& one : wanted) body += "    '" + one + "') n=$((n + 1)) ;;\n";
+  return script(body + "  esac\ndone\n[ $n = " + std::to_string(wanted.size()) + " ] && echo ok >&3");
+}
+
 FillSettings settings() {
   FillSettings made;
   made.spec = {"/some where/j.so", "a b"};
@@ -81,30 +88,34 @@ FillSettings settings() {
 }
 
 TEST(Trial, PassesWhatTheProbeNeeds) {
-  EXPECT_EQ(
-      fault_of_trial(script("[ \"$2-$3-$6-$7\" = '77-12-/some where/j.so-a b' ] && echo ok >&3"), settings(), 20s), "");
+  FillSettings passed = settings();
+  passed.feed = {"", "/in put.npy", "/results.npy", "/weights.safetensors", "a b"};
+  EXPECT_EQ(fault_of_trial(asked({"memory=77", "max_blocks=12", "path=/some where/j.so", "arguments=a b",
+                                  "input=/in put.npy", "results=/results.npy", "weights=/weights.safetensors"}),
+                           passed, 20s),
+            "");
 }
 
 TEST(Trial, SaysWhichGpuTheNumberStandsFor) {
   FillSettings of_gpu = settings();
   of_gpu.uuid = "00ff";
-  EXPECT_EQ(fault_of_trial(script("[ \"${10}\" = 00ff ] && echo ok >&3"), of_gpu, 20s), "");
+  EXPECT_EQ(fault_of_trial(asked({"uuid=00ff"}), of_gpu, 20s), "");
 }
 
 TEST(Trial, SaysHowTheJobMayBeConfined) {
-  EXPECT_EQ(fault_of_trial(script("[ \"$3-${11}-${12}\" = 12-3-green ] && echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(fault_of_trial(asked({"max_blocks=12", "reserved=3", "confine=green"}), settings(), 20s), "");
 }
 
 TEST(Trial, AsksTheMachineWhereThatIsWanted) {
   FillSettings asking = settings();
   asking.asks_machine = true;
-  EXPECT_EQ(fault_of_trial(script("[ \"$8-$9\" = keep-plain ] && echo ok >&3"), asking, 20s), "");
-  EXPECT_EQ(fault_of_trial(script("[ \"$8\" = '' ] && echo ok >&3"), settings(), 20s), "");
+  EXPECT_EQ(fault_of_trial(asked({"one_queue=keep", "stream=plain"}), asking, 20s), "");
+  EXPECT_EQ(fault_of_trial(asked({"one_queue="}), settings(), 20s), "");
   asking.wish = OneQueue::above;
-  EXPECT_EQ(fault_of_trial(script("[ \"$8\" = above ] && echo ok >&3"), asking, 20s), "");
+  EXPECT_EQ(fault_of_trial(asked({"one_queue=above"}), asking, 20s), "");
   FillSettings of_green_context = settings();
   of_green_context.lane.stream = FillStream::green_context;
-  EXPECT_EQ(fault_of_trial(script("[ \"$8-$9\" = -green_context ] && echo ok >&3"), of_green_context, 20s), "");
+  EXPECT_EQ(fault_of_trial(asked({"one_queue=", "stream=green_context"}), of_green_context, 20s), "");
 }
 
 TEST(Trial, TurnsWeftOffInTheProbe) {

@@ -207,7 +207,7 @@ TEST(Accounts, CountsWhyBubblesGotNothing) {
   accounts.note(Unfilled::no_room);
   accounts.note(Unfilled::no_room);
   accounts.note(Unfilled::other);
-  EXPECT_EQ(accounts.summary(0).unfilled, (std::array<std::uint64_t, unfilled_reasons>{0, 0, 2, 0, 0, 1}));
+  EXPECT_EQ(accounts.summary(0).unfilled, (std::array<std::uint64_t, unfilled_reasons>{0, 0, 2, 0, 0, 0, 1}));
 }
 
 TEST(Accounts, TheFirstReasonToStopStays) {
