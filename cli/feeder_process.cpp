@@ -83,7 +83,7 @@ class Beside {
   }
 
   void start_feeder() {
-    feeder_process_ = start({feeder_, folder_}, SIGTERM, true);
+    feeder_process_ = start({feeder_, "--remove", folder_}, SIGTERM, true);
     ++starts_;
   }
 

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr Duration between_looks = 20ms;     // for new channels
+constexpr Duration between_looks = 10ms;     // for new channels
 constexpr Duration between_settles = 500ms;  // results go to the disk
 
 std::vector<std::string> channels_in(const std::string& folder) {
@@ -62,7 +62,7 @@ void Feeder::take_new_channels(const std::atomic<bool>& stop) {
           [this](const RecordsPlan& plan, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
             return shared_records(plan, inputs, outputs);
           },
-          [](const Channel& channel) { return channel.is_held(); });
+          is_held_);
     } catch (const std::runtime_error& error) {
       log(LogLevel::warn, error.what());
       std::remove(path.c_str());
@@ -103,32 +103,9 @@ std::shared_ptr<Records> Feeder::shared_records(const RecordsPlan& plan, const s
   const std::lock_guard lock(mutex_);
   std::weak_ptr<Records>& known = records_[plan];
   if (auto there = known.lock()) return there;
-  std::shared_ptr<Records> made = open_records(plan, inputs, outputs);
+  std::shared_ptr<Records> made = open_(plan, inputs, outputs);
   known = made;
   return made;
-}
-
-TrialFeeder::TrialFeeder(std::string folder) : folder_(std::move(folder)), thread_([this] { run(); }) {}
-
-TrialFeeder::~TrialFeeder() {
-  stop_ = true;
-  thread_.join();
-}
-
-// One channel after the other, as a job is made ready.
-void TrialFeeder::run() {
-  while (!stop_) {
-    const std::vector<std::string> paths = channels_in(folder_);
-    if (paths.empty()) sleep_until(now() + 1ms);
-    for (const std::string& path : paths) {
-      ServedChannel channel(Channel::open(path), records_for_trial, [](const Channel& held) {
-        held.header().feeder_alive.store(now().time_since_epoch().count());
-        return held.header().closed == 0;
-      });
-      std::remove(path.c_str());
-      channel.serve(stop_);
-    }
-  }
 }
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 // All channels of one folder: finds new ones, serves each on a thread of its own, and keeps the work of those together
 // that read and write the same files.
 //
-// run() is called on the main thread of weft-feeder and ends when `stop` is set; what was taken and not done is given
-// back then. In a job's trial serve_in_this_process() stands in for it.
+// run() is called on the main thread of weft-feeder, or on a thread of a job's trial, and ends when `stop` is set;
+// records that were taken and not done are given back then.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,11 @@ namespace weft {
 
 class Feeder {
  public:
-  explicit Feeder(std::string folder) : folder_(std::move(folder)) {}
+  // open_records(), or that for a trial. `is_held`: of a channel, see Channel::is_held(), which a process cannot ask of
+  // its own.
+  Feeder(std::string folder, ServedChannel::OpenRecords open = &open_records,
+         ServedChannel::IsHeld is_held = &Channel::is_held)
+      : folder_(std::move(folder)), open_(std::move(open)), is_held_(std::move(is_held)) {}
   // Throws std::runtime_error when the folder cannot be looked at.
   void run(const std::atomic<bool>& stop);
 
@@ -37,25 +41,11 @@ class Feeder {
                                           const std::vector<Tensor>& outputs);
 
   const std::string folder_;
+  const ServedChannel::OpenRecords open_;
+  const ServedChannel::IsHeld is_held_;
   std::map<std::string, std::unique_ptr<Served>> served_;  // by path
   std::mutex mutex_;
   std::map<RecordsPlan, std::weak_ptr<Records>> records_;
-};
-
-// For as long as this lives, the records of one folder's channels come from here; they are those of a trial.
-class TrialFeeder {
- public:
-  explicit TrialFeeder(std::string folder);
-  ~TrialFeeder();
-  TrialFeeder(const TrialFeeder&) = delete;
-  TrialFeeder& operator=(const TrialFeeder&) = delete;
-
- private:
-  void run();
-
-  const std::string folder_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
 };
 
 }  // namespace weft

@@ -16,8 +16,10 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "feeder/feeder.h"
 #include "runner/log.h"
@@ -53,6 +55,8 @@ int main(int argument_count, char** arguments) {
       "weft-feeder");
   std::string folder;
   app.add_option("FOLDER", folder, "Where the ranks and the feeder meet; made when it is not there.")->required();
+  bool remove = false;
+  app.add_flag("--remove", remove, "Remove the folder at the end.");
   app.set_version_flag("--version", "weft-feeder " WEFT_VERSION_STRING);
   try {
     app.parse(argument_count, arguments);
@@ -67,6 +71,8 @@ int main(int argument_count, char** arguments) {
   try {
     claim(folder);
     weft::Feeder(folder).run(stop);
+    std::error_code error;
+    if (remove) std::filesystem::remove_all(folder, error);
   } catch (const std::exception& error) {
     weft::log(weft::LogLevel::error, error.what());
     return 1;

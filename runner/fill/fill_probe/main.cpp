@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "feeder/feeder.h"
 #include "runner/clock.h"
@@ -200,9 +202,10 @@ weft::FillSettings settings_of(const weft::ProbeRequest& request) {
 // The folder of a feeder in this process, which goes with this.
 class OwnFeeder {
  public:
-  OwnFeeder() : folder_(make_folder()), feeder_(std::in_place, folder_) {}
+  OwnFeeder() : folder_(make_folder()), thread_([this] { run(); }) {}
   ~OwnFeeder() {
-    feeder_.reset();
+    stop_ = true;
+    thread_.join();
     std::error_code error;
     std::filesystem::remove_all(folder_, error);
   }
@@ -216,8 +219,15 @@ class OwnFeeder {
     if (::mkdtemp(path.data()) == nullptr) throw weft::SetUpError("no folder can be made in /dev/shm");
     return path;
   }
+  void run() {
+    weft::Feeder(folder_, &weft::records_for_trial, [](const weft::Channel& channel) {
+      return channel.header().closed == 0;
+    }).run(stop_);
+  }
+
   const std::string folder_;
-  std::optional<weft::TrialFeeder> feeder_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
 };
 
 void try_with_feeder(weft::FillSettings settings, std::uint64_t units) {

@@ -1,5 +1,6 @@
 /* A fill job without kernels that reads records: a unit copies each input to the output of the same name, and check()
- * compares. Arguments: "<records of a unit>,<input>[,<trick>]", where a trick makes it do something wrong. */
+ * compares. Arguments: "<records of a unit>,<input>[,<trick>]", where a trick makes it do something wrong, or is "slow":
+ * then it copies so often that a unit takes some milliseconds. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,7 +57,9 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
 }
 
 static int record_unit(weft_fill_job* job, weft_stream stream) {
-  CUresult result = job->copy(job->output, job->input, job->per_unit * job->bytes, stream);
+  CUresult result = CUDA_SUCCESS;
+  for (int i = 0; i < (is(job, "slow") ? 100 : 1) && result == CUDA_SUCCESS; ++i)
+    result = job->copy(job->output, job->input, job->per_unit * job->bytes, stream);
   if (result == CUDA_SUCCESS && job->tensor.variable == 1)
     result = job->copy(job->output_lengths, job->input_lengths, job->per_unit * sizeof(uint32_t), stream);
   return result == CUDA_SUCCESS ? 0 : 1;

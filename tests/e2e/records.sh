@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# Fill jobs that read records from files: every record's result is there once and right, whatever is killed, and the
+# training computes the same numbers as without them.
+#   records.sh SOURCE BUILD ECHO_JOB CASE     CASE: whole, lines, again, feeder_dies, rank_dies, all_die, refused, gone, jobs
+set -uo pipefail
+source_dir=$1 build=$2 echo_job=$3 case=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$source_dir"
+fail() { tail -n 30 "$work"/*.messages; echo "$case: $1"; exit 1; }
+trainer() { echo "$build/bin/trainer" --launch "${ranks:-4}" --iterations "$1" --microbatches 4 --hidden 32 --sequence 16 --batch 2 --text LICENSE; }
+
+# The begin of losses.txt is the same for any number of iterations.
+train() {  # name, iterations, options of weft run...
+  timeout 150 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --output "$work/$1.trace" --set log=info "${@:3}" -- \
+    $(trainer "$2") >"$work/$1.log" 2>"$work/$1.messages"
+}
+without_weft() { timeout 150 scripts/on-simulated-gpu --build "$build" $(trainer "$1") >"$work/plain.log"; }
+losses() { grep -o 'loss [0-9.]*' "$1"; }
+same_losses() { diff <(losses "$work/plain.log") <(losses "$work/$1.log") >/dev/null || fail "the losses of $1 differ"; }
+
+# Numbers of 4 bytes, of so many records of 8, in a .npy file of version 1.
+make_records() {
+  python3 - "$1" "$2" <<'PYTHON'
+import array, struct, sys
+
+count = int(sys.argv[2])
+header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d, 8), }" % count
+header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+with open(sys.argv[1], "wb") as out:
+    out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    array.array("i", ((i * 2654435761) % 2147483647 for i in range(8 * count))).tofile(out)
+PYTHON
+}
+results_are_right() { cmp "$work/in.npy" "$work/out.npy" || fail "the results are not those of the records"; }
+marked() { python3 -c "import sys; print(sum(open(sys.argv[1] + '.weft/marks', 'rb').read()))" "$work/out.npy"; }
+# Runs a command as soon as so many records have their results.
+when_marked() {  # how many, command...
+  for ((i = 0; i < 600; ++i)); do
+    if [ -e "$work/out.npy.weft/marks" ] && [ "$(marked)" -ge "$1" ]; then break; fi
+    sleep 0.05
+  done
+  "${@:2}"
+}
+nothing_stays() { [ -z "$(ls /dev/shm | grep weft-feeder || true)" ] || fail "/dev/shm has $(ls /dev/shm)"; }
+echo_files=(--fill "$echo_job:4,x" --input "$work/in.npy" --results "$work/out.npy")
+slow_files=(--fill "$echo_job:4,x,slow" --input "$work/in.npy" --results "$work/out.npy")
+
+case $case in
+  whole)
+    make_records "$work/in.npy" 1003  # the last unit is not full
+    without_weft 12
+    train whole 12 "${echo_files[@]}" || fail "exit code $?"
+    same_losses whole
+    results_are_right
+    grep -q "has results of all 1003 records of $work/in.npy in $work/out.npy" "$work/whole.messages" || fail "it does not say so"
+    [ "$(marked)" = 1003 ] || fail "$(marked) records are marked"
+    # They are all there: nothing is computed again, and the training is not disturbed.
+    train done 4 "${echo_files[@]}" || fail "exit code $?"
+    grep -q 'has results of all 1003 records' "$work/done.messages" || fail "a second run does not say so"
+    "$build/bin/weft" summary --json "$work/done.trace" | grep -q '"fill_units": 0' || fail "a second run computes"
+    ;;
+  lines)
+    python3 -c "
+for i in range(100): print([i] * (i % 6))" >"$work/in.jsonl"
+    train lines 12 --fill "$echo_job:8,tokens" --input "$work/in.jsonl" --results "$work/out.jsonl" || fail "exit code $?"
+    diff <(tr -d ' ' <"$work/in.jsonl") "$work/out.jsonl" >/dev/null || fail "the lines differ"
+    ;;
+  again)  # ends before all is done, and goes on with fewer ranks and another unit
+    make_records "$work/in.npy" 10000
+    train first 5 "${slow_files[@]}" || fail "exit code $?"
+    [ ! -e "$work/out.npy" ] || fail "the results were complete before the test began"
+    first=$(marked)
+    [ "$first" -gt 0 ] || fail "the first run has done nothing"
+    [ -z "$(ls "$work/out.npy.weft/running")" ] || fail "something is still claimed"
+    ranks=2 train second 60 --fill "$echo_job:16,x,slow" --input "$work/in.npy" --results "$work/out.npy" || true
+    grep -q 'results of another kind: their arguments was' "$work/second.messages" || fail "other arguments are taken"
+    for round in 1 2 3 4; do
+      [ -e "$work/out.npy" ] || ranks=2 train "round$round" 100 "${slow_files[@]}" || fail "exit code $?"
+    done
+    results_are_right
+    ;;
+  feeder_dies)
+    make_records "$work/in.npy" 6000
+    without_weft 40
+    (for i in 100 600 1100; do when_marked $i pkill -KILL -f "^$build/lib/weft/weft-feeder"; done) &
+    train dies 40 "${slow_files[@]}" || fail "exit code $?"
+    wait
+    grep -q 'weft-feeder has ended by signal 9; it is started again' "$work/dies.messages" || fail "it is not said"
+    same_losses dies
+    [ -e "$work/out.npy" ] || train rest 100 "${slow_files[@]}" || fail "exit code $?"
+    results_are_right
+    ;;
+  rank_dies|all_die)
+    make_records "$work/in.npy" 10000
+    program=trainer
+    [ $case = rank_dies ] || program='(trainer|weft)'  # weft run, too, and the feeder with it
+    when_marked 100 pkill -KILL -f "^$build/bin/$program" &
+    train dies 200 "${slow_files[@]}" && fail "the training has not ended"
+    wait
+    [ ! -e "$work/out.npy" ] || fail "the results were complete before"
+    sleep 1
+    [ -z "$(ls "$work/out.npy.weft/running")" ] || fail "something is still claimed"
+    for round in 1 2 3; do
+      [ -e "$work/out.npy" ] || train "round$round" 100 "${slow_files[@]}" || fail "exit code $?"
+    done
+    results_are_right
+    ;;
+  refused)
+    make_records "$work/in.npy" 100
+    without_weft 4
+    refused() {  # name, the reason, options...
+      train "$1" 4 "${@:3}" || fail "$1: exit code $?"
+      same_losses "$1"
+      grep -q -- "$2" "$work/$1.messages" || fail "$1: it does not say: $2"
+    }
+    refused no_results 'no file for results is named (WEFT_RESULTS' --fill "$echo_job:4,x" --input "$work/in.npy"
+    refused no_input 'it reads records or weights, and no file is named (WEFT_INPUT' --fill "$echo_job:4,x"
+    refused type "in.npy: has records of int32 \[8\] for 'x', and the job takes float64 \[8\]" \
+      --fill "$echo_job:4,x,type" --input "$work/in.npy" --results "$work/out.npy"
+    head -c 1000 "$work/in.npy" >"$work/cut.npy"
+    refused cut 'cut.npy: is cut off: its int32 \[100, 8\] needs 3200 bytes' \
+      --fill "$echo_job:4,x" --input "$work/cut.npy" --results "$work/out.npy"
+    refused check 'echo failed in check: as asked' \
+      --fill "$echo_job:4,x,fails" --input "$work/in.npy" --results "$work/fails.npy"
+    refused wrong 'its results were wrong in 3 units in a row' \
+      --fill "$echo_job:4,x,wrong" --input "$work/in.npy" --results "$work/wrong.npy"
+    [ ! -e "$work/wrong.npy" ] || fail "wrong results are there"
+    touch "$work/mine.npy"
+    refused mine 'mine.npy: is there already' --fill "$echo_job:4,x" --input "$work/in.npy" --results "$work/mine.npy"
+    [ ! -s "$work/mine.npy" ] || fail "a file of the user was written to"
+    WEFT_FEEDER=$work refused no_feeder 'the feeder does not answer: there is none in its folder' "${echo_files[@]}"
+    train nowhere 4 --fill "$echo_job:4,x" --input "$work/none.npy" --results "$work/out.npy"
+    [ $? = 1 ] || fail "a missing file is not refused at the start"
+    grep -q "the input $work/none.npy: no such file" "$work/nowhere.messages" || fail "the missing file is not named"
+    ;;
+  gone)  # the folder of the results goes away while they are written
+    make_records "$work/in.npy" 20000
+    without_weft 60
+    when_marked 100 rm -rf "$work/out.npy.weft" &
+    train gone 60 "${slow_files[@]}" || fail "exit code $?"
+    wait
+    same_losses gone
+    grep -q "gets no more records: $work/out.npy.weft" "$work/gone.messages" || fail "it does not say why"
+    ;;
+  jobs)  # of a job file, beside one that reads nothing; the feeder was started by hand
+    make_records "$work/in.npy" 400
+    cat >"$work/jobs.toml" <<EOF
+[[job]]
+fill = "$echo_job:4,x"
+name = "reads"
+input = "in.npy"
+results = "out.npy"
+[[job]]
+fill = "$build/lib/weft/fill_matmul.so:size=64"
+EOF
+    "$build/lib/weft/weft-feeder" "$work/feeder" 2>"$work/feeder.messages" &
+    feeder=$!
+    WEFT_FEEDER=$work/feeder train jobs 25 --fill "@$work/jobs.toml" || fail "exit code $?"
+    "$build/lib/weft/weft-feeder" "$work/feeder" 2>"$work/second.messages" && fail "a second feeder serves the same folder"
+    kill $feeder; wait $feeder || fail "the feeder ends with exit code $?"
+    results_are_right
+    grep -q '"event": "done", "why": "fill job reads has results of all 400 records' "$work"/jobs.trace/rank0.*.jsonl ||
+      fail "the end of the job is not in the trace"
+    "$build/bin/weft" summary --json "$work/jobs.trace" | python3 -c "
+import json, sys
+jobs = {job['name']: job for job in json.load(sys.stdin)['total']['jobs']}
+assert jobs['reads']['units'] >= 100 and jobs['matmul']['units'] > 0, jobs" || fail "the summary is wrong"
+    ;;
+  *) fail "there is no such case" ;;
+esac
+nothing_stays

@@ -1,0 +1,239 @@
+// A rank's Feed and the feeder's ServedChannel with the memory that they share between them: what is asked and
+// answered, slots that go round, and either side that dies.
+#include "feeder/served_channel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "feeder/feeder.h"
+#include "runner/clock.h"
+#include "runner/core/set_up_error.h"
+#include "runner/feed/feed.h"
+#include "tests/feeder/files.h"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::fault_of;
+using testing::Files;
+using testing::npy;
+using testing::tensor;
+
+struct Channels : Files {
+  const Tensor number = tensor("x", WEFT_INT32, {});
+  std::atomic<bool> stop{false};
+  std::thread feeder;
+
+  Channels() {
+    std::vector<std::int32_t> numbers;
+    for (int i = 0; i < 100; ++i) numbers.push_back(i);
+    write("in.npy", npy({100}, numbers));
+    write("job.so", "a job");
+    start();
+  }
+  ~Channels() override { end(); }
+  void start() {
+    stop = false;
+    feeder = std::thread([this] {
+      Feeder(folder.string(), &open_records, [](const Channel& channel) {
+        return channel.header().closed == 0;
+      }).run(stop);
+    });
+  }
+  void end() {
+    stop = true;
+    if (feeder.joinable()) feeder.join();
+  }
+  FeedPlan plan(const std::string& results = "out.npy") const {
+    return {folder.string(), path("in.npy"), path(results), "", "arguments"};
+  }
+  std::unique_ptr<Feed> begun(std::uint32_t per_unit = 8) {
+    auto feed = std::make_unique<Feed>(plan(), path("job.so"));
+    feed->set_records(per_unit);
+    feed->add_input(number);
+    feed->add_output(number);
+    feed->begin();
+    return feed;
+  }
+  // A unit: each result is its record, times three.
+  static void work(Feed& feed, bool accepted = true) {
+    ASSERT_TRUE(feed.has_next());
+    const FilledSlot& slot = feed.slot(feed.next());
+    const auto* const from = static_cast<const std::int32_t*>(slot.inputs[0]);
+    auto* const to = static_cast<std::int32_t*>(slot.outputs[0]);
+    for (std::uint32_t i = 0; i < feed.records_in(feed.next()); ++i) {
+      EXPECT_EQ(from[i], static_cast<std::int32_t>(slot.numbers[i]));
+      to[i] = 3 * from[i];
+    }
+    feed.unit_ended(accepted);
+  }
+  static void work_to_the_end(Feed& feed) {
+    const TimePoint began = now();
+    while (!feed.is_over() && now() - began < 20s) {
+      if (feed.has_next())
+        work(feed);
+      else
+        std::this_thread::sleep_for(1ms);
+    }
+  }
+  void expect_all_results() const {
+    std::vector<std::int32_t> numbers;
+    for (int i = 0; i < 100; ++i) numbers.push_back(3 * i);
+    EXPECT_EQ(read(path("out.npy")), npy({100}, numbers));
+  }
+};
+
+TEST_F(Channels, EachRecordGetsItsResult) {
+  const auto feed = begun();
+  work_to_the_end(*feed);
+  EXPECT_TRUE(feed->is_over());
+  EXPECT_FALSE(feed->has_failed());
+  EXPECT_EQ(feed->why(), "has results of all 100 records of " + path("in.npy") + " in " + path("out.npy"));
+  expect_all_results();
+}
+
+TEST_F(Channels, ResultsThatAreCompleteAreNotComputedAgain) {
+  work_to_the_end(*begun());
+  const auto again = begun(16);
+  const TimePoint began = now();
+  while (!again->is_over() && now() - began < 10s) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(again->is_over());
+  EXPECT_FALSE(again->has_next());
+}
+
+TEST_F(Channels, SeveralRanksShareTheRecords) {
+  const auto one = begun(), other = begun(5);
+  std::thread second([&] { work_to_the_end(*other); });
+  work_to_the_end(*one);
+  second.join();
+  expect_all_results();
+}
+
+// Its slots are filled; none of their records is lost.
+TEST_F(Channels, RecordsOfARankThatLeavesGoToAnother) {
+  {
+    const auto gone = begun();
+    ASSERT_TRUE(gone->has_filled_one_within(5s));
+    work(*gone);
+  }
+  work_to_the_end(*begun());
+  expect_all_results();
+}
+
+TEST_F(Channels, AFeederThatIsStartedAgainGoesOn) {
+  const auto feed = begun();
+  ASSERT_TRUE(feed->has_filled_one_within(5s));
+  work(*feed);
+  end();
+  EXPECT_FALSE(feed->is_over());
+  while (feed->has_next()) work(*feed);
+  start();
+  work_to_the_end(*feed);
+  EXPECT_TRUE(feed->is_over());
+  expect_all_results();
+}
+
+TEST_F(Channels, WrongResultsAreNotWrittenAndEndTheJobAfterThree) {
+  const auto feed = begun();
+  for (int unit = 0; unit < 3; ++unit) {
+    ASSERT_TRUE(feed->has_filled_one_within(5s));
+    work(*feed, false);
+  }
+  const TimePoint began = now();
+  while (!feed->has_failed() && now() - began < 10s) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(feed->why(), "gets no more records: its results were wrong in 3 units in a row");
+  work_to_the_end(*begun());
+  expect_all_results();
+}
+
+TEST_F(Channels, WhatCannotBeIsRefusedWhenItIsAsked) {
+  EXPECT_EQ(fault_of([&] {
+              Feed({folder.string(), path("none.npy"), "", "", ""}, path("job.so"));
+            }),
+            path("none.npy") + ": No such file or directory");
+  Feed feed(plan(), path("job.so"));
+  EXPECT_EQ(fault_of([&] { feed.describe(Feed::Of::weights, "w"); }),
+            "it reads weights, and no file of weights is named (WEFT_WEIGHTS, or `weights`)");
+  feed.set_records(4);
+  EXPECT_EQ(fault_of([&] { feed.add_input(tensor("x", WEFT_FLOAT64, {})); }),
+            path("in.npy") + ": has records of int32 [] for 'x', and the job takes float64 []");
+  feed.add_input(number);
+  feed.add_output(number);
+  EXPECT_NE(fault_of([&] { feed.add_output(tensor("z", WEFT_INT32, {})); }).find("takes one of fixed size"),
+            std::string::npos);
+}
+
+TEST_F(Channels, WeightsComeInParts) {
+  std::vector<std::int32_t> numbers;
+  for (int i = 0; i < 700'000; ++i) numbers.push_back(i);
+  write("w.npy", npy({700, 1000}, numbers));
+  FeedPlan with_weights = plan();
+  with_weights.weights = path("w.npy");
+  Feed feed(with_weights, path("job.so"));
+  EXPECT_EQ(described(*feed.describe(Feed::Of::weights, "w")), "int32 [700, 1000]");
+  std::string got;
+  int parts = 0;
+  feed.read_parameter(tensor("w", WEFT_INT32, {700, 1000}), [&](std::uint64_t offset, std::span<const std::byte> part) {
+    EXPECT_EQ(offset, got.size());
+    got.append(reinterpret_cast<const char*>(part.data()), part.size());
+    ++parts;
+  });
+  EXPECT_EQ(got, testing::bytes_of(numbers));
+  EXPECT_EQ(parts, 3);
+  EXPECT_EQ(fault_of([&] { feed.read_parameter(tensor("w", WEFT_INT32, {700}), {}); }),
+            path("w.npy") + ": has int32 [700, 1000] for 'w', and the job takes int32 [700]");
+}
+
+TEST_F(Channels, WithoutAFeederARankSaysSo) {
+  end();
+  EXPECT_EQ(fault_of([&] { begun(); }), "the feeder does not answer: there is none in its folder (WEFT_FEEDER)");
+  FeedPlan without = plan();
+  without.folder = "";
+  EXPECT_NE(fault_of([&] { Feed(without, path("job.so")); }).find("there is no feeder"), std::string::npos);
+  without.folder = path("nowhere");
+  EXPECT_NE(fault_of([&] { Feed(without, path("job.so")); }).find("nothing can be made in the feeder's folder"),
+            std::string::npos);
+}
+
+// The folder of the results is gone while work goes on: the job ends, and says why.
+TEST_F(Channels, ResultsThatCannotBeWrittenEndTheJob) {
+  const auto feed = begun();
+  ASSERT_TRUE(feed->has_filled_one_within(5s));
+  std::filesystem::remove_all(path("out.npy.weft"));
+  work_to_the_end(*feed);
+  EXPECT_TRUE(feed->has_failed());
+  EXPECT_NE(feed->why().find(path("out.npy.weft")), std::string::npos) << feed->why();
+}
+
+// Whatever stands in the shared memory, the feeder refuses it or takes it, and goes on.
+TEST_F(Channels, NothingInTheMemoryIsBelieved) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Channel channel = Channel::create(folder.string(), "wild" + std::to_string(seed));
+    std::srand(seed);
+    ChannelHeader& header = channel.header();
+    header.request.call = static_cast<ChannelCall>(seed % 12);
+    header.request.input.set(path("in.npy"));
+    auto* const tensor_bytes = reinterpret_cast<unsigned char*>(&header.request.tensor);
+    for (std::size_t i = 0; i < sizeof header.request.tensor; ++i)
+      tensor_bytes[i] = static_cast<unsigned char>(std::rand());
+    auto* const declared = reinterpret_cast<unsigned char*>(&header.declared);
+    for (std::size_t i = sizeof header.request; i < sizeof header.declared; ++i)
+      declared[i] = static_cast<unsigned char>(std::rand());
+    header.slots = static_cast<std::uint32_t>(std::rand());
+    header.slot_bytes = static_cast<std::uint64_t>(std::rand());
+    header.requests.store(1);
+    ring(header.feeder_bell);
+    const TimePoint began = now();
+    while (header.answers.load() != 1 && now() - began < 5s) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(header.answers.load(), 1U) << seed;
+    header.closed.store(1);
+  }
+  work_to_the_end(*begun());
+  expect_all_results();
+}
+
+}  // namespace
+}  // namespace weft
