@@ -36,19 +36,32 @@ std::vector<std::string> channels_in(const std::string& folder) {
 
 }  // namespace
 
+// The disk is waited for on a thread of its own: ranks that ask are answered meanwhile.
 void Feeder::run(const std::atomic<bool>& stop) {
-  TimePoint settled = now();
-  while (!stop) {
-    take_new_channels(stop);
-    take_leave_of_ended();
-    for (const auto& [path, served] : served_) served->channel->alive();
-    if (now() - settled > between_settles) {
-      settle();
-      settled = now();
+  std::atomic<bool> ends{false};
+  std::thread writer([&] { settle_until(ends); });
+  std::exception_ptr fault;
+  try {
+    for (; !stop; sleep_until(now() + between_looks)) {
+      take_new_channels(stop);
+      take_leave_of_ended();
+      for (const auto& [path, served] : served_) served->channel->alive();
     }
-    sleep_until(now() + between_looks);
+  } catch (...) {
+    fault = std::current_exception();
   }
   for (const auto& [path, served] : served_) served->thread.join();
+  ends = true;
+  writer.join();
+  if (fault) std::rethrow_exception(fault);
+}
+
+void Feeder::settle_until(const std::atomic<bool>& ends) {
+  for (TimePoint settled = now(); !ends; sleep_until(now() + between_looks)) {
+    if (now() - settled < between_settles) continue;
+    settle();
+    settled = now();
+  }
   settle();
 }
 
@@ -91,20 +104,27 @@ void Feeder::settle() {
   std::vector<std::shared_ptr<Records>> all;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(records_, [](const auto& entry) { return entry.second.expired(); });
-    for (const auto& [plan, records] : records_)
-      if (auto there = records.lock()) all.push_back(std::move(there));
+    for (const auto& [plan, shared] : shared_) {
+      const std::unique_lock free(shared->mutex, std::try_to_lock);  // else it is being opened
+      if (auto records = free ? shared->records.lock() : nullptr) all.push_back(std::move(records));
+    }
   }
   for (const std::shared_ptr<Records>& records : all) records->settle();
 }
 
 std::shared_ptr<Records> Feeder::shared_records(const RecordsPlan& plan, const std::vector<Tensor>& inputs,
                                                 const std::vector<Tensor>& outputs) {
-  const std::lock_guard lock(mutex_);
-  std::weak_ptr<Records>& known = records_[plan];
-  if (auto there = known.lock()) return there;
+  std::shared_ptr<Shared> shared;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Shared>& known = shared_[plan];
+    if (known == nullptr) known = std::make_shared<Shared>();
+    shared = known;
+  }
+  const std::lock_guard lock(shared->mutex);
+  if (auto there = shared->records.lock()) return there;
   std::shared_ptr<Records> made = open_(plan, inputs, outputs);
-  known = made;
+  shared->records = made;
   return made;
 }
 

@@ -36,6 +36,7 @@ class Feeder {
   };
   void take_new_channels(const std::atomic<bool>& stop);
   void take_leave_of_ended();
+  void settle_until(const std::atomic<bool>& ends);
   void settle();
   std::shared_ptr<Records> shared_records(const RecordsPlan& plan, const std::vector<Tensor>& inputs,
                                           const std::vector<Tensor>& outputs);
@@ -44,8 +45,13 @@ class Feeder {
   const ServedChannel::OpenRecords open_;
   const ServedChannel::IsHeld is_held_;
   std::map<std::string, std::unique_ptr<Served>> served_;  // by path
+  // Of one plan; opened once, which may take long.
+  struct Shared {
+    std::mutex mutex;
+    std::weak_ptr<Records> records;
+  };
   std::mutex mutex_;
-  std::map<RecordsPlan, std::weak_ptr<Records>> records_;
+  std::map<RecordsPlan, std::shared_ptr<Shared>> shared_;
 };
 
 }  // namespace weft

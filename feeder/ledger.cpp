@@ -52,7 +52,7 @@ std::uint64_t start_of(std::uint64_t pid) {
   if (end == std::string::npos) return 0;
   std::string_view rest(text);
   rest.remove_prefix(end + 1);
-  for (int field = 0; field < 20; ++field) {
+  for (int field = 3; field < 22; ++field) {
     const std::size_t space = rest.find(' ', 1);
     if (space == std::string_view::npos) return 0;
     rest.remove_prefix(space);

@@ -18,7 +18,9 @@ using namespace std::chrono_literals;
 
 constexpr Duration between_claims = 500ms;  // where there was nothing to claim
 constexpr Duration between_renewals = 20s;
+constexpr Duration longest_out = 30s;  // then another rank gets the record, too
 // So many that a shard is some minutes of work and not too many files, and so few that hosts can share small files.
+constexpr std::uint64_t looked_through = 10'000;  // lines, in a trial
 constexpr std::uint64_t shards_wanted = 4096, least_shard = 16, most_shard = 65536;
 
 nlohmann::ordered_json described(const std::vector<Tensor>& tensors) {
@@ -42,7 +44,7 @@ std::string identity_of(const RecordsPlan& plan, const std::vector<Tensor>& inpu
 class LedgerRecords final : public Records {
  public:
   LedgerRecords(const RecordsPlan& plan, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)
-      : plan_(plan), outputs_(outputs), input_(open_input(plan.input)), count_(input_->bind(inputs)) {
+      : plan_(plan), outputs_(outputs), input_(open_input(plan.input)), count_(input_->bind(inputs, InputFile::all)) {
     if (plan.results.empty())
       throw std::runtime_error("it reads records, and no file for results is named (WEFT_RESULTS, or `results`)");
     check_results(plan.results, outputs);
@@ -70,7 +72,8 @@ class LedgerRecords final : public Records {
     std::vector<std::uint64_t> taken(free_.begin(),
                                      free_.begin() + static_cast<std::ptrdiff_t>(std::min(most, free_.size())));
     free_.erase(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>(taken.size()));
-    for (const std::uint64_t record : taken) open_[record] = Place::out;
+    if (taken.empty()) taken = overdue(most);
+    for (const std::uint64_t record : taken) open_[record] = {Place::out, now()};
     return taken;
   }
 
@@ -78,8 +81,8 @@ class LedgerRecords final : public Records {
     const std::lock_guard lock(mutex_);
     for (const std::uint64_t record : records) {
       const auto found = open_.find(record);
-      if (found == open_.end() || found->second != Place::free) continue;
-      found->second = Place::out;
+      if (found == open_.end() || found->second.place != Place::free) continue;
+      found->second = {Place::out, now()};
       std::erase(free_, record);
     }
   }
@@ -88,8 +91,8 @@ class LedgerRecords final : public Records {
     const std::lock_guard lock(mutex_);
     for (auto record = records.rbegin(); record != records.rend(); ++record) {
       const auto found = open_.find(*record);
-      if (found == open_.end() || found->second != Place::out) continue;
-      found->second = Place::free;
+      if (found == open_.end() || found->second.place != Place::out) continue;
+      found->second.place = Place::free;
       free_.push_front(*record);
     }
   }
@@ -99,13 +102,13 @@ class LedgerRecords final : public Records {
     check_fault();
     for (const Outputs& outputs : all) {
       const auto found = open_.find(outputs.record);
-      if (found == open_.end() || found->second == Place::written) continue;
+      if (found == open_.end() || found->second.place == Place::written) continue;
       for (std::size_t output = 0; output < outputs_.size(); ++output) {
         if (outputs_[output].variable == 1) results_->write_length(output, outputs.record, outputs.lengths[output]);
         results_->write(output, outputs.record, outputs.values[output]);
       }
-      if (found->second == Place::free) std::erase(free_, outputs.record);
-      found->second = Place::written;
+      if (found->second.place == Place::free) std::erase(free_, outputs.record);
+      found->second.place = Place::written;
       written_.push_back(outputs.record);
     }
   }
@@ -131,6 +134,21 @@ class LedgerRecords final : public Records {
 
  private:
   enum class Place : std::uint8_t { free, out, written };
+  struct State {
+    Place place = Place::free;
+    TimePoint since{};  // of one that is out
+  };
+
+  // Records of a rank that has no bubbles, at the end of the file: they are given to another one as well, and whichever
+  // result comes first counts.
+  std::vector<std::uint64_t> overdue(std::size_t most) const {
+    std::vector<std::uint64_t> records;
+    if (over_ || now() - claimed_ > between_claims) return records;
+    for (const auto& [record, state] : open_)
+      if (records.size() < most && state.place == Place::out && now() - state.since > longest_out)
+        records.push_back(record);
+    return records;
+  }
 
   void check_fault() const {
     if (!fault_.empty()) throw std::runtime_error(fault_);
@@ -158,7 +176,7 @@ class LedgerRecords final : public Records {
     if (!shard) return false;
     shards_.push_back(*shard);
     for (const std::uint64_t record : records) {
-      open_[record] = Place::free;
+      open_[record] = {};
       free_.push_back(record);
     }
     return true;
@@ -198,7 +216,7 @@ class LedgerRecords final : public Records {
   std::optional<Ledger> ledger_;
   std::optional<ResultsFile> results_;
   std::deque<std::uint64_t> free_;
-  std::unordered_map<std::uint64_t, Place> open_;  // records of shards that are held, without a mark
+  std::unordered_map<std::uint64_t, State> open_;  // records of shards that are held, without a mark
   std::vector<std::uint64_t> written_;             // and not yet on the disk for sure
   std::vector<std::uint64_t> shards_;
   TimePoint claimed_{}, renewed_ = now(), looked_{};
@@ -209,7 +227,7 @@ class LedgerRecords final : public Records {
 class TrialRecords final : public Records {
  public:
   TrialRecords(const RecordsPlan& plan, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)
-      : input_(open_input(plan.input)), count_(input_->bind(inputs)) {
+      : input_(open_input(plan.input)), count_(input_->bind(inputs, looked_through)) {
     if (!plan.results.empty()) check_results(plan.results, outputs);
   }
   std::uint64_t count() const override { return count_; }

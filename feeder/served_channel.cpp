@@ -37,7 +37,9 @@ void ServedChannel::serve(const std::atomic<bool>& stop) noexcept {
     take_up();
     while (!stop && is_held_(channel_)) {
       const std::uint32_t heard = header.feeder_bell.load(std::memory_order_acquire);
+      alive();
       answer();
+      if (opens_) open_records();
       feed();
       header.feeder_sleeps.store(1, std::memory_order_seq_cst);
       if (!has_work()) wait_for_ring(header.feeder_bell, heard, longest_sleep);
@@ -143,7 +145,8 @@ void ServedChannel::begin() {
   const bool counts = declared_.per_unit != 0 && declared_.per_unit <= SlotLayout::most_records &&
                       declared_.inputs <= Declared::most && declared_.outputs <= Declared::most &&
                       declared_.outputs != 0;
-  if (!counts || records_ != nullptr || input_ == nullptr) refuse("it begins before it has said what it reads");
+  if (!counts || records_ != nullptr || opens_ || input_ == nullptr)
+    refuse("it begins before it has said what it reads");
   const auto is_no_tensor = [](const Tensor& tensor) { return !is_sound(tensor); };
   const std::vector inputs(declared_.input.begin(), declared_.input.begin() + declared_.inputs);
   outputs_.assign(declared_.output.begin(), declared_.output.begin() + declared_.outputs);
@@ -154,8 +157,13 @@ void ServedChannel::begin() {
   const std::uint64_t slot_bytes = header.slot_bytes;
   if (!layout_.is_sound() || layout_.bytes > slot_bytes) refuse("its slots are too small");
   channel_.take_slots(header.slots, slot_bytes);
-  records_ = open_(plan_, inputs, outputs_);
   filled_.resize(channel_.slot_count());
+  opens_ = true;
+}
+
+void ServedChannel::open_records() {
+  opens_ = false;
+  records_ = open_(plan_, std::vector(declared_.input.begin(), declared_.input.begin() + declared_.inputs), outputs_);
   channel_.header().begun.store(1, std::memory_order_release);
 }
 
@@ -165,6 +173,7 @@ void ServedChannel::take_up() {
   if (header.begun.load(std::memory_order_acquire) == 0 || header.state.load() != FeedState::feeding) return;
   open(header.declared.opened);
   begin();
+  open_records();
   filled_count_ = header.filled.load(std::memory_order_acquire);
   collected_count_ = header.collected.load(std::memory_order_relaxed);
   if (filled_count_ - collected_count_ > channel_.slot_count()) refuse("the counts of its slots cannot be");

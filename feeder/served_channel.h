@@ -40,6 +40,7 @@ class ServedChannel {
   void describe(const ChannelRequest& request, ChannelAnswer& answer);
   void read_parameter(const ChannelRequest& request, ChannelAnswer& answer);
   void begin();
+  void open_records();
   void feed();
   bool fill_one();
   bool collect_one();
@@ -54,6 +55,7 @@ class ServedChannel {
   std::unique_ptr<InputFile> input_;
   std::optional<ArrayFile> weights_;
   Declared declared_{};
+  bool opens_ = false;  // the records, after the answer: that may take long
   std::vector<Tensor> outputs_;
   SlotLayout layout_;
   std::shared_ptr<Records> records_;

@@ -31,7 +31,7 @@ class ArrayInput final : public InputFile {
            described(wanted));
   }
 
-  std::uint64_t bind(const std::vector<Tensor>& wanted) override {
+  std::uint64_t bind(const std::vector<Tensor>& wanted, std::uint64_t) override {
     if (wanted.empty()) fail("is named as input, and the job takes none");
     for (const Tensor& tensor : wanted) {
       arrays_.push_back(file_.find(tensor.text()));
@@ -69,7 +69,7 @@ class RawInput final : public InputFile {
   std::optional<Tensor> describe(std::string_view) const override { return std::nullopt; }
   void check(const Tensor&) const override {}
 
-  std::uint64_t bind(const std::vector<Tensor>& wanted) override {
+  std::uint64_t bind(const std::vector<Tensor>& wanted, std::uint64_t) override {
     for (const Tensor& tensor : wanted) {
       offsets_.push_back(record_bytes_);
       record_bytes_ += bytes_of(tensor);

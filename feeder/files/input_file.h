@@ -24,8 +24,10 @@ class InputFile {
   virtual std::optional<Tensor> describe(std::string_view name) const = 0;
   // Throws where it is not to be had as this.
   virtual void check(const Tensor& wanted) const = 0;
-  // Once: all that is wanted, in the order in which read() numbers them. How many records there are then.
-  virtual std::uint64_t bind(const std::vector<Tensor>& wanted) = 0;
+  // Once: all that is wanted, in the order in which read() numbers them. How many records there are then. `looks`: so
+  // many of them are looked through, where a file may have some that are none.
+  static constexpr std::uint64_t all = ~std::uint64_t{0};
+  virtual std::uint64_t bind(const std::vector<Tensor>& wanted, std::uint64_t looks) = 0;
   // All of the record's part is written, zeroes behind its end. The length: of the first dimension.
   virtual std::uint32_t read(std::size_t input, std::uint64_t record, std::span<std::byte> to) const = 0;
 };

@@ -99,11 +99,11 @@ class JsonLines final : public InputFile {
                                         "', and the job takes " + described(wanted));
   }
 
-  std::uint64_t bind(const std::vector<Tensor>& wanted) override {
+  std::uint64_t bind(const std::vector<Tensor>& wanted, std::uint64_t looks) override {
     if (wanted.empty()) throw FileError(file_.path(), "is named as input, and the job takes none");
     wanted_ = wanted;
     std::vector<std::byte> room;
-    for (std::uint64_t record = 0; record < begins_.size() - 1; ++record)
+    for (std::uint64_t record = 0; record < std::min(begins_.size() - 1, looks); ++record)
       for (std::size_t input = 0; input < wanted.size(); ++input) {
         room.resize(bytes_of(wanted[input]));
         read(input, record, room);

@@ -32,13 +32,16 @@ struct DeviceFill::Making {
         lane(std::move(of_others)),
         setup(of_device),
         reporter(words),
-        settings(fill_settings(core, of_device, which.plan)) {}
+        settings(fill_settings(core, of_device, which.plan)) {
+    settings.feed.given_up = &given_up;
+  }
   DeviceFill fill;
   const ListedJob place;
   std::shared_ptr<FillLane> lane;
   DeviceSetup setup;
   const Reporter reporter;
-  const FillSettings settings;
+  FillSettings settings;
+  std::atomic<bool> given_up{false};
 };
 
 void DeviceFill::make(const ListedJob& place, std::shared_ptr<FillLane> lane, DeviceSetup& setup,
@@ -52,6 +55,7 @@ void DeviceFill::make(const ListedJob& place, std::shared_ptr<FillLane> lane, De
   if (!work_) throw SetUpError("no thread could be started to make the fill job ready");
   const TimePoint began = now();
   given_up_ = !work_->is_over_within(limit, give_up);
+  making->given_up = given_up_;
   if (given_up_) throw PassingFault(why_given_up(making->settings.spec.path, now() - began));
   take(making->fill);
   setup = making->setup;
@@ -298,6 +302,7 @@ void DeviceFill::discard() noexcept {
 }
 
 void DeviceFill::leave() noexcept {
+  if (fill_ && fill_->has_job()) fill_->job().feed().close();
   [[maybe_unused]] const void* const left = fill_.release();
 }
 

@@ -18,6 +18,7 @@
 #include "detector/time.h"
 #include "runner/feed/slot_layout.h"
 #include "runner/feed/tensor.h"
+#include "runner/fill/file_identity.h"
 
 namespace weft {
 
@@ -113,8 +114,8 @@ class Channel {
   static constexpr std::uint64_t staging_bytes = std::uint64_t{1} << 20;
   static constexpr std::uint64_t slots_offset = (sizeof(ChannelHeader) + 4095) / 4096 * 4096 + staging_bytes;
 
-  // The rank's: a new file, locked. Throws std::runtime_error, one line. With room in memory, so that none of it is
-  // missing when it is touched.
+  // The rank's: a new file, locked, in a folder in shared memory. Throws std::runtime_error, one line. With room in
+  // memory, so that none of it is missing when it is touched.
   static Channel create(const std::string& folder, std::string_view name);
   // The feeder's. Throws std::runtime_error where it is no channel of this version.
   static Channel open(const std::string& path);
@@ -125,14 +126,20 @@ class Channel {
   ChannelHeader& header() const { return *static_cast<ChannelHeader*>(pages_); }
   std::byte* staging() const { return static_cast<std::byte*>(pages_) + slots_offset - staging_bytes; }
 
-  // The rank's: room for slots, before it asks to begin. Throws std::runtime_error.
+  // How much more the rank may take: of what is free in the folder most stays free, for NCCL and data loaders live
+  // there.
+  std::uint64_t room() const;
+  // The rank's: room for slots, before it asks to begin, and for one more behind them that is the rank's own. Throws
+  // std::runtime_error.
   void make_slots(std::uint32_t slots, std::uint64_t slot_bytes);
   // The feeder's: maps them, after a look at whether the file has them. Throws std::runtime_error.
   void take_slots(std::uint32_t slots, std::uint64_t slot_bytes);
   std::byte* slots() const { return static_cast<std::byte*>(slots_); }
   std::byte* slot(std::uint64_t number) const { return slots() + number % slot_count_ * slot_bytes_; }
   std::uint32_t slot_count() const { return slot_count_; }
-  std::uint64_t slots_bytes() const { return slot_count_ * slot_bytes_; }
+  // Of the rank: the slot that the feeder never sees.
+  std::byte* own_slot() const { return slots() + slot_count_ * slot_bytes_; }
+  std::uint64_t mapped_bytes() const { return mapped_bytes_; }  // of all slots
 
   // Of the feeder: whether the process that made it still holds it.
   bool is_held() const;
@@ -142,14 +149,15 @@ class Channel {
  private:
   Channel(std::string path, int file);
   void map_header();
-  void map_slots(std::uint32_t slots, std::uint64_t slot_bytes);
+  void map_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint64_t bytes);
 
   std::string path_;
   int file_ = -1;
+  FileIdentity identity_;  // of it
   void* pages_ = nullptr;
   void* slots_ = nullptr;
   std::uint32_t slot_count_ = 0;
-  std::uint64_t slot_bytes_ = 0;
+  std::uint64_t slot_bytes_ = 0, mapped_bytes_ = 0;
 };
 
 inline constexpr std::string_view channel_ending = ".channel";

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
 
 #include "runner/clock.h"
@@ -14,7 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration longest_answer = 20s;  // the job's own trial, or the thread that makes it ready, is bounded, too
+constexpr Duration longest_answer = 5s;   // of one question; who waits for all of them has a bound of his own
+constexpr Duration longest_opening = 1s;  // files that take longer to look through are waited for in no bubble
 constexpr Duration longest_silence = 3s;  // of the feeder, which tells every second that it is there
 constexpr std::uint64_t memory_of_slots = std::uint64_t{16} << 20;
 constexpr std::uint64_t most_slots = 16, least_slots = 2;
@@ -37,11 +39,12 @@ auto as_set_up(Call call) {
 
 }  // namespace
 
-std::uint32_t slots_for(std::uint64_t slot_bytes) {
-  return static_cast<std::uint32_t>(std::clamp(memory_of_slots / slot_bytes, least_slots, most_slots));
+std::uint32_t slots_for(std::uint64_t slot_bytes, std::uint64_t most_bytes) {
+  const std::uint64_t fit = std::min(memory_of_slots, most_bytes) / slot_bytes;
+  return static_cast<std::uint32_t>(std::clamp(fit == 0 ? 0 : fit - 1, least_slots, most_slots));
 }
 
-Feed::Feed(const FeedPlan& plan, const std::string& job) {
+Feed::Feed(const FeedPlan& plan, const std::string& job) : given_up_(plan.given_up) {
   if (plan.input.empty() && plan.weights.empty())
     throw SetUpError(
         "it reads records or weights, and no file is named (WEFT_INPUT, WEFT_WEIGHTS, or `input` and "
@@ -51,6 +54,7 @@ Feed::Feed(const FeedPlan& plan, const std::string& job) {
         "it reads records or weights, and there is no feeder: start the training with weft run, or "
         "weft-feeder beside it (WEFT_FEEDER)");
   channel_ = as_set_up([&] { return std::make_unique<Channel>(Channel::create(plan.folder, channel_name())); });
+  if (plan.serve_here) plan.serve_here(channel_->path());
   ChannelRequest request;
   request.call = ChannelCall::open;
   request.input.set(plan.input);
@@ -63,8 +67,11 @@ Feed::Feed(const FeedPlan& plan, const std::string& job) {
 }
 
 Feed::~Feed() {
-  channel_->header().closed.store(1, std::memory_order_release);
-  ring(channel_->header().feeder_bell);
+  close();
+}
+
+void Feed::close() noexcept {
+  if (channel_->header().closed.exchange(1, std::memory_order_acq_rel) == 0) ring(channel_->header().feeder_bell);
 }
 
 ChannelAnswer Feed::ask(const ChannelRequest& request) {
@@ -83,10 +90,12 @@ void Feed::wait_for_answer() {
   for (;;) {
     const std::uint32_t heard = header.rank_bell.load(std::memory_order_acquire);
     if (header.answers.load(std::memory_order_acquire) == header.requests.load(std::memory_order_relaxed)) return;
+    if (given_up_ != nullptr && *given_up_) throw PassingFault("nobody waits for the fill job any more");
     const TimePoint time = now(), seen = std::max(seen_feeder().value_or(began), began);
     if (time - seen > longest_silence || time - began > longest_answer)
-      throw SetUpError("the feeder does not answer: " +
-                       std::string(seen_feeder() ? "it takes too long" : "there is none in its folder (WEFT_FEEDER)"));
+      throw PassingFault(
+          "the feeder does not answer: " +
+          std::string(seen_feeder() ? "it takes too long" : "there is none in its folder (WEFT_FEEDER)"));
     wait_for_ring(header.rank_bell, heard, 20ms);
   }
 }
@@ -141,12 +150,15 @@ void Feed::add_output(const Tensor& tensor) {
   add(ChannelCall::output, tensor, declared_.outputs, declared_.output);
 }
 
-void Feed::begin() {
+void Feed::begin(std::uint64_t most_bytes) {
   layout_ = layout_of(declared_);
   if (!layout_.is_sound()) throw SetUpError("the records of one unit are too large");
   // Slots begin on pages, so that they can be registered as they are.
   const std::uint64_t slot_bytes = (layout_.bytes + 4095) / 4096 * 4096;
-  as_set_up([&] { channel_->make_slots(slots_for(slot_bytes), slot_bytes); });
+  as_set_up([&] { channel_->make_slots(slots_for(slot_bytes, std::min(most_bytes, channel_->room())), slot_bytes); });
+  if (channel_->mapped_bytes() > most_bytes)
+    throw SetUpError("the records of its units, " + std::to_string(channel_->mapped_bytes() >> 20) +
+                     " MiB, would take more than a quarter of the host memory that is available");
   for (std::uint32_t number = 0; number < channel_->slot_count(); ++number) {
     std::byte* const slot = channel_->slot(number);
     FilledSlot& filled = filled_.emplace_back();
@@ -167,6 +179,12 @@ void Feed::begin() {
   ChannelRequest request;
   request.call = ChannelCall::begin;
   ask(request);
+  const ChannelHeader& header = channel_->header();
+  wait_at_most(longest_opening, [&] {
+    return header.begun.load(std::memory_order_acquire) != 0 || is_over() ||
+           (given_up_ != nullptr && given_up_->load());
+  });
+  if (is_over()) throw SetUpError((has_failed() ? "it " : "it has nothing left to do: it ") + why());
 }
 
 bool Feed::has_filled_one_within(Duration limit) const noexcept {
@@ -175,7 +193,8 @@ bool Feed::has_filled_one_within(Duration limit) const noexcept {
 
 bool Feed::has_next() const noexcept {
   const ChannelHeader& header = channel_->header();
-  return header.ended.load(std::memory_order_relaxed) < header.filled.load(std::memory_order_acquire);
+  return header.ended.load(std::memory_order_relaxed) < header.filled.load(std::memory_order_acquire) &&
+         header.closed.load(std::memory_order_relaxed) == 0;
 }
 
 bool Feed::is_over() const noexcept {

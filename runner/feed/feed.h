@@ -26,6 +26,10 @@ struct FeedPlan {
   std::string folder;                   // of the feeder; "": there is none
   std::string input, results, weights;  // paths, absolute; "": there is none
   std::string arguments;                // of the job, that its results are of
+  // Set when nobody waits for the job any more: nothing is asked then. nullptr: nobody sets it.
+  const std::atomic<bool>* given_up = nullptr;
+  // Of a trial, where the feeder is in this process: is told of the channel, by its path.
+  std::function<void(const std::string& channel)> serve_here{};
 };
 
 // Of weft_fill_records, for one unit.
@@ -58,8 +62,9 @@ class Feed {
   std::uint32_t per_unit() const { return declared_.per_unit; }
   bool has_records() const { return declared_.per_unit != 0; }
 
-  // Everything is declared: makes the slots. Then:
-  void begin();
+  // Everything is declared: makes the slots, of so many bytes at most. Throws also when there is nothing left to do.
+  // Then:
+  void begin(std::uint64_t most_bytes);
   const SlotLayout& layout() const { return layout_; }
   const Channel& slots() const { return *channel_; }
   // The feeder fills the first one meanwhile. False: it has not, or there is nothing left to do.
@@ -77,6 +82,8 @@ class Feed {
   std::uint32_t records_in(std::uint32_t number) const noexcept;
   // `accepted`: its results are to be written; else its records are to be done again.
   void unit_ended(bool accepted) noexcept;
+  // Nothing is taken any more, and what was filled and not done goes back. Any thread; once, or again.
+  void close() noexcept;
   // When the feeder was there last; nothing: never.
   std::optional<TimePoint> seen_feeder() const noexcept;
 
@@ -88,12 +95,14 @@ class Feed {
 
   std::unique_ptr<Channel> channel_;
   std::string label_;
+  const std::atomic<bool>* const given_up_;
   Declared declared_{};
   SlotLayout layout_;
   std::vector<FilledSlot> filled_;  // of each slot; counts are those of the present content
 };
 
-// How many slots there are of so many bytes: enough that a bubble does not wait for the feeder, in bounded memory.
-std::uint32_t slots_for(std::uint64_t slot_bytes);
+// How many slots there are of so many bytes, with the rank's own in no more than `most_bytes`: enough that a bubble
+// does not wait for the feeder. At least two, which may be more.
+std::uint32_t slots_for(std::uint64_t slot_bytes, std::uint64_t most_bytes);
 
 }  // namespace weft

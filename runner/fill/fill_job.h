@@ -51,8 +51,8 @@ class FillJob {
   bool end_unit(std::uint64_t unit, std::int8_t& correct) noexcept;
   std::string failure() const;
 
-  // All that it reads and writes. Where that is records, each unit takes the next slot of the feed, and nothing of it is
-  // launched before there is one.
+  // All that it reads and writes. Where that is records, each unit takes the next slot of the feed, and nothing of it
+  // is launched before there is one.
   JobFeed& feed() { return feed_; }
   const JobFeed& feed() const { return feed_; }
 

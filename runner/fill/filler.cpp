@@ -90,7 +90,13 @@ void Filler::end_unit(std::uint32_t number, SliceRecord& record) {
 
 void Filler::note_end(std::uint32_t number, bool failed, const std::string& why) {
   const ReadyJob& job = jobs_[number].ready;
+  if (job.feed != nullptr) job.feed->close();
   ended_.push_back({job.number, failed, "fill job " + job.name + " " + why});
+}
+
+void Filler::close_feeds() {
+  for (std::uint32_t place = 0; place < jobs_count_; ++place)
+    if (jobs_[place].ready.feed != nullptr && offers_.is_offered(place)) jobs_[place].ready.feed->close();
 }
 
 std::vector<EndedJob> Filler::take_ended() {

@@ -41,9 +41,9 @@ struct ReadyJob {
   FillJob* job = nullptr;
   const Unit* unit = nullptr;
   JobTerms terms{};
-  FillTrack track{};           // of all jobs
-  RoomWish wish{};             // what is to be found out for its variants
-  const Feed* feed = nullptr;  // nullptr: it reads no records
+  FillTrack track{};     // of all jobs
+  RoomWish wish{};       // what is to be found out for its variants
+  Feed* feed = nullptr;  // nullptr: it reads no records
 };
 
 // A job from which nothing is launched any more.
@@ -93,6 +93,8 @@ class Filler {
   bool launch(TimePoint now, std::uint64_t bubble, const Choice& choice);
 
   InFlight in_flight() const;
+  // Nothing will be launched any more: records that are not done may go to others.
+  void close_feeds();
   // Jobs that have ended since the last call.
   std::vector<EndedJob> take_ended();
   bool all_jobs_ended() const { return offers_.all_ended(); }

@@ -2,7 +2,11 @@
 #include "runner/fill/job_feed.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <string_view>
+
+#include "runner/fill/host_memory.h"
 
 namespace weft {
 namespace {
@@ -98,15 +102,15 @@ CUdeviceptr JobFeed::output(const weft_fill_tensor& tensor, std::uint64_t* lengt
 }
 
 void JobFeed::begin() {
-  if (!has_records()) return;
+  if (!has_records()) return feed_.reset();
   if (outputs_.empty()) throw SetUpError("it reads records and declares no output");
-  feed_->begin();
+  feed_->begin(available_host_memory().value_or(std::numeric_limits<std::uint64_t>::max()) / 4);
   const unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-  check(driver_, driver_.cuMemHostRegister_v2(feed_->slots().slots(), feed_->slots().slots_bytes(), flags),
+  check(driver_, driver_.cuMemHostRegister_v2(feed_->slots().slots(), feed_->slots().mapped_bytes(), flags),
         "registering the memory for records");
   registered_ = true;
   make_copies();
-  prime();
+  fill_own_slot();
 }
 
 void JobFeed::make_copies() {
@@ -117,17 +121,40 @@ void JobFeed::make_copies() {
     if (part.lengths != 0) append(copies, declared.lengths, part.lengths, feed_->per_unit() * sizeof(std::uint32_t));
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], layout.inputs[i], in_);
-  for (std::size_t i = 0; i < outputs_.size(); ++i) add(outputs_[i], layout.outputs[i], out_);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    add(outputs_[i], layout.outputs[i], out_);
+    clears_.push_back({outputs_[i].device, 0, layout.outputs[i].bytes, 0});
+    if (outputs_[i].lengths != 0)
+      clears_.push_back({outputs_[i].lengths, 0, feed_->per_unit() * sizeof(std::uint32_t), 0xFF});
+  }
 }
 
-void JobFeed::prime() {
-  if (!feed_->has_filled_one_within(longest_filling)) return;
-  for (const SlotCopy& copy : in_) reservation_.write(copy.device, {slot(feed_->next()) + copy.offset, copy.bytes});
+// A full unit of records of full length: a real one takes no longer. Their content is that of the first record, where
+// there is one soon.
+void JobFeed::fill_own_slot() {
+  const bool has_one = feed_->has_filled_one_within(longest_filling);
+  const std::uint32_t records = feed_->per_unit();
+  std::byte* const own = own_slot();
+  std::memcpy(own + SlotLayout::count, &records, sizeof records);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const SlotPart& part = feed_->layout().inputs[i];
+    const std::uint64_t bytes = bytes_of(inputs_[i].tensor);
+    for (std::uint32_t record = 0; record < records; ++record) {
+      if (has_one) std::memcpy(own + part.offset + record * bytes, slot(feed_->next()) + part.offset, bytes);
+      const auto length = static_cast<std::uint32_t>(inputs_[i].tensor.shape[0]);
+      if (part.lengths != 0) std::memcpy(own + part.lengths + record * sizeof length, &length, sizeof length);
+    }
+  }
 }
 
+// Memory that the driver may still take for pinned is not given back: the training could get the same addresses.
 void JobFeed::release() noexcept {
-  if (registered_) driver_.cuMemHostUnregister(feed_->slots().slots());
+  if (feed_ == nullptr) return;
+  feed_->close();
+  const CUresult result = registered_ ? driver_.cuMemHostUnregister(feed_->slots().slots()) : CUDA_SUCCESS;
   registered_ = false;
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED) [[maybe_unused]]
+    const Feed* const left = feed_.release();
   feed_.reset();
 }
 

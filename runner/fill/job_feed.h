@@ -24,6 +24,7 @@ struct SlotCopy {
   CUdeviceptr device = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  std::uint8_t value = 0;  // of one that is cleared
 };
 
 class JobFeed {
@@ -41,17 +42,24 @@ class JobFeed {
   CUdeviceptr input(const weft_fill_tensor& tensor, std::uint64_t* lengths);
   CUdeviceptr output(const weft_fill_tensor& tensor, std::uint64_t* lengths);
 
-  // After init(): makes the slots, and puts the first records there are where the unit reads them, so that it is timed
-  // with such. Nothing is done of a job that reads none.
+  // After init(): makes the slots, and puts as much work as there may be in a unit where it is timed with that. Does
+  // nothing for a job that reads no records.
   void begin();
   bool has_records() const { return feed_ != nullptr && feed_->has_records(); }
   Feed& feed() { return *feed_; }
   const std::vector<SlotCopy>& copies_in() const { return in_; }
   const std::vector<SlotCopy>& copies_out() const { return out_; }
+  // Before a unit, so that no result can be that of an earlier one: outputs become zero, lengths impossible.
+  const std::vector<SlotCopy>& clears() const { return clears_; }
   std::byte* slot(std::uint32_t number) const { return feed_->slots().slot(number); }
+  std::byte* own_slot() const { return feed_->slots().own_slot(); }  // for trial runs
   std::uint32_t slots() const { return feed_->slots().slot_count(); }
-  std::uint64_t pinned() const { return registered_ ? feed_->slots().slots_bytes() : 0; }
+  std::uint64_t pinned() const { return registered_ ? feed_->slots().mapped_bytes() : 0; }
 
+  // Nothing is worked on any more. Any thread.
+  void close() noexcept {
+    if (feed_ != nullptr) feed_->close();
+  }
   void release() noexcept;  // nothing of it is in flight
 
  private:
@@ -63,7 +71,7 @@ class JobFeed {
   CUdeviceptr allocate(std::uint64_t bytes);
   CUdeviceptr declare(const weft_fill_tensor& tensor, std::uint64_t* lengths, std::vector<Declared>& declared);
   void make_copies();
-  void prime();
+  void fill_own_slot();
 
   const Driver& driver_;
   Reservation& reservation_;
@@ -72,7 +80,7 @@ class JobFeed {
   std::unique_ptr<Feed> feed_;  // nullptr: the job asked for nothing
   CUdeviceptr count_ = 0;
   std::vector<Declared> inputs_, outputs_;
-  std::vector<SlotCopy> in_, out_;
+  std::vector<SlotCopy> in_, out_, clears_;
   bool registered_ = false;
 };
 

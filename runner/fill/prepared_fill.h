@@ -47,6 +47,7 @@ class PreparedFill {
   PreparedFill(const PreparedFill&) = delete;
   PreparedFill& operator=(const PreparedFill&) = delete;
 
+  bool has_job() const { return job_ != nullptr; }
   FillJob& job() { return *job_; }
   const Unit& unit() const { return *unit_; }
   const std::shared_ptr<FillLane>& lane() const { return lane_; }

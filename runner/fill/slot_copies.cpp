@@ -22,10 +22,14 @@ SlotCopies::SlotCopies(const Driver& driver, const JobFeed& feed, CUstream strea
     out_.resize(1);
     return;
   }
-  for (std::uint32_t slot = 0; slot < feed.slots(); ++slot) {
-    std::byte* const host = feed.slot(slot);
-    in_.push_back(captured(feed.copies_in(), stream, [&](const SlotCopy& copy) {
-      return driver.cuMemcpyHtoDAsync_v2(copy.device, host + copy.offset, copy.bytes, stream);
+  const std::size_t copied = feed.copies_in().size();
+  std::vector<SlotCopy> before = feed.copies_in();
+  before.insert(before.end(), feed.clears().begin(), feed.clears().end());
+  for (std::uint32_t slot = 0; slot <= feed.slots(); ++slot) {
+    std::byte* const host = slot == 0 ? feed.own_slot() : feed.slot(slot - 1);
+    in_.push_back(captured(before, stream, [&, number = std::size_t{0}](const SlotCopy& copy) mutable {
+      return number++ < copied ? driver.cuMemcpyHtoDAsync_v2(copy.device, host + copy.offset, copy.bytes, stream)
+                               : driver.cuMemsetD8Async(copy.device, copy.value, copy.bytes, stream);
     }));
     out_.push_back(captured(feed.copies_out(), stream, [&](const SlotCopy& copy) {
       return driver.cuMemcpyDtoHAsync_v2(host + copy.offset, copy.device, copy.bytes, stream);

@@ -1,6 +1,8 @@
 // The copies between the slots of a job's feed and the device, as nodes like those of the unit: those that come before
 // it, and those behind it, for each slot.
 //
+// The first ones are of the slot that is for trial runs, the others of those that go round.
+//
 // Captured while the job is prepared, on a thread of Weft's or in the fill probe, with the context current. Throws
 // SetUpError. A job that reads no records has one slot without copies.
 #pragma once

@@ -98,7 +98,17 @@ Unit::Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions
   Executables executables(driver);
   slices_ = instantiated(driver, cuts_, work, copies, stream, confined_.share, executables);
   for (const std::vector<std::uint32_t>& sequence : cuts_.sequences()) time(sequence, stream, options.timing);
+  warm_others(stream, options.timing);
   executables.graphs.clear();
+}
+
+// A first launch may load and wait, which must not happen in a bubble. Slots that are filled meanwhile lose nothing:
+// their outputs count once their unit has ended.
+void Unit::warm_others(CUstream stream, const TimingOptions& options) {
+  for (const Slice& slice : slices_)
+    for (const CUgraphExec graph : slice.others)
+      check(driver_, driver_.cuGraphLaunch(graph, stream), "launching the copies of records");
+  wait_for(driver_, stream, options.patience);
 }
 
 // A green context may not take what the whole device does: a kernel whose blocks all run at once, a cluster.

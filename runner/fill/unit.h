@@ -31,9 +31,9 @@ struct UnitOptions {
 struct Slice {
   CUgraphExec graph = nullptr;
   std::chrono::nanoseconds alone{};   // on the idle device, between slices that are launched back to back
-  std::vector<CUgraphExec> others{};  // of copies of records: those of the slots behind the first one
+  std::vector<CUgraphExec> others{};  // of copies of records: those of each slot; `graph` is for trial runs then
 
-  CUgraphExec of_slot(std::uint32_t slot) const { return slot == 0 || others.empty() ? graph : others[slot - 1]; }
+  CUgraphExec of_slot(std::uint32_t slot) const { return others.empty() ? graph : others[slot]; }
 };
 
 // As it was recorded, and timed alone on the idle device.
@@ -68,6 +68,7 @@ class Unit {
   std::vector<std::chrono::nanoseconds> confined_lengths(std::span<const WorkNode> nodes, CUstream stream,
                                                          const UnitOptions& options);
   void time(const std::vector<std::uint32_t>& sequence, CUstream stream, const TimingOptions& options);
+  void warm_others(CUstream stream, const TimingOptions& options);
 
   const Driver& driver_;
   Confined confined_;

@@ -1,8 +1,9 @@
 #!/bin/sh
-# The contract of libweft-core.so and weft-fill-probe as built objects. Arguments: the two files.
+# The contract of libweft-core.so, weft-fill-probe and weft-feeder as built objects. Arguments: the three files.
 set -u
 core=$1
 probe=$2
+feeder=$3
 failed=0
 fail() {
   echo "FAILED: $*"
@@ -10,7 +11,7 @@ fail() {
 }
 
 allowed='libc.so.6 libm.so.6 ld-linux-x86-64.so.2'
-for object in "$core" "$probe"; do
+for object in "$core" "$probe" "$feeder"; do
   for needed in $(readelf -d "$object" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
     case " $allowed " in
       *" $needed "*) ;;

@@ -42,7 +42,7 @@ when_marked() {  # how many, command...
   done
   "${@:2}"
 }
-nothing_stays() { [ -z "$(ls /dev/shm | grep weft-feeder || true)" ] || fail "/dev/shm has $(ls /dev/shm)"; }
+nothing_stays() { [ -z "$(ls /dev/shm | grep weft- || true)" ] || fail "/dev/shm has $(ls /dev/shm)"; }
 echo_files=(--fill "$echo_job:4,x" --input "$work/in.npy" --results "$work/out.npy")
 slow_files=(--fill "$echo_job:4,x,slow" --input "$work/in.npy" --results "$work/out.npy")
 
@@ -129,7 +129,10 @@ for i in range(100): print([i] * (i % 6))" >"$work/in.jsonl"
     touch "$work/mine.npy"
     refused mine 'mine.npy: is there already' --fill "$echo_job:4,x" --input "$work/in.npy" --results "$work/mine.npy"
     [ ! -s "$work/mine.npy" ] || fail "a file of the user was written to"
-    WEFT_FEEDER=$work refused no_feeder 'the feeder does not answer: there is none in its folder' "${echo_files[@]}"
+    meet=$(mktemp -d /dev/shm/weft-test-XXXXXX)
+    WEFT_FEEDER=$meet refused no_feeder 'the feeder does not answer: there is none in its folder' "${echo_files[@]}"
+    rm -r "$meet"
+    WEFT_FEEDER=$work refused on_disk 'is not in shared memory' "${echo_files[@]}"
     train nowhere 4 --fill "$echo_job:4,x" --input "$work/none.npy" --results "$work/out.npy"
     [ $? = 1 ] || fail "a missing file is not refused at the start"
     grep -q "the input $work/none.npy: no such file" "$work/nowhere.messages" || fail "the missing file is not named"
@@ -154,11 +157,13 @@ results = "out.npy"
 [[job]]
 fill = "$build/lib/weft/fill_matmul.so:size=64"
 EOF
-    "$build/lib/weft/weft-feeder" "$work/feeder" 2>"$work/feeder.messages" &
+    meet=$(mktemp -d /dev/shm/weft-test-XXXXXX)
+    "$build/lib/weft/weft-feeder" "$meet" 2>"$work/feeder.messages" &
     feeder=$!
-    WEFT_FEEDER=$work/feeder train jobs 25 --fill "@$work/jobs.toml" || fail "exit code $?"
-    "$build/lib/weft/weft-feeder" "$work/feeder" 2>"$work/second.messages" && fail "a second feeder serves the same folder"
+    WEFT_FEEDER=$meet train jobs 25 --fill "@$work/jobs.toml" || fail "exit code $?"
+    "$build/lib/weft/weft-feeder" "$meet" 2>"$work/second.messages" && fail "a second feeder serves the same folder"
     kill $feeder; wait $feeder || fail "the feeder ends with exit code $?"
+    rm -r "$meet"
     results_are_right
     grep -q '"event": "done", "why": "fill job reads has results of all 400 records' "$work"/jobs.trace/rank0.*.jsonl ||
       fail "the end of the job is not in the trace"

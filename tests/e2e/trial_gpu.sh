@@ -11,7 +11,8 @@ own=$(printf 'simulated-gpu-\0\0' | od -An -v -tx1 | tr -d ' \n')
 other=$(printf 'simulated-gpu-\0\1' | od -An -v -tx1 | tr -d ' \n')
 trial() {  # the id of the GPU that the training has
   timeout 100 "$source_dir/scripts/on-simulated-gpu" --build "$build" "$build/lib/weft/weft-fill-probe" \
-    0 67108864 8 300000 60 "$fill" "" "" plain "$1" 8 auto 3>"$work/transcript" && code=0 || code=$?
+    device=0 "uuid=$1" "path=$fill" arguments= input= results= weights= memory=67108864 max_blocks=8 reserved=8 \
+    slice_cap=300000 limit=60 units=0 confine=auto stream=plain one_queue= 3>"$work/transcript" && code=0 || code=$?
   cat "$work/transcript"
 }
 trial "$own"

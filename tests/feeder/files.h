@@ -19,7 +19,7 @@ namespace weft::testing {
 
 struct Files : ::testing::Test {
   const std::filesystem::path folder =
-      std::filesystem::path(::testing::TempDir()) /
+      std::filesystem::path("/dev/shm") /
       ("feeder_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
   Files() {
     std::filesystem::remove_all(folder);

@@ -33,7 +33,7 @@ TEST_F(InputFiles, OfAnArrayEachStepOfTheFirstDimensionIsARecord) {
   EXPECT_EQ(described(*there), "int32 [2]");
   EXPECT_EQ(there->text(), "anything");
   file->check(tensor("x", WEFT_INT32, {2}));
-  EXPECT_EQ(file->bind({tensor("x", WEFT_INT32, {2})}), 3U);
+  EXPECT_EQ(file->bind({tensor("x", WEFT_INT32, {2})}, InputFile::all), 3U);
   EXPECT_EQ(record<std::int32_t>(*file, 0, 2, 2), (std::vector<std::int32_t>{5, 6}));
 }
 
@@ -50,7 +50,7 @@ TEST_F(InputFiles, OfAnArrayRecordsMayBeShorterThanAJobTakes) {
   const auto file = open_input(write("f.npy", npy({2, 2}, {1, 2, 3, 4})));
   const Tensor wanted = tensor("x", WEFT_INT32, {4}, true);
   file->check(wanted);
-  file->bind({wanted});
+  file->bind({wanted}, InputFile::all);
   std::uint32_t length = 0;
   EXPECT_EQ(record<std::int32_t>(*file, 0, 1, 4, &length), (std::vector<std::int32_t>{3, 4, 0, 0}));
   EXPECT_EQ(length, 2U);
@@ -66,10 +66,11 @@ TEST_F(InputFiles, OfSafetensorsAllInputsHaveAsManyRecords) {
   EXPECT_EQ(fault_of([&] { file->check(tensor("d", WEFT_INT32, {})); }),
             path("f.safetensors") + ": has no array 'd' with a first dimension for the records");
   EXPECT_EQ(fault_of([&] {
-              open_input(path("f.safetensors"))->bind({tensor("a", WEFT_INT32, {}), tensor("c", WEFT_INT32, {})});
+              open_input(path("f.safetensors"))
+                  ->bind({tensor("a", WEFT_INT32, {}), tensor("c", WEFT_INT32, {})}, InputFile::all);
             }),
             path("f.safetensors") + ": has 2 records of 'a' and 1 of 'c'");
-  EXPECT_EQ(file->bind({tensor("b", WEFT_INT32, {1}), tensor("a", WEFT_INT32, {})}), 2U);
+  EXPECT_EQ(file->bind({tensor("b", WEFT_INT32, {1}), tensor("a", WEFT_INT32, {})}, InputFile::all), 2U);
   EXPECT_EQ(record<std::int32_t>(*file, 0, 1, 1), std::vector<std::int32_t>{4});
   EXPECT_EQ(record<std::int32_t>(*file, 1, 1, 1), std::vector<std::int32_t>{2});
 }
@@ -78,9 +79,9 @@ TEST_F(InputFiles, RawBytesAreRecordsOfAllInputs) {
   const std::string content = bytes_of<std::int32_t>({1, 2, 3, 4, 5, 6});
   const auto file = open_input(write("f.bin", content));
   EXPECT_FALSE(file->describe("a"));
-  EXPECT_EQ(file->bind({tensor("a", WEFT_INT32, {}), tensor("b", WEFT_INT32, {2})}), 2U);
+  EXPECT_EQ(file->bind({tensor("a", WEFT_INT32, {}), tensor("b", WEFT_INT32, {2})}, InputFile::all), 2U);
   EXPECT_EQ(record<std::int32_t>(*file, 1, 1, 2), (std::vector<std::int32_t>{5, 6}));
-  EXPECT_EQ(fault_of([&] { open_input(path("f.bin"))->bind({tensor("a", WEFT_INT32, {4})}); }),
+  EXPECT_EQ(fault_of([&] { open_input(path("f.bin"))->bind({tensor("a", WEFT_INT32, {4})}, InputFile::all); }),
             path("f.bin") +
                 ": has 24 bytes, which are no records of 16 bytes (endings that Weft knows: .npy, "
                 ".safetensors, .jsonl)");
@@ -88,7 +89,7 @@ TEST_F(InputFiles, RawBytesAreRecordsOfAllInputs) {
 
 TEST_F(InputFiles, AFileThatBecomesShorterIsAFault) {
   const auto file = open_input(write("f.npy", npy({3, 2}, {1, 2, 3, 4, 5, 6})));
-  file->bind({tensor("x", WEFT_INT32, {2})});
+  file->bind({tensor("x", WEFT_INT32, {2})}, InputFile::all);
   std::filesystem::resize_file(path("f.npy"), 140);
   EXPECT_EQ(fault_of([&] { record<std::int32_t>(*file, 0, 2, 2); }),
             path("f.npy") + ": has become shorter while it was read");
@@ -99,7 +100,7 @@ TEST_F(InputFiles, LinesAreListsOfNumbers) {
   EXPECT_EQ(described(*file->describe("tokens")), "int32 [up to 3]");
   const Tensor wanted = tensor("tokens", WEFT_INT64, {3}, true);
   file->check(wanted);
-  EXPECT_EQ(file->bind({wanted}), 3U);
+  EXPECT_EQ(file->bind({wanted}, InputFile::all), 3U);
   std::uint32_t length = 9;
   EXPECT_EQ(record<std::int64_t>(*file, 0, 1, 3, &length), (std::vector<std::int64_t>{0, 0, 0}));
   EXPECT_EQ(length, 0U);
@@ -110,7 +111,7 @@ TEST_F(InputFiles, LinesAreListsOfNumbers) {
 TEST_F(InputFiles, LinesMayBeObjects) {
   const auto file = open_input(write("f.jsonl", "{\"id\": 7, \"x\": [0.5, 1]}\n{\"x\": [2, -3]}\n"));
   EXPECT_FALSE(file->describe("y"));
-  EXPECT_EQ(file->bind({tensor("x", WEFT_FLOAT32, {2})}), 2U);
+  EXPECT_EQ(file->bind({tensor("x", WEFT_FLOAT32, {2})}, InputFile::all), 2U);
   EXPECT_EQ(record<float>(*file, 0, 0, 2), (std::vector<float>{0.5F, 1}));
 }
 
@@ -130,16 +131,19 @@ TEST_F(InputFiles, ALineThatIsNoRecordIsNamedBeforeAnyWorkIsDone) {
       {std::string(100000, '['), "is no JSON"}};
   for (const auto& [line, why] : wrong) {
     write("f.jsonl", "[1]\n" + line + "\n[2]\n");
-    EXPECT_EQ(fault_of([&] { open_input(path("f.jsonl"))->bind({wanted}); }), path("f.jsonl") + ": line 2 " + why);
+    EXPECT_EQ(fault_of([&] { open_input(path("f.jsonl"))->bind({wanted}, InputFile::all); }),
+              path("f.jsonl") + ": line 2 " + why);
   }
   EXPECT_EQ(fault_of([&] { open_input(write("none.jsonl", "")); }), path("none.jsonl") + ": has no line");
-  EXPECT_EQ(fault_of([&] { open_input(write("g.jsonl", "[1e39]\n"))->bind({tensor("x", WEFT_FLOAT32, {1})}); }),
+  EXPECT_EQ(fault_of([&] {
+              open_input(write("g.jsonl", "[1e39]\n"))->bind({tensor("x", WEFT_FLOAT32, {1})}, InputFile::all);
+            }),
             path("g.jsonl") + ": line 1 has a number that its type does not take");
 }
 
 TEST_F(InputFiles, AFixedLengthHasToBeThat) {
   write("f.jsonl", "[1, 2, 3]\n[1, 2]\n");
-  EXPECT_EQ(fault_of([&] { open_input(path("f.jsonl"))->bind({tensor("x", WEFT_INT32, {3})}); }),
+  EXPECT_EQ(fault_of([&] { open_input(path("f.jsonl"))->bind({tensor("x", WEFT_INT32, {3})}, InputFile::all); }),
             path("f.jsonl") + ": line 2 has 2 numbers for 'x', and the job takes 3");
 }
 

@@ -14,14 +14,15 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
+#include <vector>
 
-#include "feeder/feeder.h"
+#include "feeder/records.h"
+#include "feeder/served_channel.h"
 #include "runner/clock.h"
 #include "runner/fill/fill_probe/report.h"
 #include "runner/fill/fill_wait.h"
@@ -199,41 +200,32 @@ weft::FillSettings settings_of(const weft::ProbeRequest& request) {
   return settings;
 }
 
-// The folder of a feeder in this process, which goes with this.
+// A feeder in this process. The file of a channel has no name any more once it is open: a job that crashes leaves
+// nothing behind.
 class OwnFeeder {
  public:
-  OwnFeeder() : folder_(make_folder()), thread_([this] { run(); }) {}
   ~OwnFeeder() {
     stop_ = true;
-    thread_.join();
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
+    for (std::thread& thread : threads_) thread.join();
   }
-  OwnFeeder(const OwnFeeder&) = delete;
-  OwnFeeder& operator=(const OwnFeeder&) = delete;
-  const std::string& folder() const { return folder_; }
+
+  void serve(const std::string& path) {
+    auto channel =
+        std::make_shared<weft::ServedChannel>(weft::Channel::open(path), &weft::records_for_trial,
+                                              [](const weft::Channel& held) { return held.header().closed == 0; });
+    channel->channel().remove();
+    threads_.emplace_back([this, channel] { channel->serve(stop_); });
+  }
 
  private:
-  static std::string make_folder() {
-    std::string path = "/dev/shm/weft-trial-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) throw weft::SetUpError("no folder can be made in /dev/shm");
-    return path;
-  }
-  void run() {
-    weft::Feeder(folder_, &weft::records_for_trial, [](const weft::Channel& channel) {
-      return channel.header().closed == 0;
-    }).run(stop_);
-  }
-
-  const std::string folder_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 void try_with_feeder(weft::FillSettings settings, std::uint64_t units) {
-  if (settings.feed.input.empty() && settings.feed.weights.empty()) return try_job(settings, units);
-  const OwnFeeder feeder;
-  settings.feed.folder = feeder.folder();
+  OwnFeeder feeder;
+  settings.feed.folder = "/dev/shm";
+  settings.feed.serve_here = [&feeder](const std::string& path) { feeder.serve(path); };
   try_job(settings, units);
 }
 
@@ -245,7 +237,7 @@ int main(int argument_count, char** arguments) {
   ::alarm(static_cast<unsigned>(request->limit));
   try {
     try_with_feeder(settings_of(*request), request->units);
-  } catch (const weft::SetUpError& error) {
+  } catch (const std::exception& error) {
     if (dynamic_cast<const weft::LacksMemory*>(&error) != nullptr) say("lacks memory");
     const std::string text = error.what();
     const bool named = text.starts_with("fill job ");

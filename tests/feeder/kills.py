@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Random SIGKILLs of feeders and of the processes that they feed, while these work on one file; in the end every record
+has its result, once, and it is right.
+
+  kills.py FEEDER CONSUMER KILLS [SEED]
+
+Two feeders stand for two hosts that share a file system; each feeds one to three consumers.
+"""
+import array
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+RECORDS = 60_000
+
+
+def write_npy(path, numbers):
+    header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(numbers)
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    with open(path, "wb") as out:
+        out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        array.array("i", numbers).tofile(out)
+
+
+class Host:
+    """A feeder and those that it feeds."""
+
+    def __init__(self, programs, work, number, dice):
+        self.programs, self.work, self.dice = programs, work, dice
+        self.folder = f"{work}/host{number}"
+        self.feeder, self.consumers = None, []
+
+    def keep_running(self):
+        if self.feeder is None or self.feeder.poll() is not None:
+            self.feeder = subprocess.Popen([self.programs[0], self.folder])
+            time.sleep(0.02)
+        self.consumers = [consumer for consumer in self.consumers if consumer.poll() is None]
+        while len(self.consumers) < self.dice.randint(1, 3):
+            self.consumers.append(subprocess.Popen(
+                [self.programs[1], self.folder, f"{self.work}/in.npy", f"{self.work}/out.npy", f"{self.work}/job",
+                 str(self.dice.choice((1, 7, 32))), str(self.dice.choice((0, 300, 3000)))],
+                stderr=subprocess.DEVNULL))
+
+    def victims(self):
+        kind = self.dice.random()
+        if kind < 0.35:
+            return [self.feeder]
+        if kind < 0.8:
+            return self.dice.sample(self.consumers, 1) if self.consumers else []
+        return [self.feeder] + self.consumers
+
+    def stop(self):
+        for process in self.consumers + [self.feeder]:
+            if process is not None:
+                process.kill()
+                process.wait()
+
+
+def marked(work):
+    try:
+        with open(f"{work}/out.npy.weft/marks", "rb") as file:
+            return sum(file.read())
+    except OSError:
+        return 0
+
+
+def run(programs, kills, seed):
+    dice, work = random.Random(seed), tempfile.mkdtemp(prefix="weft-kills-", dir="/dev/shm")
+    hosts, done, rounds = [], 0, 0
+    try:
+        numbers = [dice.randrange(-700_000_000, 700_000_000) for _ in range(RECORDS)]
+        write_npy(f"{work}/in.npy", numbers)
+        write_npy(f"{work}/wanted.npy", [3 * number for number in numbers])
+        open(f"{work}/job", "w").close()
+        hosts = [Host(programs, work, number, dice) for number in range(2)]
+        while done < kills:
+            for host in hosts:
+                host.keep_running()
+            time.sleep(dice.uniform(0.01, 0.12))
+            for victim in dice.choice(hosts).victims():
+                if victim.poll() is None:
+                    victim.send_signal(signal.SIGKILL)
+                    victim.wait()
+                    done += 1
+            if os.path.exists(f"{work}/out.npy"):
+                rounds += 1
+                fault = compare(work)
+                if fault:
+                    return fault
+                for host in hosts:
+                    host.stop()
+                shutil.rmtree(f"{work}/out.npy.weft")
+                os.unlink(f"{work}/out.npy")
+        last = time.monotonic()
+        while not os.path.exists(f"{work}/out.npy"):
+            for host in hosts:
+                host.keep_running()
+            time.sleep(0.2)
+            if time.monotonic() - last > 150:
+                return f"after the kills {RECORDS - marked(work)} records get no result: {os.listdir(work + '/out.npy.weft/running')}"
+        fault = compare(work)
+        print(f"{done} kills, {rounds + 1} files of {RECORDS} records: {fault or 'each result once and right'}")
+        return fault
+    finally:
+        for host in hosts:
+            host.stop()
+        shutil.rmtree(work)
+
+
+def compare(work):
+    with open(f"{work}/out.npy", "rb") as out, open(f"{work}/wanted.npy", "rb") as wanted:
+        if out.read() != wanted.read():
+            return "the results are not those of the records"
+    return None if marked(work) == RECORDS else f"{marked(work)} records are marked"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (4, 5):
+        sys.exit(__doc__)
+    sys.exit(run(sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) == 5 else 1))

@@ -1,0 +1,103 @@
+// Hostile files: real ones with random changes, read by the readers of arrays and lines. They take them or refuse them
+// with FileError or std::invalid_argument; nothing else may happen. mutated_files HOW_MANY [SEED]
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "feeder/files/array_file.h"
+#include "feeder/files/json_lines.h"
+#include "feeder/files/open_file.h"
+#include "tests/feeder/files.h"
+
+namespace {
+
+using weft::testing::tensor;
+
+std::string changed(std::string text, std::mt19937_64& dice) {
+  const std::string letters = "0123456789[]{}(),:'\"<>-+.eEfnu \n\\";
+  const std::size_t changes = 1 + dice() % 4;
+  for (std::size_t i = 0; i < changes && !text.empty(); ++i) {
+    const std::size_t place = dice() % text.size();
+    switch (dice() % 6) {
+      case 0:
+        text[place] = static_cast<char>(dice());
+        break;
+      case 1:
+        text[place] = letters[dice() % letters.size()];
+        break;
+      case 2:
+        text.erase(place, 1 + dice() % 8);
+        break;
+      case 3:
+        text.insert(place, text.substr(dice() % text.size(), dice() % 16));
+        break;
+      case 4:
+        text.insert(place, std::to_string(dice() >> dice() % 64));
+        break;
+      default:
+        text.resize(place);
+    }
+  }
+  return text;
+}
+
+// Whether it was taken.
+template <class Read>
+bool is_taken(Read read) {
+  try {
+    read();
+    return true;
+  } catch (const weft::FileError&) {
+    return false;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 2) return 2;
+  const unsigned long long many = std::strtoull(arguments[1], nullptr, 10);
+  std::mt19937_64 dice(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1);
+  std::vector<std::uint64_t> offsets;
+  const std::string npy = weft::npy_begin(tensor("a", WEFT_FLOAT32, {100, 3, 5}));
+  const std::string safetensors =
+      weft::safetensors_begin({tensor("a", WEFT_BFLOAT16, {4, 7}), tensor("b", WEFT_INT64, {9})}, offsets).substr(8);
+  const std::string lines[] = {"[1, 2, -3, 4000000000]", R"({"x": [1.5, 2e3], "y": {"x": null}})"};
+  const weft::Tensor wanted[] = {tensor("x", WEFT_INT32, {8}, true), tensor("x", WEFT_FLOAT32, {2})};
+  std::vector<std::byte> room(64);
+  unsigned long long taken = 0;
+  for (unsigned long long i = 0; i < many; ++i) {
+    const std::uint64_t file_bytes = dice() % 4 == 0 ? dice() : 8192;
+    switch (i % 4) {
+      case 0: {
+        const std::string text = changed(npy, dice);
+        taken += is_taken([&] {
+          const weft::StoredArray array = weft::parse_npy("f", text, file_bytes);
+          if (array.offset + weft::bytes_of(array.tensor) > file_bytes) std::abort();
+        });
+        break;
+      }
+      case 1: {
+        const std::string text = changed(safetensors, dice);
+        taken += is_taken([&] {
+          for (const weft::StoredArray& array : weft::parse_safetensors("f", text, file_bytes))
+            if (array.offset + weft::bytes_of(array.tensor) > file_bytes) std::abort();
+        });
+        break;
+      }
+      default: {
+        const weft::Tensor& tensor = wanted[i % 2];
+        const std::string text = changed(lines[i % 2], dice);
+        const std::span<std::byte> to = std::span(room).first(weft::bytes_of(tensor));
+        taken += is_taken([&] { weft::parse_line(text, tensor, to); });
+      }
+    }
+  }
+  std::printf("%llu files, %llu of them taken\n", many, taken);
+  return taken == 0 || taken == many ? 1 : 0;
+}
