@@ -70,6 +70,18 @@ TEST_F(FillJobTest, MissingFunction) {
   EXPECT_NE(failure_of(job("no_record")).find("lacks one of"), std::string::npos);
 }
 
+// Jobs that were built with an older Weft run as before.
+TEST_F(FillJobTest, OneOfVersion1IsCalledThrough) {
+  const auto loaded = FillJob::load({std::string(WEFT_TEST_JOBS) + "/abi1_job.so", ""}, reservation, {0, 100});
+  EXPECT_EQ(loaded->name(), "old");
+  EXPECT_FALSE(loaded->feed().has_records());
+  EXPECT_TRUE(loaded->begin_unit(0));
+  std::int8_t correct = 0;
+  EXPECT_TRUE(loaded->end_unit(0, correct));
+  EXPECT_EQ(correct, 1);
+  EXPECT_FALSE(loaded->keeps_progress());
+}
+
 TEST_F(FillJobTest, FailingInitGivesItsReason) {
   EXPECT_EQ(failure_of(job("init_fails"), "no such graph"),
             "fill job " + job("init_fails") + ": init failed: no such graph");

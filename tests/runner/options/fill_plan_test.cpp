@@ -26,9 +26,9 @@ struct FillPlanTest : ::testing::Test {
   }
 };
 
-std::string fault_of(const std::string& fill, std::uint64_t memory = 64 * MiB) {
+std::string fault_of(const std::string& fill, std::uint64_t memory = 64 * MiB, const JobFiles& files = {}) {
   try {
-    parse_fill_plan(fill, memory);
+    parse_fill_plan(fill, memory, "", files);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -108,6 +108,42 @@ TEST_F(FillPlanTest, AFileMayNameTheJobsThatComeWithWeft) {
   EXPECT_EQ(parse_fill_plan(one, 64 * MiB, (folder / "own").string()).jobs[0].spec,
             (folder / "matmul").string() + ":size=3")
       << "a file of that name goes first";
+}
+
+TEST_F(FillPlanTest, FilesOfTheOnlyJobAreThoseOfTheOptions) {
+  const JobFiles files{"in.npy", "/abs/../out.npy", ""};
+  const FillPlan plan = parse_fill_plan("a.so:size=3", 64 * MiB, "", files);
+  EXPECT_EQ(plan.jobs[0].files.input, (fs::current_path() / "in.npy").string());
+  EXPECT_EQ(plan.jobs[0].files.results, "/out.npy");
+  EXPECT_EQ(plan.jobs[0].files.weights, "");
+  EXPECT_TRUE(plan.jobs[0].files.are_any());
+  EXPECT_EQ(plan.jobs[0].arguments, "size=3");
+  EXPECT_TRUE(fault_of("a.so;b.so", 64 * MiB, files).ends_with("WEFT_FILL names 2: use a job file (WEFT_FILL=@FILE)"));
+  EXPECT_TRUE(fault_of(file("[[job]]\nfill = \"a.so\""), 64 * MiB, files)
+                  .ends_with("have their own: `input`, `results`, `weights`"));
+  EXPECT_TRUE(
+      fault_of("a.so", 64 * MiB, {std::string(5000, 'x'), "", ""}).starts_with("a path of a fill job is too long"));
+}
+
+TEST_F(FillPlanTest, FilesInAFileAreThoseOfItsFolder) {
+  const FillPlan plan = parse_fill_plan(file(R"(
+[[job]]
+fill = "a.so:size=3"
+input = "in.npy"
+results = "/elsewhere/out.npy"
+weights = "sub/../w.safetensors"
+variants = ["batch=8"]
+[[job]]
+fill = "b.so"
+)"),
+                                        64 * MiB);
+  EXPECT_EQ(plan.jobs[0].files.input, (folder / "in.npy").string());
+  EXPECT_EQ(plan.jobs[0].files.results, "/elsewhere/out.npy");
+  EXPECT_EQ(plan.jobs[0].files.weights, (folder / "w.safetensors").string());
+  EXPECT_EQ(plan.jobs[0].arguments, "size=3") << "whatever the variant";
+  EXPECT_FALSE(plan.jobs[1].files.are_any());
+  EXPECT_TRUE(fault_of(file("[[job]]\nfill = \"a\"\nresults = \"r\"\n[[job]]\nfill = \"b\"\nresults = \"./r\""))
+                  .starts_with("two fill jobs have the same `results`: "));
 }
 
 TEST_F(FillPlanTest, WhatIsWrongIsSaid) {

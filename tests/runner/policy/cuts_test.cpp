@@ -34,6 +34,16 @@ TEST(Cuts, TakeNodesWhileTheyFit) {
       << "a long one is one of its own";
 }
 
+TEST(Cuts, NoneReachesAcrossAFence) {
+  const Lengths lengths(6, 50us);
+  const std::array<std::size_t, 2> fences{1, 5};
+  const Cuts cuts(lengths, std::array<nanoseconds, 2>{100us, 300us}, fences);
+  EXPECT_EQ(from(cuts, 0), (Ranges{{0, 1}}));
+  EXPECT_EQ(from(cuts, 1), (Ranges{{1, 2}, {1, 4}}));
+  EXPECT_EQ(from(cuts, 3), (Ranges{{3, 2}}));
+  EXPECT_EQ(from(cuts, 5), (Ranges{{5, 1}}));
+}
+
 TEST(Cuts, LongerSlicesAreMadeOfWholeShorterOnes) {
   const Cuts cuts(Lengths(7, 50us), std::array<nanoseconds, 3>{50us, 100us, 300us});
   EXPECT_EQ(cuts.nodes(), 7U);

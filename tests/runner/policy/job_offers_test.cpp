@@ -42,6 +42,24 @@ TEST(JobOffers, TheNextSlicesOfAJobAreTheShortestFirstOnes) {
   EXPECT_EQ(offers.next_of(0).count, 0U);
 }
 
+TEST(JobOffers, AJobWithoutRecordsIsPassedOver) {
+  const Kernels one({5ms}), other({7ms});
+  JobOffers offers(JobPolicy::throughput);
+  offers.add(one.cuts, one.alone, {});
+  offers.add(other.cuts, other.alone, {});
+  EXPECT_FALSE(offers.awaits_any());
+  offers.await(0, true);
+  EXPECT_TRUE(offers.awaits_any());
+  ASSERT_EQ(offers.make(), 1U);
+  ASSERT_EQ(offers.candidates(0).count, 1U);
+  EXPECT_EQ(offers.choice(0, 0).job, 1U);
+  offers.end(1);
+  EXPECT_EQ(offers.make(), 0U);
+  EXPECT_FALSE(offers.all_ended());
+  offers.await(0, false);
+  EXPECT_EQ(offers.make(), 1U);
+}
+
 TEST(JobOffers, AnotherVariantGoesOnWithTheUnitsThatAreDone) {
   const Kernels large({5ms, 7ms}), small({1ms, 2ms});
   JobTerms terms;

@@ -188,6 +188,21 @@ TEST(Session, BubblesThatASliceWouldOutlastAreCounted) {
   EXPECT_TRUE(device.launches.empty());
 }
 
+// The feeder has none ready: nothing else is blamed, and with the next records filling goes on.
+TEST(Session, BubblesWithoutRecordsAreCounted) {
+  VirtualDevice device(filling());
+  run(device, 15);
+  const std::size_t before = device.launches.size();
+  device.has_work = false;
+  run(device, 5);
+  EXPECT_EQ(device.unfilled(Unfilled::no_work), 5U);
+  EXPECT_EQ(device.launches.size(), before);
+  device.has_work = true;
+  run(device, 5);
+  EXPECT_GT(device.launches.size(), before);
+  EXPECT_EQ(device.unfilled(Unfilled::no_work), 5U);
+}
+
 // Opened and closed between two steps: the same rule, asked in hindsight.
 TEST(Session, ABubbleThatNobodySawIsCountedByTheSameRule) {
   VirtualDevice device(filling());

@@ -83,6 +83,8 @@ struct VirtualDeviceOf final : RecordSink {
   FillView view() const {
     FillView view;
     view.ready = session.fills() && fill.size() < (fillable == Fillable::any ? 2U : 1U);
+    view.awaits_work = !has_work;
+    view.ready = view.ready && has_work;
     view.candidates = {{slice}, 1};
     view.fillable = fillable;
     view.nothing_enqueued = nothing_enqueued;
@@ -113,6 +115,7 @@ struct VirtualDeviceOf final : RecordSink {
   Fillable fillable = Fillable::any;                // as the machine has answered
   bool nothing_enqueued = false;                    // that no marker tells of
   bool paused = false;                              // nobody asks for decisions
+  bool has_work = true;  // of the fill job, records
   std::vector<Launch> launches;
   std::vector<Record> records;
   std::deque<Slice> fill;

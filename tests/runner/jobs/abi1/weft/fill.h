@@ -1,0 +1,125 @@
+/* The fill-job ABI of Weft, version 1.
+ *
+ * A fill job is a shared object that exports one function, weft_fill_job_v1(). Weft loads it into the training process,
+ * gives it a memory reservation with a hard cap, captures ONE unit of its work as a CUDA graph, cuts that into short
+ * slices and launches those in pipeline bubbles. examples/fill has a small one and how to build and try it.
+ *
+ * Weft's steps with a job, in order, for each device at its first communicator:
+ * 1. A process of its own, weft-fill-probe, loads the job and does all that follows up to end_unit() of unit 0, in a
+ *    context and a reservation of its own. When a call fails, a kernel crashes, the first unit is wrong, or it takes
+ *    more than 30 s, the job is refused: Weft observes only. Once for all ranks of a node with the same job, arguments,
+ *    options and model of GPU. A training waits 5 s for it and goes on beside it. A job that allocates device memory
+ *    of its own is created and destroyed twice in that process.
+ * 2. The training process loads it, gets its table and calls init(), on a thread of Weft's that the training waits for:
+ *    a few seconds and four times as long as steps 2 to 5 took in the trial. A job that is not ready then is given up.
+ * 3. record_unit() twice: once to warm up (modules are loaded), once under capture. Must enqueue the same work both
+ *    times.
+ * 4. The recorded work is timed on the idle GPU: each node alone, then each slice, 1 + 5 passes each, for each of three
+ *    lengths of slices. With the warm-up it has run up to 25 times (in the trial 9) before any begin_unit(). Then
+ * device and pinned memory of the reservation are put back to what they were after init(); what the job keeps elsewhere
+ * on the host is not.
+ * 5. restore(), when there is saved progress.
+ * 6. In bubbles: begin_unit(0), the slices of the unit in order, end_unit(0), begin_unit(1) and so on. Between two
+ *    slices any time may pass. A slice is at most WEFT_SLICE long; a longer kernel is a slice of its own, and runs only
+ *    where the bubble is expected to outlast it. From unit 1 on a wrong result is counted and reported, no
+ *    more.
+ * 7. When the last communicator of the device is destroyed: save(), destroy(). In a process that ends without that, or
+ *    whose GPU does not become idle, neither is called.
+ *
+ * A job may have variants: sets of arguments, of which one runs at a time. Each is a weft_fill_job of its own, for
+ * which all of these steps hold, begin_unit(0) included. When one takes over from another while the training runs,
+ * save() and destroy() of the old one are called, then init() of the new one and, with what save() gave, its restore().
+ * A job whose units depend on their number has to keep in that state how far it has got.
+ *
+ * C99, no CUDA header: streams and device pointers are passed as the opaque driver-API types they are.
+ * Threads: the functions of one weft_fill_job are called from one thread at a time, not always the same one, never from
+ * inside a bubble except begin_unit and end_unit, which run between the slices of two units and must be short (under
+ * 1 ms). Those two of one job may run while another function of another job does, which may be of the same file.
+ * begin_unit, end_unit and save() run while the training does. They must not free memory of CUDA, load code or launch a
+ * kernel for the first time: next to a receive that waits for its end, and holds up all launches of the training.
+ * Errors: 0 is success; any other value ends the job for the run, with the text last given to host->fail(). Other jobs
+ * go on; where there is none, filling ends.
+ * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
+ * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
+ * destroy() is called, and must not touch device memory.
+ * Device memory from elsewhere (cudaMalloc, the workspace of a library) is not capped and never given back to the
+ * training. A job whose destroy() frees more than 64 MiB of it in the trial is refused; what it leaves allocated then,
+ * or takes later, is not noticed. */
+#ifndef WEFT_FILL_H
+#define WEFT_FILL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_FILL_ABI_VERSION 1u
+
+typedef struct weft_fill_job weft_fill_job;   /* the job's own state, opaque to Weft */
+typedef struct weft_fill_host weft_fill_host; /* what Weft offers to the job */
+typedef void* weft_stream;                    /* a CUstream / cudaStream_t */
+
+struct weft_fill_host {
+  size_t struct_size;   /* sizeof(weft_fill_host) of the Weft that calls; fields past it do not exist */
+  uint32_t abi_version; /* WEFT_FILL_ABI_VERSION of the Weft that calls */
+  int32_t device;       /* CUDA device ordinal; its primary context is current in every call */
+  uint32_t max_blocks;  /* a kernel with no more thread blocks leaves the SMs that are kept free to NCCL by itself; a
+                           unit with larger ones is confined by Weft, or refused: see record_unit */
+  uint32_t reserved;    /* 0 */
+  uint64_t memory_cap;  /* bytes of the reservation */
+  void* context;        /* to be passed back to the functions below */
+  /* Device memory out of the reservation, 256-byte aligned, zeroed; 0 when it does not fit (never more than the cap).
+   * To be called in init() only. */
+  uint64_t (*allocate)(void* context, uint64_t bytes);
+  /* Pinned host memory that the device can read and write at the same address; NULL when there is none.
+   * To be called in init() only. */
+  void* (*allocate_host)(void* context, uint64_t bytes);
+  void (*log)(void* context, const char* message);  /* one line into Weft's log at level info */
+  void (*fail)(void* context, const char* message); /* why the call that is about to return non-zero failed */
+};
+
+typedef struct weft_fill_functions {
+  size_t struct_size;   /* sizeof(weft_fill_functions) of the header that the job was built with */
+  uint32_t abi_version; /* WEFT_FILL_ABI_VERSION of that header */
+  uint32_t reserved;    /* 0 */
+  const char* name;     /* one word, for traces */
+  /* Allocates everything the job will ever need. args: the text after the first ':' of WEFT_FILL, "" when there is
+   * none. Work that it starts on the GPU has to be over when it returns, which the trial checks: on a stream of its
+   * own, waited for by a synchronisation of that stream. One of the device would wait for the training's work. */
+  int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
+  /* Enqueues one unit onto the stream: kernels, memory copies and sets, and graphs of those (cuGraphLaunch); no
+   * synchronisation, allocation or host function. Called twice, see above. All of it is run one behind the other, in an
+   * order that keeps the dependencies; records of events are left out.
+   * Kernels of more than max_blocks blocks are moved into a green context that lacks the SMs that are kept free, where
+   * the driver has one (12.4) and they are of a library (the runtime's, or cuLibraryLoadData), not of a module
+   * (cuModuleLoad). Else the unit is refused if one of them takes longer than a slice. See WEFT_CONFINE. */
+  int (*record_unit)(weft_fill_job* job, weft_stream stream);
+  /* Before the first slice of unit number `unit`: put its inputs where the recorded work reads them (pinned memory). */
+  int (*begin_unit)(weft_fill_job* job, uint64_t unit);
+  /* After the last slice of it has finished: look at the results. *correct: 1 checked and right, 0 checked and wrong,
+   * -1 not checked. A wrong first unit refuses the job in its trial; a later one is counted and reported. */
+  int (*end_unit)(weft_fill_job* job, uint64_t unit, int* correct);
+  /* Progress as bytes, for a later run, when WEFT_CHECKPOINT names a place for it, and for another variant of the job
+   * in this one. Both may be NULL: the job then starts from its beginning in each run and each variant. The numbers of
+   * units begin at 0 in each run, and for each variant, in any case.
+   * save: returns the size needed and writes at most `capacity` bytes to `buffer` (NULL: only the size); 0: nothing to
+   * keep. Called at the end of the run or of the variant, before destroy(), or when the reservation is about to be
+   * given back. Where it fails, the variant is not replaced: the job goes on and is asked again at the end. Nothing of
+   * the job runs then; a unit that has begun and not ended never will: it does not count. Receives of the training may
+   * be running: nothing in it may wait for the device or use the default stream.
+   * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). The
+   * bytes may be those of another variant of the job; one that refuses them is not run. */
+  uint64_t (*save)(weft_fill_job* job, void* buffer, uint64_t capacity);
+  int (*restore)(weft_fill_job* job, const void* buffer, uint64_t bytes);
+  void (*destroy)(weft_fill_job* job);
+} weft_fill_functions;
+
+/* The one symbol a fill job exports. Returns a static table; never NULL. */
+const weft_fill_functions* weft_fill_job_v1(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
