@@ -80,7 +80,7 @@ constexpr const char* exit_codes = R"(
 | 127 | the command is not found |
 | 2 | wrong usage: an unknown flag, no command, wishes that contradict each other, a mistake with `--strict` |
 | 1 | the fill job or `libweft.so` is missing or cannot be used |
-| any other | the command's own: `weft run` becomes the command, or ends as it did where it stays beside `weft-feeder` |
+| any other | the command's own: `weft run` becomes the command |
 
 The command's own code may be one of the first four, too, and nothing in the code tells the two apart. A line
 `weft: error: ...` on stderr does: `weft run` writes it where the command was not run, also with `--quiet`.

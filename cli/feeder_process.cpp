@@ -1,16 +1,23 @@
 // See feeder_process.h.
 #include "cli/feeder_process.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "cli/parse.h"
@@ -20,139 +27,168 @@ namespace weft::cli {
 namespace {
 
 using namespace std::chrono_literals;
+namespace fs = std::filesystem;
 
 constexpr int most_starts = 5;  // of the feeder
-constexpr Duration longest_end = 10s;
+constexpr Duration longest_start = 5s, longest_end = 10s;
+constexpr const char* place = "/dev/shm";
+constexpr const char* beginning = "weft-feeder-";
 
-std::vector<char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
+bool is_locked(const fs::path& folder) {
+  const int file = ::open((folder / "feeder.lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const bool locked = file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0;
+  ::close(file);
+  return locked;
 }
 
-// Signals that are for the command, and the end of a child.
-sigset_t watched() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&set, signal);
-  return set;
-}
-
-class Beside {
- public:
-  Beside(std::string feeder, std::string folder) : feeder_(std::move(feeder)), folder_(std::move(folder)) {
-    const sigset_t set = watched();
-    ::sigprocmask(SIG_BLOCK, &set, &before_);
+// Folders of this user whose feeder was killed together with all that would have removed them. A new one has no lock
+// yet.
+void remove_left_ones() {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(place, error)) {
+    struct stat status {};
+    const fs::path& folder = entry.path();
+    const bool is_ours = folder.filename().string().starts_with(beginning) && ::lstat(folder.c_str(), &status) == 0 &&
+                         S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+    if (is_ours && ::time(nullptr) - status.st_mtim.tv_sec > 60 && !is_locked(folder)) fs::remove_all(folder, error);
   }
+}
 
-  int run(const std::vector<std::string>& command) {
-    start_feeder();
-    command_ = start(command, SIGKILL, false);
-    int status = 0;
-    while (!look(status)) {
-      const sigset_t set = watched();
-      siginfo_t info{};
-      const int signal = ::sigwaitinfo(&set, &info);
-      // From the terminal the command has it already.
-      if (signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL) ::kill(command_, signal);
+std::string make_folder() {
+  remove_left_ones();
+  std::string path = std::string(place) + "/" + beginning + "XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr)
+    throw std::runtime_error(std::string("no folder for the feeder can be made in ") + place + ": " +
+                             std::strerror(errno) + "; start weft-feeder by hand and set WEFT_FEEDER");
+  return path;
+}
+
+// The second process. It never returns.
+class Watcher {
+ public:
+  Watcher(std::string feeder, std::string folder, int command)
+      : feeder_(std::move(feeder)), folder_(std::move(folder)), command_(command) {}
+
+  [[noreturn]] void watch() {
+    for (start_feeder(); !has_ended(200ms);) {
+      pass_on();
+      look_at_feeder();
     }
+    // Whoever reads what the command writes sees its end now, however long the feeder takes.
+    pass_on();
+    ::close(STDERR_FILENO);
     end_feeder();
-    return status;
+    std::error_code error;
+    fs::remove_all(folder_, error);
+    ::_exit(0);
   }
 
  private:
-  // Where the parent dies the child gets that signal.
-  pid_t start(const std::vector<std::string>& words, int at_parents_end, bool is_feeder) {
-    const std::vector<char*> arguments = pointers_to(words);
-    const pid_t parent = ::getpid(), child = ::fork();
-    if (child < 0) throw std::runtime_error(std::string("no process: ") + std::strerror(errno));
-    if (child > 0) return child;
-    ::prctl(PR_SET_PDEATHSIG, at_parents_end);
-    if (::getppid() != parent) ::_exit(1);
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-    if (is_feeder) {
-      ::setpgid(0, 0);
-      ::unsetenv("LD_PRELOAD");
-      ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    }
-    ::execvp(arguments.front(), arguments.data());
-    const int error = errno;
-    complain("cannot run '" + words.front() + "': " + std::strerror(error));
-    ::_exit(error == ENOENT ? 127 : 126);
+  bool has_ended(Duration limit) const {
+    std::array<pollfd, 2> files{{{command_, POLLIN, 0}, {messages_, POLLIN, 0}}};
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit).count();
+    ::poll(files.data(), messages_ >= 0 ? 2 : 1, static_cast<int>(milliseconds));
+    return files[0].revents != 0;
+  }
+
+  // The feeder's own words, through a pipe: it may hang long after the command has ended.
+  void pass_on() {
+    std::array<char, 4096> text{};
+    for (ssize_t got = 0; messages_ >= 0 && (got = ::read(messages_, text.data(), text.size())) > 0;)
+      [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), static_cast<std::size_t>(got));
   }
 
   void start_feeder() {
-    feeder_process_ = start({feeder_, "--remove", folder_}, SIGTERM, true);
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) ends[0] = ends[1] = -1;
     ++starts_;
-  }
-
-  // True: the command has ended, with this status.
-  bool look(int& status) {
-    for (;;) {
-      int ended = 0;
-      const pid_t child = ::waitpid(-1, &ended, WNOHANG);
-      if (child <= 0) return false;
-      if (child == command_) {
-        status = ended;
-        return true;
-      }
-      if (child != feeder_process_) continue;
-      feeder_process_ = 0;
-      const std::string how = WIFSIGNALED(ended) ? "by signal " + std::to_string(WTERMSIG(ended))
-                                                 : "with exit code " + std::to_string(WEXITSTATUS(ended));
-      const bool again = starts_ < most_starts;
-      warn("weft-feeder has ended " + how + (again ? "; it is started again" : "; fill jobs get no more records"));
-      if (again) start_feeder();
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      ::dup2(ends[1], STDERR_FILENO);
+      ::execl(feeder_.c_str(), feeder_.c_str(), "--remove", folder_.c_str(), nullptr);
+      ::_exit(127);
     }
+    ::close(ends[1]);
+    ::close(messages_);
+    messages_ = ends[0];
+    if (process_ < 0) warn("no process for weft-feeder: fill jobs get no records");
   }
 
-  void end_feeder() {
-    if (feeder_process_ == 0) return;
-    ::kill(feeder_process_, SIGTERM);
-    const auto has_ended = [this] { return ::waitpid(feeder_process_, nullptr, WNOHANG) != 0; };
-    if (wait_at_most(longest_end, has_ended)) return;
-    ::kill(feeder_process_, SIGKILL);
-    ::waitpid(feeder_process_, nullptr, 0);
-    warn("weft-feeder did not end and was killed: some records may have to be done again");
+  void look_at_feeder() {
+    int status = 0;
+    if (process_ <= 0 || ::waitpid(process_, &status, WNOHANG) != process_) return;
+    pass_on();
+    const std::string how = WIFSIGNALED(status) ? "by signal " + std::to_string(WTERMSIG(status))
+                                                : "with exit code " + std::to_string(WEXITSTATUS(status));
+    process_ = 0;
+    const bool again = starts_ < most_starts;
+    warn("weft-feeder has ended " + how + (again ? "; it is started again" : "; fill jobs get no more records"));
+    if (again) start_feeder();
+  }
+
+  // One that hangs in the kernel is left to it.
+  void end_feeder() const {
+    if (process_ <= 0) return;
+    const auto has_gone = [this] { return ::waitpid(process_, nullptr, WNOHANG) != 0; };
+    ::kill(process_, SIGTERM);
+    if (wait_at_most(longest_end, has_gone)) return;
+    ::kill(process_, SIGKILL);
+    wait_at_most(longest_end, has_gone);
   }
 
   const std::string feeder_, folder_;
-  sigset_t before_{};
-  pid_t command_ = 0, feeder_process_ = 0;
+  const int command_;  // descriptor of the process
+  int messages_ = -1;
+  pid_t process_ = 0;
   int starts_ = 0;
 };
 
-// As the command ended, so that a shell or a launcher sees the same.
-int end_as(int status) {
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  const int signal = WTERMSIG(status);
-  ::prctl(PR_SET_DUMPABLE, 0);  // one core of it is enough
-  ::signal(signal, SIG_DFL);
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal);
-  ::raise(signal);
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
-  return 128 + signal;
+// Nothing of the command's stays open here but stderr, and no signal that is meant for it comes.
+void leave_the_command(int command) {
+  ::setsid();
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(nothing, STDOUT_FILENO);
+  ::dup2(command, STDERR_FILENO + 1);
+  ::fcntl(STDERR_FILENO + 1, F_SETFD, FD_CLOEXEC);
+  ::syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0U);
+  ::unsetenv("LD_PRELOAD");
+  ::prctl(PR_SET_NAME, "weft-watcher");
+  [[maybe_unused]] const int changed = ::chdir("/");
 }
 
 }  // namespace
 
-std::string make_feeder_folder() {
-  std::string path = "/dev/shm/weft-feeder-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr)
-    throw std::runtime_error(std::string("no folder for the feeder can be made in /dev/shm: ") + std::strerror(errno) +
-                             "; start weft-feeder by hand and set WEFT_FEEDER");
-  return path;
-}
-
-int run_beside_feeder(const std::vector<std::string>& command, const std::filesystem::path& feeder,
-                      const std::string& folder) {
-  const int status = Beside(feeder.string(), folder).run(command);
-  std::error_code error;
-  std::filesystem::remove_all(folder, error);
-  return end_as(status);
+// Through a child that ends at once: the command has no children that it does not know.
+std::string start_feeder_beside(const fs::path& feeder) {
+  const std::string folder = make_folder(), program = feeder.string();
+  const long command = ::syscall(SYS_pidfd_open, ::getpid(), 0U);
+  if (command < 0)
+    throw std::runtime_error(
+        "this kernel has no pidfd_open (Linux 5.3); start weft-feeder by hand and set WEFT_FEEDER");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::fork() != 0) ::_exit(0);
+    leave_the_command(static_cast<int>(command));
+    Watcher(program, folder, STDERR_FILENO + 1).watch();
+  }
+  ::close(static_cast<int>(command));
+  while (child > 0 && ::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+  if (child < 0 || !wait_at_most(longest_start, [&] { return ::access((folder + "/ready").c_str(), F_OK) == 0; })) {
+    std::error_code error;
+    fs::remove_all(folder, error);
+    throw std::runtime_error(program + " does not start");
+  }
+  return folder;
 }
 
 }  // namespace weft::cli

@@ -1,22 +1,17 @@
-// A command beside a weft-feeder of its own: weft run where fill jobs read records or weights.
+// A weft-feeder beside the command of weft run, where fill jobs read records or weights.
 //
-// weft run stays the parent of both then. The command sees what it would see without: the signals that were meant for
-// it, the terminal, the exit code. The feeder has a process group of its own, is started again when it dies, and ends
-// with the command.
+// weft run becomes the command as always, so that signals, terminal, exit code and parent are those of the command. A
+// second process of weft run, in a session of its own, watches the command from outside: it starts the feeder, starts
+// it again when it dies, and ends it when the command has ended. Neither holds anything of the command but stderr.
 #pragma once
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 namespace weft::cli {
 
-// A new folder in shared memory, of this user alone. Throws std::runtime_error.
-std::string make_feeder_folder();
-
-// The exit code of the command; of one that a signal ended, this process ends by it, too. 126, 127: it cannot be run.
-// Removes the folder. Throws std::runtime_error when nothing could be started.
-int run_beside_feeder(const std::vector<std::string>& command, const std::filesystem::path& feeder,
-                      const std::string& folder);
+// Starts both for this process, which is about to become the command; when it returns the feeder serves the folder that
+// is returned. Throws std::runtime_error.
+std::string start_feeder_beside(const std::filesystem::path& feeder);
 
 }  // namespace weft::cli

@@ -247,14 +247,12 @@ int run(const Request& request) {
   for (const char* const folder : {"output", "checkpoint"})
     if (const std::string& asked = request.asked(folder); !asked.empty())
       variables[find_option(folder)->variable] = from_here(asked, variables);
-  if (beside_feeder) variables["WEFT_FEEDER"] = make_feeder_folder();
+  if (beside_feeder) variables["WEFT_FEEDER"] = start_feeder_beside(library_directory() / "weft-feeder");
   for (const OptionInfo& option : option_table())
     if (const auto found = variables.find(option.variable); found != variables.end())
       set_variable(option.variable, found->second);
   set_variable("LD_PRELOAD", prepended(preloadable_library(), std::getenv("LD_PRELOAD")));
   if (!request.quiet) say_where(parsed.options, variables);
-  if (beside_feeder)
-    return run_beside_feeder(request.command, library_directory() / "weft-feeder", variables["WEFT_FEEDER"]);
   return become(request.command);
 }
 

@@ -2,6 +2,7 @@
 #include "feeder/ledger.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,12 +22,17 @@
 #include <system_error>
 
 #include "feeder/files/open_file.h"
+#include "feeder/files/written_file.h"
+#include "feeder/shard_file.h"
+#include "runner/clock.h"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+constexpr Duration between_looks = std::chrono::milliseconds(50);
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw FileError(path, std::strerror(error));
@@ -73,7 +79,7 @@ const std::string& own_place() {
   return place;
 }
 
-bool exists(const std::string& path) {
+bool is_there(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0;
 }
@@ -124,8 +130,19 @@ std::mt19937& dice() {
   return made;
 }
 
-std::uint64_t count_of(std::uint64_t records, std::uint64_t shard) {
-  return (records + shard - 1) / shard;
+// By the clock of the file system, whatever those of the hosts say: that of a new file. Nothing: it cannot be told.
+std::optional<std::int64_t> time_by(const std::string& clock) {
+  const int file = ::open(clock.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return std::nullopt;
+  ::close(file);
+  touch(clock);
+  const auto now = time_of(clock);
+  ::unlink(clock.c_str());
+  return now;
+}
+
+bool is_older(std::optional<std::int64_t> time, std::int64_t now, Duration limit) {
+  return time && now - *time > std::chrono::floor<std::chrono::seconds>(limit).count();
 }
 
 }  // namespace
@@ -144,54 +161,74 @@ bool Ledger::has_ended(const std::string& owner) {
   const std::size_t dash = rest.find('-');
   if (dash == std::string_view::npos) return false;
   const auto pid = number_of(rest.substr(0, dash)), start = number_of(rest.substr(dash + 1));
-  return pid && start && *start != 0 && start_of(*pid) != *start;
+  if (!pid || !start || *start == 0) return false;
+  const std::uint64_t there = start_of(*pid);
+  // Without a look at it (hidepid) it may live all the same.
+  return there == 0 ? ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH : there != *start;
 }
 
-Ledger::Ledger(std::string results, const LedgerPlan& plan, MakeValues make_values, void* context)
-    : results_(std::move(results)),
-      folder_(results_ + ".weft"),
-      values_(folder_ + "/values"),
-      owner_(own_name()),
-      plan_(plan) {
-  if (!exists(folder_ + "/plan.json")) {
-    if (exists(results_))
-      throw FileError(results_,
-                      "is there already, and nothing says of which job and records it is; give the results "
-                      "another name, or take it away");
-    make(make_values, context);
-  }
+bool Ledger::exists(const std::string& results) {
+  return is_there(results + ".weft/plan.json");
+}
+
+Ledger::Ledger(std::string results, const LedgerPlan& plan)
+    : results_(std::move(results)), folder_(results_ + ".weft"), owner_(own_name()), plan_(plan) {
+  if (!exists(results_)) make_or_wait();
   compare_plan();
-  open_marks();
 }
 
 Ledger::~Ledger() {
-  while (!held_.empty()) give_back(held_.begin()->first);
-  if (marks_ >= 0) ::close(marks_);
+  while (!held_.empty()) give_back(*held_.begin());
 }
 
-// Under a name of its own, so that the folder is either not there or whole. Another process may be quicker.
-void Ledger::make(MakeValues make_values, void* context) {
-  const std::string fresh = folder_ + ".new-" + owner_;
-  std::error_code error;
-  fs::remove_all(fresh, error);
-  make_folder(fresh);
+std::uint64_t Ledger::records_of(std::uint64_t shard) const {
+  return std::min(plan_.shard, plan_.records - first_of(shard));
+}
+
+// One process makes it, under another name, so that it is either not there or whole; the others wait. Who dies at it
+// leaves that name with an old time.
+void Ledger::make_or_wait() {
+  if (is_there(results_))
+    throw FileError(results_,
+                    "is there already, and nothing says of which job and records it is; give the results "
+                    "another name, or take it away");
+  const std::string fresh = folder_ + ".new";
+  for (TimePoint looked = now(); ::mkdir(fresh.c_str(), 0777) != 0; sleep_until(now() + between_looks)) {
+    if (errno != EEXIST) fail(fresh, errno);
+    if (exists(results_)) return;
+    if (now() - looked < lease / 10) continue;
+    looked = now();
+    const auto time = time_by(folder_ + ".clock." + owner_);
+    if (!time || !is_older(time_of(fresh), *time, lease)) continue;
+    const std::string left = fresh + "-" + owner_;
+    std::error_code error;
+    if (::rename(fresh.c_str(), left.c_str()) == 0) fs::remove_all(left, error);
+  }
+  if (exists(results_)) return void(::rmdir(fresh.c_str()));
   try {
-    for (const char* const place : {"/todo", "/running", "/done"}) make_folder(fresh + place);
-    for (std::uint64_t shard = 0; shard < count_of(plan_.records, plan_.shard); ++shard)
-      write_text(fresh + "/todo/" + std::to_string(shard), "");
-    write_text(fresh + "/marks", std::string(plan_.records, '\0'));
-    make_values(fresh + "/values", context);
-    json plan = json::parse(plan_.identity);
-    plan["format"] = 1;
-    plan["records"] = plan_.records;
-    plan["shard"] = plan_.shard;
-    write_text(fresh + "/plan.json", plan.dump(2) + "\n");
-    if (::rename(fresh.c_str(), folder_.c_str()) != 0 && errno != ENOTEMPTY && errno != EEXIST) fail(folder_, errno);
+    make(fresh);
+    if (::rename(fresh.c_str(), folder_.c_str()) != 0) fail(folder_, errno);
   } catch (...) {
+    std::error_code error;
     fs::remove_all(fresh, error);
     throw;
   }
-  fs::remove_all(fresh, error);
+  sync_folder(folder_.substr(0, folder_.rfind('/')));
+}
+
+void Ledger::make(const std::string& folder) const {
+  for (const char* const place : {"/todo", "/running", "/done"}) make_folder(folder + place);
+  for (std::uint64_t shard = 0; shard <= shards(); ++shard) {
+    const std::string name = folder + "/todo/" + std::to_string(shard);
+    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) fail(name, errno);
+    ::close(file);
+  }
+  json plan = json::parse(plan_.identity);
+  plan["format"] = 1;
+  plan["records"] = plan_.records;
+  plan["shard"] = plan_.shard;
+  write_text(folder + "/plan.json", plan.dump(2) + "\n");
 }
 
 void Ledger::compare_plan() const {
@@ -209,34 +246,47 @@ void Ledger::compare_plan() const {
   if (there.value("shard", std::uint64_t{0}) != plan_.shard) throw FileError(name, "is damaged");
 }
 
-void Ledger::open_marks() {
-  const std::string name = folder_ + "/marks";
-  marks_ = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
-  struct stat status {};
-  if (marks_ < 0 || ::fstat(marks_, &status) != 0) fail(name, errno);
-  if (static_cast<std::uint64_t>(status.st_size) != plan_.records) throw FileError(name, "is damaged");
+std::string Ledger::running(std::uint64_t shard) const {
+  return folder_ + "/running/" + std::to_string(shard) + "." + owner_;
 }
 
-std::string Ledger::path(const char* place, std::uint64_t shard) const {
-  return folder_ + "/" + place + "/" + std::to_string(shard);
+std::string Ledger::done(std::uint64_t shard) const {
+  return folder_ + "/done/" + std::to_string(shard);
 }
 
-std::string Ledger::running(std::uint64_t shard, const std::string& owner) const {
-  return path("running", shard) + "." + owner;
+std::string Ledger::fresh() const {
+  return folder_ + "/all." + owner_;
 }
 
 // Its time is set before: where it was old, nobody may think that the new owner does not renew it.
 bool Ledger::take(const std::string& from, std::uint64_t shard) {
   touch(from);
-  if (::rename(from.c_str(), running(shard, owner_).c_str()) == 0) return true;
-  if (errno != ENOENT) fail(from, errno);
-  return false;
+  if (::rename(from.c_str(), running(shard).c_str()) != 0) {
+    if (errno != ENOENT) fail(from, errno);
+    return false;
+  }
+  held_.insert(shard);
+  if (shard != shards()) ShardFile::renew_content(running(shard));
+  return true;
+}
+
+bool Ledger::all_are_done() const {
+  std::set<std::uint64_t> all;
+  for (const std::string& name : names_in(folder_ + "/done"))
+    if (const auto number = number_of(name); number && *number < shards()) all.insert(*number);
+  return all.size() == shards();
+}
+
+bool Ledger::claim_last() {
+  if (!all_are_done()) return false;
+  return take(folder_ + "/todo/" + std::to_string(shards()), shards()) ||
+         claim_stale(From::anywhere, shards(), shards()).has_value();
 }
 
 std::optional<std::uint64_t> Ledger::claim_free() {
   if (free_.empty()) {
     for (const std::string& name : names_in(folder_ + "/todo"))
-      if (const auto shard = number_of(name)) free_.push_back(*shard);
+      if (const auto shard = number_of(name); shard && *shard < shards()) free_.push_back(*shard);
     // In the order of the file where this is the only one, each from somewhere else where there are many.
     std::ranges::sort(free_, std::greater<>());
     if (!free_.empty() && names_in(folder_ + "/running").size() > held_.size())
@@ -245,103 +295,71 @@ std::optional<std::uint64_t> Ledger::claim_free() {
   while (!free_.empty()) {
     const std::uint64_t shard = free_.back();
     free_.pop_back();
-    if (take(path("todo", shard), shard)) return shard;
+    if (take(folder_ + "/todo/" + std::to_string(shard), shard)) return shard;
   }
   return std::nullopt;
 }
 
-// Of an owner that has died, or has not renewed it for a lease. The time is that of the file system, whatever the
-// clocks of the hosts say.
-std::optional<std::uint64_t> Ledger::claim_stale(From from) {
-  const std::string clock = folder_ + "/running/clock." + owner_;
+// Of an owner that has died, or has not renewed it for a lease.
+std::optional<std::uint64_t> Ledger::claim_stale(From from, std::uint64_t first, std::uint64_t last) {
   std::optional<std::int64_t> now;
   for (const std::string& name : names_in(folder_ + "/running")) {
     const std::size_t dot = name.find('.');
     const auto shard = number_of(std::string_view(name).substr(0, dot));
-    if (dot == std::string::npos || !shard || held_.contains(*shard)) continue;
-    const std::string owner = name.substr(dot + 1), file = folder_ + "/running/" + name;
+    const std::string owner = dot == std::string::npos ? "" : name.substr(dot + 1);
+    if (!shard || *shard < first || *shard > last || owner.empty() || owner.ends_with(".new") || owner == owner_)
+      continue;
     const bool is_dead = has_ended(owner);
     if (from == From::dead && !is_dead) continue;
-    if (!now) {
-      ::close(::open(clock.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-      touch(clock);
-      now = time_of(clock);
-      ::unlink(clock.c_str());
-      if (!now) return std::nullopt;
-    }
-    const auto renewed = time_of(file);
-    const bool is_old = renewed && *now - *renewed > std::chrono::floor<std::chrono::seconds>(lease).count();
-    if ((is_old || is_dead) && take(file, *shard)) return shard;
+    const std::string file = folder_ + "/running/" + name;
+    if (!is_dead && !now) now = time_by(folder_ + "/running/clock." + owner_);
+    if ((is_dead || (now && is_older(time_of(file), *now, lease))) && take(file, *shard)) return shard;
   }
   return std::nullopt;
 }
 
-std::vector<std::uint64_t> Ledger::unmarked(std::uint64_t shard) const {
-  const std::uint64_t first = shard * plan_.shard, count = std::min(plan_.shard, plan_.records - first);
-  std::vector<char> marks(count);
-  if (::pread(marks_, marks.data(), count, static_cast<off_t>(first)) != static_cast<ssize_t>(count))
-    fail(folder_ + "/marks", errno);
-  std::vector<std::uint64_t> records;
-  for (std::uint64_t i = 0; i < count; ++i)
-    if (marks[i] == 0) records.push_back(first + i);
-  return records;
-}
-
-std::optional<std::uint64_t> Ledger::claim(From from, std::vector<std::uint64_t>& records) {
-  for (;;) {
-    std::optional<std::uint64_t> shard = from == From::dead ? std::nullopt : claim_free();
-    if (!shard) shard = claim_stale(from);
-    if (!shard) return std::nullopt;
-    records = unmarked(*shard);
-    held_[*shard] = records.size();
-    if (!records.empty()) return shard;
-    finish(*shard);
-  }
-}
-
-void Ledger::mark(const std::vector<std::uint64_t>& records) {
-  for (const std::uint64_t record : records) {
-    const auto held = held_.find(record / plan_.shard);
-    if (held == held_.end()) continue;
-    constexpr char done = 1;
-    if (::pwrite(marks_, &done, 1, static_cast<off_t>(record)) != 1) fail(folder_ + "/marks", errno);
-    if (--held->second == 0) finish(held->first);
-  }
-}
-
-void Ledger::finish(std::uint64_t shard) {
-  const std::string from = running(shard, owner_), to = path("done", shard);
-  held_.erase(shard);
-  if (::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT) fail(from, errno);
-}
-
-void Ledger::give_back(std::uint64_t shard) {
-  held_.erase(shard);
-  ::rename(running(shard, owner_).c_str(), path("todo", shard).c_str());
+std::optional<std::uint64_t> Ledger::claim(From from) {
+  if (from == From::anywhere)
+    if (const auto shard = claim_free()) return shard;
+  return claim_stale(from, 0, shards() - 1);
 }
 
 bool Ledger::renew(std::uint64_t shard) {
-  if (::utimensat(AT_FDCWD, running(shard, owner_).c_str(), nullptr, 0) == 0) return true;
+  if (::utimensat(AT_FDCWD, running(shard).c_str(), nullptr, 0) == 0) return true;
   if (errno == ENOENT) held_.erase(shard);
   return errno != ENOENT;
 }
 
-bool Ledger::is_complete() const {
-  return names_in(folder_ + "/done").size() == count_of(plan_.records, plan_.shard);
+void Ledger::give_back(std::uint64_t shard) {
+  held_.erase(shard);
+  ::rename(running(shard).c_str(), (folder_ + "/todo/" + std::to_string(shard)).c_str());
 }
 
-std::uint64_t Ledger::count_marked() const {
-  std::uint64_t marked = 0;
-  for (std::uint64_t shard = 0; shard < count_of(plan_.records, plan_.shard); ++shard)
-    marked += std::min(plan_.shard, plan_.records - shard * plan_.shard) - unmarked(shard).size();
-  return marked;
+bool Ledger::finish(std::uint64_t shard) {
+  held_.erase(shard);
+  if (::rename(running(shard).c_str(), done(shard).c_str()) == 0) return true;
+  if (errno != ENOENT) fail(running(shard), errno);
+  return false;
 }
 
-void Ledger::publish(const std::string& values) {
-  if (exists(results_)) return;
-  if (::link(values.c_str(), results_.c_str()) == 0 || errno == EEXIST) return;
-  // A file system without links.
-  if (::rename(values.c_str(), results_.c_str()) != 0 && errno != ENOENT) fail(results_, errno);
+// The name appears when all is on the disk. Links are not known to every file system.
+void Ledger::publish() {
+  const std::string all = fresh();
+  if (::link(all.c_str(), results_.c_str()) != 0 && errno != EEXIST &&
+      (is_there(results_) || ::rename(all.c_str(), results_.c_str()) != 0))
+    fail(results_, errno);
+  sync_folder(results_.substr(0, results_.rfind('/')));
+  ::unlink(all.c_str());
+  const int file = ::open((folder_ + "/published").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) fail(folder_ + "/published", errno);
+  ::close(file);
+  for (std::uint64_t shard = 0; shard < shards(); ++shard) ::unlink(done(shard).c_str());
+}
+
+bool Ledger::is_published() const {
+  if (!is_there(folder_ + "/published")) return false;
+  if (is_there(results_)) return true;
+  throw FileError(results_, "was complete and has been taken away; remove " + folder_ + ", too, to compute it again");
 }
 
 }  // namespace weft

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -42,6 +43,7 @@ void claim(const std::string& folder) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) throw std::runtime_error(path + ": " + std::strerror(errno));
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) throw std::runtime_error("another weft-feeder serves " + folder);
+  std::ofstream(folder + "/ready") << ::getpid() << '\n';  // for weft run, which waits for it
 }
 
 }  // namespace
@@ -66,7 +68,12 @@ int main(int argument_count, char** arguments) {
   struct sigaction action {};
   action.sa_handler = stop_soon;
   for (const int signal : {SIGTERM, SIGINT}) ::sigaction(signal, &action, nullptr);
-  ::setpriority(PRIO_PROCESS, 0, 10);  // the training's threads go first
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::setpriority(PRIO_PROCESS, 0, 10);  // the training's threads go first, and its memory
+  std::ofstream("/proc/self/oom_score_adj") << 1000;
   weft::set_log_level(weft::LogLevel::warn);
   try {
     claim(folder);

@@ -2,13 +2,18 @@
 #include "feeder/records.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
 
 #include "feeder/files/open_file.h"
+#include "feeder/files/results_file.h"
 #include "feeder/identity.h"
+#include "feeder/ledger.h"
+#include "feeder/shard_file.h"
 #include "runner/clock.h"
 
 namespace weft {
@@ -16,12 +21,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration between_claims = 500ms;  // where there was nothing to claim
+constexpr Duration shortest_pause = 250ms, longest_pause = 5s;  // where there was nothing to claim
 constexpr Duration between_renewals = 20s;
 constexpr Duration longest_out = 30s;  // then another rank gets the record, too
+constexpr Duration longest_without_progress = 600s;
 // So many that a shard is some minutes of work and not too many files, and so few that hosts can share small files.
 constexpr std::uint64_t looked_through = 10'000;  // lines, in a trial
 constexpr std::uint64_t shards_wanted = 4096, least_shard = 16, most_shard = 65536;
+constexpr std::uint64_t most_shard_bytes = std::uint64_t{64} << 20;
 
 nlohmann::ordered_json described(const std::vector<Tensor>& tensors) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -44,21 +51,16 @@ std::string identity_of(const RecordsPlan& plan, const std::vector<Tensor>& inpu
 class LedgerRecords final : public Records {
  public:
   LedgerRecords(const RecordsPlan& plan, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)
-      : plan_(plan), outputs_(outputs), input_(open_input(plan.input)), count_(input_->bind(inputs, InputFile::all)) {
+      : plan_(plan), outputs_(outputs), input_(open_input(plan.input)) {
     if (plan.results.empty())
       throw std::runtime_error("it reads records, and no file for results is named (WEFT_RESULTS, or `results`)");
     check_results(plan.results, outputs);
-    const std::uint64_t shard = std::clamp(count_ / shards_wanted, least_shard, most_shard);
-    const auto make = [](const std::string& path, void* self) {
-      const auto& records = *static_cast<LedgerRecords*>(self);
-      ResultsFile::create(path, records.plan_.results, records.outputs_, records.count_);
-    };
-    ledger_.emplace(plan.results, LedgerPlan{identity_of(plan, inputs, outputs), count_, shard}, make, this);
-    if (ledger_->is_complete())
-      complete();
-    else
-      results_.emplace(ledger_->values(), plan.results, outputs, count_);
-    while (claim(Ledger::From::dead)) continue;
+    // Whoever made the ledger has looked through all of the same file.
+    const bool is_known = Ledger::exists(plan.results);
+    count_ = input_->bind(inputs, is_known ? 0 : InputFile::all);
+    ledger_.emplace(plan.results, LedgerPlan{identity_of(plan, inputs, outputs), count_, shard_size()});
+    over_ = ledger_->is_published();
+    while (!over_ && claim(Ledger::From::dead)) continue;
   }
   ~LedgerRecords() override { settle(); }
 
@@ -68,10 +70,10 @@ class LedgerRecords final : public Records {
   std::vector<std::uint64_t> take(std::size_t most) override {
     const std::lock_guard lock(mutex_);
     check_fault();
-    while (!over_ && free_.size() < most && claim()) continue;
-    std::vector<std::uint64_t> taken(free_.begin(),
-                                     free_.begin() + static_cast<std::ptrdiff_t>(std::min(most, free_.size())));
-    free_.erase(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>(taken.size()));
+    while (!over_ && free_.size() < most && claim(Ledger::From::anywhere)) continue;
+    const auto end = free_.begin() + static_cast<std::ptrdiff_t>(std::min(most, free_.size()));
+    std::vector<std::uint64_t> taken(free_.begin(), end);
+    free_.erase(free_.begin(), end);
     if (taken.empty()) taken = overdue(most);
     for (const std::uint64_t record : taken) open_[record] = {Place::out, now()};
     return taken;
@@ -103,13 +105,17 @@ class LedgerRecords final : public Records {
     for (const Outputs& outputs : all) {
       const auto found = open_.find(outputs.record);
       if (found == open_.end() || found->second.place == Place::written) continue;
+      const std::uint64_t shard = ledger_->shard_of(outputs.record);
+      Held& held = held_.at(shard);
+      const std::uint64_t place = outputs.record - ledger_->first_of(shard);
       for (std::size_t output = 0; output < outputs_.size(); ++output) {
-        if (outputs_[output].variable == 1) results_->write_length(output, outputs.record, outputs.lengths[output]);
-        results_->write(output, outputs.record, outputs.values[output]);
+        held.file->write_length(output, place, outputs.lengths[output]);
+        held.file->write(output, place, outputs.values[output]);
       }
       if (found->second.place == Place::free) std::erase(free_, outputs.record);
       found->second.place = Place::written;
-      written_.push_back(outputs.record);
+      held.written.push_back(place);
+      held.progressed = now();
     }
   }
 
@@ -122,13 +128,15 @@ class LedgerRecords final : public Records {
     return "has results of all " + std::to_string(count_) + " records of " + plan_.input + " in " + plan_.results;
   }
 
+  // The disk is waited for without the lock: ranks get records meanwhile.
   void settle() override {
-    const std::lock_guard lock(mutex_);
-    if (over_ || !fault_.empty()) return;
     try {
-      write_down();
-    } catch (const FileError& error) {
-      fault_ = error.what();
+      renew();
+      for (const auto& [shard, written] : take_written()) write_down(shard, written);
+      if (is_to_put_together()) put_together();
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex_);
+      if (fault_.empty()) fault_ = error.what();
     }
   }
 
@@ -138,88 +146,172 @@ class LedgerRecords final : public Records {
     Place place = Place::free;
     TimePoint since{};  // of one that is out
   };
-
-  // Records of a rank that has no bubbles, at the end of the file: they are given to another one as well, and whichever
-  // result comes first counts.
-  std::vector<std::uint64_t> overdue(std::size_t most) const {
+  struct Held {
+    std::shared_ptr<ShardFile> file;
+    std::vector<std::uint64_t> written;  // and not yet on the disk for sure
+    std::uint64_t left = 0;              // records without a mark
+    TimePoint progressed{};
+  };
+  struct Written {
+    std::shared_ptr<ShardFile> file;
     std::vector<std::uint64_t> records;
-    if (over_ || now() - claimed_ > between_claims) return records;
-    for (const auto& [record, state] : open_)
-      if (records.size() < most && state.place == Place::out && now() - state.since > longest_out)
-        records.push_back(record);
-    return records;
+  };
+
+  std::uint64_t shard_size() const {
+    std::uint64_t bytes = 0;
+    for (const Tensor& output : outputs_) bytes += bytes_of(output);
+    const std::uint64_t most = std::clamp(most_shard_bytes / bytes, std::uint64_t{1}, most_shard);
+    return std::min(std::max(count_ / shards_wanted, least_shard), most);
   }
 
   void check_fault() const {
     if (!fault_.empty()) throw std::runtime_error(fault_);
   }
 
-  void write_down() {
-    if (!written_.empty()) {
-      results_->sync();
-      ledger_->mark(written_);
-      for (const std::uint64_t record : written_) open_.erase(record);
-      written_.clear();
-    }
-    if (now() - renewed_ > between_renewals) renew();
-    if (open_.empty() && now() - looked_ > between_claims) {
-      looked_ = now();
-      if (ledger_->is_complete()) complete();
-    }
+  // Records of a rank that has no bubbles, at the end of the file: they are given to another one as well, and whichever
+  // result comes first counts.
+  std::vector<std::uint64_t> overdue(std::size_t most) const {
+    std::vector<std::uint64_t> records;
+    if (over_ || now() - claimed_ > pause_) return records;
+    for (const auto& [record, state] : open_)
+      if (records.size() < most && state.place == Place::out && now() - state.since > longest_out)
+        records.push_back(record);
+    return records;
   }
 
-  bool claim(Ledger::From from = Ledger::From::anywhere) {
-    if (now() - claimed_ < between_claims) return false;
-    std::vector<std::uint64_t> records;
-    const auto shard = ledger_->claim(from, records);
-    if (!shard && from == Ledger::From::anywhere) claimed_ = now();
-    if (!shard) return false;
-    shards_.push_back(*shard);
-    for (const std::uint64_t record : records) {
-      open_[record] = {};
-      free_.push_back(record);
+  // Where there was nothing to claim it is asked again later, and then still later.
+  bool claim(Ledger::From from) {
+    if (puts_together_ || now() - claimed_ < pause_) return false;
+    const auto shard = ledger_->claim(from);
+    if (!shard && from == Ledger::From::anywhere) {
+      claimed_ = now();
+      pause_ = std::min(2 * pause_, longest_pause);
     }
+    if (!shard) return false;
+    pause_ = shortest_pause;
+    forget(*shard);  // it may have been lost, and come back
+    hold(*shard);
     return true;
   }
 
-  void renew() {
-    renewed_ = now();
-    std::erase_if(shards_, [this](std::uint64_t shard) {
-      if (ledger_->holds(shard) && ledger_->renew(shard)) return false;
-      const std::uint64_t size = ledger_->shard_records();
-      const auto is_of_it = [&](std::uint64_t record) { return record / size == shard; };
-      std::erase_if(open_, [&](const auto& entry) { return is_of_it(entry.first); });
-      std::erase_if(free_, is_of_it);
-      std::erase_if(written_, is_of_it);
-      return true;
-    });
+  void hold(std::uint64_t shard) {
+    const std::uint64_t count = ledger_->records_of(shard), first = ledger_->first_of(shard);
+    Held held{std::make_shared<ShardFile>(ledger_->running(shard), outputs_, count), {}, 0, now()};
+    const std::vector<char> marks = held.file->marks();
+    for (std::uint64_t place = 0; place < count; ++place) {
+      if (marks[place] == 1) continue;
+      ++held.left;
+      open_[first + place] = {};
+      free_.push_back(first + place);
+    }
+    if (held.left == 0)
+      ledger_->finish(shard);
+    else
+      held_[shard] = std::move(held);
   }
 
-  void complete() {
-    over_ = true;
-    std::string values = ledger_->values();
-    if (plan_.results.ends_with(".jsonl")) {
-      const std::string lines = values + ".jsonl." + Ledger::own_name();
-      ResultsFile(values, plan_.results, outputs_, count_).export_lines(lines);
-      ledger_->publish(lines);
-      std::remove(lines.c_str());
-    } else {
-      ledger_->publish(values);
+  void forget(std::uint64_t shard) {
+    const auto is_of_it = [&](std::uint64_t record) { return ledger_->shard_of(record) == shard; };
+    std::erase_if(open_, [&](const auto& entry) { return is_of_it(entry.first); });
+    std::erase_if(free_, is_of_it);
+    held_.erase(shard);
+  }
+
+  // One without any progress goes back: its records are with a rank that has no bubbles, and another host may have
+  // some.
+  void renew() {
+    const std::lock_guard lock(mutex_);
+    if (now() - renewed_ < between_renewals) return;
+    renewed_ = now();
+    std::vector<std::uint64_t> gone;
+    for (const auto& [shard, held] : held_) {
+      if (!ledger_->renew(shard)) {
+        gone.push_back(shard);
+      } else if (now() - held.progressed > longest_without_progress && held.written.empty()) {
+        ledger_->give_back(shard);
+        gone.push_back(shard);
+      }
     }
+    for (const std::uint64_t shard : gone) forget(shard);
+  }
+
+  // When this one has nothing left: others may have done the rest, or are at it.
+  bool is_to_put_together() {
+    const std::lock_guard lock(mutex_);
+    if (over_ || !held_.empty() || now() - looked_ < pause_) return false;
+    looked_ = now();
+    over_ = ledger_->is_published();
+    puts_together_ = !over_ && ledger_->claim_last();
+    return puts_together_;
+  }
+
+  std::map<std::uint64_t, Written> take_written() {
+    const std::lock_guard lock(mutex_);
+    std::map<std::uint64_t, Written> all;
+    for (auto& [shard, held] : held_)
+      if (!held.written.empty()) all[shard] = {held.file, std::exchange(held.written, {})};
+    return all;
+  }
+
+  void write_down(std::uint64_t shard, const Written& written) {
+    written.file->sync();
+    for (const std::uint64_t place : written.records) written.file->mark(place);
+    const std::lock_guard lock(mutex_);
+    const auto held = held_.find(shard);
+    if (held == held_.end() || held->second.file != written.file) return;
+    for (const std::uint64_t place : written.records) open_.erase(ledger_->first_of(shard) + place);
+    held->second.left -= written.records.size();
+    if (held->second.left != 0) return;
+    written.file->sync();
+    ledger_->finish(shard);
+    held_.erase(held);
+    looked_ = {};
+  }
+
+  // All shards are done. The lease is renewed on the way.
+  void put_together() {
+    const std::string path = ledger_->fresh();
+    {
+      ResultsFile all(path, plan_.results, outputs_, count_);
+      TimePoint renewed = now();
+      for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
+        const ShardFile file(ledger_->done(shard), outputs_, ledger_->records_of(shard));
+        if (std::ranges::count(file.marks(), 1) != static_cast<std::ptrdiff_t>(ledger_->records_of(shard)))
+          throw FileError(ledger_->done(shard), "is damaged: it lacks results");
+        std::vector<ResultsPart> parts;
+        for (std::size_t output = 0; output < outputs_.size(); ++output)
+          parts.push_back({file.values(output), file.lengths(output)});
+        all.append(parts);
+        if (now() - renewed > between_renewals && !ledger_->renew(ledger_->shards())) return lost();
+        if (now() - renewed > between_renewals) renewed = now();
+      }
+      all.sync();
+    }
+    ledger_->publish();
+    ledger_->finish(ledger_->shards());
+    const std::lock_guard lock(mutex_);
+    puts_together_ = false;
+    over_ = true;
+  }
+
+  void lost() {
+    std::remove(ledger_->fresh().c_str());
+    const std::lock_guard lock(mutex_);
+    puts_together_ = false;
   }
 
   const RecordsPlan plan_;
   const std::vector<Tensor> outputs_;
   const std::unique_ptr<InputFile> input_;
-  const std::uint64_t count_;
+  std::uint64_t count_ = 0;
   std::mutex mutex_;
   std::optional<Ledger> ledger_;
-  std::optional<ResultsFile> results_;
   std::deque<std::uint64_t> free_;
   std::unordered_map<std::uint64_t, State> open_;  // records of shards that are held, without a mark
-  std::vector<std::uint64_t> written_;             // and not yet on the disk for sure
-  std::vector<std::uint64_t> shards_;
-  TimePoint claimed_{}, renewed_ = now(), looked_{};
+  std::map<std::uint64_t, Held> held_;
+  TimePoint claimed_{}, looked_{}, renewed_ = now();
+  Duration pause_ = shortest_pause;
+  std::atomic<bool> puts_together_{false};  // by settle(), which alone uses the ledger meanwhile
   bool over_ = false;
   std::string fault_;  // nothing is written any more; what has no mark is done again
 };

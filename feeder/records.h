@@ -15,9 +15,6 @@
 #include <vector>
 
 #include "feeder/files/input_file.h"
-#include "feeder/files/results_file.h"
-#include "feeder/ledger.h"
-#include "runner/feed/slot_layout.h"
 #include "runner/feed/tensor.h"
 
 namespace weft {
@@ -48,7 +45,7 @@ class Records {
   // All have their results. why(): as the end of a sentence about the job.
   virtual bool is_over() = 0;
   virtual std::string why() const = 0;
-  // From time to time, and at the end.
+  // From time to time, and at the end, by one thread: results go to the disk, and what is held is renewed.
   virtual void settle() = 0;
   virtual const InputFile& input() const = 0;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "feeder/files/open_file.h"
+#include "feeder/files/results_file.h"
 #include "runner/clock.h"
 
 namespace weft {
@@ -98,7 +99,7 @@ void ServedChannel::answer_to(const ChannelRequest& request, ChannelAnswer& answ
       outputs_.push_back(request.tensor);
       return plan_.results.empty() ? void() : check_results(plan_.results, outputs_);
     case ChannelCall::begin:
-      return begin();
+      return records_ == nullptr ? begin() : void();  // it is taken up already
   }
   refuse("the feeder is of another version of Weft");
 }
@@ -170,7 +171,7 @@ void ServedChannel::open_records() {
 // A feeder that was here before has died. The rank works on all that it had filled.
 void ServedChannel::take_up() {
   ChannelHeader& header = channel_.header();
-  if (header.begun.load(std::memory_order_acquire) == 0 || header.state.load() != FeedState::feeding) return;
+  if (header.slots == 0 || header.declared.per_unit == 0 || header.state.load() != FeedState::feeding) return;
   open(header.declared.opened);
   begin();
   open_records();

@@ -15,7 +15,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view npy_magic = "\x93NUMPY";
-constexpr std::uint64_t most_npy_header = 1 << 20, most_safetensors_header = 100'000'000;
+constexpr std::uint64_t most_npy_header = 1 << 20, most_safetensors_header = 16 << 20;
+constexpr int deepest = 4;  // a header has no more
 
 struct TypeName {
   std::uint32_t type;
@@ -183,7 +184,13 @@ std::optional<StoredArray> array_of(const std::string& path, const std::string& 
 }  // namespace
 
 std::vector<StoredArray> parse_safetensors(const std::string& path, std::string_view header, std::uint64_t file_bytes) {
-  const nlohmann::json described = nlohmann::json::parse(header, nullptr, false);
+  bool is_deep = false;
+  const auto look = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    is_deep = is_deep || depth > deepest;
+    return !is_deep;
+  };
+  const nlohmann::json described = nlohmann::json::parse(header, look, false);
+  if (is_deep) throw FileError(path, "is no .safetensors file: its header nests deeply");
   if (!described.is_object()) throw FileError(path, "is no .safetensors file: its header is no JSON object");
   if (file_bytes < 8 + header.size()) throw FileError(path, "is cut off in its header");
   std::vector<StoredArray> arrays;

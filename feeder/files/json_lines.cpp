@@ -17,6 +17,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::uint64_t longest_line = 16 << 20;
+
 // A list that is no key's goes by any name.
 const json& list_in(const json& line, std::string_view name) {
   if (line.is_object()) {
@@ -128,6 +130,9 @@ class JsonLines final : public InputFile {
       const std::string text = file_.text(first, std::min(at_once, file_.bytes() - first));
       for (std::size_t i = 0; i < text.size(); ++i) {
         commas += text[i] == ',' ? 1 : 0;
+        if (first + i - begins_.back() > longest_line)
+          throw FileError(file_.path(), "line " + std::to_string(begins_.size()) + " has more than " +
+                                            std::to_string(longest_line >> 20) + " MiB");
         if (text[i] != '\n') continue;
         longest_ = std::max(longest_, std::exchange(commas, 0) + 1);
         begins_.push_back(first + i + 1);

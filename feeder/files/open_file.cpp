@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "feeder/files/written_file.h"
+
 namespace weft {
 
 // O_NONBLOCK: to open a FIFO would wait for its other end.
@@ -27,14 +29,7 @@ OpenFile::~OpenFile() {
 }
 
 void OpenFile::read(std::uint64_t offset, std::span<std::byte> to) const {
-  while (!to.empty()) {
-    const ssize_t got = ::pread(file_, to.data(), to.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw FileError(path_, std::strerror(errno));
-    if (got == 0) throw FileError(path_, "has become shorter while it was read");
-    offset += static_cast<std::uint64_t>(got);
-    to = to.subspan(static_cast<std::size_t>(got));
-  }
+  read_at(file_, path_, offset, to);
 }
 
 std::string OpenFile::text(std::uint64_t offset, std::uint64_t bytes) const {

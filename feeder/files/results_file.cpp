@@ -1,14 +1,9 @@
 // See results_file.h.
 #include "feeder/files/results_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "feeder/files/array_file.h"
@@ -16,12 +11,12 @@
 namespace weft {
 namespace {
 
-enum class Form { npy, safetensors, raw };
+enum class Form { npy, safetensors, lines, raw };
 
-// Lines are written at the end, from tensors.
 Form form_of(std::string_view results) {
   if (results.ends_with(".npy")) return Form::npy;
-  return results.ends_with(".safetensors") || results.ends_with(".jsonl") ? Form::safetensors : Form::raw;
+  if (results.ends_with(".jsonl")) return Form::lines;
+  return results.ends_with(".safetensors") ? Form::safetensors : Form::raw;
 }
 
 struct Layout {
@@ -41,6 +36,7 @@ Layout layout_of(const std::string& results, const std::vector<Tensor>& outputs,
   std::vector<Tensor> arrays;
   for (const Tensor& output : outputs) arrays.push_back(of_all_records(output, records));
   const Form form = form_of(results);
+  if (form == Form::lines) return made;
   if (form == Form::safetensors) {
     for (const Tensor& output : outputs)
       if (output.variable == 1)
@@ -106,7 +102,7 @@ nlohmann::json list_of(const Tensor& tensor, std::uint32_t dimension, std::uint6
 
 void check_results(const std::string& results, const std::vector<Tensor>& outputs) {
   const Form form = form_of(results);
-  if (results.ends_with(".jsonl"))
+  if (form == Form::lines)
     for (const Tensor& output : outputs)
       if (output.type == WEFT_FLOAT16 || output.type == WEFT_BFLOAT16)
         throw FileError(results, "the job gives " + std::string(name_of_type(output.type)) +
@@ -118,7 +114,7 @@ void check_results(const std::string& results, const std::vector<Tensor>& output
       if (outputs[i].text() == outputs[j].text())
         throw FileError(results, "the job has two outputs '" + std::string(outputs[i].text()) + "'");
   }
-  if (form == Form::safetensors) return;
+  if (form == Form::safetensors || form == Form::lines) return;
   const char* const kind = form == Form::npy ? "a .npy file" : "a file of raw bytes";
   if (outputs.size() != 1 || outputs.front().variable == 1)
     throw FileError(results, "the job has several outputs, or one of variable length, and " + std::string(kind) +
@@ -127,91 +123,49 @@ void check_results(const std::string& results, const std::vector<Tensor>& output
     throw FileError(results, "the job gives bfloat16, which .npy does not know; name the results .safetensors");
 }
 
-void ResultsFile::create(const std::string& path, const std::string& results, const std::vector<Tensor>& outputs,
-                         std::uint64_t records) {
-  const Layout layout = layout_of(results, outputs, records);
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) throw FileError(path, std::strerror(errno));
-  int error = ::posix_fallocate(file, 0, static_cast<off_t>(layout.bytes));
-  const ssize_t written = ::pwrite(file, layout.begin.data(), layout.begin.size(), 0);
-  if (error == 0 && written != static_cast<ssize_t>(layout.begin.size())) error = written < 0 ? errno : ENOSPC;
-  ::close(file);
-  if (error != 0)
-    throw FileError(path, "no room for " + std::to_string(layout.bytes) + " bytes of results: " + std::strerror(error));
-}
-
-ResultsFile::ResultsFile(std::string path, const std::string& results, const std::vector<Tensor>& outputs,
+ResultsFile::ResultsFile(const std::string& path, const std::string& results, const std::vector<Tensor>& outputs,
                          std::uint64_t records)
-    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CLOEXEC)), outputs_(outputs), records_(records) {
-  if (file_ < 0) throw FileError(path_, std::strerror(errno));
+    : outputs_(outputs), are_lines_(form_of(results) == Form::lines) {
   const Layout layout = layout_of(results, outputs, records);
   offsets_ = layout.offsets;
   lengths_ = layout.lengths;
+  file_ = std::make_unique<WrittenFile>(path, layout.bytes);
+  file_->write(0, std::as_bytes(std::span(layout.begin)));
 }
 
-ResultsFile::~ResultsFile() {
-  ::close(file_);
-}
+ResultsFile::~ResultsFile() = default;
 
-void ResultsFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw FileError(path_, std::strerror(written < 0 ? errno : ENOSPC));
-    offset += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+void ResultsFile::append(const std::vector<ResultsPart>& outputs) {
+  const std::uint64_t records = outputs.front().values.size() / bytes_of(outputs_.front());
+  if (are_lines_) return append_lines(outputs, records);
+  for (std::size_t output = 0; output < outputs_.size(); ++output) {
+    file_->write(offsets_[output] + written_ * bytes_of(outputs_[output]), outputs[output].values);
+    if (lengths_[output] != 0)
+      file_->write(lengths_[output] + written_ * sizeof(std::uint32_t),
+                   std::as_bytes(std::span(outputs[output].lengths)));
   }
-}
-
-void ResultsFile::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t got = ::pread(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw FileError(path_, got < 0 ? std::strerror(errno) : "is cut off");
-    offset += static_cast<std::uint64_t>(got);
-    bytes = bytes.subspan(static_cast<std::size_t>(got));
-  }
-}
-
-void ResultsFile::write(std::size_t output, std::uint64_t record, std::span<const std::byte> value) {
-  write_at(offsets_[output] + record * bytes_of(outputs_[output]), value);
-}
-
-void ResultsFile::write_length(std::size_t output, std::uint64_t record, std::uint32_t length) {
-  if (lengths_[output] != 0) write_at(lengths_[output] + record * sizeof length, std::as_bytes(std::span(&length, 1)));
-}
-
-void ResultsFile::read(std::size_t output, std::uint64_t record, std::span<std::byte> value) const {
-  read_at(offsets_[output] + record * bytes_of(outputs_[output]), value);
-}
-
-std::uint32_t ResultsFile::length(std::size_t output, std::uint64_t record) const {
-  std::uint32_t length = 0;
-  if (lengths_[output] == 0) return static_cast<std::uint32_t>(outputs_[output].shape[0]);
-  read_at(lengths_[output] + record * sizeof length, std::as_writable_bytes(std::span(&length, 1)));
-  return length;
-}
-
-void ResultsFile::sync() {
-  if (::fdatasync(file_) != 0) throw FileError(path_, std::strerror(errno));
+  written_ += records;
 }
 
 // One output: lists. Several: objects with a list for each.
-void ResultsFile::export_lines(const std::string& path) const {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  std::vector<std::byte> value;
-  for (std::uint64_t record = 0; record < records_ && out; ++record) {
+void ResultsFile::append_lines(const std::vector<ResultsPart>& outputs, std::uint64_t records) {
+  std::string text;
+  for (std::uint64_t record = 0; record < records; ++record) {
     nlohmann::ordered_json line;
     for (std::size_t output = 0; output < outputs_.size(); ++output) {
-      value.resize(bytes_of(outputs_[output]));
-      read(output, record, value);
-      const std::byte* from = value.data();
-      line[std::string(outputs_[output].text())] = list_of(outputs_[output], 0, length(output, record), from);
+      const Tensor& tensor = outputs_[output];
+      const std::byte* from = outputs[output].values.data() + record * bytes_of(tensor);
+      const std::uint64_t length = tensor.variable == 1 ? outputs[output].lengths[record] : tensor.shape[0];
+      line[std::string(tensor.text())] = list_of(tensor, 0, length, from);
     }
-    out << (outputs_.size() == 1 ? line.front().dump() : line.dump()) << '\n';
+    text += (outputs_.size() == 1 ? line.front().dump() : line.dump()) + '\n';
   }
-  out.flush();
-  if (!out) throw FileError(path, "cannot be written");
+  file_->write(written_, std::as_bytes(std::span(text)));
+  written_ += text.size();
+}
+
+void ResultsFile::sync() {
+  file_->sync();
 }
 
 }  // namespace weft

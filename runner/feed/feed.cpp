@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <utility>
 
 #include "runner/clock.h"
 #include "runner/core/set_up_error.h"
@@ -60,6 +61,12 @@ Feed::Feed(const FeedPlan& plan, const std::string& job) : given_up_(plan.given_
   request.input.set(plan.input);
   request.results.set(plan.results);
   request.weights.set(plan.weights);
+  for (const auto& [text, most] :
+       {std::pair{&plan.input, request.input.bytes.size()}, std::pair{&plan.results, request.results.bytes.size()},
+        std::pair{&plan.weights, request.weights.bytes.size()}, std::pair{&job, request.job.bytes.size()},
+        std::pair{&plan.arguments, request.arguments.bytes.size()}})
+    if (text->size() >= most)
+      throw SetUpError("a path or its arguments have more than " + std::to_string(most - 1) + " bytes");
   request.job.set(job);
   request.arguments.set(plan.arguments);
   ask(request);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fill jobs that read records from files: every record's result is there once and right, whatever is killed, and the
 # training computes the same numbers as without them.
-#   records.sh SOURCE BUILD ECHO_JOB CASE     CASE: whole, lines, again, feeder_dies, rank_dies, all_die, refused, gone, jobs
+#   records.sh SOURCE BUILD ECHO_JOB CASE     CASE: whole, command, lines, again, feeder_dies, rank_dies, all_die, refused, gone, jobs
 set -uo pipefail
 source_dir=$1 build=$2 echo_job=$3 case=$4
 work=$(mktemp -d)
@@ -14,6 +14,9 @@ trainer() { echo "$build/bin/trainer" --launch "${ranks:-4}" --iterations "$1" -
 train() {  # name, iterations, options of weft run...
   timeout 150 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --output "$work/$1.trace" --set log=info "${@:3}" -- \
     $(trainer "$2") >"$work/$1.log" 2>"$work/$1.messages"
+  local code=$?
+  [ -n "${WEFT_FEEDER:-}" ] || feeder_has_ended
+  return $code
 }
 without_weft() { timeout 150 scripts/on-simulated-gpu --build "$build" $(trainer "$1") >"$work/plain.log"; }
 losses() { grep -o 'loss [0-9.]*' "$1"; }
@@ -33,16 +36,41 @@ with open(sys.argv[1], "wb") as out:
 PYTHON
 }
 results_are_right() { cmp "$work/in.npy" "$work/out.npy" || fail "the results are not those of the records"; }
-marked() { python3 -c "import sys; print(sum(open(sys.argv[1] + '.weft/marks', 'rb').read()))" "$work/out.npy"; }
+# How many records have their results.
+marked() {
+  python3 - "$work/out.npy.weft" <<'PYTHON'
+import json, os, sys
+
+try:
+    plan, marked = json.load(open(sys.argv[1] + "/plan.json")), 0
+    for place in ("todo", "running", "done"):
+        for name in os.listdir(f"{sys.argv[1]}/{place}"):
+            try:
+                content, number = open(f"{sys.argv[1]}/{place}/{name}", "rb").read(), name.split(".")[0]
+            except OSError:
+                continue  # it has changed its place
+            if number.isdigit():
+                marked += sum(content[:max(0, min(plan["shard"], plan["records"] - int(number) * plan["shard"]))])
+    print(marked)
+except OSError:
+    print(0)
+PYTHON
+}
 # Runs a command as soon as so many records have their results.
 when_marked() {  # how many, command...
   for ((i = 0; i < 600; ++i)); do
-    if [ -e "$work/out.npy.weft/marks" ] && [ "$(marked)" -ge "$1" ]; then break; fi
-    sleep 0.05
+    if [ "$(marked)" -ge "$1" ]; then break; fi
   done
   "${@:2}"
 }
-nothing_stays() { [ -z "$(ls /dev/shm | grep weft- || true)" ] || fail "/dev/shm has $(ls /dev/shm)"; }
+# The feeder ends a moment after the command.
+feeder_has_ended() {
+  for ((i = 0; i < 100; ++i)); do
+    [ -n "$(find /dev/shm -maxdepth 1 -name 'weft-*')" ] || return 0
+    sleep 0.1
+  done
+  fail "/dev/shm has $(ls /dev/shm)"
+}
 echo_files=(--fill "$echo_job:4,x" --input "$work/in.npy" --results "$work/out.npy")
 slow_files=(--fill "$echo_job:4,x,slow" --input "$work/in.npy" --results "$work/out.npy")
 
@@ -54,11 +82,33 @@ case $case in
     same_losses whole
     results_are_right
     grep -q "has results of all 1003 records of $work/in.npy in $work/out.npy" "$work/whole.messages" || fail "it does not say so"
-    [ "$(marked)" = 1003 ] || fail "$(marked) records are marked"
+    [ -e "$work/out.npy.weft/published" ] || fail "the results are there and not marked as such"
     # They are all there: nothing is computed again, and the training is not disturbed.
     train done 4 "${echo_files[@]}" || fail "exit code $?"
     grep -q 'has results of all 1003 records' "$work/done.messages" || fail "a second run does not say so"
     "$build/bin/weft" summary --json "$work/done.trace" | grep -q '"fill_units": 0' || fail "a second run computes"
+    ;;
+  command)  # what weft run becomes is as it would be without a feeder
+    make_records "$work/in.npy" 10
+    run=("$build/bin/weft" run --quiet --output "$work/trace" "${echo_files[@]}" --)
+    "${run[@]}" sh -c 'exit 7'
+    [ $? = 7 ] || fail "the exit code is another one"
+    "${run[@]}" sh -c 'kill -USR1 $$' 2>/dev/null
+    [ $? = $((128 + 10)) ] || fail "the end by a signal is another one"
+    "${run[@]}" "$work/no_such_program" 2>"$work/none.messages"
+    [ $? = 127 ] || fail "a missing command has another exit code"
+    "${run[@]}" sh -c 'echo $$ $PPID; ls /proc/$$/fd; cat; ps -o ppid= -A | grep -cw $$ || true' >"$work/inside" <<<hello &
+    pid=$!
+    wait $pid || fail "exit code $?"
+    head -n 1 "$work/inside" | grep -qx "$pid $$" || fail "the command is another process, or has another parent"
+    grep -qx hello "$work/inside" || fail "the command does not read what is written to it"
+    # Of its children there is only the substitution of this line.
+    [ "$(tail -n 1 "$work/inside")" -le 2 ] || fail "the command has a child that it does not know"
+    begin=$(date +%s%N)
+    "${run[@]}" true 2>&1 | cat
+    [ $(($(date +%s%N) - begin)) -lt 3000000000 ] || fail "whoever reads what it writes waits for the feeder"
+    (trap '' CHLD; timeout 20 "${run[@]}" true) || fail "it hangs where children are not waited for"
+    feeder_has_ended
     ;;
   lines)
     python3 -c "
@@ -174,4 +224,4 @@ assert jobs['reads']['units'] >= 100 and jobs['matmul']['units'] > 0, jobs" || f
     ;;
   *) fail "there is no such case" ;;
 esac
-nothing_stays
+feeder_has_ended

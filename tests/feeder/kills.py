@@ -62,14 +62,6 @@ class Host:
                 process.wait()
 
 
-def marked(work):
-    try:
-        with open(f"{work}/out.npy.weft/marks", "rb") as file:
-            return sum(file.read())
-    except OSError:
-        return 0
-
-
 def run(programs, kills, seed):
     dice, work = random.Random(seed), tempfile.mkdtemp(prefix="weft-kills-", dir="/dev/shm")
     hosts, done, rounds = [], 0, 0
@@ -103,7 +95,7 @@ def run(programs, kills, seed):
                 host.keep_running()
             time.sleep(0.2)
             if time.monotonic() - last > 150:
-                return f"after the kills {RECORDS - marked(work)} records get no result: {os.listdir(work + '/out.npy.weft/running')}"
+                return f"after the kills some records get no result: {os.listdir(work + '/out.npy.weft/running')}"
         fault = compare(work)
         print(f"{done} kills, {rounds + 1} files of {RECORDS} records: {fault or 'each result once and right'}")
         return fault
@@ -115,9 +107,7 @@ def run(programs, kills, seed):
 
 def compare(work):
     with open(f"{work}/out.npy", "rb") as out, open(f"{work}/wanted.npy", "rb") as wanted:
-        if out.read() != wanted.read():
-            return "the results are not those of the records"
-    return None if marked(work) == RECORDS else f"{marked(work)} records are marked"
+        return None if out.read() == wanted.read() else "the results are not those of the records"
 
 
 if __name__ == "__main__":

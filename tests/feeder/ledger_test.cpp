@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "feeder/shard_file.h"
 #include "tests/feeder/files.h"
 
 namespace weft {
@@ -16,21 +17,17 @@ namespace {
 
 using testing::fault_of;
 using testing::Files;
+using testing::tensor;
 namespace fs = std::filesystem;
 
 struct Ledgers : Files {
   const std::string results = path("r.npy");
 
-  static void make_values(const std::string& path, void*) { std::ofstream(path) << "values"; }
-  LedgerPlan plan(const std::string& job = "a", std::uint64_t records = 10, std::uint64_t shard = 4) const {
+  static LedgerPlan plan(const std::string& job = "a", std::uint64_t records = 10, std::uint64_t shard = 4) {
     return {"{\"job\": \"" + job + "\", \"input\": \"b\"}", records, shard};
   }
-  Ledger open() { return Ledger(results, plan(), &make_values, nullptr); }
-  using Records = std::vector<std::uint64_t>;
-
-  static std::optional<std::uint64_t> claim(Ledger& ledger, Records& records) {
-    return ledger.claim(Ledger::From::anywhere, records);
-  }
+  Ledger open() const { return Ledger(results, plan()); }
+  static std::optional<std::uint64_t> claim(Ledger& ledger) { return ledger.claim(Ledger::From::anywhere); }
   std::vector<std::string> names(const char* place) const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(results + ".weft/" + place))
@@ -48,136 +45,192 @@ struct Ledgers : Files {
 
 TEST_F(Ledgers, EachShardIsClaimedOnceInOrder) {
   Ledger ledger = open();
-  Records records;
-  EXPECT_EQ(claim(ledger, records), 0U);
-  EXPECT_EQ(records, (Records{0, 1, 2, 3}));
-  EXPECT_EQ(claim(ledger, records), 1U);
-  EXPECT_EQ(claim(ledger, records), 2U);
-  EXPECT_EQ(records, (Records{8, 9}));
-  EXPECT_FALSE(claim(ledger, records));
-  EXPECT_FALSE(ledger.is_complete());
+  EXPECT_EQ(ledger.shards(), 3U);
+  EXPECT_EQ(ledger.records_of(0), 4U);
+  EXPECT_EQ(ledger.records_of(2), 2U);
+  EXPECT_EQ(claim(ledger), 0U);
+  EXPECT_EQ(claim(ledger), 1U);
+  EXPECT_EQ(claim(ledger), 2U);
+  EXPECT_FALSE(claim(ledger));
+  EXPECT_FALSE(ledger.claim_last()) << "there is nothing to put together yet";
 }
 
-TEST_F(Ledgers, IsCompleteWhenAllRecordsAreMarked) {
+TEST_F(Ledgers, WhenAllIsDoneOnePutsItTogether) {
   Ledger ledger = open();
-  Records records;
-  while (claim(ledger, records)) ledger.mark(records);
-  EXPECT_TRUE(ledger.is_complete());
-  EXPECT_EQ(ledger.count_marked(), 10U);
-  EXPECT_EQ(names("done"), (std::vector<std::string>{"0", "1", "2"}));
-  ledger.publish(ledger.values());
-  EXPECT_EQ(read(results), "values");
+  for (std::uint64_t shard = 0; shard < 3; ++shard) {
+    ASSERT_EQ(claim(ledger), shard);
+    EXPECT_TRUE(ledger.finish(shard));
+  }
+  EXPECT_FALSE(ledger.is_published());
+  EXPECT_FALSE(claim(ledger));
+  EXPECT_TRUE(ledger.claim_last());
+  EXPECT_FALSE(ledger.claim_last());
+  std::ofstream(ledger.fresh()) << "all";
+  ledger.publish();
+  EXPECT_TRUE(ledger.finish(3));
+  EXPECT_TRUE(ledger.is_published());
+  EXPECT_EQ(read(results), "all");
+  EXPECT_EQ(names("done"), std::vector<std::string>{"3"}) << "the shards are not kept";
+  fs::remove(results);
+  EXPECT_EQ(fault_of([&] { (void)open().is_published(); }),
+            results + ": was complete and has been taken away; remove " + results + ".weft, too, to compute it again");
 }
 
-TEST_F(Ledgers, MarkedRecordsAreNotDoneAgain) {
-  Records records;
+// Whoever put it together was slower than somebody else.
+TEST_F(Ledgers, AFileThatIsPublishedIsNotReplaced) {
+  Ledger ledger = open();
+  write("r.npy", "the first one");
+  std::ofstream(ledger.fresh()) << "another one";
+  ledger.publish();
+  EXPECT_EQ(read(results), "the first one");
+}
+
+TEST_F(Ledgers, AShardThatIsGivenBackKeepsItsContent) {
   {
     Ledger ledger = open();
-    claim(ledger, records);
-    ledger.mark({1, 3});
+    ASSERT_EQ(claim(ledger), 0U);
+    std::ofstream(ledger.running(0)) << "content";
   }
-  EXPECT_EQ(names("todo"), (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(names("todo"), (std::vector<std::string>{"0", "1", "2", "3"}));
   Ledger ledger = open();
-  claim(ledger, records);
-  EXPECT_EQ(records, (Records{0, 2}));
+  ASSERT_EQ(claim(ledger), 0U);
+  EXPECT_EQ(read(ledger.running(0)), "content");
 }
 
 TEST_F(Ledgers, ResultsOfSomethingElseAreRefused) {
   open();
-  EXPECT_EQ(fault_of([&] { Ledger(results, plan("other"), &make_values, nullptr); }),
+  EXPECT_EQ(fault_of([&] { Ledger(results, plan("other")); }),
             results +
                 ": has results of another kind: their job was \"a\" and is now \"other\"; give the results "
                 "another name, or take away " +
                 results + ".weft");
-  EXPECT_NE(
-      fault_of([&] { Ledger(results, plan("a", 11), &make_values, nullptr); }).find("records was 10 and is now 11"),
-      std::string::npos);
+  EXPECT_NE(fault_of([&] { Ledger(results, plan("a", 11)); }).find("records was 10 and is now 11"), std::string::npos);
   write("x.npy", "mine");
-  EXPECT_NE(fault_of([&] { Ledger(path("x.npy"), plan(), &make_values, nullptr); }).find("is there already"),
-            std::string::npos);
+  EXPECT_NE(fault_of([&] { Ledger(path("x.npy"), plan()); }).find("is there already"), std::string::npos);
   EXPECT_EQ(read(path("x.npy")), "mine");
 }
 
-TEST_F(Ledgers, ADamagedFolderIsRefused) {
+TEST_F(Ledgers, ADamagedPlanIsRefused) {
   open();
-  fs::resize_file(results + ".weft/marks", 7);
-  EXPECT_EQ(fault_of([&] { open(); }), results + ".weft/marks: is damaged");
   std::ofstream(results + ".weft/plan.json") << "{";
   EXPECT_EQ(fault_of([&] { open(); }), results + ".weft/plan.json: cannot be read");
 }
 
-TEST_F(Ledgers, AFolderThatCannotBeMadeLeavesNothing) {
-  const auto fails = [](const std::string& path, void*) { throw FileError(path, "no room"); };
-  EXPECT_NE(fault_of([&] { Ledger(results, plan(), fails, nullptr); }).find("no room"), std::string::npos);
-  EXPECT_TRUE(fs::is_empty(folder));
+TEST_F(Ledgers, AFolderThatCannotBeMadeIsAFault) {
+  EXPECT_NE(fault_of([&] { Ledger(path("nowhere/r.npy"), plan()); }).find("No such file or directory"),
+            std::string::npos);
+}
+
+// One that was being made when its maker died.
+TEST_F(Ledgers, AFolderThatIsHalfMadeIsMadeAnew) {
+  fs::create_directories(results + ".weft.new/todo");
+  fs::last_write_time(results + ".weft.new", fs::file_time_type::clock::now() - std::chrono::seconds(90));
+  Ledger ledger = open();
+  EXPECT_EQ(claim(ledger), 0U);
+  EXPECT_FALSE(fs::exists(results + ".weft.new"));
 }
 
 TEST_F(Ledgers, AShardIsTakenFromAnOwnerThatDoesNotRenewIt) {
   Ledger ledger = open();
   leave_running("0", "elsewhere-1-1-5-5", 30);
   leave_running("1", "elsewhere-1-1-5-6", 90);
-  Records records;
-  EXPECT_EQ(claim(ledger, records), 2U);
-  EXPECT_EQ(claim(ledger, records), 1U);
-  EXPECT_FALSE(claim(ledger, records));
-  EXPECT_FALSE(ledger.claim(Ledger::From::dead, records));
+  EXPECT_EQ(claim(ledger), 2U);
+  EXPECT_EQ(claim(ledger), 1U);
+  EXPECT_FALSE(claim(ledger));
+  EXPECT_FALSE(ledger.claim(Ledger::From::dead));
+}
+
+// The old owner still writes: into a file that nobody reads.
+TEST_F(Ledgers, WhoHasLostAShardChangesNothing) {
+  Ledger ledger = open();
+  const std::vector outputs{tensor("y", WEFT_INT32, {})};
+  const std::string old = results + ".weft/running/1.elsewhere-1-1-5-6";
+  leave_running("1", "elsewhere-1-1-5-6", 0);
+  ShardFile before(old, outputs, 4);
+  const std::int32_t one = 1, two = 2;
+  before.write(0, 0, std::as_bytes(std::span(&one, 1)));
+  before.mark(0);
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::seconds(90));
+  ASSERT_EQ(claim(ledger), 0U);
+  ASSERT_EQ(claim(ledger), 2U);
+  ASSERT_EQ(claim(ledger), 1U);
+  before.write(0, 0, std::as_bytes(std::span(&two, 1)));
+  before.mark(1);
+  const ShardFile after(ledger.running(1), outputs, 4);
+  EXPECT_EQ(after.marks(), (std::vector<char>{1, 0, 0, 0}));
+  const std::vector<std::byte> values = after.values(0);
+  EXPECT_EQ(std::to_integer<int>(values[0]), 1);
 }
 
 TEST_F(Ledgers, AShardIsTakenAtOnceFromAProcessThatHasEnded) {
   Ledger ledger = open();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  const std::string own = Ledger::own_name();
+  const std::string ended = own.substr(0, own.rfind('-', own.rfind('-') - 1)) + "-" + std::to_string(child) + "-1";
+  leave_running("1", ended, 0);
+  EXPECT_TRUE(Ledger::has_ended(ended));
+  EXPECT_FALSE(Ledger::has_ended(own));
+  EXPECT_FALSE(Ledger::has_ended("elsewhere-1-1-99999999-1"));
+  EXPECT_EQ(ledger.claim(Ledger::From::dead), 1U);
+  EXPECT_FALSE(ledger.claim(Ledger::From::dead));
+}
+
+// The name of a process is the same for all of its life, however much memory it takes.
+TEST_F(Ledgers, AProcessThatLivesHasNotEnded) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    // own_name() was made before the fork, so it is built from the parent's.
+    // The parent's name is known already, so the child's is made from its own numbers.
+    std::ifstream file("/proc/self/stat");
+    std::vector<std::string> fields{std::istream_iterator<std::string>(file), {}};
     const std::string own = Ledger::own_name();
-    const std::string place = own.substr(0, own.rfind('-', own.rfind('-') - 1));
-    const std::string name = place + "-" + std::to_string(::getpid()) + "-1";
-    [[maybe_unused]] const ssize_t written = ::write(ends[1], name.data(), name.size());
-    ::_exit(0);
+    const std::string name =
+        own.substr(0, own.rfind('-', own.rfind('-') - 1)) + "-" + std::to_string(::getpid()) + "-" + fields[21];
+    [[maybe_unused]] const ssize_t written = ::write(ends[1], name.c_str(), name.size() + 1);
+    std::vector<char> memory(64 << 20, 'x');
+    ::pause();
+    ::_exit(memory[5]);
   }
+  Ledger::own_name();
   char name[512] = {};
-  ASSERT_GT(::read(ends[0], name, sizeof name - 1), 0);
+  ASSERT_GT(::read(ends[0], name, sizeof name), 0);
+  for (int look = 0; look < 20; ++look) {
+    EXPECT_FALSE(Ledger::has_ended(name)) << name;
+    ::usleep(5000);
+  }
+  ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  leave_running("1", name, 0);
-  leave_running("2", Ledger::own_name(), 0);
   EXPECT_TRUE(Ledger::has_ended(name));
-  EXPECT_FALSE(Ledger::has_ended(Ledger::own_name()));
-  EXPECT_FALSE(Ledger::has_ended("elsewhere-1-1-99999999-1"));
-  Records records;
-  EXPECT_EQ(ledger.claim(Ledger::From::dead, records), 1U);
-  EXPECT_FALSE(ledger.claim(Ledger::From::dead, records));
 }
 
 TEST_F(Ledgers, AnOwnerHearsThatItHasLostAShard) {
   Ledger ledger = open();
-  Records records;
-  claim(ledger, records);
+  ASSERT_EQ(claim(ledger), 0U);
   EXPECT_TRUE(ledger.renew(0));
-  const std::string own = results + ".weft/running/0." + Ledger::own_name();
-  fs::rename(own, results + ".weft/running/0.somebody");
+  fs::rename(ledger.running(0), results + ".weft/running/0.somebody");
   EXPECT_FALSE(ledger.renew(0));
-  EXPECT_FALSE(ledger.holds(0));
-  ledger.mark({0, 1, 2, 3});
-  EXPECT_EQ(ledger.count_marked(), 0U);
+  EXPECT_FALSE(ledger.finish(0));
+  EXPECT_TRUE(names("done").empty());
 }
 
-// Forty processes at once: each shard has one owner at a time, and in the end all are done.
+// Forty processes at once, which all begin with nothing: each shard has one owner, and in the end one puts all
+// together.
 TEST_F(Ledgers, ManyClaimantsShareTheWork) {
   const LedgerPlan many = plan("a", 400, 2);
-  { Ledger(results, many, &make_values, nullptr); }
   std::vector<pid_t> children;
   for (int child = 0; child < 40; ++child) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      Ledger ledger(results, many, &make_values, nullptr);
-      Records records;
+      Ledger ledger(results, many);
       const int claims = ::open((folder / "claims").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-      while (const auto shard = ledger.claim(Ledger::From::anywhere, records)) {
+      while (const auto shard = claim(ledger)) {
         const std::string line = std::to_string(*shard) + "\n";
-        if (::write(claims, line.data(), line.size()) < 0) ::_exit(1);
-        ledger.mark(records);
+        if (::write(claims, line.data(), line.size()) < 0 || !ledger.finish(*shard)) ::_exit(1);
       }
+      if (ledger.claim_last() && (::write(claims, "last\n", 5) < 0 || !ledger.finish(200))) ::_exit(1);
       ::_exit(0);
     }
     children.push_back(pid);
@@ -187,13 +240,34 @@ TEST_F(Ledgers, ManyClaimantsShareTheWork) {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  Ledger ledger(results, many, &make_values, nullptr);
-  EXPECT_TRUE(ledger.is_complete());
-  EXPECT_EQ(ledger.count_marked(), 400U);
   std::ifstream claims(folder / "claims");
   std::multiset<std::string> all{std::istream_iterator<std::string>(claims), {}};
-  EXPECT_EQ(all.size(), 200U);
-  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 200U);
+  EXPECT_EQ(all.size(), 201U);
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 201U);
+  EXPECT_EQ(names("done").size(), 201U);
+}
+
+TEST_F(Ledgers, AShardFileHasItsResultsAtTheirPlaces) {
+  const std::vector outputs{tensor("y", WEFT_INT32, {2}, true), tensor("z", WEFT_UINT8, {})};
+  write("shard", "");
+  {
+    ShardFile file(path("shard"), outputs, 3);
+    const std::int32_t numbers[] = {5, 6};
+    file.write(0, 2, std::as_bytes(std::span(numbers)));
+    file.write_length(0, 2, 1);
+    file.write_length(1, 2, 77);  // of one of fixed size: nothing
+    file.sync();
+    file.mark(2);
+  }
+  const ShardFile file(path("shard"), outputs, 3);
+  EXPECT_EQ(file.marks(), (std::vector<char>{0, 0, 1}));
+  EXPECT_EQ(file.lengths(0), (std::vector<std::uint32_t>{0, 0, 1}));
+  EXPECT_TRUE(file.lengths(1).empty());
+  EXPECT_EQ(file.values(0).size(), 24U);
+  EXPECT_EQ(std::to_integer<int>(file.values(0)[16]), 5);
+  fs::resize_file(path("shard"), 20);
+  EXPECT_EQ(fault_of([&] { ShardFile(path("shard"), outputs, 3); }),
+            path("shard") + ": is damaged: it has another size");
 }
 
 }  // namespace

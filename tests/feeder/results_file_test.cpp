@@ -14,61 +14,59 @@ using testing::Files;
 using testing::tensor;
 
 struct ResultsFiles : Files {
-  static void put(ResultsFile& file, std::size_t output, std::uint64_t record,
-                  const std::vector<std::int32_t>& numbers) {
-    file.write(output, record, std::as_bytes(std::span(numbers)));
+  template <class Number>
+  static ResultsPart part(const std::vector<Number>& numbers, std::vector<std::uint32_t> lengths = {}) {
+    const auto bytes = std::as_bytes(std::span(numbers));
+    return {{bytes.begin(), bytes.end()}, std::move(lengths)};
   }
+  using Numbers = std::vector<std::int32_t>;
 };
 
 TEST_F(ResultsFiles, OneOutputBecomesNpy) {
   const std::vector outputs{tensor("y", WEFT_INT32, {2})};
-  ResultsFile::create(path("values"), "r.npy", outputs, 3);
   {
-    ResultsFile file(path("values"), "r.npy", outputs, 3);
-    put(file, 0, 2, {5, 6});
-    put(file, 0, 0, {1, 2});
+    ResultsFile file(path("all"), "r.npy", outputs, 3);
+    file.append({part<std::int32_t>({1, 2, 3, 4})});
+    file.append({part<std::int32_t>({5, 6})});
     file.sync();
   }
-  EXPECT_EQ(read(path("values")), testing::npy({3, 2}, {1, 2, 0, 0, 5, 6}));
+  EXPECT_EQ(read(path("all")), testing::npy({3, 2}, {1, 2, 3, 4, 5, 6}));
 }
 
 TEST_F(ResultsFiles, SeveralBecomeSafetensorsWithLengths) {
   const std::vector outputs{tensor("y", WEFT_INT32, {2}, true), tensor("z", WEFT_INT32, {})};
-  ResultsFile::create(path("values"), "r.safetensors", outputs, 2);
-  ResultsFile file(path("values"), "r.safetensors", outputs, 2);
-  put(file, 0, 1, {7, 0});
-  file.write_length(0, 1, 1);
-  put(file, 1, 1, {8});
-  std::filesystem::rename(path("values"), path("r.safetensors"));
+  {
+    ResultsFile file(path("r.safetensors"), "r.safetensors", outputs, 2);
+    file.append({part<std::int32_t>({1, 2}, {2}), part<std::int32_t>({7})});
+    file.append({part<std::int32_t>({3, 0}, {1}), part<std::int32_t>({8})});
+  }
   const ArrayFile arrays = open_arrays(path("r.safetensors"));
   const auto content = [&](const char* name) {
     const StoredArray& array = *arrays.find(name);
     return arrays.file->text(array.offset, weft::bytes_of(array.tensor));
   };
-  EXPECT_EQ(content("y"), bytes_of<std::int32_t>({0, 0, 7, 0}));
-  EXPECT_EQ(content("y.lengths"), bytes_of<std::uint32_t>({0, 1}));
-  EXPECT_EQ(content("z"), bytes_of<std::int32_t>({0, 8}));
+  EXPECT_EQ(content("y"), bytes_of<std::int32_t>({1, 2, 3, 0}));
+  EXPECT_EQ(content("y.lengths"), bytes_of<std::uint32_t>({2, 1}));
+  EXPECT_EQ(content("z"), bytes_of<std::int32_t>({7, 8}));
 }
 
 TEST_F(ResultsFiles, LinesHaveTheLengthOfEachRecord) {
   const std::vector one{tensor("y", WEFT_INT32, {3}, true)};
-  ResultsFile::create(path("values"), "r.jsonl", one, 2);
-  ResultsFile file(path("values"), "r.jsonl", one, 2);
-  put(file, 0, 0, {1, 2, 3});
-  file.write_length(0, 0, 2);
-  file.export_lines(path("r.jsonl"));
-  EXPECT_EQ(read(path("r.jsonl")), "[1,2]\n[]\n");
+  {
+    ResultsFile file(path("all"), "r.jsonl", one, 2);
+    file.append({part<std::int32_t>({1, 2, 3}, {2})});
+    file.append({part<std::int32_t>({4, 5, 6}, {0})});
+  }
+  EXPECT_EQ(read(path("all")), "[1,2]\n[]\n");
 }
 
 TEST_F(ResultsFiles, LinesOfSeveralOutputsAreObjects) {
   const std::vector several{tensor("y", WEFT_INT32, {2, 2}), tensor("z", WEFT_FLOAT32, {})};
-  ResultsFile::create(path("values"), "r.jsonl", several, 1);
-  ResultsFile file(path("values"), "r.jsonl", several, 1);
-  put(file, 0, 0, {1, 2, 3, 4});
-  const float number = 0.5;
-  file.write(1, 0, std::as_bytes(std::span(&number, 1)));
-  file.export_lines(path("r.jsonl"));
-  EXPECT_EQ(read(path("r.jsonl")), "{\"y\":[[1,2],[3,4]],\"z\":0.5}\n");
+  {
+    ResultsFile file(path("all"), "r.jsonl", several, 1);
+    file.append({part<std::int32_t>({1, 2, 3, 4}), part<float>({0.5F})});
+  }
+  EXPECT_EQ(read(path("all")), "{\"y\":[[1,2],[3,4]],\"z\":0.5}\n");
 }
 
 TEST_F(ResultsFiles, OutputsThatAFileCannotHaveAreRefused) {

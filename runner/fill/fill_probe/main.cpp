@@ -7,6 +7,7 @@
 // job that reads records or weights gets them from a thread that stands in for the feeder; its results are kept
 // nowhere.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -235,6 +236,11 @@ int main(int argument_count, char** arguments) {
   const std::optional<weft::ProbeRequest> request = weft::probe_request(argument_count - 1, arguments + 1);
   if (!request) return 2;
   ::alarm(static_cast<unsigned>(request->limit));
+  // Where memory runs short, it is not the training that has to go.
+  if (const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); file >= 0) {
+    [[maybe_unused]] const ssize_t written = ::write(file, "1000", 4);
+    ::close(file);
+  }
   try {
     try_with_feeder(settings_of(*request), request->units);
   } catch (const std::exception& error) {
