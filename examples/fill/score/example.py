@@ -85,7 +85,7 @@ def read_npy(path):
 
 
 def read_shards(folder, width):
-    """What is there so far: a byte for each record, 1 when it has a result, and then the results."""
+    """The results so far: a byte for each record, 1 when it has a result, and then the results."""
     plan, scores = json.load(open(folder + "/plan.json")), {}
     for place in ("todo", "running", "done"):
         for name in os.listdir(f"{folder}/{place}"):
