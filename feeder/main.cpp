@@ -71,7 +71,7 @@ int main(int argument_count, char** arguments) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);  // the call that fails says so
   ::setpriority(PRIO_PROCESS, 0, 10);  // the training's threads go first, and its memory
   std::ofstream("/proc/self/oom_score_adj") << 1000;
   weft::set_log_level(weft::LogLevel::warn);

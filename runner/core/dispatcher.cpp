@@ -52,7 +52,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
   take_inbox(now);
   if (filler_ != nullptr && !context_is_closing()) fill(now);
   const bool is_over = session_.filling_is_over();
-  if (is_over && filler_ != nullptr && filler_->in_flight().slices == 0) filler_->close_feeds();
+  if (is_over && filler_ != nullptr) filler_->close_feeds();
   filling_is_over_.store(is_over, std::memory_order_relaxed);
   return {slices_in_flight(), source_.groups_pending()};
 }

@@ -21,6 +21,7 @@ void Filler::add(const ReadyJob& ready) {
   }
   jobs_[place].ready = ready;
   jobs_[place].units_before = offers_.standing(place).done;
+  jobs_[place].feed_is_closed = false;
   jobs_[place].watch = RoomWatch(ready.wish);
   track_ = ready.track;
 }
@@ -95,8 +96,11 @@ void Filler::note_end(std::uint32_t number, bool failed, const std::string& why)
 }
 
 void Filler::close_feeds() {
-  for (std::uint32_t place = 0; place < jobs_count_; ++place)
-    if (jobs_[place].ready.feed != nullptr && offers_.is_offered(place)) jobs_[place].ready.feed->close();
+  for (std::uint32_t place = 0; place < jobs_count_; ++place) {
+    Job& job = jobs_[place];
+    if (job.ready.feed != nullptr && offers_.is_offered(place) && !job.feed_is_closed) job.ready.feed->close();
+    job.feed_is_closed = true;
+  }
 }
 
 std::vector<EndedJob> Filler::take_ended() {

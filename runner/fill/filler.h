@@ -93,7 +93,7 @@ class Filler {
   bool launch(TimePoint now, std::uint64_t bubble, const Choice& choice);
 
   InFlight in_flight() const;
-  // Nothing will be launched any more: records that are not done may go to others.
+  // Nothing will be launched any more: records that are not done may go to others. Jobs may be released after that.
   void close_feeds();
   // Jobs that have ended since the last call.
   std::vector<EndedJob> take_ended();
@@ -106,6 +106,7 @@ class Filler {
   struct Job {
     ReadyJob ready{};
     bool unit_begun = false;
+    bool feed_is_closed = false;
     std::uint32_t slot = 0;          // of the feed, that the unit works on
     std::uint64_t units_before = 0;  // of other variants: each numbers its own from 0
     RoomWatch watch{};

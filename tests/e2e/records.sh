@@ -210,7 +210,7 @@ EOF
     meet=$(mktemp -d /dev/shm/weft-test-XXXXXX)
     "$build/lib/weft/weft-feeder" "$meet" 2>"$work/feeder.messages" &
     feeder=$!
-    WEFT_FEEDER=$meet train jobs 25 --fill "@$work/jobs.toml" || fail "exit code $?"
+    WEFT_FEEDER=$meet train jobs 50 --fill "@$work/jobs.toml" || fail "exit code $?"
     "$build/lib/weft/weft-feeder" "$meet" 2>"$work/second.messages" && fail "a second feeder serves the same folder"
     kill $feeder; wait $feeder || fail "the feeder ends with exit code $?"
     rm -r "$meet"

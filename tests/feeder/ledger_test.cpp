@@ -151,8 +151,9 @@ TEST_F(Ledgers, WhoHasLostAShardChangesNothing) {
   before.write(0, 0, std::as_bytes(std::span(&one, 1)));
   before.mark(0);
   fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::seconds(90));
-  ASSERT_EQ(claim(ledger), 0U);
-  ASSERT_EQ(claim(ledger), 2U);
+  const auto one_free = claim(ledger), other_free = claim(ledger);  // beside others in any order
+  ASSERT_TRUE(one_free && other_free);
+  ASSERT_EQ(*one_free + *other_free, 2U);
   ASSERT_EQ(claim(ledger), 1U);
   before.write(0, 0, std::as_bytes(std::span(&two, 1)));
   before.mark(1);

@@ -3,8 +3,10 @@
 #include "feeder/served_channel.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "feeder/feeder.h"
@@ -213,6 +215,29 @@ TEST_F(Channels, ResultsThatCannotBeWrittenEndTheJob) {
   work_to_the_end(*feed);
   EXPECT_TRUE(feed->has_failed());
   EXPECT_NE(feed->why().find(path("out.npy.weft")), std::string::npos) << feed->why();
+}
+
+// A disk that is full, and a limit on files, end the job; the next one goes on with what there is.
+TEST_F(Channels, ADiskWithoutRoomEndsTheJobAndLosesNothing) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  auto feed = begun();
+  ASSERT_TRUE(feed->has_filled_one_within(5s));
+  work(*feed);
+  const TimePoint began = now();
+  while (feed->slots().header().collected != 1 && now() - began < 5s) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(700ms);  // until it is on the disk
+  rlimit small = before;
+  small.rlim_cur = 1;
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  work_to_the_end(*feed);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_TRUE(feed->has_failed());
+  EXPECT_NE(feed->why().find("File too large"), std::string::npos) << feed->why();
+  feed.reset();
+  work_to_the_end(*begun());
+  expect_all_results();
 }
 
 // Whatever stands in the shared memory, the feeder refuses it or takes it, and goes on.
