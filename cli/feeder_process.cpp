@@ -30,15 +30,18 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr int most_starts = 5;  // of the feeder
-constexpr Duration longest_start = 5s, longest_end = 10s;
+constexpr Duration longest_start = 15s, longest_end = 10s;
 constexpr const char* place = "/dev/shm";
 constexpr const char* beginning = "weft-feeder-";
 
 bool is_locked(const fs::path& folder) {
-  const int file = ::open((folder / "feeder.lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  const bool locked = file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0;
-  ::close(file);
-  return locked;
+  for (const char* const name : {"watcher.lock", "feeder.lock"}) {
+    const int file = ::open((folder / name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const bool locked = file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0;
+    ::close(file);
+    if (locked) return true;
+  }
+  return false;
 }
 
 // Folders of this user whose feeder was killed together with all that would have removed them. A new one has no lock
@@ -70,9 +73,13 @@ class Watcher {
       : feeder_(std::move(feeder)), folder_(std::move(folder)), command_(command) {}
 
   [[noreturn]] void watch() {
+    // Held while this process lives: the folder is in use, also where the feeder has just died.
+    const int lock = ::open((folder_ + "/watcher.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ::flock(lock, LOCK_EX | LOCK_NB);
     for (start_feeder(); !has_ended(200ms);) {
       pass_on();
       look_at_feeder();
+      if (process_ == 0 && starts_ < most_starts && now() >= again_) start_feeder();
     }
     // Whoever reads what the command writes sees its end now, however long the feeder takes.
     pass_on();
@@ -94,8 +101,17 @@ class Watcher {
   // The feeder's own words, through a pipe: it may hang long after the command has ended.
   void pass_on() {
     std::array<char, 4096> text{};
-    for (ssize_t got = 0; messages_ >= 0 && (got = ::read(messages_, text.data(), text.size())) > 0;)
+    while (messages_ >= 0) {
+      const ssize_t got = ::read(messages_, text.data(), text.size());
+      if (got < 0) return;
+      if (got == 0) return close_messages();
       [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), static_cast<std::size_t>(got));
+    }
+  }
+
+  void close_messages() {
+    if (messages_ >= 0) ::close(messages_);
+    messages_ = -1;
   }
 
   void start_feeder() {
@@ -110,9 +126,10 @@ class Watcher {
       ::_exit(127);
     }
     ::close(ends[1]);
-    ::close(messages_);
+    close_messages();
     messages_ = ends[0];
     if (process_ < 0) warn("no process for weft-feeder: fill jobs get no records");
+    again_ = now() + starts_ * 1s;
   }
 
   void look_at_feeder() {
@@ -124,7 +141,7 @@ class Watcher {
     process_ = 0;
     const bool again = starts_ < most_starts;
     warn("weft-feeder has ended " + how + (again ? "; it is started again" : "; fill jobs get no more records"));
-    if (again) start_feeder();
+    if (!again) close_messages();
   }
 
   // One that hangs in the kernel is left to it.
@@ -142,6 +159,7 @@ class Watcher {
   int messages_ = -1;
   pid_t process_ = 0;
   int starts_ = 0;
+  TimePoint again_{};  // not before
 };
 
 // Nothing of the command's stays open here but stderr, and no signal that is meant for it comes.
@@ -160,7 +178,8 @@ void leave_the_command(int command) {
   ::dup2(nothing, STDOUT_FILENO);
   ::dup2(command, STDERR_FILENO + 1);
   ::fcntl(STDERR_FILENO + 1, F_SETFD, FD_CLOEXEC);
-  ::syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0U);
+  if (::syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0U) != 0)  // before Linux 5.9
+    for (int file = STDERR_FILENO + 2; file < 65536; ++file) ::close(file);
   ::unsetenv("LD_PRELOAD");
   ::prctl(PR_SET_NAME, "weft-watcher");
   [[maybe_unused]] const int changed = ::chdir("/");
@@ -171,17 +190,20 @@ void leave_the_command(int command) {
 // Through a child that ends at once: the command has no children that it does not know.
 std::string start_feeder_beside(const fs::path& feeder) {
   const std::string folder = make_folder(), program = feeder.string();
-  const long command = ::syscall(SYS_pidfd_open, ::getpid(), 0U);
+  const long opened = ::syscall(SYS_pidfd_open, ::getpid(), 0U);
+  // Above those that are put in the places of the standard ones, which may be closed here.
+  const int command = opened < 0 ? -1 : ::fcntl(static_cast<int>(opened), F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
+  ::close(static_cast<int>(opened));
   if (command < 0)
     throw std::runtime_error(
         "this kernel has no pidfd_open (Linux 5.3); start weft-feeder by hand and set WEFT_FEEDER");
   const pid_t child = ::fork();
   if (child == 0) {
     if (::fork() != 0) ::_exit(0);
-    leave_the_command(static_cast<int>(command));
+    leave_the_command(command);
     Watcher(program, folder, STDERR_FILENO + 1).watch();
   }
-  ::close(static_cast<int>(command));
+  ::close(command);
   while (child > 0 && ::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
   if (child < 0 || !wait_at_most(longest_start, [&] { return ::access((folder + "/ready").c_str(), F_OK) == 0; })) {
     std::error_code error;

@@ -24,15 +24,12 @@
 #include "feeder/files/open_file.h"
 #include "feeder/files/written_file.h"
 #include "feeder/shard_file.h"
-#include "runner/clock.h"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr Duration between_looks = std::chrono::milliseconds(50);
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw FileError(path, std::strerror(error));
@@ -126,7 +123,7 @@ void make_folder(const std::string& path) {
 }
 
 std::mt19937& dice() {
-  static std::mt19937 made{std::random_device{}()};
+  thread_local std::mt19937 made{std::random_device{}()};
   return made;
 }
 
@@ -141,6 +138,21 @@ std::optional<std::int64_t> time_by(const std::string& clock) {
   return now;
 }
 
+bool have_one_content(const std::string& one, const std::string& other) {
+  try {
+    const OpenFile a(one), b(other);
+    if (a.bytes() != b.bytes()) return false;
+    constexpr std::uint64_t at_once = 1 << 20;
+    for (std::uint64_t offset = 0; offset < a.bytes(); offset += at_once) {
+      const std::uint64_t bytes = std::min(at_once, a.bytes() - offset);
+      if (a.text(offset, bytes) != b.text(offset, bytes)) return false;
+    }
+    return true;
+  } catch (const FileError&) {
+    return false;
+  }
+}
+
 bool is_older(std::optional<std::int64_t> time, std::int64_t now, Duration limit) {
   return time && now - *time > std::chrono::floor<std::chrono::seconds>(limit).count();
 }
@@ -148,9 +160,8 @@ bool is_older(std::optional<std::int64_t> time, std::int64_t now, Duration limit
 }  // namespace
 
 std::string Ledger::own_name() {
-  static const std::string name = own_place() + "-" + std::to_string(::getpid()) + "-" +
-                                  std::to_string(start_of(static_cast<std::uint64_t>(::getpid())));
-  return name;
+  const auto pid = static_cast<std::uint64_t>(::getpid());  // asked each time: a child has another one
+  return own_place() + "-" + std::to_string(pid) + "-" + std::to_string(start_of(pid));
 }
 
 // Nobody knows of processes of another machine, or of one where processes do not see each other.
@@ -173,8 +184,11 @@ bool Ledger::exists(const std::string& results) {
 
 Ledger::Ledger(std::string results, const LedgerPlan& plan)
     : results_(std::move(results)), folder_(results_ + ".weft"), owner_(own_name()), plan_(plan) {
-  if (!exists(results_)) make_or_wait();
+  if (!exists(results_)) make_unless_there();
   compare_plan();
+  const std::string folder = folder_.substr(0, folder_.rfind('/'));
+  remove_left(folder.empty() ? "/" : folder, folder_.substr(folder_.rfind('/') + 1) + ".new.");
+  remove_left(folder_, "all.");
 }
 
 Ledger::~Ledger() {
@@ -185,35 +199,34 @@ std::uint64_t Ledger::records_of(std::uint64_t shard) const {
   return std::min(plan_.shard, plan_.records - first_of(shard));
 }
 
-// One process makes it, under another name, so that it is either not there or whole; the others wait. Who dies at it
-// leaves that name with an old time.
-void Ledger::make_or_wait() {
-  if (is_there(results_))
+// Under a name of its own, so that the folder is either not there or whole: of several that make one, one wins.
+void Ledger::make_unless_there() const {
+  struct stat status {};
+  if (::lstat(results_.c_str(), &status) == 0)
     throw FileError(results_,
                     "is there already, and nothing says of which job and records it is; give the results "
                     "another name, or take it away");
-  const std::string fresh = folder_ + ".new";
-  for (TimePoint looked = now(); ::mkdir(fresh.c_str(), 0777) != 0; sleep_until(now() + between_looks)) {
-    if (errno != EEXIST) fail(fresh, errno);
-    if (exists(results_)) return;
-    if (now() - looked < lease / 10) continue;
-    looked = now();
-    const auto time = time_by(folder_ + ".clock." + owner_);
-    if (!time || !is_older(time_of(fresh), *time, lease)) continue;
-    const std::string left = fresh + "-" + owner_;
-    std::error_code error;
-    if (::rename(fresh.c_str(), left.c_str()) == 0) fs::remove_all(left, error);
-  }
-  if (exists(results_)) return void(::rmdir(fresh.c_str()));
+  const std::string fresh = folder_ + ".new." + owner_;
+  std::error_code error;
+  fs::remove_all(fresh, error);
+  make_folder(fresh);
   try {
     make(fresh);
-    if (::rename(fresh.c_str(), folder_.c_str()) != 0) fail(folder_, errno);
+    if (::rename(fresh.c_str(), folder_.c_str()) != 0 && errno != ENOTEMPTY && errno != EEXIST) fail(folder_, errno);
   } catch (...) {
-    std::error_code error;
     fs::remove_all(fresh, error);
     throw;
   }
+  fs::remove_all(fresh, error);
   sync_folder(folder_.substr(0, folder_.rfind('/')));
+}
+
+// Names of owners that have ended, in a folder of names BEGIN + owner.
+void Ledger::remove_left(const std::string& folder, const std::string& begin) const {
+  for (const std::string& name : names_in(folder)) {
+    std::error_code error;
+    if (name.starts_with(begin) && has_ended(name.substr(begin.size()))) fs::remove_all(folder + "/" + name, error);
+  }
 }
 
 void Ledger::make(const std::string& folder) const {
@@ -266,8 +279,14 @@ bool Ledger::take(const std::string& from, std::uint64_t shard) {
     return false;
   }
   held_.insert(shard);
-  if (shard != shards()) ShardFile::renew_content(running(shard));
-  return true;
+  try {
+    if (shard == shards() || ShardFile::renew_content(running(shard))) return true;
+  } catch (...) {
+    give_back(shard);
+    throw;
+  }
+  held_.erase(shard);  // lost again meanwhile
+  return false;
 }
 
 bool Ledger::all_are_done() const {
@@ -342,12 +361,17 @@ bool Ledger::finish(std::uint64_t shard) {
   return false;
 }
 
-// The name appears when all is on the disk. Links are not known to every file system.
+// The name appears when all is on the disk. Links are not known to every file system. A file that is there already may
+// be of another process that has put the same together; any other one is the user's.
 void Ledger::publish() {
   const std::string all = fresh();
-  if (::link(all.c_str(), results_.c_str()) != 0 && errno != EEXIST &&
-      (is_there(results_) || ::rename(all.c_str(), results_.c_str()) != 0))
-    fail(results_, errno);
+  const bool is_linked = ::link(all.c_str(), results_.c_str()) == 0;
+  const bool is_there = !is_linked && errno == EEXIST;
+  if (is_there && !have_one_content(all, results_))
+    throw FileError(results_,
+                    "is there already, and is not of these records; take it away, and the results, which are "
+                    "complete, are written there the next time");
+  if (!is_linked && !is_there && ::rename(all.c_str(), results_.c_str()) != 0) fail(results_, errno);
   sync_folder(results_.substr(0, results_.rfind('/')));
   ::unlink(all.c_str());
   const int file = ::open((folder_ + "/published").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);

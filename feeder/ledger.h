@@ -74,7 +74,8 @@ class Ledger {
   static bool has_ended(const std::string& owner);
 
  private:
-  void make_or_wait();
+  void make_unless_there() const;
+  void remove_left(const std::string& folder, const std::string& begin) const;
   void make(const std::string& folder) const;
   void compare_plan() const;
   bool take(const std::string& from, std::uint64_t shard);

@@ -72,6 +72,10 @@ int main(int argument_count, char** arguments) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);  // the call that fails says so
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;  // one for each shard in work
+  ::setrlimit(RLIMIT_NOFILE, &files);
   ::setpriority(PRIO_PROCESS, 0, 10);  // the training's threads go first, and its memory
   std::ofstream("/proc/self/oom_score_adj") << 1000;
   weft::set_log_level(weft::LogLevel::warn);

@@ -28,6 +28,7 @@ constexpr Duration longest_without_progress = 600s;
 // So many that a shard is some minutes of work and not too many files, and so few that hosts can share small files.
 constexpr std::uint64_t looked_through = 10'000;  // lines, in a trial
 constexpr std::uint64_t shards_wanted = 4096, least_shard = 16, most_shard = 65536;
+constexpr std::uint64_t most_at_the_end = std::uint64_t{256} << 20;  // that are put together when nobody waits any more
 constexpr std::uint64_t most_shard_bytes = std::uint64_t{64} << 20;
 
 nlohmann::ordered_json described(const std::vector<Tensor>& tensors) {
@@ -62,7 +63,10 @@ class LedgerRecords final : public Records {
     over_ = ledger_->is_published();
     while (!over_ && claim(Ledger::From::dead)) continue;
   }
-  ~LedgerRecords() override { settle(); }
+  ~LedgerRecords() override {
+    ends_ = true;
+    settle();
+  }
 
   std::uint64_t count() const override { return count_; }
   const InputFile& input() const override { return *input_; }
@@ -164,6 +168,12 @@ class LedgerRecords final : public Records {
     return std::min(std::max(count_ / shards_wanted, least_shard), most);
   }
 
+  std::uint64_t all_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const Tensor& output : outputs_) bytes += bytes_of(output);
+    return bytes * count_;
+  }
+
   void check_fault() const {
     if (!fault_.empty()) throw std::runtime_error(fault_);
   }
@@ -190,7 +200,12 @@ class LedgerRecords final : public Records {
     if (!shard) return false;
     pause_ = shortest_pause;
     forget(*shard);  // it may have been lost, and come back
-    hold(*shard);
+    try {
+      hold(*shard);
+    } catch (...) {
+      ledger_->give_back(*shard);
+      throw;
+    }
     return true;
   }
 
@@ -241,7 +256,7 @@ class LedgerRecords final : public Records {
     if (over_ || !held_.empty() || now() - looked_ < pause_) return false;
     looked_ = now();
     over_ = ledger_->is_published();
-    puts_together_ = !over_ && ledger_->claim_last();
+    puts_together_ = !over_ && !(ends_ && all_bytes() > most_at_the_end) && ledger_->claim_last();
     return puts_together_;
   }
 
@@ -268,36 +283,44 @@ class LedgerRecords final : public Records {
     looked_ = {};
   }
 
-  // All shards are done. The lease is renewed on the way.
+  // All shards are done. Somebody else may have been given the task where this took too long; then it is his.
   void put_together() {
-    const std::string path = ledger_->fresh();
-    {
-      ResultsFile all(path, plan_.results, outputs_, count_);
-      TimePoint renewed = now();
-      for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
-        const ShardFile file(ledger_->done(shard), outputs_, ledger_->records_of(shard));
-        if (std::ranges::count(file.marks(), 1) != static_cast<std::ptrdiff_t>(ledger_->records_of(shard)))
-          throw FileError(ledger_->done(shard), "is damaged: it lacks results");
-        std::vector<ResultsPart> parts;
-        for (std::size_t output = 0; output < outputs_.size(); ++output)
-          parts.push_back({file.values(output), file.lengths(output)});
-        all.append(parts);
-        if (now() - renewed > between_renewals && !ledger_->renew(ledger_->shards())) return lost();
-        if (now() - renewed > between_renewals) renewed = now();
-      }
-      all.sync();
+    try {
+      write_all(ledger_->fresh());
+      if (ledger_->renew(ledger_->shards())) ledger_->publish();
+      std::remove(ledger_->fresh().c_str());
+    } catch (...) {
+      std::remove(ledger_->fresh().c_str());
+      const std::lock_guard lock(mutex_);
+      puts_together_ = false;
+      over_ = ledger_->is_published();
+      if (over_) return;
+      ledger_->give_back(ledger_->shards());
+      throw;
     }
-    ledger_->publish();
-    ledger_->finish(ledger_->shards());
     const std::lock_guard lock(mutex_);
     puts_together_ = false;
-    over_ = true;
+    over_ = ledger_->is_published();
+    if (over_) ledger_->finish(ledger_->shards());
   }
 
-  void lost() {
-    std::remove(ledger_->fresh().c_str());
-    const std::lock_guard lock(mutex_);
-    puts_together_ = false;
+  // The lease is renewed on the way.
+  void write_all(const std::string& path) {
+    ResultsFile all(path, plan_.results, outputs_, count_);
+    TimePoint renewed = now();
+    for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
+      const ShardFile file(ledger_->done(shard), outputs_, ledger_->records_of(shard));
+      if (std::ranges::count(file.marks(), 1) != static_cast<std::ptrdiff_t>(ledger_->records_of(shard)))
+        throw FileError(ledger_->done(shard), "is damaged: it lacks results");
+      std::vector<ResultsPart> parts;
+      for (std::size_t output = 0; output < outputs_.size(); ++output)
+        parts.push_back({file.values(output), file.lengths(output)});
+      all.append(parts);
+      if (now() - renewed < between_renewals) continue;
+      ledger_->renew(ledger_->shards());
+      renewed = now();
+    }
+    all.sync();
   }
 
   const RecordsPlan plan_;
@@ -312,7 +335,7 @@ class LedgerRecords final : public Records {
   TimePoint claimed_{}, looked_{}, renewed_ = now();
   Duration pause_ = shortest_pause;
   std::atomic<bool> puts_together_{false};  // by settle(), which alone uses the ledger meanwhile
-  bool over_ = false;
+  bool over_ = false, ends_ = false;
   std::string fault_;  // nothing is written any more; what has no mark is done again
 };
 

@@ -28,8 +28,14 @@ ShardFile::ShardFile(std::string path, const std::vector<Tensor>& outputs, std::
   if (file_ < 0) throw FileError(path_, std::strerror(errno));
   struct stat status {};
   int error = ::fstat(file_, &status) == 0 ? 0 : errno;
-  if (error == 0 && status.st_size == 0) error = ::posix_fallocate(file_, 0, static_cast<off_t>(bytes_));
-  const bool is_damaged = error == 0 && status.st_size != 0 && static_cast<std::uint64_t>(status.st_size) != bytes_;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  // One that is too short was being made: nothing is marked in it yet. A disk without room gets back what it gave.
+  if (error == 0 && size < bytes_) {
+    if (::ftruncate(file_, 0) != 0) error = errno;
+    if (error == 0) error = ::posix_fallocate(file_, 0, static_cast<off_t>(bytes_));
+    if (error != 0 && ::ftruncate(file_, 0) != 0) error = errno;
+  }
+  const bool is_damaged = error == 0 && size > bytes_;
   if (error == 0 && !is_damaged) return;
   ::close(file_);
   throw FileError(path_, is_damaged ? "is damaged: it has another size" : std::strerror(error));
@@ -39,11 +45,11 @@ ShardFile::~ShardFile() {
   ::close(file_);
 }
 
-void ShardFile::renew_content(const std::string& path) {
+bool ShardFile::renew_content(const std::string& path) {
   const std::string fresh = path + ".new";
   {
     const OpenFile old(path);
-    if (old.bytes() == 0) return;
+    if (old.bytes() == 0) return true;
     WrittenFile made(fresh);
     std::vector<std::byte> bytes(1 << 20);
     for (std::uint64_t offset = 0; offset < old.bytes(); offset += bytes.size()) {
@@ -52,8 +58,13 @@ void ShardFile::renew_content(const std::string& path) {
       made.write(offset, bytes);
     }
     made.sync();
+    struct stat status {};
+    const bool is_lost = ::stat(path.c_str(), &status) != 0 || !old.is(status);
+    if (is_lost) ::unlink(fresh.c_str());
+    if (is_lost) return false;
   }
   if (::rename(fresh.c_str(), path.c_str()) != 0) throw FileError(path, std::strerror(errno));
+  return true;
 }
 
 std::vector<char> ShardFile::marks() const {

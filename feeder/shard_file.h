@@ -21,8 +21,9 @@ class ShardFile {
   ShardFile(const ShardFile&) = delete;
   ShardFile& operator=(const ShardFile&) = delete;
 
-  // Its content in a new file of that name: whoever had it before, and still writes, writes into the old one.
-  static void renew_content(const std::string& path);
+  // Its content in a new file of that name: whoever had it before, and still writes, writes into the old one. False:
+  // meanwhile the name has become another file's.
+  static bool renew_content(const std::string& path);
 
   std::vector<char> marks() const;
   void mark(std::uint64_t record);

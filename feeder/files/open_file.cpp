@@ -24,6 +24,11 @@ OpenFile::OpenFile(std::string path)
   bytes_ = static_cast<std::uint64_t>(status.st_size);
 }
 
+bool OpenFile::is(const struct stat& other) const {
+  struct stat own {};
+  return ::fstat(file_, &own) == 0 && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 OpenFile::~OpenFile() {
   ::close(file_);
 }

@@ -3,6 +3,8 @@
 // Used by the readers of records and weights, in the feeder and in a fill job's trial; never in a training process.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,6 +28,7 @@ class OpenFile {
 
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return bytes_; }
+  bool is(const struct stat& other) const;  // the same file
   // All of it, or it throws: also where the file has become shorter since.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
   std::string text(std::uint64_t offset, std::uint64_t bytes) const;

@@ -38,6 +38,7 @@ WrittenFile::WrittenFile(std::string path, std::uint64_t bytes)
   const int error = bytes == 0 ? 0 : ::posix_fallocate(file_, 0, static_cast<off_t>(bytes));
   if (error == 0) return;
   ::close(file_);
+  ::unlink(path_.c_str());  // and what it took of the disk
   throw FileError(path_, "no room for " + std::to_string(bytes) + " bytes: " + std::strerror(error));
 }
 

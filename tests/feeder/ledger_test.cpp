@@ -76,13 +76,25 @@ TEST_F(Ledgers, WhenAllIsDoneOnePutsItTogether) {
             results + ": was complete and has been taken away; remove " + results + ".weft, too, to compute it again");
 }
 
-// Whoever put it together was slower than somebody else.
-TEST_F(Ledgers, AFileThatIsPublishedIsNotReplaced) {
+// Of another process that has put the same together it is taken; of the user it is left, and nothing is lost.
+TEST_F(Ledgers, AFileThatIsThereIsNotReplaced) {
   Ledger ledger = open();
-  write("r.npy", "the first one");
-  std::ofstream(ledger.fresh()) << "another one";
+  for (std::uint64_t shard = 0; shard < 3; ++shard) ledger.finish(*claim(ledger));
+  std::ofstream(ledger.fresh()) << "all";
+  write("r.npy", "mine");
+  EXPECT_NE(fault_of([&] { ledger.publish(); }).find("is there already, and is not of these records"),
+            std::string::npos);
+  EXPECT_EQ(read(results), "mine");
+  EXPECT_EQ(names("done").size(), 3U);
+  EXPECT_FALSE(ledger.is_published());
+  write("r.npy", "all");
   ledger.publish();
-  EXPECT_EQ(read(results), "the first one");
+  EXPECT_TRUE(ledger.is_published());
+}
+
+TEST_F(Ledgers, ALinkThatLeadsNowhereIsRefused) {
+  fs::create_symlink(path("nowhere/r.npy"), results);
+  EXPECT_NE(fault_of([&] { open(); }).find("is there already"), std::string::npos);
 }
 
 TEST_F(Ledgers, AShardThatIsGivenBackKeepsItsContent) {
@@ -121,13 +133,17 @@ TEST_F(Ledgers, AFolderThatCannotBeMadeIsAFault) {
             std::string::npos);
 }
 
-// One that was being made when its maker died.
-TEST_F(Ledgers, AFolderThatIsHalfMadeIsMadeAnew) {
-  fs::create_directories(results + ".weft.new/todo");
-  fs::last_write_time(results + ".weft.new", fs::file_time_type::clock::now() - std::chrono::seconds(90));
+// A process that died while it made one, or put all together, leaves it behind for the next one to remove.
+TEST_F(Ledgers, LeftoversOfProcessesThatHaveEndedAreRemoved) {
+  open();
+  const std::string own = Ledger::own_name(), ended = own.substr(0, own.rfind('-')) + "-1";
+  fs::create_directories(results + ".weft.new." + ended + "/todo");
+  std::ofstream(results + ".weft/all." + ended) << "half";
+  std::ofstream(results + ".weft/all.elsewhere-1-1-5-5") << "half";
   Ledger ledger = open();
-  EXPECT_EQ(claim(ledger), 0U);
-  EXPECT_FALSE(fs::exists(results + ".weft.new"));
+  EXPECT_FALSE(fs::exists(results + ".weft.new." + ended));
+  EXPECT_FALSE(fs::exists(results + ".weft/all." + ended));
+  EXPECT_TRUE(fs::exists(results + ".weft/all.elsewhere-1-1-5-5")) << "it may live";
 }
 
 TEST_F(Ledgers, AShardIsTakenFromAnOwnerThatDoesNotRenewIt) {
@@ -267,6 +283,8 @@ TEST_F(Ledgers, AShardFileHasItsResultsAtTheirPlaces) {
   EXPECT_EQ(file.values(0).size(), 24U);
   EXPECT_EQ(std::to_integer<int>(file.values(0)[16]), 5);
   fs::resize_file(path("shard"), 20);
+  EXPECT_EQ(ShardFile(path("shard"), outputs, 3).marks(), (std::vector<char>{0, 0, 0})) << "it was being made";
+  fs::resize_file(path("shard"), 2000);
   EXPECT_EQ(fault_of([&] { ShardFile(path("shard"), outputs, 3); }),
             path("shard") + ": is damaged: it has another size");
 }
