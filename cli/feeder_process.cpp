@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
 
 #include "cli/parse.h"

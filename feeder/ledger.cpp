@@ -18,6 +18,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -105,17 +106,6 @@ std::vector<std::string> names_in(const std::string& folder) {
     names.push_back(entries->path().filename());
   if (error) throw FileError(folder, error.message());
   return names;
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) fail(path, errno);
-  const ssize_t written = ::write(file, text.data(), text.size());
-  const int error = written == static_cast<ssize_t>(text.size()) && ::fsync(file) == 0 ? 0
-                    : errno == 0                                                       ? ENOSPC
-                                                                                       : errno;
-  ::close(file);
-  if (error != 0) fail(path, error);
 }
 
 void make_folder(const std::string& path) {
@@ -241,7 +231,10 @@ void Ledger::make(const std::string& folder) const {
   plan["format"] = 1;
   plan["records"] = plan_.records;
   plan["shard"] = plan_.shard;
-  write_text(folder + "/plan.json", plan.dump(2) + "\n");
+  const std::string text = plan.dump(2) + "\n";
+  WrittenFile file(folder + "/plan.json");
+  file.write(0, std::as_bytes(std::span(text)));
+  file.sync();
 }
 
 void Ledger::compare_plan() const {

@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cstdio>
 #include <deque>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -68,7 +71,6 @@ class LedgerRecords final : public Records {
     settle();
   }
 
-  std::uint64_t count() const override { return count_; }
   const InputFile& input() const override { return *input_; }
 
   std::vector<std::uint64_t> take(std::size_t most) override {
@@ -161,17 +163,16 @@ class LedgerRecords final : public Records {
     std::vector<std::uint64_t> records;
   };
 
-  std::uint64_t shard_size() const {
+  // Of the results of one record.
+  std::uint64_t result_bytes() const {
     std::uint64_t bytes = 0;
     for (const Tensor& output : outputs_) bytes += bytes_of(output);
-    const std::uint64_t most = std::clamp(most_shard_bytes / bytes, std::uint64_t{1}, most_shard);
-    return std::min(std::max(count_ / shards_wanted, least_shard), most);
+    return bytes;
   }
 
-  std::uint64_t all_bytes() const {
-    std::uint64_t bytes = 0;
-    for (const Tensor& output : outputs_) bytes += bytes_of(output);
-    return bytes * count_;
+  std::uint64_t shard_size() const {
+    const std::uint64_t most = std::clamp(most_shard_bytes / result_bytes(), std::uint64_t{1}, most_shard);
+    return std::min(std::max(count_ / shards_wanted, least_shard), most);
   }
 
   void check_fault() const {
@@ -256,7 +257,7 @@ class LedgerRecords final : public Records {
     if (over_ || !held_.empty() || now() - looked_ < pause_) return false;
     looked_ = now();
     over_ = ledger_->is_published();
-    puts_together_ = !over_ && !(ends_ && all_bytes() > most_at_the_end) && ledger_->claim_last();
+    puts_together_ = !over_ && !(ends_ && result_bytes() * count_ > most_at_the_end) && ledger_->claim_last();
     return puts_together_;
   }
 
@@ -345,7 +346,6 @@ class TrialRecords final : public Records {
       : input_(open_input(plan.input)), count_(input_->bind(inputs, looked_through)) {
     if (!plan.results.empty()) check_results(plan.results, outputs);
   }
-  std::uint64_t count() const override { return count_; }
   const InputFile& input() const override { return *input_; }
   std::vector<std::uint64_t> take(std::size_t most) override {
     std::vector<std::uint64_t> taken;

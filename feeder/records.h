@@ -5,11 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +31,6 @@ struct Outputs {
 class Records {
  public:
   virtual ~Records() = default;
-  virtual std::uint64_t count() const = 0;
   // Up to so many, that nobody works on. None: not now, or is_over().
   virtual std::vector<std::uint64_t> take(std::size_t most) = 0;
   // Likewise these, which were taken from a feeder that has died; those that are not to be had do not count.

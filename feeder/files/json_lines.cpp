@@ -5,7 +5,6 @@
 #include <cmath>
 #include <concepts>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>

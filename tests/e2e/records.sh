@@ -22,19 +22,7 @@ without_weft() { timeout 150 scripts/on-simulated-gpu --build "$build" $(trainer
 losses() { grep -o 'loss [0-9.]*' "$1"; }
 same_losses() { diff <(losses "$work/plain.log") <(losses "$work/$1.log") >/dev/null || fail "the losses of $1 differ"; }
 
-# Numbers of 4 bytes, of so many records of 8, in a .npy file of version 1.
-make_records() {
-  python3 - "$1" "$2" <<'PYTHON'
-import array, struct, sys
-
-count = int(sys.argv[2])
-header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d, 8), }" % count
-header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-with open(sys.argv[1], "wb") as out:
-    out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-    array.array("i", ((i * 2654435761) % 2147483647 for i in range(8 * count))).tofile(out)
-PYTHON
-}
+make_records() { tests/e2e/make_records.py "$1" "$2"; }
 results_are_right() { cmp "$work/in.npy" "$work/out.npy" || fail "the results are not those of the records"; }
 # How many records have their results.
 marked() {

@@ -9,16 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$source_dir"
 fail() { tail -n 20 "$work"/*.messages; echo "$1"; exit 1; }
-python3 - "$work/in.npy" 30000 <<'PYTHON'
-import array, struct, sys
-
-count = int(sys.argv[2])
-header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d, 8), }" % count
-header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-with open(sys.argv[1], "wb") as out:
-    out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-    array.array("i", ((i * 2654435761) % 2147483647 for i in range(8 * count))).tofile(out)
-PYTHON
+tests/e2e/make_records.py "$work/in.npy" 30000
 train() {  # iterations
   exec timeout 200 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --quiet --output "$work/trace$2" --set log=info \
     --fill "$echo_job:4,x,slow" --input "$work/in.npy" --results "$work/out.npy" -- \
