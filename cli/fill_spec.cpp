@@ -20,7 +20,7 @@ fs::path find_job(const std::string& name, const fs::path& jobs) {
   throw std::runtime_error("fill job '" + name + "': no such file" + (bare ? ", and none of Weft's own" : ""));
 }
 
-std::string checked_job(const std::string& spec, const fs::path& jobs) {
+std::string checked_path(const std::string& spec, const fs::path& jobs) {
   const std::size_t colon = spec.find(':');
   const std::string name = spec.substr(0, colon);
   const fs::path file = find_job(name, jobs);
@@ -43,19 +43,24 @@ void check_readable(const std::string& path, const char* what) {
 
 }  // namespace
 
+JobPlan checked_job(JobPlan job, const fs::path& jobs) {
+  job.spec = checked_path(job.spec, jobs);
+  check_readable(job.files.input, "input");
+  check_readable(job.files.weights, "weights");
+  if (const fs::path folder = fs::path(job.files.results).parent_path();
+      !job.files.results.empty() && !fs::is_directory(folder))
+    throw std::runtime_error("the results " + job.files.results + " cannot be written: there is no folder " +
+                             folder.string());
+  return job;
+}
+
 CheckedFill checked_fill_spec(const std::string& fill, std::uint64_t memory, const fs::path& jobs,
                               const JobFiles& files) {
   const FillPlan plan = parse_fill_plan(fill, memory, jobs.string(), files);
   CheckedFill checked;
   for (const JobPlan& job : plan.jobs) {
-    checked.spec += (checked.spec.empty() ? "" : ";") + checked_job(job.spec, jobs);
+    checked.spec += (checked.spec.empty() ? "" : ";") + checked_job(job, jobs).spec;
     checked.needs_feeder = checked.needs_feeder || job.files.are_any();
-    check_readable(job.files.input, "input");
-    check_readable(job.files.weights, "weights");
-    if (const fs::path folder = fs::path(job.files.results).parent_path();
-        !job.files.results.empty() && !fs::is_directory(folder))
-      throw std::runtime_error("the results " + job.files.results + " cannot be written: there is no folder " +
-                               folder.string());
   }
   if (fill.starts_with('@')) checked.spec = "@" + fs::absolute(fill.substr(1)).string();
   return checked;

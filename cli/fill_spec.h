@@ -18,6 +18,8 @@ struct CheckedFill {
   std::string spec;
   bool needs_feeder = false;  // a job of it reads files
 };
+// The same for one job: its plan with that path.
+JobPlan checked_job(JobPlan job, const std::filesystem::path& jobs);
 CheckedFill checked_fill_spec(const std::string& fill, std::uint64_t memory, const std::filesystem::path& jobs,
                               const JobFiles& files = {});
 

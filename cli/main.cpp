@@ -23,6 +23,7 @@ constexpr std::array verbs{
     Verb{"check", "ask the GPU what its driver and environment allow", &check_verb},
     Verb{"try", "run a fill job alone, and say whether a training would", &try_verb},
     Verb{"new-job", "write a small project for a fill job of your own", &new_job_verb},
+    Verb{"jobs", "fill jobs that wait until trainings have done them", &jobs_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
     Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
     Verb{"estimate", "from an observed run: what filling it would have given", &estimate_verb},

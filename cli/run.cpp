@@ -17,6 +17,7 @@
 #include "cli/fill_spec.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
+#include "feeder/queue/job_queue.h"
 #include "runner/options/launcher.h"
 #include "runner/options/options.h"
 #include "runner/options/output_path.h"
@@ -134,9 +135,11 @@ void merge_settings(const CLI::App& app, Request& request) {
   }
   if (request.observe) request.options["mode"] = "observe";
   // A job of the environment gives way; two wishes of one command line contradict each other.
-  if (is_mode(request.asked("mode"), "observe") && !request.asked("fill").empty())
-    throw UsageError("--fill " + request.asked("fill") + " and " + (request.observe ? "--observe" : "mode observe") +
-                     " contradict each other: bubbles are filled, or only observed");
+  for (const char* const work : {"fill", "queue"})
+    if (is_mode(request.asked("mode"), "observe") && !request.asked(work).empty())
+      throw UsageError("--" + std::string(work) + " " + request.asked(work) + " and " +
+                       (request.observe ? "--observe" : "mode observe") +
+                       " contradict each other: bubbles are filled, or only observed");
   if (app.get_option("--validate")->count() > 0) request.options["validate"] = request.validate ? "on" : "off";
 }
 
@@ -144,8 +147,8 @@ void merge_settings(const CLI::App& app, Request& request) {
 Variables with_request(const Request& request, Variables variables) {
   for (const auto& [name, value] : request.options) variables[find_option(name)->variable] = value;
   // A job on the command line is meant to run, whatever an older WEFT=observe says; WEFT=off stays off.
-  if (!request.asked("fill").empty() && request.asked("mode").empty() && !is_mode(variables["WEFT"], "off"))
-    variables["WEFT"] = "fill";
+  const bool has_work = !request.asked("fill").empty() || !request.asked("queue").empty();
+  if (has_work && request.asked("mode").empty() && !is_mode(variables["WEFT"], "off")) variables["WEFT"] = "fill";
   return variables;
 }
 
@@ -218,6 +221,14 @@ std::string from_here(const std::string& folder, const Variables& variables) {
   return here + folder;
 }
 
+// Made where there is none: jobs may come later. As all hosts know it.
+std::string checked_queue(const std::string& name, const Variables& variables) {
+  const std::string path = from_here(name, variables);
+  if (open_queue(path, WhereNone::make)->ids(JobState::waiting).empty())
+    inform("no job waits yet in the queue " + path);
+  return path;
+}
+
 int become(const std::vector<std::string>& command) {
   std::vector<char*> values;
   for (const std::string& word : command) values.push_back(const_cast<char*>(word.c_str()));
@@ -235,11 +246,14 @@ int run(const Request& request) {
   bool beside_feeder = false;
   report(parsed, request.strict, variables);
   if (parsed.options.mode == Mode::fill) {
-    if (parsed.options.fill.empty()) throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS]");
+    const std::string& queue = parsed.options.queue;
+    if (parsed.options.fill.empty() && queue.empty())
+      throw UsageError("mode fill needs a fill job: --fill PATH[:ARGUMENTS], or --queue QUEUE");
     const JobFiles files{parsed.options.input, parsed.options.results, parsed.options.weights};
     const CheckedFill fill = checked_fill_spec(parsed.options.fill, parsed.options.memory, library_directory(), files);
     variables["WEFT_FILL"] = fill.spec;
-    beside_feeder = fill.needs_feeder && parsed.options.feeder.empty();
+    beside_feeder = (fill.needs_feeder || !queue.empty()) && parsed.options.feeder.empty();
+    if (!queue.empty()) variables["WEFT_QUEUE"] = checked_queue(queue, variables);
     for (const char* const file : {"WEFT_INPUT", "WEFT_RESULTS", "WEFT_WEIGHTS"})
       if (std::string& path = variables[file]; !path.empty()) path = std::filesystem::absolute(path).string();
   }

@@ -27,6 +27,7 @@ int estimate_verb(const Arguments& arguments);
 int simulate_verb(const Arguments& arguments);
 int try_verb(const Arguments& arguments);
 int new_job_verb(const Arguments& arguments);
+int jobs_verb(const Arguments& arguments);
 int replay_verb(const Arguments& arguments);
 int version_verb(const Arguments& arguments);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "feeder/files/open_file.h"
+#include "feeder/queue/desks.h"
 #include "runner/clock.h"
 #include "runner/log.h"
 
@@ -39,6 +40,9 @@ std::vector<std::string> channels_in(const std::string& folder) {
 void Feeder::run(const std::atomic<bool>& stop) {
   std::atomic<bool> ends{false};
   std::thread writer([&] { settle_until(ends); });
+  std::atomic<bool> is_written{false};  // so that jobs whose last results these were are over
+  std::thread desks(
+      [&] { Desks(folder_, [this](const std::string& results) { return committed(results); }).run(is_written); });
   std::exception_ptr fault;
   try {
     for (; !stop; sleep_until(now() + between_looks)) {
@@ -52,6 +56,8 @@ void Feeder::run(const std::atomic<bool>& stop) {
   for (const auto& [path, served] : served_) served->thread.join();
   ends = true;
   writer.join();
+  is_written = true;
+  desks.join();
   if (fault) std::rethrow_exception(fault);
 }
 
@@ -99,16 +105,26 @@ void Feeder::take_leave_of_ended() {
   });
 }
 
-void Feeder::settle() {
-  std::vector<std::shared_ptr<Records>> all;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [plan, shared] : shared_) {
-      const std::unique_lock free(shared->mutex, std::try_to_lock);  // else it is being opened
-      if (auto records = free ? shared->records.lock() : nullptr) all.push_back(std::move(records));
-    }
+// Those that are not being opened just now. The last one that lets go of some waits for the disk.
+std::vector<std::pair<std::string, std::shared_ptr<Records>>> Feeder::open_ones() {
+  std::vector<std::pair<std::string, std::shared_ptr<Records>>> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [plan, shared] : shared_) {
+    const std::unique_lock free(shared->mutex, std::try_to_lock);
+    if (auto records = free ? shared->records.lock() : nullptr) all.emplace_back(plan.results, std::move(records));
   }
-  for (const std::shared_ptr<Records>& records : all) records->settle();
+  return all;
+}
+
+void Feeder::settle() {
+  for (const auto& [results, records] : open_ones()) records->settle();
+}
+
+std::uint64_t Feeder::committed(const std::string& wanted) {
+  std::uint64_t count = 0;
+  for (const auto& [results, records] : open_ones())
+    if (results == wanted) count += records->committed();
+  return count;
 }
 
 std::shared_ptr<Records> Feeder::shared_records(const RecordsPlan& plan, const std::vector<Tensor>& inputs,

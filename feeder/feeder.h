@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "feeder/records.h"
@@ -38,6 +39,8 @@ class Feeder {
   void take_leave_of_ended();
   void settle_until(const std::atomic<bool>& ends);
   void settle();
+  std::uint64_t committed(const std::string& wanted);                         // results of that name
+  std::vector<std::pair<std::string, std::shared_ptr<Records>>> open_ones();  // by the name of their results
   std::shared_ptr<Records> shared_records(const RecordsPlan& plan, const std::vector<Tensor>& inputs,
                                           const std::vector<Tensor>& outputs);
 

@@ -2,28 +2,24 @@
 #include "feeder/ledger.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
 #include <string_view>
 #include <system_error>
 
+#include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
 #include "feeder/files/written_file.h"
+#include "feeder/owner.h"
 #include "feeder/shard_file.h"
 
 namespace weft {
@@ -36,96 +32,9 @@ using nlohmann::json;
   throw FileError(path, std::strerror(error));
 }
 
-std::string word_in(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
-
-std::string letters_of(std::string text, std::size_t most) {
-  std::erase_if(text, [](unsigned char c) { return std::isalnum(c) == 0; });
-  return text.substr(0, most);
-}
-
-// When the process started, in ticks since boot; 0: there is none.
-std::uint64_t start_of(std::uint64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t end = text.rfind(')');  // of its name, which may have anything in it
-  if (end == std::string::npos) return 0;
-  std::string_view rest(text);
-  rest.remove_prefix(end + 1);
-  for (int field = 3; field < 22; ++field) {
-    const std::size_t space = rest.find(' ', 1);
-    if (space == std::string_view::npos) return 0;
-    rest.remove_prefix(space);
-  }
-  return std::strtoull(rest.data(), nullptr, 10);
-}
-
-// Of the machine since its start, and of the processes that see each other.
-const std::string& own_place() {
-  static const std::string place = [] {
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    struct stat names {};
-    ::stat("/proc/self/ns/pid", &names);
-    return letters_of(host.data(), 32) + "-" + letters_of(word_in("/proc/sys/kernel/random/boot_id"), 12) + "-" +
-           std::to_string(names.st_ino);
-  }();
-  return place;
-}
-
-bool is_there(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0;
-}
-
-void touch(const std::string& path) {
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
-}
-
-std::optional<std::int64_t> time_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  return static_cast<std::int64_t>(status.st_mtim.tv_sec);
-}
-
-std::optional<std::uint64_t> number_of(std::string_view name) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc{} && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator entries(folder, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error))
-    names.push_back(entries->path().filename());
-  if (error) throw FileError(folder, error.message());
-  return names;
-}
-
-void make_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) != 0) fail(path, errno);
-}
-
 std::mt19937& dice() {
   thread_local std::mt19937 made{std::random_device{}()};
   return made;
-}
-
-// By the clock of the file system, whatever those of the hosts say: that of a new file. Nothing: it cannot be told.
-std::optional<std::int64_t> time_by(const std::string& clock) {
-  const int file = ::open(clock.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0) return std::nullopt;
-  ::close(file);
-  touch(clock);
-  const auto now = time_of(clock);
-  ::unlink(clock.c_str());
-  return now;
 }
 
 bool have_one_content(const std::string& one, const std::string& other) {
@@ -143,33 +52,14 @@ bool have_one_content(const std::string& one, const std::string& other) {
   }
 }
 
-bool is_older(std::optional<std::int64_t> time, std::int64_t now, Duration limit) {
-  return time && now - *time > std::chrono::floor<std::chrono::seconds>(limit).count();
-}
-
 }  // namespace
-
-std::string Ledger::own_name() {
-  const auto pid = static_cast<std::uint64_t>(::getpid());  // asked each time: a child has another one
-  return own_place() + "-" + std::to_string(pid) + "-" + std::to_string(start_of(pid));
-}
-
-// Nobody knows of processes of another machine, or of one where processes do not see each other.
-bool Ledger::has_ended(const std::string& owner) {
-  const std::string place = own_place() + "-";
-  if (!owner.starts_with(place)) return false;
-  const std::string_view rest = std::string_view(owner).substr(place.size());
-  const std::size_t dash = rest.find('-');
-  if (dash == std::string_view::npos) return false;
-  const auto pid = number_of(rest.substr(0, dash)), start = number_of(rest.substr(dash + 1));
-  if (!pid || !start || *start == 0) return false;
-  const std::uint64_t there = start_of(*pid);
-  // Without a look at it (hidepid) it may live all the same.
-  return there == 0 ? ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH : there != *start;
-}
 
 bool Ledger::exists(const std::string& results) {
   return is_there(results + ".weft/plan.json");
+}
+
+bool Ledger::has_all(const std::string& results) {
+  return is_there(results + ".weft/published");
 }
 
 Ledger::Ledger(std::string results, const LedgerPlan& plan)
@@ -221,12 +111,7 @@ void Ledger::remove_left(const std::string& folder, const std::string& begin) co
 
 void Ledger::make(const std::string& folder) const {
   for (const char* const place : {"/todo", "/running", "/done"}) make_folder(folder + place);
-  for (std::uint64_t shard = 0; shard <= shards(); ++shard) {
-    const std::string name = folder + "/todo/" + std::to_string(shard);
-    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0) fail(name, errno);
-    ::close(file);
-  }
+  for (std::uint64_t shard = 0; shard <= shards(); ++shard) make_empty(folder + "/todo/" + std::to_string(shard));
   json plan = json::parse(plan_.identity);
   plan["format"] = 1;
   plan["records"] = plan_.records;
@@ -367,9 +252,7 @@ void Ledger::publish() {
   if (!is_linked && !is_there && ::rename(all.c_str(), results_.c_str()) != 0) fail(results_, errno);
   sync_folder(results_.substr(0, results_.rfind('/')));
   ::unlink(all.c_str());
-  const int file = ::open((folder_ + "/published").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0) fail(folder_ + "/published", errno);
-  ::close(file);
+  make_empty(folder_ + "/published");
   for (std::uint64_t shard = 0; shard < shards(); ++shard) ::unlink(done(shard).c_str());
 }
 

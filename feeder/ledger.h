@@ -37,6 +37,8 @@ class Ledger {
 
   // Whether somebody has begun with these results: their plan has been looked at as a whole then.
   static bool exists(const std::string& results);
+  // Whether all of these results are in their file.
+  static bool has_all(const std::string& results);
   // Opens the folder, or makes it. Throws FileError where it is of something else; its message names what differs.
   Ledger(std::string results, const LedgerPlan& plan);
   ~Ledger();  // gives back what it holds
@@ -67,11 +69,6 @@ class Ledger {
   void publish();
   // Throws where the user has taken away what was published.
   bool is_published() const;
-
-  // Of this process, in file names.
-  static std::string own_name();
-  // Whether the process of that name has certainly ended.
-  static bool has_ended(const std::string& owner);
 
  private:
   void make_unless_there() const;

@@ -120,6 +120,7 @@ class LedgerRecords final : public Records {
       }
       if (found->second.place == Place::free) std::erase(free_, outputs.record);
       found->second.place = Place::written;
+      committed_.fetch_add(1, std::memory_order_relaxed);
       held.written.push_back(place);
       held.progressed = now();
     }
@@ -133,6 +134,8 @@ class LedgerRecords final : public Records {
   std::string why() const override {
     return "has results of all " + std::to_string(count_) + " records of " + plan_.input + " in " + plan_.results;
   }
+
+  std::uint64_t committed() const override { return committed_.load(std::memory_order_relaxed); }
 
   // The disk is waited for without the lock: ranks get records meanwhile.
   void settle() override {
@@ -328,6 +331,7 @@ class LedgerRecords final : public Records {
   const std::vector<Tensor> outputs_;
   const std::unique_ptr<InputFile> input_;
   std::uint64_t count_ = 0;
+  std::atomic<std::uint64_t> committed_{0};
   std::mutex mutex_;
   std::optional<Ledger> ledger_;
   std::deque<std::uint64_t> free_;
@@ -358,6 +362,7 @@ class TrialRecords final : public Records {
   bool is_over() override { return false; }
   std::string why() const override { return ""; }
   void settle() override {}
+  std::uint64_t committed() const override { return 0; }
 
  private:
   const std::unique_ptr<InputFile> input_;

@@ -42,6 +42,8 @@ class Records {
   virtual std::string why() const = 0;
   // From time to time, and at the end, by one thread: results go to the disk, and what is held is renewed.
   virtual void settle() = 0;
+  // Results that came in since it was opened.
+  virtual std::uint64_t committed() const = 0;
   virtual const InputFile& input() const = 0;
 };
 

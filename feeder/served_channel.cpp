@@ -165,6 +165,7 @@ void ServedChannel::begin() {
 void ServedChannel::open_records() {
   opens_ = false;
   records_ = open_(plan_, std::vector(declared_.input.begin(), declared_.input.begin() + declared_.inputs), outputs_);
+  if (records_->is_over()) end(FeedState::over, records_->why());  // before the rank goes on
   channel_.header().begun.store(1, std::memory_order_release);
 }
 

@@ -54,7 +54,8 @@ struct JobTerms {
 };
 
 // `ready`: it can be launched from here on; `refused`: it cannot, and why; `done`: it has done the units that were
-// wanted; `failed`: it was ended, and why; `withdrawn`: another variant of it is to be made ready, and why.
+// wanted; `failed`: it was ended, and why; `withdrawn`: another variant of it is to be made ready, or its queue has it
+// back, and why.
 enum class JobEvent : std::uint8_t { ready, refused, done, failed, withdrawn };
 inline constexpr std::array job_event_names{"ready", "refused", "done", "failed", "withdrawn"};
 
@@ -234,10 +235,12 @@ struct StartupRecord {
 };
 
 inline constexpr std::string_view several_variants = "differs";
+inline constexpr std::size_t most_job_totals = 32;  // the last is that of all further ones then
+inline constexpr std::string_view further_jobs = "further jobs";
 
 // Of one fill job.
 struct JobTotals {
-  std::uint32_t job = 0;  // as in its record
+  std::uint32_t job = 0;  // as in its record; of `further_jobs`: that of the latest
   JobName name;
   JobName variant;  // the latest; of several ranks with different ones: several_variants
   std::uint64_t slices = 0, units = 0, units_wrong = 0;
@@ -277,7 +280,7 @@ struct TraceSummary {
   RecordText uncertain_reason;              // why nobody could tell, see uncertain_causes.h; "": none
   std::uint64_t annotations_refused = 0;    // that contradicted others, or named a device that cannot be
   std::uint64_t annotations_held_back = 0;  // there was no room for them beside the job's own events
-  List<JobTotals, most_jobs> jobs;          // those that were ready once
+  List<JobTotals, most_job_totals> jobs;    // those that were ready once; of a queue several may have one number
   // All of the run where there are no iterations. The other numbers are of the whole window. Nothing: not known.
   std::optional<StartupRecord> startup;
 };

@@ -51,14 +51,30 @@ bool is_worse(const std::optional<SlowdownRecord>& one, const std::optional<Slow
   return one->estimate > other->estimate;
 }
 
-// Nothing: there are too many. Ranks may have other lists, so a number alone says little.
-JobTotals* totals_of(TraceSummary& summary, std::uint32_t job, const JobName& name = {}) {
-  for (JobTotals& known : summary.jobs)
-    if (known.job == job && (name.empty() || known.name.empty() || known.name == name)) return &known;
+JobTotals& new_totals(TraceSummary& summary, std::uint32_t job, const JobName& name) {
   JobTotals made;
   made.job = job;
   made.name = name;
-  return summary.jobs.add(made) ? summary.jobs.end() - 1 : nullptr;
+  if (summary.jobs.add(made)) return *(summary.jobs.end() - 1);
+  JobTotals& last = *(summary.jobs.end() - 1);
+  last.job = job;
+  last.name = further_jobs;
+  last.variant = "";
+  return last;
+}
+
+// Of another rank: it may have another list, so a number alone says little.
+JobTotals& totals_of(TraceSummary& summary, std::uint32_t job, const JobName& name) {
+  for (JobTotals& known : summary.jobs)
+    if (known.job == job && (name.empty() || known.name.empty() || known.name == name)) return known;
+  return new_totals(summary, job, name);
+}
+
+// Of the job that has this number now.
+JobTotals& present_totals_of(TraceSummary& summary, std::uint32_t job) {
+  for (JobTotals* known = summary.jobs.end(); known-- != summary.jobs.begin();)
+    if (known->job == job) return *known;
+  return new_totals(summary, job, {});
 }
 
 void stop(TraceSummary& summary, const RecordText& reason) {
@@ -117,22 +133,24 @@ void Totals::add(const SliceRecord& slice) {
   add_to(summary_.slices, 1);
   add_to(summary_.filled, slice.alone);
   startup_.add(slice);
-  JobTotals* const job = totals_of(summary_, slice.job);
-  if (job != nullptr) add_to(job->slices, 1);
-  if (job != nullptr) add_to(job->filled, slice.alone);
+  JobTotals& job = present_totals_of(summary_, slice.job);
+  add_to(job.slices, 1);
+  add_to(job.filled, slice.alone);
   if (!slice.unit_done) return;
   const std::uint64_t wrong = slice.correct == 0 ? 1 : 0;
   add_to(summary_.fill_units, 1);
   add_to(summary_.fill_units_wrong, wrong);
-  if (job != nullptr) add_to(job->units, 1);
-  if (job != nullptr) add_to(job->units_wrong, wrong);
+  add_to(job.units, 1);
+  add_to(job.units_wrong, wrong);
 }
 
 void Totals::add(const JobRecord& record) {
   if (record.event == JobEvent::refused) return;
-  JobTotals* const job = totals_of(summary_, record.job);
-  if (job == nullptr) return;
+  JobTotals* job = &present_totals_of(summary_, record.job);
+  const bool is_another = !job->name.empty() && job->name != record.name && job->name != further_jobs;
+  if (is_another && record.event == JobEvent::ready) job = &new_totals(summary_, record.job, record.name);
   add_to(job->held, record.held);
+  if (job->name == further_jobs) return;
   job->name = record.name;
   if (record.event == JobEvent::ready) job->variant = record.variant;
 }
@@ -169,15 +187,14 @@ void add_up(TraceSummary& sum, const TraceSummary& part) {
   for (std::size_t i = 0; i < sums.counted.size(); ++i) add_to(*sums.counted[i], *parts.counted[i]);
   for (std::size_t i = 0; i < sums.lengths.size(); ++i) add_to(*sums.lengths[i], *parts.lengths[i]);
   for (const JobTotals& job : part.jobs) {
-    JobTotals* const all = totals_of(sum, job.job, job.name);
-    if (all == nullptr) continue;
-    if (all->name.empty()) all->name = job.name;
-    add_variant(all->variant, job.variant);
-    add_to(all->slices, job.slices);
-    add_to(all->units, job.units);
-    add_to(all->units_wrong, job.units_wrong);
-    add_to(all->filled, job.filled);
-    add_to(all->held, job.held);
+    JobTotals& all = totals_of(sum, job.job, job.name);
+    if (all.name.empty()) all.name = job.name;
+    add_variant(all.variant, job.variant);
+    add_to(all.slices, job.slices);
+    add_to(all.units, job.units);
+    add_to(all.units_wrong, job.units_wrong);
+    add_to(all.filled, job.filled);
+    add_to(all.held, job.held);
   }
   if (is_worse(part.slowdown, sum.slowdown)) sum.slowdown = part.slowdown;
   if (is_worse(part.watching, sum.watching)) sum.watching = part.watching;

@@ -123,6 +123,21 @@ void check_results(const std::string& results, const std::vector<Tensor>& output
     throw FileError(results, "the job gives bfloat16, which .npy does not know; name the results .safetensors");
 }
 
+std::string lines_of(const std::vector<Tensor>& outputs, const std::vector<ResultsPart>& parts, std::uint64_t records) {
+  std::string text;
+  for (std::uint64_t record = 0; record < records; ++record) {
+    nlohmann::ordered_json line;
+    for (std::size_t output = 0; output < outputs.size(); ++output) {
+      const Tensor& tensor = outputs[output];
+      const std::byte* from = parts[output].values.data() + record * bytes_of(tensor);
+      const std::uint64_t length = tensor.variable == 1 ? parts[output].lengths[record] : tensor.shape[0];
+      line[std::string(tensor.text())] = list_of(tensor, 0, length, from);
+    }
+    text += (outputs.size() == 1 ? line.front().dump() : line.dump()) + '\n';
+  }
+  return text;
+}
+
 ResultsFile::ResultsFile(const std::string& path, const std::string& results, const std::vector<Tensor>& outputs,
                          std::uint64_t records)
     : outputs_(outputs), are_lines_(form_of(results) == Form::lines) {
@@ -147,19 +162,8 @@ void ResultsFile::append(const std::vector<ResultsPart>& outputs) {
   written_ += records;
 }
 
-// One output: lists. Several: objects with a list for each.
 void ResultsFile::append_lines(const std::vector<ResultsPart>& outputs, std::uint64_t records) {
-  std::string text;
-  for (std::uint64_t record = 0; record < records; ++record) {
-    nlohmann::ordered_json line;
-    for (std::size_t output = 0; output < outputs_.size(); ++output) {
-      const Tensor& tensor = outputs_[output];
-      const std::byte* from = outputs[output].values.data() + record * bytes_of(tensor);
-      const std::uint64_t length = tensor.variable == 1 ? outputs[output].lengths[record] : tensor.shape[0];
-      line[std::string(tensor.text())] = list_of(tensor, 0, length, from);
-    }
-    text += (outputs_.size() == 1 ? line.front().dump() : line.dump()) + '\n';
-  }
+  const std::string text = lines_of(outputs_, outputs, records);
   file_->write(written_, std::as_bytes(std::span(text)));
   written_ += text.size();
 }

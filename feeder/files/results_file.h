@@ -25,6 +25,9 @@ struct ResultsPart {
   std::vector<std::uint32_t> lengths;
 };
 
+// Of so many records as JSON Lines. One output: lists. Several: objects with a list for each.
+std::string lines_of(const std::vector<Tensor>& outputs, const std::vector<ResultsPart>& parts, std::uint64_t records);
+
 class ResultsFile {
  public:
   // Writes to `path`. `results`: the name by which it will go. With room for all of it, where that is known.

@@ -65,6 +65,7 @@ void Device::give_up() noexcept {
 // To have ended is the last that a thread says: it looks at nothing after that. One that does not end keeps what it
 // works with.
 void Device::let_go() noexcept {
+  leave_queue("the rank has left");
   jobs_.leave_trials();
   if (!dispatcher_ || !dispatcher_->has_thread()) {
     dispatcher_.reset();
@@ -82,18 +83,21 @@ void Device::prepare_fill(bool may_fill) {
   if (core_.options.mode != Mode::fill) return;
   say_unheeded();
   try {
-    if (core_.options.fill.empty()) throw SetUpError("mode fill without a fill job (WEFT_FILL)");
+    if (core_.options.fill.empty() && core_.options.queue.empty())
+      throw SetUpError("mode fill without a fill job (WEFT_FILL, WEFT_QUEUE)");
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
     jobs_.plan();
+    open_queue();
   } catch (const std::exception& error) {
     return cannot_fill(error.what());
   }
   if (!core_.preparations[ordinal_].is_one_more_allowed(now(), core_.options.slowdown_budget)) return not_again();
   filler_ = std::make_unique<Filler>(core_.driver, jobs_.policy());
   making_ = {};
-  for (DeviceJob& job : jobs_.all()) prepare_job(job);
+  for (DeviceJob& job : jobs_.all())
+    if (!job.is_vacant()) prepare_job(job);
   if (jobs_.exist()) note_preparation();
-  if (jobs_.exist() || jobs_.are_awaited()) return;
+  if (jobs_.exist() || jobs_.are_awaited() || queue_) return;
   filler_.reset();
   cannot_fill(refused_.size() == 1 ? why_refused_ : "none of the fill jobs can be run");
 }
@@ -137,9 +141,11 @@ void Device::prepare_job(DeviceJob& job) {
 
 // The whole reason is said here where there are other jobs, and with what follows from it where there are none.
 void Device::refuse(DeviceJob& job, const std::string& reason) {
+  if (job.is_of_queue() && job.end == JobEnd::over) return return_to_queue(job, job.end, reason);
   if (refused_.empty()) why_refused_ = reason;
   refused_.push_back(job.record(JobEvent::refused, reason));
   if (!job.place.is_only_one) reporter_->warn(Audience::one_rank, reason);
+  if (job.is_of_queue()) return_to_queue(job, job.end, reason);
 }
 
 // The dispatcher is there, started or not.
@@ -151,6 +157,7 @@ void Device::add_job(DeviceJob& job, Duration held) {
   record.held = held;
   job.variants.began(now());
   job.change.set(job.variants.may_change());
+  if (job.is_of_queue()) queue_->runs(*job.queue_place, job.fill.longest_slice());
   dispatcher_->add_job(job.ready(setup_.marking), record);
 }
 
@@ -226,7 +233,7 @@ void Device::open_trace() {
   header_.ranks = setup_.ranks;
   header_.device = ordinal_;
   header_.device_in_name = setup_.is_further_device;
-  header_.mode = jobs_.exist() || jobs_.are_awaited() ? "fill" : "observe";
+  header_.mode = jobs_.exist() || jobs_.are_awaited() || queue_ ? "fill" : "observe";
   header_.fill_job = jobs_.names();
   header_.fill_stream = fill_stream();
   header_.fill_confinement = jobs_.confinement();
@@ -304,7 +311,8 @@ void Device::start_dispatcher() {
   for (const JobRecord& refused : refused_) dispatcher_->submit(Record(ordinal_, now(), refused));
   for (DeviceJob& job : jobs_.all())
     if (job.fill.exists()) add_job(job);
-  dispatcher_->expect_jobs(jobs_.awaited());
+  dispatcher_->expect_jobs(jobs_.expected());
+  queue_wish_.set(queue_ != nullptr);
   if (jobs_.exist() && jobs_.one_was_given_up()) dispatcher_->stop_filling(still_made);
   if (!dispatcher_->start()) throw SetUpError("no thread could be started");
   if (core_.shim.set_launches_counted != nullptr) core_.shim.set_launches_counted(core_.options.launches);
@@ -343,6 +351,7 @@ void Device::finish() {
   core_.shim.set_marker_words(ordinal_, {});
   if (stopped && quiet && jobs_.exist() && current.pushed()) {
     note_given_back();
+    note_units_of_queue();
     release_fill();
   } else if (jobs_.progress_is_kept()) {
     reporter_->warn(Audience::every_rank, "the progress of the fill job is not kept yet: work next to it does not end");
@@ -373,7 +382,7 @@ void Device::release_fill() {
 
 void Device::close_trace(bool stopped) {
   for (DeviceJob& job : jobs_.all()) {
-    if (!job.trial.is_awaited() || !stopped) continue;
+    if (!job.trial.is_awaited() || !stopped || job.is_of_queue()) continue;
     const std::string why = job.trial.why_never_filled();
     const char* const not_run = job.withdrawn ? " was not run again after a change of its variant: " : " was not run: ";
     if (job_was_ready_) reporter_->warn(Audience::one_rank, "fill job " + job.name() + not_run + why);
@@ -382,6 +391,9 @@ void Device::close_trace(bool stopped) {
     dispatcher_->submit(Record(ordinal_, now(), refused));
     if (!job_was_ready_) dispatcher_->note_set_up_failure(why);
   }
+  if (stopped && queue_ && !job_was_ready_)
+    dispatcher_->note_set_up_failure("no job of the queue came that this rank could run");
+  leave_queue("the training has ended");
   jobs_.leave_trials();
   core_.validation->device_closed(ordinal_);
   if (!stopped) {

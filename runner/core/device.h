@@ -17,7 +17,9 @@
 #include "runner/core/device_jobs.h"
 #include "runner/core/device_setup.h"
 #include "runner/core/dispatcher.h"
+#include "runner/core/quiet_wish.h"
 #include "runner/core/scopes.h"
+#include "runner/feed/queue_places.h"
 #include "runner/recording/recording.h"
 #include "trace/write/writer.h"
 
@@ -85,6 +87,18 @@ class Device {
   bool has_ended(const DeviceJob& job) const;
   bool never_fits(const DeviceJob& job) const;
   void begin_next_trial();
+  // In device_queue.cpp.
+  void open_queue();  // throws SetUpError
+  void ask_queue(DeviceJob& job);
+  bool take_from_queue(DeviceJob& job);
+  void look_at_queue();
+  void look_at_place(DeviceJob& job);
+  void fill_place(DeviceJob& job);
+  void look_at_running(DeviceJob& job);
+  void note_units_of_queue();
+  void withdraw_for_queue(DeviceJob& job);
+  void return_to_queue(DeviceJob& job, JobEnd end, const std::string& why);
+  void leave_queue(const char* why) noexcept;
   bool begins_trial(DeviceJob& job);
   void release_ended_jobs();
   void release(DeviceJob& job, const Gate& gate);
@@ -142,9 +156,11 @@ class Device {
   std::string why_refused_;         // the first of them
   bool job_was_ready_ = false;
   bool preparation_noted_ = false;
-  Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
-  TimePoint next_quiet_moment_{};  // none is tried before
-  TimePoint next_turn_{};          // likewise, for a trial
+  Duration making_{};                   // that it took to make jobs ready, since a thread of the main job waits for it
+  TimePoint next_quiet_moment_{};       // none is tried before
+  TimePoint next_turn_{};               // likewise, for a trial
+  std::unique_ptr<QueuePlaces> queue_;  // nullptr: there is none, or nothing is filled any more
+  QuietWish queue_wish_{core_};
   // The thread works with reporter, jobs, filler, trace and recording.
   DeviceJobs jobs_;
   std::unique_ptr<Filler> filler_;  // nullptr: observes only

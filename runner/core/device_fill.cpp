@@ -132,7 +132,8 @@ ReadyJob DeviceFill::ready(const ListedJob& place, const Marking& marking) const
 
 void DeviceFill::take_up_progress(const Making& making) {
   const Progress* const state = making.place.state.get();
-  if (core_.options.checkpoint.empty()) {
+  const bool is_of_queue = !making.place.progress_file.empty();
+  if (core_.options.checkpoint.empty() && !is_of_queue) {
     if (state != nullptr) fill_->job().restore(*state);
     return;
   }
@@ -141,18 +142,20 @@ void DeviceFill::take_up_progress(const Making& making) {
   OutputNames names = output_names(core_.options, core_.environments.now);
   names.rank = setup.rank;
   const std::optional<int> device = setup.is_further_device ? std::optional(setup.ordinal) : std::nullopt;
-  const std::string path =
-      progress_path(expand_output(core_.options.checkpoint, names), setup.rank, device, making.place.progress);
+  const std::string path = is_of_queue ? making.place.progress_file
+                                       : progress_path(expand_output(core_.options.checkpoint, names), setup.rank,
+                                                       device, making.place.progress);
   if (!progress_.take_up(path, fill_->job(), state))
     reporter.warn(Audience::every_rank, std::string("the progress of the fill job ") +
                                             (state != nullptr ? "" : "begins anew and ") +
                                             "is not kept: another process of this rank has " + path +
-                                            " (WEFT_CHECKPOINT; without a launcher set RANK and WORLD_SIZE)");
-  else if (!progress_.is_kept())
+                                            (is_of_queue ? ""
+                                                         : " (WEFT_CHECKPOINT; without a launcher set RANK and "
+                                                           "WORLD_SIZE)"));
+  else if (!progress_.is_kept() && !is_of_queue)
     reporter.warn(Audience::one_rank, "fill job " + name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
   else if (const std::string fault = progress_.fault(); !fault.empty())
-    reporter.warn(Audience::every_rank,
-                  "the progress of the fill job cannot be kept in " + path + " (WEFT_CHECKPOINT): " + fault);
+    reporter.warn(Audience::every_rank, "the progress of the fill job cannot be kept in " + path + ": " + fault);
 }
 
 MemoryRecord DeviceFill::memory(MemoryEvent event) const {

@@ -28,6 +28,7 @@ struct ListedJob {
   JobPlan plan;
   bool is_only_one = true;
   std::string progress;  // tells its progress from that of the others, whatever their order; "": it is the only one
+  std::string progress_file{};              // of a job of a queue; "": as WEFT_CHECKPOINT says
   std::shared_ptr<const Progress> state{};  // of another variant of it that ran before; nullptr: there is none
 
   // As the user calls it, or as it calls itself.
@@ -60,6 +61,7 @@ class DeviceFill {
   std::shared_ptr<FillLane> lane() const { return fill_->lane(); }
   const Confined& confined() const { return fill_->unit().confined(); }
   std::uint64_t held_memory() const { return fill_ ? fill_->reservation().reserved() : 0; }
+  Duration longest_slice() const { return fill_->unit().longest(); }
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return fill_->stream(); }
   bool progress_is_kept() const { return saving_ != nullptr || progress_.is_kept(); }
@@ -88,6 +90,8 @@ class DeviceFill {
   void context_is_going() {
     if (work_) work_->context_is_going();
   }
+  // Its units so far will not be done again: it has no progress, or that was written.
+  bool units_are_kept() const { return (fill_ != nullptr && !fill_->job().keeps_progress()) || progress_.is_written(); }
   void let_progress_go() { progress_.let_go(); }
   // A thread that does not end works with it: it stays.
   void leave() noexcept;

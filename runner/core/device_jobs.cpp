@@ -58,6 +58,11 @@ ListedJob DeviceJob::listed() const {
 ReadyJob DeviceJob::ready(const Marking& marking) const {
   ReadyJob made = fill.ready(place, marking);
   made.wish = variants.wish();
+  made.is_another = is_of_queue() && !withdrawn;
+  if (is_of_queue()) {
+    made.wish.has_smaller = true;  // another rank may have room
+    made.wish.iterations = Variants::many_iterations;
+  }
   return made;
 }
 
@@ -82,12 +87,21 @@ void DeviceJobs::plan() {
   const FillPlan plan = parse_fill_plan(core_.options.fill, core_.options.memory, core_.own_jobs,
                                         {core_.options.input, core_.options.results, core_.options.weights});
   policy_ = plan.policy;
-  const bool one = plan.jobs.size() == 1;
+  places_ = core_.options.queue.empty() ? 0 : core_.options.queue_jobs;
+  if (plan.jobs.size() + places_ > most_jobs)
+    throw std::invalid_argument("WEFT_FILL has " + std::to_string(plan.jobs.size()) + " jobs and WEFT_QUEUE_JOBS is " +
+                                std::to_string(places_) + "; at most " + std::to_string(most_jobs) +
+                                " are possible together");
+  const bool one = plan.jobs.size() == 1 && places_ == 0;
   std::map<std::string, int> same;
   for (const JobPlan& job : plan.jobs) {
     ListedJob place{static_cast<std::uint32_t>(jobs_.size()), job, one, one ? "" : key_of(job)};
     if (const int before = same[place.progress]++; before > 0) place.progress += "-" + std::to_string(before + 1);
     jobs_.emplace_back(core_, place);
+  }
+  for (std::uint32_t number = 0; number < places_; ++number) {
+    jobs_.emplace_back(core_, ListedJob{static_cast<std::uint32_t>(jobs_.size()), {}, false, ""});
+    jobs_.back().queue_place = number;
   }
 }
 
@@ -99,8 +113,10 @@ std::shared_ptr<FillLane> DeviceJobs::lane() const {
 
 std::string DeviceJobs::names() const {
   std::string names;
+  const auto add = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   for (const DeviceJob& job : jobs_)
-    if (job.fill.exists() || job.trial.is_awaited()) names += (names.empty() ? "" : ", ") + job.name();
+    if (!job.is_of_queue() && (job.fill.exists() || job.trial.is_awaited())) add(job.name());
+  if (queue_is_open_) add("jobs of " + core_.options.queue);
   return names;
 }
 
@@ -125,6 +141,11 @@ int DeviceJobs::awaited() const {
   return static_cast<int>(std::ranges::count_if(jobs_, [](const DeviceJob& job) { return job.trial.is_awaited(); }));
 }
 
+int DeviceJobs::expected() const {
+  return static_cast<int>(
+      std::ranges::count_if(jobs_, [](const DeviceJob& job) { return job.is_of_queue() || job.trial.is_awaited(); }));
+}
+
 bool DeviceJobs::are_awaited() const {
   return awaited() > 0;
 }
@@ -134,7 +155,9 @@ bool DeviceJobs::await_turns() const {
 }
 
 bool DeviceJobs::want_memory() const {
-  return await_turns() || std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.variants.may_grow(); });
+  return await_turns() || std::ranges::any_of(jobs_, [](const DeviceJob& job) {
+           return job.variants.may_grow() || (job.is_of_queue() && !job.vacant);
+         });
 }
 
 bool DeviceJobs::trial_is_under_way() const {
@@ -198,7 +221,10 @@ bool DeviceJobs::give_device_back(Duration limit) {
 
 std::optional<MemoryRecord> DeviceJobs::release(const Reporter& reporter, Duration limit) {
   for (DeviceJob& job : jobs_)
-    if (job.fill.exists()) job.fill.keep_progress(reporter, limit);
+    if (job.fill.exists()) {
+      job.fill.keep_progress(reporter, limit);
+      job.units_are_kept = job.fill.units_are_kept();
+    }
   const Deadline deadline(limit);
   MemoryRecord sum;
   sum.event = MemoryEvent::released;

@@ -16,6 +16,7 @@
 #include "runner/core/device_fill.h"
 #include "runner/core/device_trial.h"
 #include "runner/core/job_variants.h"
+#include "runner/feed/queue_places.h"
 #include "runner/options/fill_plan.h"
 
 namespace weft {
@@ -24,6 +25,8 @@ struct DeviceJob {
   DeviceJob(CoreContext& core, const ListedJob& its_place)
       : place(its_place), variants(place.plan), trial(core), fill(core), change(core) {}
 
+  bool is_of_queue() const { return queue_place.has_value(); }
+  bool is_vacant() const { return is_of_queue() && vacant; }
   // Its line in the trace.
   JobRecord record(JobEvent event, const std::string& why = "") const;
   std::string name() const;  // that of the user, its own, or the one in its path
@@ -33,7 +36,7 @@ struct DeviceJob {
   ReadyJob ready(const Marking& marking) const;  // one that is
   std::string why_it_never_fits() const;
 
-  const ListedJob place;
+  ListedJob place;
   JobVariants variants;
   DeviceTrial trial;
   DeviceFill fill;
@@ -45,6 +48,15 @@ struct DeviceJob {
   std::shared_ptr<const Progress> state;  // of the one that ran
   Duration stood{};                       // for so long the training stood for it since its change began
   Duration preparation{};                 // that the latest took to become ready, in its trial
+  // Of a place for jobs of a queue:
+  std::optional<std::uint32_t> queue_place;  // its number
+  bool vacant = true;
+  bool leaves = false;          // the queue has it back as soon as nothing of it is in flight
+  bool units_are_kept = false;  // they will not be done again
+  std::uint64_t units = 0;      // done here
+  std::uint64_t offered = 0;    // memory, when it was asked for
+  JobEnd end = JobEnd::fault;   // as it would be given back now
+  std::string why_end;          // likewise
 };
 
 class DeviceJobs {
@@ -52,20 +64,23 @@ class DeviceJobs {
   explicit DeviceJobs(CoreContext& core) : core_(core) {}
   // As the options have them, once. Throws std::invalid_argument.
   void plan();
+  std::uint32_t places() const { return places_; }  // for jobs of a queue, behind those of the user
 
   std::deque<DeviceJob>& all() { return jobs_; }
   const std::deque<DeviceJob>& all() const { return jobs_; }
   JobPolicy policy() const { return policy_; }
   std::shared_ptr<FillLane> lane() const;  // nullptr: none is ready
-  std::string names() const;               // of those that are ready or may become so
-  RecordText confinement() const;          // the weakest of those that are ready; "": none is
+  std::string names() const;               // of those that are ready or may become so, and of the queue
+  void note_queue() { queue_is_open_ = true; }
+  RecordText confinement() const;  // the weakest of those that are ready; "": none is
 
   // Whether it is so of any.
   bool exist() const;
   bool are_at_work(Duration limit = Duration{0}) const;
   bool are_awaited() const;
   bool progress_is_kept() const;
-  int awaited() const;  // how many
+  int awaited() const;   // how many
+  int expected() const;  // likewise, with the places for jobs of a queue: another one may always come
   bool await_turns() const;
   bool want_memory() const;  // that others leave: for their turn, or for a better variant
   bool trial_is_under_way() const;
@@ -100,7 +115,9 @@ class DeviceJobs {
   CoreContext& core_;
   JobPolicy policy_ = JobPolicy::throughput;
   std::deque<DeviceJob> jobs_;
+  std::uint32_t places_ = 0;
   bool giving_back_ = false;
+  bool queue_is_open_ = false;
 };
 
 }  // namespace weft

@@ -22,6 +22,7 @@ constexpr Duration release_limit = milliseconds(100);  // of what a job has that
 }  // namespace
 
 void Device::quiet_moment(Hold hold) {
+  if (queue_ && dispatcher_->filling_is_over()) leave_queue("nothing is filled any more");
   for (DeviceJob& job : jobs_.all()) {
     if (dispatcher_->filling_is_over()) return refuse_awaited("filling was over before its turn came");
     if (jobs_.one_was_given_up()) return refuse_awaited(still_made);
@@ -46,6 +47,7 @@ void Device::quiet_moment(Hold hold) {
     dispatcher_->resume();
   }
   if (now() < next_turn_) return;
+  look_at_queue();
   release_ended_jobs();
   change_variants();
   next_turn_ = now() + between_quiet_moments;
@@ -110,6 +112,7 @@ void Device::release_ended_jobs() {
 void Device::release(DeviceJob& job, const Gate& gate) {
   job.fill.keep_shut(gate);
   const TimePoint began = now();
+  job.units_are_kept = job.fill.units_are_kept();
   job.fill.let_progress_go();
   if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
   if (job.withdrawn) job.stood += now() - began;
@@ -156,14 +159,14 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
         pending = now();
       return pending && now() - *pending > longest_pending;
     });
-    if (!was_withdrawn) note_preparation();
+    if (!was_withdrawn && !job.is_of_queue()) note_preparation();
     if (is_first) core_.validation->fill_begins(context_of(core_.driver, jobs_.stream()), jobs_.stream());
     header_.fill_job = jobs_.names();
     header_.fill_stream = fill_stream();
     header_.fill_confinement = weaker(header_.fill_confinement, jobs_.confinement());  // also of those that ended
     add_job(job, now() - began + stood);
     record(jobs_.memory(MemoryEvent::reserved));
-    if (was_withdrawn) core_.preparations[ordinal_].note_change(now() - began + stood);
+    if (was_withdrawn || job.is_of_queue()) core_.preparations[ordinal_].note_change(now() - began + stood);
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began + stood).count();
     const char* const late = was_withdrawn             ? "a change of its variant"
                              : job.trial.was_in_time() ? "a wait for the GPU"
@@ -183,16 +186,23 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
 
 // Where other jobs are run, or may be, filling is not over.
 void Device::not_late(DeviceJob& job, const std::string& reason) {
+  if (job.is_of_queue() && job.end == JobEnd::over) {
+    reporter_->info("fill job " + job.name() + ": " + reason);
+    job.trial.leave();
+    return return_to_queue(job, job.end, reason);
+  }
   JobRecord refused = job.record(JobEvent::refused, reason);
   refused.held = std::exchange(job.stood, Duration{});
   if (job.withdrawn) core_.preparations[ordinal_].note_change(refused.held);
   dispatcher_->submit(Record(ordinal_, now(), refused));
   job.trial.leave();
-  const bool others = job_was_ready_ || jobs_.are_awaited();
-  const bool was_last = job.withdrawn && !jobs_.are_awaited() && none_runs() && !dispatcher_->filling_is_over();
+  const bool others = job_was_ready_ || jobs_.are_awaited() || queue_;
+  const bool was_last =
+      job.withdrawn && !jobs_.are_awaited() && none_runs() && !queue_ && !dispatcher_->filling_is_over();
   if (!others) dispatcher_->no_filling(reason);
   if (was_last) dispatcher_->stop_filling(reason);
-  dispatcher_->expect_jobs(jobs_.awaited());
+  dispatcher_->expect_jobs(jobs_.expected());
+  if (job.is_of_queue() && queue_) return_to_queue(job, job.end, reason);
   if (const std::string names = jobs_.names(); !names.empty()) header_.fill_job = names;
   if (!was_last) reporter_->warn(Audience::one_rank, others ? reason : reason + "; observing only");
 }

@@ -38,6 +38,11 @@ bool Device::has_another_variant(DeviceJob& job, const std::exception& fault) {
   const auto kind = lacks_memory ? JobVariants::Fault::lacks_memory
                     : is_passing ? JobVariants::Fault::passing
                                  : JobVariants::Fault::cannot_run;
+  const bool is_over = dynamic_cast<const NothingToDo*>(&fault) != nullptr;
+  job.end = is_over        ? JobEnd::over
+            : lacks_memory ? JobEnd::lacks_memory
+            : is_passing   ? JobEnd::passing_fault
+                           : JobEnd::fault;
   if (!job.variants.failed(fault.what(), kind)) return false;
   const std::string text = std::string(fault.what()) + ": another variant of it may run";
   if (kind == JobVariants::Fault::cannot_run)
@@ -56,7 +61,7 @@ bool Device::awaits_another_variant(DeviceJob& job, const std::exception& fault)
 
 void Device::leave_trial_of(DeviceJob& job) {
   job.trial.leave();
-  dispatcher_->expect_jobs(jobs_.awaited());
+  dispatcher_->expect_jobs(jobs_.expected());
 }
 
 // One at a time; the others are looked at again later. The training does not stand for it: only for the release, and
@@ -72,7 +77,7 @@ void Device::change_variants() {
   const auto is_under_way = [](const DeviceJob& job) { return job.withdrawn && job.trial.is_awaited(); };
   if (core_.rescues_of(ordinal_) != 0 || std::ranges::any_of(jobs_.all(), is_under_way)) return;
   for (DeviceJob& job : jobs_.all()) {
-    if (!job.change.is_set() || !variant_is_to_change(job)) continue;
+    if (!job.change.is_set() || job.leaves || !variant_is_to_change(job)) continue;
     job.handover = DeviceJob::Handover::suspends;
     return dispatcher_->suspend_job(job.place.number);
   }
@@ -128,7 +133,7 @@ void Device::withdraw(DeviceJob& job) {
   job.withdrawn = true;
   job.change.set(false);
   job.trial.await(TrialWait::turn);
-  dispatcher_->expect_jobs(jobs_.awaited());
+  dispatcher_->expect_jobs(jobs_.expected());
   dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, job.variants.why_changed())));
   dispatcher_->withdraw_job(job.place.number);
   reporter_->info("fill job " + job.name() + " changes its variant: " + job.variants.why_changed());

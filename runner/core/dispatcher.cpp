@@ -9,6 +9,7 @@ namespace weft {
 namespace {
 
 constexpr Duration between_clocks = std::chrono::seconds(30);
+constexpr Duration between_boards = std::chrono::milliseconds(200);
 constexpr Duration longest_launch = std::chrono::microseconds(100);
 constexpr Duration longest_look = std::chrono::microseconds(200);  // that nobody interrupts
 
@@ -38,6 +39,7 @@ Worker::Work Dispatcher::step(TimePoint begin) {
   if (spins_since_ && now - *spins_since_ > longest_look) session_.interrupted(now);
   look_at_limits(now);
   look_at_annotations(now);
+  write_board(now);
   look_at_clocks(now);
   session_.looks_within(source_.uncertainty_of_look());
   look_at_queues(events);
@@ -89,6 +91,12 @@ void Dispatcher::look_at_clocks(TimePoint now) {
   record_clocks();
 }
 
+void Dispatcher::write_board(TimePoint now) {
+  if (now < next_board_) return;
+  next_board_ = now + between_boards;
+  board_.set(session_.session().bubble_lengths());
+}
+
 void Dispatcher::record_clocks() {
   const ClockRecord clocks = clock_pair();
   session_.pass(Record(options_.session.device, clocks.monotonic, clocks));
@@ -136,8 +144,18 @@ void Dispatcher::withhold_markers() {
 void Dispatcher::add_job(const ReadyJob& job, const JobRecord& record) {
   // The thread says no more of it before it has the new one.
   rooms_[job.number].set({});
+  board_.begin_units(job.number);
+  {
+    const std::lock_guard lock(ended_mutex_);
+    how_ended_[job.number] = {};
+  }
   ended_jobs_.fetch_and(~(1U << job.number), std::memory_order_relaxed);
   inbox_.add_job(job, record);
+}
+
+EndedJob Dispatcher::how_ended(std::uint32_t job) const {
+  const std::lock_guard lock(ended_mutex_);
+  return how_ended_[job];
 }
 
 void Dispatcher::resume_job(std::uint32_t job) {
@@ -165,7 +183,10 @@ void Dispatcher::take_inbox(TimePoint now) {
 void Dispatcher::fill(TimePoint now) {
   looks_again_ = false;
   filler_->reap(now, slices_);
-  for (const SliceRecord& slice : slices_) session_.finished(slice);
+  for (const SliceRecord& slice : slices_) {
+    session_.finished(slice);
+    if (slice.unit_done) board_.note_unit(slice.job);
+  }
   slices_.clear();
   session_.look(now, filler_->view());
   while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ && to_suspend_.empty()) {
@@ -209,6 +230,10 @@ void Dispatcher::end_jobs(TimePoint now) {
   const bool all_over = filler_->all_jobs_ended() && inbox_.no_job_comes();
   for (const EndedJob& job : filler_->take_ended()) {
     session_.job_ended(now, job.number, job.failed, job.why, !all_over);
+    {
+      const std::lock_guard lock(ended_mutex_);
+      how_ended_[job.number] = job;
+    }
     ended_jobs_.fetch_or(1U << job.number, std::memory_order_release);
     last_ended_ = job;
   }

@@ -7,9 +7,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "runner/core/bubble_board.h"
 #include "runner/core/driver.h"
 #include "runner/core/event_source.h"
 #include "runner/core/host_watch.h"
@@ -64,6 +66,10 @@ class Dispatcher final : public Worker {
   bool groups_may_be_unmarked() const { return groups_may_be_unmarked_.load(std::memory_order_acquire); }
   // Nothing of that job is launched any more, and nothing of it is in flight. Any thread.
   bool has_ended(std::uint32_t job) const { return (ended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0; }
+  // Of one that has ended by itself, since the last job of that number was added. Any thread.
+  EndedJob how_ended(std::uint32_t job) const;
+  // Any thread.
+  const BubbleBoard& board() const { return board_; }
   // Nothing of that job is launched for now, and nothing of it is in flight. Any thread.
   bool is_suspended(std::uint32_t job) const {
     return (suspended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0;
@@ -87,6 +93,7 @@ class Dispatcher final : public Worker {
   void look_at_clocks(TimePoint now);
   void record_clocks();
   void look_at_limits(TimePoint now);
+  void write_board(TimePoint now);
   void look_at_queues(const std::vector<Event>& events);
   void look_at_annotations(TimePoint now);
   void look_for_lost_annotations(TimePoint now);
@@ -125,6 +132,10 @@ class Dispatcher final : public Worker {
   std::optional<TimePoint> spins_since_;  // the end of the look before, where no sleep followed it
   bool failed_ = false;
   EndedJob last_ended_;
+  mutable std::mutex ended_mutex_;
+  std::array<EndedJob, most_jobs> how_ended_;  // guarded by ended_mutex_
+  BubbleBoard board_;
+  TimePoint next_board_{};
   std::atomic<std::uint32_t> ended_jobs_{0}, suspended_jobs_{0};  // a bit for each
   std::vector<std::uint32_t> to_suspend_;                         // when nothing is in flight
   std::array<RoomBoard, most_jobs> rooms_{};

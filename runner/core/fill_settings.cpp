@@ -45,7 +45,7 @@ std::string why_nothing_is_filled(const CoreContext& core, const Marking& markin
   return "";
 }
 
-FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, const JobPlan& plan) {
+void check_fillable(const CoreContext& core, const DeviceSetup& setup) {
   check_mps(core, setup.ordinal);
   const Marking& marking = setup.marking;
   const std::string why = why_nothing_is_filled(core, marking);
@@ -56,6 +56,11 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, co
   if (!core.driver.missing_to_fill.empty())
     throw SetUpError(std::string("this CUDA driver lacks ") + core.driver.missing_to_fill.front() + " (it is " +
                      core.shim.driver_path + ")");
+}
+
+FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, const JobPlan& plan) {
+  check_fillable(core, setup);
+  const Marking& marking = setup.marking;
   FillSettings settings;
   settings.spec = parse_fill_spec(plan.spec);
   check_fill_file(settings.spec);
@@ -66,7 +71,7 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, co
   settings.unit.slice_cap = core.options.slice;
   settings.unit.confine = {core.options.confine, blocks_left(setup.multiprocessors, core.options.reserve_sms),
                            core.options.reserve_sms, shares_gpu_by_mps(core, setup.ordinal)};
-  settings.lane.queues = queues;
+  settings.lane.queues = hardware_queues(core.environments.now);
   settings.asks_machine = marking.fillable == Fillable::unasked;
   settings.wish = core.options.one_queue;
   settings.lane.stream = marking.stream;

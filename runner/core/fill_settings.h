@@ -15,6 +15,8 @@ namespace weft {
 std::string why_nothing_is_filled(const CoreContext& core, const Marking& marking);
 
 // Throws SetUpError where the device or its environment is against filling.
+// Throws SetUpError where no job at all can be run on this device.
+void check_fillable(const CoreContext& core, const DeviceSetup& setup);
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, const JobPlan& plan);
 
 // The name of a fill job before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".

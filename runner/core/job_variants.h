@@ -44,6 +44,10 @@ class JobVariants {
   // Another one is to be made ready, by what is found about bubbles now and with so many bytes for the job:
   // why_changed() says why. It counts with changes().
   bool is_to_change(const RoomFound& found, std::uint64_t free, TimePoint now, Growth growth);
+  // Bubbles have no room for the present one, and there is none that is smaller.
+  bool is_stuck(const RoomFound& found, std::uint64_t free) const {
+    return found.finding == RoomFinding::no_room && !(are_several() && rule_.has_smaller(variant_, part_of(free)));
+  }
   void changes();
   void stays() { rule_.stays(); }  // there is no further change
   const std::string& why_changed() const { return why_changed_; }
@@ -52,7 +56,7 @@ class JobVariants {
   bool exist() const { return !plan_.variants.empty(); }
   std::uint64_t part_of(std::uint64_t memory) const { return memory < plan_.memory ? memory : plan_.memory; }
 
-  const JobPlan plan_;  // of the user
+  JobPlan plan_;  // of the user
   JobPlan present_;
   Variants rule_, changed_;  // `changed_`: as of the change that is to be made
   std::size_t variant_ = 0, next_ = 0;

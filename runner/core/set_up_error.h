@@ -18,6 +18,12 @@ class LacksMemory : public SetUpError {
   using SetUpError::SetUpError;
 };
 
+// Likewise: all of the fill job's records have their results.
+class NothingToDo : public SetUpError {
+ public:
+  using SetUpError::SetUpError;
+};
+
 // Likewise: what is in the way now says nothing about the fill job. Later it may be otherwise.
 class PassingFault : public SetUpError {
  public:

@@ -14,20 +14,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "detector/time.h"
+#include "runner/feed/channel_text.h"
+#include "runner/feed/shared_file.h"
 #include "runner/feed/slot_layout.h"
 #include "runner/feed/tensor.h"
-#include "runner/fill/file_identity.h"
 
 namespace weft {
-
-template <std::size_t size>
-struct ChannelText {
-  std::array<char, size> bytes{};
-  void set(std::string_view text);  // cut where it is too long
-  std::string get() const;
-};
 
 enum class ChannelCall : std::uint32_t {
   none,
@@ -108,27 +103,26 @@ struct ChannelHeader {
 // Of tensors that are sound.
 SlotLayout layout_of(const Declared& declared);
 
+inline constexpr std::string_view channel_ending = ".channel";
+
 // The mapped file. Movable only in its place.
 class Channel {
  public:
   static constexpr std::uint64_t staging_bytes = std::uint64_t{1} << 20;
   static constexpr std::uint64_t slots_offset = (sizeof(ChannelHeader) + 4095) / 4096 * 4096 + staging_bytes;
 
-  // The rank's: a new file, locked, in a folder in shared memory. Throws std::runtime_error, one line. With room in
-  // memory, so that none of it is missing when it is touched.
-  static Channel create(const std::string& folder, std::string_view name);
+  // The rank's. Throws std::runtime_error, one line.
+  static Channel create(const std::string& folder);
   // The feeder's. Throws std::runtime_error where it is no channel of this version.
   static Channel open(const std::string& path);
   Channel(Channel&& other) noexcept;
   Channel& operator=(Channel&&) = delete;
   ~Channel();
 
-  ChannelHeader& header() const { return *static_cast<ChannelHeader*>(pages_); }
-  std::byte* staging() const { return static_cast<std::byte*>(pages_) + slots_offset - staging_bytes; }
+  ChannelHeader& header() const { return *static_cast<ChannelHeader*>(file_.pages()); }
+  std::byte* staging() const { return static_cast<std::byte*>(file_.pages()) + slots_offset - staging_bytes; }
 
-  // How much more the rank may take: of what is free in the folder most stays free, for NCCL and data loaders live
-  // there.
-  std::uint64_t room() const;
+  std::uint64_t room() const { return file_.room(); }  // see SharedFile
   // The rank's: room for slots, before it asks to begin, and for one more behind them that is the rank's own. Throws
   // std::runtime_error.
   void make_slots(std::uint32_t slots, std::uint64_t slot_bytes);
@@ -143,24 +137,18 @@ class Channel {
 
   // Of the feeder: whether the process that made it still holds it.
   bool is_held() const;
-  const std::string& path() const { return path_; }
-  void remove() const noexcept;  // its name
+  const std::string& path() const { return file_.path(); }
+  void remove() const noexcept { file_.remove(); }  // its name
 
  private:
-  Channel(std::string path, int file);
-  void map_header();
+  explicit Channel(SharedFile file) : file_(std::move(file)) {}
   void map_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint64_t bytes);
 
-  std::string path_;
-  int file_ = -1;
-  FileIdentity identity_;  // of it
-  void* pages_ = nullptr;
+  SharedFile file_;
   void* slots_ = nullptr;
   std::uint32_t slot_count_ = 0;
   std::uint64_t slot_bytes_ = 0, mapped_bytes_ = 0;
 };
-
-inline constexpr std::string_view channel_ending = ".channel";
 
 // Rings and wakes whoever waits for the bell.
 void ring(std::atomic<std::uint32_t>& bell) noexcept;

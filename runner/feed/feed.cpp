@@ -1,10 +1,7 @@
 // See feed.h.
 #include "runner/feed/feed.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <stdexcept>
 #include <utility>
 
@@ -21,12 +18,6 @@ constexpr Duration longest_opening = 1s;  // files that take longer to look thro
 constexpr Duration longest_silence = 3s;  // of the feeder, which tells every second that it is there
 constexpr std::uint64_t memory_of_slots = std::uint64_t{16} << 20;
 constexpr std::uint64_t most_slots = 16, least_slots = 2;
-
-std::string channel_name() {
-  static std::atomic<std::uint32_t> channels{0};
-  return std::to_string(::getpid()) + "-" + std::to_string(now().time_since_epoch().count()) + "-" +
-         std::to_string(channels.fetch_add(1));
-}
 
 // Of the channel, whose errors say what they are about.
 template <class Call>
@@ -54,7 +45,7 @@ Feed::Feed(const FeedPlan& plan, const std::string& job) : given_up_(plan.given_
     throw SetUpError(
         "it reads records or weights, and there is no feeder: start the training with weft run, or "
         "weft-feeder beside it (WEFT_FEEDER)");
-  channel_ = as_set_up([&] { return std::make_unique<Channel>(Channel::create(plan.folder, channel_name())); });
+  channel_ = as_set_up([&] { return std::make_unique<Channel>(Channel::create(plan.folder)); });
   if (plan.serve_here) plan.serve_here(channel_->path());
   ChannelRequest request;
   request.call = ChannelCall::open;
@@ -191,7 +182,8 @@ void Feed::begin(std::uint64_t most_bytes) {
     return header.begun.load(std::memory_order_acquire) != 0 || is_over() ||
            (given_up_ != nullptr && given_up_->load());
   });
-  if (is_over()) throw SetUpError((has_failed() ? "it " : "it has nothing left to do: it ") + why());
+  if (is_over() && !has_failed()) throw NothingToDo("it has nothing left to do: it " + why());
+  if (is_over()) throw SetUpError("it " + why());
 }
 
 bool Feed::has_filled_one_within(Duration limit) const noexcept {

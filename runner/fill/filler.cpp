@@ -16,6 +16,8 @@ void Filler::add(const ReadyJob& ready) {
   if (place == jobs_count_) {
     offers_.add(ready.unit->cuts(), std::move(alone), ready.terms);
     ++jobs_count_;
+  } else if (ready.is_another) {
+    offers_.renew(place, ready.unit->cuts(), std::move(alone), ready.terms);
   } else {
     offers_.replace(place, ready.unit->cuts(), std::move(alone));
   }

@@ -41,9 +41,10 @@ struct ReadyJob {
   FillJob* job = nullptr;
   const Unit* unit = nullptr;
   JobTerms terms{};
-  FillTrack track{};     // of all jobs
-  RoomWish wish{};       // what is to be found out for its variants
-  Feed* feed = nullptr;  // nullptr: it reads no records
+  FillTrack track{};        // of all jobs
+  RoomWish wish{};          // what is to be found out for its variants
+  Feed* feed = nullptr;     // nullptr: it reads no records
+  bool is_another = false;  // than the one that had this number before: it has done no units
 };
 
 // A job from which nothing is launched any more.

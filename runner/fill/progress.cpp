@@ -41,7 +41,10 @@ void JobProgress::take(std::optional<Progress> progress) {
 std::string JobProgress::keep(FillJob& job, Duration limit) {
   save(job);
   if (std::exchange(written_, true)) return "";
-  return is_kept() && progress_ ? write_progress(path_, job.name(), *progress_, limit) : "";
+  if (!is_kept() || !progress_) return "";
+  const std::string fault = write_progress(path_, job.name(), *progress_, limit);
+  is_safe_ = fault.empty();
+  return fault;
 }
 
 }  // namespace weft

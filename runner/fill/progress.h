@@ -26,11 +26,12 @@ class JobProgress {
   bool is_kept() const { return !path_.empty(); }
   void save(FillJob& job) noexcept;
   bool was_written() const { return written_; }  // or that was tried
+  bool is_written() const { return is_safe_; }
   // For another variant of the job, before its progress is kept. nullptr: it has none, or cannot take it up. Throws
   // SetUpError: then the job may go on.
   std::shared_ptr<const Progress> state(FillJob& job);
   // The job goes on after that, and may be asked again.
-  void goes_on() { asked_ = written_ = false; }
+  void goes_on() { asked_ = written_ = is_safe_ = false; }
   // Once. "" or one line that says why it could not be done in `limit`.
   std::string keep(FillJob& job, Duration limit);
   // Nothing is kept any more, and the file may be another process's from here on.
@@ -46,6 +47,7 @@ class JobProgress {
   std::unique_ptr<ProgressClaim> claim_;  // on that path
   bool asked_ = false;                    // the job, whose memory may be gone since
   bool written_ = false;
+  bool is_safe_ = false;                      // and that was done
   std::shared_ptr<const Progress> progress_;  // since nothing of the job runs any more; nullptr: there is none
 };
 

@@ -240,8 +240,7 @@ std::string JobPlan::spec_of(std::size_t variant) const {
   return spec + (colon + 1 == spec.size() ? "" : ",") + variants[variant];
 }
 
-FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs,
-                         const JobFiles& files) {
+FillPlan parse_job_list(const std::string& fill, const std::string& own_jobs, const JobFiles& files) {
   if (fill.empty()) return {};
   if (fill.starts_with('@') && files.are_any())
     throw std::invalid_argument("WEFT_INPUT, WEFT_RESULTS and WEFT_WEIGHTS are set, and the jobs of WEFT_FILL=" + fill +
@@ -254,6 +253,12 @@ FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const st
     for (const std::string* const path : {&job.files.input, &job.files.results, &job.files.weights})
       if (path->size() > 4000) throw std::invalid_argument("a path of a fill job is too long: " + *path);
   }
+  return plan;
+}
+
+FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs,
+                         const JobFiles& files) {
+  FillPlan plan = parse_job_list(fill, own_jobs, files);
   if (plan.jobs.size() > most_jobs)
     throw std::invalid_argument("WEFT_FILL names " + std::to_string(plan.jobs.size()) + " jobs; at most " +
                                 std::to_string(most_jobs) + " are possible");

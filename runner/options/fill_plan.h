@@ -44,5 +44,7 @@ struct FillPlan {
 // std::invalid_argument, one line.
 FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs = "",
                          const JobFiles& files = {});
+// Likewise, any number of jobs, as the user gives them: memory is 0 where none is named.
+FillPlan parse_job_list(const std::string& fill, const std::string& own_jobs, const JobFiles& files);
 
 }  // namespace weft

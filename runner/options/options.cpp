@@ -27,6 +27,11 @@ constexpr std::pair<std::string_view, Confine> confine_words[] = {{confine_names
                                                                   {confine_names[1], Confine::job},
                                                                   {confine_names[2], Confine::green},
                                                                   {confine_names[3], Confine::none}};
+constexpr std::pair<std::string_view, JobPolicy> policy_words[] = {{job_policy_names[0], JobPolicy::throughput},
+                                                                   {job_policy_names[1], JobPolicy::priority},
+                                                                   {job_policy_names[2], JobPolicy::fair},
+                                                                   {job_policy_names[3], JobPolicy::deadline},
+                                                                   {job_policy_names[4], JobPolicy::shortest}};
 constexpr std::pair<std::string_view, bool> flag_words[] = {{"on", true},  {"off", false}, {"yes", true},
                                                             {"no", false}, {"true", true}, {"false", false},
                                                             {"1", true},   {"0", false}};
@@ -95,6 +100,11 @@ std::string accepted<OneQueue>(const OptionInfo&) {
   return one_of<OneQueue>(one_queue_words);
 }
 template <>
+std::string accepted<JobPolicy>(const OptionInfo&) {
+  return one_of<JobPolicy>(policy_words);
+}
+
+template <>
 std::string accepted<Confine>(const OptionInfo&) {
   return one_of<Confine>(confine_words);
 }
@@ -150,6 +160,10 @@ bool parse(std::string_view text, bool& value) {
 
 bool parse(std::string_view text, Mode& value) {
   return choose<Mode>(text, mode_words, value);
+}
+
+bool parse(std::string_view text, JobPolicy& value) {
+  return choose<JobPolicy>(text, policy_words, value);
 }
 
 bool parse(std::string_view text, Confine& value) {
@@ -333,6 +347,8 @@ const char* name_of(Source source) noexcept {
       return "environment";
     case Source::implied:
       return "implied by WEFT_FILL";
+    case Source::implied_by_queue:
+      return "implied by WEFT_QUEUE";
   }
   return "default";
 }
@@ -345,10 +361,11 @@ ParsedOptions parse_options(const Variables& variables) {
 #include "runner/options/options.def"
 #undef OPTION
   OptionValue& mode = parsed.values.front();
-  if (!parsed.options.fill.empty() && given(*mode.option, variables) == nullptr) {
+  const bool has_job = !parsed.options.fill.empty();
+  if ((has_job || !parsed.options.queue.empty()) && given(*mode.option, variables) == nullptr) {
     parsed.options.mode = Mode::fill;
     mode.text = "fill";
-    mode.source = Source::implied;
+    mode.source = has_job ? Source::implied : Source::implied_by_queue;
   }
   for (auto entry = variables.lower_bound("WEFT"); entry != variables.end() && entry->first.starts_with("WEFT");
        ++entry)

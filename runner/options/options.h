@@ -19,6 +19,7 @@
 #include "runner/options/confine.h"
 #include "runner/options/fillable.h"
 #include "runner/options/variables.h"
+#include "runner/policy/jobs.h"
 
 namespace weft {
 
@@ -36,6 +37,7 @@ namespace option_type {
 using Mode = weft::Mode;
 using OneQueue = weft::OneQueue;
 using Confine = weft::Confine;
+using Policy = JobPolicy;
 using Text = std::string;
 using Path = std::string;  // with % sequences: see runner/options/output_path.h
 using Bytes = std::uint64_t;
@@ -75,7 +77,7 @@ std::span<const OptionInfo> option_table();
 // As in "a duration from 10us to 100ms".
 std::string accepted_values(const OptionInfo& option);
 
-enum class Source : std::uint8_t { built_in, environment, implied };
+enum class Source : std::uint8_t { built_in, environment, implied, implied_by_queue };
 const char* name_of(Source) noexcept;
 
 struct OptionValue {

@@ -12,6 +12,7 @@ void Accounts::note(const Event& event) {
 void Accounts::note(const Record& record) {
   totals_.add(record);
   if (record.kind == RecordKind::job && record.job.job < jobs_.size()) jobs_[record.job.job] = record.job;
+  if (record.kind == RecordKind::bubble) bubble_lengths_.add(record.bubble.closed - record.bubble.opened);
   if (record.kind == RecordKind::iteration) iteration_lengths_.add(record.iteration.ended - record.iteration.started);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "detector/event.h"
+#include "runner/policy/bubble_lengths.h"
 #include "trace/sample.h"
 #include "trace/totals.h"
 
@@ -26,13 +27,15 @@ class Accounts {
   void note_end_within(Duration uncertainty) { uncertainties_.add(uncertainty); }
 
   const JobRecord& record_of(std::uint32_t job) const { return jobs_[job]; }  // the latest
-  const TraceSummary& totals() const { return totals_.summary(); }            // without median, start-up and causes
+  const BubbleLengths& bubble_lengths() const { return bubble_lengths_; }
+  const TraceSummary& totals() const { return totals_.summary(); }  // without median, start-up and causes
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:
   static constexpr std::size_t most_lengths = 4096;
 
   Totals totals_;
+  BubbleLengths bubble_lengths_;
   std::array<JobRecord, most_jobs> jobs_{};
   Sample<Duration> iteration_lengths_{most_lengths};
   Sample<Duration> uncertainties_{most_lengths};

@@ -34,6 +34,12 @@ void JobOffers::replace(std::uint32_t number, const Cuts& cuts, std::vector<Dura
   ++left_;
 }
 
+void JobOffers::renew(std::uint32_t number, const Cuts& cuts, std::vector<Duration> alone, const JobTerms& terms) {
+  jobs_[number].standing = {};
+  jobs_[number].standing.terms = terms;
+  replace(number, cuts, std::move(alone));
+}
+
 Candidates JobOffers::next_of(std::uint32_t number) const {
   Candidates next;
   const Job& job = jobs_[number];

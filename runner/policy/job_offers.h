@@ -44,6 +44,9 @@ class JobOffers {
   // Another variant of a job that was ended for that: it goes on with the units that it has done.
   void replace(std::uint32_t job, const Cuts& cuts, std::vector<Duration> alone);
 
+  // Another job in the place of one that has ended.
+  void renew(std::uint32_t job, const Cuts& cuts, std::vector<Duration> alone, const JobTerms& terms);
+
   // One or more rows of candidates, each of one job or of all: to be asked about in this order until one is taken.
   // None: nothing is ready.
   std::size_t make();

@@ -21,6 +21,7 @@
 #include "detector/detector.h"
 #include "runner/options/fillable.h"
 #include "runner/policy/accounts.h"
+#include "runner/policy/bubble_lengths.h"
 #include "runner/policy/bubble_room.h"
 #include "runner/policy/budget.h"
 #include "runner/policy/group_records.h"
@@ -131,6 +132,7 @@ class Session {
   // Whether one of these slices would be launched now if nothing were in flight.
   BubbleRoom room_for(TimePoint now, const Candidates& candidates) const;
   Snapshot snapshot() const;
+  const BubbleLengths& bubble_lengths() const { return accounts_.bubble_lengths(); }
   TraceSummary summary(std::uint64_t dropped_records) const;
 
  private:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "feeder/owner.h"
 #include "feeder/shard_file.h"
 #include "tests/feeder/files.h"
 
@@ -136,7 +137,7 @@ TEST_F(Ledgers, AFolderThatCannotBeMadeIsAFault) {
 // A process that died while it made one, or put all together, leaves it behind for the next one to remove.
 TEST_F(Ledgers, LeftoversOfProcessesThatHaveEndedAreRemoved) {
   open();
-  const std::string own = Ledger::own_name(), ended = own.substr(0, own.rfind('-')) + "-1";
+  const std::string own = own_name(), ended = own.substr(0, own.rfind('-')) + "-1";
   fs::create_directories(results + ".weft.new." + ended + "/todo");
   std::ofstream(results + ".weft/all." + ended) << "half";
   std::ofstream(results + ".weft/all.elsewhere-1-1-5-5") << "half";
@@ -184,12 +185,12 @@ TEST_F(Ledgers, AShardIsTakenAtOnceFromAProcessThatHasEnded) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
-  const std::string own = Ledger::own_name();
+  const std::string own = own_name();
   const std::string ended = own.substr(0, own.rfind('-', own.rfind('-') - 1)) + "-" + std::to_string(child) + "-1";
   leave_running("1", ended, 0);
-  EXPECT_TRUE(Ledger::has_ended(ended));
-  EXPECT_FALSE(Ledger::has_ended(own));
-  EXPECT_FALSE(Ledger::has_ended("elsewhere-1-1-99999999-1"));
+  EXPECT_TRUE(has_ended(ended));
+  EXPECT_FALSE(has_ended(own));
+  EXPECT_FALSE(has_ended("elsewhere-1-1-99999999-1"));
   EXPECT_EQ(ledger.claim(Ledger::From::dead), 1U);
   EXPECT_FALSE(ledger.claim(Ledger::From::dead));
 }
@@ -203,7 +204,7 @@ TEST_F(Ledgers, AProcessThatLivesHasNotEnded) {
     // The parent's name is known already, so the child's is made from its own numbers.
     std::ifstream file("/proc/self/stat");
     std::vector<std::string> fields{std::istream_iterator<std::string>(file), {}};
-    const std::string own = Ledger::own_name();
+    const std::string own = own_name();
     const std::string name =
         own.substr(0, own.rfind('-', own.rfind('-') - 1)) + "-" + std::to_string(::getpid()) + "-" + fields[21];
     [[maybe_unused]] const ssize_t written = ::write(ends[1], name.c_str(), name.size() + 1);
@@ -211,16 +212,16 @@ TEST_F(Ledgers, AProcessThatLivesHasNotEnded) {
     ::pause();
     ::_exit(memory[5]);
   }
-  Ledger::own_name();
+  own_name();
   char name[512] = {};
   ASSERT_GT(::read(ends[0], name, sizeof name), 0);
   for (int look = 0; look < 20; ++look) {
-    EXPECT_FALSE(Ledger::has_ended(name)) << name;
+    EXPECT_FALSE(has_ended(name)) << name;
     ::usleep(5000);
   }
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  EXPECT_TRUE(Ledger::has_ended(name));
+  EXPECT_TRUE(has_ended(name));
 }
 
 TEST_F(Ledgers, AnOwnerHearsThatItHasLostAShard) {

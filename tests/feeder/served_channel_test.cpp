@@ -243,7 +243,7 @@ TEST_F(Channels, ADiskWithoutRoomEndsTheJobAndLosesNothing) {
 // Whatever stands in the shared memory, the feeder refuses it or takes it, and goes on.
 TEST_F(Channels, NothingInTheMemoryIsBelieved) {
   for (unsigned seed = 0; seed < 200; ++seed) {
-    Channel channel = Channel::create(folder.string(), "wild" + std::to_string(seed));
+    Channel channel = Channel::create(folder.string());
     std::srand(seed);
     ChannelHeader& header = channel.header();
     header.request.call = static_cast<ChannelCall>(seed % 12);

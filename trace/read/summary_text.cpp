@@ -171,7 +171,7 @@ class JsonFields : public IgnoredFields {
     ordered_json& object = json_[key] = ordered_json::object();
     for (std::size_t i = 0; i < values.size(); ++i) object[names[i]] = values[i];
   }
-  void list(const char* key, const List<JobTotals, most_jobs>& jobs);
+  void list(const char* key, const List<JobTotals, most_job_totals>& jobs);
   template <class Price>
   void object(const char* key, const std::optional<Price>& price);
   void object(const char* key, const std::optional<StartupRecord>& startup);
@@ -193,7 +193,7 @@ class PriceFields : public IgnoredFields {
   ordered_json& json_;
 };
 
-void JsonFields::list(const char* key, const List<JobTotals, most_jobs>& jobs) {
+void JsonFields::list(const char* key, const List<JobTotals, most_job_totals>& jobs) {
   ordered_json& list = json_[key] = ordered_json::array();
   for (const JobTotals& job : jobs) {
     ordered_json entry{{"job", job.job}};

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# Fill jobs that wait in a queue: trainings do them, whatever is killed, cancelled or wrong, and compute the same numbers
+# as without them.
+#   jobs.sh SOURCE BUILD ECHO_JOB CASE     CASE: whole, late, cancelled, faulty, priority, feeder_dies, all_die
+set -uo pipefail
+source_dir=$1 build=$2 echo_job=$3 case=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$source_dir"
+. tests/e2e/with_feeder.sh
+export WEFT_QUEUE=$work/queue
+jobs() { "$build/bin/weft" jobs "$@" 2>>"$work/jobs.messages"; }
+submit() { jobs submit --memory 64MiB "$@"; }
+# A value of `weft jobs show ID --json`.
+value() { jobs show "$1" --json | python3 -c "import json, sys; print(json.load(sys.stdin)['$2'])"; }
+is() { [ "$(value "$1" "$2")" = "$3" ] || fail "$2 of job $1 is $(value "$1" "$2"), not $3"; }
+# Waits until a value of a job has come.
+comes() {  # id, key, a condition on it, of Python, as v
+  for ((try = 0; try < 400; ++try)); do
+    if jobs show "$1" --json | python3 -c "import json, sys; v = json.load(sys.stdin)['$2']; sys.exit(0 if $3 else 1)"; then return; fi
+    sleep 0.05
+  done
+  fail "of job $1 $2 does not become $3"
+}
+slow_job() { submit "$echo_job:4,x,slow" --input "$work/in.npy" --results "$work/out.npy" "$@"; }
+
+case $case in
+  whole)
+    make_records "$work/in.npy" 1003
+    without_weft 60
+    [ "$(submit "$echo_job:4,x" --input "$work/in.npy" --results "$work/out.npy" --name first)" = 1 ] || fail "the first job is not number 1"
+    submit "$echo_job:4,x" --input "$work/in.npy" >/dev/null
+    submit matmul:size=64 --units 30 --name products >/dev/null
+    [ "$(jobs list | grep -c waiting)" = 3 ] || fail "three jobs do not wait"
+    train whole 60 || fail "exit code $?"
+    same_losses whole
+    results_are_right
+    for job in 1 2 3; do is $job state done; done
+    is 3 done 30
+    jobs results 2 | python3 -c "
+import json, sys
+sys.path.append('tests/e2e')
+lines = [json.loads(line) for line in sys.stdin]
+assert len(lines) == 1003 and all(len(line) == 8 for line in lines), len(lines)
+import struct
+content = open('$work/in.npy', 'rb').read()[-1003 * 32:]
+assert [n for line in lines for n in line] == list(struct.unpack('<8024i', content))" || fail "the lines of results are wrong"
+    grep -q "filling bubbles with jobs of $WEFT_QUEUE" "$work/whole.messages" || fail "the start line does not name the queue"
+    "$build/bin/weft" summary --json "$work/whole.trace" | python3 -c "
+import json, sys
+jobs = {job['name']: job for job in json.load(sys.stdin)['total']['jobs']}
+assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3']['units'] == 30, jobs" || fail "the summary is wrong"
+    # All is done: nothing is given, nothing is computed, and it is said.
+    train again 8 || fail "exit code $?"
+    grep -q "no job waits yet in the queue" "$work/again.messages" || fail "an empty queue is not said"
+    "$build/bin/weft" summary --json "$work/again.trace" | grep -q '"fill_units": 0' || fail "a second run computes"
+    ;;
+  late)  # comes while the training runs
+    make_records "$work/in.npy" 400
+    without_weft 100
+    (sleep 3; submit "$echo_job:4,x" --input "$work/in.npy" --results "$work/out.npy" >/dev/null) &
+    train late 100 || fail "exit code $?"
+    wait
+    same_losses late
+    is 1 state done
+    results_are_right
+    ;;
+  cancelled)  # while it is in work; then it goes on where it was
+    make_records "$work/in.npy" 10000
+    without_weft 60
+    slow_job >/dev/null
+    (comes 1 done 'v is not None and v >= 100'; jobs cancel 1) &
+    train cancelled 60 || fail "exit code $?"
+    wait
+    same_losses cancelled
+    is 1 state cancelled
+    grep -q 'goes back to the queue: it waits in the queue no more' "$work/cancelled.messages" || fail "no rank says that it stops"
+    [ ! -e "$work/out.npy" ] || fail "the results were complete before"
+    done=$(value 1 done)
+    jobs results 1 && fail "results that are not complete are written"
+    grep -q 'has not all of its results yet' "$work/jobs.messages" || fail "it does not say why there are no results"
+    jobs retry 1 || fail "a cancelled job cannot wait again"
+    [ "$(value 1 done)" = "$done" ] || fail "results were lost"
+    for round in 1 2 3; do
+      [ "$(value 1 state)" = done ] || train "round$round" 100 || fail "exit code $?"
+    done
+    is 1 state done
+    results_are_right
+    ;;
+  faulty)  # they end with a reason, and others get their turn
+    make_records "$work/in.npy" 400
+    without_weft 60
+    submit "${echo_job%/*}/bad_init_fails.so" --units 5 >/dev/null
+    submit "$echo_job:4,x,wrong" --input "$work/in.npy" --results "$work/wrong.npy" >/dev/null
+    jobs submit matmul --units 5 --memory 512GiB >/dev/null  # nobody has so much
+    submit "$echo_job:4,x" --input "$work/in.npy" --results "$work/out.npy" >/dev/null
+    train faulty 60 || fail "exit code $?"
+    same_losses faulty
+    for job in 1 2; do is $job state failed; done
+    is 3 state waiting
+    is 4 state done
+    results_are_right
+    [ ! -e "$work/wrong.npy" ] || fail "wrong results are there"
+    jobs show 2 | grep -q 'its results were wrong in 3 units in a row' || fail "the reason is not shown"
+    jobs show 1 | grep -q '^not run .*, rank [0-3]: ' || fail "no rank says why it does not run the job"
+    jobs submit "$echo_job:4,x" && fail "a job that never ends is taken"
+    grep -q 'it never ends: a job of a queue has an input, or a number of units' "$work/jobs.messages" || fail "it does not say why"
+    ;;
+  priority)  # a job in work gives way to one that is more important
+    make_records "$work/in.npy" 40000
+    slow_job --priority 1 >/dev/null
+    (comes 1 done 'v is not None and v >= 40'; submit matmul:size=64 --units 40 --priority 2 >/dev/null) &
+    train priority 100 --set queue_policy=priority || fail "exit code $?"
+    wait
+    is 2 state done
+    is 1 state waiting
+    [ "$(grep -c 'goes back to the queue: job 2 of a higher priority waits' "$work/priority.messages")" = 1 ] ||
+      fail "one rank was to give way"
+    ;;
+  feeder_dies)
+    make_records "$work/in.npy" 4000
+    without_weft 60
+    slow_job >/dev/null
+    submit matmul:size=64 --units 200 >/dev/null
+    (for i in 100 500 900; do comes 1 done "v is not None and v >= $i"; pkill -KILL -f "^$build/lib/weft/weft-feeder"; done) &
+    train dies 60 || fail "exit code $?"
+    wait
+    same_losses dies
+    for round in 1 2 3; do
+      [ "$(value 1 state) $(value 2 state)" = "done done" ] || train "round$round" 100 || fail "exit code $?"
+    done
+    results_are_right
+    for job in 1 2; do is $job state done; done
+    ;;
+  all_die)
+    make_records "$work/in.npy" 6000
+    slow_job >/dev/null
+    submit matmul:size=64 --units 2000 >/dev/null
+    (comes 1 done 'v is not None and v >= 100'; pkill -KILL -f "^$build/(bin/(trainer|weft)|lib/weft/weft-feeder)"
+      rm -rf /dev/shm/weft-feeder-*) &  # the next training would remove it after a minute
+    train dies 200 && fail "the training has not ended"
+    wait
+    comes 1 state "v == 'waiting'"  # nobody is at work on it
+    units=$(value 2 done)
+    for round in 1 2 3; do
+      [ "$(value 1 state) $(value 2 state)" = "done done" ] || train "round$round" 150 || fail "exit code $?"
+    done
+    for job in 1 2; do is $job state done; done
+    results_are_right
+    ;;
+  *) fail "there is no such case" ;;
+esac
+feeder_has_ended
