@@ -18,10 +18,12 @@
 #include "cli/locate.h"
 #include "cli/parse.h"
 #include "feeder/queue/job_queue.h"
+#include "feeder/redis/address.h"
 #include "runner/options/launcher.h"
 #include "runner/options/options.h"
 #include "runner/options/output_path.h"
 #include "runner/options/quantity.h"
+#include "runner/options/queue_name.h"
 
 namespace weft::cli {
 namespace {
@@ -221,12 +223,16 @@ std::string from_here(const std::string& folder, const Variables& variables) {
   return here + folder;
 }
 
-// Made where there is none: jobs may come later. As all hosts know it.
+// Made where there is none: jobs may come later, and so may a server. As all hosts know it.
 std::string checked_queue(const std::string& name, const Variables& variables) {
-  const std::string path = from_here(name, variables);
-  if (open_queue(path, WhereNone::make)->ids(JobState::waiting).empty())
-    inform("no job waits yet in the queue " + path);
-  return path;
+  const std::string queue = is_redis(name) ? name : from_here(name, variables);
+  try {
+    if (open_queue(queue, WhereNone::make)->ids(JobState::waiting).empty())
+      inform("no job waits yet in the queue " + shown_queue(queue));
+  } catch (const NotNow& error) {
+    warn("the queue gives no jobs before it answers: " + std::string(error.what()));
+  }
+  return queue;
 }
 
 int become(const std::vector<std::string>& command) {

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -19,8 +18,9 @@
 #include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
 #include "feeder/files/written_file.h"
+#include "feeder/folder_claims.h"
 #include "feeder/owner.h"
-#include "feeder/shard_file.h"
+#include "feeder/redis/claims.h"
 
 namespace weft {
 namespace {
@@ -30,11 +30,6 @@ using nlohmann::json;
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw FileError(path, std::strerror(error));
-}
-
-std::mt19937& dice() {
-  thread_local std::mt19937 made{std::random_device{}()};
-  return made;
 }
 
 bool have_one_content(const std::string& one, const std::string& other) {
@@ -66,14 +61,16 @@ Ledger::Ledger(std::string results, const LedgerPlan& plan)
     : results_(std::move(results)), folder_(results_ + ".weft"), owner_(own_name()), plan_(plan) {
   if (!exists(results_)) make_unless_there();
   compare_plan();
+  if (plan_.claims.empty())
+    claims_ = std::make_unique<FolderClaims>(folder_, shards());
+  else
+    claims_ = std::make_unique<RedisClaims>(plan_.claims, folder_ + "/shards", shards());
   const std::string folder = folder_.substr(0, folder_.rfind('/'));
   remove_left(folder.empty() ? "/" : folder, folder_.substr(folder_.rfind('/') + 1) + ".new.");
   remove_left(folder_, "all.");
 }
 
-Ledger::~Ledger() {
-  while (!held_.empty()) give_back(*held_.begin());
-}
+Ledger::~Ledger() = default;
 
 std::uint64_t Ledger::records_of(std::uint64_t shard) const {
   return std::min(plan_.shard, plan_.records - first_of(shard));
@@ -110,10 +107,13 @@ void Ledger::remove_left(const std::string& folder, const std::string& begin) co
 }
 
 void Ledger::make(const std::string& folder) const {
-  for (const char* const place : {"/todo", "/running", "/done"}) make_folder(folder + place);
-  for (std::uint64_t shard = 0; shard <= shards(); ++shard) make_empty(folder + "/todo/" + std::to_string(shard));
+  if (plan_.claims.empty())
+    FolderClaims::make(folder, shards());
+  else
+    make_folder(folder + "/shards");
   json plan = json::parse(plan_.identity);
   plan["format"] = 1;
+  plan["claims"] = described_place(plan_.claims);
   plan["records"] = plan_.records;
   plan["shard"] = plan_.shard;
   const std::string text = plan.dump(2) + "\n";
@@ -128,6 +128,7 @@ void Ledger::compare_plan() const {
   const json there = json::parse(file, nullptr, false);
   if (!there.is_object() || there.value("format", 0) != 1) throw FileError(name, "cannot be read");
   json wanted = json::parse(plan_.identity);
+  wanted["claims"] = described_place(plan_.claims);
   wanted["records"] = plan_.records;
   for (const auto& [key, value] : wanted.items())
     if (there.value(key, json()) != value)
@@ -137,106 +138,8 @@ void Ledger::compare_plan() const {
   if (there.value("shard", std::uint64_t{0}) != plan_.shard) throw FileError(name, "is damaged");
 }
 
-std::string Ledger::running(std::uint64_t shard) const {
-  return folder_ + "/running/" + std::to_string(shard) + "." + owner_;
-}
-
-std::string Ledger::done(std::uint64_t shard) const {
-  return folder_ + "/done/" + std::to_string(shard);
-}
-
 std::string Ledger::fresh() const {
   return folder_ + "/all." + owner_;
-}
-
-// Its time is set before: where it was old, nobody may think that the new owner does not renew it.
-bool Ledger::take(const std::string& from, std::uint64_t shard) {
-  touch(from);
-  if (::rename(from.c_str(), running(shard).c_str()) != 0) {
-    if (errno != ENOENT) fail(from, errno);
-    return false;
-  }
-  held_.insert(shard);
-  try {
-    if (shard == shards() || ShardFile::renew_content(running(shard))) return true;
-  } catch (...) {
-    give_back(shard);
-    throw;
-  }
-  held_.erase(shard);  // lost again meanwhile
-  return false;
-}
-
-bool Ledger::all_are_done() const {
-  std::set<std::uint64_t> all;
-  for (const std::string& name : names_in(folder_ + "/done"))
-    if (const auto number = number_of(name); number && *number < shards()) all.insert(*number);
-  return all.size() == shards();
-}
-
-bool Ledger::claim_last() {
-  if (!all_are_done()) return false;
-  return take(folder_ + "/todo/" + std::to_string(shards()), shards()) ||
-         claim_stale(From::anywhere, shards(), shards()).has_value();
-}
-
-std::optional<std::uint64_t> Ledger::claim_free() {
-  if (free_.empty()) {
-    for (const std::string& name : names_in(folder_ + "/todo"))
-      if (const auto shard = number_of(name); shard && *shard < shards()) free_.push_back(*shard);
-    // In the order of the file where this is the only one, each from somewhere else where there are many.
-    std::ranges::sort(free_, std::greater<>());
-    if (!free_.empty() && names_in(folder_ + "/running").size() > held_.size())
-      std::ranges::rotate(free_, free_.begin() + static_cast<std::ptrdiff_t>(dice()() % free_.size()));
-  }
-  while (!free_.empty()) {
-    const std::uint64_t shard = free_.back();
-    free_.pop_back();
-    if (take(folder_ + "/todo/" + std::to_string(shard), shard)) return shard;
-  }
-  return std::nullopt;
-}
-
-// Of an owner that has died, or has not renewed it for a lease.
-std::optional<std::uint64_t> Ledger::claim_stale(From from, std::uint64_t first, std::uint64_t last) {
-  std::optional<std::int64_t> now;
-  for (const std::string& name : names_in(folder_ + "/running")) {
-    const std::size_t dot = name.find('.');
-    const auto shard = number_of(std::string_view(name).substr(0, dot));
-    const std::string owner = dot == std::string::npos ? "" : name.substr(dot + 1);
-    if (!shard || *shard < first || *shard > last || owner.empty() || owner.ends_with(".new") || owner == owner_)
-      continue;
-    const bool is_dead = has_ended(owner);
-    if (from == From::dead && !is_dead) continue;
-    const std::string file = folder_ + "/running/" + name;
-    if (!is_dead && !now) now = time_by(folder_ + "/running/clock." + owner_);
-    if ((is_dead || (now && is_older(time_of(file), *now, lease))) && take(file, *shard)) return shard;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::uint64_t> Ledger::claim(From from) {
-  if (from == From::anywhere)
-    if (const auto shard = claim_free()) return shard;
-  return claim_stale(from, 0, shards() - 1);
-}
-
-bool Ledger::renew(std::uint64_t shard) {
-  if (::utimensat(AT_FDCWD, running(shard).c_str(), nullptr, 0) == 0) return true;
-  if (errno == ENOENT) held_.erase(shard);
-  return errno != ENOENT;
-}
-
-void Ledger::give_back(std::uint64_t shard) {
-  held_.erase(shard);
-  ::rename(running(shard).c_str(), (folder_ + "/todo/" + std::to_string(shard)).c_str());
-}
-
-bool Ledger::finish(std::uint64_t shard) {
-  held_.erase(shard);
-  if (::rename(running(shard).c_str(), done(shard).c_str()) == 0) return true;
-  if (errno != ENOENT) fail(running(shard), errno);
-  return false;
 }
 
 // The name appears when all is on the disk. Links are not known to every file system. A file that is there already may
@@ -253,7 +156,7 @@ void Ledger::publish() {
   sync_folder(results_.substr(0, results_.rfind('/')));
   ::unlink(all.c_str());
   make_empty(folder_ + "/published");
-  for (std::uint64_t shard = 0; shard < shards(); ++shard) ::unlink(done(shard).c_str());
+  for (std::uint64_t shard = 0; shard < shards(); ++shard) ::unlink(claims_->done(shard).c_str());
 }
 
 bool Ledger::is_published() const {

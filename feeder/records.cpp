@@ -62,9 +62,9 @@ class LedgerRecords final : public Records {
     // Whoever made the ledger has looked through all of the same file.
     const bool is_known = Ledger::exists(plan.results);
     count_ = input_->bind(inputs, is_known ? 0 : InputFile::all);
-    ledger_.emplace(plan.results, LedgerPlan{identity_of(plan, inputs, outputs), count_, shard_size()});
+    ledger_.emplace(plan.results, LedgerPlan{identity_of(plan, inputs, outputs), count_, shard_size(), plan.claims});
     over_ = ledger_->is_published();
-    while (!over_ && claim(Ledger::From::dead)) continue;
+    while (!over_ && claim(Claims::From::dead)) continue;
   }
   ~LedgerRecords() override {
     ends_ = true;
@@ -76,7 +76,7 @@ class LedgerRecords final : public Records {
   std::vector<std::uint64_t> take(std::size_t most) override {
     const std::lock_guard lock(mutex_);
     check_fault();
-    while (!over_ && free_.size() < most && claim(Ledger::From::anywhere)) continue;
+    while (!over_ && free_.size() < most && claim(Claims::From::anywhere)) continue;
     const auto end = free_.begin() + static_cast<std::ptrdiff_t>(std::min(most, free_.size()));
     std::vector<std::uint64_t> taken(free_.begin(), end);
     free_.erase(free_.begin(), end);
@@ -142,6 +142,7 @@ class LedgerRecords final : public Records {
     try {
       renew();
       for (const auto& [shard, written] : take_written()) write_down(shard, written);
+    finish_whole_ones();
       if (is_to_put_together()) put_together();
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex_);
@@ -194,10 +195,15 @@ class LedgerRecords final : public Records {
   }
 
   // Where there was nothing to claim it is asked again later, and then still later.
-  bool claim(Ledger::From from) {
+  bool claim(Claims::From from) {
     if (puts_together_ || now() - claimed_ < pause_) return false;
-    const auto shard = ledger_->claim(from);
-    if (!shard && from == Ledger::From::anywhere) {
+    std::optional<std::uint64_t> shard;
+    try {
+      shard = ledger_->claims().claim(from);
+    } catch (const NotNow&) {
+      // As if there were none.
+    }
+    if (!shard && from == Claims::From::anywhere) {
       claimed_ = now();
       pause_ = std::min(2 * pause_, longest_pause);
     }
@@ -207,7 +213,7 @@ class LedgerRecords final : public Records {
     try {
       hold(*shard);
     } catch (...) {
-      ledger_->give_back(*shard);
+      ledger_->claims().give_back(*shard);
       throw;
     }
     return true;
@@ -215,7 +221,7 @@ class LedgerRecords final : public Records {
 
   void hold(std::uint64_t shard) {
     const std::uint64_t count = ledger_->records_of(shard), first = ledger_->first_of(shard);
-    Held held{std::make_shared<ShardFile>(ledger_->running(shard), outputs_, count), {}, 0, now()};
+    Held held{std::make_shared<ShardFile>(ledger_->claims().running(shard), outputs_, count), {}, 0, now()};
     const std::vector<char> marks = held.file->marks();
     for (std::uint64_t place = 0; place < count; ++place) {
       if (marks[place] == 1) continue;
@@ -223,10 +229,7 @@ class LedgerRecords final : public Records {
       open_[first + place] = {};
       free_.push_back(first + place);
     }
-    if (held.left == 0)
-      ledger_->finish(shard);
-    else
-      held_[shard] = std::move(held);
+    held_[shard] = std::move(held);  // also where nothing is left of it: it is finished when results are written down
   }
 
   void forget(std::uint64_t shard) {
@@ -244,11 +247,15 @@ class LedgerRecords final : public Records {
     renewed_ = now();
     std::vector<std::uint64_t> gone;
     for (const auto& [shard, held] : held_) {
-      if (!ledger_->renew(shard)) {
-        gone.push_back(shard);
-      } else if (now() - held.progressed > longest_without_progress && held.written.empty()) {
-        ledger_->give_back(shard);
-        gone.push_back(shard);
+      try {
+        if (!ledger_->claims().renew(shard)) {
+          gone.push_back(shard);
+        } else if (now() - held.progressed > longest_without_progress && held.written.empty() && held.left != 0) {
+          ledger_->claims().give_back(shard);
+          gone.push_back(shard);
+        }
+      } catch (const NotNow&) {
+        break;  // nobody else can have it meanwhile
       }
     }
     for (const std::uint64_t shard : gone) forget(shard);
@@ -260,7 +267,12 @@ class LedgerRecords final : public Records {
     if (over_ || !held_.empty() || now() - looked_ < pause_) return false;
     looked_ = now();
     over_ = ledger_->is_published();
-    puts_together_ = !over_ && !(ends_ && result_bytes() * count_ > most_at_the_end) && ledger_->claim_last();
+    try {
+      puts_together_ =
+          !over_ && !(ends_ && result_bytes() * count_ > most_at_the_end) && ledger_->claims().claim_last();
+    } catch (const NotNow&) {
+      puts_together_ = false;
+    }
     return puts_together_;
   }
 
@@ -280,32 +292,49 @@ class LedgerRecords final : public Records {
     if (held == held_.end() || held->second.file != written.file) return;
     for (const std::uint64_t place : written.records) open_.erase(ledger_->first_of(shard) + place);
     held->second.left -= written.records.size();
-    if (held->second.left != 0) return;
-    written.file->sync();
-    ledger_->finish(shard);
-    held_.erase(held);
-    looked_ = {};
+    if (held->second.left == 0) written.file->sync();
+  }
+
+  void finish_whole_ones() {
+    const std::lock_guard lock(mutex_);
+    for (auto held = held_.begin(); held != held_.end();) {
+      if (held->second.left != 0) {
+        ++held;
+        continue;
+      }
+      try {
+        ledger_->claims().finish(held->first);
+      } catch (const NotNow&) {
+        return;  // at a later time
+      }
+      held = held_.erase(held);
+      looked_ = {};
+    }
   }
 
   // All shards are done. Somebody else may have been given the task where this took too long; then it is his.
   void put_together() {
+    bool again = false;
+    std::string fault;
     try {
       write_all(ledger_->fresh());
-      if (ledger_->renew(ledger_->shards())) ledger_->publish();
-      std::remove(ledger_->fresh().c_str());
-    } catch (...) {
-      std::remove(ledger_->fresh().c_str());
-      const std::lock_guard lock(mutex_);
-      puts_together_ = false;
-      over_ = ledger_->is_published();
-      if (over_) return;
-      ledger_->give_back(ledger_->shards());
-      throw;
+      if (ledger_->claims().renew(ledger_->shards())) ledger_->publish();
+    } catch (const NotNow&) {
+      again = true;
+    } catch (const std::exception& error) {
+      fault = error.what();
     }
+    std::remove(ledger_->fresh().c_str());
     const std::lock_guard lock(mutex_);
     puts_together_ = false;
     over_ = ledger_->is_published();
-    if (over_) ledger_->finish(ledger_->shards());
+    try {
+      if (over_) ledger_->claims().finish(ledger_->shards());
+      if (!over_ && (again || !fault.empty())) ledger_->claims().give_back(ledger_->shards());
+    } catch (const NotNow&) {
+      // Its lease ends.
+    }
+    if (!over_ && !fault.empty()) throw std::runtime_error(fault);
   }
 
   // The lease is renewed on the way.
@@ -313,15 +342,15 @@ class LedgerRecords final : public Records {
     ResultsFile all(path, plan_.results, outputs_, count_);
     TimePoint renewed = now();
     for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
-      const ShardFile file(ledger_->done(shard), outputs_, ledger_->records_of(shard));
+      const ShardFile file(ledger_->claims().done(shard), outputs_, ledger_->records_of(shard));
       if (std::ranges::count(file.marks(), 1) != static_cast<std::ptrdiff_t>(ledger_->records_of(shard)))
-        throw FileError(ledger_->done(shard), "is damaged: it lacks results");
+        throw FileError(ledger_->claims().done(shard), "is damaged: it lacks results");
       std::vector<ResultsPart> parts;
       for (std::size_t output = 0; output < outputs_.size(); ++output)
         parts.push_back({file.values(output), file.lengths(output)});
       all.append(parts);
       if (now() - renewed < between_renewals) continue;
-      ledger_->renew(ledger_->shards());
+      ledger_->claims().renew(ledger_->shards());
       renewed = now();
     }
     all.sync();

@@ -18,6 +18,7 @@ namespace weft {
 // The job and its files, as the user named them.
 struct RecordsPlan {
   std::string job, arguments, input, results, weights;
+  std::string claims{};  // see LedgerPlan
   friend auto operator<=>(const RecordsPlan&, const RecordsPlan&) = default;
 };
 

@@ -106,7 +106,7 @@ void ServedChannel::answer_to(const ChannelRequest& request, ChannelAnswer& answ
 
 void ServedChannel::open(const ChannelRequest& request) {
   plan_ = {request.job.get(), request.arguments.get(), request.input.get(), request.results.get(),
-           request.weights.get()};
+           request.weights.get(), request.claims.get()};
   if (!plan_.input.empty()) input_ = open_input(plan_.input);
   if (plan_.weights.empty()) return;
   if (!is_array_file(plan_.weights)) throw FileError(plan_.weights, "is no file of weights: .safetensors or .npy");

@@ -45,19 +45,31 @@ ShardFile::~ShardFile() {
   ::close(file_);
 }
 
+namespace {
+
+void copy_content(const OpenFile& from, const std::string& to) {
+  WrittenFile made(to);
+  std::vector<std::byte> bytes(1 << 20);
+  for (std::uint64_t offset = 0; offset < from.bytes(); offset += bytes.size()) {
+    bytes.resize(std::min<std::uint64_t>(bytes.size(), from.bytes() - offset));
+    from.read(offset, bytes);
+    made.write(offset, bytes);
+  }
+  made.sync();
+}
+
+}  // namespace
+
+void ShardFile::copy(const std::string& from, const std::string& to) {
+  copy_content(OpenFile(from), to);
+}
+
 bool ShardFile::renew_content(const std::string& path) {
   const std::string fresh = path + ".new";
   {
     const OpenFile old(path);
     if (old.bytes() == 0) return true;
-    WrittenFile made(fresh);
-    std::vector<std::byte> bytes(1 << 20);
-    for (std::uint64_t offset = 0; offset < old.bytes(); offset += bytes.size()) {
-      bytes.resize(std::min<std::uint64_t>(bytes.size(), old.bytes() - offset));
-      old.read(offset, bytes);
-      made.write(offset, bytes);
-    }
-    made.sync();
+    copy_content(old, fresh);
     struct stat status {};
     const bool is_lost = ::stat(path.c_str(), &status) != 0 || !old.is(status);
     if (is_lost) ::unlink(fresh.c_str());

@@ -21,6 +21,8 @@ class ShardFile {
   ShardFile(const ShardFile&) = delete;
   ShardFile& operator=(const ShardFile&) = delete;
 
+  // All of it, on the disk, in a new file of another name.
+  static void copy(const std::string& from, const std::string& to);
   // Its content in a new file of that name: whoever had it before, and still writes, writes into the old one. False:
   // meanwhile the name has become another file's.
   static bool renew_content(const std::string& path);

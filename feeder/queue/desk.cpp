@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <nlohmann/json.hpp>
 
-#include "feeder/files/open_file.h"
+#include "feeder/ledger.h"
 #include "runner/clock.h"
 #include "runner/log.h"
 
@@ -236,7 +235,9 @@ bool Desk::give_one(JobChannelHeader& rank, QueuePlace& place, const JobEntry& e
   job.input.set(plan.files.input);
   job.results.set(plan.files.results);
   job.weights.set(plan.files.weights);
-  if (!has_records(entry)) job.progress.set(queue_->folder_of(entry.id) + "/progress");
+  if (const std::string folder = queue_->folder_of(entry.id); !has_records(entry) && !folder.empty())
+    job.progress.set(folder + "/progress");
+  if (has_records(entry)) job.claims.set(queue_->claims_of(entry.id));
   job.memory = plan.memory;
   job.terms = plan.terms;
   job.terms.deadline = left_until_deadline(entry);
@@ -256,9 +257,8 @@ bool Desk::begin_work(const JobEntry& entry, JobChannelHeader& rank, QueuePlace&
   const bool is_new = !work_.contains(entry.id);
   Work& work = work_[entry.id];
   if (is_new && !has_records(entry)) {
-    const nlohmann::json identity{{"job", entry.id}};
-    work.lease = std::make_unique<Ledger>(queue_->folder_of(entry.id) + "/units", LedgerPlan{identity.dump(), 1, 1});
-    if (!work.lease->claim(Ledger::From::anywhere)) {
+    work.lease = queue_->lease_of(entry.id);
+    if (!work.lease->claim(Claims::From::anywhere)) {
       work_.erase(entry.id);
       return false;
     }

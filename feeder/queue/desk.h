@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "detector/time.h"
-#include "feeder/ledger.h"
+#include "feeder/claims.h"
 #include "feeder/queue/job_queue.h"
 #include "runner/feed/job_channel.h"
 #include "runner/policy/placement.h"
@@ -51,7 +51,7 @@ class Desk {
     std::set<QueuePlace*> places;
     std::set<std::int32_t> ranks;
     std::int64_t since = 0;
-    std::unique_ptr<Ledger> lease;  // of a job without records
+    std::unique_ptr<Claims> lease;  // on a job without records
     std::uint64_t units_before = 0;
     std::deque<Sample> samples;
   };

@@ -2,10 +2,12 @@
 #include "feeder/queue/job_queue.h"
 
 #include "feeder/queue/spool.h"
+#include "feeder/redis/queue.h"
 
 namespace weft {
 
 std::unique_ptr<JobQueue> open_queue(const std::string& name, WhereNone where_none) {
+  if (is_redis(name)) return std::make_unique<RedisQueue>(name);
   return std::make_unique<Spool>(name, where_none);
 }
 

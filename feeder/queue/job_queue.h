@@ -1,5 +1,5 @@
 // The queue of fill jobs that users submit and that trainings work on, whatever keeps it: a folder (spool.h) or Redis
-// (redis_queue.h).
+// (../redis/queue.h).
 //
 // Any number of processes on any number of hosts use it at the same time: `weft jobs`, and each weft-feeder. A job
 // waits until all of its work is done, also while trainings work on it; how its records, or the job as a whole, are
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "detector/time.h"
+#include "feeder/claims.h"
 #include "feeder/queue/queued_job.h"
 
 namespace weft {
@@ -82,8 +83,12 @@ class JobQueue {
   virtual void note_refusal(const std::string& id, const Refusal& refusal) = 0;
   virtual void note_need(const std::string& id, const JobNeed& need) = 0;
   virtual void note_units(const std::string& id, std::uint64_t units) = 0;
-  // For results and progress of jobs whose users name no other place.
+  // For results and progress of jobs whose users name no other place; "": there is none.
   virtual std::string folder_of(const std::string& id) const = 0;
+  // Where its ledger is to keep claims, see LedgerPlan.
+  virtual std::string claims_of(const std::string& id) const = 0;
+  // On a job without records as a whole: number 0 of one.
+  virtual std::unique_ptr<Claims> lease_of(const std::string& id) = 0;
 
  protected:
   explicit JobQueue(std::string name) : name_(std::move(name)) {}

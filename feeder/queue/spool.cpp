@@ -21,7 +21,9 @@
 #include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
 #include "feeder/files/written_file.h"
+#include "feeder/folder_claims.h"
 #include "feeder/owner.h"
+#include "feeder/queue/texts.h"
 
 namespace weft {
 namespace {
@@ -133,9 +135,12 @@ std::string Spool::submit(QueuedJob job) {
     if (const auto there = number_of(name)) number = std::max(number, *there + 1);
   make_folder(fresh);
   try {
-    for (const char* const inside : {"/at-work", "/refusals"}) make_folder(fresh + inside);
+    for (const char* const inside : {"/at-work", "/refusals", "/lease"}) make_folder(fresh + inside);
+    FolderClaims::make(fresh + "/lease", 1);
     const bool has_place = !job.plan.files.results.empty() || job.plan.files.input.empty();
     for (int tries = 0; tries < most_tries; ++tries, ++number) {
+      // Beside others that submit a list of the folder may lack some.
+      while (weft::is_there(folder_of(std::to_string(number)))) ++number;
       const std::string id = std::to_string(number);
       if (!has_place) job.plan.files.results = folder_of(id) + "/results.safetensors";
       write(fresh + "/job.json", to_text(job));
@@ -216,8 +221,7 @@ bool Spool::move(const std::string& id, JobState from, JobState to, const std::s
 }
 
 void Spool::note_work(const std::string& id, const AtWork& work) {
-  write(folder_of(id) + "/at-work/" + owner_,
-        dumped({{"host", work.host}, {"ranks", work.ranks}, {"since", work.since}, {"per_second", work.per_second}}));
+  write(folder_of(id) + "/at-work/" + owner_, to_text(work));
 }
 
 void Spool::end_work(const std::string& id) {
@@ -237,19 +241,13 @@ std::vector<AtWork> Spool::at_work(const std::string& id) const {
     }
     if (!now) now = time_by(folder + "/clock." + owner_);
     if (now && is_older(time_of(path), *now, lease)) continue;
-    const json from = object_in(path);
-    all.push_back({name, value_of<std::string>(from, "host"), value_of<std::vector<std::int32_t>>(from, "ranks"),
-                   value_of<std::int64_t>(from, "since"), value_of<double>(from, "per_second")});
+    if (auto work = parse_work(text_of(path), name)) all.push_back(*std::move(work));
   }
   return all;
 }
 
 void Spool::note_refusal(const std::string& id, const Refusal& refusal) {
-  write(folder_of(id) + "/refusals/" + file_name_of(refusal.by),
-        dumped({{"kind", refusal_kind_names[static_cast<std::size_t>(refusal.kind)]},
-                {"by", refusal.by},
-                {"why", refusal.why},
-                {"times", refusal.times}}));
+  write(folder_of(id) + "/refusals/" + file_name_of(refusal.by), to_text(refusal));
 }
 
 std::vector<Refusal> Spool::refusals(const std::string& id) const {
@@ -258,17 +256,17 @@ std::vector<Refusal> Spool::refusals(const std::string& id) const {
   if (!weft::is_there(folder)) return all;  // just now, or for good where a retry was killed
   for (const std::string& name : names_in(folder)) {
     if (name.find('.') != std::string::npos) continue;
-    const json from = object_in(folder + "/" + name);
-    const auto kind = std::ranges::find(refusal_kind_names, value_of<std::string>(from, "kind"));
-    if (kind == refusal_kind_names.end()) continue;
-    all.push_back({static_cast<RefusalKind>(kind - refusal_kind_names.begin()), value_of<std::string>(from, "by"),
-                   value_of<std::string>(from, "why"), value_of<std::uint32_t>(from, "times", 1)});
+    if (auto refusal = parse_refusal(text_of(folder + "/" + name))) all.push_back(*std::move(refusal));
   }
   return all;
 }
 
 void Spool::note_units(const std::string& id, std::uint64_t units) {
   write(folder_of(id) + "/units.json", dumped({{"done", units}}));
+}
+
+std::unique_ptr<Claims> Spool::lease_of(const std::string& id) {
+  return std::make_unique<FolderClaims>(folder_of(id) + "/lease", 1);
 }
 
 void Spool::note_need(const std::string& id, const JobNeed& need) {

@@ -5,7 +5,8 @@
 //   jobs/N/job.json         as it was submitted
 //   jobs/N/ended.json       why it is no longer waiting
 //   jobs/N/need.json        what ranks have found out
-//   jobs/N/units.json       units that are done, of a job without records; its lease is in units.weft/, see ledger.h
+//   jobs/N/units.json       units that are done, of a job without records
+//   jobs/N/lease/           on such a job, see folder_claims.h
 //   jobs/N/at-work/OWNER    a feeder that serves it; renewed, and gone when that has ended
 //   jobs/N/refusals/RANK    why a rank does not run it
 //   jobs/N/results...       where the user named no other place
@@ -32,6 +33,8 @@ class Spool final : public JobQueue {
   void note_need(const std::string& id, const JobNeed& need) override;
   void note_units(const std::string& id, std::uint64_t units) override;
   std::string folder_of(const std::string& id) const override { return folder_ + "/jobs/" + id; }
+  std::string claims_of(const std::string&) const override { return ""; }
+  std::unique_ptr<Claims> lease_of(const std::string& id) override;
 
  private:
   void make() const;

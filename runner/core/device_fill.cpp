@@ -155,7 +155,8 @@ void DeviceFill::take_up_progress(const Making& making) {
   else if (!progress_.is_kept() && !is_of_queue)
     reporter.warn(Audience::one_rank, "fill job " + name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
   else if (const std::string fault = progress_.fault(); !fault.empty())
-    reporter.warn(Audience::every_rank, "the progress of the fill job cannot be kept in " + path + ": " + fault);
+    reporter.warn(Audience::every_rank, "the progress of the fill job cannot be kept in " + path +
+                      (is_of_queue ? ": " : " (WEFT_CHECKPOINT): ") + fault);
 }
 
 MemoryRecord DeviceFill::memory(MemoryEvent event) const {

@@ -7,6 +7,7 @@
 
 #include "runner/clock.h"
 #include "runner/core/fill_settings.h"
+#include "runner/options/queue_name.h"
 
 namespace weft {
 namespace {
@@ -116,7 +117,7 @@ std::string DeviceJobs::names() const {
   const auto add = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   for (const DeviceJob& job : jobs_)
     if (!job.is_of_queue() && (job.fill.exists() || job.trial.is_awaited())) add(job.name());
-  if (queue_is_open_) add("jobs of " + core_.options.queue);
+  if (queue_is_open_) add("jobs of " + shown_queue(core_.options.queue));
   return names;
 }
 

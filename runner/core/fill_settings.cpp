@@ -65,6 +65,7 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, co
   settings.spec = parse_fill_spec(plan.spec);
   check_fill_file(settings.spec);
   settings.feed = {core.options.feeder, plan.files.input, plan.files.results, plan.files.weights, plan.arguments};
+  settings.feed.claims = plan.files.claims;
   settings.lane.device = setup.ordinal;
   settings.uuid = core.driver.uuid_of(setup.ordinal);
   settings.memory = plan.memory;

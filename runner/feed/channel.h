@@ -44,6 +44,7 @@ struct ChannelRequest {
   std::uint64_t offset = 0;  // of a parameter, in bytes
   Tensor tensor{};
   ChannelText<4096> input, results, weights;  // paths, absolute; "": there is none
+  ChannelText<4096> claims;                   // of records, where the job's queue keeps them
   ChannelText<4096> job;                      // path of the fill job's file
   ChannelText<1024> arguments;                // its
 };

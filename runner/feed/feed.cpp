@@ -52,9 +52,10 @@ Feed::Feed(const FeedPlan& plan, const std::string& job) : given_up_(plan.given_
   request.input.set(plan.input);
   request.results.set(plan.results);
   request.weights.set(plan.weights);
+  request.claims.set(plan.claims);
   for (const auto& [text, most] :
        {std::pair{&plan.input, request.input.bytes.size()}, std::pair{&plan.results, request.results.bytes.size()},
-        std::pair{&plan.weights, request.weights.bytes.size()}, std::pair{&job, request.job.bytes.size()},
+        std::pair{&plan.weights, request.weights.bytes.size()}, std::pair{&plan.claims, request.claims.bytes.size()}, std::pair{&job, request.job.bytes.size()},
         std::pair{&plan.arguments, request.arguments.bytes.size()}})
     if (text->size() >= most)
       throw SetUpError("a path or its arguments have more than " + std::to_string(most - 1) + " bytes");

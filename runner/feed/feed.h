@@ -30,6 +30,7 @@ struct FeedPlan {
   const std::atomic<bool>* given_up = nullptr;
   // Of a trial, where the feeder is in this process: is told of the channel, by its path.
   std::function<void(const std::string& channel)> serve_here{};
+  std::string claims{};  // of records, where the job's queue keeps them
 };
 
 // Of weft_fill_records, for one unit.

@@ -30,6 +30,7 @@ struct GivenJob {
   ChannelText<8192> spec;
   ChannelText<4096> input, results, weights;
   ChannelText<4096> progress;  // the file of its progress
+  ChannelText<4096> claims;    // where those of its records are kept
   std::uint64_t memory = 0;    // 0: what the place has
   JobTerms terms{};            // units: those that are left
   std::uint32_t variants = 0;

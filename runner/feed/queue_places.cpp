@@ -49,7 +49,7 @@ std::optional<PlacedJob> QueuePlaces::take(std::uint32_t number) {
   const std::size_t colon = plan.spec.find(':');
   plan.arguments = colon == std::string::npos ? "" : plan.spec.substr(colon + 1);
   plan.name = job.name.get();
-  plan.files = {job.input.get(), job.results.get(), job.weights.get()};
+  plan.files = {job.input.get(), job.results.get(), job.weights.get(), job.claims.get()};
   plan.memory = job.memory;
   plan.terms = job.terms;
   for (std::uint32_t variant = 0; variant < std::min<std::size_t>(job.variants, most_variants); ++variant)

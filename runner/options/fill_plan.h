@@ -17,6 +17,7 @@ namespace weft {
 // Of a job that reads records or weights, absolute; "": there is none.
 struct JobFiles {
   std::string input, results, weights;
+  std::string claims{};  // of a job of a queue: where those of its records are kept, for the feeder
 
   bool are_any() const { return !input.empty() || !results.empty() || !weights.empty(); }
 };

@@ -28,7 +28,7 @@ struct Ledgers : Files {
     return {"{\"job\": \"" + job + "\", \"input\": \"b\"}", records, shard};
   }
   Ledger open() const { return Ledger(results, plan()); }
-  static std::optional<std::uint64_t> claim(Ledger& ledger) { return ledger.claim(Ledger::From::anywhere); }
+  static std::optional<std::uint64_t> claim(Ledger& ledger) { return ledger.claims().claim(Claims::From::anywhere); }
   std::vector<std::string> names(const char* place) const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(results + ".weft/" + place))
@@ -53,22 +53,22 @@ TEST_F(Ledgers, EachShardIsClaimedOnceInOrder) {
   EXPECT_EQ(claim(ledger), 1U);
   EXPECT_EQ(claim(ledger), 2U);
   EXPECT_FALSE(claim(ledger));
-  EXPECT_FALSE(ledger.claim_last()) << "there is nothing to put together yet";
+  EXPECT_FALSE(ledger.claims().claim_last()) << "there is nothing to put together yet";
 }
 
 TEST_F(Ledgers, WhenAllIsDoneOnePutsItTogether) {
   Ledger ledger = open();
   for (std::uint64_t shard = 0; shard < 3; ++shard) {
     ASSERT_EQ(claim(ledger), shard);
-    EXPECT_TRUE(ledger.finish(shard));
+    EXPECT_TRUE(ledger.claims().finish(shard));
   }
   EXPECT_FALSE(ledger.is_published());
   EXPECT_FALSE(claim(ledger));
-  EXPECT_TRUE(ledger.claim_last());
-  EXPECT_FALSE(ledger.claim_last());
+  EXPECT_TRUE(ledger.claims().claim_last());
+  EXPECT_FALSE(ledger.claims().claim_last());
   std::ofstream(ledger.fresh()) << "all";
   ledger.publish();
-  EXPECT_TRUE(ledger.finish(3));
+  EXPECT_TRUE(ledger.claims().finish(3));
   EXPECT_TRUE(ledger.is_published());
   EXPECT_EQ(read(results), "all");
   EXPECT_EQ(names("done"), std::vector<std::string>{"3"}) << "the shards are not kept";
@@ -80,7 +80,7 @@ TEST_F(Ledgers, WhenAllIsDoneOnePutsItTogether) {
 // Of another process that has put the same together it is taken; of the user it is left, and nothing is lost.
 TEST_F(Ledgers, AFileThatIsThereIsNotReplaced) {
   Ledger ledger = open();
-  for (std::uint64_t shard = 0; shard < 3; ++shard) ledger.finish(*claim(ledger));
+  for (std::uint64_t shard = 0; shard < 3; ++shard) ledger.claims().finish(*claim(ledger));
   std::ofstream(ledger.fresh()) << "all";
   write("r.npy", "mine");
   EXPECT_NE(fault_of([&] { ledger.publish(); }).find("is there already, and is not of these records"),
@@ -102,12 +102,12 @@ TEST_F(Ledgers, AShardThatIsGivenBackKeepsItsContent) {
   {
     Ledger ledger = open();
     ASSERT_EQ(claim(ledger), 0U);
-    std::ofstream(ledger.running(0)) << "content";
+    std::ofstream(ledger.claims().running(0)) << "content";
   }
   EXPECT_EQ(names("todo"), (std::vector<std::string>{"0", "1", "2", "3"}));
   Ledger ledger = open();
   ASSERT_EQ(claim(ledger), 0U);
-  EXPECT_EQ(read(ledger.running(0)), "content");
+  EXPECT_EQ(read(ledger.claims().running(0)), "content");
 }
 
 TEST_F(Ledgers, ResultsOfSomethingElseAreRefused) {
@@ -154,7 +154,7 @@ TEST_F(Ledgers, AShardIsTakenFromAnOwnerThatDoesNotRenewIt) {
   EXPECT_EQ(claim(ledger), 2U);
   EXPECT_EQ(claim(ledger), 1U);
   EXPECT_FALSE(claim(ledger));
-  EXPECT_FALSE(ledger.claim(Ledger::From::dead));
+  EXPECT_FALSE(ledger.claims().claim(Claims::From::dead));
 }
 
 // The old owner still writes: into a file that nobody reads.
@@ -174,7 +174,7 @@ TEST_F(Ledgers, WhoHasLostAShardChangesNothing) {
   ASSERT_EQ(claim(ledger), 1U);
   before.write(0, 0, std::as_bytes(std::span(&two, 1)));
   before.mark(1);
-  const ShardFile after(ledger.running(1), outputs, 4);
+  const ShardFile after(ledger.claims().running(1), outputs, 4);
   EXPECT_EQ(after.marks(), (std::vector<char>{1, 0, 0, 0}));
   const std::vector<std::byte> values = after.values(0);
   EXPECT_EQ(std::to_integer<int>(values[0]), 1);
@@ -191,8 +191,8 @@ TEST_F(Ledgers, AShardIsTakenAtOnceFromAProcessThatHasEnded) {
   EXPECT_TRUE(has_ended(ended));
   EXPECT_FALSE(has_ended(own));
   EXPECT_FALSE(has_ended("elsewhere-1-1-99999999-1"));
-  EXPECT_EQ(ledger.claim(Ledger::From::dead), 1U);
-  EXPECT_FALSE(ledger.claim(Ledger::From::dead));
+  EXPECT_EQ(ledger.claims().claim(Claims::From::dead), 1U);
+  EXPECT_FALSE(ledger.claims().claim(Claims::From::dead));
 }
 
 // The name of a process is the same for all of its life, however much memory it takes.
@@ -227,10 +227,10 @@ TEST_F(Ledgers, AProcessThatLivesHasNotEnded) {
 TEST_F(Ledgers, AnOwnerHearsThatItHasLostAShard) {
   Ledger ledger = open();
   ASSERT_EQ(claim(ledger), 0U);
-  EXPECT_TRUE(ledger.renew(0));
-  fs::rename(ledger.running(0), results + ".weft/running/0.somebody");
-  EXPECT_FALSE(ledger.renew(0));
-  EXPECT_FALSE(ledger.finish(0));
+  EXPECT_TRUE(ledger.claims().renew(0));
+  fs::rename(ledger.claims().running(0), results + ".weft/running/0.somebody");
+  EXPECT_FALSE(ledger.claims().renew(0));
+  EXPECT_FALSE(ledger.claims().finish(0));
   EXPECT_TRUE(names("done").empty());
 }
 
@@ -246,9 +246,9 @@ TEST_F(Ledgers, ManyClaimantsShareTheWork) {
       const int claims = ::open((folder / "claims").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
       while (const auto shard = claim(ledger)) {
         const std::string line = std::to_string(*shard) + "\n";
-        if (::write(claims, line.data(), line.size()) < 0 || !ledger.finish(*shard)) ::_exit(1);
+        if (::write(claims, line.data(), line.size()) < 0 || !ledger.claims().finish(*shard)) ::_exit(1);
       }
-      if (ledger.claim_last() && (::write(claims, "last\n", 5) < 0 || !ledger.finish(200))) ::_exit(1);
+      if (ledger.claims().claim_last() && (::write(claims, "last\n", 5) < 0 || !ledger.claims().finish(200))) ::_exit(1);
       ::_exit(0);
     }
     children.push_back(pid);
