@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/jobs.h"
+#include "cli/verb.h"
 #include "feeder/ledger_progress.h"
 #include "runner/options/quantity.h"
 #include "trace/formatted.h"
@@ -161,8 +162,15 @@ class List final : public JobsCommand {
     std::ranges::sort(ids, {}, [](const std::string& id) { return std::pair(id.size(), id); });
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     std::vector<Standing> jobs;
-    for (const std::string& id : ids)
-      if (auto entry = queue->find(id)) jobs.push_back(standing_of(*std::move(entry)));
+    for (const std::string& id : ids) {
+      try {
+        if (auto entry = queue->find(id)) jobs.push_back(standing_of(*std::move(entry)));
+      } catch (const NotNow&) {
+        throw;
+      } catch (const std::exception& error) {
+        warn(error.what());
+      }
+    }
     json_ ? print_all(jobs) : print_table(jobs, queue->name());
     return 0;
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <stdexcept>
 #include <vector>
 
@@ -97,6 +98,8 @@ class Submit final : public JobsCommand {
   static QueuedJob queued(const JobPlan& plan) {
     QueuedJob job{checked_job(plan, library_directory()), user_name(), host_name(),
                   static_cast<std::int64_t>(std::time(nullptr))};
+    if (const std::string& results = job.plan.files.results; !results.empty() && std::filesystem::exists(results))
+      throw std::runtime_error("the results " + results + " are there already; name another file, or take it away");
     if (const std::string why = why_not_queued(job); !why.empty())
       throw std::runtime_error("fill job " + name_of(job) + ": " + why);
     return job;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -39,11 +40,19 @@ std::optional<LedgerProgress> progress_of(const std::string& results) {
   const auto records_of = [&](std::uint64_t shard) {
     return shard * size < progress.records ? std::min(size, progress.records - shard * size) : 0;
   };
-  for (const char* const place : {"/todo/", "/running/", "/done/"})
-    for (const std::string& name : names_in(folder + place))
-      if (const auto shard = number_of(std::string_view(name).substr(0, name.find('.'))))
-        if (!name.ends_with(".new"))
-          progress.done += place[1] == 'd' ? records_of(*shard) : marks_in(folder + place + name, records_of(*shard));
+  std::map<std::uint64_t, std::uint64_t> done;  // by shard: of several files the one with the most
+  for (const std::string& place : {std::string("todo"), std::string("running"), std::string("done"),
+                                   std::string("shards")}) {  // the last one: where Redis keeps the claims
+    const std::string path = folder + "/" + place + "/";
+    if (!is_there(path)) continue;
+    for (const std::string& name : names_in(path)) {
+      const auto shard = number_of(std::string_view(name).substr(0, name.find('.')));
+      if (!shard || name.ends_with(".new")) continue;
+      const std::uint64_t records = records_of(*shard);
+      done[*shard] = std::max(done[*shard], place == "done" ? records : marks_in(path + name, records));
+    }
+  }
+  for (const auto& [shard, records] : done) progress.done += records;
   progress.done = std::min(progress.done, progress.records);
   return progress;
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <deque>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -144,9 +145,9 @@ class LedgerRecords final : public Records {
       for (const auto& [shard, written] : take_written()) write_down(shard, written);
     finish_whole_ones();
       if (is_to_put_together()) put_together();
-    } catch (const std::exception& error) {
+    } catch (const std::exception&) {
       const std::lock_guard lock(mutex_);
-      if (fault_.empty()) fault_ = error.what();
+      if (fault_ == nullptr) fault_ = std::current_exception();
     }
   }
 
@@ -180,7 +181,7 @@ class LedgerRecords final : public Records {
   }
 
   void check_fault() const {
-    if (!fault_.empty()) throw std::runtime_error(fault_);
+    if (fault_ != nullptr) std::rethrow_exception(fault_);
   }
 
   // Records of a rank that has no bubbles, at the end of the file: they are given to another one as well, and whichever
@@ -315,14 +316,14 @@ class LedgerRecords final : public Records {
   // All shards are done. Somebody else may have been given the task where this took too long; then it is his.
   void put_together() {
     bool again = false;
-    std::string fault;
+    std::exception_ptr fault;
     try {
       write_all(ledger_->fresh());
       if (ledger_->claims().renew(ledger_->shards())) ledger_->publish();
     } catch (const NotNow&) {
       again = true;
-    } catch (const std::exception& error) {
-      fault = error.what();
+    } catch (const std::exception&) {
+      fault = std::current_exception();
     }
     std::remove(ledger_->fresh().c_str());
     const std::lock_guard lock(mutex_);
@@ -330,11 +331,11 @@ class LedgerRecords final : public Records {
     over_ = ledger_->is_published();
     try {
       if (over_) ledger_->claims().finish(ledger_->shards());
-      if (!over_ && (again || !fault.empty())) ledger_->claims().give_back(ledger_->shards());
+      if (!over_ && (again || fault != nullptr)) ledger_->claims().give_back(ledger_->shards());
     } catch (const NotNow&) {
       // Its lease ends.
     }
-    if (!over_ && !fault.empty()) throw std::runtime_error(fault);
+    if (!over_ && fault != nullptr) std::rethrow_exception(fault);
   }
 
   // The lease is renewed on the way.
@@ -370,7 +371,7 @@ class LedgerRecords final : public Records {
   Duration pause_ = shortest_pause;
   std::atomic<bool> puts_together_{false};  // by settle(), which alone uses the ledger meanwhile
   bool over_ = false, ends_ = false;
-  std::string fault_;  // nothing is written any more; what has no mark is done again
+  std::exception_ptr fault_;  // nothing is written any more; what has no mark is done again
 };
 
 class TrialRecords final : public Records {

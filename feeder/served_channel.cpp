@@ -47,6 +47,10 @@ void ServedChannel::serve(const std::atomic<bool>& stop) noexcept {
       header.feeder_sleeps.store(0, std::memory_order_seq_cst);
     }
     while (records_ != nullptr && collect_one()) continue;
+  } catch (const FileError& error) {
+    // Once there are records the job has been found to go with its files.
+    end(records_ == nullptr ? FeedState::failed : FeedState::broken,
+        std::string("gets no more records: ") + error.what());
   } catch (const std::exception& error) {
     end(FeedState::failed, std::string("gets no more records: ") + error.what());
   }

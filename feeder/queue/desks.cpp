@@ -27,18 +27,15 @@ void Desks::run(const std::atomic<bool>& stop) {
   queues_.clear();
 }
 
+// All that ranks have comes first: a job that one works on is not given to another one.
 void Desks::look() {
   take_new_ranks();
   take_leave_of_ended();
-  for (auto& [path, rank] : ranks_) serve(rank.header());
-  for (auto& [name, queue] : queues_) {
-    if (queue.desk == nullptr) continue;
-    try {
-      queue.desk->renew();
-    } catch (const std::exception& error) {
-      fail(queue, error.what());
-    }
-  }
+  for (auto& [path, rank] : ranks_)
+    with_desk(rank.header(), [&](Desk& desk) { desk.look_after(rank.header()); });
+  for (auto& [path, rank] : ranks_)
+    with_desk(rank.header(), [&](Desk& desk) { desk.serve(rank.header()); });
+  for (auto& [name, queue] : queues_) with_queue(queue, [](Desk& desk) { desk.renew(); });
 }
 
 void Desks::take_new_ranks() {
@@ -60,49 +57,46 @@ void Desks::take_leave_of_ended() {
   std::erase_if(ranks_, [this](const auto& entry) {
     const JobChannel& rank = entry.second;
     if (rank.is_held()) return false;
-    const auto queue = queues_.find(rank.header().queue.get());
-    try {
-      if (queue != queues_.end() && queue->second.desk != nullptr) queue->second.desk->leave(rank.header());
-    } catch (const std::exception& error) {
-      fail(queue->second, error.what());
-    }
+    with_desk(rank.header(), [&](Desk& desk) { desk.leave(rank.header()); });
     rank.remove();
     return true;
   });
 }
 
-void Desks::serve(JobChannelHeader& rank) {
+void Desks::with_desk(JobChannelHeader& rank, const std::function<void(Desk&)>& call) {
   rank.feeder_alive.store(now().time_since_epoch().count(), std::memory_order_release);
   const std::string name = rank.queue.get();
   Queue& queue = queues_[name];
   if (queue.desk == nullptr && now() >= queue.again) use(name, queue);
-  if (queue.desk != nullptr) {
-    try {
-      queue.desk->serve(rank);
-    } catch (const std::exception& error) {
-      fail(queue, error.what());
-    }
-  }
+  with_queue(queue, call);
   if (queue.fault.empty() || rank.fault.get() == queue.fault) return;
   rank.fault.set(queue.fault);
   rank.faults.fetch_add(1, std::memory_order_release);
 }
 
-void Desks::use(const std::string& name, Queue& queue) {
+void Desks::with_queue(Queue& queue, const std::function<void(Desk&)>& call) {
+  if (queue.desk == nullptr || now() < queue.again) return;
   try {
-    queue.desk = std::make_unique<Desk>(open_queue(name, WhereNone::make), committed_);
-    queue.fault.clear();
+    call(*queue.desk);
   } catch (const std::exception& error) {
     fail(queue, error.what());
   }
 }
 
-// Jobs that were given are with the ranks; the next desk takes them up.
+void Desks::use(const std::string& name, Queue& queue) {
+  try {
+    queue.desk = std::make_unique<Desk>(open_queue(name, WhereNone::make), committed_);
+    queue.again = {};
+  } catch (const std::exception& error) {
+    fail(queue, error.what());
+  }
+}
+
+// Jobs that were given stay with the ranks, and leases with the desk; both are looked after again later.
 void Desks::fail(Queue& queue, const std::string& fault) {
   if (fault != queue.fault) log(LogLevel::warn, "the queue cannot be used: " + fault);
   queue.fault = fault;
   queue.again = now() + between_tries;
-  queue.desk = nullptr;
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,7 +29,8 @@ class Desks {
   void look();
   void take_new_ranks();
   void take_leave_of_ended();
-  void serve(JobChannelHeader& rank);
+  void with_desk(JobChannelHeader& rank, const std::function<void(Desk&)>& call);
+  void with_queue(Queue& queue, const std::function<void(Desk&)>& call);
   void use(const std::string& name, Queue& queue);
   void fail(Queue& queue, const std::string& fault);
 

@@ -33,8 +33,8 @@ struct AtWork {
 };
 
 // Why it was not run, or ended early, on a rank.
-enum class RefusalKind : std::uint8_t { fault, lacks_memory, no_room };
-inline constexpr std::array<std::string_view, 3> refusal_kind_names{"fault", "lacks_memory", "no_room"};
+enum class RefusalKind : std::uint8_t { fault, passing, lacks_memory, no_room };
+inline constexpr std::array<std::string_view, 4> refusal_kind_names{"fault", "passing", "lacks_memory", "no_room"};
 struct Refusal {
   RefusalKind kind = RefusalKind::fault;
   std::string by;   // host and rank: of each the latest counts

@@ -94,7 +94,7 @@ void Spool::make() const {
   fs::create_directories(folder_, error);
   if (error) throw FileError(folder_, error.message());
   for (const std::string& name : names_in(folder_))
-    if (name != "jobs" && !name.starts_with("queue.json") &&
+    if (name != "jobs" && !name.starts_with("last") && !name.starts_with("queue.json") &&
         std::ranges::find(job_state_names, name) == job_state_names.end())
       throw FileError(folder_, "is no queue of Weft's, and is not empty: it has " + name);
   for (const std::string& place : {std::string("jobs"), std::string("waiting"), std::string("done"),
@@ -130,7 +130,7 @@ std::string Spool::submit(QueuedJob job) {
   const std::string fresh = folder_ + "/jobs/new." + owner_;
   std::error_code error;
   fs::remove_all(fresh, error);
-  std::uint64_t number = 1;
+  std::uint64_t number = number_of(text_of(folder_ + "/last")).value_or(0) + 1;
   for (const std::string& name : names_in(folder_ + "/jobs"))
     if (const auto there = number_of(name)) number = std::max(number, *there + 1);
   make_folder(fresh);
@@ -151,6 +151,7 @@ std::string Spool::submit(QueuedJob job) {
       sync_folder(folder_ + "/jobs");
       make_empty(place_of(JobState::waiting, id));
       sync_folder(folder_ + "/waiting");
+      write(folder_ + "/last", id);  // numbers are not used again, also where a job is removed
       return id;
     }
   } catch (...) {
@@ -212,6 +213,7 @@ bool Spool::move(const std::string& id, JobState from, JobState to, const std::s
     std::error_code error;
     fs::remove_all(folder_of(id) + "/refusals", error);
     make_folder(folder_of(id) + "/refusals");
+    fs::remove(folder_of(id) + "/need.json", error);
   } else {
     write(reason, dumped({{"why", why}, {"ended", static_cast<std::int64_t>(std::time(nullptr))}}));
   }
@@ -247,6 +249,8 @@ std::vector<AtWork> Spool::at_work(const std::string& id) const {
 }
 
 void Spool::note_refusal(const std::string& id, const Refusal& refusal) {
+  std::error_code error;
+  fs::create_directory(folder_of(id) + "/refusals", error);  // a retry may have been killed
   write(folder_of(id) + "/refusals/" + file_name_of(refusal.by), to_text(refusal));
 }
 

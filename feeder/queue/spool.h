@@ -2,6 +2,7 @@
 //
 //   queue.json              what this folder is
 //   waiting/N, done/N, failed/N, cancelled/N      the state of job N: empty files
+//   last                    the highest number so far
 //   jobs/N/job.json         as it was submitted
 //   jobs/N/ended.json       why it is no longer waiting
 //   jobs/N/need.json        what ranks have found out

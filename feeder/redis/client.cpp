@@ -1,6 +1,8 @@
 // See client.h.
 #include "feeder/redis/client.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/time.h>
 
 #include <cerrno>
@@ -48,6 +50,30 @@ bool passes(std::string_view error) {
     if (error.starts_with(begin)) return true;
   return false;
 }
+
+// A server that has gone is an error of the call, and no signal: whatever this process does about that one.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutPipeSignal() {
+    const timespec none{};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &none);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool was_pending_ = false;
+};
 
 struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }
@@ -127,12 +153,14 @@ RedisReply RedisClient::ask(const std::vector<std::string>& words) {
 
 RedisReply RedisClient::command(const std::vector<std::string>& words) {
   const std::lock_guard lock(mutex_);
+  const WithoutPipeSignal calm;
   connect();
   return ask(words);
 }
 
 RedisReply RedisClient::script(const char* lua, std::size_t keys, const std::vector<std::string>& words) {
   const std::lock_guard lock(mutex_);
+  const WithoutPipeSignal calm;
   connect();
   std::string& name = scripts_[lua];
   std::vector<std::string> all{"EVALSHA", name, std::to_string(keys)};

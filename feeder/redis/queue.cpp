@@ -109,6 +109,8 @@ bool RedisQueue::move(const std::string& id, JobState from, JobState to, const s
   if (!is_id(id) || client_.command({"SISMEMBER", set_of(from), id}).number != 1) return false;
   if (to == JobState::waiting)
     client_.command({"DEL", client_.key("refusals:" + id)});
+  if (to == JobState::waiting)
+    client_.command({"HDEL", client_.key("job:" + id), "need_memory", "need_slice_ns"});
   else
     client_.command({"HSET", client_.key("job:" + id), "why", why, "ended",
                      std::to_string(static_cast<std::int64_t>(std::time(nullptr)))});

@@ -87,19 +87,21 @@ void Device::prepare_fill(bool may_fill) {
       throw SetUpError("mode fill without a fill job (WEFT_FILL, WEFT_QUEUE)");
     if (!may_fill) throw SetUpError("work next to an earlier reservation has not ended");
     jobs_.plan();
-    open_queue();
   } catch (const std::exception& error) {
     return cannot_fill(error.what());
   }
-  if (!core_.preparations[ordinal_].is_one_more_allowed(now(), core_.options.slowdown_budget)) return not_again();
+  Preparations& preparations = core_.preparations[ordinal_];
+  preparations.opened(now());
+  if (!preparations.is_one_more_allowed(now(), core_.options.slowdown_budget)) return not_again();
   filler_ = std::make_unique<Filler>(core_.driver, jobs_.policy());
   making_ = {};
   for (DeviceJob& job : jobs_.all())
-    if (!job.is_vacant()) prepare_job(job);
+    if (!job.is_of_queue()) prepare_job(job);
+  prepare_jobs_of_queue();
   if (jobs_.exist()) note_preparation();
   if (jobs_.exist() || jobs_.are_awaited() || queue_) return;
   filler_.reset();
-  cannot_fill(refused_.size() == 1 ? why_refused_ : "none of the fill jobs can be run");
+  cannot_fill(refused_.size() == 1 || !why_no_queue_.empty() ? why_refused_ : "none of the fill jobs can be run");
 }
 
 void Device::cannot_fill(const std::string& reason) {
@@ -109,7 +111,10 @@ void Device::cannot_fill(const std::string& reason) {
 
 void Device::prepare_job(DeviceJob& job) {
   if (jobs_.one_was_given_up()) return refuse(job, "fill job " + job.name() + ": " + still_made);
-  if (never_fits(job)) return refuse(job, job.why_it_never_fits());
+  if (never_fits(job)) {
+    job.end = JobEnd::lacks_memory;
+    return refuse(job, job.why_it_never_fits());
+  }
   // The thread that waits for memory is not to find a further trial there.
   if (core_.rescues_of(ordinal_) != 0) return job.trial.await(TrialWait::turn);
   FillSettings settings;
@@ -150,6 +155,7 @@ void Device::refuse(DeviceJob& job, const std::string& reason) {
 
 // The dispatcher is there, started or not.
 void Device::add_job(DeviceJob& job, Duration held) {
+  const ReadyJob ready = job.ready(setup_.marking);  // before the job forgets where it comes from
   job_was_ready_ = true;
   job.withdrawn = false;
   job.state = nullptr;
@@ -158,7 +164,7 @@ void Device::add_job(DeviceJob& job, Duration held) {
   job.variants.began(now());
   job.change.set(job.variants.may_change());
   if (job.is_of_queue()) queue_->runs(*job.queue_place, job.fill.longest_slice());
-  dispatcher_->add_job(job.ready(setup_.marking), record);
+  dispatcher_->add_job(ready, record);
 }
 
 void Device::not_again() {

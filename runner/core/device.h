@@ -88,6 +88,7 @@ class Device {
   bool never_fits(const DeviceJob& job) const;
   void begin_next_trial();
   // In device_queue.cpp.
+  void prepare_jobs_of_queue();
   void open_queue();  // throws SetUpError
   void ask_queue(DeviceJob& job);
   bool take_from_queue(DeviceJob& job);
@@ -96,6 +97,10 @@ class Device {
   void fill_place(DeviceJob& job);
   void look_at_running(DeviceJob& job);
   void note_units_of_queue();
+  void note_end_of_queued(DeviceJob& job);
+  void drain_queue();
+  bool may_stand_for_queue(Duration expected) const;
+  void note_stand_for_queue(const DeviceJob& job, Duration stood);
   void withdraw_for_queue(DeviceJob& job);
   void return_to_queue(DeviceJob& job, JobEnd end, const std::string& why);
   void leave_queue(const char* why) noexcept;
@@ -154,6 +159,7 @@ class Device {
   std::string set_up_failure_;      // why there is no filling although it was asked for
   std::vector<JobRecord> refused_;  // before there was a dispatcher
   std::string why_refused_;         // the first of them
+  std::string why_no_queue_;        // although there is one
   bool job_was_ready_ = false;
   bool preparation_noted_ = false;
   Duration making_{};                   // that it took to make jobs ready, since a thread of the main job waits for it
@@ -161,6 +167,8 @@ class Device {
   TimePoint next_turn_{};               // likewise, for a trial
   std::unique_ptr<QueuePlaces> queue_;  // nullptr: there is none, or nothing is filled any more
   QuietWish queue_wish_{core_};
+  bool queue_drains_ = false, lack_was_said_ = false;
+  Duration queue_preparation_{};  // the longest of a job of the queue so far
   // The thread works with reporter, jobs, filler, trace and recording.
   DeviceJobs jobs_;
   std::unique_ptr<Filler> filler_;  // nullptr: observes only

@@ -85,10 +85,10 @@ JobRecord DeviceJob::record(JobEvent event, const std::string& why) const {
 
 void DeviceJobs::plan() {
   if (!jobs_.empty()) return;
-  const FillPlan plan = parse_fill_plan(core_.options.fill, core_.options.memory, core_.own_jobs,
-                                        {core_.options.input, core_.options.results, core_.options.weights});
-  policy_ = plan.policy;
   places_ = core_.options.queue.empty() ? 0 : core_.options.queue_jobs;
+  const FillPlan plan = parse_fill_plan(core_.options.fill, core_.options.memory, core_.own_jobs,
+                                        {core_.options.input, core_.options.results, core_.options.weights}, places_);
+  policy_ = plan.policy;
   if (plan.jobs.size() + places_ > most_jobs)
     throw std::invalid_argument("WEFT_FILL has " + std::to_string(plan.jobs.size()) + " jobs and WEFT_QUEUE_JOBS is " +
                                 std::to_string(places_) + "; at most " + std::to_string(most_jobs) +
@@ -182,6 +182,13 @@ std::uint64_t DeviceJobs::free_memory() const {
   for (const DeviceJob& job : jobs_)
     if (job.fill.exists() || job.fill.is_at_work() || (job.trial.is_awaited() && !job.trial.awaits_turn()))
       free -= std::min(free, job.plan().memory);
+  return free;
+}
+
+std::uint64_t DeviceJobs::unwanted_memory() const {
+  std::uint64_t free = free_memory();
+  for (const DeviceJob& job : jobs_)
+    if (!job.fill.exists() && job.trial.awaits_turn()) free -= std::min(free, job.plan().memory);
   return free;
 }
 

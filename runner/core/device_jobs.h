@@ -55,7 +55,8 @@ struct DeviceJob {
   bool units_are_kept = false;  // they will not be done again
   std::uint64_t units = 0;      // done here
   std::uint64_t offered = 0;    // memory, when it was asked for
-  JobEnd end = JobEnd::fault;   // as it would be given back now
+  bool went_back = false;          // it does: it was withdrawn, and did not end by itself
+  JobEnd end = JobEnd::passing_fault;  // as it would be given back now
   std::string why_end;          // likewise
 };
 
@@ -87,6 +88,8 @@ class DeviceJobs {
   bool one_was_given_up() const;
   // Of WEFT_MEMORY, that no job has, or is tried with.
   std::uint64_t free_memory() const;
+  // Likewise, and that none waits for.
+  std::uint64_t unwanted_memory() const;
   // Likewise, when all have ended that ever do. One that goes on may have ended by a failure.
   using HasEnded = std::function<bool(const DeviceJob& job)>;
   std::uint64_t most_free_memory(const HasEnded& has_ended) const;

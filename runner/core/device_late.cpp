@@ -22,7 +22,7 @@ constexpr Duration release_limit = milliseconds(100);  // of what a job has that
 }  // namespace
 
 void Device::quiet_moment(Hold hold) {
-  if (queue_ && dispatcher_->filling_is_over()) leave_queue("nothing is filled any more");
+  if (queue_ && dispatcher_->filling_is_over()) drain_queue();
   for (DeviceJob& job : jobs_.all()) {
     if (dispatcher_->filling_is_over()) return refuse_awaited("filling was over before its turn came");
     if (jobs_.one_was_given_up()) return refuse_awaited(still_made);
@@ -30,10 +30,16 @@ void Device::quiet_moment(Hold hold) {
     if (!verdict) continue;
     if (hold == Hold::bounded && verdict->preparation > longest_hold && verdict->fault.empty()) {
       const SetUpError fault("fill job " + job.name() + ": " + job.trial.why_never_filled());
+      job.end = JobEnd::no_room;  // of a training that stands still for it
       if (!awaits_another_variant(job, fault) && !job.place.is_only_one) not_late(job, fault.what());
       continue;
     }
     if (hold == Hold::bounded && (now() < next_quiet_moment_ || dispatcher_->groups_may_be_unmarked())) continue;
+    if (job.is_of_queue() && verdict->fault.empty() && !may_stand_for_queue(verdict->preparation)) {
+      job.trial.leave();
+      return_to_queue(job, JobEnd::passing_fault, "the training has stood for jobs of the queue as long as the slowdown budget lets it");
+      continue;
+    }
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
     if (!current.pushed()) return;
@@ -74,7 +80,10 @@ void Device::begin_next_trial() {
 // A thread that still frees or makes something of it is waited for: it has the memory.
 bool Device::begins_trial(DeviceJob& job) {
   if (!job.trial.awaits_turn() || job.fill.exists() || job.fill.is_at_work()) return false;
-  if (never_fits(job)) return not_late(job, job.why_it_never_fits()), false;
+  if (never_fits(job)) {
+    job.end = JobEnd::lacks_memory;
+    return not_late(job, job.why_it_never_fits()), false;
+  }
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) return false;
@@ -116,6 +125,7 @@ void Device::release(DeviceJob& job, const Gate& gate) {
   job.fill.let_progress_go();
   if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
   if (job.withdrawn) job.stood += now() - began;
+  note_stand_for_queue(job, now() - began);
 }
 
 void Device::refuse_awaited(const std::string& why) {
@@ -166,7 +176,8 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
     header_.fill_confinement = weaker(header_.fill_confinement, jobs_.confinement());  // also of those that ended
     add_job(job, now() - began + stood);
     record(jobs_.memory(MemoryEvent::reserved));
-    if (was_withdrawn || job.is_of_queue()) core_.preparations[ordinal_].note_change(now() - began + stood);
+    if (was_withdrawn) core_.preparations[ordinal_].note_change(now() - began + stood);
+    if (!was_withdrawn) note_stand_for_queue(job, now() - began);
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began + stood).count();
     const char* const late = was_withdrawn             ? "a change of its variant"
                              : job.trial.was_in_time() ? "a wait for the GPU"
@@ -178,6 +189,7 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
     if (jobs_.exist() && job.fill.was_given_up())
       dispatcher_->stop_filling(std::string(error.what()) + "; " + still_made);
     job.stood = stood + (now() - began);
+    note_stand_for_queue(job, now() - began);
     if (!awaits_another_variant(job, error)) not_late(job, error.what());
     return;
   }

@@ -77,7 +77,7 @@ void Device::change_variants() {
   const auto is_under_way = [](const DeviceJob& job) { return job.withdrawn && job.trial.is_awaited(); };
   if (core_.rescues_of(ordinal_) != 0 || std::ranges::any_of(jobs_.all(), is_under_way)) return;
   for (DeviceJob& job : jobs_.all()) {
-    if (!job.change.is_set() || job.leaves || !variant_is_to_change(job)) continue;
+    if (!job.change.is_set() || job.leaves || !job.fill.exists() || !variant_is_to_change(job)) continue;
     job.handover = DeviceJob::Handover::suspends;
     return dispatcher_->suspend_job(job.place.number);
   }

@@ -144,7 +144,8 @@ void Dispatcher::withhold_markers() {
 void Dispatcher::add_job(const ReadyJob& job, const JobRecord& record) {
   // The thread says no more of it before it has the new one.
   rooms_[job.number].set({});
-  board_.begin_units(job.number);
+  if (job.is_another) board_.begin_units(job.number);
+  suspended_jobs_.fetch_and(~(1U << job.number), std::memory_order_relaxed);
   {
     const std::lock_guard lock(ended_mutex_);
     how_ended_[job.number] = {};
@@ -173,6 +174,7 @@ void Dispatcher::take_inbox(TimePoint now) {
   for (const Record& record : content.records) session_.pass(record);
   for (const Inbox::Handover& handover : content.handovers) take_handover(handover);
   for (const Inbox::NewJob& added : content.jobs) {
+    if (filler_ == nullptr) continue;
     filler_->add(added.job);
     session_.begin_filling(now, added.record);
   }
@@ -251,6 +253,7 @@ void Dispatcher::take_handover(const Inbox::Handover& handover) {
 void Dispatcher::suspend_jobs() {
   if (to_suspend_.empty() || slices_in_flight() != 0) return;
   for (const std::uint32_t job : to_suspend_) {
+    if (has_ended(job)) continue;
     filler_->suspend(job);
     suspended_jobs_.fetch_or(1U << job, std::memory_order_release);
   }

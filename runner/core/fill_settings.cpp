@@ -63,7 +63,8 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, co
   const Marking& marking = setup.marking;
   FillSettings settings;
   settings.spec = parse_fill_spec(plan.spec);
-  check_fill_file(settings.spec);
+  settings.stamp = plan.stamp;
+  if (!plan.stamp.is_known()) check_fill_file(settings.spec);
   settings.feed = {core.options.feeder, plan.files.input, plan.files.results, plan.files.weights, plan.arguments};
   settings.feed.claims = plan.files.claims;
   settings.lane.device = setup.ordinal;

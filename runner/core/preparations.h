@@ -21,8 +21,13 @@ class Preparations {
     if (count_ < free_ones) return true;
     return static_cast<double>((again_ + last_).count()) <= budget * static_cast<double>((now - first_).count());
   }
+  // The device is opened: the time begins, whether a job is made ready now or later.
+  void opened(TimePoint now) {
+    if (first_ == TimePoint{}) first_ = now;
+  }
+  bool is_first_opening() const { return count_ == 0 && changes_ == Duration{}; }
   void note(TimePoint began, TimePoint ended) {
-    if (count_++ == 0) first_ = began;
+    if (count_++ == 0 && first_ == TimePoint{}) first_ = began;
     last_ = ended - began;
     if (count_ > 1) again_ += last_;
   }
@@ -31,12 +36,14 @@ class Preparations {
     last_ += more;
     if (count_ > 1) again_ += more;
   }
-  // A change of a job's variant while the training runs, which will stand for it about so long. None is free.
+  // A change of a job's variant while the training runs, or another job of a queue, for which it will stand about so
+  // long. None is free.
   bool is_change_allowed(TimePoint now, double budget, Duration expected) const {
     return budget == std::numeric_limits<double>::infinity() ||
            static_cast<double>((changes_ + expected).count()) <= budget * static_cast<double>((now - first_).count());
   }
   void note_change(Duration stood) { changes_ += stood; }
+  bool has_changed() const { return changes_ > Duration{}; }
   // True once: the first time that one more is not allowed.
   bool is_to_be_said() { return !said_ && (said_ = true); }
 

@@ -16,6 +16,7 @@ namespace weft {
 namespace {
 
 constexpr Duration look_every = std::chrono::milliseconds(1);
+constexpr std::size_t most_kept = 64;
 constexpr Duration longest_end = std::chrono::milliseconds(500);  // of a trial that is stopped
 
 // The same in all containers of a node; "": not known.
@@ -26,6 +27,14 @@ std::string boot_id() {
   const ssize_t size = ::read(file, text, sizeof text);
   ::close(file);
   return size <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(size));
+}
+
+JobFileStamp stamp_of(const FillSpec& spec) {
+  struct stat status {};
+  if (::stat(spec.path.c_str(), &status) != 0) throw no_such_job(spec);
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+              static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
 }
 
 std::string gpu_of(const Driver& driver, int ordinal, int driver_version) {
@@ -77,7 +86,9 @@ void Trials::leave(const std::shared_ptr<SharedTrial>& trial) {
     const auto found =
         std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.second.trial == trial; });
     if (found == entries_.end() || --found->second.users > 0) return;
-    if (const auto verdict = trial->verdict(); verdict && !verdict->is_local) return;
+    // Verdicts are kept for openings to come, but not of any number of jobs: each has an open file.
+    const bool is_crowded = entries_.size() > most_kept;
+    if (const auto verdict = trial->verdict(); verdict && !verdict->is_local && !is_crowded) return;
     entries_.erase(found);
   }
   trial->stop();
@@ -100,8 +111,7 @@ bool Trials::give_way(int device, Duration limit) {
 
 TrialSubject trial_subject(const FillSettings& settings, const Options& options, const Variables& variables,
                            const Driver& driver, int driver_version, const char* build_id) {
-  struct stat status {};
-  if (::stat(settings.spec.path.c_str(), &status) != 0) throw no_such_job(settings.spec);
+  const JobFileStamp stamp = settings.stamp.is_known() ? settings.stamp : stamp_of(settings.spec);
   TrialSubject subject;
   subject.build = build_id;
   subject.job = job_id(options.job, variables);
@@ -111,11 +121,10 @@ TrialSubject trial_subject(const FillSettings& settings, const Options& options,
   subject.arguments = settings.spec.arguments;
   for (const std::string* const file : {&settings.feed.input, &settings.feed.results, &settings.feed.weights})
     subject.files += *file + '\n';
-  subject.file_device = status.st_dev;
-  subject.file_number = status.st_ino;
-  subject.file_bytes = static_cast<std::uint64_t>(status.st_size);
-  subject.file_changed = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
-                         static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
+  subject.file_device = stamp.device;
+  subject.file_number = stamp.number;
+  subject.file_bytes = stamp.bytes;
+  subject.file_changed = stamp.changed;
   subject.gpu = gpu_of(driver, settings.lane.device, driver_version);
   subject.memory = settings.memory;
   subject.max_blocks = settings.unit.confine.max_blocks;

@@ -68,7 +68,8 @@ struct ChannelAnswer {
   std::uint64_t bytes = 0;  // of a parameter, that stand there
 };
 
-enum class FeedState : std::uint32_t { feeding, over, failed };
+// `failed`: by the job; `broken`: by the files that it reads and writes, or their disk.
+enum class FeedState : std::uint32_t { feeding, over, failed, broken };
 
 struct ChannelHeader {
   static constexpr std::uint64_t right_magic = 0x5745465446454544;

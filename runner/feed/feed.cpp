@@ -184,6 +184,7 @@ void Feed::begin(std::uint64_t most_bytes) {
            (given_up_ != nullptr && given_up_->load());
   });
   if (is_over() && !has_failed()) throw NothingToDo("it has nothing left to do: it " + why());
+  if (is_over() && is_broken()) throw PassingFault("it " + why());
   if (is_over()) throw SetUpError("it " + why());
 }
 
@@ -202,7 +203,11 @@ bool Feed::is_over() const noexcept {
 }
 
 bool Feed::has_failed() const noexcept {
-  return channel_->header().state.load(std::memory_order_acquire) == FeedState::failed;
+  return channel_->header().state.load(std::memory_order_acquire) == FeedState::failed || is_broken();
+}
+
+bool Feed::is_broken() const noexcept {
+  return channel_->header().state.load(std::memory_order_acquire) == FeedState::broken;
 }
 
 std::string Feed::why() const {

@@ -76,6 +76,7 @@ class Feed {
   // Nothing comes any more, and nothing that was filled is left. why(): in half a sentence; `failed`: it is a fault.
   bool is_over() const noexcept;
   bool has_failed() const noexcept;
+  bool is_broken() const noexcept;  // and not by the job: files cannot be used for now
   std::string why() const;
   // That slot, for a unit; its number, modulo slot_count().
   std::uint32_t next() const noexcept;

@@ -6,9 +6,15 @@
 
 namespace weft {
 
-JobChannel JobChannel::create(const std::string& folder) {
-  return JobChannel(SharedFile::create(folder, job_channel_ending, sizeof(JobChannelHeader),
-                                       [](void* pages) { new (pages) JobChannelHeader; }));
+JobChannel JobChannel::create(const std::string& folder, const Of& of) {
+  return JobChannel(SharedFile::create(folder, job_channel_ending, sizeof(JobChannelHeader), [&](void* pages) {
+    JobChannelHeader& header = *new (pages) JobChannelHeader;
+    header.rank = of.rank;
+    header.device = of.device;
+    header.places = of.places;
+    header.policy = static_cast<std::uint32_t>(of.policy);
+    header.queue.set(of.queue);
+  }));
 }
 
 JobChannel JobChannel::open(const std::string& path) {

@@ -17,6 +17,7 @@
 
 #include "runner/feed/channel_text.h"
 #include "runner/feed/shared_file.h"
+#include "runner/options/fill_plan.h"
 #include "runner/policy/bubble_lengths.h"
 #include "runner/policy/jobs.h"
 #include "runner/policy/variants.h"
@@ -31,6 +32,7 @@ struct GivenJob {
   ChannelText<4096> input, results, weights;
   ChannelText<4096> progress;  // the file of its progress
   ChannelText<4096> claims;    // where those of its records are kept
+  JobFileStamp stamp{};        // of the file in `spec`
   std::uint64_t memory = 0;    // 0: what the place has
   JobTerms terms{};            // units: those that are left
   std::uint32_t variants = 0;
@@ -84,7 +86,13 @@ inline constexpr std::string_view job_channel_ending = ".jobs";
 class JobChannel {
  public:
   // The rank's. Throws std::runtime_error, one line.
-  static JobChannel create(const std::string& folder);
+  struct Of {
+    std::int32_t rank = 0, device = 0;
+    std::uint32_t places = 1;
+    JobPolicy policy = JobPolicy::throughput;
+    std::string queue;
+  };
+  static JobChannel create(const std::string& folder, const Of& of);
   // The feeder's. Throws std::runtime_error where it is no channel of this version.
   static JobChannel open(const std::string& path);
 

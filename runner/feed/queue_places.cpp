@@ -5,15 +5,8 @@
 
 namespace weft {
 
-QueuePlaces::QueuePlaces(const std::string& folder, const std::string& queue, std::int32_t rank, std::int32_t device,
-                         std::uint32_t places, JobPolicy policy)
-    : channel_(JobChannel::create(folder)) {
-  header().rank = rank;
-  header().device = device;
-  header().policy = static_cast<std::uint32_t>(policy);
-  header().queue.set(queue);
-  header().places = places;
-}
+QueuePlaces::QueuePlaces(const std::string& folder, const JobChannel::Of& of)
+    : channel_(JobChannel::create(folder, of)) {}
 
 QueuePlaces::~QueuePlaces() {
   close();
@@ -49,6 +42,7 @@ std::optional<PlacedJob> QueuePlaces::take(std::uint32_t number) {
   const std::size_t colon = plan.spec.find(':');
   plan.arguments = colon == std::string::npos ? "" : plan.spec.substr(colon + 1);
   plan.name = job.name.get();
+  plan.stamp = job.stamp;
   plan.files = {job.input.get(), job.results.get(), job.weights.get(), job.claims.get()};
   plan.memory = job.memory;
   plan.terms = job.terms;

@@ -24,8 +24,7 @@ struct PlacedJob {
 class QueuePlaces {
  public:
   // In the folder of the feeder. Throws std::runtime_error, one line.
-  QueuePlaces(const std::string& folder, const std::string& queue, std::int32_t rank, std::int32_t device,
-              std::uint32_t places, JobPolicy policy);
+  QueuePlaces(const std::string& folder, const JobChannel::Of& of);
   ~QueuePlaces();
   QueuePlaces(const QueuePlaces&) = delete;
   QueuePlaces& operator=(const QueuePlaces&) = delete;

@@ -94,7 +94,8 @@ void Filler::end_unit(std::uint32_t number, SliceRecord& record) {
 void Filler::note_end(std::uint32_t number, bool failed, const std::string& why) {
   const ReadyJob& job = jobs_[number].ready;
   if (job.feed != nullptr) job.feed->close();
-  ended_.push_back({job.number, failed, "fill job " + job.name + " " + why});
+  const bool is_passing = failed && job.feed != nullptr && job.feed->is_broken();
+  ended_.push_back({job.number, failed, is_passing, "fill job " + job.name + " " + why});
 }
 
 void Filler::close_feeds() {

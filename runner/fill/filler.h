@@ -51,6 +51,7 @@ struct ReadyJob {
 struct EndedJob {
   std::uint32_t number = 0;
   bool failed = false;  // else it has done its units
+  bool is_passing = false;  // then: for a reason that is not its own
   std::string why;      // a part of a sentence, with the job's name
 };
 

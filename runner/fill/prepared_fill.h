@@ -18,12 +18,14 @@
 #include "runner/fill/fill_lane.h"
 #include "runner/fill/reservation.h"
 #include "runner/fill/unit.h"
+#include "runner/options/fill_plan.h"
 #include "runner/options/fillable.h"
 
 namespace weft {
 
 struct FillSettings {
   FillSpec spec;
+  JobFileStamp stamp{};  // of its file, where somebody else has looked at it
   FeedPlan feed;
   std::string uuid;  // see Driver::uuid_of(): in the trial process the number of the device may stand for another GPU
   std::uint64_t memory = 0;

@@ -215,8 +215,8 @@ void check_results(const FillPlan& plan) {
 
 // Those that name none have equal parts of what the others leave that fit beside each other, in their order. One that
 // does not fit waits for another one to end.
-void share_memory(FillPlan& plan, std::uint64_t memory) {
-  std::uint64_t left = memory, without = 0;
+void share_memory(FillPlan& plan, std::uint64_t memory, std::uint64_t others) {
+  std::uint64_t left = memory, without = others;
   for (const JobPlan& job : plan.jobs) {
     if (job.memory > memory)
       throw std::invalid_argument("fill job " + (job.name.empty() ? job.spec : job.name) + " wants more than the " +
@@ -224,7 +224,7 @@ void share_memory(FillPlan& plan, std::uint64_t memory) {
     if (job.memory <= left) left -= job.memory;
     without += job.memory == 0 ? 1 : 0;
   }
-  if (without != 0 && left / without == 0)
+  if (without != others && left / without == 0)
     throw std::invalid_argument("the fill jobs leave nothing of the " + mebibytes(memory) +
                                 " of WEFT_MEMORY to those that do not say how much they want");
   for (JobPlan& job : plan.jobs)
@@ -257,12 +257,12 @@ FillPlan parse_job_list(const std::string& fill, const std::string& own_jobs, co
 }
 
 FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs,
-                         const JobFiles& files) {
+                         const JobFiles& files, std::uint64_t others) {
   FillPlan plan = parse_job_list(fill, own_jobs, files);
   if (plan.jobs.size() > most_jobs)
     throw std::invalid_argument("WEFT_FILL names " + std::to_string(plan.jobs.size()) + " jobs; at most " +
                                 std::to_string(most_jobs) + " are possible");
-  share_memory(plan, memory);
+  share_memory(plan, memory, others);
   return plan;
 }
 

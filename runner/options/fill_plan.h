@@ -22,10 +22,17 @@ struct JobFiles {
   bool are_any() const { return !input.empty() || !results.empty() || !weights.empty(); }
 };
 
+// Of the file of a job, as the feeder sees it: no thread of a training looks at a file of a queue.
+struct JobFileStamp {
+  std::uint64_t device = 0, number = 0, bytes = 0, changed = 0;
+  bool is_known() const { return number != 0; }
+};
+
 struct JobPlan {
   std::string spec;       // FILE[:ARGUMENTS]
   std::string arguments;  // of it, whatever the variant: results are of these
   JobFiles files;
+  JobFileStamp stamp{};      // of a job of a queue
   std::string name;          // "": the job's own
   std::uint64_t memory = 0;  // bytes of the reservation
   JobTerms terms{};
@@ -41,10 +48,10 @@ struct FillPlan {
 };
 
 // `memory`: of all together. `own_jobs`: the folder of the jobs that come with Weft; a file may call one matmul for
-// fill_matmul.so there. `files`: of the only job of a list; in a job file each has its own. Throws
-// std::invalid_argument, one line.
+// fill_matmul.so there. `files`: of the only job of a list; in a job file each has its own. `others`: further jobs that
+// are to have equal parts. Throws std::invalid_argument, one line.
 FillPlan parse_fill_plan(const std::string& fill, std::uint64_t memory, const std::string& own_jobs = "",
-                         const JobFiles& files = {});
+                         const JobFiles& files = {}, std::uint64_t others = 0);
 // Likewise, any number of jobs, as the user gives them: memory is 0 where none is named.
 FillPlan parse_job_list(const std::string& fill, const std::string& own_jobs, const JobFiles& files);
 

@@ -33,7 +33,8 @@ auto key_of(JobPolicy policy, const WaitingJob& job) {
 }  // namespace
 
 bool goes_on(const WaitingJob& job, const RankOffer& rank) {
-  if (job.memory > rank.memory || rank.memory <= job.lacked) return false;
+  const std::uint64_t given = job.memory != 0 ? job.memory : rank.memory;
+  if (given == 0 || given > rank.memory || given <= job.lacked) return false;
   return job.slice == Duration{} || !rank.bubbles.is_known() || rank.bubbles.share_of_at_least(job.slice) >= least_room;
 }
 

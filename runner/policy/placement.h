@@ -26,7 +26,7 @@ struct WaitingJob {
 
   JobTerms terms{};            // the deadline as what is left until it, from now
   std::uint64_t memory = 0;    // that it wants; 0: whatever the rank has
-  std::uint64_t lacked = 0;    // it did not fit in so many bytes
+  std::uint64_t lacked = 0;  // it did not fit in so many bytes, when it was given them
   Duration slice{};            // its longest; 0: not known
   double work_left = unknown;  // seconds of one rank
   double had = 0;              // likewise, so far

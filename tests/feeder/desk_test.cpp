@@ -6,14 +6,17 @@
 
 #include "feeder/owner.h"
 #include "feeder/queue/spool.h"
+#include "feeder/redis/queue.h"
 #include "runner/clock.h"
 #include "runner/feed/queue_places.h"
 #include "tests/feeder/files.h"
+#include "tests/feeder/redis_server.h"
 
 namespace weft {
 namespace {
 
 using testing::Files;
+using testing::RedisServer;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
@@ -23,7 +26,7 @@ constexpr Duration until_it_looks = 1100ms;  // at the queue again
 struct Rank {
   Rank(const std::string& folder, std::int32_t number, JobPolicy policy = JobPolicy::throughput,
        std::uint32_t place_count = 1)
-      : places(folder, "queue", number, 0, place_count, policy), channel(JobChannel::open(places.path())) {
+      : places(folder, {number, 0, place_count, policy, "queue"}), channel(JobChannel::open(places.path())) {
     places.offer(gib);
   }
   JobChannelHeader& header() { return channel.header(); }
@@ -32,14 +35,17 @@ struct Rank {
   JobChannel channel;  // the feeder's side
 };
 
-struct Desks : Files {
-  const std::string queue = path("queue");
-  Spool spool{queue, WhereNone::make};
+// Over a folder, and over a Redis server.
+struct Desks : Files, ::testing::WithParamInterface<bool> {
+  const bool is_redis = GetParam();
+  std::optional<RedisServer> server = is_redis ? std::optional<RedisServer>(folder) : std::nullopt;
+  const std::string queue = is_redis ? server->address() + "?folder=" + path("jobs") : path("queue");
+  const std::unique_ptr<JobQueue> spool = open_queue(queue, WhereNone::make);
   std::map<std::string, std::uint64_t> committed;
   std::unique_ptr<Desk> desk = open();
 
   std::unique_ptr<Desk> open() {
-    return std::make_unique<Desk>(std::make_unique<Spool>(queue, WhereNone::fail),
+    return std::make_unique<Desk>(open_queue(queue, WhereNone::fail),
                                   [this](const std::string& results) { return committed[results]; });
   }
   std::string submit(const std::string& name, std::uint64_t units, JobTerms terms = {}, std::uint64_t memory = 0) {
@@ -52,7 +58,7 @@ struct Desks : Files {
       job.plan.files.input = "/in.npy";
       job.plan.files.results = path(name + ".npy");
     }
-    return spool.submit(job);
+    return spool->submit(job);
   }
   // The name of the job that the rank has after it has asked; "": none.
   std::string asks(Rank& rank, std::uint32_t place = 0) {
@@ -67,16 +73,16 @@ struct Desks : Files {
     EXPECT_FALSE(rank.places.take(place));
     desk->serve(rank.header());
   }
-  JobState state(const std::string& id) { return spool.find(id)->state; }
+  JobState state(const std::string& id) { return spool->find(id)->state; }
 };
 
-TEST_F(Desks, ARankGetsAJobAsItWasSubmitted) {
+TEST_P(Desks, ARankGetsAJobAsItWasSubmitted) {
   QueuedJob job;
   job.plan.spec = "/fill_embed.so:a=1";
   job.plan.files = {"/in.npy", path("out.npy"), "/w.safetensors"};
   job.plan.memory = 1000;
   job.plan.variants = {"batch=4", "batch=1"};
-  spool.submit(job);
+  spool->submit(job);
   Rank rank(folder.string(), 3);
   rank.places.ask(0);
   desk->serve(rank.header());
@@ -90,16 +96,16 @@ TEST_F(Desks, ARankGetsAJobAsItWasSubmitted) {
   EXPECT_EQ(placed->plan.variants, job.plan.variants);
   EXPECT_EQ(placed->progress, "") << "a job with records has none";
   desk->renew();
-  ASSERT_EQ(spool.find("1")->at_work.size(), 1U);
-  EXPECT_EQ(spool.find("1")->at_work[0].ranks, std::vector<std::int32_t>{3});
+  ASSERT_EQ(spool->find("1")->at_work.size(), 1U);
+  EXPECT_EQ(spool->find("1")->at_work[0].ranks, std::vector<std::int32_t>{3});
 }
 
-TEST_F(Desks, ThereIsNothingAndThatIsSaidAtOnce) {
+TEST_P(Desks, ThereIsNothingAndThatIsSaidAtOnce) {
   Rank rank(folder.string(), 0);
   EXPECT_EQ(asks(rank), "");
 }
 
-TEST_F(Desks, AJobWithRecordsGoesToAllRanksAndOneWithoutToOne) {
+TEST_P(Desks, AJobWithRecordsGoesToAllRanksAndOneWithoutToOne) {
   submit("records", 0);
   submit("units", 10);
   Rank one(folder.string(), 0), two(folder.string(), 1), three(folder.string(), 2);
@@ -111,7 +117,7 @@ TEST_F(Desks, AJobWithRecordsGoesToAllRanksAndOneWithoutToOne) {
   EXPECT_EQ(asks(three), "units#2") << "its lease was given back";
 }
 
-TEST_F(Desks, AJobIsDoneWhenAllOfItsResultsAreThere) {
+TEST_P(Desks, AJobIsDoneWhenAllOfItsResultsAreThere) {
   const std::string id = submit("records", 0);
   Rank rank(folder.string(), 0);
   ASSERT_EQ(asks(rank), "records#1");
@@ -125,47 +131,68 @@ TEST_F(Desks, AJobIsDoneWhenAllOfItsResultsAreThere) {
   EXPECT_EQ(asks(rank), "");
 }
 
-TEST_F(Desks, AJobWhoseLastWordWasLostIsDoneAllTheSame) {
-  const std::string id = submit("records", 0), other = submit("records2", 0);
+TEST_P(Desks, ResultsOfAnotherJobAreNotThoseOfThisOne) {
+  const std::string id = submit("records", 0);
   fs::create_directory(path("records.npy.weft"));
   write("records.npy.weft/published", "");
   Rank rank(folder.string(), 0);
-  EXPECT_EQ(asks(rank), "records2#2");
+  ASSERT_EQ(asks(rank), "records#1");
+  gives_back(rank, JobEnd::fault, "has results of another kind");
+  EXPECT_EQ(state(id), JobState::waiting);
+}
+
+TEST_P(Desks, AJobWhoseRankDiesWithItsLastResultsIsDone) {
+  const std::string id = submit("records", 0);
+  Rank rank(folder.string(), 0);
+  ASSERT_EQ(asks(rank), "records#1");
+  rank.places.runs(0, 1ms);
+  fs::create_directory(path("records.npy.weft"));
+  write("records.npy.weft/published", "");
+  desk->leave(rank.header());
   EXPECT_EQ(state(id), JobState::done);
 }
 
-TEST_F(Desks, UnitsOfSeveralRanksAddUp) {
+TEST_P(Desks, AJobWhoseRankDiesWithItsLastUnitIsDone) {
+  const std::string id = submit("units", 10);
+  Rank rank(folder.string(), 0);
+  ASSERT_EQ(asks(rank), "units#1");
+  rank.places.note_units(0, 10);
+  desk->leave(rank.header());
+  EXPECT_EQ(state(id), JobState::done);
+}
+
+TEST_P(Desks, UnitsOfSeveralRanksAddUp) {
   const std::string id = submit("units", 10);
   Rank one(folder.string(), 0), two(folder.string(), 1);
   ASSERT_EQ(asks(one), "units#1");
   one.places.note_units(0, 4);
   gives_back(one, JobEnd::left);
-  EXPECT_EQ(spool.find(id)->units, 4U);
+  EXPECT_EQ(spool->find(id)->units, 4U);
   two.places.ask(0);
   desk->serve(two.header());
   const auto placed = two.places.take(0);
   ASSERT_TRUE(placed);
   EXPECT_EQ(placed->plan.terms.units, 6U);
-  EXPECT_EQ(placed->progress, queue + "/jobs/1/progress");
+  EXPECT_EQ(placed->progress, (is_redis ? path("jobs") : queue + "/jobs") + "/1/progress");
   two.places.note_units(0, 6);
   gives_back(two, JobEnd::over);
   EXPECT_EQ(state(id), JobState::done);
-  EXPECT_EQ(spool.find(id)->units, 10U);
+  EXPECT_EQ(spool->find(id)->units, 10U);
 }
 
-TEST_F(Desks, ARankThatDiesLosesItsJob) {
+TEST_P(Desks, ARankThatDiesLosesItsJob) {
   const std::string id = submit("units", 10);
   Rank one(folder.string(), 0), two(folder.string(), 1);
   ASSERT_EQ(asks(one), "units#1");
   one.places.note_units(0, 3);
   EXPECT_EQ(asks(two), "");
   desk->leave(one.header());
-  EXPECT_EQ(spool.find(id)->units, 3U);
-  EXPECT_TRUE(spool.find(id)->at_work.empty());
+  EXPECT_EQ(spool->find(id)->units, 3U);
+  EXPECT_TRUE(spool->find(id)->at_work.empty());
   EXPECT_EQ(asks(two), "units#1");
 }
 
-TEST_F(Desks, AFeederThatIsStartedAgainFindsWhatWasGiven) {
+TEST_P(Desks, AFeederThatIsStartedAgainFindsWhatWasGiven) {
   submit("units", 10);
   submit("records", 0);
   Rank one(folder.string(), 0), two(folder.string(), 1);
@@ -179,20 +206,49 @@ TEST_F(Desks, AFeederThatIsStartedAgainFindsWhatWasGiven) {
   EXPECT_FALSE(two.places.withdrawn(0));
   Rank three(folder.string(), 2);
   EXPECT_EQ(asks(three), "records#2") << "the other one is leased again";
-  // Somebody else has it meanwhile.
+}
+
+TEST_P(Desks, UnitsAreNotCountedTwiceWhereTheFeederIsStartedAgain) {
+  const std::string id = submit("units", 100);
+  Rank rank(folder.string(), 0);
+  ASSERT_EQ(asks(rank), "units#1");
+  for (int i = 1; i <= 3; ++i) {
+    rank.places.note_units(0, static_cast<std::uint64_t>(10 * i));
+    desk->renew();
+    desk = nullptr;
+    desk = open();
+    desk->serve(rank.header());
+    desk->renew();
+    EXPECT_EQ(spool->find(id)->units, static_cast<std::uint64_t>(10 * i));
+  }
+}
+
+TEST_P(Desks, AJobThatAnotherOneHasMeanwhileIsWanted) {
+  submit("units", 10);
+  Rank one(folder.string(), 0);
+  ASSERT_EQ(asks(one), "units#1");
+  one.places.note_units(0, 7);
   desk = nullptr;
-  const std::string lease = queue + "/jobs/1/units.weft/";
-  fs::rename(lease + "todo/0", lease + "running/0.far-1-1-1-1");
+  const auto theirs = open_queue(queue, WhereNone::fail)->lease_of("1");
+  ASSERT_TRUE(theirs->claim(Claims::From::anywhere));
+  if (!is_redis) {  // by a process that is none of this host
+    const std::string running = queue + "/jobs/1/lease/running/0.";
+    fs::rename(running + own_name(), running + "far-1-1-1-1");
+  } else {
+    RedisClient(parse_redis_address(queue)).command({"HSET", "weft:claims:1-lease:owners", "0", "far-1-1-1-1"});
+  }
   desk = open();
   desk->serve(one.header());
   EXPECT_TRUE(one.places.withdrawn(0));
+  gives_back(one, JobEnd::withdrawn);
+  EXPECT_EQ(spool->find("1")->units, 0U) << "they count for who has the lease";
 }
 
-TEST_F(Desks, AJobThatWaitsNoMoreIsWanted) {
+TEST_P(Desks, AJobThatWaitsNoMoreIsWanted) {
   const std::string id = submit("records", 0);
   Rank rank(folder.string(), 0);
   ASSERT_EQ(asks(rank), "records#1");
-  spool.move(id, JobState::waiting, JobState::cancelled, "it was cancelled");
+  spool->move(id, JobState::waiting, JobState::cancelled, "it was cancelled");
   sleep_until(now() + until_it_looks);
   desk->serve(rank.header());
   ASSERT_TRUE(rank.places.withdrawn(0));
@@ -202,27 +258,56 @@ TEST_F(Desks, AJobThatWaitsNoMoreIsWanted) {
   EXPECT_FALSE(rank.places.withdrawn(0)) << "that was of the job before";
 }
 
-TEST_F(Desks, AJobThatFailsOnThreeRanksHasFailed) {
-  const std::string id = submit("bad", 0), good = submit("good", 0);
-  for (int i = 0; i < 3; ++i) {
-    Rank rank(folder.string(), i);
-    const std::string first = asks(rank);
-    if (first != "bad#1") {
-      gives_back(rank, JobEnd::withdrawn);
-      continue;
-    }
-    gives_back(rank, JobEnd::fault, "it is bad");
-    EXPECT_EQ(asks(rank), "good#2") << "not the same one so soon";
-    gives_back(rank, JobEnd::left);
-    desk->leave(rank.header());
-  }
+TEST_P(Desks, AJobThatFailsThreeTimesHasFailed) {
+  const std::string id = submit("bad", 0);
+  spool->note_refusal(id, {RefusalKind::fault, "another host", "it is bad there", 2});
+  Rank rank(folder.string(), 0), other(folder.string(), 1);
+  ASSERT_EQ(asks(rank), "bad#1");
+  gives_back(rank, JobEnd::fault, "it is bad");
   EXPECT_EQ(state(id), JobState::failed);
-  EXPECT_EQ(spool.find(id)->why, "it is bad");
-  EXPECT_EQ(spool.find(id)->refusals.size(), 3U);
-  EXPECT_EQ(state(good), JobState::waiting);
+  EXPECT_EQ(spool->find(id)->why, "it is bad");
+  EXPECT_EQ(spool->find(id)->refusals.size(), 2U);
+  EXPECT_EQ(asks(other), "");
 }
 
-TEST_F(Desks, AHostOnWhichAllFailsUsesUpNoMoreThanThree) {
+TEST_P(Desks, RanksOfAHostThatFailTogetherCountOnce) {
+  const std::string id = submit("bad", 0);
+  Rank one(folder.string(), 0), two(folder.string(), 1), three(folder.string(), 2);
+  const std::vector<Rank*> ranks{&one, &two, &three};
+  for (Rank* const rank : ranks) ASSERT_EQ(asks(*rank), "bad#1");
+  submit("good", 0);
+  sleep_until(now() + until_it_looks);
+  for (Rank* const rank : ranks) gives_back(*rank, JobEnd::fault, "it is bad");
+  EXPECT_EQ(state(id), JobState::waiting);
+  EXPECT_EQ(asks(one), "good#2") << "not the same one so soon";
+  ASSERT_EQ(spool->find(id)->refusals.size(), 1U);
+  EXPECT_EQ(spool->find(id)->refusals[0].times, 1U);
+}
+
+TEST_P(Desks, AFaultThatPassesIsShownAndTriedAgainLater) {
+  const std::string id = submit("records", 0);
+  Rank rank(folder.string(), 0), other(folder.string(), 1);
+  ASSERT_EQ(asks(rank), "records#1");
+  gives_back(rank, JobEnd::passing_fault, "the GPU was at work");
+  EXPECT_EQ(asks(rank), "");
+  EXPECT_EQ(asks(other), "records#1");
+  EXPECT_EQ(state(id), JobState::waiting);
+  ASSERT_EQ(spool->find(id)->refusals.size(), 1U);
+  EXPECT_EQ(spool->find(id)->refusals[0].why, "the GPU was at work");
+}
+
+TEST_P(Desks, AJobThatCannotBeReadIsLeftAloneAndOthersAreGiven) {
+  submit("broken", 0);
+  submit("records", 0);
+  if (is_redis)
+    RedisClient(parse_redis_address(queue)).command({"HSET", "weft:job:1", "text", "no"});
+  else
+    std::ofstream(queue + "/jobs/1/job.json") << "no";
+  Rank rank(folder.string(), 0);
+  EXPECT_EQ(asks(rank), "records#2");
+}
+
+TEST_P(Desks, AHostOnWhichAllFailsUsesUpNoMoreThanThree) {
   for (int i = 0; i < 6; ++i) submit("job" + std::to_string(i), 0);
   Rank rank(folder.string(), 0);
   int given = 0;
@@ -231,17 +316,26 @@ TEST_F(Desks, AHostOnWhichAllFailsUsesUpNoMoreThanThree) {
     gives_back(rank, JobEnd::fault, "no such file");
   }
   EXPECT_EQ(given, 3);
-  EXPECT_EQ(spool.ids(JobState::waiting).size(), 6U);
+  EXPECT_EQ(spool->ids(JobState::waiting).size(), 6U);
   Rank other(folder.string(), 1);
-  EXPECT_NE(asks(other), "");
+  EXPECT_EQ(asks(other), "") << "it is the host that rests";
 }
 
-TEST_F(Desks, MemoryThatWasTooLittleIsNotOfferedAgain) {
+TEST_P(Desks, AJobThatDoesNotFitInTheMemoryThatItWantsHasFailed) {
+  const std::string id = submit("large", 0, {}, 1000);
+  Rank rank(folder.string(), 0);
+  ASSERT_EQ(asks(rank), "large#1");
+  gives_back(rank, JobEnd::lacks_memory, "it needs more");
+  EXPECT_EQ(state(id), JobState::failed);
+  EXPECT_EQ(spool->find(id)->why, "it needs more");
+}
+
+TEST_P(Desks, MemoryThatWasTooLittleIsNotOfferedAgain) {
   const std::string id = submit("large", 0);
   Rank rank(folder.string(), 0), roomy(folder.string(), 1);
   ASSERT_EQ(asks(rank), "large#1");
   gives_back(rank, JobEnd::lacks_memory, "it needs more");
-  EXPECT_EQ(spool.find(id)->need.memory, gib);
+  EXPECT_EQ(spool->find(id)->need.memory, gib);
   EXPECT_EQ(asks(rank), "");
   Rank like_it(folder.string(), 2);
   EXPECT_EQ(asks(like_it), "");
@@ -250,7 +344,7 @@ TEST_F(Desks, MemoryThatWasTooLittleIsNotOfferedAgain) {
   EXPECT_EQ(state(id), JobState::waiting);
 }
 
-TEST_F(Desks, LongSlicesAreNotGivenToShortBubbles) {
+TEST_P(Desks, LongSlicesAreNotGivenToShortBubbles) {
   const std::string id = submit("long", 0);
   Rank rank(folder.string(), 0), other(folder.string(), 1);
   BubbleLengths bubbles;
@@ -259,7 +353,7 @@ TEST_F(Desks, LongSlicesAreNotGivenToShortBubbles) {
   ASSERT_EQ(asks(rank), "long#1") << "nobody knows how long its slices are";
   rank.places.runs(0, 5ms);
   desk->serve(rank.header());
-  EXPECT_EQ(spool.find(id)->need.slice, 5ms);
+  EXPECT_EQ(spool->find(id)->need.slice, 5ms);
   gives_back(rank, JobEnd::no_room, "no room");
   other.places.offer(bubbles);
   EXPECT_EQ(asks(other), "");
@@ -268,7 +362,7 @@ TEST_F(Desks, LongSlicesAreNotGivenToShortBubbles) {
   EXPECT_EQ(asks(other), "long#1");
 }
 
-TEST_F(Desks, AJobOfAHigherPriorityTakesOnePlace) {
+TEST_P(Desks, AJobOfAHigherPriorityTakesOnePlace) {
   submit("low", 0, {1});
   Rank one(folder.string(), 0, JobPolicy::priority), two(folder.string(), 1, JobPolicy::priority);
   ASSERT_EQ(asks(one), "low#1");
@@ -286,7 +380,7 @@ TEST_F(Desks, AJobOfAHigherPriorityTakesOnePlace) {
   EXPECT_EQ(asks(one), "high#2");
 }
 
-TEST_F(Desks, SeveralPlacesGetSeveralJobs) {
+TEST_P(Desks, SeveralPlacesGetSeveralJobs) {
   submit("a", 0);
   submit("b", 0);
   Rank rank(folder.string(), 0, JobPolicy::throughput, 2);
@@ -294,7 +388,7 @@ TEST_F(Desks, SeveralPlacesGetSeveralJobs) {
   EXPECT_EQ(asks(rank, 1), "b#2");
 }
 
-TEST_F(Desks, TheRateIsThatOfThisFeeder) {
+TEST_P(Desks, TheRateIsThatOfThisFeeder) {
   const std::string id = submit("records", 0);
   Rank rank(folder.string(), 0);
   ASSERT_EQ(asks(rank), "records#1");
@@ -302,20 +396,28 @@ TEST_F(Desks, TheRateIsThatOfThisFeeder) {
   committed[path("records.npy")] = 500;
   sleep_until(now() + 5200ms);
   desk->renew();
-  const double rate = spool.find(id)->at_work.at(0).per_second;
+  const double rate = spool->find(id)->at_work.at(0).per_second;
   EXPECT_GT(rate, 50);
   EXPECT_LT(rate, 100);
 }
 
-TEST_F(Desks, AQueueThatIsGoneIsAnErrorOfOneLine) {
+TEST_P(Desks, AQueueThatIsGoneIsAnErrorOfOneLineAndJobsStay) {
   submit("records", 0);
   Rank rank(folder.string(), 0);
   ASSERT_EQ(asks(rank), "records#1");
-  fs::remove_all(queue);
+  if (is_redis)
+    server->stop();
+  else
+    fs::remove_all(queue);
   sleep_until(now() + until_it_looks);
   const std::string fault = testing::fault_of([&] { desk->serve(rank.header()); });
-  EXPECT_EQ(fault, queue + "/waiting: No such file or directory");
+  EXPECT_TRUE(fault.starts_with(is_redis ? server->address() + ": " : queue + "/waiting: No such file")) << fault;
+  EXPECT_EQ(fault.find('\n'), std::string::npos);
+  EXPECT_FALSE(rank.places.withdrawn(0));
 }
+
+INSTANTIATE_TEST_SUITE_P(Queues, Desks, ::testing::Bool(),
+                         [](const auto& of) { return of.param ? "Redis" : "Folder"; });
 
 }  // namespace
 }  // namespace weft
