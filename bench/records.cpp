@@ -1,6 +1,7 @@
-// How many records the feeder and its ledger can move: `bench_records ledger FOLDER` claims and finishes all shards of
-// files of records without working on any, by 1 to 64 processes; `bench_records channel FOLDER` feeds one rank that
-// does nothing with its records. FOLDER is on the file system that is asked about. Prints a table in Markdown.
+// How many records the feeder and its ledger can move: `bench_records ledger FOLDER [redis+unix:///SOCKET]` claims and
+// finishes all shards of files of records without working on any, by 1 to 64 processes, with the claims in the folder
+// or in Redis; `bench_records channel FOLDER` feeds one rank that does nothing with its records. FOLDER is on the file
+// system that is asked about. Prints a table in Markdown.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,24 +33,25 @@ double seconds(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-weft::LedgerPlan plan_of(std::uint64_t records) {
-  return {"{\"job\": \"bench\"}", records, std::max<std::uint64_t>(records / 4096, 16)};
+weft::LedgerPlan plan_of(std::uint64_t records, const std::string& server) {
+  const std::string claims = server.empty() ? "" : server + "#bench";
+  return {"{\"job\": \"bench\"}", records, std::max<std::uint64_t>(records / 4096, 16), claims};
 }
 
 // By so many processes at once.
-Duration claim_all(const std::string& results, std::uint64_t records, int claimants) {
+Duration claim_all(const std::string& results, const weft::LedgerPlan& plan, int claimants) {
   const weft::TimePoint began = weft::now();
   for (int claimant = 0; claimant < claimants; ++claimant) {
     if (::fork() != 0) continue;
-    Ledger ledger(results, plan_of(records));
-    while (const auto shard = ledger.claim(Ledger::From::anywhere)) ledger.finish(*shard);
+    Ledger ledger(results, plan);
+    while (const auto shard = ledger.claims().claim(weft::Claims::From::anywhere)) ledger.claims().finish(*shard);
     ::_exit(0);
   }
   while (::wait(nullptr) > 0) continue;
   return weft::now() - began;
 }
 
-void time_ledger(const fs::path& folder) {
+void time_ledger(const fs::path& folder, const std::string& server) {
   std::puts("| records | shards | claimants | made in | all claimed and finished in | shards/s | records/s |");
   std::puts("|---|---|---|---|---|---|---|");
   for (const std::uint64_t records : {10'000ULL, 100'000ULL, 1'000'000ULL, 10'000'000ULL, 100'000'000ULL})
@@ -57,8 +59,9 @@ void time_ledger(const fs::path& folder) {
       const std::string results = (folder / "ledger").string();
       fs::remove_all(results + ".weft");
       const weft::TimePoint began = weft::now();
-      const std::uint64_t shards = Ledger(results, plan_of(records)).shards();
-      const Duration made = weft::now() - began, claimed = claim_all(results, records, claimants);
+      const weft::LedgerPlan plan = plan_of(records, server);
+      const std::uint64_t shards = Ledger(results, plan).shards();
+      const Duration made = weft::now() - began, claimed = claim_all(results, plan, claimants);
       std::printf("| %llu | %llu | %d | %.3f s | %.3f s | %.0f | %.3g |\n", static_cast<unsigned long long>(records),
                   static_cast<unsigned long long>(shards), claimants, seconds(made), seconds(claimed),
                   static_cast<double>(shards) / seconds(claimed), static_cast<double>(records) / seconds(claimed));
@@ -119,9 +122,9 @@ void time_channel(const fs::path& folder) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const std::string what = count == 3 ? arguments[1] : "";
-  if (what == "ledger") return time_ledger(arguments[2]), 0;
-  if (what == "channel") return time_channel(arguments[2]), 0;
-  std::fputs("bench_records ledger FOLDER | bench_records channel FOLDER\n", stderr);
+  const std::string what = count >= 3 ? arguments[1] : "";
+  if (what == "ledger" && count <= 4) return time_ledger(arguments[2], count == 4 ? arguments[3] : ""), 0;
+  if (what == "channel" && count == 3) return time_channel(arguments[2]), 0;
+  std::fputs("bench_records ledger FOLDER [redis+unix:///SOCKET] | bench_records channel FOLDER\n", stderr);
   return 2;
 }

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -60,11 +61,11 @@ bool Ledger::has_all(const std::string& results) {
 Ledger::Ledger(std::string results, const LedgerPlan& plan)
     : results_(std::move(results)), folder_(results_ + ".weft"), owner_(own_name()), plan_(plan) {
   if (!exists(results_)) make_unless_there();
-  compare_plan();
+  const std::string made = compare_plan();
   if (plan_.claims.empty())
     claims_ = std::make_unique<FolderClaims>(folder_, shards());
   else
-    claims_ = std::make_unique<RedisClaims>(plan_.claims, folder_ + "/shards", shards());
+    claims_ = std::make_unique<RedisClaims>(plan_.claims + "-" + made, folder_ + "/shards", shards());
   const std::string folder = folder_.substr(0, folder_.rfind('/'));
   remove_left(folder.empty() ? "/" : folder, folder_.substr(folder_.rfind('/') + 1) + ".new.");
   remove_left(folder_, "all.");
@@ -114,6 +115,8 @@ void Ledger::make(const std::string& folder) const {
   json plan = json::parse(plan_.identity);
   plan["format"] = 1;
   plan["claims"] = described_place(plan_.claims);
+  // So that what Redis has is of this folder, and not of one of this name that was taken away.
+  plan["made"] = std::to_string(std::random_device{}()) + std::to_string(std::random_device{}());
   plan["records"] = plan_.records;
   plan["shard"] = plan_.shard;
   const std::string text = plan.dump(2) + "\n";
@@ -122,7 +125,7 @@ void Ledger::make(const std::string& folder) const {
   file.sync();
 }
 
-void Ledger::compare_plan() const {
+std::string Ledger::compare_plan() const {
   const std::string name = folder_ + "/plan.json";
   std::ifstream file(name);
   const json there = json::parse(file, nullptr, false);
@@ -136,6 +139,7 @@ void Ledger::compare_plan() const {
                                     there.value(key, json()).dump() + " and is now " + value.dump() +
                                     "; give the results another name, or take away " + folder_);
   if (there.value("shard", std::uint64_t{0}) != plan_.shard) throw FileError(name, "is damaged");
+  return there.value("made", std::string());
 }
 
 std::string Ledger::fresh() const {

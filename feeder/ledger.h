@@ -54,7 +54,7 @@ class Ledger {
   void make_unless_there() const;
   void remove_left(const std::string& folder, const std::string& begin) const;
   void make(const std::string& folder) const;
-  void compare_plan() const;
+  std::string compare_plan() const;  // when the folder was made, in a way
 
   const std::string results_, folder_, owner_;
   const LedgerPlan plan_;

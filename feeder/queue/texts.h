@@ -1,4 +1,4 @@
-// What queues keep of a job while it waits, as text: the same in a folder and in Redis.
+// The text in which queues keep what becomes of a waiting job: the same in a folder and in Redis.
 //
 // Used by the two queues. Text that is none of ours gives an empty value: whoever wrote it may be another version.
 #pragma once

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 #include <utility>
 
@@ -165,7 +166,8 @@ bool RedisClaims::take(std::uint64_t shard, std::string previous) {
   held_[shard] = "";
   if (folder_.empty() || shard == count_) return true;
   if (previous.empty() && found_.contains(shard)) previous = found_[shard];
-  const std::string file = std::to_string(shard) + "." + owner_ + "." + std::to_string(files_++);
+  static std::atomic<std::uint64_t> files{0};  // of this process: a name is never that of a file that is there
+  const std::string file = std::to_string(shard) + "." + owner_ + "." + std::to_string(files++);
   try {
     if (previous.empty() || !is_there(path(previous)))
       make_empty(path(file));

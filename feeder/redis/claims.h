@@ -1,10 +1,10 @@
-// Claims that a Redis server keeps; the results of each shard are in a file of its own, in a folder that all hosts share
-// (RESULTS.weft/shards/): N.OWNER.K, a new one each time that the shard has another owner.
+// Claims that a Redis server keeps; the results of each shard are in a file of its own, in a folder that all hosts
+// share (RESULTS.weft/shards/): N.OWNER.K, a new one each time that the shard has another owner.
 //
-// Two scripts, which run whole or not at all in the server: one claims, one settles. Keys, all with PREFIX:claims:ID: in
-// front: todo (a list), leases (until when, a sorted set), owners, files and done (by shard). The times are those of
-// the server. What the server has lost, by a crash or by whoever deletes keys, is found out and done again: files tell
-// how far a shard was. See ../claims.h.
+// Two scripts, which run whole or not at all in the server: one claims, one settles. Keys, all with PREFIX:claims:ID:
+// in front: todo (a list), leases (until when, a sorted set), owners, files and done (by shard). The times are those of
+// the server. Keys that it has lost, by a crash or by whoever deletes them, are made again: files tell how far a shard
+// was. See ../claims.h.
 #pragma once
 
 #include <map>
@@ -47,7 +47,6 @@ class RedisClaims final : public Claims {
   std::map<std::uint64_t, std::string> held_;   // their files
   std::map<std::uint64_t, std::string> found_;  // files that were there, of shards of which the server knows none
   std::map<std::uint64_t, std::string> done_;
-  std::uint64_t files_ = 0;  // that were made
 };
 
 // Of a place, for people: without password. "": of none.

@@ -1,6 +1,6 @@
 // Stands in for a rank: takes slots as fast as they come and writes down three times each number, until there are no
-// more records. consumer FOLDER INPUT RESULTS JOB RECORDS_OF_A_UNIT MICROSECONDS_OF_A_UNIT. Exit code 0: all have their
-// results; 2: there is no feeder, or it has gone; 1: anything else.
+// more records. consumer FOLDER INPUT RESULTS JOB RECORDS_OF_A_UNIT MICROSECONDS_OF_A_UNIT [CLAIMS]. Exit code 0: all
+// have their results; 2: there is no feeder, or it has gone; 1: anything else.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,9 @@ bool has_feeder(const weft::Feed& feed) {
 }
 
 int run(char** arguments) {
-  weft::Feed feed({arguments[1], arguments[2], arguments[3], "", ""}, arguments[4]);
+  weft::FeedPlan plan{arguments[1], arguments[2], arguments[3], "", ""};
+  if (arguments[7] != nullptr) plan.claims = arguments[7];
+  weft::Feed feed(plan, arguments[4]);
   const std::uint64_t shape = 1;
   weft::Tensor number = weft::make_tensor("x", WEFT_INT32, &shape, 0);
   feed.set_records(static_cast<std::uint32_t>(std::atoi(arguments[5])));
@@ -51,7 +53,7 @@ int run(char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 7) return 1;
+  if (count != 7 && count != 8) return 1;
   try {
     return run(arguments);
   } catch (const std::exception& error) {

@@ -2,9 +2,10 @@
 """Random SIGKILLs of feeders and of the processes that they feed, while these work on one file; in the end every record
 has its result, once, and it is right.
 
-  kills.py FEEDER CONSUMER KILLS [SEED]
+  kills.py [--redis] FEEDER CONSUMER KILLS [SEED]
 
-Two feeders stand for two hosts that share a file system; each feeds one to three consumers.
+Two feeders stand for two hosts that share a file system; each feeds one to three consumers. With --redis a Redis server
+keeps the claims, which is killed as well, and one time in four has lost all that it knew when it is started again.
 """
 import array
 import os
@@ -28,11 +29,37 @@ def write_npy(path, numbers):
         array.array("i", numbers).tofile(out)
 
 
+class Server:
+    """A Redis server; the package of its tools has the program, too."""
+
+    def __init__(self, work, dice):
+        self.folder, self.dice, self.process = f"{work}/redis", dice, None
+        os.mkdir(self.folder)
+        self.claims = f"redis+unix://{self.folder}/socket#1"
+
+    def keep_running(self):
+        if self.process is not None and self.process.poll() is None:
+            return
+        if os.path.exists(f"{self.folder}/socket"):
+            os.unlink(f"{self.folder}/socket")
+        if self.dice.random() < 0.25:
+            shutil.rmtree(f"{self.folder}/appendonlydir", ignore_errors=True)
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", f"{self.folder}/socket", "--dir", self.folder, "--save", "",
+             "--appendonly", "yes", "--loglevel", "warning"], executable=shutil.which("redis-check-rdb"),
+            stdout=subprocess.DEVNULL)
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
 class Host:
     """A feeder and those that it feeds."""
 
-    def __init__(self, programs, work, number, dice):
-        self.programs, self.work, self.dice = programs, work, dice
+    def __init__(self, programs, work, number, dice, claims):
+        self.programs, self.work, self.dice, self.claims = programs, work, dice, claims
         self.folder = f"{work}/host{number}"
         self.feeder, self.consumers = None, []
 
@@ -44,7 +71,8 @@ class Host:
         while len(self.consumers) < self.dice.randint(1, 3):
             self.consumers.append(subprocess.Popen(
                 [self.programs[1], self.folder, f"{self.work}/in.npy", f"{self.work}/out.npy", f"{self.work}/job",
-                 str(self.dice.choice((1, 7, 32))), str(self.dice.choice((0, 300, 3000)))],
+                 str(self.dice.choice((1, 7, 32))), str(self.dice.choice((0, 300, 3000)))]
+                + self.claims,
                 stderr=subprocess.DEVNULL))
 
     def victims(self):
@@ -62,20 +90,25 @@ class Host:
                 process.wait()
 
 
-def run(programs, kills, seed):
+def run(programs, kills, seed, has_server):
     dice, work = random.Random(seed), tempfile.mkdtemp(prefix="weft-kills-", dir="/dev/shm")
-    hosts, done, rounds = [], 0, 0
+    hosts, servers, done, rounds = [], [], 0, 0
     try:
         numbers = [dice.randrange(-700_000_000, 700_000_000) for _ in range(RECORDS)]
         write_npy(f"{work}/in.npy", numbers)
         write_npy(f"{work}/wanted.npy", [3 * number for number in numbers])
         open(f"{work}/job", "w").close()
-        hosts = [Host(programs, work, number, dice) for number in range(2)]
+        servers = [Server(work, dice)] if has_server else []
+        claims = [server.claims for server in servers]
+        hosts = [Host(programs, work, number, dice, claims) for number in range(2)]
         while done < kills:
-            for host in hosts:
-                host.keep_running()
+            for process in servers + hosts:
+                process.keep_running()
             time.sleep(dice.uniform(0.01, 0.12))
-            for victim in dice.choice(hosts).victims():
+            victims = dice.choice(hosts).victims()
+            if servers and dice.random() < 0.1:
+                victims = [servers[0].process]
+            for victim in victims:
                 if victim.poll() is None:
                     victim.send_signal(signal.SIGKILL)
                     victim.wait()
@@ -91,17 +124,17 @@ def run(programs, kills, seed):
                 os.unlink(f"{work}/out.npy")
         last = time.monotonic()
         while not os.path.exists(f"{work}/out.npy"):
-            for host in hosts:
-                host.keep_running()
+            for process in servers + hosts:
+                process.keep_running()
             time.sleep(0.2)
             if time.monotonic() - last > 150:
-                return f"after the kills some records get no result: {os.listdir(work + '/out.npy.weft/running')}"
+                return f"after the kills some records get no result: {os.listdir(work + '/out.npy.weft')}"
         fault = compare(work)
         print(f"{done} kills, {rounds + 1} files of {RECORDS} records: {fault or 'each result once and right'}")
         return fault
     finally:
-        for host in hosts:
-            host.stop()
+        for process in hosts + servers:
+            process.stop()
         shutil.rmtree(work)
 
 
@@ -111,6 +144,7 @@ def compare(work):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (4, 5):
+    words = [word for word in sys.argv[1:] if word != "--redis"]
+    if len(words) not in (3, 4):
         sys.exit(__doc__)
-    sys.exit(run(sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) == 5 else 1))
+    sys.exit(run(words[:2], int(words[2]), int(words[3]) if len(words) == 4 else 1, "--redis" in sys.argv))

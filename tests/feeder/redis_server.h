@@ -18,13 +18,15 @@ namespace weft::testing {
 
 class RedisServer {
  public:
-  // `options`: of redis-server, in pairs. What it keeps is in the folder: it can be started again.
+  // `options`: of redis-server, in pairs. All that it keeps is in the folder: it can be started again.
   explicit RedisServer(std::filesystem::path folder, std::vector<std::string> options = {})
       : folder_(std::move(folder)), options_(std::move(options)) {
     start();
   }
   RedisServer(RedisServer&& other) noexcept
-      : folder_(std::move(other.folder_)), options_(std::move(other.options_)), process_(std::exchange(other.process_, 0)) {}
+      : folder_(std::move(other.folder_)),
+        options_(std::move(other.options_)),
+        process_(std::exchange(other.process_, 0)) {}
   RedisServer& operator=(RedisServer&&) = delete;
   ~RedisServer() { stop(); }
 
@@ -34,8 +36,21 @@ class RedisServer {
   void start() {
     // The package of the tools has the server, too, which starts no service when it is installed.
     static constexpr const char* programs[] = {"/usr/bin/redis-server", "/usr/bin/redis-check-rdb"};
-    std::vector<std::string> words{"redis-server", "--port", "0", "--unixsocket", socket(), "--dir", folder_.string(),
-                                   "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--loglevel", "warning"};
+    std::vector<std::string> words{"redis-server",
+                                   "--port",
+                                   "0",
+                                   "--unixsocket",
+                                   socket(),
+                                   "--dir",
+                                   folder_.string(),
+                                   "--appendonly",
+                                   "yes",
+                                   "--appendfsync",
+                                   "always",
+                                   "--save",
+                                   "",
+                                   "--loglevel",
+                                   "warning"};
     words.insert(words.end(), options_.begin(), options_.end());
     process_ = ::fork();
     if (process_ == 0) {
@@ -49,6 +64,8 @@ class RedisServer {
     EXPECT_TRUE(wait_at_most(std::chrono::seconds(10), [&] { return std::filesystem::exists(socket()); }))
         << "no redis-server is installed (redis-tools)";
   }
+  void pause() const { ::kill(process_, SIGSTOP); }
+  void go_on() const { ::kill(process_, SIGCONT); }
   // As a crash does.
   void stop() {
     if (process_ <= 0) return;
