@@ -10,7 +10,7 @@ namespace weft::bench {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr double pause = 600;        // of a job on a GPU whose bubbles have no room for it
+constexpr double first_pause = 600, longest_pause = 6 * 3600;        // of a job on a GPU whose bubbles have no room for it
 constexpr int iterations = 64;       // after which that is found out
 constexpr double least_rate = 1e-3;  // seconds of fill work per second: below, there is no room
 
@@ -23,7 +23,7 @@ struct Job {
 struct Asker {
   std::optional<std::size_t> job;
   double gives_back = never;
-  std::vector<double> not_before;
+  std::vector<double> not_before, pauses;
 };
 
 class Cluster {
@@ -31,7 +31,10 @@ class Cluster {
   Cluster(const std::vector<Gpu>& gpus, const std::vector<Submitted>& submitted, std::optional<JobPolicy> policy)
       : gpus_(gpus), submitted_(submitted), policy_(policy), jobs_(submitted.size()), askers_(gpus.size()) {
     for (std::size_t job = 0; job < jobs_.size(); ++job) jobs_[job].left = submitted[job].work;
-    for (Asker& asker : askers_) asker.not_before.assign(jobs_.size(), 0);
+    for (Asker& asker : askers_) {
+      asker.not_before.assign(jobs_.size(), 0);
+      asker.pauses.assign(jobs_.size(), first_pause);
+    }
   }
 
   Outcome run() {
@@ -125,7 +128,9 @@ class Cluster {
       const bool gives_back = asker.gives_back <= now_;
       if (!asker.job || (!gives_back && jobs_[*asker.job].ended == never)) continue;
       if (gives_back) {
+        double& pause = asker.pauses[*asker.job];
         asker.not_before[*asker.job] = now_ + pause;
+        pause = std::min(2 * pause, longest_pause);
         ++given_back_;
       }
       --jobs_[*asker.job].gpus;

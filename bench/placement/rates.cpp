@@ -44,8 +44,8 @@ std::vector<Training> trainings() {
 model::SimulationOptions options_of(const Training& training, const Kind& kind, std::uint64_t seed) {
   model::SimulationOptions options;
   pipeline::WorldOptions& world = options.run.world;
-  world.schedule.schedule = model::schedule_of(training.schedule).schedule;
-  world.schedule.stages = training.stages;
+  world.schedule.schedule = model::schedule_of(training.schedule);
+  world.schedule.ranks = training.stages;
   world.schedule.microbatches = training.microbatches;
   world.iterations = iterations;
   world.forward = world.input_gradient = world.weight_gradient = training.forward;

@@ -25,6 +25,8 @@ constexpr Duration between_renewals = 5s;
 constexpr Duration after_fault = 5s;           // the same job on the same host; then twice as long, and so on
 constexpr Duration after_passing = 10s;        // the same job on the same rank, likewise
 constexpr Duration longest_pause = 600s;       // of both
+constexpr Duration after_no_room = 600s;  // likewise: bubbles may change
+constexpr Duration longest_without_room = 6h;
 constexpr Duration after_giving_way = 30s;     // for the same job, on another rank
 constexpr Duration rest = 600s;                // of a host on which every job fails
 constexpr std::size_t most_faulty = 3;         // of its jobs in a row
@@ -405,7 +407,7 @@ void Desk::end(JobChannelHeader& rank, const QueuePlace& place, const std::strin
       return queue_->note_refusal(id, {RefusalKind::lacks_memory, by, why});
     }
     case JobEnd::no_room:
-      put_off(rank, id, longest_pause, longest_pause);
+      put_off(rank, id, after_no_room, longest_without_room);
       return queue_->note_refusal(id, {RefusalKind::no_room, by, why});
   }
 }

@@ -24,7 +24,8 @@
  *    where the bubble is expected to outlast it. From unit 1 on a wrong result is counted and reported, no
  *    more.
  * 7. When the last communicator of the device is destroyed: save(), destroy(). In a process that ends without that, or
- *    whose GPU does not become idle, neither is called.
+ *    whose GPU does not become idle, neither is called. Before that save() is called from time to time between two
+ *    units, and the job goes on.
  *
  * A job may have variants: sets of arguments, of which one runs at a time. Each is a weft_fill_job of its own, for
  * which all of these steps hold, begin_unit(0) included. When one takes over from another while the training runs,
@@ -171,9 +172,10 @@ typedef struct weft_fill_functions {
    * in this one. Both may be NULL: the job then starts from its beginning in each run and each variant. The numbers of
    * units begin at 0 in each run, and for each variant, in any case.
    * save: returns the size needed and writes at most `capacity` bytes to `buffer` (NULL: only the size); 0: nothing to
-   * keep. Called at the end of the run or of the variant, before destroy(), or when the reservation is about to be
-   * given back. Where it fails, the variant is not replaced: the job goes on and is asked again at the end. Nothing of
-   * the job runs then; a unit that has begun and not ended never will: it does not count. Receives of the training may
+   * keep. Called from time to time between two units, after which the job goes on (WEFT_CHECKPOINT_EVERY); at the end of
+   * the run or of the variant, before destroy(); and when the reservation is about to be given back. Where it fails, the
+   * variant is not replaced: the job goes on and is asked again later. Nothing of the job runs then; a unit that has
+   * begun and not ended never will: it does not count. Receives of the training may
    * be running: nothing in it may wait for the device or use the default stream.
    * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). The
    * bytes may be those of another variant of the job; one that refuses them is not run. */

@@ -162,7 +162,8 @@ void Device::add_job(DeviceJob& job, Duration held) {
   JobRecord record = job.record(JobEvent::ready, job.variants.why());
   record.held = held;
   job.variants.began(now());
-  job.change.set(job.variants.may_change());
+  job.change.set(job.variants.may_change() || job.fill.progress_is_kept());
+  job.next_keeping = now() + core_.options.checkpoint_every;
   if (job.is_of_queue()) queue_->runs(*job.queue_place, job.fill.longest_slice());
   dispatcher_->add_job(ready, record);
 }

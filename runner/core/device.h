@@ -121,6 +121,10 @@ class Device {
   bool awaits_another_variant(DeviceJob& job, const std::exception& fault);
   void leave_trial_of(DeviceJob& job);
   void change_variants();
+  // In device_progress.cpp.
+  void keep_progress();
+  bool is_to_keep(const DeviceJob& job) const;
+  void go_on_keeping(DeviceJob& job);
   bool variant_is_to_change(DeviceJob& job);
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);

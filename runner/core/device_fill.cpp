@@ -226,6 +226,11 @@ bool DeviceFill::is_to_be_saved() {
   return progress_.is_kept() && !progress_.was_written();
 }
 
+bool DeviceFill::progress_is_written() {
+  has_progress_within({});
+  return progress_.is_written();
+}
+
 std::shared_ptr<const Progress> DeviceFill::take_state() {
   has_progress_within({});
   const StateOfJob state = std::exchange(state_, {});

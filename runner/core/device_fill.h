@@ -90,6 +90,8 @@ class DeviceFill {
   void context_is_going() {
     if (work_) work_->context_is_going();
   }
+  // Since it was asked last: it is in the file.
+  bool progress_is_written();
   // Its units so far will not be done again: it has no progress, or that was written.
   bool units_are_kept() const { return (fill_ != nullptr && !fill_->job().keeps_progress()) || progress_.is_written(); }
   void let_progress_go() { progress_.let_go(); }

@@ -42,12 +42,16 @@ struct DeviceJob {
   DeviceFill fill;
   QuietWish change;  // another variant may be made ready
   // The one that runs is asked for its state before: it is suspended, then it saves.
-  enum class Handover : std::uint8_t { none, suspends, saves };
+  // Or it pauses and is asked from time to time, so that its progress is kept whatever comes.
+  enum class Handover : std::uint8_t { none, suspends, saves, pauses, keeps };
+  bool is_being_kept() const { return handover == Handover::pauses || handover == Handover::keeps; }
   Handover handover = Handover::none;
   bool withdrawn = false;                 // for another variant, which is not ready yet; then also:
   std::shared_ptr<const Progress> state;  // of the one that ran
   Duration stood{};                       // for so long the training stood for it since its change began
   Duration preparation{};                 // that the latest took to become ready, in its trial
+  TimePoint next_keeping{};               // of its progress
+  std::uint64_t kept_units = 0;           // that are in it
   // Of a place for jobs of a queue:
   std::optional<std::uint32_t> queue_place;  // its number
   bool vacant = true;

@@ -56,6 +56,7 @@ void Device::quiet_moment(Hold hold) {
   look_at_queue();
   release_ended_jobs();
   change_variants();
+  keep_progress();
   next_turn_ = now() + between_quiet_moments;
   if (jobs_.await_turns()) begin_next_trial();
 }

@@ -73,7 +73,7 @@ void Device::change_variants() {
     job.handover = DeviceJob::Handover::none;
   }
   for (DeviceJob& job : jobs_.all())
-    if (job.handover != DeviceJob::Handover::none) return hand_over(job);
+    if (job.handover != DeviceJob::Handover::none) return job.is_being_kept() ? void() : hand_over(job);
   const auto is_under_way = [](const DeviceJob& job) { return job.withdrawn && job.trial.is_awaited(); };
   if (core_.rescues_of(ordinal_) != 0 || std::ranges::any_of(jobs_.all(), is_under_way)) return;
   for (DeviceJob& job : jobs_.all()) {

@@ -190,6 +190,7 @@ void Dispatcher::fill(TimePoint now) {
     if (slice.unit_done) board_.note_unit(slice.job);
   }
   slices_.clear();
+  pause_jobs();
   session_.look(now, filler_->view());
   while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ && to_suspend_.empty()) {
     const TimePoint time = weft::now();
@@ -245,6 +246,7 @@ void Dispatcher::end_jobs(TimePoint now) {
 
 void Dispatcher::take_handover(const Inbox::Handover& handover) {
   if (handover.step == Inbox::Step::suspend) return to_suspend_.push_back(handover.job);
+  if (handover.step == Inbox::Step::pause) return to_pause_.push_back(handover.job);
   if (handover.step == Inbox::Step::resume) return filler_->resume(handover.job);
   filler_->withdraw(handover.job);
   ended_jobs_.fetch_or(1U << handover.job, std::memory_order_release);
@@ -258,6 +260,14 @@ void Dispatcher::suspend_jobs() {
     suspended_jobs_.fetch_or(1U << job, std::memory_order_release);
   }
   to_suspend_.clear();
+}
+
+void Dispatcher::pause_jobs() {
+  std::erase_if(to_pause_, [this](std::uint32_t job) {
+    if (!has_ended(job) && !filler_->suspend_between_units(job)) return false;
+    suspended_jobs_.fetch_or(1U << job, std::memory_order_release);
+    return true;
+  });
 }
 
 void Dispatcher::watch_room(TimePoint time) {

@@ -54,6 +54,8 @@ class Dispatcher final : public Worker {
   void add_job(const ReadyJob& job, const JobRecord& record);
   // Nothing of a job is launched until it is resumed or withdrawn: see is_suspended().
   void suspend_job(std::uint32_t job) { inbox_.hand_over(job, Inbox::Step::suspend); }
+  // Likewise, at the end of its unit: it may be asked for its state, and go on.
+  void pause_job(std::uint32_t job) { inbox_.hand_over(job, Inbox::Step::pause); }
   void resume_job(std::uint32_t job);
   // Ends a suspended job, for another variant of it may be added: see has_ended(). One is expected then.
   void withdraw_job(std::uint32_t job);
@@ -109,6 +111,7 @@ class Dispatcher final : public Worker {
   void end_jobs(TimePoint now);
   void take_handover(const Inbox::Handover& handover);
   void suspend_jobs();
+  void pause_jobs();
   void watch_room(TimePoint time);
   FillView view_of_offer(std::size_t number) const;
   std::uint32_t slices_in_flight() const;
@@ -138,6 +141,7 @@ class Dispatcher final : public Worker {
   TimePoint next_board_{};
   std::atomic<std::uint32_t> ended_jobs_{0}, suspended_jobs_{0};  // a bit for each
   std::vector<std::uint32_t> to_suspend_;                         // when nothing is in flight
+  std::vector<std::uint32_t> to_pause_;                           // at the end of a unit
   std::array<RoomBoard, most_jobs> rooms_{};
   std::atomic<bool> filling_is_over_{false};
   std::optional<std::uint64_t> marks_only_;  // as the shim was told

@@ -23,7 +23,8 @@ class Inbox {
     JobRecord record;
   };
   // For another variant of a job: it is suspended to be asked for its state, and then goes on or is withdrawn.
-  enum class Step : std::uint8_t { suspend, resume, withdraw };
+  // `pause`: as suspend, at the end of its unit.
+  enum class Step : std::uint8_t { suspend, pause, resume, withdraw };
   struct Handover {
     std::uint32_t job = 0;  // its number
     Step step{};

@@ -35,6 +35,14 @@ std::uint32_t Filler::place_of(std::uint32_t number) const {
   return place;
 }
 
+bool Filler::suspend_between_units(std::uint32_t number) {
+  const std::uint32_t place = place_of(number);
+  if (!offers_.is_offered(place)) return true;
+  if (jobs_[place].unit_begun || !offers_.is_between_units(place)) return false;
+  offers_.suspend(place);
+  return true;
+}
+
 void Filler::withdraw(std::uint32_t number) {
   const std::uint32_t place = place_of(number);
   Job& job = jobs_[place];

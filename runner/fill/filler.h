@@ -66,6 +66,8 @@ class Filler {
   void add(const ReadyJob& job);
   // Nothing of it is launched before resume(): it may be asked for its state.
   void suspend(std::uint32_t number) { offers_.suspend(place_of(number)); }
+  // Likewise, where no unit of it has begun; or it has ended. False: one has.
+  bool suspend_between_units(std::uint32_t number);
   void resume(std::uint32_t number) { offers_.resume(place_of(number)); }
   // Nothing of it is launched any more, for another variant of it may come. Nothing of it is in flight.
   void withdraw(std::uint32_t number);

@@ -69,6 +69,8 @@ class JobOffers {
   // Nothing of it is launched before resume(); it stands where it stood.
   void suspend(std::uint32_t job) { jobs_[job].suspended = true; }
   void resume(std::uint32_t job) { jobs_[job].suspended = false; }
+  // Nothing of its unit was launched, or is to come before the next one begins.
+  bool is_between_units(std::uint32_t job) const { return jobs_[job].next == 0; }
   // Its next unit has nothing to work on for now; likewise.
   void await(std::uint32_t job, bool waits) { jobs_[job].waits = waits; }
   bool awaits_any() const;

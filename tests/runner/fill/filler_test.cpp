@@ -232,6 +232,18 @@ TEST_F(SeveralJobs, WhileAUnitWaitsForItsEndTheOtherJobGoesOn) {
   EXPECT_EQ(both.choice(0, 0).job, 0U) << "the unit of job 1 is not over";
 }
 
+TEST_F(SeveralJobs, AJobPausesBetweenTwoUnits) {
+  Filler both(driver, JobPolicy::priority);
+  add_both(both, {}, {.priority = 1});
+  run(both, 1);
+  EXPECT_FALSE(both.suspend_between_units(1)) << "its unit has begun";
+  run(both, 1);
+  EXPECT_TRUE(both.suspend_between_units(1));
+  EXPECT_EQ(run(both, 2), (std::vector<std::uint32_t>{0, 0})) << "the other one goes on";
+  both.resume(1);
+  EXPECT_EQ(run(both, 2), (std::vector<std::uint32_t>{1, 1}));
+}
+
 TEST_F(SeveralJobs, AJobThatFailsEndsAlone) {
   Filler both(driver, JobPolicy::priority);
   add_both(both, {.priority = 1}, {});

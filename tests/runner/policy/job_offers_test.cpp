@@ -42,6 +42,24 @@ TEST(JobOffers, TheNextSlicesOfAJobAreTheShortestFirstOnes) {
   EXPECT_EQ(offers.next_of(0).count, 0U);
 }
 
+TEST(JobOffers, AnotherJobInThePlaceBeginsAnew) {
+  const Kernels one({5ms}), other({7ms, 1ms});
+  JobOffers offers(JobPolicy::throughput);
+  offers.add(one.cuts, one.alone, {});
+  run_one(offers, {0, 0});
+  offers.end(0);
+  JobTerms terms;
+  terms.units = 1;
+  offers.renew(0, other.cuts, other.alone, terms);
+  EXPECT_EQ(offers.unit(0), 0U) << "units of the other job are not its own";
+  EXPECT_EQ(offers.standing(0).terms.units, 1U);
+  EXPECT_TRUE(offers.is_between_units(0));
+  run_one(offers, {0, 0});
+  EXPECT_FALSE(offers.is_between_units(0));
+  run_one(offers, {0, 1});
+  EXPECT_TRUE(offers.all_ended()) << "it has done what is wanted of it";
+}
+
 TEST(JobOffers, AJobWithoutRecordsIsPassedOver) {
   const Kernels one({5ms}), other({7ms});
   JobOffers offers(JobPolicy::throughput);

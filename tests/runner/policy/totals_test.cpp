@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "tests/runner/policy/virtual_device.h"
 #include "tests/trace/temporary_directory.h"
 #include "trace/read/file_totals.h"
+#include "trace/totals.h"
 #include "trace/write/lines.h"
 #include "weft/version.h"
 
@@ -144,6 +147,53 @@ TEST(Totals, TheStartupOfTwoPartsIsKnownWhereItIsOfBoth) {
   EXPECT_EQ(sum.startup->idle, Duration(6ns));
   add_up(sum, TraceSummary{});
   EXPECT_FALSE(sum.startup);
+}
+
+SliceRecord slice_of(std::uint32_t job) {
+  SliceRecord slice;
+  slice.job = job;
+  slice.alone = 1ms;
+  slice.unit_done = true;
+  slice.correct = 1;
+  return slice;
+}
+
+JobRecord ready(std::uint32_t job, const std::string& name) {
+  JobRecord record;
+  record.job = job;
+  record.name = name;
+  return record;
+}
+
+// Jobs of a queue have one number, one after the other.
+TEST(Totals, OfJobsWithOneNumberAreKeptApart) {
+  Totals totals;
+  for (const char* const name : {"a#1", "b#2"}) {
+    totals.add(Record(0, TimePoint{}, ready(0, name)));
+    totals.add(Record(0, TimePoint{}, slice_of(0)));
+    totals.add(Record(0, TimePoint{}, slice_of(1)));
+  }
+  totals.add(Record(0, TimePoint{}, slice_of(0)));
+  std::map<std::string, std::uint64_t> units;
+  for (const JobTotals& job : totals.summary().jobs) units[std::string(job.name)] += job.units;
+  EXPECT_EQ(units, (std::map<std::string, std::uint64_t>{{"a#1", 1}, {"b#2", 2}, {"", 2}}));
+}
+
+TEST(Totals, OfMoreJobsThanThereIsRoomForAreTogether) {
+  Totals totals;
+  for (std::size_t job = 0; job < most_job_totals + 10; ++job) {
+    totals.add(Record(0, TimePoint{}, ready(0, "job#" + std::to_string(job))));
+    totals.add(Record(0, TimePoint{}, slice_of(0)));
+  }
+  ASSERT_EQ(totals.summary().jobs.size(), most_job_totals);
+  const JobTotals& last = *(totals.summary().jobs.end() - 1);
+  EXPECT_EQ(std::string_view(last.name), further_jobs);
+  EXPECT_EQ(last.units, 11U);
+  TraceSummary sum = totals.summary();
+  add_up(sum, totals.summary());
+  std::uint64_t units = 0;
+  for (const JobTotals& job : sum.jobs) units += job.units;
+  EXPECT_EQ(units, 2 * (most_job_totals + 10)) << "none is lost";
 }
 
 TEST(Totals, StayAtTheLargestNumber) {
