@@ -41,6 +41,8 @@ class Claims {
 
   virtual std::string running(std::uint64_t shard) const = 0;
   virtual std::string done(std::uint64_t shard) = 0;
+  // The file of one that was done is not there, or not whole: it is to be done again.
+  virtual void undo(std::uint64_t shard) = 0;
 };
 
 }  // namespace weft

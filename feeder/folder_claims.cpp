@@ -123,6 +123,11 @@ std::optional<std::uint64_t> FolderClaims::claim(From from) {
   return claim_stale(from, 0, count_ - 1);
 }
 
+void FolderClaims::undo(std::uint64_t shard) {
+  const std::string free = folder_ + "/todo/" + std::to_string(shard);
+  if (::rename(done(shard).c_str(), free.c_str()) != 0) make_empty(free);
+}
+
 bool FolderClaims::renew(std::uint64_t shard) {
   if (::utimensat(AT_FDCWD, running(shard).c_str(), nullptr, 0) == 0) return true;
   if (errno == ENOENT) held_.erase(shard);

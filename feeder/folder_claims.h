@@ -30,6 +30,7 @@ class FolderClaims final : public Claims {
   bool finish(std::uint64_t shard) override;
   std::string running(std::uint64_t shard) const override;
   std::string done(std::uint64_t shard) override;
+  void undo(std::uint64_t shard) override;
 
  private:
   bool take(const std::string& from, std::uint64_t shard);

@@ -65,7 +65,8 @@ Ledger::Ledger(std::string results, const LedgerPlan& plan)
   if (plan_.claims.empty())
     claims_ = std::make_unique<FolderClaims>(folder_, shards());
   else
-    claims_ = std::make_unique<RedisClaims>(plan_.claims + "-" + made, folder_ + "/shards", shards());
+    claims_ = std::make_unique<RedisClaims>(plan_.claims.substr(0, plan_.claims.rfind('#')) + "#" + made,
+                                            folder_ + "/shards", shards());
   const std::string folder = folder_.substr(0, folder_.rfind('/'));
   remove_left(folder.empty() ? "/" : folder, folder_.substr(folder_.rfind('/') + 1) + ".new.");
   remove_left(folder_, "all.");
@@ -114,7 +115,7 @@ void Ledger::make(const std::string& folder) const {
     make_folder(folder + "/shards");
   json plan = json::parse(plan_.identity);
   plan["format"] = 1;
-  plan["claims"] = described_place(plan_.claims);
+  plan["claims"] = plan_.claims.empty() ? "folder" : "redis";
   // So that what Redis has is of this folder, and not of one of this name that was taken away.
   plan["made"] = std::to_string(std::random_device{}()) + std::to_string(std::random_device{}());
   plan["records"] = plan_.records;
@@ -131,7 +132,7 @@ std::string Ledger::compare_plan() const {
   const json there = json::parse(file, nullptr, false);
   if (!there.is_object() || there.value("format", 0) != 1) throw FileError(name, "cannot be read");
   json wanted = json::parse(plan_.identity);
-  wanted["claims"] = described_place(plan_.claims);
+  wanted["claims"] = plan_.claims.empty() ? "folder" : "redis";
   wanted["records"] = plan_.records;
   for (const auto& [key, value] : wanted.items())
     if (there.value(key, json()) != value)

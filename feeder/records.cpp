@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
 #include "feeder/files/results_file.h"
 #include "feeder/identity.h"
@@ -143,7 +144,7 @@ class LedgerRecords final : public Records {
     try {
       renew();
       for (const auto& [shard, written] : take_written()) write_down(shard, written);
-    finish_whole_ones();
+      finish_whole_ones();
       if (is_to_put_together()) put_together();
     } catch (const std::exception&) {
       const std::lock_guard lock(mutex_);
@@ -214,10 +215,18 @@ class LedgerRecords final : public Records {
     try {
       hold(*shard);
     } catch (...) {
-      ledger_->claims().give_back(*shard);
+      give_back_quietly(*shard);
       throw;
     }
     return true;
+  }
+
+  void give_back_quietly(std::uint64_t shard) {
+    try {
+      ledger_->claims().give_back(shard);
+    } catch (const NotNow&) {
+      // Its lease ends.
+    }
   }
 
   void hold(std::uint64_t shard) {
@@ -256,7 +265,8 @@ class LedgerRecords final : public Records {
           gone.push_back(shard);
         }
       } catch (const NotNow&) {
-        break;  // nobody else can have it meanwhile
+        renewed_ = {};  // before anybody else can have it, once the server answers again
+        break;
       }
     }
     for (const std::uint64_t shard : gone) forget(shard);
@@ -338,14 +348,23 @@ class LedgerRecords final : public Records {
     if (!over_ && fault != nullptr) std::rethrow_exception(fault);
   }
 
+  std::string file_of_done(std::uint64_t shard) {
+    std::string path = ledger_->claims().done(shard);
+    if (is_there(path)) return path;
+    ledger_->claims().undo(shard);
+    throw NotNow(path + ": is gone, and is done again");
+  }
+
   // The lease is renewed on the way.
   void write_all(const std::string& path) {
     ResultsFile all(path, plan_.results, outputs_, count_);
     TimePoint renewed = now();
     for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
-      const ShardFile file(ledger_->claims().done(shard), outputs_, ledger_->records_of(shard));
-      if (std::ranges::count(file.marks(), 1) != static_cast<std::ptrdiff_t>(ledger_->records_of(shard)))
-        throw FileError(ledger_->claims().done(shard), "is damaged: it lacks results");
+      const ShardFile file(file_of_done(shard), outputs_, ledger_->records_of(shard));
+      if (std::ranges::count(file.marks(), 1) != static_cast<std::ptrdiff_t>(ledger_->records_of(shard))) {
+        ledger_->claims().undo(shard);
+        throw NotNow("results of a part are missing, which is done again");
+      }
       std::vector<ResultsPart> parts;
       for (std::size_t output = 0; output < outputs_.size(); ++output)
         parts.push_back({file.values(output), file.lengths(output)});

@@ -22,16 +22,16 @@ constexpr Duration between_looks = 1s;      // at which jobs wait
 constexpr Duration between_readings = 10s;  // of one of them
 constexpr std::size_t most_readings = 100;  // at a look: nothing else is done meanwhile
 constexpr Duration between_renewals = 5s;
-constexpr Duration after_fault = 5s;           // the same job on the same host; then twice as long, and so on
-constexpr Duration after_passing = 10s;        // the same job on the same rank, likewise
-constexpr Duration longest_pause = 600s;       // of both
+constexpr Duration after_fault = 5s;      // the same job on the same host; then twice as long, and so on
+constexpr Duration after_passing = 10s;   // the same job on the same rank, likewise
+constexpr Duration longest_pause = 600s;  // of both
 constexpr Duration after_no_room = 600s;  // likewise: bubbles may change
 constexpr Duration longest_without_room = 6h;
-constexpr Duration after_giving_way = 30s;     // for the same job, on another rank
-constexpr Duration rest = 600s;                // of a host on which every job fails
-constexpr std::size_t most_faulty = 3;         // of its jobs in a row
-constexpr std::uint32_t most_faults = 3;       // of a job
-constexpr Duration window = 60s;               // of the rate
+constexpr Duration after_giving_way = 30s;  // for the same job, on another rank
+constexpr Duration rest = 600s;             // of a host on which every job fails
+constexpr std::size_t most_faulty = 3;      // of its jobs in a row
+constexpr std::uint32_t most_faults = 3;    // of a job
+constexpr Duration window = 60s;            // of the rate
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -208,13 +208,26 @@ void Desk::look_after(JobChannelHeader& rank, QueuePlace& place) {
   }
   if (place.withdrawn.load(std::memory_order_relaxed) == given) return;
   std::string why;
-  if (entry == nullptr && !waits_.contains(id)) why = "it waits in the queue no more";
+  if (entry == nullptr && !waits_.contains(id) && has_ended_in_queue(id)) why = "it waits in the queue no more";
   if (entry != nullptr && policy_of(rank) == JobPolicy::priority && has_run(place))
     if (const JobEntry* const other = more_important(*entry, rank))
       why = "job " + other->id + " of a higher priority waits";
   if (why.empty()) return;
   place.why_withdrawn.set(why);
   place.withdrawn.store(given, std::memory_order_release);
+}
+
+// One that the queue does not know any more goes on: a server may have lost its keys.
+bool Desk::has_ended_in_queue(const std::string& id) {
+  TimePoint& again = looked_for_[id];
+  if (now() < again) return false;
+  again = now() + between_renewals;
+  bool has_ended = false;
+  guarded(id, [&] {
+    const auto entry = queue_->find(id);
+    has_ended = entry && entry->state != JobState::waiting;
+  });
+  return has_ended;
 }
 
 // A job for which this one gives way. One rank does for a job that goes to one.
@@ -263,11 +276,13 @@ WaitingJob Desk::waiting(const JobEntry& entry) const {
     if (work.host != host_) elsewhere += static_cast<std::uint32_t>(work.ranks.size());
     per_second += work.per_second;
   }
-  if (const auto own = work_.find(entry.id); own != work_.end()) here = static_cast<std::uint32_t>(own->second.ranks.size());
+  if (const auto own = work_.find(entry.id); own != work_.end())
+    here = static_cast<std::uint32_t>(own->second.ranks.size());
   job.had = job.ranks = here + elsewhere;
   if (!has_records(entry) && per_second > 0)
-    job.work_left = static_cast<double>(entry.job.plan.terms.units - std::min(entry.units, entry.job.plan.terms.units)) /
-                    per_second;
+    job.work_left =
+        static_cast<double>(entry.job.plan.terms.units - std::min(entry.units, entry.job.plan.terms.units)) /
+        per_second;
   return job;
 }
 
@@ -383,6 +398,7 @@ void Desk::put_off(JobChannelHeader& rank, const std::string& id, Duration first
 
 void Desk::end(JobChannelHeader& rank, const QueuePlace& place, const std::string& id, Work& work) {
   const auto entry = queue_->find(id);
+  if (entry && work.lease != nullptr && !work.is_lost) work.is_lost = !work.lease->renew(0);
   if (!entry || work.is_lost) return;
   const std::string why = place.why.get(), by = host_ + ", rank " + std::to_string(rank.rank);
   note_units(id, work, place);
@@ -415,9 +431,9 @@ void Desk::end(JobChannelHeader& rank, const QueuePlace& place, const std::strin
 // Of a job with records a rank says so, or has worked on its results.
 void Desk::end_if_over(const JobEntry& entry, const Work& work, const QueuePlace& place) {
   const std::uint64_t units = work.units_before + place.units.load(std::memory_order_relaxed);
-  const bool is_over = has_records(entry)
-                           ? (place.end == JobEnd::over || has_run(place)) && Ledger::has_all(entry.job.plan.files.results)
-                           : place.end == JobEnd::over || units >= entry.job.plan.terms.units;
+  const bool is_over = has_records(entry) ? (place.end == JobEnd::over || has_run(place)) &&
+                                                Ledger::has_all(entry.job.plan.files.results)
+                                          : place.end == JobEnd::over || units >= entry.job.plan.terms.units;
   if (!is_over) return;
   if (!has_records(entry)) queue_->note_units(entry.id, entry.job.plan.terms.units);
   end_job(entry.id, JobState::done, "");
@@ -447,9 +463,10 @@ void Desk::note_fault(JobChannelHeader& rank, const QueuePlace& place, const std
   if (faulty_.size() < most_faulty) return;
   faulty_.clear();
   rests_until_ = now() + rest;
-  log(LogLevel::warn, "queue " + queue_->name() + ": " + std::to_string(most_faulty) +
-                          " jobs in a row have failed on this host, which gets none for ten minutes; the last one, on rank " +
-                          std::to_string(rank.rank) + ": " + refusal.why);
+  log(LogLevel::warn,
+      "queue " + queue_->name() + ": " + std::to_string(most_faulty) +
+          " jobs in a row have failed on this host, which gets none for ten minutes; the last one, on rank " +
+          std::to_string(rank.rank) + ": " + refusal.why);
 }
 
 void Desk::leave(JobChannelHeader& rank) {

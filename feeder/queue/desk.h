@@ -3,8 +3,8 @@
 //
 // A job with records goes to any number of ranks at the same time; its records are shared out by its ledger. A job
 // without records goes to one rank at a time, which has a lease on it. All functions are called by one thread of
-// weft-feeder. Throws std::runtime_error where the queue as a whole cannot be used; a fault of one job is said once, and
-// that job is left alone for a while. Jobs that were given stay given then, and leases are kept.
+// weft-feeder. Throws std::runtime_error where the queue as a whole cannot be used; a fault of one job is said once,
+// and that job is left alone for a while. Jobs that were given stay given then, and leases are kept.
 #pragma once
 
 #include <deque>
@@ -59,8 +59,8 @@ class Desk {
     std::deque<Sample> samples;
   };
   struct Rank {
-    std::map<std::string, TimePoint> not_before;  // jobs that it does not take again so soon
-    std::map<std::string, int> times;             // how often it has given them back for that
+    std::map<std::string, TimePoint> not_before;    // jobs that it does not take again so soon
+    std::map<std::string, int> times;               // how often it has given them back for that
     std::map<const QueuePlace*, std::string> jobs;  // that it has
   };
 
@@ -70,6 +70,7 @@ class Desk {
   JobEntry* read_entry(const std::string& id);
   void take_up(JobChannelHeader& rank, QueuePlace& place);
   void look_after(JobChannelHeader& rank, QueuePlace& place);
+  bool has_ended_in_queue(const std::string& id);
   const JobEntry* more_important(const JobEntry& entry, const JobChannelHeader& rank);
   void give(JobChannelHeader& rank, QueuePlace& place);
   bool give_one(JobChannelHeader& rank, QueuePlace& place, const std::string& id);
@@ -99,6 +100,7 @@ class Desk {
   std::set<std::string> waits_;         // likewise
   std::size_t next_reading_ = 0;
   std::map<std::string, Work> work_;
+  std::map<std::string, TimePoint> looked_for_;  // jobs that ranks have and that do not wait
   std::map<std::string, TimePoint> gave_way_;    // when a rank did, for which job
   std::map<std::string, TimePoint> not_before_;  // jobs that have failed here, for all ranks
   std::set<std::string> faulty_;                 // jobs in a row that failed here, with none that ran between

@@ -31,10 +31,8 @@ void Desks::run(const std::atomic<bool>& stop) {
 void Desks::look() {
   take_new_ranks();
   take_leave_of_ended();
-  for (auto& [path, rank] : ranks_)
-    with_desk(rank.header(), [&](Desk& desk) { desk.look_after(rank.header()); });
-  for (auto& [path, rank] : ranks_)
-    with_desk(rank.header(), [&](Desk& desk) { desk.serve(rank.header()); });
+  for (auto& [path, rank] : ranks_) with_desk(rank.header(), [&](Desk& desk) { desk.look_after(rank.header()); });
+  for (auto& [path, rank] : ranks_) with_desk(rank.header(), [&](Desk& desk) { desk.serve(rank.header()); });
   for (auto& [name, queue] : queues_) with_queue(queue, [](Desk& desk) { desk.renew(); });
 }
 
@@ -57,29 +55,36 @@ void Desks::take_leave_of_ended() {
   std::erase_if(ranks_, [this](const auto& entry) {
     const JobChannel& rank = entry.second;
     if (rank.is_held()) return false;
-    with_desk(rank.header(), [&](Desk& desk) { desk.leave(rank.header()); });
+    // The desk knows places of it until it has taken leave: it stays mapped.
+    if (!with_desk(rank.header(), [&](Desk& desk) { desk.leave(rank.header()); })) return false;
     rank.remove();
     return true;
   });
 }
 
-void Desks::with_desk(JobChannelHeader& rank, const std::function<void(Desk&)>& call) {
+bool Desks::with_desk(JobChannelHeader& rank, const std::function<void(Desk&)>& call) {
   rank.feeder_alive.store(now().time_since_epoch().count(), std::memory_order_release);
   const std::string name = rank.queue.get();
   Queue& queue = queues_[name];
   if (queue.desk == nullptr && now() >= queue.again) use(name, queue);
-  with_queue(queue, call);
-  if (queue.fault.empty() || rank.fault.get() == queue.fault) return;
+  const bool is_done = with_queue(queue, call);
+  if (is_done || queue.fault.empty() || rank.fault.get() == queue.fault) return is_done;
   rank.fault.set(queue.fault);
   rank.faults.fetch_add(1, std::memory_order_release);
+  return false;
 }
 
-void Desks::with_queue(Queue& queue, const std::function<void(Desk&)>& call) {
-  if (queue.desk == nullptr || now() < queue.again) return;
+// Of one that was never there nobody has anything.
+bool Desks::with_queue(Queue& queue, const std::function<void(Desk&)>& call) {
+  if (queue.desk == nullptr) return true;
+  if (now() < queue.again) return false;
   try {
     call(*queue.desk);
+    queue.fault.clear();
+    return true;
   } catch (const std::exception& error) {
     fail(queue, error.what());
+    return false;
   }
 }
 

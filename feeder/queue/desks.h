@@ -29,8 +29,9 @@ class Desks {
   void look();
   void take_new_ranks();
   void take_leave_of_ended();
-  void with_desk(JobChannelHeader& rank, const std::function<void(Desk&)>& call);
-  void with_queue(Queue& queue, const std::function<void(Desk&)>& call);
+  // False: the queue cannot be used now.
+  bool with_desk(JobChannelHeader& rank, const std::function<void(Desk&)>& call);
+  bool with_queue(Queue& queue, const std::function<void(Desk&)>& call);
   void use(const std::string& name, Queue& queue);
   void fail(Queue& queue, const std::string& fault);
 

@@ -21,7 +21,7 @@ Number number_in(std::string_view text, const char* what) {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty())
-    refuse("'" + std::string(text) + "' is no " + what);
+    refuse(std::string("there is no ") + what + " where one belongs");
   return number;
 }
 
@@ -30,8 +30,9 @@ std::string decoded(std::string_view text) {
   std::string plain;
   for (std::size_t at = 0; at < text.size(); ++at) {
     unsigned value = 0;
-    const bool is_code = text[at] == '%' && at + 2 < text.size() &&
-                         std::from_chars(text.data() + at + 1, text.data() + at + 3, value, 16).ptr == text.data() + at + 3;
+    const bool is_code =
+        text[at] == '%' && at + 2 < text.size() &&
+        std::from_chars(text.data() + at + 1, text.data() + at + 3, value, 16).ptr == text.data() + at + 3;
     if (is_code) at += 2;
     plain += is_code ? static_cast<char>(value) : text[at];
   }
@@ -58,7 +59,7 @@ void take_options(std::string_view options, RedisAddress& address) {
     else if (option == "database")
       address.database = number_in<std::uint32_t>(value, "number of a database");
     else
-      refuse("'" + std::string(option) + "' is no option of it: prefix, folder, database are");
+      refuse("it has an option that is none: prefix, folder, database are");
   }
   if (address.prefix.empty()) refuse("the prefix is empty");
   if (!address.folder.empty() && address.folder.front() != '/') refuse("the folder is no absolute path");
@@ -82,11 +83,11 @@ RedisAddress parse_redis_address(std::string_view text) {
   const bool is_socket = text.starts_with(over_socket);
   if (!is_socket && !text.starts_with(tcp)) refuse("it begins otherwise");
   text.remove_prefix(is_socket ? over_socket.size() : tcp.size());
-  take_options(cut_behind(text, '?'), address);
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     take_credentials(text.substr(0, at), address);
     text.remove_prefix(at + 1);
   }
+  take_options(cut_behind(text, '?'), address);
   if (is_socket) {
     address.socket = decoded(text);
     if (address.socket.empty() || address.socket.front() != '/') refuse("the socket is no absolute path");
@@ -99,7 +100,7 @@ RedisAddress parse_redis_address(std::string_view text) {
     std::string_view port = is_ipv6 ? text.substr(end + 1) : end == std::string_view::npos ? "" : text.substr(end);
     address.host = is_ipv6 ? text.substr(1, end - 1) : text.substr(0, end);
     if (port.starts_with(':')) port.remove_prefix(1);
-    if (!port.empty()) address.port = number_in<std::uint16_t>(port, "port");
+    if (!port.empty()) address.port = number_in<std::uint16_t>(port, "number of a port");
     if (address.host.empty()) refuse("the host is missing");
   }
   const char* const password = std::getenv("REDISCLI_AUTH");

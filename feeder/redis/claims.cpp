@@ -10,23 +10,23 @@
 
 #include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
+#include "feeder/files/written_file.h"
 #include "feeder/owner.h"
 #include "feeder/shard_file.h"
 
 namespace weft {
 namespace {
 
-// KEYS todo, leases, owners, files, done; ARGV owner, count, lease in milliseconds, what, shard, its owner.
-// Gives shard, its file or "", 1 where shards were lost and are there again. A number that is in no place is lost.
+// KEYS todo, leases, owners, files, done, repairs; ARGV owner, count, lease in milliseconds, what, shard, its owner.
+// Gives shard, its file or "", and when shards were lost last and came back. A number that is in no place is lost.
 constexpr const char* claim_script = R"lua(
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local count = tonumber(ARGV[2])
-local repaired = 0
 local function lease(shard)
   redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), shard)
   redis.call('HSET', KEYS[3], shard, ARGV[1])
-  return {shard, redis.call('HGET', KEYS[4], shard) or '', repaired}
+  return {shard, redis.call('HGET', KEYS[4], shard) or '', redis.call('GET', KEYS[6]) or ''}
 end
 local function is_free(shard)
   return redis.call('HEXISTS', KEYS[5], shard) == 0 and not redis.call('ZSCORE', KEYS[2], shard)
@@ -41,7 +41,7 @@ if ARGV[4] == 'of_owner' then
   return lease(ARGV[5])
 end
 if ARGV[4] == 'last' then
-  if redis.call('HLEN', KEYS[5]) < count then return false end
+  if redis.call('HEXISTS', KEYS[5], ARGV[2]) == 1 or redis.call('HLEN', KEYS[5]) < count then return false end
   local ends = redis.call('ZSCORE', KEYS[2], ARGV[2])
   if ends and tonumber(ends) > now then return false end
   return lease(ARGV[2])
@@ -51,8 +51,9 @@ for _, shard in ipairs(late) do
   if tonumber(shard) < count then return lease(shard) end
 end
 local shard = next_free()
-if not shard and redis.call('ZCARD', KEYS[2]) + redis.call('HLEN', KEYS[5]) < count then
-  repaired = 1
+local last = redis.call('ZSCORE', KEYS[2], ARGV[2]) and 1 or 0
+if not shard and redis.call('ZCARD', KEYS[2]) - last + redis.call('HLEN', KEYS[5]) < count then
+  redis.call('SET', KEYS[6], string.format('%.0f', time[1] * 1000000 + time[2]))
   for number = 0, count - 1 do
     if is_free(number) then redis.call('RPUSH', KEYS[1], number) end
   end
@@ -67,6 +68,11 @@ return false
 constexpr const char* settle_script = R"lua(
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if ARGV[4] == 'undo' then
+  if redis.call('HDEL', KEYS[5], ARGV[5]) == 1 then redis.call('RPUSH', KEYS[1], ARGV[5]) end
+  redis.call('HDEL', KEYS[4], ARGV[5])
+  return 1
+end
 local owner = redis.call('HGET', KEYS[3], ARGV[5])
 local done = redis.call('HGET', KEYS[5], ARGV[5])
 if done then return done == ARGV[6] and ARGV[4] == 'finish' and 1 or 0 end
@@ -82,6 +88,7 @@ redis.call('HDEL', KEYS[3], ARGV[5])
 if ARGV[4] == 'finish' and tonumber(ARGV[5]) < tonumber(ARGV[2]) then
   redis.call('HSET', KEYS[5], ARGV[5], ARGV[6])
 elseif ARGV[4] == 'finish' then
+  redis.call('HSET', KEYS[5], ARGV[5], '-')
   for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, 604800) end
 elseif tonumber(ARGV[5]) < tonumber(ARGV[2]) then
   redis.call('LPUSH', KEYS[1], ARGV[5])
@@ -109,12 +116,6 @@ std::uint64_t marks_in(const std::string& path) {
 
 }  // namespace
 
-std::string described_place(const std::string& place) {
-  if (place.empty()) return "";
-  const RedisAddress address = address_in(place);
-  return address.described() + " " + address.prefix + " " + id_in(place);
-}
-
 RedisClaims::RedisClaims(const std::string& place, std::string folder, std::uint64_t count)
     : id_(id_in(place)), folder_(std::move(folder)), owner_(own_name()), count_(count), client_(address_in(place)) {
   look_for_files();
@@ -132,18 +133,15 @@ std::string RedisClaims::key(const char* name) const {
   return client_.key("claims:" + id_ + ":" + name);
 }
 
-// Of several the one with the most results.
+// Of several of a shard the one with the most results.
 void RedisClaims::look_for_files() {
   found_.clear();
   if (folder_.empty()) return;
-  std::map<std::uint64_t, std::uint64_t> most;
   for (const std::string& name : names_in(folder_)) {
     const auto shard = number_of(std::string_view(name).substr(0, name.find('.')));
     if (!shard || name.ends_with(".new")) continue;
-    const std::uint64_t marks = marks_in(path(name));
-    if (found_.contains(*shard) && marks <= most[*shard]) continue;
-    found_[*shard] = name;
-    most[*shard] = marks;
+    std::string& best = found_[*shard];
+    if (best.empty() || marks_in(path(name)) > marks_in(path(best))) best = name;
   }
 }
 
@@ -151,13 +149,13 @@ std::optional<std::uint64_t> RedisClaims::claim(What what, const std::string& sh
   constexpr const char* names[] = {"any", "last", "of_owner"};
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(lease).count();
   const RedisReply reply = client_.script(
-      claim_script, 5,
-      {key("todo"), key("leases"), key("owners"), key("files"), key("done"), owner_, std::to_string(count_),
-       std::to_string(milliseconds), names[static_cast<std::size_t>(what)], shard, owner});
+      claim_script, 6,
+      {key("todo"), key("leases"), key("owners"), key("files"), key("done"), key("repairs"), owner_,
+       std::to_string(count_), std::to_string(milliseconds), names[static_cast<std::size_t>(what)], shard, owner});
   if (reply.is_nil() || reply.list.size() != 3) return std::nullopt;
   const auto number = number_of(reply.list[0].text);
   if (!number) return std::nullopt;
-  if (reply.list[2].number == 1 && count_ != 1) look_for_files();
+  if (std::exchange(repaired_, reply.list[2].text) != reply.list[2].text) look_for_files();
   return take(*number, reply.list[1].text) ? number : std::nullopt;
 }
 
@@ -165,7 +163,11 @@ std::optional<std::uint64_t> RedisClaims::claim(What what, const std::string& sh
 bool RedisClaims::take(std::uint64_t shard, std::string previous) {
   held_[shard] = "";
   if (folder_.empty() || shard == count_) return true;
-  if (previous.empty() && found_.contains(shard)) previous = found_[shard];
+  if (previous.empty() || !is_there(path(previous))) {
+    // The server has lost its name, or has one that is lost.
+    if (!previous.empty()) look_for_files();
+    previous = found_.contains(shard) ? found_[shard] : "";
+  }
   static std::atomic<std::uint64_t> files{0};  // of this process: a name is never that of a file that is there
   const std::string file = std::to_string(shard) + "." + owner_ + "." + std::to_string(files++);
   try {
@@ -178,9 +180,12 @@ bool RedisClaims::take(std::uint64_t shard, std::string previous) {
       if (!previous.empty()) ::unlink(path(previous).c_str());
       return true;
     }
+  } catch (const NotNow&) {
+    held_.erase(shard);  // its lease ends; the server may have the name of the new file by now
+    throw;
   } catch (...) {
     ::unlink(path(file).c_str());
-    held_.erase(shard);  // its lease ends
+    held_.erase(shard);
     throw;
   }
   ::unlink(path(file).c_str());
@@ -215,8 +220,8 @@ bool RedisClaims::claim_last() {
 bool RedisClaims::settle(const char* action, std::uint64_t shard, const std::string& file) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(lease).count();
   const RedisReply reply =
-      client_.script(settle_script, 5,
-                     {key("todo"), key("leases"), key("owners"), key("files"), key("done"), owner_,
+      client_.script(settle_script, 6,
+                     {key("todo"), key("leases"), key("owners"), key("files"), key("done"), key("repairs"), owner_,
                       std::to_string(count_), std::to_string(milliseconds), action, std::to_string(shard), file});
   return reply.number == 1;
 }
@@ -237,9 +242,20 @@ void RedisClaims::give_back(std::uint64_t shard) {
 bool RedisClaims::finish(std::uint64_t shard) {
   const auto held = held_.find(shard);
   if (held == held_.end()) return false;
-  const bool is_ours = settle("finish", shard, held->second.empty() ? "-" : held->second);
+  const bool has_file = !held->second.empty();
+  if (has_file && !is_there(path(held->second))) {  // somebody has taken it away
+    give_back(shard);
+    return false;
+  }
+  if (has_file) sync_folder(folder_);
+  const bool is_ours = settle("finish", shard, has_file ? held->second : "-");
   held_.erase(held);
   return is_ours;
+}
+
+void RedisClaims::undo(std::uint64_t shard) {
+  settle("undo", shard, "");
+  done_.clear();
 }
 
 std::string RedisClaims::running(std::uint64_t shard) const {

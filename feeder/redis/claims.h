@@ -30,6 +30,7 @@ class RedisClaims final : public Claims {
   bool finish(std::uint64_t shard) override;
   std::string running(std::uint64_t shard) const override;
   std::string done(std::uint64_t shard) override;
+  void undo(std::uint64_t shard) override;
 
  private:
   enum class What : std::uint8_t { any, last, of_owner };
@@ -47,9 +48,7 @@ class RedisClaims final : public Claims {
   std::map<std::uint64_t, std::string> held_;   // their files
   std::map<std::uint64_t, std::string> found_;  // files that were there, of shards of which the server knows none
   std::map<std::uint64_t, std::string> done_;
+  std::string repaired_;  // when lost shards came back, as of the latest claim
 };
-
-// Of a place, for people: without password. "": of none.
-std::string described_place(const std::string& place);
 
 }  // namespace weft

@@ -46,9 +46,11 @@ RedisReply taken(const redisReply& from) {
 
 // Errors that pass: the server is starting, is a replica for now, or has no memory left.
 bool passes(std::string_view error) {
-  for (const char* const begin : {"LOADING", "READONLY", "MASTERDOWN", "BUSY ", "TRYAGAIN", "OOM", "MISCONF", "CLUSTERDOWN"})
-    if (error.starts_with(begin)) return true;
-  return false;
+  constexpr std::string_view of_script = "ERR Error running script";  // of Redis 6, in which it says the rest
+  for (const char* const code :
+       {"LOADING", "READONLY", "MASTERDOWN", "BUSY ", "TRYAGAIN", "OOM", "MISCONF", "CLUSTERDOWN", "NOREPLICAS"})
+    if (error.starts_with(code) || (error.starts_with(of_script) && error.find(code) != error.npos)) return true;
+  return error.find("max number of clients") != error.npos;
 }
 
 // A server that has gone is an error of the call, and no signal: whatever this process does about that one.
@@ -142,7 +144,8 @@ RedisReply RedisClient::ask(const std::vector<std::string>& words) {
   }
   const std::unique_ptr<redisReply, FreeReply> reply(static_cast<redisReply*>(
       redisCommandArgv(connection_.get(), static_cast<int>(texts.size()), texts.data(), sizes.data())));
-  if (reply == nullptr) lose(connection_->err == REDIS_ERR_IO && errno == EAGAIN ? "does not answer" : connection_->errstr);
+  if (reply == nullptr)
+    lose(connection_->err == REDIS_ERR_IO && errno == EAGAIN ? "does not answer" : connection_->errstr);
   if (reply->type != REDIS_REPLY_ERROR) return taken(*reply);
   const std::string error(reply->str, reply->len);
   if (error.starts_with(unknown_script)) throw ServerFault(error);

@@ -52,16 +52,24 @@ std::string RedisQueue::folder_of(const std::string& id) const {
   return folder.empty() ? "" : folder + "/" + id;
 }
 
+// One whose folder was there is that of a job which the server has lost, or another server has.
+std::string RedisQueue::new_id() {
+  for (;;) {
+    const std::string id = std::to_string(client_.command({"INCR", client_.key("next")}).number);
+    if (client_.address().folder.empty()) return id;
+    std::error_code error;
+    std::filesystem::create_directories(client_.address().folder, error);
+    if (!error && std::filesystem::create_directory(folder_of(id), error)) return id;
+    if (error) throw std::runtime_error(folder_of(id) + ": " + error.message());
+  }
+}
+
 std::string RedisQueue::submit(QueuedJob job) {
   const bool wants_place = job.plan.files.results.empty() && !job.plan.files.input.empty();
   if (wants_place && client_.address().folder.empty())
-    throw std::runtime_error(name() + ": holds no results: name a file (--results), or folder=PATH in the queue's address");
-  const std::string id = std::to_string(client_.command({"INCR", client_.key("next")}).number);
-  if (!client_.address().folder.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(folder_of(id), error);
-    if (error) throw std::runtime_error(folder_of(id) + ": " + error.message());
-  }
+    throw std::runtime_error(name() +
+                             ": holds no results: name a file (--results), or folder=PATH in the queue's address");
+  const std::string id = new_id();
   if (wants_place) job.plan.files.results = folder_of(id) + "/results.safetensors";
   client_.command({"HSET", client_.key("job:" + id), "text", to_text(job)});
   client_.command({"SADD", set_of(JobState::waiting), id});
@@ -98,7 +106,8 @@ std::optional<JobEntry> RedisQueue::find(const std::string& id) {
     break;
   }
   entry.ended = entry.state == JobState::waiting ? 0 : number_in(fields["ended"]);
-  entry.need = {static_cast<std::uint64_t>(number_in(fields["need_memory"])), Duration{number_in(fields["need_slice_ns"])}};
+  entry.need = {static_cast<std::uint64_t>(number_in(fields["need_memory"])),
+                Duration{number_in(fields["need_slice_ns"])}};
   entry.units = static_cast<std::uint64_t>(number_in(fields["units"]));
   entry.at_work = at_work(id);
   entry.refusals = refusals(id);
@@ -107,8 +116,7 @@ std::optional<JobEntry> RedisQueue::find(const std::string& id) {
 
 bool RedisQueue::move(const std::string& id, JobState from, JobState to, const std::string& why) {
   if (!is_id(id) || client_.command({"SISMEMBER", set_of(from), id}).number != 1) return false;
-  if (to == JobState::waiting)
-    client_.command({"DEL", client_.key("refusals:" + id)});
+  if (to == JobState::waiting) client_.command({"DEL", client_.key("refusals:" + id)});
   if (to == JobState::waiting)
     client_.command({"HDEL", client_.key("job:" + id), "need_memory", "need_slice_ns"});
   else
@@ -123,8 +131,8 @@ std::int64_t RedisQueue::server_seconds() {
 }
 
 void RedisQueue::note_work(const std::string& id, const AtWork& work) {
-  client_.command({"HSET", client_.key("work:" + id), owner_, to_text(work), owner_ + ".at",
-                   std::to_string(server_seconds())});
+  client_.command(
+      {"HSET", client_.key("work:" + id), owner_, to_text(work), owner_ + ".at", std::to_string(server_seconds())});
 }
 
 void RedisQueue::end_work(const std::string& id) {
@@ -138,7 +146,8 @@ std::vector<AtWork> RedisQueue::at_work(const std::string& id) {
   const std::int64_t now = server_seconds();
   for (const auto& [owner, text] : fields) {
     if (owner.ends_with(".at")) continue;
-    const bool is_silent = now - number_in(fields[owner + ".at"]) > std::chrono::floor<std::chrono::seconds>(lease).count();
+    const bool is_silent =
+        now - number_in(fields[owner + ".at"]) > std::chrono::floor<std::chrono::seconds>(lease).count();
     if (is_silent || has_ended(owner)) {
       client_.command({"HDEL", client_.key("work:" + id), owner, owner + ".at"});
       continue;

@@ -4,7 +4,8 @@
 //   waiting, done, failed, cancelled    sets of numbers: the state of each job
 //   job:N                               as it was submitted (text), why and when it ended, what is known of it
 //   work:N, refusals:N                  by feeder, by rank
-//   claims:N:*                          who has which of its records, see claims.h; of a job without records claims:N-lease:*
+//   claims:N:*                          who has which of its records, see claims.h; of a job without records
+//   claims:N-lease:*
 //
 // Results are in files, never here. See ../queue/job_queue.h.
 #pragma once
@@ -32,6 +33,7 @@ class RedisQueue final : public JobQueue {
   std::unique_ptr<Claims> lease_of(const std::string& id) override;
 
  private:
+  std::string new_id();
   std::string set_of(JobState state) const;
   std::int64_t server_seconds();
   std::vector<AtWork> at_work(const std::string& id);

@@ -125,6 +125,7 @@ class Device {
   void keep_progress();
   bool is_to_keep(const DeviceJob& job) const;
   void go_on_keeping(DeviceJob& job);
+  void give_up_keeping(DeviceJob& job);
   bool variant_is_to_change(DeviceJob& job);
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);

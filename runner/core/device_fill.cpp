@@ -132,8 +132,8 @@ ReadyJob DeviceFill::ready(const ListedJob& place, const Marking& marking) const
 
 void DeviceFill::take_up_progress(const Making& making) {
   const Progress* const state = making.place.state.get();
-  const bool is_of_queue = !making.place.progress_file.empty();
-  if (core_.options.checkpoint.empty() && !is_of_queue) {
+  const bool is_of_queue = making.place.is_of_queue;
+  if (is_of_queue ? making.place.progress_file.empty() : core_.options.checkpoint.empty()) {
     if (state != nullptr) fill_->job().restore(*state);
     return;
   }
@@ -156,7 +156,7 @@ void DeviceFill::take_up_progress(const Making& making) {
     reporter.warn(Audience::one_rank, "fill job " + name() + " keeps no progress: WEFT_CHECKPOINT does nothing");
   else if (const std::string fault = progress_.fault(); !fault.empty())
     reporter.warn(Audience::every_rank, "the progress of the fill job cannot be kept in " + path +
-                      (is_of_queue ? ": " : " (WEFT_CHECKPOINT): ") + fault);
+                                            (is_of_queue ? ": " : " (WEFT_CHECKPOINT): ") + fault);
 }
 
 MemoryRecord DeviceFill::memory(MemoryEvent event) const {

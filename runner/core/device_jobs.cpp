@@ -103,6 +103,7 @@ void DeviceJobs::plan() {
   for (std::uint32_t number = 0; number < places_; ++number) {
     jobs_.emplace_back(core_, ListedJob{static_cast<std::uint32_t>(jobs_.size()), {}, false, ""});
     jobs_.back().queue_place = number;
+    jobs_.back().place.is_of_queue = true;
   }
 }
 

@@ -46,22 +46,22 @@ struct DeviceJob {
   enum class Handover : std::uint8_t { none, suspends, saves, pauses, keeps };
   bool is_being_kept() const { return handover == Handover::pauses || handover == Handover::keeps; }
   Handover handover = Handover::none;
-  bool withdrawn = false;                 // for another variant, which is not ready yet; then also:
-  std::shared_ptr<const Progress> state;  // of the one that ran
-  Duration stood{};                       // for so long the training stood for it since its change began
-  Duration preparation{};                 // that the latest took to become ready, in its trial
-  TimePoint next_keeping{};               // of its progress
-  std::uint64_t kept_units = 0;           // that are in it
+  bool withdrawn = false;                    // for another variant, which is not ready yet; then also:
+  std::shared_ptr<const Progress> state;     // of the one that ran
+  Duration stood{};                          // for so long the training stood for it since its change began
+  Duration preparation{};                    // that the latest took to become ready, in its trial
+  TimePoint next_keeping{}, pauses_until{};  // of its progress
+  std::uint64_t kept_units = 0;              // that are in it
   // Of a place for jobs of a queue:
   std::optional<std::uint32_t> queue_place;  // its number
   bool vacant = true;
-  bool leaves = false;          // the queue has it back as soon as nothing of it is in flight
-  bool units_are_kept = false;  // they will not be done again
-  std::uint64_t units = 0;      // done here
-  std::uint64_t offered = 0;    // memory, when it was asked for
-  bool went_back = false;          // it does: it was withdrawn, and did not end by itself
+  bool leaves = false;                 // the queue has it back as soon as nothing of it is in flight
+  bool units_are_kept = false;         // they will not be done again
+  std::uint64_t units = 0;             // done here
+  std::uint64_t offered = 0;           // memory, when it was asked for
+  bool went_back = false;              // it does: it was withdrawn, and did not end by itself
   JobEnd end = JobEnd::passing_fault;  // as it would be given back now
-  std::string why_end;          // likewise
+  std::string why_end;                 // likewise
 };
 
 class DeviceJobs {

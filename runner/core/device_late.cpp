@@ -37,7 +37,9 @@ void Device::quiet_moment(Hold hold) {
     if (hold == Hold::bounded && (now() < next_quiet_moment_ || dispatcher_->groups_may_be_unmarked())) continue;
     if (job.is_of_queue() && verdict->fault.empty() && !may_stand_for_queue(verdict->preparation)) {
       job.trial.leave();
-      return_to_queue(job, JobEnd::passing_fault, "the training has stood for jobs of the queue as long as the slowdown budget lets it");
+      return_to_queue(job, JobEnd::passing_fault,
+                      "the training has stood for jobs of the queue as long as the slowdown "
+                      "budget lets it");
       continue;
     }
     const RelaxedCaptureMode relaxed(core_.driver);

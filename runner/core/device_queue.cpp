@@ -39,8 +39,8 @@ void Device::open_queue() {
     throw SetUpError(
         "there is a queue (WEFT_QUEUE) and no feeder: start the training with weft run, or weft-feeder "
         "beside it (WEFT_FEEDER)");
-  queue_ = std::make_unique<QueuePlaces>(
-      core_.options.feeder, JobChannel::Of{setup_.rank, ordinal_, jobs_.places(), core_.options.queue_policy, core_.options.queue});
+  const JobChannel::Of of{setup_.rank, ordinal_, jobs_.places(), core_.options.queue_policy, core_.options.queue};
+  queue_ = std::make_unique<QueuePlaces>(core_.options.feeder, of);
   jobs_.note_queue();
   for (DeviceJob& job : jobs_.all())
     if (job.is_of_queue()) ask_queue(job);

@@ -247,7 +247,10 @@ void Dispatcher::end_jobs(TimePoint now) {
 void Dispatcher::take_handover(const Inbox::Handover& handover) {
   if (handover.step == Inbox::Step::suspend) return to_suspend_.push_back(handover.job);
   if (handover.step == Inbox::Step::pause) return to_pause_.push_back(handover.job);
-  if (handover.step == Inbox::Step::resume) return filler_->resume(handover.job);
+  if (handover.step == Inbox::Step::resume) {
+    std::erase(to_pause_, handover.job);
+    return filler_->resume(handover.job);
+  }
   filler_->withdraw(handover.job);
   ended_jobs_.fetch_or(1U << handover.job, std::memory_order_release);
 }

@@ -52,7 +52,7 @@ struct QueuePlace {
   std::atomic<std::int64_t> slice{0};       // and its longest slice, in nanoseconds
   GivenJob job{};
   ChannelText<256> why_withdrawn{};
-  JobEnd end = JobEnd::over;  // of the job of `returned`
+  JobEnd end = JobEnd::left;  // of the job of `returned`
   std::uint64_t memory = 0;   // likewise, that it had
   ChannelText<512> why{};
 };

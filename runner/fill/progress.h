@@ -31,7 +31,10 @@ class JobProgress {
   // SetUpError: then the job may go on.
   std::shared_ptr<const Progress> state(FillJob& job);
   // The job goes on after that, and may be asked again.
-  void goes_on() { asked_ = written_ = is_safe_ = false; }
+  void goes_on() {
+    asked_ = written_ = is_safe_ = false;
+    progress_ = nullptr;  // an old one is not written again
+  }
   // Once. "" or one line that says why it could not be done in `limit`.
   std::string keep(FillJob& job, Duration limit);
   // Nothing is kept any more, and the file may be another process's from here on.

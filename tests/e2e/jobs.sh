@@ -153,7 +153,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     for job in 1 2; do is $job state done; done
     ;;
   all_die)
-    make_records "$work/in.npy" 6000
+    make_records "$work/in.npy" 15000
     slow_job >/dev/null
     submit matmul:size=64 --units 2000 >/dev/null
     (comes 1 done 'v is not None and v >= 100'; comes 2 done 'v > 0'; pkill -KILL -f "^$build/(bin/(trainer|weft)|lib/weft/weft-feeder)"

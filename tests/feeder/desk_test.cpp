@@ -258,6 +258,21 @@ TEST_P(Desks, AJobThatWaitsNoMoreIsWanted) {
   EXPECT_FALSE(rank.places.withdrawn(0)) << "that was of the job before";
 }
 
+TEST_P(Desks, AJobThatTheQueueHasLostGoesOn) {
+  submit("records", 0);
+  Rank rank(folder.string(), 0);
+  ASSERT_EQ(asks(rank), "records#1");
+  if (is_redis) {
+    RedisClient(parse_redis_address(queue)).command({"FLUSHALL"});
+  } else {
+    fs::remove(queue + "/waiting/1");
+    fs::remove_all(queue + "/jobs/1");
+  }
+  sleep_until(now() + until_it_looks);
+  desk->serve(rank.header());
+  EXPECT_FALSE(rank.places.withdrawn(0));
+}
+
 TEST_P(Desks, AJobThatFailsThreeTimesHasFailed) {
   const std::string id = submit("bad", 0);
   spool->note_refusal(id, {RefusalKind::fault, "another host", "it is bad there", 2});

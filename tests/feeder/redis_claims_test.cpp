@@ -140,6 +140,57 @@ TEST_F(RedisClaimsTest, AKeyThatIsLostIsFoundOut) {
   EXPECT_EQ(rest, (std::set<std::uint64_t>{1, 2}));
 }
 
+// By whoever had opened them before the keys were lost, too.
+TEST_F(RedisClaimsTest, FilesAreFoundAgainByAll) {
+  const auto one = open(2), other = open(2);
+  for (std::uint64_t shard = 0; shard < 2; ++shard) {
+    ASSERT_EQ(one->claim(From::anywhere), shard);
+    std::ofstream(one->running(shard)) << "\1" << shard;
+    ASSERT_TRUE(one->finish(shard));
+  }
+  client.command({"FLUSHALL"});
+  ASSERT_EQ(one->claim(From::anywhere), 0U);
+  EXPECT_EQ(read(one->running(0)),
+            "\1"
+            "0");
+  ASSERT_EQ(other->claim(From::anywhere), 1U);
+  EXPECT_EQ(read(other->running(1)),
+            "\1"
+            "1");
+}
+
+TEST_F(RedisClaimsTest, AShardWhoseFileIsGoneIsDoneAgain) {
+  const auto claims = open(1);
+  ASSERT_EQ(claims->claim(From::anywhere), 0U);
+  fs::remove(claims->running(0));
+  EXPECT_FALSE(claims->finish(0)) << "it is not there";
+  ASSERT_EQ(claims->claim(From::anywhere), 0U);
+  std::ofstream(claims->running(0)) << "x";
+  ASSERT_TRUE(claims->finish(0));
+  ASSERT_TRUE(claims->claim_last());
+  fs::remove(claims->done(0));
+  claims->undo(0);
+  claims->give_back(1);
+  EXPECT_FALSE(open(1)->claim_last());
+  EXPECT_EQ(claims->claim(From::anywhere), 0U);
+}
+
+TEST_F(RedisClaimsTest, AllIsPutTogetherOnce) {
+  const auto claims = open(1);
+  ASSERT_EQ(claims->claim(From::anywhere), 0U);
+  ASSERT_TRUE(claims->finish(0));
+  ASSERT_TRUE(claims->claim_last());
+  EXPECT_TRUE(claims->finish(1));
+  EXPECT_FALSE(open(1)->claim_last());
+  EXPECT_FALSE(open(1)->claim(From::anywhere));
+}
+
+// The lease on the last number is none on a shard.
+TEST_F(RedisClaimsTest, AShardThatIsLostBesideTheLastNumberIsFoundOut) {
+  client.command({"ZADD", key("leases"), "99999999999999", "1"});
+  EXPECT_EQ(open(1)->claim(From::anywhere), 0U);
+}
+
 TEST_F(RedisClaimsTest, AServerThatIsGoneIsNotNowAndComesBack) {
   const auto claims = open(2);
   ASSERT_EQ(claims->claim(From::anywhere), 0U);
@@ -240,9 +291,10 @@ TEST(RedisAddress, IsWhatPeopleWrite) {
 }
 
 TEST(RedisAddress, MistakesAreNamedWithoutThePassword) {
-  for (const char* const wrong : {"redis://", "redis://:secret@", "redis://host:port", "redis://host:99999",
-                                  "redis://host/x", "redis://host?a=1", "rediss://host", "redis+unix://relative",
-                                  "redis://host?folder=relative", "redis://[::1", "redis://h?prefix="}) {
+  for (const char* const wrong :
+       {"redis://", "redis://:secret@", "redis://host:port", "redis://host:99999", "redis://host/x", "redis://host?a=1",
+        "rediss://host", "redis://user:secret", "redis://:a?secret@", "redis+unix://relative",
+        "redis://host?folder=relative", "redis://[::1", "redis://h?prefix="}) {
     const std::string fault = fault_of([&] { parse_redis_address(wrong); });
     EXPECT_TRUE(fault.starts_with("the queue's address: ")) << wrong << ": " << fault;
     EXPECT_EQ(fault.find("secret"), std::string::npos);

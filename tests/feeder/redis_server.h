@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -61,7 +64,7 @@ class RedisServer {
       for (const char* const program : programs) ::execv(program, texts.data());
       ::_exit(127);
     }
-    EXPECT_TRUE(wait_at_most(std::chrono::seconds(10), [&] { return std::filesystem::exists(socket()); }))
+    EXPECT_TRUE(wait_at_most(std::chrono::seconds(10), [this] { return answers(); }))
         << "no redis-server is installed (redis-tools)";
   }
   void pause() const { ::kill(process_, SIGSTOP); }
@@ -76,6 +79,16 @@ class RedisServer {
   }
 
  private:
+  bool answers() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, socket().c_str(), sizeof address.sun_path - 1);
+    const int file = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool does = ::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    ::close(file);
+    return does;
+  }
+
   std::filesystem::path folder_;
   std::vector<std::string> options_;
   pid_t process_ = 0;

@@ -52,6 +52,31 @@ TEST(CoreOnSimulator, ProgressGoesFromOneRunToTheNext) {
   std::filesystem::remove_all(directory);
 }
 
+// A training that is killed after that has lost no more than the units since.
+TEST(CoreOnSimulator, ProgressIsKeptWhileItRuns) {
+  const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
+  const std::string path = progress_path(directory, 0, std::nullopt);
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096")},
+                             {"WEFT_CHECKPOINT", directory},
+                             {"WEFT_CHECKPOINT_EVERY", "1s"},
+                             {"WEFT_LOG", "error"}});
+  job.open();
+  const auto trains_until = [&](auto is_so) {
+    for (int rounds = 0; rounds < 200 && !is_so(); ++rounds) {
+      train(job);
+      job.core.quiet_moment(0);
+    }
+    EXPECT_TRUE(is_so());
+  };
+  trains_until([&] { return std::filesystem::exists(path); });
+  const std::uint64_t first = units_kept(directory);
+  EXPECT_GT(first, 0U);
+  trains_until([&] { return units_kept(directory) > first; });
+  job.close();
+  EXPECT_EQ(units_kept(directory), units_done(job));
+  std::filesystem::remove_all(directory);
+}
+
 TEST(CoreOnSimulator, AJobWithNothingToKeepIsAskedOnce) {
   const std::string directory = ::testing::TempDir() + "weft_progress_" + std::to_string(::getpid());
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("4,4096,unsaved")}, {"WEFT_CHECKPOINT", directory}});
