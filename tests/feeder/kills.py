@@ -2,10 +2,11 @@
 """Random SIGKILLs of feeders and of the processes that they feed, while these work on one file; in the end every record
 has its result, once, and it is right.
 
-  kills.py [--redis] FEEDER CONSUMER KILLS [SEED]
+  kills.py [--redis] [--mounts] FEEDER CONSUMER KILLS [SEED]
 
 Two feeders stand for two hosts that share a file system; each feeds one to three consumers. With --redis a Redis server
-keeps the claims, which is killed as well, and one time in four has lost all that it knew when it is started again.
+keeps the claims, which is killed as well, and one time in four has lost all that it knew when it is started again. With
+--mounts the second host has the same file system at another place; only root can do that.
 """
 import array
 import os
@@ -90,17 +91,20 @@ class Host:
                 process.wait()
 
 
-def run(programs, kills, seed, has_server):
+def run(programs, kills, seed, has_server, has_mounts):
     dice, work = random.Random(seed), tempfile.mkdtemp(prefix="weft-kills-", dir="/dev/shm")
-    hosts, servers, done, rounds = [], [], 0, 0
+    hosts, servers, done, rounds, other = [], [], 0, 0, None
     try:
+        if has_mounts:
+            other = tempfile.mkdtemp(prefix="weft-kills-", dir="/dev/shm")
+            subprocess.run(["mount", "--bind", work, other], check=True)
         numbers = [dice.randrange(-700_000_000, 700_000_000) for _ in range(RECORDS)]
         write_npy(f"{work}/in.npy", numbers)
         write_npy(f"{work}/wanted.npy", [3 * number for number in numbers])
         open(f"{work}/job", "w").close()
         servers = [Server(work, dice)] if has_server else []
         claims = [server.claims for server in servers]
-        hosts = [Host(programs, work, number, dice, claims) for number in range(2)]
+        hosts = [Host(programs, place, number, dice, claims) for number, place in enumerate((work, other or work))]
         while done < kills:
             for process in servers + hosts:
                 process.keep_running()
@@ -135,6 +139,9 @@ def run(programs, kills, seed, has_server):
     finally:
         for process in hosts + servers:
             process.stop()
+        if other:
+            subprocess.run(["umount", other], check=True)
+            os.rmdir(other)
         shutil.rmtree(work)
 
 
@@ -144,7 +151,8 @@ def compare(work):
 
 
 if __name__ == "__main__":
-    words = [word for word in sys.argv[1:] if word != "--redis"]
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
     if len(words) not in (3, 4):
         sys.exit(__doc__)
-    sys.exit(run(words[:2], int(words[2]), int(words[3]) if len(words) == 4 else 1, "--redis" in sys.argv))
+    sys.exit(run(words[:2], int(words[2]), int(words[3]) if len(words) == 4 else 1, "--redis" in sys.argv,
+                 "--mounts" in sys.argv))
