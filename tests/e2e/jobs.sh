@@ -81,18 +81,18 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     without_weft 100
     (sleep 3; submit "$echo_job:4,x" --input "$work/in.npy" --results "$work/out.npy" >/dev/null) &
     train late 100 || fail "exit code $?"
-    wait
+    wait $!
     same_losses late
     is 1 state done
     results_are_right
     ;;
   cancelled)  # while it is in work; then it goes on where it was
-    make_records "$work/in.npy" 10000
+    make_records "$work/in.npy" 30000
     without_weft 60
     slow_job >/dev/null
     (comes 1 done 'v is not None and v >= 100'; jobs cancel 1) &
     train cancelled 60 || fail "exit code $?"
-    wait
+    wait $!
     same_losses cancelled
     is 1 state cancelled
     grep -q 'goes back to the queue: it waits in the queue no more' "$work/cancelled.messages" || fail "no rank says that it stops"
@@ -102,7 +102,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     grep -q 'has not all of its results yet' "$work/jobs.messages" || fail "it does not say why there are no results"
     jobs retry 1 || fail "a cancelled job cannot wait again"
     [ "$(value 1 done)" = "$done" ] || fail "results were lost"
-    for round in 1 2 3; do
+    for round in 1 2 3 4 5; do
       [ "$(value 1 state)" = done ] || train "round$round" 100 || fail "exit code $?"
     done
     is 1 state done
@@ -132,7 +132,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     slow_job --priority 1 >/dev/null
     (comes 1 done 'v is not None and v >= 40'; submit matmul:size=64 --units 40 --priority 2 >/dev/null) &
     train priority 100 --set queue_policy=priority || fail "exit code $?"
-    wait
+    wait $!
     is 2 state done
     is 1 state waiting
     [ "$(grep -c 'goes back to the queue: job 2 of a higher priority waits' "$work/priority.messages")" = 1 ] ||
@@ -145,7 +145,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     submit matmul:size=64 --units 200 >/dev/null
     (for i in 100 500 900; do comes 1 done "v is not None and v >= $i"; pkill -KILL -f "^$build/lib/weft/weft-feeder"; done) &
     train dies 60 || fail "exit code $?"
-    wait
+    wait $!
     same_losses dies
     for round in 1 2 3; do
       [ "$(value 1 state) $(value 2 state)" = "done done" ] || train "round$round" 100 || fail "exit code $?"
@@ -160,7 +160,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     (comes 1 done 'v is not None and v >= 100'; comes 2 done 'v > 0'; pkill -KILL -f "^$build/(bin/(trainer|weft)|lib/weft/weft-feeder)"
       rm -rf /dev/shm/weft-feeder-*) &  # the next training would remove it after a minute
     train dies 200 --set checkpoint_every=1s && fail "the training has not ended"
-    wait
+    wait $!
     comes 1 state "v == 'waiting'"  # nobody is at work on it
     [ "$(value 2 done)" -gt 0 ] || fail "the units of the job with a state are lost"
     for round in 1 2 3; do

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -18,9 +19,12 @@
 namespace weft::testing {
 
 struct Files : ::testing::Test {
-  const std::filesystem::path folder =
-      std::filesystem::path("/dev/shm") /
-      ("feeder_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  static std::string folder_name() {
+    std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(name.begin(), name.end(), '/', '_');  // of a test with a parameter
+    return "feeder_" + std::to_string(::getpid()) + "_" + name;
+  }
+  const std::filesystem::path folder = std::filesystem::path("/dev/shm") / folder_name();
   Files() {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
