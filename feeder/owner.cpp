@@ -1,17 +1,19 @@
 // See owner.h.
 #include "feeder/owner.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "feeder/files/folder.h"
@@ -33,18 +35,23 @@ std::string letters_of(std::string text, std::size_t most) {
 
 // When the process started, in ticks since boot; 0: there is none.
 std::uint64_t start_of(std::uint64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  // Not by a stream: one throws where the process ends while it is read.
+  const int file = ::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  std::array<char, 2048> bytes{};
+  const ssize_t got = ::read(file, bytes.data(), bytes.size());
+  ::close(file);
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   const std::size_t end = text.rfind(')');  // of its name, which may have anything in it
-  if (end == std::string::npos) return 0;
-  std::string_view rest(text);
+  if (end == std::string_view::npos) return 0;
+  std::string_view rest = text;
   rest.remove_prefix(end + 1);
   for (int field = 3; field < 22; ++field) {
     const std::size_t space = rest.find(' ', 1);
     if (space == std::string_view::npos) return 0;
     rest.remove_prefix(space);
   }
-  return std::strtoull(rest.data(), nullptr, 10);
+  return std::strtoull(std::string(rest).c_str(), nullptr, 10);
 }
 
 // Of the machine since its start, and of the processes that see each other.

@@ -44,6 +44,21 @@ struct Ledgers : Files {
   }
 };
 
+// Whoever asks about it just then gets an answer, and no exception.
+TEST(Owner, AProcessThatEndsMeanwhileHasEndedOrNot) {
+  const std::string own = own_name(), place = own.substr(0, own.rfind('-', own.rfind('-') - 1) + 1);
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    const std::string name = place + std::to_string(child) + "-1";
+    EXPECT_NO_THROW({
+      for (int asks = 0; asks < 20; ++asks) (void)has_ended(name);
+    });
+    ::waitpid(child, nullptr, 0);
+    EXPECT_TRUE(has_ended(name));
+  }
+}
+
 TEST_F(Ledgers, EachShardIsClaimedOnceInOrder) {
   Ledger ledger = open();
   EXPECT_EQ(ledger.shards(), 3U);
