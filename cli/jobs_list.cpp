@@ -12,6 +12,7 @@
 #include "feeder/ledger_progress.h"
 #include "runner/options/quantity.h"
 #include "trace/formatted.h"
+#include "trace/read/printable.h"
 
 namespace weft::cli {
 namespace {
@@ -73,12 +74,6 @@ std::string rate(double per_second) {
   if (per_second <= 0) return "-";
   return per_second >= 10000 ? formatted("%.1fk/s", per_second / 1000)
                              : formatted(per_second >= 10 ? "%.0f/s" : "%.2f/s", per_second);
-}
-
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
-  return text;
 }
 
 std::string time_text(std::int64_t seconds) {

@@ -2,7 +2,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "cli/jobs.h"
 #include "cli/locate.h"
 #include "cli/quantities.h"
+#include "feeder/owner.h"
 #include "runner/policy/variants.h"
 
 namespace weft::cli {
@@ -21,12 +21,6 @@ namespace {
 std::string user_name() {
   const passwd* const user = ::getpwuid(::geteuid());
   return user != nullptr ? user->pw_name : std::to_string(::geteuid());
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 class Submit final : public JobsCommand {

@@ -57,17 +57,21 @@ std::uint64_t start_of(std::uint64_t pid) {
 // Of the machine since its start, and of the processes that see each other.
 const std::string& own_place() {
   static const std::string place = [] {
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
     struct stat names {};
     ::stat("/proc/self/ns/pid", &names);
-    return letters_of(host.data(), 32) + "-" + letters_of(word_in("/proc/sys/kernel/random/boot_id"), 12) + "-" +
+    return letters_of(host_name(), 32) + "-" + letters_of(word_in("/proc/sys/kernel/random/boot_id"), 12) + "-" +
            std::to_string(names.st_ino);
   }();
   return place;
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
 
 std::string own_name() {
   const auto pid = static_cast<std::uint64_t>(::getpid());  // asked each time: a child has another one

@@ -8,6 +8,7 @@
 
 namespace weft {
 
+std::string host_name();
 // Of this process: its host since its start, its process and when that started. Fit for a file name, without dots.
 std::string own_name();
 // Whether the process of that name has certainly ended. Of another host nobody knows.

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <exception>
 
 #include "feeder/ledger.h"
+#include "feeder/owner.h"
 #include "runner/clock.h"
 #include "runner/log.h"
 
@@ -32,12 +32,6 @@ constexpr Duration rest = 600s;             // of a host on which every job fail
 constexpr std::size_t most_faulty = 3;      // of its jobs in a row
 constexpr std::uint32_t most_faults = 3;    // of a job
 constexpr Duration window = 60s;            // of the rate
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::int64_t wall_clock() {
   return static_cast<std::int64_t>(std::time(nullptr));

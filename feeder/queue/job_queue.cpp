@@ -1,6 +1,7 @@
 // See job_queue.h.
 #include "feeder/queue/job_queue.h"
 
+#include "feeder/files/folder.h"
 #include "feeder/queue/spool.h"
 #include "feeder/redis/queue.h"
 
@@ -9,6 +10,10 @@ namespace weft {
 std::unique_ptr<JobQueue> open_queue(const std::string& name, WhereNone where_none) {
   if (is_redis(name)) return std::make_unique<RedisQueue>(name);
   return std::make_unique<Spool>(name, where_none);
+}
+
+bool is_job_number(const std::string& id) {
+  return id.size() < 19 && number_of(id).has_value();
 }
 
 std::string why_not_queued(const QueuedJob& job) {

@@ -101,6 +101,9 @@ class JobQueue {
 enum class WhereNone : std::uint8_t { make, fail };
 std::unique_ptr<JobQueue> open_queue(const std::string& name, WhereNone where_none);
 
+// Nothing else gets near a path or a key.
+bool is_job_number(const std::string& id);
+
 // An empty text, or why a queue cannot have this job.
 std::string why_not_queued(const QueuedJob& job);
 

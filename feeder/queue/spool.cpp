@@ -45,27 +45,7 @@ std::string text_of(const std::string& path) {
 }
 
 json object_in(const std::string& path) {
-  json object = json::parse(text_of(path), nullptr, false);
-  return object.is_object() ? object : json::object();
-}
-
-// A value of that type, or the other one: a file of another version may have anything.
-template <class Value>
-Value value_of(const json& object, const char* key, Value otherwise = {}) {
-  try {
-    return object.value(key, otherwise);
-  } catch (const json::exception&) {
-    return otherwise;
-  }
-}
-
-std::string dumped(const json& object) {
-  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-// Numbers are names of files: nothing else gets near a path.
-bool is_id(const std::string& id) {
-  return !id.empty() && id.size() < 19 && std::ranges::all_of(id, [](char c) { return c >= '0' && c <= '9'; });
+  return object_of(text_of(path));
 }
 
 std::string file_name_of(std::string text) {
@@ -180,7 +160,7 @@ std::optional<JobState> Spool::state_of(const std::string& id) const {
 }
 
 std::optional<JobEntry> Spool::find(const std::string& id) {
-  if (!is_id(id) || !weft::is_there(folder_of(id))) return std::nullopt;
+  if (!is_job_number(id) || !weft::is_there(folder_of(id))) return std::nullopt;
   JobEntry entry;
   entry.id = id;
   const std::string path = folder_of(id) + "/job.json";
@@ -207,7 +187,7 @@ std::optional<JobEntry> Spool::find(const std::string& id) {
 
 // The reason is there before the state is.
 bool Spool::move(const std::string& id, JobState from, JobState to, const std::string& why) {
-  if (!is_id(id) || !weft::is_there(place_of(from, id))) return false;
+  if (!is_job_number(id) || !weft::is_there(place_of(from, id))) return false;
   const std::string reason = folder_of(id) + "/ended.json";
   if (to == JobState::waiting) {
     std::error_code error;

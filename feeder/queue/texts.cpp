@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 namespace weft {
-namespace {
 
 using nlohmann::json;
 
@@ -13,26 +12,13 @@ std::string dumped(const json& object) {
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-// An empty one where it is none.
 json object_of(std::string_view text) {
   json object = json::parse(text, nullptr, false);
   return object.is_object() ? object : json::object();
 }
 
-template <class Value>
-Value value_of(const json& object, const char* key, Value otherwise = {}) {
-  try {
-    return object.value(key, otherwise);
-  } catch (const json::exception&) {
-    return otherwise;
-  }
-}
-
-}  // namespace
-
 std::string to_text(const AtWork& work) {
-  return dumped(
-      {{"host", work.host}, {"ranks", work.ranks}, {"since", work.since}, {"per_second", work.per_second}});
+  return dumped({{"host", work.host}, {"ranks", work.ranks}, {"since", work.since}, {"per_second", work.per_second}});
 }
 
 std::string to_text(const Refusal& refusal) {

@@ -145,13 +145,25 @@ void RedisClaims::look_for_files() {
   }
 }
 
+// With the keys and the words that both scripts begin with.
+RedisReply RedisClaims::run(const char* script, std::initializer_list<std::string> more) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(lease).count();
+  std::vector<std::string> words{key("todo"),
+                                 key("leases"),
+                                 key("owners"),
+                                 key("files"),
+                                 key("done"),
+                                 key("repairs"),
+                                 owner_,
+                                 std::to_string(count_),
+                                 std::to_string(milliseconds)};
+  words.insert(words.end(), more);
+  return client_.script(script, 6, words);
+}
+
 std::optional<std::uint64_t> RedisClaims::claim(What what, const std::string& shard, const std::string& owner) {
   constexpr const char* names[] = {"any", "last", "of_owner"};
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(lease).count();
-  const RedisReply reply = client_.script(
-      claim_script, 6,
-      {key("todo"), key("leases"), key("owners"), key("files"), key("done"), key("repairs"), owner_,
-       std::to_string(count_), std::to_string(milliseconds), names[static_cast<std::size_t>(what)], shard, owner});
+  const RedisReply reply = run(claim_script, {names[static_cast<std::size_t>(what)], shard, owner});
   if (reply.is_nil() || reply.list.size() != 3) return std::nullopt;
   const auto number = number_of(reply.list[0].text);
   if (!number) return std::nullopt;
@@ -218,12 +230,7 @@ bool RedisClaims::claim_last() {
 }
 
 bool RedisClaims::settle(const char* action, std::uint64_t shard, const std::string& file) {
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(lease).count();
-  const RedisReply reply =
-      client_.script(settle_script, 6,
-                     {key("todo"), key("leases"), key("owners"), key("files"), key("done"), key("repairs"), owner_,
-                      std::to_string(count_), std::to_string(milliseconds), action, std::to_string(shard), file});
-  return reply.number == 1;
+  return run(settle_script, {action, std::to_string(shard), file}).number == 1;
 }
 
 bool RedisClaims::renew(std::uint64_t shard) {

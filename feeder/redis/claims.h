@@ -7,6 +7,7 @@
 // was. See ../claims.h.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,6 +37,7 @@ class RedisClaims final : public Claims {
   enum class What : std::uint8_t { any, last, of_owner };
   std::optional<std::uint64_t> claim(What what, const std::string& shard = "", const std::string& owner = "");
   std::optional<std::uint64_t> claim_of_dead();
+  RedisReply run(const char* script, std::initializer_list<std::string> more);
   bool settle(const char* action, std::uint64_t shard, const std::string& file);
   bool take(std::uint64_t shard, std::string previous);
   void look_for_files();

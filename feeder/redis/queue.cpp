@@ -17,10 +17,6 @@
 namespace weft {
 namespace {
 
-bool is_id(const std::string& id) {
-  return id.size() < 19 && number_of(id).has_value();
-}
-
 std::map<std::string, std::string> fields_of(const RedisReply& reply) {
   std::map<std::string, std::string> fields;
   for (std::size_t i = 0; i + 1 < reply.list.size(); i += 2) fields[reply.list[i].text] = reply.list[i + 1].text;
@@ -87,7 +83,7 @@ std::vector<std::string> RedisQueue::ids(JobState state) {
 }
 
 std::optional<JobEntry> RedisQueue::find(const std::string& id) {
-  if (!is_id(id)) return std::nullopt;
+  if (!is_job_number(id)) return std::nullopt;
   auto fields = fields_of(client_.command({"HGETALL", client_.key("job:" + id)}));
   if (!fields.contains("text")) return std::nullopt;
   JobEntry entry;
@@ -115,13 +111,14 @@ std::optional<JobEntry> RedisQueue::find(const std::string& id) {
 }
 
 bool RedisQueue::move(const std::string& id, JobState from, JobState to, const std::string& why) {
-  if (!is_id(id) || client_.command({"SISMEMBER", set_of(from), id}).number != 1) return false;
-  if (to == JobState::waiting) client_.command({"DEL", client_.key("refusals:" + id)});
-  if (to == JobState::waiting)
+  if (!is_job_number(id) || client_.command({"SISMEMBER", set_of(from), id}).number != 1) return false;
+  if (to == JobState::waiting) {
+    client_.command({"DEL", client_.key("refusals:" + id)});
     client_.command({"HDEL", client_.key("job:" + id), "need_memory", "need_slice_ns"});
-  else
+  } else {
     client_.command({"HSET", client_.key("job:" + id), "why", why, "ended",
                      std::to_string(static_cast<std::int64_t>(std::time(nullptr)))});
+  }
   return client_.command({"SMOVE", set_of(from), set_of(to), id}).number == 1;
 }
 

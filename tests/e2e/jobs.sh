@@ -42,6 +42,16 @@ comes() {  # id, key, a condition on it, of Python, as v
   done
   fail "of job $1 $2 does not become $3"
 }
+# Further trainings, as long as these jobs are not done.
+until_done() {  # trainings at most, iterations, jobs...
+  local round job
+  for ((round = 1; round <= $1; ++round)); do
+    for job in "${@:3}"; do
+      [ "$(value "$job" state)" = done ] || { train "round$round" "$2" || fail "exit code $?"; break; }
+    done
+  done
+  for job in "${@:3}"; do is "$job" state done; done
+}
 slow_job() { submit "$echo_job:4,x,slow" --input "$work/in.npy" --results "$work/out.npy" "$@"; }
 
 case $case in
@@ -102,10 +112,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     grep -q 'has not all of its results yet' "$work/jobs.messages" || fail "it does not say why there are no results"
     jobs retry 1 || fail "a cancelled job cannot wait again"
     [ "$(value 1 done)" = "$done" ] || fail "results were lost"
-    for round in 1 2 3 4 5; do
-      [ "$(value 1 state)" = done ] || train "round$round" 100 || fail "exit code $?"
-    done
-    is 1 state done
+    until_done 5 100 1
     results_are_right
     ;;
   faulty)  # they end with a reason, and others get their turn
@@ -147,11 +154,8 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     train dies 60 || fail "exit code $?"
     wait $!
     same_losses dies
-    for round in 1 2 3; do
-      [ "$(value 1 state) $(value 2 state)" = "done done" ] || train "round$round" 100 || fail "exit code $?"
-    done
+    until_done 3 100 1 2
     results_are_right
-    for job in 1 2; do is $job state done; done
     ;;
   all_die)
     make_records "$work/in.npy" 15000
@@ -163,10 +167,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     wait $!
     comes 1 state "v == 'waiting'"  # nobody is at work on it
     [ "$(value 2 done)" -gt 0 ] || fail "the units of the job with a state are lost"
-    for round in 1 2 3; do
-      [ "$(value 1 state) $(value 2 state)" = "done done" ] || train "round$round" 150 || fail "exit code $?"
-    done
-    for job in 1 2; do is $job state done; done
+    until_done 3 150 1 2
     results_are_right
     ;;
   server_dies)  # of Redis, and is started again: for a while there are no further records
@@ -183,10 +184,7 @@ assert set(jobs) == {'first#1', 'echo_job#2', 'products#3'} and jobs['products#3
     train dies 120 || fail "exit code $?"
     wait $!
     same_losses dies
-    for round in 1 2 3; do
-      [ "$(value 1 state) $(value 2 state)" = "done done" ] || train "round$round" 100 || fail "exit code $?"
-    done
-    for job in 1 2; do is $job state done; done
+    until_done 3 100 1 2
     results_are_right
     ;;
   *) fail "there is no such case" ;;
