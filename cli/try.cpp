@@ -186,9 +186,9 @@ int try_verb(const Arguments& arguments) {
     complain("weft try takes one job, not a list or a file of them");
     return wrong_usage;
   }
-  const std::size_t colon = spec.find(':');
-  flags.request.path = spec.substr(0, colon);
-  flags.request.arguments = colon == std::string::npos ? "" : spec.substr(colon + 1);
+  const FillSpec parts = parse_fill_spec(spec);
+  flags.request.path = parts.path;
+  flags.request.arguments = parts.arguments;
   for (const auto& [from, to] :
        {std::pair{&files.input, &flags.request.files.input}, std::pair{&files.weights, &flags.request.files.weights}})
     if (!from->empty()) *to = std::filesystem::absolute(*from).string();

@@ -1,9 +1,6 @@
 // See desk.h.
 #include "feeder/queue/desk.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <ctime>
 #include <exception>
@@ -61,15 +58,6 @@ Duration left_until_deadline(const JobEntry& entry) {
   const Duration deadline = entry.job.plan.terms.deadline;
   if (deadline == Duration{}) return deadline;
   return std::max<Duration>(deadline - std::chrono::seconds(wall_clock() - entry.job.submitted), Duration{1});
-}
-
-// Nothing: it is not there, on this host.
-JobFileStamp stamp_of(const JobPlan& plan) {
-  struct stat status {};
-  if (::stat(plan.spec.substr(0, plan.spec.find(':')).c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
-              static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
 }
 
 bool is_taken(const QueuePlace& place) {
@@ -306,7 +294,7 @@ bool Desk::give_one(JobChannelHeader& rank, QueuePlace& place, const std::string
   job.id.set(id);
   job.name.set(label_of(entry));
   job.spec.set(plan.spec);
-  job.stamp = stamp_of(plan);
+  job.stamp = stamp_of(parse_fill_spec(plan.spec).path);
   job.input.set(plan.files.input);
   job.results.set(plan.files.results);
   job.weights.set(plan.files.weights);

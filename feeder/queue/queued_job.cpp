@@ -63,8 +63,7 @@ QueuedJob parse_queued_job(std::string_view text) {
     job.plan.terms.deadline = Duration{deadline};
     if (job.plan.spec.empty()) throw std::invalid_argument("names no fill job");
     if (!(job.plan.terms.weight > 0)) throw std::invalid_argument("has a weight that is none");
-    const std::size_t colon = job.plan.spec.find(':');
-    job.plan.arguments = colon == std::string::npos ? "" : job.plan.spec.substr(colon + 1);
+    job.plan.arguments = parse_fill_spec(job.plan.spec).arguments;
     return job;
   } catch (const json::exception&) {
     throw std::invalid_argument("is damaged");
@@ -72,11 +71,7 @@ QueuedJob parse_queued_job(std::string_view text) {
 }
 
 std::string name_of(const QueuedJob& job) {
-  if (!job.plan.name.empty()) return job.plan.name;
-  std::string path = job.plan.spec.substr(0, job.plan.spec.find(':'));
-  path.erase(0, path.rfind('/') + 1);
-  if (path.starts_with("fill_")) path.erase(0, 5);
-  return path.substr(0, path.find(".so"));
+  return job.plan.name.empty() ? name_in_path(job.plan.spec) : job.plan.name;
 }
 
 }  // namespace weft

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "runner/clock.h"
-#include "runner/core/fill_settings.h"
 #include "runner/options/queue_name.h"
 
 namespace weft {

@@ -82,11 +82,4 @@ FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, co
   return settings;
 }
 
-std::string name_in_path(const std::string& fill) {
-  const std::string path = parse_fill_spec(fill).path;
-  std::string name = path.substr(path.rfind('/') + 1);
-  if (name.starts_with("fill_")) name.erase(0, 5);
-  return name.substr(0, name.find(".so"));
-}
-
 }  // namespace weft

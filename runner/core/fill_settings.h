@@ -19,7 +19,4 @@ std::string why_nothing_is_filled(const CoreContext& core, const Marking& markin
 void check_fillable(const CoreContext& core, const DeviceSetup& setup);
 FillSettings fill_settings(const CoreContext& core, const DeviceSetup& setup, const JobPlan& plan);
 
-// The name of a fill job before it has been loaded: "matmul" for ".../fill_matmul.so:size=32".
-std::string name_in_path(const std::string& fill);
-
 }  // namespace weft

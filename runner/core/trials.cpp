@@ -2,7 +2,6 @@
 #include "runner/core/trials.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,14 +26,6 @@ std::string boot_id() {
   const ssize_t size = ::read(file, text, sizeof text);
   ::close(file);
   return size <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(size));
-}
-
-JobFileStamp stamp_of(const FillSpec& spec) {
-  struct stat status {};
-  if (::stat(spec.path.c_str(), &status) != 0) throw no_such_job(spec);
-  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
-              static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
 }
 
 std::string gpu_of(const Driver& driver, int ordinal, int driver_version) {
@@ -111,7 +102,8 @@ bool Trials::give_way(int device, Duration limit) {
 
 TrialSubject trial_subject(const FillSettings& settings, const Options& options, const Variables& variables,
                            const Driver& driver, int driver_version, const char* build_id) {
-  const JobFileStamp stamp = settings.stamp.is_known() ? settings.stamp : stamp_of(settings.spec);
+  const JobFileStamp stamp = settings.stamp.is_known() ? settings.stamp : stamp_of(settings.spec.path);
+  if (!stamp.is_known()) throw no_such_job(settings.spec);
   TrialSubject subject;
   subject.build = build_id;
   subject.job = job_id(options.job, variables);

@@ -39,8 +39,7 @@ std::optional<PlacedJob> QueuePlaces::take(std::uint32_t number) {
   PlacedJob made;
   JobPlan& plan = made.plan;
   plan.spec = job.spec.get();
-  const std::size_t colon = plan.spec.find(':');
-  plan.arguments = colon == std::string::npos ? "" : plan.spec.substr(colon + 1);
+  plan.arguments = parse_fill_spec(plan.spec).arguments;
   plan.name = job.name.get();
   plan.stamp = job.stamp;
   plan.files = {job.input.get(), job.results.get(), job.weights.get(), job.claims.get()};

@@ -45,12 +45,6 @@ std::int8_t verdict_of(int told) {
 
 }  // namespace
 
-FillSpec parse_fill_spec(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return {std::string(text), {}};
-  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
-}
-
 SetUpError no_such_job(const FillSpec& spec) {
   const bool is_short = spec.path.find('/') == std::string::npos;
   return SetUpError("fill job " + spec.path + ": no such file" +

@@ -16,15 +16,11 @@
 #include "runner/fill/checkpoint.h"
 #include "runner/fill/job_feed.h"
 #include "runner/fill/reservation.h"
+#include "runner/options/fill_plan.h"
 #include "weft/fill.h"
 
 namespace weft {
 
-struct FillSpec {
-  std::string path;
-  std::string arguments;  // what follows the first ':'
-};
-FillSpec parse_fill_spec(std::string_view text);
 // Throws SetUpError where the path names no regular file. Opens nothing: to open a FIFO waits for its other end.
 void check_fill_file(const FillSpec& spec);
 SetUpError no_such_job(const FillSpec& spec);

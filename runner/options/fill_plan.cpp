@@ -1,6 +1,7 @@
 // See fill_plan.h.
 #include "runner/options/fill_plan.h"
 
+#include <sys/stat.h>
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
@@ -233,6 +234,27 @@ void share_memory(FillPlan& plan, std::uint64_t memory, std::uint64_t others) {
 
 }  // namespace
 
+FillSpec parse_fill_spec(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {std::string(text), {}};
+  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
+}
+
+std::string name_in_path(const std::string& spec) {
+  const std::string path = parse_fill_spec(spec).path;
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.starts_with("fill_")) name.erase(0, 5);
+  return name.substr(0, name.find(".so"));
+}
+
+JobFileStamp stamp_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+              static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
+}
+
 std::string JobPlan::spec_of(std::size_t variant) const {
   if (variants.empty()) return spec;
   const std::size_t colon = spec.find(':');
@@ -248,8 +270,7 @@ FillPlan parse_job_list(const std::string& fill, const std::string& own_jobs, co
   FillPlan plan = fill.starts_with('@') ? from_file(fill.substr(1), own_jobs) : from_list(fill, files);
   check_results(plan);
   for (JobPlan& job : plan.jobs) {
-    const std::size_t colon = job.spec.find(':');
-    job.arguments = colon == std::string::npos ? "" : job.spec.substr(colon + 1);
+    job.arguments = parse_fill_spec(job.spec).arguments;
     for (const std::string* const path : {&job.files.input, &job.files.results, &job.files.weights})
       if (path->size() > 4000) throw std::invalid_argument("a path of a fill job is too long: " + *path);
   }

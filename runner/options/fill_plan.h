@@ -3,11 +3,13 @@
 //   WEFT_FILL=FILE[:ARGUMENTS][;FILE[:ARGUMENTS]...]     equal parts of WEFT_MEMORY
 //   WEFT_FILL=@jobs.toml                                 see docs/fill-jobs.md
 //
-// Read at the start of the core (a main-job thread) and by `weft run` and `weft config`. Reads the file, nothing else.
+// Read at the start of the core (a main-job thread) and by `weft run` and `weft config`. Reads the file, and looks at
+// files of jobs; nothing else.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runner/policy/jobs.h"
@@ -22,11 +24,22 @@ struct JobFiles {
   bool are_any() const { return !input.empty() || !results.empty() || !weights.empty(); }
 };
 
-// Of the file of a job, as the feeder sees it: no thread of a training looks at a file of a queue.
+struct FillSpec {
+  std::string path;
+  std::string arguments;  // what follows the first ':'
+};
+
+FillSpec parse_fill_spec(std::string_view text);
+// "matmul" of "/jobs/fill_matmul.so:size=64".
+std::string name_in_path(const std::string& spec);
+
+// Of the file of a job. That of a job of a queue is made by the feeder: no thread of a training looks at such a file.
 struct JobFileStamp {
   std::uint64_t device = 0, number = 0, bytes = 0, changed = 0;
   bool is_known() const { return number != 0; }
 };
+// Not known: it is not there.
+JobFileStamp stamp_of(const std::string& path);
 
 struct JobPlan {
   std::string spec;       // FILE[:ARGUMENTS]
