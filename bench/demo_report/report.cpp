@@ -107,7 +107,7 @@ Json jobs_of(const weft::TraceSummary& totals) {
 }
 
 struct Arguments {
-  std::string plain, filled, trace, truth;
+  std::string plain, filled, trace, beside, truth;
   bool json = false;
 };
 
@@ -131,6 +131,8 @@ Json compare(const Arguments& arguments) {
     if (truth_known) truth += entry["idle_share_truth"].get<double>() / static_cast<double>(run.ranks.size());
     ranks.push_back(std::move(entry));
   }
+  Json beside = nullptr;
+  if (!arguments.beside.empty()) beside = weft::summarize_directories({arguments.beside}).total.conversion();
   return Json{{"losses_identical", identical},
               {"iterations", iterations},
               {"idle_share", run.total.idle_share()},
@@ -139,6 +141,7 @@ Json compare(const Arguments& arguments) {
               {"conversion", run.total.conversion()},
               {"conversion_of_filled_iterations",
                run.total.steady().value_or(run.total.whole()).conversion_of_filled_iterations()},
+              {"conversion_beside", beside},
               {"iteration_time_change", ranks.empty() ? Json(nullptr) : ranks[0]["iteration_time_change"]},
               {"fill_units", run.total.totals.fill_units},
               {"fill_units_wrong", run.total.totals.fill_units_wrong},
@@ -160,6 +163,8 @@ void print_table(const Json& result) {
               percent(result["uncertain_share"]));
   std::printf("\nidle time filled  %.1f %%; %.1f %% without start-up and the iterations that go without fill\n",
               percent(result["conversion"]), percent(result["conversion_of_filled_iterations"]));
+  if (!result["conversion_beside"].is_null())
+    std::printf("                  %.1f %% with matrix products in its place\n", percent(result["conversion_beside"]));
   std::printf("fill units        %" PRIu64 " done, %" PRIu64 " wrong\n", result["fill_units"].get<std::uint64_t>(),
               result["fill_units_wrong"].get<std::uint64_t>());
   if (result["jobs"].size() > 1)
@@ -205,6 +210,7 @@ int main(int argc, char** argv) {
   app.add_option("--plain", arguments.plain, "the trainer's reports of the run without Weft")->required();
   app.add_option("--filled", arguments.filled, "its reports of the run with Weft")->required();
   app.add_option("--trace", arguments.trace, "Weft's traces")->required();
+  app.add_option("--beside", arguments.beside, "the traces of the same with matrix products");
   app.add_option("--truth", arguments.truth, "the simulated GPUs' logs of the run with Weft");
   app.add_flag("--json", arguments.json, "one JSON object");
   CLI11_PARSE(app, argc, argv);

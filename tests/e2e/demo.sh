@@ -3,7 +3,7 @@
 # time was filled on every rank and all units are right, nothing was dropped, no call of Weft stalled behind a spinning
 # kernel, and the detector's report agrees with the simulator's own log. No bound on times here: other tests share the
 # machine (the numbers are in docs/bench.md).
-#   demo.sh SOURCE BUILD FILL|jobs ARGUMENTS...      jobs: three of them beside each other
+#   demo.sh SOURCE BUILD FILL|jobs ARGUMENTS...      jobs: three of them beside each other; a name: of an example with files
 set -euo pipefail
 source_dir=$1 build=$2 fill=$3
 shift 3

@@ -19,7 +19,7 @@ namespace score {
 
 struct Shape {
   int batch = 0, length = 0;  // records of a unit, tokens of a record at most
-  int hidden = 0, heads = 0, inner = 0, classes = 0, vocabulary = 0;
+  int hidden = 0, heads = 0, inner = 0, classes = 0, vocabulary = 0, positions = 0;
 };
 
 // Of one matrix product: y = activation(x w^T + bias), with w as PyTorch stores it.

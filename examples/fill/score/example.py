@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
-"""Weights and records for the scoring job, and an independent check of its results. Nothing but Python's own library.
+"""Weights and records for the scoring job, and an independent check of its results, with NumPy.
 
-  example.py make FOLDER [RECORDS]                       weights.safetensors and tokens.jsonl
-  example.py check WEIGHTS TOKENS SCORES [--every N]     exit code 1 where a score is not that of the record
+  example.py make FOLDER [RECORDS]     weights.safetensors, tokens.jsonl, and job.toml for weft run --fill @FOLDER/job.toml
+  example.py check FOLDER [EVERY]      exit code 1 where a score in FOLDER/scores.npy is not that of the record
 
-The check computes in double precision, from the definition of the layers. Where SCORES is not complete yet it checks the
-results that are there.
+The check computes in double precision, from the definition of the layers. Where the scores are not complete yet it checks
+those that are there. EVERY: each so manieth one, 10.
 """
-import array
 import json
 import math
 import os
 import random
-import struct
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import files
+from files import numpy
+
 VOCABULARY, POSITIONS, HIDDEN, HEADS, INNER, LAYERS, CLASSES = 97, 24, 32, 4, 64, 2, 5
+JOB = """[[job]]
+fill = "score:batch=2"  # short kernels for small bubbles
+weights = "weights.safetensors"
+input = "tokens.jsonl"
+results = "scores.npy"
+"""
 
 
 def shapes():
@@ -40,120 +48,58 @@ def shapes():
 
 def make(folder, records):
     numbers = random.Random(1)
-    header, data = {}, array.array("f")
+    weights = {}
     for name, shape in shapes():
-        begin = 4 * len(data)
         middle = 1.0 if name.endswith(("norm1.weight", "norm2.weight")) else 0.0
-        data.extend(numbers.gauss(middle, 0.2) for _ in range(math.prod(shape)))
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, 4 * len(data)]}
-    text = json.dumps(header)
-    text += " " * (-len(text) % 8)
-    with open(folder + "/weights.safetensors", "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text.encode())
-        data.tofile(out)
+        values = [numbers.gauss(middle, 0.2) for _ in range(math.prod(shape))]
+        weights[name] = numpy.array(values, "<f4").reshape(shape)
+    files.write_safetensors(folder + "/weights.safetensors", weights)
     with open(folder + "/tokens.jsonl", "w") as out:
         for _ in range(records):
             length = numbers.randint(1, POSITIONS)
             out.write(json.dumps([numbers.randrange(VOCABULARY) for _ in range(length)]) + "\n")
+    with open(folder + "/job.toml", "w") as out:
+        out.write(JOB)
 
 
-def read_safetensors(path):
-    with open(path, "rb") as file:
-        content = file.read()
-    size = struct.unpack("<Q", content[:8])[0]
-    tensors = {}
-    for name, entry in json.loads(content[8:8 + size]).items():
-        if name == "__metadata__":
-            continue
-        begin, end = entry["data_offsets"]
-        flat = array.array("f", content[8 + size + begin:8 + size + end]).tolist()
-        width = entry["shape"][-1] if len(entry["shape"]) == 2 else len(flat)
-        rows = [flat[i:i + width] for i in range(0, len(flat), width)]
-        tensors[name] = rows if len(entry["shape"]) == 2 else flat
-    return tensors
+def normalised(x, w, name):
+    spread = numpy.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
+    return (x - x.mean(axis=1, keepdims=True)) / spread * w[name + ".weight"] + w[name + ".bias"]
 
 
-def read_npy(path):
-    with open(path, "rb") as file:
-        content = file.read()
-    size = struct.unpack("<H", content[8:10])[0]
-    header = eval(content[10:10 + size].decode(), {})  # a literal that Weft wrote
-    assert header["descr"] == "<f4" and not header["fortran_order"], header
-    flat = array.array("f", content[10 + size:]).tolist()
-    width = header["shape"][1]
-    return [flat[i:i + width] for i in range(0, len(flat), width)]
-
-
-def read_shards(folder, width):
-    """The results so far: a byte for each record, 1 when it has a result, and then the results."""
-    plan, scores = json.load(open(folder + "/plan.json")), {}
-    for place in ("todo", "running", "done"):
-        for name in os.listdir(f"{folder}/{place}"):
-            content, number = open(f"{folder}/{place}/{name}", "rb").read(), int(name.split(".")[0])
-            count = min(plan["shard"], plan["records"] - number * plan["shard"])
-            begin = (count + 7) // 8 * 8
-            values = array.array("f", content[begin:begin + 4 * width * count]).tolist()
-            for record in range(count):
-                if content and content[record] == 1:
-                    scores[number * plan["shard"] + record] = values[record * width:(record + 1) * width]
-    return scores
-
-
-def linear(x, weight, bias):
-    return [b + math.fsum(a * w for a, w in zip(x, row)) for row, b in zip(weight, bias)]
-
-
-def normalised(x, gain, bias):
-    mean = math.fsum(x) / len(x)
-    scale = 1 / math.sqrt(math.fsum((v - mean) ** 2 for v in x) / len(x) + 1e-5)
-    return [(v - mean) * scale * g + b for v, g, b in zip(x, gain, bias)]
-
-
-def attention(tokens, weights, name):
-    projected = [linear(x, weights[name + "in_proj_weight"], weights[name + "in_proj_bias"]) for x in tokens]
-    hidden, width, out = len(tokens[0]), len(tokens[0]) // HEADS, []
-    for query in projected:
-        mixed = []
-        for head in range(0, hidden, width):
-            q = query[head:head + width]
-            scores = [math.fsum(a * b for a, b in zip(q, key[hidden + head:])) / math.sqrt(width) for key in projected]
-            powers = [math.exp(score - max(scores)) for score in scores]
-            total = math.fsum(powers)
-            for column in range(2 * hidden + head, 2 * hidden + head + width):
-                mixed.append(math.fsum(p / total * value[column] for p, value in zip(powers, projected)))
-        out.append(linear(mixed, weights[name + "out_proj.weight"], weights[name + "out_proj.bias"]))
-    return out
+def attention(x, w, name):
+    projected = x @ w[name + "in_proj_weight"].T + w[name + "in_proj_bias"]
+    # A head has its columns in each of query, key and value.
+    query, key, value = (part.reshape(len(x), HEADS, -1).swapaxes(0, 1) for part in numpy.split(projected, 3, axis=1))
+    scores = query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2])
+    powers = numpy.exp(scores - scores.max(axis=2, keepdims=True))
+    mixed = powers / powers.sum(axis=2, keepdims=True) @ value
+    return mixed.swapaxes(0, 1).reshape(len(x), -1) @ w[name + "out_proj.weight"].T + w[name + "out_proj.bias"]
 
 
 def score(record, w):
-    x = [[a + b for a, b in zip(w["embedding.weight"][token], w["position.weight"][place])]
-         for place, token in enumerate(record)]
-    for layer in range(sum(name.endswith("linear1.weight") for name in w)):
+    x = w["embedding.weight"][record] + w["position.weight"][:len(record)]
+    for layer in range(LAYERS):
         name = f"encoder.layers.{layer}."
-        added = attention(x, w, name + "self_attn.")
-        x = [normalised([a + b for a, b in zip(*pair)], w[name + "norm1.weight"], w[name + "norm1.bias"])
-             for pair in zip(x, added)]
-        inner = [[max(v, 0) for v in linear(row, w[name + "linear1.weight"], w[name + "linear1.bias"])] for row in x]
-        added = [linear(row, w[name + "linear2.weight"], w[name + "linear2.bias"]) for row in inner]
-        x = [normalised([a + b for a, b in zip(*pair)], w[name + "norm2.weight"], w[name + "norm2.bias"])
-             for pair in zip(x, added)]
-    pooled = [math.fsum(column) / len(x) for column in zip(*x)]
-    return linear(pooled, w["head.weight"], w["head.bias"])
+        x = normalised(x + attention(x, w, name + "self_attn."), w, name + "norm1")
+        inner = numpy.maximum(x @ w[name + "linear1.weight"].T + w[name + "linear1.bias"], 0)
+        x = normalised(x + inner @ w[name + "linear2.weight"].T + w[name + "linear2.bias"], w, name + "norm2")
+    return x.mean(axis=0) @ w["head.weight"].T + w["head.bias"]
 
 
-def check(weights_path, tokens_path, scores_path, every):
-    weights, records = read_safetensors(weights_path), [json.loads(line) for line in open(tokens_path)]
-    if os.path.exists(scores_path):
-        scores = dict(enumerate(read_npy(scores_path)))
-    else:
-        scores = read_shards(scores_path + ".weft", len(weights["head.bias"]))
-    if os.path.exists(scores_path) and len(records) != len(scores):
+def check(folder, every):
+    weights = {name: array.astype("f8") for name, array in files.read_safetensors(folder + "/weights.safetensors").items()}
+    with open(folder + "/tokens.jsonl") as lines:
+        records = [json.loads(line) for line in lines]
+    scores = files.read_results(folder + "/scores.npy", [("scores", "<f4", (CLASSES,), False)])["scores"]
+    if os.path.exists(folder + "/scores.npy") and len(records) != len(scores):
         return f"{len(scores)} results for {len(records)} records"
-    farthest = 0.0
-    checked = sorted(scores)[::every]
+    if not scores:
+        return "there are no results yet"
+    farthest, checked = 0.0, sorted(scores)[::every]
     for number in checked:
         wanted = score(records[number], weights)
-        apart = max(abs(a - b) for a, b in zip(wanted, scores[number]))
+        apart = abs(wanted - scores[number]).max()
         if not apart < 1e-4:
             return f"record {number} has {scores[number]} and should have {wanted}"
         farthest = max(farthest, apart)
@@ -162,10 +108,10 @@ def check(weights_path, tokens_path, scores_path, every):
 
 
 def main(arguments):
-    if len(arguments) in (2, 3) and arguments[0] == "make":
-        return make(arguments[1], int(arguments[2]) if len(arguments) == 3 else 1000)
-    if len(arguments) == 4 or (len(arguments) == 6 and arguments[4] == "--every"):
-        return check(*arguments[1:4], int(arguments[5]) if len(arguments) == 6 else 1)
+    if len(arguments) in (2, 3) and arguments[0] in ("make", "check"):
+        if arguments[0] == "make":
+            return make(arguments[1], int(arguments[2]) if len(arguments) == 3 else 20000)
+        return check(arguments[1], int(arguments[2]) if len(arguments) == 3 else 10)
     return __doc__
 
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../support.h"
+#include "../taking.h"
 #include "kernels.h"
 
 namespace {
@@ -37,141 +38,73 @@ struct weft_fill_job {
 
 namespace {
 
-template <class T>
-T* pointer(std::uint64_t address) {
-  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
+// The parts of init(), one after the other.
+void find_shape(weft_fill_job& job, fill::Taking& take) {
+  constexpr std::uint64_t most = 1 << 20;
+  const weft_fill_tensor embedding = take.weights_like<float>("embedding.weight", 2, most);
+  const weft_fill_tensor position = take.weights_like<float>("position.weight", 2, most);
+  const weft_fill_tensor head = take.weights_like<float>("head.weight", 2, most);
+  const weft_fill_tensor inner = take.weights_like<float>("encoder.layers.0.linear1.weight", 2, most);
+  const weft_fill_tensor tokens = take.input_like("tokens", 1);
+  if (take.failed()) return;
+  if (tokens.shape[0] > position.shape[0])
+    return take.fail("there are records of " + std::to_string(tokens.shape[0]) + " tokens, and the weights have " +
+                     std::to_string(position.shape[0]) + " positions");
+  score::Shape& s = job.shape;
+  s.batch = job.batch;
+  s.heads = job.heads;
+  s.vocabulary = static_cast<int>(embedding.shape[0]);
+  s.hidden = static_cast<int>(embedding.shape[1]);
+  s.positions = static_cast<int>(position.shape[0]);
+  s.length = static_cast<int>(tokens.shape[0]);
+  s.inner = static_cast<int>(inner.shape[0]);
+  s.classes = static_cast<int>(head.shape[0]);
+  if (s.hidden % s.heads != 0)
+    take.fail("heads=" + std::to_string(s.heads) + " does not divide the " + std::to_string(s.hidden) +
+              " numbers of a token");
 }
 
-// The parts of init(). The first thing that is wrong ends it; Weft knows already of what it was asked for itself.
-class Setup {
- public:
-  explicit Setup(weft_fill_job& job) : job_(job), host_(job.host) {}
+void take_records(weft_fill_job& job, fill::Taking& take) {
+  take.records(job.shape.batch);
+  job.tokens = take.input<int>("tokens", {job.shape.length}, &job.lengths);
+  job.result = take.output<float>("scores", {job.shape.classes});
+}
 
-  std::string run() {
-    find_shape();
-    if (wrong_.empty()) take_records();
-    if (wrong_.empty()) take_weights();
-    if (wrong_.empty()) take_memory();
-    return wrong_;
+void take_weights(weft_fill_job& job, fill::Taking& take) {
+  const score::Shape& s = job.shape;
+  job.embedding = take.weights<float>("embedding.weight", {s.vocabulary, s.hidden});
+  job.position = take.weights<float>("position.weight", {s.positions, s.hidden});
+  job.head_weight = take.weights<float>("head.weight", {s.classes, s.hidden});
+  job.head_bias = take.weights<float>("head.bias", {s.classes});
+  for (int number = 0; !take.failed(); ++number) {
+    const std::string name = "encoder.layers." + std::to_string(number) + ".";
+    if (!take.has_weights(name + "linear1.weight")) break;
+    job.layers.push_back(
+        {take.weights<float>(name + "self_attn.in_proj_weight", {3 * s.hidden, s.hidden}),
+         take.weights<float>(name + "self_attn.in_proj_bias", {3 * s.hidden}),
+         take.weights<float>(name + "self_attn.out_proj.weight", {s.hidden, s.hidden}),
+         take.weights<float>(name + "self_attn.out_proj.bias", {s.hidden}),
+         take.weights<float>(name + "norm1.weight", {s.hidden}), take.weights<float>(name + "norm1.bias", {s.hidden}),
+         take.weights<float>(name + "linear1.weight", {s.inner, s.hidden}),
+         take.weights<float>(name + "linear1.bias", {s.inner}),
+         take.weights<float>(name + "linear2.weight", {s.hidden, s.inner}),
+         take.weights<float>(name + "linear2.bias", {s.hidden}), take.weights<float>(name + "norm2.weight", {s.hidden}),
+         take.weights<float>(name + "norm2.bias", {s.hidden})});
   }
+}
 
- private:
-  // Of so many dimensions; zeroes when it is not there.
-  std::array<std::uint64_t, 2> shape_of(const std::string& name, std::uint32_t dimensions) {
-    weft_fill_tensor found{};
-    if (!wrong_.empty()) return {};
-    if (host_.describe_parameter(host_.context, name.c_str(), &found) == 0)
-      wrong_ = "the weights have no tensor '" + name + "'";
-    else if (found.dimensions != dimensions || found.type != WEFT_FLOAT32)
-      wrong_ = "the weights' tensor '" + name + "' is no float32 of " + std::to_string(dimensions) + " dimensions";
-    return {found.shape[0], found.shape[1]};
-  }
-
-  void find_shape() {
-    score::Shape& s = job_.shape;
-    const auto embedding = shape_of("embedding.weight", 2), position = shape_of("position.weight", 2);
-    const auto head = shape_of("head.weight", 2), inner = shape_of("encoder.layers.0.linear1.weight", 2);
-    weft_fill_tensor tokens{};
-    if (wrong_.empty() && host_.describe_input(host_.context, "tokens", &tokens) == 0)
-      wrong_ = "the records have no 'tokens'";
-    else if (wrong_.empty() && tokens.dimensions != 1)
-      wrong_ = "the records' 'tokens' are no lists of numbers";
-    if (!wrong_.empty()) return;
-    constexpr std::uint64_t most = 1 << 20;
-    for (const std::uint64_t size : {embedding[0], embedding[1], position[0], head[0], inner[0]})
-      if (size > most) wrong_ = "the weights have a dimension of " + std::to_string(size);
-    s.batch = job_.batch;
-    s.heads = job_.heads;
-    s.vocabulary = static_cast<int>(embedding[0]);
-    s.hidden = static_cast<int>(embedding[1]);
-    s.length = static_cast<int>(tokens.shape[0]);
-    s.inner = static_cast<int>(inner[0]);
-    s.classes = static_cast<int>(head[0]);
-    if (tokens.shape[0] > position[0])
-      wrong_ = "there are records of " + std::to_string(tokens.shape[0]) + " tokens, and the weights have " +
-               std::to_string(position[0]) + " positions";
-    if (s.hidden % s.heads != 0)
-      wrong_ = "heads=" + std::to_string(s.heads) + " does not divide the " + std::to_string(s.hidden) +
-               " numbers of a token";
-  }
-
-  void take_records() {
-    const score::Shape& s = job_.shape;
-    weft_fill_tensor tokens{"tokens", WEFT_INT32, 1, {static_cast<std::uint64_t>(s.length)}, 1, 0};
-    weft_fill_tensor result{"scores", WEFT_FLOAT32, 1, {static_cast<std::uint64_t>(s.classes)}, 0, 0};
-    std::uint64_t lengths = 0;
-    if (host_.records(host_.context, static_cast<std::uint32_t>(s.batch), nullptr) != 0) return stop();
-    job_.tokens = pointer<const int>(host_.input(host_.context, &tokens, &lengths));
-    job_.lengths = pointer<const std::uint32_t>(lengths);
-    job_.result = pointer<float>(host_.output(host_.context, &result, nullptr));
-    if (job_.tokens == nullptr || job_.result == nullptr) stop();
-  }
-
-  const float* weights(const std::string& name, int rows, int columns = 0) {
-    if (!wrong_.empty()) return nullptr;
-    weft_fill_tensor wanted{name.c_str(),
-                            WEFT_FLOAT32,
-                            columns == 0 ? 1U : 2U,
-                            {static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns)},
-                            0,
-                            0};
-    const std::uint64_t address = host_.parameter(host_.context, &wanted);
-    if (address == 0) stop();
-    return pointer<const float>(address);
-  }
-
-  void take_weights() {
-    const score::Shape& s = job_.shape;
-    job_.embedding = weights("embedding.weight", s.vocabulary, s.hidden);
-    weft_fill_tensor position{};
-    host_.describe_parameter(host_.context, "position.weight", &position);
-    job_.position = weights("position.weight", static_cast<int>(position.shape[0]), s.hidden);
-    job_.head_weight = weights("head.weight", s.classes, s.hidden);
-    job_.head_bias = weights("head.bias", s.classes);
-    weft_fill_tensor found{};
-    for (int number = 0; wrong_.empty(); ++number) {
-      const std::string name = "encoder.layers." + std::to_string(number) + ".";
-      if (host_.describe_parameter(host_.context, (name + "linear1.weight").c_str(), &found) == 0) break;
-      job_.layers.push_back(
-          {weights(name + "self_attn.in_proj_weight", 3 * s.hidden, s.hidden),
-           weights(name + "self_attn.in_proj_bias", 3 * s.hidden),
-           weights(name + "self_attn.out_proj.weight", s.hidden, s.hidden),
-           weights(name + "self_attn.out_proj.bias", s.hidden), weights(name + "norm1.weight", s.hidden),
-           weights(name + "norm1.bias", s.hidden), weights(name + "linear1.weight", s.inner, s.hidden),
-           weights(name + "linear1.bias", s.inner), weights(name + "linear2.weight", s.hidden, s.inner),
-           weights(name + "linear2.bias", s.hidden), weights(name + "norm2.weight", s.hidden),
-           weights(name + "norm2.bias", s.hidden)});
-    }
-  }
-
-  void take_memory() {
-    const score::Shape& s = job_.shape;
-    const auto take = [&](double numbers) {
-      const std::uint64_t address =
-          wrong_.empty() ? host_.allocate(host_.context, static_cast<std::uint64_t>(numbers) * sizeof(float)) : 0;
-      if (address == 0) stop();
-      return pointer<float>(address);
-    };
-    const double rows = 1.0 * s.batch * s.length;
-    if (rows * s.length * s.heads > 2e9 || rows * 3 * s.hidden > 2e9 || rows * s.inner > 2e9)
-      return void(wrong_ = "a batch of " + std::to_string(s.batch) + " such records is too large");
-    job_.x = take(rows * s.hidden);
-    job_.projected = take(rows * 3 * s.hidden);
-    job_.scores = take(rows * s.length * s.heads);
-    job_.mixed = take(rows * s.hidden);
-    job_.inner = take(rows * s.inner);
-    job_.pooled = take(1.0 * s.batch * s.hidden);
-  }
-
-  void stop() {
-    if (wrong_.empty())
-      wrong_ = "it does not fit into the memory cap of " + std::to_string(host_.memory_cap) + " bytes";
-  }
-
-  weft_fill_job& job_;
-  const weft_fill_host& host_;
-  std::string wrong_;
-};
+void take_memory(weft_fill_job& job, fill::Taking& take) {
+  const score::Shape& s = job.shape;
+  const double rows = 1.0 * s.batch * s.length;
+  if (rows * s.length * s.heads > 2e9 || rows * 3 * s.hidden > 2e9 || rows * s.inner > 2e9)
+    return take.fail("a batch of " + std::to_string(s.batch) + " such records is too large");
+  job.x = take.device<float>(rows * s.hidden);
+  job.projected = take.device<float>(rows * 3 * s.hidden);
+  job.scores = take.device<float>(rows * s.length * s.heads);
+  job.mixed = take.device<float>(rows * s.hidden);
+  job.inner = take.device<float>(rows * s.inner);
+  job.pooled = take.device<float>(1.0 * s.batch * s.hidden);
+}
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
   auto* job = new (std::nothrow) weft_fill_job;
@@ -180,7 +113,14 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
   const std::array<fill::Argument, 3> known{
       {{"heads", &job->heads, 1, 1024}, {"batch", &job->batch, 1, 65536}, {"gelu", &job->gelu, 0, 1}}};
   std::string wrong = fill::read_arguments(arguments, known);
-  if (wrong.empty()) wrong = Setup(*job).run();
+  if (wrong.empty()) {
+    fill::Taking take(job->host);
+    find_shape(*job, take);
+    take_records(*job, take);
+    take_weights(*job, take);
+    take_memory(*job, take);
+    wrong = take.wrong();
+  }
   if (!wrong.empty()) {
     delete job;
     return fill::fail(*host, wrong);
