@@ -84,6 +84,12 @@ std::string confinement(const Json& report) {
   return "by nothing: " + report["why_not_green"].get<std::string>();
 }
 
+std::string passes_of(const Json& report) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", report["passes"].get<double>() / report["units"].get<double>());
+  return text.data();
+}
+
 void print_units(const Json& report) {
   const auto units = report["units"].get<std::uint64_t>(), right = report["units_right"].get<std::uint64_t>();
   const auto wrong = report["units_wrong"].get<std::uint64_t>();
@@ -105,6 +111,7 @@ void print_text(const TriedJob& tried, const Options& options) {
     std::printf("unit      %s in %zu slices of at most %s, where kernels are not longer\n",
                 length(report["unit"].get<double>()).c_str(), report["slices"].get<std::size_t>(),
                 length(slice).c_str());
+    if (report["passes"] > report["units"]) std::printf("passes    %s of it for a unit\n", passes_of(report).c_str());
     print_units(report);
     std::printf("confined  %s\n", confinement(report).c_str());
     std::printf("lengths   of %zu kernels, copies and sets: %s\n", report["nodes"].size(),

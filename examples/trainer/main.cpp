@@ -86,6 +86,7 @@ History compute_all(const Options& options, const Place& place, std::vector<Inst
   }
   History history = run_iterations(options, place, [&](int iteration) { return training.iterate(iteration); });
   history.stage_time = training.stage_time();
+  if (!options.save.empty()) training.save(options.save);
   return history;
 }
 

@@ -64,6 +64,7 @@ struct Model::Block {
 };
 
 struct Model::Chunk {
+  int stage = 0;                     // of the model
   bool first = false, last = false;  // holds the first / the last stage of the model
   std::vector<Block> blocks;
   Weight table, positions;                              // first
@@ -165,7 +166,7 @@ Model::Model(const Options& options, const Shape& shape, int rank, int ranks, cu
   chunks_.resize(static_cast<std::size_t>(options.chunks));
   for (int c = 0; c < options.chunks; ++c) {
     Chunk& chunk = chunks_[static_cast<std::size_t>(c)];
-    const int stage = c * ranks + rank;
+    const int stage = chunk.stage = c * ranks + rank;
     chunk.first = stage == 0;
     chunk.last = stage == ranks * options.chunks - 1;
     weights.fill(chunk, stage, options.layers_per_chunk);
@@ -360,6 +361,40 @@ void Model::update(int step, float learning_rate) {
   settings.correction2 = 1.0F - std::pow(settings.beta2, static_cast<float>(step));
   kernels::adam(parameters_.data(), gradients_.data(), first_moment_.data(), second_moment_.data(), totals_.data(),
                 settings, count_, stream_);
+}
+
+std::vector<NamedTensor> Model::weights() const {
+  const int d = shape_.hidden, v = shape_.vocabulary;
+  std::vector<NamedTensor> all;
+  const auto add = [&](const std::string& name, std::vector<int> shape, const Weight& weight) {
+    NamedTensor& tensor = all.emplace_back(NamedTensor{name, std::move(shape)});
+    std::size_t count = 1;
+    for (const int size : tensor.shape) count *= static_cast<std::size_t>(size);
+    tensor.values.resize(count);
+    CHECK(cudaMemcpy(tensor.values.data(), weight.value, count * sizeof(float), cudaMemcpyDeviceToHost));
+  };
+  for (const Chunk& chunk : chunks_) {
+    int layer = chunk.stage * static_cast<int>(chunk.blocks.size());
+    for (const Block& b : chunk.blocks) {
+      const std::string name = "h." + std::to_string(layer++) + ".";
+      add(name + "ln_1.weight", {d}, b.norm1_gamma), add(name + "ln_1.bias", {d}, b.norm1_beta);
+      add(name + "attn.c_attn.weight", {d, 3 * d}, b.qkv), add(name + "attn.c_attn.bias", {3 * d}, b.qkv_bias);
+      add(name + "attn.c_proj.weight", {d, d}, b.projection), add(name + "attn.c_proj.bias", {d}, b.projection_bias);
+      add(name + "ln_2.weight", {d}, b.norm2_gamma), add(name + "ln_2.bias", {d}, b.norm2_beta);
+      add(name + "mlp.c_fc.weight", {d, 4 * d}, b.up), add(name + "mlp.c_fc.bias", {4 * d}, b.up_bias);
+      add(name + "mlp.c_proj.weight", {4 * d, d}, b.down), add(name + "mlp.c_proj.bias", {d}, b.down_bias);
+    }
+    if (chunk.first) add("wte.weight", {v, d}, chunk.table), add("wpe.weight", {shape_.sequence, d}, chunk.positions);
+    if (!chunk.last) continue;
+    add("ln_f.weight", {d}, chunk.norm_gamma), add("ln_f.bias", {d}, chunk.norm_beta);
+    add("lm_head.weight", {v, d}, chunk.head);  // and here the other way round
+    const std::vector<float> head = all.back().values;
+    for (int row = 0; row < v; ++row)
+      for (int column = 0; column < d; ++column)
+        all.back().values[static_cast<std::size_t>(row * d + column)] =
+            head[static_cast<std::size_t>(column * v + row)];
+  }
+  return all;
 }
 
 }  // namespace trainer

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "checkpoint.h"
 #include "kernels.h"
 #include "memory.h"
 #include "options.h"
@@ -46,6 +47,9 @@ class Model {
   void compute_norm();
   // Applies the gradients, scaled down when the whole model's norm, found in totals()[0], is too large.
   void update(int step, float learning_rate);
+
+  // Of this rank, by the names of GPT-2, copied to the host. Nothing is under way.
+  std::vector<NamedTensor> weights() const;
 
  private:
   struct Block;

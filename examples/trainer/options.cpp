@@ -64,6 +64,8 @@ void check_together(const Options& options) {
   if (options.schedule == ScheduleKind::interleaved && options.wait == WaitKind::in_stream)
     throw CLI::ValidationError(
         "--wait in-stream does not go with the interleaved schedule: its receives are posted ahead");
+  if (options.peers == Peers::sleep && !options.save.empty())
+    throw CLI::ValidationError("--save does not go with --peers sleep: only one stage has weights");
   if (!options.stage_time.empty() && options.stage_time.size() != 2)
     throw CLI::ValidationError("--stage-time wants two numbers: of a forward and of a backward");
 }
@@ -121,6 +123,7 @@ Options parse_command_line(int argc, char** argv) {
   app.add_option("--launch", options.launch, "start that many ranks on this machine")->check(count);
   app.add_flag("--annotate", options.annotate, "say to Weft which iteration, stage and microbatch this is");
   app.add_option("--report", options.report, "directory for one JSON file per rank: losses and iteration times");
+  app.add_option("--save", options.save, "file for the trained weights: .safetensors, with the names of GPT-2");
   try {
     app.parse(argc, argv);
     if (real_size) make_real(app, options);

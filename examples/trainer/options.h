@@ -49,6 +49,7 @@ struct Options {
   std::string text;       // file whose characters are learned
   bool annotate = false;  // tell Weft where the training is (weft/annotate.h)
   std::string report;     // directory for rank<r>.json; "": none
+  std::string save;       // file for the weights after the last iteration; "": none
 };
 
 // Parses argv. Prints the help text, or one line about what is wrong, and ends the process with exit code 0, or 2.

@@ -29,7 +29,7 @@ Text::Text(const std::string& path, int sequence) : sequence_(sequence) {
   number.fill(-1);
   for (const char c : bytes) {
     int& n = number[static_cast<unsigned char>(c)];
-    if (n < 0) n = vocabulary_++;
+    if (n < 0) n = vocabulary(), alphabet_ += c;
     characters_.push_back(n);
   }
 }

@@ -12,7 +12,8 @@ class Text {
   // Reads the file. Throws std::runtime_error when it cannot be read or is shorter than one sequence.
   Text(const std::string& path, int sequence);
 
-  int vocabulary() const { return vocabulary_; }
+  int vocabulary() const { return static_cast<int>(alphabet_.size()); }
+  const std::string& alphabet() const { return alphabet_; }  // the characters by their number
 
   // Fills `batch` sequences of inputs and of targets (the next character) for one microbatch of one iteration; the same
   // arguments give the same text in every process.
@@ -20,7 +21,7 @@ class Text {
 
  private:
   int sequence_;
-  int vocabulary_ = 0;
+  std::string alphabet_;
   std::vector<int> characters_;
 };
 

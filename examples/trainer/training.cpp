@@ -12,6 +12,7 @@ Training::Training(const Options& options, const Place& place, std::vector<Instr
                    cudaStream_t compute)
     : options_(options),
       rank_(place.rank),
+      ranks_(place.ranks),
       program_(std::move(program)),
       text_(text),
       compute_(compute),
@@ -48,6 +49,16 @@ std::vector<float> Training::iterate(int iteration) {
   CHECK(cudaStreamSynchronize(compute_));
   if (options_.annotate) weft_end_iteration(iteration);
   return {totals_[0], totals_[1]};
+}
+
+void Training::save(const std::string& path) {
+  const std::string part = path + ".part";
+  const int layers = options_.layers_per_chunk * options_.chunks * ranks_;
+  write_part(part, tensors_of_gpt2(shape_.vocabulary, shape_.sequence, shape_.hidden, layers), model_.weights(),
+             shape_.heads, text_.alphabet());
+  communication_.sum_over_ranks(model_.totals(), 2);
+  CHECK(cudaStreamSynchronize(compute_));
+  if (rank_ == 0) publish(part, path);
 }
 
 // An exchange counts for the first microbatch that it receives or sends.

@@ -3,6 +3,7 @@
 // Made and called by main.cpp on the one thread of the process; everything it needs is allocated in the constructor.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "board.h"
@@ -29,6 +30,9 @@ class Training {
   // with the host waiting for these.
   std::vector<float> iterate(int iteration);
 
+  // The weights of all ranks into one file, which is there when all have written theirs.
+  void save(const std::string& path);
+
  private:
   void load_characters(int iteration);
   void execute(const Instruction& i);
@@ -38,7 +42,7 @@ class Training {
   void computed_one();
 
   Options options_;
-  int rank_;
+  int rank_, ranks_;
   std::vector<Instruction> program_;
   const Text& text_;
   cudaStream_t compute_;

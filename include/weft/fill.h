@@ -145,6 +145,12 @@ struct weft_fill_host {
    * be passed. At least one output is needed. */
   uint64_t (*input)(void* context, const weft_fill_tensor* tensor, uint64_t* lengths);
   uint64_t (*output)(void* context, const weft_fill_tensor* tensor, uint64_t* lengths);
+  /* For a unit whose length is not known before, such as a text that ends where it ends: what record_unit() enqueues is
+   * one pass, which is run again, for the same unit, as long as it leaves another value than 0 in this word. At most
+   * `most` times; a unit that is not over then ends the job. The word is pinned memory that the device reads and writes,
+   * and 0 before the first pass of a unit. Each pass should take as long as any other: it is timed once. NULL on
+   * failure. */
+  uint32_t* (*passes)(void* context, uint32_t most);
 };
 
 typedef struct weft_fill_functions {

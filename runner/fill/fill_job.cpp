@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstddef>
 #include <cstdio>
@@ -78,6 +79,7 @@ FillJob::FillJob(const FillSpec& spec, Reservation& reservation, const FillLimit
   host_.records = &FillJob::records;
   host_.input = &FillJob::input;
   host_.output = &FillJob::output;
+  host_.passes = &FillJob::passes;
 }
 
 std::unique_ptr<FillJob> FillJob::load(const FillSpec& spec, Reservation& reservation, const FillLimits& limits) {
@@ -173,6 +175,16 @@ bool FillJob::end_records(std::int8_t& correct) noexcept {
   correct = verdict_of(verdict);
   if (!failed) feed.unit_ended(correct != 0);
   return !failed;
+}
+
+FillJob::Next FillJob::pass_ended() noexcept {
+  const bool again = std::atomic_ref(*again_).load(std::memory_order_acquire) != 0;
+  if (++passes_ >= most_passes_ && again) {
+    std::snprintf(failure_, sizeof failure_, "has a unit that is not over after %u passes", passes_);
+    return Next::failure;
+  }
+  if (!again) passes_ = 0;
+  return again ? Next::another_pass : Next::end;
 }
 
 std::optional<Progress> FillJob::save() {
@@ -280,6 +292,14 @@ std::uint64_t FillJob::output(void* context, const weft_fill_tensor* tensor, std
   std::uint64_t address = 0;
   const bool made = declare(context, [&](JobFeed& feed) { address = feed.output(*tensor, lengths); });
   return made ? address : 0;
+}
+
+std::uint32_t* FillJob::passes(void* context, std::uint32_t most) {
+  auto& self = *static_cast<FillJob*>(context);
+  if (!self.initialising_ || self.again_ != nullptr || most == 0) return nullptr;
+  self.again_ = static_cast<std::uint32_t*>(allocate_host(context, sizeof *self.again_));
+  self.most_passes_ = most;
+  return self.again_;
 }
 
 }  // namespace weft

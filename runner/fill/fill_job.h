@@ -47,6 +47,12 @@ class FillJob {
   bool end_unit(std::uint64_t unit, std::int8_t& correct) noexcept;
   std::string failure() const;
 
+  // Whether the recorded work may be run more than once for a unit; then, after each pass through it and before
+  // end_unit(): how the unit goes on.
+  enum class Next : std::uint8_t { another_pass, end, failure };
+  bool has_passes() const { return again_ != nullptr; }
+  Next pass_ended() noexcept;
+
   // All that it reads and writes. Where that is records, each unit takes the next slot of the feed, and nothing of it
   // is launched before there is one.
   JobFeed& feed() { return feed_; }
@@ -76,6 +82,7 @@ class FillJob {
   static int records(void* context, std::uint32_t per_unit, std::uint64_t* count);
   static std::uint64_t input(void* context, const weft_fill_tensor* tensor, std::uint64_t* lengths);
   static std::uint64_t output(void* context, const weft_fill_tensor* tensor, std::uint64_t* lengths);
+  static std::uint32_t* passes(void* context, std::uint32_t most);
   template <class Call>
   static bool declare(void* context, Call call) noexcept;
 
@@ -86,6 +93,8 @@ class FillJob {
   weft_fill_functions functions_{};  // a version 1 job has none of those that came later
   weft_fill_job* job_ = nullptr;
   bool initialising_ = false;
+  std::uint32_t* again_ = nullptr;  // pinned; nullptr: a unit has one pass
+  std::uint32_t most_passes_ = 0, passes_ = 0;
   std::string label_;  // "fill job <path>"
   std::string name_;
   char failure_[160] = {};

@@ -83,8 +83,19 @@ SliceRecord Filler::finish_first(TimePoint now) {
   std::copy(launched_.begin() + 1, launched_.end(), launched_.begin());
   --count_;
   if (count_ != 0) launched_[0].starts = now;
+  if (first.place.ends_pass) end_pass(first.choice.job, record);
   if (record.unit_done) end_unit(first.choice.job, record);
   return record;
+}
+
+void Filler::end_pass(std::uint32_t number, SliceRecord& record) {
+  FillJob& job = *jobs_[number].ready.job;
+  const FillJob::Next next = job.pass_ended();
+  record.unit_done = offers_.pass_ended(number, next == FillJob::Next::another_pass);
+  if (next != FillJob::Next::failure) return;
+  record.unit_done = false;
+  offers_.end(number);
+  note_end(number, true, job.failure());
 }
 
 void Filler::end_unit(std::uint32_t number, SliceRecord& record) {

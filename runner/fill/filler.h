@@ -50,9 +50,9 @@ struct ReadyJob {
 // A job from which nothing is launched any more.
 struct EndedJob {
   std::uint32_t number = 0;
-  bool failed = false;  // else it has done its units
+  bool failed = false;      // else it has done its units
   bool is_passing = false;  // then: for a reason that is not its own
-  std::string why;      // a part of a sentence, with the job's name
+  std::string why;          // a part of a sentence, with the job's name
 };
 
 class Filler {
@@ -125,6 +125,7 @@ class Filler {
   bool first_is_done();
   CUresult mark_end(std::uint32_t number) const;
   SliceRecord finish_first(TimePoint now);
+  void end_pass(std::uint32_t job, SliceRecord& record);
   void end_unit(std::uint32_t job, SliceRecord& record);
   void look_at_feeds();
   void note_end(std::uint32_t job, bool failed, const std::string& why);

@@ -95,6 +95,7 @@ Unit::Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions
     nodes_.push_back({nodes[node].type, nodes[node].blocks, nodes[node].kernel, lengths[node]});
   const std::array<std::size_t, 2> fences{in.size(), in.size() + work.size()};
   cuts_ = Cuts(lengths, slice_lengths(options.slice_cap), fences);
+  if (job.has_passes()) cuts_.set_pass({in.size(), work.size()});
   Executables executables(driver);
   slices_ = instantiated(driver, cuts_, work, copies, stream, confined_.share, executables);
   for (const std::vector<std::uint32_t>& sequence : cuts_.sequences()) time(sequence, stream, options.timing);
@@ -145,13 +146,17 @@ Unit::~Unit() {
 }
 
 std::vector<Slice> Unit::whole() const {
-  std::vector<Slice> whole;
-  for (std::size_t node = 0; node < cuts_.nodes();) {
+  return slices_of({0, cuts_.nodes()});
+}
+
+std::vector<Slice> Unit::slices_of(const SliceRange& nodes) const {
+  std::vector<Slice> slices;
+  for (std::size_t node = nodes.first; node < nodes.first + nodes.count;) {
     const std::uint32_t longest = cuts_.from(node).back();
-    whole.push_back(slices_[longest]);
+    slices.push_back(slices_[longest]);
     node += cuts_.slices()[longest].count;
   }
-  return whole;
+  return slices;
 }
 
 nanoseconds Unit::longest() const {

@@ -60,7 +60,9 @@ class Unit {
   const Cuts& cuts() const { return cuts_; }
   const Confined& confined() const { return confined_; }
   const std::vector<MeasuredNode>& nodes() const { return nodes_; }
-  std::vector<Slice> whole() const;          // from the begin to the end, in the longest slices
+  std::vector<Slice> whole() const;  // from the begin to the end, in the longest slices
+  // Likewise some nodes, between two fences of the cuts.
+  std::vector<Slice> slices_of(const SliceRange& nodes) const;
   std::chrono::nanoseconds longest() const;  // of the slices that cannot be shorter
 
  private:

@@ -44,12 +44,17 @@ class Cuts {
     return std::span(from_).subspan(begins_[node], begins_[node + 1] - begins_[node]);
   }
   std::size_t nodes() const { return begins_.size() - 1; }
+  // The nodes that a unit may run more than once before it goes on to what is behind them; fences stand around them.
+  // None: count is 0.
+  void set_pass(const SliceRange& pass) { pass_ = pass; }
+  const SliceRange& pass() const { return pass_; }
   // For each length the numbers of the slices that make up the whole unit.
   const std::vector<std::vector<std::uint32_t>>& sequences() const { return sequences_; }
 
  private:
   std::vector<SliceRange> slices_;
   std::vector<std::vector<std::uint32_t>> sequences_;
+  SliceRange pass_{};
   std::vector<std::uint32_t> from_, begins_{0};  // of node n: from_[begins_[n]] and up to begins_[n + 1]
 };
 

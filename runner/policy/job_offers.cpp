@@ -30,7 +30,7 @@ void JobOffers::replace(std::uint32_t number, const Cuts& cuts, std::vector<Dura
   job.alone = std::move(alone);
   for (const std::uint32_t slice : cuts.sequences().back()) job.standing.unit += job.alone[slice];
   job.next = job.in_unit = 0;
-  job.ended = job.suspended = job.waits = false;
+  job.ended = job.suspended = job.waits = job.pass_is_open = false;
   ++left_;
 }
 
@@ -43,18 +43,19 @@ void JobOffers::renew(std::uint32_t number, const Cuts& cuts, std::vector<Durati
 Candidates JobOffers::next_of(std::uint32_t number) const {
   Candidates next;
   const Job& job = jobs_[number];
-  if (job.ended || job.next >= job.cuts->nodes()) return next;
+  if (job.ended || job.pass_is_open || job.next >= job.cuts->nodes()) return next;
   for (const std::uint32_t slice : job.cuts->from(job.next)) next.alone[next.count++] = job.alone[slice];
   return next;
 }
 
-// A job all of whose unit was launched waits for its end.
+// A job all of whose unit or pass was launched waits for its end.
 std::size_t JobOffers::make() {
   std::array<JobStanding, most_jobs> standings{};
   for (std::uint32_t i = 0; i < count_; ++i) {
     standings[i] = jobs_[i].standing;
     const Job& job = jobs_[i];
-    standings[i].ready = !job.ended && !job.suspended && !job.waits && job.next < job.cuts->nodes();
+    standings[i].ready =
+        !job.ended && !job.suspended && !job.waits && !job.pass_is_open && job.next < job.cuts->nodes();
   }
   const JobOrder order(policy_, std::span(standings).first(count_));
   std::size_t offers = 0;
@@ -75,7 +76,9 @@ LaunchedSlice JobOffers::launched(const Choice& choice, std::uint64_t bubble, Ti
   WEFT_DCHECK(!job.ended && job.next < job.cuts->nodes());
   LaunchedSlice slice{choice, {job.standing.done, job.in_unit++}, bubble, now};
   job.next += job.cuts->slices()[choice.slice].count;
-  slice.place.ends_unit = job.next == job.cuts->nodes();
+  const SliceRange& pass = job.cuts->pass();
+  slice.place.ends_pass = job.pass_is_open = pass.count != 0 && job.next == pass.first + pass.count;
+  slice.place.ends_unit = !slice.place.ends_pass && job.next == job.cuts->nodes();
   return slice;
 }
 
@@ -91,6 +94,14 @@ SliceRecord JobOffers::finished(const LaunchedSlice& slice, TimePoint now) {
   record.unit_done = slice.place.ends_unit;
   jobs_[slice.choice.job].standing.filled += record.alone;
   return record;
+}
+
+bool JobOffers::pass_ended(std::uint32_t number, bool again) {
+  Job& job = jobs_[number];
+  WEFT_DCHECK(job.pass_is_open);
+  job.pass_is_open = false;
+  if (again) job.next = job.cuts->pass().first;
+  return !again && job.next == job.cuts->nodes();
 }
 
 bool JobOffers::unit_ended(std::uint32_t number) {

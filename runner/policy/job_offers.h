@@ -25,6 +25,7 @@ struct SlicePlace {
   std::uint64_t unit = 0;
   std::uint32_t in_unit = 0;  // slices of the unit before this one
   bool ends_unit = false;
+  bool ends_pass = false;  // of a unit whose work may be run again: what comes next is not known before its end
 };
 
 // A slice in flight.
@@ -53,7 +54,7 @@ class JobOffers {
   const Candidates& candidates(std::size_t offer) const { return offers_[offer].candidates; }
   Choice choice(std::size_t offer, std::uint32_t candidate) const { return offers_[offer].choices[candidate]; }
 
-  // The slices of that job alone that may come next; none: it has ended, or all of its unit was launched.
+  // The slices of that job alone that may come next; none: it has ended, or all of its unit or pass was launched.
   Candidates next_of(std::uint32_t job) const;
 
   Duration alone(const Choice& choice) const { return jobs_[choice.job].alone[choice.slice]; }
@@ -62,6 +63,8 @@ class JobOffers {
   LaunchedSlice launched(const Choice& choice, std::uint64_t bubble, TimePoint now);
   // It has ended. With its last slice the unit ends: see unit_ended(). The record has the number of the job here.
   SliceRecord finished(const LaunchedSlice& slice, TimePoint now);
+  // That slice was the last of a pass. `again`: its work is run once more; else the unit goes on. True: it has ended.
+  bool pass_ended(std::uint32_t job, bool again);
   // True: it was the last that is wanted of the job, which has ended now.
   bool unit_ended(std::uint32_t job);
   // Nothing of it is launched any more.
@@ -70,7 +73,7 @@ class JobOffers {
   void suspend(std::uint32_t job) { jobs_[job].suspended = true; }
   void resume(std::uint32_t job) { jobs_[job].suspended = false; }
   // Nothing of its unit was launched, or is to come before the next one begins.
-  bool is_between_units(std::uint32_t job) const { return jobs_[job].next == 0; }
+  bool is_between_units(std::uint32_t job) const { return jobs_[job].in_unit == 0; }
   // Its next unit has nothing to work on for now; likewise.
   void await(std::uint32_t job, bool waits) { jobs_[job].waits = waits; }
   bool awaits_any() const;
@@ -87,6 +90,7 @@ class JobOffers {
     std::uint32_t in_unit = 0;  // slices of the unit that were launched
     bool ended = false;
     bool suspended = false, waits = false;
+    bool pass_is_open = false;  // its last slice is in flight
   };
   struct Offer {
     Candidates candidates{};

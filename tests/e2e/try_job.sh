@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # weft try: a sound job, one that is confined, and jobs that a training would refuse: the words, the JSON, the exit codes.
-#   try_job.sh SOURCE BUILD ANY_GRID KERNELS BAD_JOBS
+#   try_job.sh SOURCE BUILD ANY_GRID KERNELS BAD_JOBS COPY_JOB
 set -uo pipefail
-source_dir=$1 build=$2 any_grid=$3 bad=$5
+source_dir=$1 build=$2 any_grid=$3 bad=$5 copy_job=$6
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # So that kernels of 100 us are short ones also where the host is instrumented.
@@ -55,6 +55,12 @@ try hangs 3 "$bad/bad_init_hangs.so" --limit 2s
 says 'hung in init: it took longer than 2 s (--limit)'
 try empty 3 "$bad/bad_sound.so"
 says 'the unit contains no work'
+
+try passes 0 "$copy_job:2,4096,passes" --units 2
+says '^passes    3.0 of it for a unit'
+says '^units     2 run, 2 right'
+try endless 3 "$copy_job:2,4096,pass"
+says '^refused   fill job .*: has a unit that is not over after 3 passes'
 
 try missing 1 no_such_job
 says "weft: error: fill job 'no_such_job': no such file"

@@ -48,9 +48,34 @@ void say(const std::string& line) {
   [[maybe_unused]] const ssize_t written = ::write(3, text.data(), text.size());
 }
 
+// From one node to the other, in the longest slices.
+void run_slices(const weft::Driver& driver, const weft::PreparedFill& fill, std::size_t from, std::size_t to,
+                std::uint32_t slot, std::chrono::nanoseconds patience) {
+  for (const weft::Slice& slice : fill.unit().slices_of({from, to - from}))
+    check(driver, driver.cuGraphLaunch(slice.of_slot(slot), fill.stream()), "launching a slice");
+  weft::wait_for(driver, fill.stream(), patience);
+}
+
+// How many passes it took.
+std::uint64_t run_work(const weft::Driver& driver, weft::PreparedFill& fill, std::uint32_t slot,
+                       std::chrono::nanoseconds patience) {
+  const weft::Cuts& cuts = fill.unit().cuts();
+  if (!fill.job().has_passes()) return run_slices(driver, fill, 0, cuts.nodes(), slot, patience), 1;
+  const std::size_t first = cuts.pass().first, behind = first + cuts.pass().count;
+  run_slices(driver, fill, 0, first, slot, patience);
+  for (std::uint64_t passes = 1;; ++passes) {
+    run_slices(driver, fill, first, behind, slot, patience);
+    const weft::FillJob::Next next = fill.job().pass_ended();
+    if (next == weft::FillJob::Next::failure) throw weft::SetUpError(fill.job().failure());
+    if (next == weft::FillJob::Next::another_pass) continue;
+    run_slices(driver, fill, behind, cuts.nodes(), slot, patience);
+    return passes;
+  }
+}
+
 // Whether its result is right, as end_unit() says.
 std::int8_t run_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::uint64_t number,
-                     std::chrono::nanoseconds patience, weft::Duration& took) {
+                     std::chrono::nanoseconds patience, weft::TriedUnits& units) {
   // All of a trial's records are there, over and over.
   weft::JobFeed& feed = fill.job().feed();
   if (feed.has_records() && !feed.feed().has_filled_one_within(patience))
@@ -60,10 +85,9 @@ std::int8_t run_unit(const weft::Driver& driver, weft::PreparedFill& fill, std::
   if (!fill.job().begin_unit(number)) throw weft::SetUpError("begin_unit failed: " + fill.job().failure());
   say("at the work of a unit");
   const weft::TimePoint began = weft::now();
-  for (const weft::Slice& slice : fill.unit().whole())
-    check(driver, driver.cuGraphLaunch(slice.of_slot(slot), fill.stream()), "launching a slice");
-  weft::wait_for(driver, fill.stream(), patience);
-  took = weft::now() - began;
+  units.passes += run_work(driver, fill, slot, patience);
+  const weft::Duration took = weft::now() - began;
+  units.shortest = number == 0 ? took : std::min(units.shortest, took);
   say("at end_unit");
   std::int8_t correct = -1;
   if (!fill.job().end_unit(number, correct)) throw weft::SetUpError("end_unit failed: " + fill.job().failure());
@@ -75,10 +99,8 @@ weft::TriedUnits run_units(const weft::Driver& driver, weft::PreparedFill& fill,
                            std::chrono::nanoseconds patience) {
   weft::TriedUnits units;
   for (std::uint64_t number = 0; number < count; ++number) {
-    weft::Duration took{};
-    const std::int8_t correct = run_unit(driver, fill, number, patience, took);
+    const std::int8_t correct = run_unit(driver, fill, number, patience, units);
     ++(correct == 1 ? units.right : correct == 0 ? units.wrong : units.unchecked);
-    units.shortest = number == 0 ? took : std::min(units.shortest, took);
   }
   return units;
 }

@@ -37,6 +37,7 @@ std::string report_of(const Driver& driver, PreparedFill& fill, Duration prepara
                                 {"units", units.right + units.wrong + units.unchecked},
                                 {"units_right", units.right},
                                 {"units_wrong", units.wrong},
+                                {"passes", units.passes},
                                 {"unit", whole.count()},
                                 {"unit_seen", units.shortest.count()},
                                 {"slices", unit.whole().size()},

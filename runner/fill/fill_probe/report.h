@@ -14,7 +14,8 @@ namespace weft {
 
 struct TriedUnits {
   std::uint64_t right = 0, wrong = 0, unchecked = 0;
-  Duration shortest{};  // from the first launch of a unit to its end, as the host sees it
+  std::uint64_t passes = 0;  // of all of them
+  Duration shortest{};       // from the first launch of a unit to its end, as the host sees it
 };
 
 // Before the unit is destroyed: kernels are asked for their names.

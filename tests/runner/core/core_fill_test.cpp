@@ -66,6 +66,33 @@ TEST(CoreOnSimulator, FillsWithoutBeingNoticed) {
   EXPECT_LE(most_in_flight(slices), 2U);
 }
 
+// Three passes for each unit: after another number its results are wrong.
+TEST(CoreOnSimulator, TheWorkOfAUnitIsRunAgainAsLongAsItSays) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096,passes")}, {"WEFT_LOG", "error"}});
+  job.open();
+  train(job, 40);
+  job.close();
+  const auto trace = job.trace();
+  const auto summary = record_of(trace, "summary");
+  EXPECT_GT(summary.value("fill_units", 0), 1) << summary;
+  EXPECT_EQ(summary.value("fill_units_wrong", -1), 0) << summary;
+  std::map<std::uint64_t, std::uint64_t> slices_of;  // a unit
+  for (const auto& record : trace) {
+    if (record["type"] != "slice") continue;
+    EXPECT_EQ(record["slice"], slices_of[record["unit"]]++) << record;
+  }
+  EXPECT_GE(slices_of[0], 3U) << "at least a slice for each pass";
+}
+
+TEST(CoreOnSimulator, AUnitThatIsNotOverAfterAllPassesRefusesTheJob) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,4096,pass")}, {"WEFT_LOG", "error"}});
+  job.open();
+  train(job, 6);
+  job.close();
+  EXPECT_EQ(record_of(job.trace(), "summary").value("fill_units", -1), 0);
+  EXPECT_NE(record_of(job.trace(), "job").dump().find("not over after 3 passes"), std::string::npos);
+}
+
 TEST(CoreOnSimulator, SomeIterationsGoWithoutFillToCompareWith) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}, {"WEFT_LOG", "error"}});
   job.open();

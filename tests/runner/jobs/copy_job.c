@@ -27,6 +27,8 @@ struct weft_fill_job {
   CUdeviceptr own; /* not out of the reservation */
   uint32_t* input;
   uint32_t* output;
+  uint32_t* again; /* whether another pass follows */
+  uint32_t* ring;  /* of its values, one for each pass of a unit */
   CUresult (*host_to_device)(CUdeviceptr, const void*, size_t, CUstream);
   CUresult (*device_to_host)(void*, CUdeviceptr, size_t, CUstream);
   CUresult (*device_to_device)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
@@ -96,6 +98,13 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   job->input = host->allocate_host(host->context, job->bytes);
   job->output = host->allocate_host(host->context, job->bytes);
   if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
+  if (strncmp(job->trick, "pass", 4) == 0) { /* three passes, or without an end */
+    job->again = host->passes(host->context, 3);
+    job->ring = host->allocate_host(host->context, 3 * sizeof *job->ring);
+    if (job->again == NULL || job->ring == NULL) return refuse(job, "no word for passes");
+    job->ring[0] = job->ring[1] = 1;
+    job->ring[2] = strcmp(job->trick, "passes") != 0;
+  }
   for (int left = strcmp(job->trick, "pending") == 0 ? 100 : 0; left > 0; --left) /* not over when init is */
     if (job->set(job->blocks[0], 0, job->bytes, NULL) != CUDA_SUCCESS) return refuse(job, "no work");
   /* "tried6frees", for one: a call that may wait for the whole GPU, when another thread has gone on for a while. */
@@ -115,6 +124,16 @@ static void nothing(void* data) {
   (void)data;
 }
 
+/* The first value of the ring goes into the word, and to the end of the ring. */
+static int turn_ring(weft_fill_job* job, CUstream stream) {
+  const size_t one = sizeof *job->ring;
+  const CUdeviceptr block = job->blocks[0];
+  return job->host_to_device(block, job->ring, 3 * one, stream) != CUDA_SUCCESS ||
+         job->device_to_host(job->ring, block + one, 2 * one, stream) != CUDA_SUCCESS ||
+         job->device_to_host(job->ring + 2, block, one, stream) != CUDA_SUCCESS ||
+         job->device_to_host(job->again, block, one, stream) != CUDA_SUCCESS;
+}
+
 static int record_unit(weft_fill_job* job, weft_stream handle) {
   const CUstream stream = (CUstream)handle;
   int wrong = job->host_to_device(job->blocks[0], job->input, job->bytes, stream) != CUDA_SUCCESS;
@@ -125,6 +144,7 @@ static int record_unit(weft_fill_job* job, weft_stream handle) {
   }
   if (strcmp(job->trick, "host") == 0) wrong |= job->call_host(stream, nothing, NULL) != CUDA_SUCCESS;
   wrong |= job->device_to_host(job->output, job->blocks[job->steps % 2], job->bytes, stream) != CUDA_SUCCESS;
+  if (job->ring != NULL) wrong |= turn_ring(job, stream);
   if (wrong) job->host.fail(job->host.context, "a copy could not be enqueued");
   return wrong;
 }
@@ -144,7 +164,8 @@ static int begin_unit(weft_fill_job* job, uint64_t unit) {
 static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
   job->next = unit + 1;
   ++job->done;
-  *correct = memcmp(job->input, job->output, job->bytes) == 0 && strcmp(job->trick, "wrong") != 0;
+  *correct = memcmp(job->input, job->output, job->bytes) == 0 && strcmp(job->trick, "wrong") != 0 &&
+             (job->ring == NULL || job->ring[2] == 0); /* which is where it was */
   return 0;
 }
 

@@ -60,6 +60,59 @@ TEST(JobOffers, AnotherJobInThePlaceBeginsAnew) {
   EXPECT_TRUE(offers.all_ended()) << "it has done what is wanted of it";
 }
 
+// Copies in, work that is run three times, copies out.
+TEST(JobOffers, TheWorkOfAUnitIsRunAgainAsLongAsItSays) {
+  Kernels kernels({1ms, 5ms, 7ms, 2ms});
+  kernels.cuts.set_pass({1, 2});
+  JobOffers offers(JobPolicy::throughput);
+  offers.add(kernels.cuts, kernels.alone, {});
+  run_one(offers, {0, 0});
+  for (int pass = 0; pass < 3; ++pass) {
+    EXPECT_EQ(offers.next_of(0).alone[0], Duration(5ms));
+    run_one(offers, {0, 1});
+    const LaunchedSlice last = offers.launched({0, 2}, 1, TimePoint{});
+    EXPECT_TRUE(last.place.ends_pass);
+    EXPECT_EQ(last.place.in_unit, static_cast<std::uint32_t>(2 * pass + 2));
+    EXPECT_EQ(offers.next_of(0).count, 0U) << "it is not known yet what comes next";
+    EXPECT_EQ(offers.make(), 0U);
+    EXPECT_FALSE(offers.finished(last, TimePoint{}).unit_done);
+    EXPECT_FALSE(offers.pass_ended(0, pass < 2));
+    EXPECT_FALSE(offers.is_between_units(0));
+  }
+  EXPECT_EQ(offers.next_of(0).alone[0], Duration(2ms));
+  run_one(offers, {0, 3});
+  EXPECT_EQ(offers.unit(0), 1U);
+  EXPECT_TRUE(offers.is_between_units(0));
+}
+
+TEST(JobOffers, AUnitWithoutCopiesEndsWithItsLastPass) {
+  Kernels kernels({5ms, 7ms});
+  kernels.cuts.set_pass({0, 2});
+  JobOffers offers(JobPolicy::throughput);
+  offers.add(kernels.cuts, kernels.alone, {});
+  for (const bool again : {true, false}) {
+    run_one(offers, {0, 0});
+    const LaunchedSlice last = offers.launched({0, 1}, 1, TimePoint{});
+    EXPECT_FALSE(offers.finished(last, TimePoint{}).unit_done);
+    EXPECT_EQ(offers.pass_ended(0, again), !again);
+    EXPECT_FALSE(offers.is_between_units(0)) << "another unit may not begin";
+  }
+  offers.unit_ended(0);
+  EXPECT_EQ(offers.unit(0), 1U);
+}
+
+TEST(JobOffers, AnotherVariantBeginsWithItsFirstPass) {
+  Kernels kernels({5ms, 7ms});
+  kernels.cuts.set_pass({1, 1});
+  JobOffers offers(JobPolicy::throughput);
+  offers.add(kernels.cuts, kernels.alone, {});
+  run_one(offers, {0, 0});
+  offers.launched({0, 1}, 1, TimePoint{});
+  offers.end(0);
+  offers.replace(0, kernels.cuts, kernels.alone);
+  EXPECT_EQ(offers.next_of(0).alone[0], Duration(5ms));
+}
+
 TEST(JobOffers, AJobWithoutRecordsIsPassedOver) {
   const Kernels one({5ms}), other({7ms});
   JobOffers offers(JobPolicy::throughput);
