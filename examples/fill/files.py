@@ -16,9 +16,9 @@ except ImportError:
 TYPES = {"F32": "<f4", "I32": "<i4", "I64": "<i8", "U8": "|u1"}
 
 
-def write_safetensors(path, tensors):
-    """`tensors`: arrays by name."""
-    header, offset = {}, 0
+def write_safetensors(path, tensors, metadata=None):
+    """`tensors`: arrays by name. `metadata`: texts by name."""
+    header, offset = {"__metadata__": metadata} if metadata else {}, 0
     for name, array in tensors.items():
         kind = next(kind for kind, dtype in TYPES.items() if numpy.dtype(dtype) == array.dtype)
         header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [offset, offset + array.nbytes]}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs of the trainer on simulated GPUs: --precision bf16 learns as float32 does, and peers that sleep keep the schedule.
+"""Runs of the trainer on simulated GPUs: --precision bf16 learns as float32 does, --save saves what was trained, and peers
+that sleep keep the schedule.
 
-    trainer_runs.py ROOT BUILD arguments|precision|size|sleep [SCHEDULE WAIT STAGE]
+    trainer_runs.py ROOT BUILD arguments|precision|size|save|sleep [SCHEDULE WAIT STAGE]
 
 Called by CTest. Exit code 0 when everything holds; a failed expectation ends it with a traceback. No bound on times: other
 tests share the machine. Each run has a time limit; the trainer ends its ranks with itself.
@@ -70,6 +71,36 @@ def check_size(root, build):
     assert preset != default
 
 
+def check_save(root, build):
+    """The saved weights are those that were trained, by the names of GPT-2, however the model was spread over ranks; and
+    the decoding job takes them."""
+    sys.path.insert(0, os.path.join(root, "examples", "fill", "generate"))
+    import gpt
+    with tempfile.TemporaryDirectory() as folder, open(os.path.join(root, "LICENSE"), "rb") as text:
+        characters, models = text.read(), []
+        for number, arguments in enumerate([["--schedule", "interleaved"], ["--schedule", "gpipe", "--seed", "2"]]):
+            models.append(os.path.join(folder, f"model{number}.safetensors"))
+            size = ["--iterations", "12", "--microbatches", "4", "--hidden", "32"]
+            losses = train(root, build, [*size, *arguments, "--save", models[-1]], FAST)[0]["losses"]
+            told = gpt.metadata(models[-1])
+            model, known = gpt.Gpt(gpt.files.read_safetensors(models[-1]), int(told["heads"])), bytes.fromhex(told["characters"])
+            assert model.layers == (8 if number == 0 else 4) and model.positions == 32, model.layers
+            windows = [[known.index(c) for c in characters[begin:begin + 33]] for begin in range(0, 8000, 100)]
+            loss = sum(model.loss(gpt.numpy.array(window)) for window in windows) / len(windows)
+            print("losses", losses[0], losses[-1], "by the saved weights", loss)
+            assert losses[-1] < 0.8 * losses[0] and abs(loss - losses[-1]) < 0.1 * losses[-1], (loss, losses)
+        example = [os.path.join(root, "examples", "fill", "generate", "example.py")]
+        weights, prompts = os.path.join(folder, "weights.safetensors"), os.path.join(folder, "prompts.jsonl")
+        subprocess.run([*example, "join", *models, weights], check=True, timeout=60)
+        with open(prompts, "w") as out:
+            subprocess.run([*example, "tokens", weights], input=b"Licensed under\nLicense\n", stdout=out, check=True, timeout=60)
+        tried = subprocess.run([os.path.join(root, "scripts", "on-simulated-gpu"), "--build", build, os.path.join(build, "bin", "weft"),
+                                "try", "generate:tokens=8,batch=1", "--json", "--units", "2", "--weights", weights, "--input", prompts],
+                               env={**os.environ, **FAST}, stdout=subprocess.PIPE, text=True, timeout=100)
+        report = json.loads(tried.stdout)
+        assert report["sound"] and report["units_right"] == 2 and report["passes"] >= 2 * 8 / 4, report
+
+
 def check_sleep(root, build, schedule, wait, stage):
     arguments = ["--iterations", "3", "--microbatches", "4", "--schedule", schedule, "--wait", wait, "--peers", "sleep", "--stage", stage]
     first = train(root, build, arguments)
@@ -95,6 +126,8 @@ def main():
         check_precision(root, build)
     elif what == "size":
         check_size(root, build)
+    elif what == "save":
+        check_save(root, build)
     else:
         check_sleep(root, build, *sys.argv[4:7])
 

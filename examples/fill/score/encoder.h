@@ -9,11 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define SCORE_BOTH __host__ __device__ inline
-#else
-#define SCORE_BOTH inline
-#endif
+#include "../both.h"
 
 namespace score {
 
@@ -29,51 +25,41 @@ struct Linear {
 };
 
 namespace items {
-SCORE_BOTH int embed(const Shape& s) {
+FILL_BOTH int embed(const Shape& s) {
   return s.batch * s.length * s.hidden;
 }
-SCORE_BOTH int linear(const Linear& l) {
+FILL_BOTH int linear(const Linear& l) {
   return l.rows * l.out;
 }
-SCORE_BOTH int scores(const Shape& s) {
+FILL_BOTH int scores(const Shape& s) {
   return s.batch * s.heads * s.length * s.length;
 }
-SCORE_BOTH int softmax(const Shape& s) {
+FILL_BOTH int softmax(const Shape& s) {
   return s.batch * s.heads * s.length;
 }
-SCORE_BOTH int mix(const Shape& s) {
+FILL_BOTH int mix(const Shape& s) {
   return s.batch * s.length * s.hidden;
 }
-SCORE_BOTH int normalise(const Shape& s) {
+FILL_BOTH int normalise(const Shape& s) {
   return s.batch * s.length;
 }
-SCORE_BOTH int pool(const Shape& s) {
+FILL_BOTH int pool(const Shape& s) {
   return s.batch * s.hidden;
 }
 }  // namespace items
 
-// Eight sums beside each other, which a host's compiler makes one vector of.
-SCORE_BOTH float dot(const float* a, const float* b, int count) {
-  float sums[8] = {};
-  int k = 0;
-  for (; k + 8 <= count; k += 8)
-    for (int lane = 0; lane < 8; ++lane) sums[lane] += a[k + lane] * b[k + lane];
-  for (; k < count; ++k) sums[k % 8] += a[k] * b[k];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
-
 // A token that the vocabulary does not have counts as token 0, as padding does: nothing is read out of bounds.
-SCORE_BOTH void embed(int item, const Shape& s, const int* tokens, const float* table, const float* positions,
-                      float* x) {
+FILL_BOTH void embed(int item, const Shape& s, const int* tokens, const float* table, const float* positions,
+                     float* x) {
   const int row = item / s.hidden, column = item % s.hidden;
   const int token = tokens[row] >= 0 && tokens[row] < s.vocabulary ? tokens[row] : 0;
   x[item] = table[static_cast<std::int64_t>(token) * s.hidden + column] + positions[row % s.length * s.hidden + column];
 }
 
-SCORE_BOTH void linear(int item, const Linear& l, const float* x, const float* w, const float* bias, float* y) {
+FILL_BOTH void linear(int item, const Linear& l, const float* x, const float* w, const float* bias, float* y) {
   const int row = item / l.out, column = item % l.out;
-  const float sum =
-      bias[column] + dot(x + static_cast<std::int64_t>(row) * l.in, w + static_cast<std::int64_t>(column) * l.in, l.in);
+  const float sum = bias[column] + fill::dot(x + static_cast<std::int64_t>(row) * l.in,
+                                             w + static_cast<std::int64_t>(column) * l.in, l.in);
   if (l.activation == 1)
     y[item] = sum > 0 ? sum : 0;
   else if (l.activation == 2)
@@ -83,17 +69,17 @@ SCORE_BOTH void linear(int item, const Linear& l, const float* x, const float* w
 }
 
 // `projected`: for each token its query, key and value. Scores of keys behind the record's end are left as they are.
-SCORE_BOTH void scores(int item, const Shape& s, const float* projected, const std::uint32_t* lengths, float* out) {
+FILL_BOTH void scores(int item, const Shape& s, const float* projected, const std::uint32_t* lengths, float* out) {
   const int key = item % s.length, query = item / s.length % s.length;
   const int head = item / (s.length * s.length) % s.heads, record = item / (s.length * s.length * s.heads);
   if (key >= static_cast<int>(lengths[record])) return;
   const int width = s.hidden / s.heads;
   const float* const begin = projected + static_cast<std::int64_t>(record) * s.length * 3 * s.hidden + head * width;
-  out[item] = dot(begin + query * 3 * s.hidden, begin + key * 3 * s.hidden + s.hidden, width) /
+  out[item] = fill::dot(begin + query * 3 * s.hidden, begin + key * 3 * s.hidden + s.hidden, width) /
               sqrtf(static_cast<float>(width));
 }
 
-SCORE_BOTH void softmax(int item, const Shape& s, const std::uint32_t* lengths, float* values) {
+FILL_BOTH void softmax(int item, const Shape& s, const std::uint32_t* lengths, float* values) {
   const int count = static_cast<int>(lengths[item / (s.heads * s.length)]);
   float* const row = values + static_cast<std::int64_t>(item) * s.length;
   float largest = count > 0 ? row[0] : 0, sum = 0;
@@ -102,8 +88,8 @@ SCORE_BOTH void softmax(int item, const Shape& s, const std::uint32_t* lengths, 
   for (int key = 0; key < count; ++key) row[key] /= sum;
 }
 
-SCORE_BOTH void mix(int item, const Shape& s, const float* weights, const float* projected,
-                    const std::uint32_t* lengths, float* out) {
+FILL_BOTH void mix(int item, const Shape& s, const float* weights, const float* projected, const std::uint32_t* lengths,
+                   float* out) {
   const int column = item % s.hidden, query = item / s.hidden % s.length, record = item / (s.hidden * s.length);
   const int head = column / (s.hidden / s.heads);
   const float* const row = weights + (static_cast<std::int64_t>(record * s.heads + head) * s.length + query) * s.length;
@@ -115,8 +101,7 @@ SCORE_BOTH void mix(int item, const Shape& s, const float* weights, const float*
 }
 
 // x = normalised(x + added)
-SCORE_BOTH void normalise(int item, const Shape& s, const float* added, const float* gain, const float* bias,
-                          float* x) {
+FILL_BOTH void normalise(int item, const Shape& s, const float* added, const float* gain, const float* bias, float* x) {
   float* const row = x + static_cast<std::int64_t>(item) * s.hidden;
   const float* const other = added + static_cast<std::int64_t>(item) * s.hidden;
   float mean = 0, variance = 0;
@@ -129,7 +114,7 @@ SCORE_BOTH void normalise(int item, const Shape& s, const float* added, const fl
 }
 
 // The mean over the tokens of a record.
-SCORE_BOTH void pool(int item, const Shape& s, const float* x, const std::uint32_t* lengths, float* out) {
+FILL_BOTH void pool(int item, const Shape& s, const float* x, const std::uint32_t* lengths, float* out) {
   const int record = item / s.hidden, column = item % s.hidden;
   const int count = static_cast<int>(lengths[record]);
   float sum = 0;
