@@ -1,7 +1,10 @@
 // Finding and checking a fill job's file; see the header.
 #include "cli/fill_spec.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <system_error>
+#include <vector>
 
 #include "cli/elf_symbols.h"
 #include "runner/options/fill_plan.h"
@@ -11,13 +14,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Those that come with Weft, by the names that they go by.
+std::string own_jobs(const fs::path& jobs) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const fs::directory_entry& entry : fs::directory_iterator(jobs, unreadable)) {
+    const std::string stem = entry.path().stem();
+    if (stem.starts_with("fill_") && entry.path().extension() == ".so") names.push_back(stem.substr(5));
+  }
+  std::ranges::sort(names);
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
+}
+
 fs::path find_job(const std::string& name, const fs::path& jobs) {
   if (fs::is_regular_file(name)) return fs::absolute(name);
   const bool bare = name.find('/') == std::string::npos;
   if (bare && fs::is_regular_file(jobs / name)) return jobs / name;
   if (bare && fs::is_regular_file(jobs / ("fill_" + name + ".so"))) return jobs / ("fill_" + name + ".so");
   if (fs::exists(name)) throw std::runtime_error("fill job '" + name + "' is not a file");
-  throw std::runtime_error("fill job '" + name + "': no such file" + (bare ? ", and none of Weft's own" : ""));
+  throw std::runtime_error("fill job '" + name + "': no such file" +
+                           (bare ? ", and none of Weft's own, which are: " + own_jobs(jobs) : ""));
 }
 
 std::string checked_path(const std::string& spec, const fs::path& jobs) {

@@ -148,7 +148,7 @@ struct Flags {
 };
 
 void describe(CLI::App& app, Flags& flags) {
-  app.add_option("job", flags.job, "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score, generate.")
+  app.add_option("job", flags.job, "FILE[:ARGUMENTS], or the name of a job that comes with Weft (docs/fill-jobs.md).")
       ->type_name("JOB")
       ->required();
   app.add_option("--units", flags.request.units, "Units to run and check.")

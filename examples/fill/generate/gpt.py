@@ -10,7 +10,7 @@ from files import numpy
 
 
 def metadata(path):
-    """What the trainer says of its weights: heads, and the characters by number."""
+    """As the trainer writes it: heads, and the characters by number."""
     with open(path, "rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]
         return json.loads(file.read(size)).get("__metadata__", {})

@@ -1,4 +1,4 @@
-// What a pass reads and guesses, and which of the guesses become text: one lane at a time.
+// The rows of a pass, its guesses, and which of them become text: one lane at a time.
 //
 // Called by the kernels in generate.cu and by those in sim_kernels.cpp, for each lane. See rows.h for the words. A
 // guess becomes text where it is the token that the model itself finds most likely behind the text so far; so the text
@@ -64,7 +64,7 @@ FILL_BOTH void plan(int number, const Texts& t) {
   }
 }
 
-// What a draft has found behind its chain (level 0: a guess for each branch) or behind the guesses of a level before.
+// Takes over the guesses of a draft: behind its chain (level 0: one for each branch), or behind those of the level before.
 // `rows`: tokens of its branches.
 FILL_BOTH void guess(int number, const Texts& t, const Shape& s, int draft, int level, const Best* parts, int* rows) {
   const Lane& lane = t.lane[number];
