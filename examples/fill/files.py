@@ -1,6 +1,7 @@
 """Files of the example fill jobs, for their example.py: weights, arrays, and results as far as they are there."""
 import json
 import os
+import re
 import struct
 import sys
 
@@ -50,8 +51,8 @@ def read_safetensors(path):
 def read_results(path, outputs):
     """The results that are there by now: for each output a dictionary from the number of a record to its array.
 
-    `outputs`: (name, dtype, shape of a record, whether it is of variable length), as the job declares them. `path` ends
-    in .npy or .safetensors."""
+    `outputs`: (name, dtype, shape of a record, whether it is of variable length), as the job declares them; where the
+    shape is None it is that of the results. `path` ends in .npy or .safetensors."""
     found = {name: {} for name, *_ in outputs}
     if os.path.exists(path):
         arrays = {outputs[0][0]: numpy.load(path)} if path.endswith(".npy") else read_safetensors(path)
@@ -61,12 +62,20 @@ def read_results(path, outputs):
         return found
     with open(path + ".weft/plan.json") as file:
         plan = json.load(file)
+    # As in "tokens int32 [up to 32]".
+    shapes = [re.findall(r"\d+", text[text.index("["):]) for text in plan["outputs"]]
+    outputs = [(name, dtype, tuple(map(int, planned)) if shape is None else shape, variable)
+               for (name, dtype, shape, variable), planned in zip(outputs, shapes)]
     for place in ("todo", "running", "done"):
         for name in os.listdir(f"{path}.weft/{place}"):
             number = name.split(".")[0]
-            if number.isdigit():
+            if not number.isdigit():
+                continue
+            try:
                 with open(f"{path}.weft/{place}/{name}", "rb") as file:
                     read_shard(file.read(), plan, int(number), outputs, found)
+            except FileNotFoundError:
+                pass  # a feeder has moved it meanwhile: it counts next time
     return found
 
 

@@ -38,7 +38,7 @@ T* pinned_array(const weft_fill_host& host, std::size_t count) {
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
   auto* job = new (std::nothrow) weft_fill_job;
   if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = *host;
+  job->host = fill::copy_of(*host);
   const std::array<fill::Argument, 2> known{{{"size", &job->size, 8, 16384}, {"products", &job->products, 1, 4096}}};
   std::string wrong = fill::read_arguments(arguments, known);
   const auto entries = static_cast<std::size_t>(job->size) * static_cast<std::size_t>(job->size);

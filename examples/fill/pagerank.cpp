@@ -73,7 +73,7 @@ std::string allocate(weft_fill_job& job) {
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
   auto* job = new (std::nothrow) weft_fill_job;
   if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = *host;
+  job->host = fill::copy_of(*host);
   const std::array<fill::Argument, 3> known{
       {{"vertices", &job->vertices, 2, 1 << 24}, {"degree", &job->degree, 1, 64}, {"steps", &job->steps, 1, 1024}}};
   std::string wrong = fill::read_arguments(arguments, known);

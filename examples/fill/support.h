@@ -1,15 +1,23 @@
-// Common to both example fill jobs: reading "key=value,key=value" arguments and saying why a call failed.
+// Common to the example fill jobs: reading "key=value,key=value" arguments and saying why a call failed.
 // Called by Weft on one thread at a time; nothing here touches the GPU.
 #pragma once
 
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "weft/fill.h"
 
 namespace fill {
+
+// As much as the Weft that calls knows of it; the rest, of a later version, is null.
+inline weft_fill_host copy_of(const weft_fill_host& host) {
+  weft_fill_host copy{};
+  std::memcpy(&copy, &host, host.struct_size < sizeof copy ? host.struct_size : sizeof copy);
+  return copy;
+}
 
 // Hands a message to Weft and returns the error that the caller gives back.
 inline int fail(const weft_fill_host& host, const std::string& message) {

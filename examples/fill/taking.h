@@ -87,6 +87,7 @@ class Taking {
 
   template <class T>
   T* device(double count) {
+    if (count < 1) fail("it has no numbers to work on");
     return failed() ? nullptr : taken<T>(host_.allocate(host_.context, bytes_of<T>(count)));
   }
   template <class T>

@@ -296,10 +296,14 @@ std::uint64_t FillJob::output(void* context, const weft_fill_tensor* tensor, std
 
 std::uint32_t* FillJob::passes(void* context, std::uint32_t most) {
   auto& self = *static_cast<FillJob*>(context);
-  if (!self.initialising_ || self.again_ != nullptr || most == 0) return nullptr;
-  self.again_ = static_cast<std::uint32_t*>(allocate_host(context, sizeof *self.again_));
-  self.most_passes_ = most;
-  return self.again_;
+  const bool made = declare(context, [&](JobFeed&) {
+    if (self.again_ != nullptr) throw SetUpError("it asks for passes a second time");
+    if (most == 0) throw SetUpError("it asks for no passes");
+    self.again_ = static_cast<std::uint32_t*>(allocate_host(context, sizeof *self.again_));
+    if (self.again_ == nullptr) throw SetUpError("there is no pinned host memory for its passes");
+    self.most_passes_ = most;
+  });
+  return made ? self.again_ : nullptr;
 }
 
 }  // namespace weft

@@ -23,7 +23,7 @@ void Filler::add(const ReadyJob& ready) {
   }
   jobs_[place].ready = ready;
   jobs_[place].units_before = offers_.standing(place).done;
-  jobs_[place].feed_is_closed = false;
+  jobs_[place].feed_is_closed = jobs_[place].unit_begun = false;
   jobs_[place].watch = RoomWatch(ready.wish);
   track_ = ready.track;
 }
@@ -93,7 +93,7 @@ void Filler::end_pass(std::uint32_t number, SliceRecord& record) {
   const FillJob::Next next = job.pass_ended();
   record.unit_done = offers_.pass_ended(number, next == FillJob::Next::another_pass);
   if (next != FillJob::Next::failure) return;
-  record.unit_done = false;
+  record.unit_done = jobs_[number].unit_begun = false;
   offers_.end(number);
   note_end(number, true, job.failure());
 }

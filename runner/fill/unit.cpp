@@ -132,10 +132,12 @@ void Unit::time(const std::vector<std::uint32_t>& sequence, CUstream stream, con
   for (std::size_t i = 0; i < alone.size(); ++i) slices_[sequence[i]].alone = alone[i];
 }
 
-Unit::Unit(const Driver& driver, std::vector<Slice> slices) : driver_(driver), slices_(std::move(slices)) {
+Unit::Unit(const Driver& driver, std::vector<Slice> slices, const SliceRange& pass)
+    : driver_(driver), slices_(std::move(slices)) {
   std::vector<nanoseconds> lengths;
   for (const Slice& slice : slices_) lengths.push_back(slice.alone);
   cuts_ = Cuts(lengths, std::array{nanoseconds{0}});
+  cuts_.set_pass(pass);
 }
 
 Unit::~Unit() {

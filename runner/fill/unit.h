@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "detector/dcheck.h"
 #include "runner/core/driver.h"
 #include "runner/fill/confined.h"
 #include "runner/fill/fill_job.h"
@@ -33,7 +34,10 @@ struct Slice {
   std::chrono::nanoseconds alone{};   // on the idle device, between slices that are launched back to back
   std::vector<CUgraphExec> others{};  // of copies of records: those of each slot; `graph` is for trial runs then
 
-  CUgraphExec of_slot(std::uint32_t slot) const { return others.empty() ? graph : others[slot]; }
+  CUgraphExec of_slot(std::uint32_t slot) const {
+    WEFT_DCHECK(others.empty() || slot < others.size());
+    return others.empty() ? graph : others[slot];
+  }
 };
 
 // As it was recorded, and timed alone on the idle device.
@@ -49,8 +53,8 @@ class Unit {
   // Records, captures, checks, confines, times and cuts one unit of `job`, with the copies of its records before and
   // behind it, which are slices of their own. Throws SetUpError.
   Unit(const Driver& driver, FillJob& job, FillLane& lane, const UnitOptions& options);
-  // Takes over slices that are ready, one behind the other.
-  Unit(const Driver& driver, std::vector<Slice> slices);
+  // Takes over slices that are ready, one behind the other; some of them may be run more than once.
+  Unit(const Driver& driver, std::vector<Slice> slices, const SliceRange& pass = {});
   ~Unit();
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;

@@ -29,7 +29,7 @@ void JobOffers::replace(std::uint32_t number, const Cuts& cuts, std::vector<Dura
   job.cuts = &cuts;
   job.alone = std::move(alone);
   for (const std::uint32_t slice : cuts.sequences().back()) job.standing.unit += job.alone[slice];
-  job.next = job.in_unit = 0;
+  job.next = job.in_unit = job.passes = 0;
   job.ended = job.suspended = job.waits = job.pass_is_open = false;
   ++left_;
 }
@@ -100,6 +100,7 @@ bool JobOffers::pass_ended(std::uint32_t number, bool again) {
   Job& job = jobs_[number];
   WEFT_DCHECK(job.pass_is_open);
   job.pass_is_open = false;
+  ++job.passes;
   if (again) job.next = job.cuts->pass().first;
   return !again && job.next == job.cuts->nodes();
 }
@@ -107,6 +108,7 @@ bool JobOffers::pass_ended(std::uint32_t number, bool again) {
 bool JobOffers::unit_ended(std::uint32_t number) {
   Job& job = jobs_[number];
   job.next = job.in_unit = 0;
+  job.standing.passes += std::exchange(job.passes, 0);
   if (++job.standing.done != job.standing.terms.units) return false;
   end(number);
   return true;

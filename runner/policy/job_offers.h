@@ -88,6 +88,7 @@ class JobOffers {
     JobStanding standing{};
     std::size_t next = 0;       // node of the unit
     std::uint32_t in_unit = 0;  // slices of the unit that were launched
+    std::uint32_t passes = 0;   // through it that are over
     bool ended = false;
     bool suspended = false, waits = false;
     bool pass_is_open = false;  // its last slice is in flight

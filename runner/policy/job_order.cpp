@@ -16,7 +16,8 @@ double had(const JobStanding& job) {
 double work_left(const JobStanding& job) {
   if (job.terms.units == 0) return without;
   const std::uint64_t left = job.terms.units - std::min(job.done, job.terms.units);
-  return static_cast<double>(left) * static_cast<double>(job.unit.count());
+  const double passes = job.passes == 0 ? 1 : static_cast<double>(job.passes) / static_cast<double>(job.done);
+  return static_cast<double>(left) * passes * static_cast<double>(job.unit.count());
 }
 
 // Smaller is earlier.

@@ -15,11 +15,12 @@ namespace weft {
 // How a job stands.
 struct JobStanding {
   JobTerms terms{};
-  bool ready = false;      // one of its slices may be launched
-  Duration filled{};       // what its slices take on the idle GPU, of all so far
-  Duration head_start{};   // of one that came later: as if it had had so much
-  Duration unit{};         // length of a unit
-  std::uint64_t done = 0;  // units
+  bool ready = false;        // one of its slices may be launched
+  Duration filled{};         // what its slices take on the idle GPU, of all so far
+  Duration head_start{};     // of one that came later: as if it had had so much
+  Duration unit{};           // length of a unit, or of one pass through it
+  std::uint64_t done = 0;    // units
+  std::uint64_t passes = 0;  // through those; 0: a unit has no passes
 };
 
 // Of a job that comes to these now: it is owed nothing for the time before.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -56,11 +57,14 @@ void launch_head(const Launch&, const Rows& r, const Shape& s, const float* x, c
 void launch_best(const Launch&, const Rows& r, const Shape& s, const float* logits, Best* parts) {
   for (int i = 0; i < items::best(r, s); ++i) best(i, r, s, logits, parts);
 }
-void launch_guess(const Launch&, const Texts& t, const Shape& s, int draft, int level, const Best* parts, int* rows) {
-  for (int i = 0; i < t.lanes; ++i) guess(i, t, s, draft, level, parts, rows);
+void launch_merge(const Launch&, const Rows& r, const Shape& s, const Best* parts, Best* merged) {
+  for (int i = 0; i < items::merge(r); ++i) merge(i, r, s, parts, merged);
 }
-void launch_accept(const Launch&, const Texts& t, const Shape& s, const Best* parts) {
-  for (int i = 0; i < t.lanes; ++i) accept(i, t, s, parts);
+void launch_guess(const Launch&, const Texts& t, const Shape& s, int draft, int level, const Best* found, int* rows) {
+  for (int i = 0; i < t.lanes; ++i) guess(i, t, s, draft, level, found, rows);
+}
+void launch_accept(const Launch&, const Texts& t, const Best* best) {
+  for (int i = 0; i < t.lanes; ++i) accept(i, t, best);
 }
 void launch_decide(const Launch&, const Texts& t) {
   decide(t);
@@ -147,6 +151,8 @@ class Host {
   }
 
   const weft_fill_host& host() const { return host_; }
+  // As one that was built before there were passes.
+  void forget_passes() { host_.struct_size = offsetof(weft_fill_host, passes); }
   bool fences_stand() const {
     for (const auto& [memory, bytes] : taken_)
       for (std::size_t i = 0; i < fence; ++i)
@@ -323,6 +329,13 @@ TEST(Generating, RefusesWhatDoesNotFit) {
                       host.add_model("draft.0.", {8, 20, 8, 1}, 1);
                     }),
             "the vocabulary of 'draft.0.wte.weight' is not that of the model");
+  EXPECT_EQ(refused("heads=2",
+                    [](Host& host) {
+                      host.add_model("draft.0.", {7, 20, 8, 0}, 1);
+                    }),
+            "the weights have no layers: there is no 'draft.0.h.0.ln_1.weight'");
+  EXPECT_EQ(refused("heads=2", [](Host& host) { host.forget_passes(); }),
+            "this Weft is older than the job: it runs the work of a unit once");
   EXPECT_EQ(refused("tree=2", nothing), "unknown argument tree=2");
   EXPECT_EQ(refused("width=5", nothing), "argument width=5: width takes a whole number from 0 to 4");
 }

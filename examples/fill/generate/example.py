@@ -24,7 +24,7 @@ sys.path.insert(0, HERE)
 import gpt
 from gpt import files, numpy
 
-HEADS, TOKENS = 4, 32  # tokens: that are found for a prompt
+TOKENS = 32  # that are found for a prompt
 TEXT = ROOT + "/LICENSE"
 TRAINER = f"{ROOT}/scripts/on-simulated-gpu {ROOT}/build/release/bin/trainer"
 MODELS = {  # name: ranks, iterations and sizes
@@ -85,13 +85,13 @@ def read_lines(path):
 
 
 def texts_of(path):
-    outputs = [("tokens", "<i4", (TOKENS,), True), ("passes", "<i4", (), False)]
+    outputs = [("tokens", "<i4", None, True), ("passes", "<i4", (), False)]
     return files.read_results(path, outputs)
 
 
 def fault_of(model, prompt, found, most):
     """Greedy decoding of the prompt, with the text that was found as a guess of all of it."""
-    if len(found) != min(most, model.positions - len(prompt)):
+    if len(found) != (min(most, model.positions - len(prompt)) if prompt else 0):
         return f"it has {len(found)} tokens"
     # Of its last token nothing is asked, and the model may have no position for it.
     logits = model.logits(numpy.array([*prompt, *found])[:-1])
@@ -102,7 +102,8 @@ def fault_of(model, prompt, found, most):
 
 
 def check(folder, every):
-    model = gpt.Gpt(files.read_safetensors(folder + "/weights.safetensors"), HEADS)
+    weights = folder + "/weights.safetensors"
+    model = gpt.Gpt(files.read_safetensors(weights), int(gpt.metadata(weights)["heads"]))
     prompts, results = read_lines(folder + "/prompts.jsonl"), texts_of(folder + "/texts.safetensors")
     texts, passes = results["tokens"], results["passes"]
     if os.path.exists(folder + "/texts.safetensors") and len(texts) != len(prompts):

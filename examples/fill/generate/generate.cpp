@@ -60,7 +60,7 @@ void take_texts(weft_fill_job& job, fill::Taking& take) {
   t.lanes = job.batch;
   t.prompt = static_cast<int>(prompts.shape[0]);
   t.stride = std::max(generate::tree_rows(t.tree), std::min(job.chunk, t.prompt));
-  t.most = job.tokens;
+  t.most = std::min(job.tokens, t.positions);
   t.stop = job.stop;
   take.records(t.lanes);
   t.prompts = take.input<int>("tokens", {t.prompt}, &t.prompt_lengths);
@@ -68,7 +68,7 @@ void take_texts(weft_fill_job& job, fill::Taking& take) {
   t.passes = take.output<int>("passes", {});
   t.again =
       take.failed() ? nullptr : job.host.passes(job.host.context, static_cast<std::uint32_t>(t.positions + t.most + 2));
-  if (t.again == nullptr) take.fail("no pinned host memory");
+  if (t.again == nullptr) take.fail("its passes are refused");
 }
 
 void take_memory(weft_fill_job& job, fill::Taking& take) {
@@ -99,13 +99,18 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
   job.work.mixed = take.device<float>(rows * width);
   job.work.inner = take.device<float>(rows * 4 * width);
   job.work.logits = take.device<float>(rows * vocabulary);
+  job.work.best = take.device<generate::Best>(rows);
   job.work.parts = take.device<generate::Best>(rows * (1 + vocabulary / generate::span));
 }
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
   auto* job = new (std::nothrow) weft_fill_job;
   if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = *host;
+  job->host = fill::copy_of(*host);
+  if (job->host.passes == nullptr) {
+    delete job;
+    return fill::fail(*host, "this Weft is older than the job: it runs the work of a unit once");
+  }
   const std::array<fill::Argument, 8> known{{{"heads", &job->heads, 1, 1024},
                                              {"draft_heads", &job->draft_heads, 0, 1024},
                                              {"batch", &job->batch, 1, 4096},
@@ -144,13 +149,13 @@ void record_draft(const weft_fill_job& job, const generate::Launch& to, int numb
   generate::Rows rows = rows_of(job, generate::Kind::last_of_chain, draft, t.draft_rows);
   rows.rows = 1;
   draft.record_best(to, rows, job.work);
-  launch_guess(to, t, draft.shape(), number, 0, job.work.parts, job.guesses);
+  launch_guess(to, t, draft.shape(), number, 0, job.work.best, job.guesses);
   rows = rows_of(job, generate::Kind::branches, draft, job.guesses);
   rows.rows = t.tree.width;
   for (int level = 1; level < t.tree.depth; ++level, rows.first += t.tree.width) {
     draft.record(to, rows, job.work);
     draft.record_best(to, rows, job.work);
-    launch_guess(to, t, draft.shape(), number, level, job.work.parts, job.guesses);
+    launch_guess(to, t, draft.shape(), number, level, job.work.best, job.guesses);
   }
 }
 
@@ -163,7 +168,7 @@ int record_unit(weft_fill_job* job, weft_stream stream_handle) {
   const generate::Rows rows = rows_of(*job, generate::Kind::text, model, t.rows);
   model.record(to, rows, job->work);
   model.record_best(to, rows, job->work);
-  launch_accept(to, t, model.shape(), job->work.parts);
+  launch_accept(to, t, job->work.best);
   model.record_keep(to, {t.lanes, t.stride, t.lane, t.kept});
   launch_decide(to, t);
   const cudaError_t error = cudaGetLastError();
@@ -176,7 +181,7 @@ int check(weft_fill_job* job, const weft_fill_records* records, int* correct) {
   *correct = 1;
   for (std::uint32_t record = 0; record < records->count; ++record)
     for (std::uint32_t i = 0; i < records->output_lengths[0][record]; ++i) {
-      const int token = tokens[record * static_cast<std::uint32_t>(job->tokens) + i];
+      const int token = tokens[record * static_cast<std::uint32_t>(job->texts.most) + i];
       if (token < 0 || token >= job->model.front().shape().vocabulary) *correct = 0;
     }
   return 0;

@@ -58,12 +58,16 @@ __global__ void generate_best(Rows r, Shape s, const float* logits, Best* parts)
   for (int i = first_item(); i < items::best(r, s); i += stride()) best(i, r, s, logits, parts);
 }
 
-__global__ void generate_guess(Texts t, Shape s, int draft, int level, const Best* parts, int* rows) {
-  for (int i = first_item(); i < t.lanes; i += stride()) guess(i, t, s, draft, level, parts, rows);
+__global__ void generate_merge(Rows r, Shape s, const Best* parts, Best* merged) {
+  for (int i = first_item(); i < items::merge(r); i += stride()) merge(i, r, s, parts, merged);
 }
 
-__global__ void generate_accept(Texts t, Shape s, const Best* parts) {
-  for (int i = first_item(); i < t.lanes; i += stride()) accept(i, t, s, parts);
+__global__ void generate_guess(Texts t, Shape s, int draft, int level, const Best* found, int* rows) {
+  for (int i = first_item(); i < t.lanes; i += stride()) guess(i, t, s, draft, level, found, rows);
+}
+
+__global__ void generate_accept(Texts t, const Best* best) {
+  for (int i = first_item(); i < t.lanes; i += stride()) accept(i, t, best);
 }
 
 __global__ void generate_decide(Texts t) {
@@ -75,70 +79,91 @@ __global__ void generate_decide(Texts t) {
 namespace generate {
 namespace {
 
-constexpr int threads = 32;  // many blocks, and so short kernels, also for little work
-constexpr int few = 4;       // of kernels with a thread for a whole row
+struct Grid {
+  int blocks, threads;
+};
 
-int blocks_for(const Launch& to, int items, int of_block = threads) {
-  const int wanted = (items + of_block - 1) / of_block;
-  return wanted < to.blocks ? wanted : to.blocks;
+// All blocks that there may be, and as few threads in each as do the work: so kernels of little work are short.
+Grid grid_for(const Launch& to, int items) {
+  int threads = 4;
+  while (threads < 256 && items > to.blocks * threads) threads *= 2;
+  const int wanted = (items + threads - 1) / threads;
+  return {wanted < to.blocks ? wanted : to.blocks, threads};
 }
 
 }  // namespace
 
 void launch_plan(const Launch& to, const Texts& t) {
-  generate_plan<<<blocks_for(to, t.lanes), threads, 0, to.stream>>>(t);
+  const Grid grid = grid_for(to, t.lanes);
+  generate_plan<<<grid.blocks, grid.threads, 0, to.stream>>>(t);
 }
 
 void launch_embed(const Launch& to, const Rows& r, const Shape& s, const float* table, const float* positions,
                   float* x) {
-  generate_embed<<<blocks_for(to, items::embed(r, s)), threads, 0, to.stream>>>(r, s, table, positions, x);
+  const Grid grid = grid_for(to, items::embed(r, s));
+  generate_embed<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, table, positions, x);
 }
 
 void launch_normalise(const Launch& to, const Rows& r, int width, const float* gain, const float* bias, const float* x,
                       float* out) {
-  generate_normalise<<<blocks_for(to, items::normalise(r), few), few, 0, to.stream>>>(r, width, gain, bias, x, out);
+  const Grid grid = grid_for(to, items::normalise(r));
+  generate_normalise<<<grid.blocks, grid.threads, 0, to.stream>>>(r, width, gain, bias, x, out);
 }
 
 void launch_linear(const Launch& to, const Rows& r, const Linear& l, const float* x, const float* w, const float* bias,
                    float* y) {
-  generate_linear<<<blocks_for(to, items::linear<1>(r, l)), threads, 0, to.stream>>>(r, l, x, w, bias, y);
+  const Grid grid = grid_for(to, items::linear<1>(r, l));
+  generate_linear<<<grid.blocks, grid.threads, 0, to.stream>>>(r, l, x, w, bias, y);
 }
 
 void launch_scores(const Launch& to, const Rows& r, const Shape& s, const Attention& a, float* scores) {
-  generate_scores<<<blocks_for(to, items::scores(r, s)), threads, 0, to.stream>>>(r, s, a, scores);
+  const Grid grid = grid_for(to, items::scores(r, s));
+  generate_scores<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, a, scores);
 }
 
 void launch_softmax(const Launch& to, const Rows& r, const Shape& s, float* scores) {
-  generate_softmax<<<blocks_for(to, items::softmax(r, s), few), few, 0, to.stream>>>(r, s, scores);
+  const Grid grid = grid_for(to, items::softmax(r, s));
+  generate_softmax<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, scores);
 }
 
 void launch_mix(const Launch& to, const Rows& r, const Shape& s, const Attention& a, const float* scores, float* out) {
-  generate_mix<<<blocks_for(to, items::mix(r, s)), threads, 0, to.stream>>>(r, s, a, scores, out);
+  const Grid grid = grid_for(to, items::mix(r, s));
+  generate_mix<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, a, scores, out);
 }
 
 void launch_keep(const Launch& to, const Kept& k, const Shape& s, const float* rows, float* cache) {
-  generate_keep<<<blocks_for(to, items::keep(k, s)), threads, 0, to.stream>>>(k, s, rows, cache);
+  const Grid grid = grid_for(to, items::keep(k, s));
+  generate_keep<<<grid.blocks, grid.threads, 0, to.stream>>>(k, s, rows, cache);
 }
 
 void launch_head(const Launch& to, const Rows& r, const Shape& s, const float* x, const float* table, float* logits) {
-  generate_head<<<blocks_for(to, items::head(r, s)), threads, 0, to.stream>>>(r, s, x, table, logits);
+  const Grid grid = grid_for(to, items::head(r, s));
+  generate_head<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, x, table, logits);
 }
 
 void launch_best(const Launch& to, const Rows& r, const Shape& s, const float* logits, Best* parts) {
-  generate_best<<<blocks_for(to, items::best(r, s), few), few, 0, to.stream>>>(r, s, logits, parts);
+  const Grid grid = grid_for(to, items::best(r, s));
+  generate_best<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, logits, parts);
 }
 
-void launch_guess(const Launch& to, const Texts& t, const Shape& s, int draft, int level, const Best* parts,
+void launch_merge(const Launch& to, const Rows& r, const Shape& s, const Best* parts, Best* merged) {
+  const Grid grid = grid_for(to, items::merge(r));
+  generate_merge<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, parts, merged);
+}
+
+void launch_guess(const Launch& to, const Texts& t, const Shape& s, int draft, int level, const Best* found,
                   int* rows) {
-  generate_guess<<<blocks_for(to, t.lanes), threads, 0, to.stream>>>(t, s, draft, level, parts, rows);
+  const Grid grid = grid_for(to, t.lanes);
+  generate_guess<<<grid.blocks, grid.threads, 0, to.stream>>>(t, s, draft, level, found, rows);
 }
 
-void launch_accept(const Launch& to, const Texts& t, const Shape& s, const Best* parts) {
-  generate_accept<<<blocks_for(to, t.lanes), threads, 0, to.stream>>>(t, s, parts);
+void launch_accept(const Launch& to, const Texts& t, const Best* best) {
+  const Grid grid = grid_for(to, t.lanes);
+  generate_accept<<<grid.blocks, grid.threads, 0, to.stream>>>(t, best);
 }
 
 void launch_decide(const Launch& to, const Texts& t) {
-  generate_decide<<<1, threads, 0, to.stream>>>(t);
+  generate_decide<<<1, 1, 0, to.stream>>>(t);
 }
 
 }  // namespace generate

@@ -62,6 +62,9 @@ FILL_BOTH int head(const Rows& r, const Shape& s) {
 FILL_BOTH int best(const Rows& r, const Shape& s) {
   return r.count() * ((s.vocabulary + span - 1) / span);
 }
+FILL_BOTH int merge(const Rows& r) {
+  return r.count();
+}
 }  // namespace items
 
 // Nothing is read out of bounds, whatever a row has.
@@ -138,35 +141,41 @@ FILL_BOTH int keys_of(const Row& row) {
   return row.base + row.depth + 1;
 }
 
-// `scores`: [place][head][position]. Those behind the last key are left as they are.
+// All positions are gone through, also those behind the last key, which count for nothing: what a pass takes does not
+// depend on how long its texts are, because Weft times it only once.
+FILL_BOTH int near_key(const Row& row, int number) {
+  return number < keys_of(row) ? number : keys_of(row) - 1;
+}
+
+// `scores`: [place][head][position].
 FILL_BOTH void scores(int item, const Rows& r, const Shape& s, const Attention& a, float* scores) {
   const int number = item % s.positions, head = item / s.positions % s.heads;
   const Row row = row_of(r, item / s.positions / s.heads);
-  if (number >= keys_of(row)) return;
   const int width = s.hidden / s.heads;
   const float* const query = a.rows + static_cast<std::int64_t>(row.place) * 3 * s.hidden + head * width;
+  const float score = fill::dot(query, key_of(a, r, s, row, near_key(row, number)) + head * width, width) /
+                      sqrtf(static_cast<float>(width));
   scores[(static_cast<std::int64_t>(row.place) * s.heads + head) * s.positions + number] =
-      fill::dot(query, key_of(a, r, s, row, number) + head * width, width) / sqrtf(static_cast<float>(width));
+      number < keys_of(row) ? score : -INFINITY;
 }
 
 FILL_BOTH void softmax(int item, const Rows& r, const Shape& s, float* scores) {
   const Row row = row_of(r, item / s.heads);
   float* const of_head = scores + (static_cast<std::int64_t>(row.place) * s.heads + item % s.heads) * s.positions;
-  const int keys = keys_of(row);
   float largest = of_head[0], sum = 0;
-  for (int number = 1; number < keys; ++number) largest = fmaxf(largest, of_head[number]);
-  for (int number = 0; number < keys; ++number) sum += of_head[number] = expf(of_head[number] - largest);
-  for (int number = 0; number < keys; ++number) of_head[number] /= sum;
+  for (int number = 1; number < s.positions; ++number) largest = fmaxf(largest, of_head[number]);
+  for (int number = 0; number < s.positions; ++number) sum += of_head[number] = expf(of_head[number] - largest);
+  for (int number = 0; number < s.positions; ++number) of_head[number] /= sum;
 }
 
 // Over the text before a row and the rows that lead to it, in the order of the text.
 FILL_BOTH void mix(int item, const Rows& r, const Shape& s, const Attention& a, const float* scores, float* out) {
   const Row row = row_of(r, item / s.hidden);
-  const int column = item % s.hidden, head = column / (s.hidden / s.heads), keys = keys_of(row);
+  const int column = item % s.hidden, head = column / (s.hidden / s.heads);
   const float* const weights = scores + (static_cast<std::int64_t>(row.place) * s.heads + head) * s.positions;
   float sum = 0;
-  for (int number = 0; number < keys; ++number)
-    sum += weights[number] * key_of(a, r, s, row, number)[s.hidden + column];
+  for (int number = 0; number < s.positions; ++number)
+    sum += weights[number] * key_of(a, r, s, row, near_key(row, number))[s.hidden + column];
   out[static_cast<std::int64_t>(row.place) * s.hidden + column] = sum;
 }
 
@@ -217,15 +226,16 @@ FILL_BOTH void best(int item, const Rows& r, const Shape& s, const float* logits
   parts[place * count + item % count] = found;
 }
 
-FILL_BOTH Best best_of(const Best* parts, const Shape& s, int place) {
-  const int count = (s.vocabulary + span - 1) / span;
+// Of a row, from its parts.
+FILL_BOTH void merge(int item, const Rows& r, const Shape& s, const Best* parts, Best* merged) {
+  const int place = row_of(r, item).place, count = (s.vocabulary + span - 1) / span;
   Best found = nothing();
   for (int part = 0; part < count; ++part)
     for (int at = 0; at < most_guesses; ++at) {
       const Best& other = parts[static_cast<std::int64_t>(place) * count + part];
       if (other.token[at] >= 0) insert(found, other.value[at], other.token[at]);
     }
-  return found;
+  merged[place] = found;
 }
 
 }  // namespace generate

@@ -28,8 +28,9 @@ void launch_mix(const Launch& to, const Rows& r, const Shape& s, const Attention
 void launch_keep(const Launch& to, const Kept& k, const Shape& s, const float* rows, float* cache);
 void launch_head(const Launch& to, const Rows& r, const Shape& s, const float* x, const float* table, float* logits);
 void launch_best(const Launch& to, const Rows& r, const Shape& s, const float* logits, Best* parts);
-void launch_guess(const Launch& to, const Texts& t, const Shape& s, int draft, int level, const Best* parts, int* rows);
-void launch_accept(const Launch& to, const Texts& t, const Shape& s, const Best* parts);
+void launch_merge(const Launch& to, const Rows& r, const Shape& s, const Best* parts, Best* merged);
+void launch_guess(const Launch& to, const Texts& t, const Shape& s, int draft, int level, const Best* found, int* rows);
+void launch_accept(const Launch& to, const Texts& t, const Best* best);
 void launch_decide(const Launch& to, const Texts& t);
 
 }  // namespace generate

@@ -42,6 +42,7 @@ Model::Model(fill::Taking& take, const std::string& prefix, int heads) {
                        product(name + "attn.c_proj", d, d), product(name + "mlp.c_fc", d, 4 * d),
                        product(name + "mlp.c_proj", 4 * d, d)});
   }
+  if (shape_.layers == 0) take.fail("the weights have no layers: there is no '" + inner + "h.0.ln_1.weight'");
   last_ = norm(inner + "ln_f");
   head_ = take.has_weights(prefix + "lm_head.weight") ? take.weights<float>(prefix + "lm_head.weight", {v, d}) : table_;
 }
@@ -78,6 +79,7 @@ void Model::record_best(const Launch& to, const Rows& rows, const Work& work) co
   launch_normalise(to, rows, shape_.hidden, last_.gain, last_.bias, work.x, work.normal);
   launch_head(to, rows, shape_, work.normal, head_, work.logits);
   launch_best(to, rows, shape_, work.logits, work.parts);
+  launch_merge(to, rows, shape_, work.parts, work.best);
 }
 
 void Model::record_keep(const Launch& to, const Kept& kept) const {

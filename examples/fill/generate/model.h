@@ -15,7 +15,7 @@ namespace generate {
 // Numbers of rows that all models of the job use one after the other.
 struct Work {
   float *x = nullptr, *normal = nullptr, *scores = nullptr, *mixed = nullptr, *inner = nullptr, *logits = nullptr;
-  Best* parts = nullptr;
+  Best *parts = nullptr, *best = nullptr;
 };
 
 class Model {
@@ -28,7 +28,7 @@ class Model {
   const Shape& shape() const { return shape_; }
   // Keys and values of these rows, and what stands behind the last layer in work.x.
   void record(const Launch& to, const Rows& rows, const Work& work) const;
-  // Of rows that were computed: the most likely next tokens, in parts.
+  // Of rows that were computed: the most likely next tokens, in work.best.
   void record_best(const Launch& to, const Rows& rows, const Work& work) const;
   // Those that have become text.
   void record_keep(const Launch& to, const Kept& kept) const;

@@ -53,8 +53,8 @@ struct Row {
   int token, base, depth, position;
 };
 
-// A row that has nothing, or for which the model has no position, is computed all the same, as a text of one token: so
-// a pass takes about as long as any other.
+// A row that has nothing, or for which the model has no position, is computed all the same, as a text of one token: a
+// pass takes as long as any other.
 FILL_BOTH Row row_of(const Rows& r, int number) {
   Row row{};
   row.lane = number / r.rows;

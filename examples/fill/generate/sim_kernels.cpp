@@ -1,6 +1,5 @@
 // Effect and cost of the decoding job's kernels on the simulated GPU: the functions of gpt.h and tree.h, and their
-// operations and bytes. See sim/include/simgpu/kernels.h. Costs are those of texts as long as they can be: what is in
-// device memory is not known yet when a kernel is launched.
+// operations and bytes, which do not depend on how long the texts are. See sim/include/simgpu/kernels.h.
 #include "gpt.h"
 #include "rows.h"
 #include "simgpu/kernels.h"
@@ -90,22 +89,26 @@ simgpu_cost best_cost(const simgpu_launch&, Rows r, Shape s, const float*, Best*
   return {2.0 * items::head(r, s), 4.0 * items::head(r, s)};
 }
 
-double looked_at(const Texts& t, const Shape& s) {
-  return 1.0 * t.lanes * t.stride * generate::most_guesses * ((s.vocabulary + generate::span - 1) / generate::span);
+void merge(const simgpu_launch&, Rows r, Shape s, const Best* parts, Best* merged) {
+  for (int i = 0; i < items::merge(r); ++i) generate::merge(i, r, s, parts, merged);
+}
+simgpu_cost merge_cost(const simgpu_launch&, Rows r, Shape s, const Best*, Best*) {
+  const double looked_at = 1.0 * items::best(r, s) * generate::most_guesses;
+  return {2.0 * looked_at, 8.0 * looked_at};
 }
 
-void guess(const simgpu_launch&, Texts t, Shape s, int draft, int level, const Best* parts, int* rows) {
-  for (int i = 0; i < t.lanes; ++i) generate::guess(i, t, s, draft, level, parts, rows);
+void guess(const simgpu_launch&, Texts t, Shape s, int draft, int level, const Best* found, int* rows) {
+  for (int i = 0; i < t.lanes; ++i) generate::guess(i, t, s, draft, level, found, rows);
 }
-simgpu_cost guess_cost(const simgpu_launch&, Texts t, Shape s, int, int, const Best*, int*) {
-  return {2.0 * looked_at(t, s), 8.0 * looked_at(t, s)};
+simgpu_cost guess_cost(const simgpu_launch&, Texts t, Shape, int, int, const Best*, int*) {
+  return {4.0 * t.lanes * t.tree.width, 12.0 * t.lanes * t.tree.width};
 }
 
-void accept(const simgpu_launch&, Texts t, Shape s, const Best* parts) {
-  for (int i = 0; i < t.lanes; ++i) generate::accept(i, t, s, parts);
+void accept(const simgpu_launch&, Texts t, const Best* best) {
+  for (int i = 0; i < t.lanes; ++i) generate::accept(i, t, best);
 }
-simgpu_cost accept_cost(const simgpu_launch&, Texts t, Shape s, const Best*) {
-  return {2.0 * looked_at(t, s), 8.0 * looked_at(t, s)};
+simgpu_cost accept_cost(const simgpu_launch&, Texts t, const Best*) {
+  return {2.0 * t.lanes * t.stride, 12.0 * t.lanes * t.stride};
 }
 
 void decide(const simgpu_launch&, Texts t) {
@@ -126,12 +129,13 @@ constexpr simgpu_kernel kernel_table[] = {
     simgpu::kernel<keep, keep_cost>("generate_keep"),
     simgpu::kernel<head, head_cost>("generate_head"),
     simgpu::kernel<best, best_cost>("generate_best"),
+    simgpu::kernel<merge, merge_cost>("generate_merge"),
     simgpu::kernel<guess, guess_cost>("generate_guess"),
     simgpu::kernel<accept, accept_cost>("generate_accept"),
     simgpu::kernel<decide, decide_cost>("generate_decide"),
 };
 
-constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 13, kernel_table};
+constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 14, kernel_table};
 
 }  // namespace
 

@@ -64,9 +64,9 @@ FILL_BOTH void plan(int number, const Texts& t) {
   }
 }
 
-// Takes over the guesses of a draft: behind its chain (level 0: one for each branch), or behind those of the level before.
-// `rows`: tokens of its branches.
-FILL_BOTH void guess(int number, const Texts& t, const Shape& s, int draft, int level, const Best* parts, int* rows) {
+// Takes over the guesses of a draft: behind its chain (level 0: one for each branch), or behind those of the level
+// before. `rows`: tokens of its branches.
+FILL_BOTH void guess(int number, const Texts& t, const Shape& s, int draft, int level, const Best* found, int* rows) {
   const Lane& lane = t.lane[number];
   for (int branch = 0; branch < t.tree.width; ++branch) {
     int token = -1;
@@ -75,9 +75,8 @@ FILL_BOTH void guess(int number, const Texts& t, const Shape& s, int draft, int 
     const bool fits = position < t.positions && position <= s.positions;
     if (lane.over == 0 && lane.chain == 0 && fits) {
       const int from = level == 0 ? lane.draft_chain - 1 : (level - 1) * t.tree.width + branch;
-      const Best found = best_of(parts, s, number * t.stride + from);
       const bool has_seen = level == 0 || rows[number * t.stride + from] >= 0;
-      if (has_seen) token = found.token[level == 0 ? branch : 0];
+      if (has_seen) token = found[number * t.stride + from].token[level == 0 ? branch : 0];
     }
     rows[number * t.stride + level * t.tree.width + branch] = token;
     if (lane.chain == 0) t.rows[number * t.stride + tree_row(t.tree, draft, branch, level)] = token;
@@ -98,14 +97,14 @@ FILL_BOTH bool found(int number, const Texts& t, Lane& lane, int token) {
 }
 
 // The guesses of all branches that agree with the text so far count: two drafts may have begun alike.
-FILL_BOTH void walk(int number, const Texts& t, const Shape& s, Lane& lane, const Best* parts) {
+FILL_BOTH void walk(int number, const Texts& t, Lane& lane, const Best* best) {
   const int* const rows = t.rows + number * t.stride;
   const int branches = t.tree.drafts * t.tree.width;
   std::uint64_t agree = ~std::uint64_t{0};
   int from = 0;
   for (int level = 0;; ++level) {
     t.kept[number * t.stride + lane.kept++] = from;
-    const int token = best_of(parts, s, number * t.stride + from).token[0];
+    const int token = best[number * t.stride + from].token[0];
     if (!found(number, t, lane, token) || level == t.tree.depth) return;
     int next = -1;
     for (int branch = 0; branch < branches; ++branch) {
@@ -118,7 +117,7 @@ FILL_BOTH void walk(int number, const Texts& t, const Shape& s, Lane& lane, cons
   }
 }
 
-FILL_BOTH void accept(int number, const Texts& t, const Shape& s, const Best* parts) {
+FILL_BOTH void accept(int number, const Texts& t, const Best* best) {
   Lane& lane = t.lane[number];
   lane.kept = 0;
   lane.kept_base = lane.cached;
@@ -128,11 +127,11 @@ FILL_BOTH void accept(int number, const Texts& t, const Shape& s, const Best* pa
     for (int row = 0; row < lane.chain; ++row) t.kept[number * t.stride + lane.kept++] = row;
     if (lane.cached + lane.chain == lane.length) {
       ++lane.passes;
-      found(number, t, lane, best_of(parts, s, number * t.stride + lane.chain - 1).token[0]);
+      found(number, t, lane, best[number * t.stride + lane.chain - 1].token[0]);
     }
   } else {
     ++lane.passes;
-    walk(number, t, s, lane, parts);
+    walk(number, t, lane, best);
   }
   lane.cached += lane.kept;
   t.passes[number] = lane.passes;

@@ -109,7 +109,7 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
   auto* job = new (std::nothrow) weft_fill_job;
   if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = *host;
+  job->host = fill::copy_of(*host);
   const std::array<fill::Argument, 3> known{
       {{"heads", &job->heads, 1, 1024}, {"batch", &job->batch, 1, 65536}, {"gelu", &job->gelu, 0, 1}}};
   std::string wrong = fill::read_arguments(arguments, known);

@@ -60,7 +60,10 @@ void run_slices(const weft::Driver& driver, const weft::PreparedFill& fill, std:
 std::uint64_t run_work(const weft::Driver& driver, weft::PreparedFill& fill, std::uint32_t slot,
                        std::chrono::nanoseconds patience) {
   const weft::Cuts& cuts = fill.unit().cuts();
-  if (!fill.job().has_passes()) return run_slices(driver, fill, 0, cuts.nodes(), slot, patience), 1;
+  if (!fill.job().has_passes()) {
+    run_slices(driver, fill, 0, cuts.nodes(), slot, patience);
+    return 1;
+  }
   const std::size_t first = cuts.pass().first, behind = first + cuts.pass().count;
   run_slices(driver, fill, 0, first, slot, patience);
   for (std::uint64_t passes = 1;; ++passes) {

@@ -164,6 +164,43 @@ TEST_F(FillerTest, InAStreamAboveTheTrainingOneIsInFlight) {
   EXPECT_TRUE(first_offer(green).ready);
 }
 
+// Its unit is not over after three passes of two slices. Whatever has its place then begins with a unit of its own.
+TEST_F(FillerTest, AJobWhosePassesHaveNoEndLeavesNothingToTheNextOneInItsPlace) {
+  const auto endless = FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_passes.so", ""}, reservation, {0, 100});
+  const Unit passes(driver, {{nullptr, 50us}, {nullptr, 60us}}, {0, 2});
+  Filler of(driver, JobPolicy::throughput);
+  const FillTrack track{nullptr, DoneMark{&word, 0}};
+  of.add({7, "endless", endless.get(), &passes, {}, track});
+  for (int slice = 0; slice < 6; ++slice) {
+    ASSERT_TRUE(launch(of, 1ms)) << slice;
+    EXPECT_EQ(first_offer(of).ready, slice % 2 == 0) << "the end of a pass is waited for";
+    word = gpu.last_number.load();
+    of.reap(at(2ms), finished);
+    EXPECT_FALSE(finished.back().unit_done);
+  }
+  const std::vector<EndedJob> ended = of.take_ended();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].why, "fill job endless has a unit that is not over after 3 passes");
+  ReadyJob next{7, "next", job.get(), &unit, {}, track};
+  next.is_another = true;
+  of.add(next);
+  ASSERT_TRUE(first_offer(of).ready);
+  EXPECT_TRUE(of.unit_has_to_begin(of.choice(0, 0)));
+}
+
+TEST(FillJobPasses, AreAskedForOnce) {
+  testing::FakeGpu gpu;
+  Driver driver = testing::fake_driver(gpu);
+  Reservation reservation(driver, 1 << 20);
+  try {
+    FillJob::load({std::string(WEFT_TEST_JOBS) + "/bad_passes.so", "twice"}, reservation, {0, 100});
+    ADD_FAILURE() << "it was not refused";
+  } catch (const SetUpError& error) {
+    EXPECT_NE(std::string(error.what()).find("init failed: it asks for passes a second time"), std::string::npos)
+        << error.what();
+  }
+}
+
 // Two of them, with units of three and of two slices.
 struct SeveralJobs : FillerTest {
   std::unique_ptr<FillJob> other_job =

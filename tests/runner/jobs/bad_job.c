@@ -36,6 +36,11 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** jo
   return 0;
 #else
   static int state;
+#if defined(BAD_PASSES)
+  uint32_t* const again = host->passes(host->context, 3);
+  if (again == NULL || (args[0] != '\0' && host->passes(host->context, 3) == NULL)) return 1;
+  *again = 1; /* and nobody ever writes 0 */
+#endif
   (void)host, (void)args;
   host->log(host->context, "hello");
   *job = (weft_fill_job*)&state;

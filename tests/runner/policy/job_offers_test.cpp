@@ -82,6 +82,7 @@ TEST(JobOffers, TheWorkOfAUnitIsRunAgainAsLongAsItSays) {
   EXPECT_EQ(offers.next_of(0).alone[0], Duration(2ms));
   run_one(offers, {0, 3});
   EXPECT_EQ(offers.unit(0), 1U);
+  EXPECT_EQ(offers.standing(0).passes, 3U);
   EXPECT_TRUE(offers.is_between_units(0));
 }
 

@@ -57,6 +57,13 @@ TEST(JobOrder, TheShortestHasTheLeastWorkLeftAndWhoGoesOnIsLast) {
   EXPECT_EQ(order(JobPolicy::shortest, jobs), (std::vector{2, 1, 0}));
 }
 
+TEST(JobOrder, UnitsOfManyPassesAreLong) {
+  std::vector<JobStanding> jobs{job({.units = 100}), job({.units = 100})};
+  for (JobStanding& each : jobs) each.done = 10;
+  jobs[0].passes = 20;
+  EXPECT_EQ(order(JobPolicy::shortest, jobs), (std::vector{1, 0}));
+}
+
 TEST(JobOrder, EqualOnesShare) {
   EXPECT_EQ(order(JobPolicy::priority, {job({.priority = 1}, 9ms), job({.priority = 1}, 2ms)}), (std::vector{1, 0}));
   EXPECT_EQ(order(JobPolicy::deadline, {job({}, 9ms), job({}, 2ms)}), (std::vector{1, 0}));
