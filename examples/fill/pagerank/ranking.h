@@ -1,0 +1,177 @@
+// The arithmetic of personalised PageRank by power iteration, one result at a time: compiled by nvcc for the GPU and by
+// the host's compiler for the simulated one.
+//
+// Called by the kernels in pagerank.cu and by those in sim_kernels.cpp, for each number from 0 to below the one that
+// the function of the same name in `items` gives. Sums have a fixed order, which does not depend on the batch: a result
+// has the same bits wherever and with whatever records it is computed. In arrays of numbers for each vertex and record
+// those of one vertex are next to each other, so that an edge is read once for all records.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define PAGERANK_BOTH __host__ __device__ inline
+#else
+#define PAGERANK_BOTH inline
+#endif
+
+namespace pagerank {
+
+struct Shape {
+  int vertices = 0, edges = 0;
+  int batch = 0;  // records of a unit
+  int seeds = 0;  // of a record, at most
+  int parts = 0;  // that a sum over all vertices is made of
+  float damping = 0;
+};
+
+// As the feeder reads it from a file of edges (docs/records.md).
+struct Graph {
+  const std::int64_t* ids;
+  const int *offsets, *sources, *degrees;
+};
+
+// Of a unit.
+struct Seeds {
+  const std::int64_t* ids;
+  const std::uint32_t* lengths;
+};
+
+// The vertices of one launch of `pull`: a large graph takes several short ones.
+struct Range {
+  int first = 0, count = 0;
+};
+
+namespace items {
+PAGERANK_BOTH int locate(const Shape& s) {
+  return s.batch * s.seeds;
+}
+PAGERANK_BOTH int weigh(const Shape& s) {
+  return s.batch;
+}
+PAGERANK_BOTH int spread(const Shape& s) {
+  return s.vertices * s.batch;
+}
+PAGERANK_BOTH int gather(const Shape& s) {
+  return s.batch;
+}
+PAGERANK_BOTH int begin(const Shape& s) {
+  return s.vertices * s.batch;
+}
+PAGERANK_BOTH int dangling(const Shape& s) {
+  return s.parts * s.batch;
+}
+PAGERANK_BOTH int change(const Shape& s) {
+  return s.parts * s.batch;
+}
+PAGERANK_BOTH int total(const Shape& s) {
+  return s.batch;
+}
+PAGERANK_BOTH int pull(const Shape& s, const Range& range) {
+  return range.count * s.batch;
+}
+PAGERANK_BOTH int write(const Shape& s) {
+  return s.batch * s.vertices;
+}
+}  // namespace items
+
+// The place of a seed among the vertices; -1: it is none, or behind the end of its record.
+PAGERANK_BOTH void locate(int item, const Shape& s, const Graph& graph, const Seeds& seeds, int* places) {
+  places[item] = -1;
+  if (static_cast<std::uint32_t>(item % s.seeds) >= seeds.lengths[item / s.seeds]) return;
+  const std::int64_t id = seeds.ids[item];
+  int low = 0, high = s.vertices;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (graph.ids[middle] < id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low < s.vertices && graph.ids[low] == id) places[item] = low;
+}
+
+// How many seeds of a record are vertices, and the weight of each; without seeds, of each vertex. A record whose seeds
+// are all unknown has no ranks: its weights are no number, and so is all that follows.
+PAGERANK_BOTH void weigh(int record, const Shape& s, const Seeds& seeds, const int* places, int* known,
+                         float* weights) {
+  int count = 0;
+  for (int k = 0; k < s.seeds; ++k) count += places[record * s.seeds + k] >= 0 ? 1 : 0;
+  known[record] = count;
+  const int shared_by = seeds.lengths[record] == 0 ? s.vertices : count;
+  weights[record] = shared_by == 0 ? nanf("") : 1.0F / static_cast<float>(shared_by);
+}
+
+// What each vertex gets of what is spread anew in every step: first without the seeds, which are then added.
+PAGERANK_BOTH void spread(int item, const Shape& s, const int* known, const float* weights, float* restart) {
+  const int record = item % s.batch;
+  restart[item] = known[record] == 0 ? weights[record] : 0.0F;
+}
+PAGERANK_BOTH void gather(int record, const Shape& s, const int* places, const float* weights, float* restart) {
+  for (int k = 0; k < s.seeds; ++k) {
+    const int place = places[record * s.seeds + k];
+    if (place >= 0) restart[place * s.batch + record] += weights[record];
+  }
+}
+
+// `flow`: what goes out of a vertex along each of its edges.
+PAGERANK_BOTH void begin(int item, const Shape& s, const Graph& graph, const float* restart, float* ranks,
+                         float* flow) {
+  const int degree = graph.degrees[item / s.batch];
+  ranks[item] = restart[item];
+  flow[item] = degree == 0 ? 0.0F : restart[item] / static_cast<float>(degree);
+}
+
+PAGERANK_BOTH int first_of_part(const Shape& s, int part) {
+  return static_cast<int>(static_cast<std::int64_t>(s.vertices) * part / s.parts);
+}
+
+// The rank of vertices without edges out of them, part by part of all vertices.
+PAGERANK_BOTH void dangling(int item, const Shape& s, const Graph& graph, const float* ranks, float* parts) {
+  const int part = item / s.batch, record = item % s.batch;
+  float sum = 0;
+  for (int v = first_of_part(s, part); v < first_of_part(s, part + 1); ++v)
+    if (graph.degrees[v] == 0) sum += ranks[v * s.batch + record];
+  parts[item] = sum;
+}
+
+// How far the ranks of two steps are apart, likewise.
+PAGERANK_BOTH void change(int item, const Shape& s, const float* ranks, const float* before, float* parts) {
+  const int part = item / s.batch, record = item % s.batch;
+  float sum = 0;
+  for (int v = first_of_part(s, part); v < first_of_part(s, part + 1); ++v)
+    sum += fabsf(ranks[v * s.batch + record] - before[v * s.batch + record]);
+  parts[item] = sum;
+}
+
+PAGERANK_BOTH void total(int record, const Shape& s, const float* parts, float* sums) {
+  float sum = 0;
+  for (int part = 0; part < s.parts; ++part) sum += parts[part * s.batch + record];
+  sums[record] = sum;
+}
+
+// One step: what comes in along the edges, and what is spread anew, the rank of dangling vertices with it. Whatever the
+// arrays hold, if they are not of a list of edges: nothing is read out of bounds.
+PAGERANK_BOTH void pull(int item, const Shape& s, const Range& range, const Graph& graph, const float* restart,
+                        const float* dangling_sums, const float* flow, float* ranks, float* flow_out) {
+  const int v = range.first + item / s.batch, record = item % s.batch, place = v * s.batch + record;
+  const int end = graph.offsets[v + 1] < s.edges ? graph.offsets[v + 1] : s.edges;
+  float sum = 0;
+  for (int edge = graph.offsets[v] > 0 ? graph.offsets[v] : 0; edge < end; ++edge) {
+    const int source = graph.sources[edge];
+    if (source >= 0 && source < s.vertices) sum += flow[source * s.batch + record];
+  }
+  const float anew = (1.0F - s.damping + s.damping * dangling_sums[record]) * restart[place];
+  const float rank = s.damping * sum + anew;
+  const int degree = graph.degrees[v];
+  ranks[place] = rank;
+  flow_out[place] = degree == 0 ? 0.0F : rank / static_cast<float>(degree);
+}
+
+// The ranks of a record next to each other, as a result has them.
+PAGERANK_BOTH void write(int item, const Shape& s, const float* ranks, float* out) {
+  out[item] = ranks[item % s.vertices * s.batch + item / s.vertices];
+}
+
+}  // namespace pagerank

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# An example fill job with files alone on a simulated GPU: weft try runs it on its example and finds it right, and the job
+# refuses, in one line, files and arguments that are not for it.
+#   fill_example.sh SOURCE BUILD JOB
+set -uo pipefail
+source_dir=$1 build=$2 job=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$source_dir"
+fail() { cat "$work/out"; echo "$job: $1"; exit 1; }
+try() {  # exit code, job, options
+  scripts/on-simulated-gpu --build "$build" "$build/bin/weft" try "$2" "${@:3}" >"$work/out" 2>&1
+  local code=$?
+  [ "$code" -eq "$1" ] || fail "weft try $2 ended with $code and not with $1"
+}
+refuses() {  # text, job, options
+  try 3 "${@:2}"
+  grep -q -- "^refused   .*$1" "$work/out" || fail "it does not say: $1"
+}
+
+"examples/fill/$job/example.py" make "$work" || fail "the example cannot be made"
+case $job in
+  pagerank)
+    files=(--weights "$work/graph.txt" --input "$work/seeds.jsonl")
+    printf '1\t2\nnone\t3\n' >"$work/bad.txt"
+    refuses "bad.txt: line 2 has 'none' for a vertex" pagerank --weights "$work/bad.txt" --input "$work/seeds.jsonl"
+    refuses "argument damping=100: damping takes a whole number from 0 to 99" pagerank:damping=100 "${files[@]}"
+    refuses "its tensors do not fit" pagerank:batch=65536 "${files[@]}" --memory 1MiB
+    refuses "it reads records, and no file of records is named" pagerank --weights "$work/graph.txt"
+    try 0 pagerank "${files[@]}" --units 20
+    grep -q '^units     20 run, 20 right, 0 wrong' "$work/out" || fail "not all units are right" ;;
+esac
