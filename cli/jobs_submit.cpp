@@ -27,7 +27,8 @@ class Submit final : public JobsCommand {
  public:
   void describe(CLI::App& app) override {
     app.add_option("JOB", fill_,
-                   "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score; or @FILE, all jobs of a "
+                   "FILE[:ARGUMENTS], or a job that comes with Weft: factorize, matmul, pagerank, score; or @FILE, all "
+                   "jobs of a "
                    "job file (docs/fill-jobs.md).")
         ->required()
         ->type_name("");

@@ -141,7 +141,8 @@ struct Flags {
 };
 
 void describe(CLI::App& app, Flags& flags) {
-  app.add_option("job", flags.job, "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score.")
+  app.add_option("job", flags.job,
+                 "FILE[:ARGUMENTS], or a job that comes with Weft: factorize, matmul, pagerank, score.")
       ->type_name("JOB")
       ->required();
   app.add_option("--units", flags.request.units, "Units to run and check.")

@@ -20,6 +20,17 @@ refuses() {  # text, job, options
 
 "examples/fill/$job/example.py" make "$work" || fail "the example cannot be made"
 case $job in
+  factorize)
+    printf '1\t2\n2\t3\n' >"$work/plain.txt"
+    printf '1 2 0.5\n2 3 inf\n' >"$work/bad.tsv"
+    refuses "the edges have no values (a third column)" factorize --weights "$work/plain.txt"
+    refuses "bad.tsv: line 2 has 'inf' for a value" factorize --weights "$work/bad.tsv"
+    refuses "argument rate=0: rate takes a whole number from 1 to 100000" factorize:rate=0 --weights "$work/ratings.txt"
+    refuses "it reads records or weights, and no file is named" factorize
+    # A rate that leads nowhere: the first unit is wrong.
+    refuses "the result of its first unit is wrong" factorize:rate=50000 --weights "$work/ratings.txt"
+    try 0 factorize:factors=3 --weights "$work/ratings.txt" --units 20
+    grep -q '^units     20 run, 20 right, 0 wrong' "$work/out" || fail "not all units are right" ;;
   pagerank)
     files=(--weights "$work/graph.txt" --input "$work/seeds.jsonl")
     printf '1\t2\nnone\t3\n' >"$work/bad.txt"

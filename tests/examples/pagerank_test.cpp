@@ -63,7 +63,7 @@ struct Ranking {
   }
 };
 
-// What the ranks are made of in one more step.
+// One more step gives the same ranks.
 void expect_fixed_point(const std::vector<float>& ranks, const std::vector<double>& restart) {
   const auto r = [&](std::size_t v) { return static_cast<double>(ranks[v]); };
   const std::vector<double> incoming{r(2) / 2, r(0) / 2, r(0) / 2 + r(1), r(2) / 2};

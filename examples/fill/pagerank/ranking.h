@@ -103,7 +103,7 @@ PAGERANK_BOTH void weigh(int record, const Shape& s, const Seeds& seeds, const i
   weights[record] = shared_by == 0 ? nanf("") : 1.0F / static_cast<float>(shared_by);
 }
 
-// What each vertex gets of what is spread anew in every step: first without the seeds, which are then added.
+// The share of each vertex in all that starts anew in a step: first without the seeds, which are then added.
 PAGERANK_BOTH void spread(int item, const Shape& s, const int* known, const float* weights, float* restart) {
   const int record = item % s.batch;
   restart[item] = known[record] == 0 ? weights[record] : 0.0F;
