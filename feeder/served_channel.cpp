@@ -109,10 +109,14 @@ void ServedChannel::answer_to(const ChannelRequest& request, ChannelAnswer& answ
   refuse("the feeder is of another version of Weft");
 }
 
-void ServedChannel::open(const ChannelRequest& request) {
+void ServedChannel::open_input_of(const ChannelRequest& request) {
   plan_ = {request.job.get(),     request.arguments.get(), request.input.get(),
            request.results.get(), request.weights.get(),   request.claims.get()};
   if (!plan_.input.empty()) input_ = open_input(plan_.input);
+}
+
+void ServedChannel::open(const ChannelRequest& request) {
+  open_input_of(request);
   if (plan_.weights.empty()) return;
   weights_.emplace(plan_.weights, [this] {
     alive();
@@ -166,6 +170,7 @@ void ServedChannel::begin() {
   if (!layout_.is_sound() || layout_.bytes > slot_bytes) refuse("its slots are too small");
   channel_.take_slots(header.slots, slot_bytes);
   filled_.resize(channel_.slot_count());
+  weights_.reset();  // the job has them
   opens_ = true;
 }
 
@@ -180,7 +185,7 @@ void ServedChannel::open_records() {
 void ServedChannel::take_up() {
   ChannelHeader& header = channel_.header();
   if (header.slots == 0 || header.declared.per_unit == 0 || header.state.load() != FeedState::feeding) return;
-  open(header.declared.opened);
+  open_input_of(header.declared.opened);
   begin();
   open_records();
   filled_count_ = header.filled.load(std::memory_order_acquire);

@@ -37,6 +37,7 @@ class ServedChannel {
   void answer_to(const ChannelRequest& request, ChannelAnswer& answer);
   void take_up();
   void open(const ChannelRequest& request);
+  void open_input_of(const ChannelRequest& request);
   void describe(const ChannelRequest& request, ChannelAnswer& answer);
   void read_parameter(const ChannelRequest& request, ChannelAnswer& answer);
   void begin();
