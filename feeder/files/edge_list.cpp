@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -118,12 +119,16 @@ EdgeList read_edge_list(const std::string& path, const StillReading& still_readi
   constexpr std::uint64_t at_once = 1 << 20;
   const OpenFile file(path);
   const std::uint64_t available = available_host_memory().value_or(std::numeric_limits<std::uint64_t>::max());
-  EdgeReader reader(path, available / 2 / bytes_of_edge);
-  for (std::uint64_t first = 0; first < file.bytes(); first += at_once) {
-    still_reading();
-    reader.take(file.text(first, std::min(at_once, file.bytes() - first)));
+  try {
+    EdgeReader reader(path, available / 2 / bytes_of_edge);
+    for (std::uint64_t first = 0; first < file.bytes(); first += at_once) {
+      still_reading();
+      reader.take(file.text(first, std::min(at_once, file.bytes() - first)));
+    }
+    return reader.finish(still_reading);
+  } catch (const std::bad_alloc&) {
+    throw FileError(path, "has more edges than there is memory for");
   }
-  return reader.finish(still_reading);
 }
 
 // A file as it is now: one that is written anew is another one.
