@@ -5,6 +5,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
 namespace fill {
 
 struct Launch {
@@ -21,6 +25,19 @@ inline int threads_for(const Launch& to, int items) {
 inline int blocks_for(const Launch& to, int items) {
   const int threads = threads_for(to, items), wanted = (items + threads - 1) / threads;
   return wanted < to.blocks ? wanted : to.blocks;
+}
+
+// Calls launch() for ranges of `count` items: about so many of them, all of about the same size. Range: first, count.
+template <class Range, class Launching>
+void in_ranges(int count, double ranges, Launching launch) {
+  const int launches = static_cast<int>(std::clamp(std::ceil(ranges), 1.0, 1.0 * count));
+  const auto first_of = [&](int number) {
+    return static_cast<int>(static_cast<std::int64_t>(count) * number / launches);
+  };
+  for (int number = 0; number < launches; ++number) {
+    const int first = first_of(number);
+    launch(Range{first, first_of(number + 1) - first});
+  }
 }
 
 #ifdef __CUDACC__

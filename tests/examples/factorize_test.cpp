@@ -3,6 +3,7 @@
 // counts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -22,10 +23,10 @@ struct Descending {
   std::vector<float> values;
   Shape s{7, 12, 2, 5};
   Rule rule{7, 0x7FFFFFFF, 0.5F, 0.2F, 1e-4F};
-  std::vector<float> state[2], errors, sums, losses;
-  std::vector<int> counts;
+  std::vector<float> state[2], errors, sums, losses, starts, heads;
+  std::vector<int> counts, first_sources, first_targets;
 
-  Descending() : errors(12), sums(5), counts(5) {
+  Descending() : errors(12), sums(5), starts(14), heads(2), counts(5), first_sources(1), first_targets(1) {
     for (int target = 0; target < 4; ++target)
       for (int source = 0; source < 3; ++source) {
         sources.push_back(source);
@@ -53,6 +54,10 @@ struct Descending {
   }
   void go(int steps, int cut) {
     const std::int64_t first = 0;
+    for (int i = 0; i < items::find_strips(s); ++i) {
+      find_strips(i, sources_of(s, graph()), first_sources.data());
+      find_strips(i, targets_of(s, graph()), first_targets.data());
+    }
     for (int step = 0; step < steps; ++step) {
       const Factors from = factors(step % 2), next = factors(1 - step % 2);
       in_ranges(s.edges, cut, [&](const Range& range) {
@@ -62,13 +67,25 @@ struct Descending {
       for (int i = 0; i < items::squares(s); ++i)
         squares(i, s, rule, &first, step, errors.data(), sums.data(), counts.data());
       loss(s, sums.data(), counts.data(), &losses.emplace_back());
-      in_ranges(s.vertices, cut, [&](const Range& range) {
-        for (int i = 0; i < items::descend(s, range); ++i) {
-          descend_sources(i, s, rule, range, graph(), errors.data(), from, next.sources);
-          descend_targets(i, s, rule, range, graph(), errors.data(), from, next.targets);
-        }
+      in_ranges(items::find_strips(s), cut, [&](const Range& range) {
+        for (int i = 0; i < items::add(s, range); ++i)
+          add_sources(i, s, range, graph(), first_sources.data(), errors.data(), from.targets, starts.data(),
+                      heads.data());
       });
+      descend_all(sources_of(s, graph()), cut, from.sources, next.sources);
+      in_ranges(items::find_strips(s), cut, [&](const Range& range) {
+        for (int i = 0; i < items::add(s, range); ++i)
+          add_targets(i, s, range, graph(), first_targets.data(), errors.data(), from.sources, starts.data(),
+                      heads.data());
+      });
+      descend_all(targets_of(s, graph()), cut, from.targets, next.targets);
     }
+  }
+  void descend_all(const fill::Rows& rows, int cut, const float* from, float* out) {
+    in_ranges(s.vertices, cut, [&](const Range& range) {
+      for (int i = 0; i < items::descend(s, range); ++i)
+        descend(i, s, rule, range, rows, starts.data(), heads.data(), from, out);
+    });
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct Ranking {
       lengths.push_back(static_cast<std::uint32_t>(record.size()));
     }
     const std::size_t numbers = static_cast<std::size_t>(items::spread(s)), batch = records.size();
-    std::vector<int> places(seeds.size());
+    std::vector<int> places(seeds.size()), first_vertices(static_cast<std::size_t>(items::find_strips(s)));
+    std::vector<float> starts(numbers), heads(first_vertices.size() * batch);
     std::vector<float> weights(batch), restart(numbers), sums(batch);
     std::vector<float> parts(static_cast<std::size_t>(items::dangling(s)));
     std::vector<float> ranks[2], flow[2];
@@ -45,16 +47,23 @@ struct Ranking {
     for (int i = 0; i < items::spread(s); ++i) spread(i, s, result.known.data(), weights.data(), restart.data());
     for (int i = 0; i < items::gather(s); ++i) gather(i, s, places.data(), weights.data(), restart.data());
     for (int i = 0; i < items::begin(s); ++i) begin(i, s, graph(), restart.data(), ranks[0].data(), flow[0].data());
+    for (int i = 0; i < items::find_strips(s); ++i) find_strips(i, s, graph(), first_vertices.data());
     std::size_t now = 0;
     for (int step = 0; step < steps; ++step, now = 1 - now) {
       for (int i = 0; i < items::dangling(s); ++i) dangling(i, s, graph(), ranks[now].data(), parts.data());
       for (int i = 0; i < items::total(s); ++i) total(i, s, parts.data(), sums.data());
-      for (int first = 0; first < s.vertices; first += cut) {
-        const Range range{first, std::min(cut, s.vertices - first)};
-        for (int i = 0; i < items::pull(s, range); ++i)
-          pull(i, s, range, graph(), restart.data(), sums.data(), flow[now].data(), ranks[1 - now].data(),
+      const auto in_ranges = [&](int count, auto act) {
+        for (int first = 0; first < count; first += cut) act(Range{first, std::min(cut, count - first)});
+      };
+      in_ranges(items::find_strips(s), [&](const Range& strips) {
+        for (int i = 0; i < items::add(s, strips); ++i)
+          add(i, s, strips, graph(), first_vertices.data(), flow[now].data(), starts.data(), heads.data());
+      });
+      in_ranges(s.vertices, [&](const Range& vertices) {
+        for (int i = 0; i < items::pull(s, vertices); ++i)
+          pull(i, s, vertices, graph(), restart.data(), sums.data(), starts.data(), heads.data(), ranks[1 - now].data(),
                flow[1 - now].data());
-      }
+      });
     }
     for (int i = 0; i < items::change(s); ++i) change(i, s, ranks[now].data(), ranks[1 - now].data(), parts.data());
     for (int i = 0; i < items::total(s); ++i) total(i, s, parts.data(), result.change.data());

@@ -10,11 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define FACTORIZE_BOTH __host__ __device__ inline
-#else
-#define FACTORIZE_BOTH inline
-#endif
+#include "../strips.h"
 
 namespace factorize {
 
@@ -55,63 +51,69 @@ struct Kept {
 };
 
 namespace items {
-FACTORIZE_BOTH int load(const Range& range) {
+FILL_BOTH int load(const Range& range) {
   return range.count;
 }
-FACTORIZE_BOTH int store(const Range& range) {
+FILL_BOTH int store(const Range& range) {
   return range.count;
 }
-FACTORIZE_BOTH int errors(const Range& edges) {
+FILL_BOTH int errors(const Range& edges) {
   return edges.count;
 }
-FACTORIZE_BOTH int squares(const Shape& s) {
+FILL_BOTH int squares(const Shape& s) {
   return s.parts;
 }
-FACTORIZE_BOTH int loss() {
+FILL_BOTH int loss() {
   return 1;
 }
-FACTORIZE_BOTH int descend(const Shape& s, const Range& vertices) {
+FILL_BOTH int find_strips(const Shape& s) {
+  return fill::strips_of(s.edges);
+}
+FILL_BOTH int add(const Shape& s, const Range& strips) {
+  return strips.count * s.factors;
+}
+FILL_BOTH int descend(const Shape& s, const Range& vertices) {
   return vertices.count * s.factors;
 }
 }  // namespace items
 
-FACTORIZE_BOTH std::uint32_t mixed(std::uint32_t bits) {
+FILL_BOTH std::uint32_t mixed(std::uint32_t bits) {
   bits = (bits ^ bits >> 16) * 0x9E3779B1U;
   bits = (bits ^ bits >> 15) * 0x85EBCA77U;
   return bits ^ bits >> 16;
 }
 
 // Of a step, so that an edge costs one more mixing.
-FACTORIZE_BOTH std::uint32_t salt_of(const Rule& rule, std::int64_t step) {
+FILL_BOTH std::uint32_t salt_of(const Rule& rule, std::int64_t step) {
   return mixed(mixed(rule.seed) + static_cast<std::uint32_t>(step));
 }
-FACTORIZE_BOTH bool is_chosen(const Rule& rule, std::uint32_t salt, int edge) {
+FILL_BOTH bool is_chosen(const Rule& rule, std::uint32_t salt, int edge) {
   return mixed(salt + static_cast<std::uint32_t>(edge)) <= rule.chosen;
 }
 
 // The factors that the job begins with: any small numbers.
-FACTORIZE_BOTH float first_factor(const Rule& rule, const Shape& s, int item) {
+FILL_BOTH float first_factor(const Rule& rule, const Shape& s, int item) {
   const std::uint32_t bits = mixed(mixed(~rule.seed) + static_cast<std::uint32_t>(item)) >> 8;
   return (static_cast<float>(bits) / 16777216.0F - 0.5F) * 2.0F / sqrtf(static_cast<float>(s.factors));
 }
 
 // The number of the first step goes along.
-FACTORIZE_BOTH void load(int item, const Range& range, const Kept& kept, float* state, std::int64_t* step) {
+FILL_BOTH void load(int item, const Range& range, const Kept& kept, float* state, std::int64_t* step) {
   if (item == 0) *step = *kept.step;
   state[range.first + item] = kept.places[*kept.place & 1U][range.first + item];
 }
 // Into the other place: the one that was loaded stays whole until the host takes this one over.
-FACTORIZE_BOTH void store(int item, const Range& range, const Kept& kept, const float* state) {
+FILL_BOTH void store(int item, const Range& range, const Kept& kept, const float* state) {
   kept.places[1U - (*kept.place & 1U)][range.first + item] = state[range.first + item];
 }
 
-FACTORIZE_BOTH bool is_below(int number, int bound) {
+FILL_BOTH bool is_below(int number, int bound) {
   return number >= 0 && number < bound;
 }
 
 // By how much the factors miss the value of an edge; 0: it is not in the minibatch. By source, written by target.
-FACTORIZE_BOTH void errors(int item, const Shape& s, const Rule& rule, const Range& edges, const std::int64_t* first,
-                           int step, const Graph& graph, const Factors& factors, float* out) {
+FILL_BOTH void errors(int item, const Shape& s, const Rule& rule, const Range& edges, const std::int64_t* first,
+                      int step, const Graph& graph, const Factors& factors, float* out) {
   const int edge = graph.out_numbers[edges.first + item], target = graph.out_targets[edges.first + item];
   if (!is_below(edge, s.edges)) return;
   out[edge] = 0;
@@ -119,20 +121,20 @@ FACTORIZE_BOTH void errors(int item, const Shape& s, const Rule& rule, const Ran
   if (!is_chosen(rule, salt_of(rule, *first + step), edge) || !is_below(source, s.vertices) ||
       !is_below(target, s.vertices))
     return;
-  const float* const p = factors.sources + static_cast<std::int64_t>(source) * s.factors;
-  const float* const q = factors.targets + static_cast<std::int64_t>(target) * s.factors;
+  const float* const p = factors.sources + source * s.factors;
+  const float* const q = factors.targets + target * s.factors;
   float product = 0;
   for (int k = 0; k < s.factors; ++k) product += p[k] * q[k];
   out[edge] = graph.values[edge] - product;
 }
 
-FACTORIZE_BOTH int first_of_part(const Shape& s, int part) {
+FILL_BOTH int first_of_part(const Shape& s, int part) {
   return static_cast<int>(static_cast<std::int64_t>(s.edges) * part / s.parts);
 }
 
 // Of the edges of one part: how many are in the minibatch, and the squares of their errors.
-FACTORIZE_BOTH void squares(int part, const Shape& s, const Rule& rule, const std::int64_t* first, int step,
-                            const float* errors, float* sums, int* counts) {
+FILL_BOTH void squares(int part, const Shape& s, const Rule& rule, const std::int64_t* first, int step,
+                       const float* errors, float* sums, int* counts) {
   const std::uint32_t salt = salt_of(rule, *first + step);
   float sum = 0;
   int count = 0;
@@ -145,7 +147,7 @@ FACTORIZE_BOTH void squares(int part, const Shape& s, const Rule& rule, const st
 }
 
 // Their mean over all parts; an empty minibatch has none, and no error.
-FACTORIZE_BOTH void loss(const Shape& s, const float* sums, const int* counts, float* out) {
+FILL_BOTH void loss(const Shape& s, const float* sums, const int* counts, float* out) {
   float sum = 0;
   int count = 0;
   for (int part = 0; part < s.parts; ++part) {
@@ -155,40 +157,48 @@ FACTORIZE_BOTH void loss(const Shape& s, const float* sums, const int* counts, f
   *out = count == 0 ? 0.0F : sum / static_cast<float>(count);
 }
 
-// The way that a vertex's factor takes: the mean over its edges, as many as a minibatch has of them, less the decay.
-FACTORIZE_BOTH float descended(const Rule& rule, float factor, float gradient, int degree) {
-  const float expected = rule.share * static_cast<float>(degree);
-  return factor + rule.rate * (gradient / (expected > 1 ? expected : 1.0F) - rule.decay * factor);
+// Both sides of the graph.
+FILL_BOTH fill::Rows sources_of(const Shape& s, const Graph& graph) {
+  return {graph.out_offsets, s.vertices, s.edges};
+}
+FILL_BOTH fill::Rows targets_of(const Shape& s, const Graph& graph) {
+  return {graph.offsets, s.vertices, s.edges};
+}
+FILL_BOTH void find_strips(int strip, const fill::Rows& rows, int* first_vertices) {
+  first_vertices[strip] = fill::vertex_of(rows, strip * fill::edges_of_strip, 0);
 }
 
-FACTORIZE_BOTH void descend_sources(int item, const Shape& s, const Rule& rule, const Range& vertices,
-                                    const Graph& graph, const float* errors, const Factors& from, float* out) {
-  const int v = vertices.first + item / s.factors, k = item % s.factors;
-  const int begin = graph.out_offsets[v] > 0 ? graph.out_offsets[v] : 0;
-  const int end = graph.out_offsets[v + 1] < s.edges ? graph.out_offsets[v + 1] : s.edges;
-  float gradient = 0;
-  for (int i = begin; i < end; ++i) {
-    const int edge = graph.out_numbers[i], target = graph.out_targets[i];
-    if (is_below(edge, s.edges) && is_below(target, s.vertices))
-      gradient += errors[edge] * from.targets[static_cast<std::int64_t>(target) * s.factors + k];
-  }
-  const std::int64_t place = static_cast<std::int64_t>(v) * s.factors + k;
-  out[place] = descended(rule, from.sources[place], gradient, end - begin);
+// The gradients of the factors of sources, as far as the edges of a strip make them: error times the target's factor.
+FILL_BOTH void add_sources(int item, const Shape& s, const Range& strips, const Graph& graph, const int* first_vertices,
+                           const float* errors, const float* targets, float* starts, float* heads) {
+  const int strip = strips.first + item / s.factors, k = item % s.factors;
+  const auto of_edge = [&](int place) {
+    const int edge = graph.out_numbers[place], target = graph.out_targets[place];
+    if (!is_below(edge, s.edges) || !is_below(target, s.vertices)) return 0.0F;
+    return errors[edge] * targets[target * s.factors + k];
+  };
+  fill::add_strip(sources_of(s, graph), strip, first_vertices[strip], s.factors, k, of_edge, starts, heads);
 }
 
-FACTORIZE_BOTH void descend_targets(int item, const Shape& s, const Rule& rule, const Range& vertices,
-                                    const Graph& graph, const float* errors, const Factors& from, float* out) {
-  const int v = vertices.first + item / s.factors, k = item % s.factors;
-  const int begin = graph.offsets[v] > 0 ? graph.offsets[v] : 0;
-  const int end = graph.offsets[v + 1] < s.edges ? graph.offsets[v + 1] : s.edges;
-  float gradient = 0;
-  for (int edge = begin; edge < end; ++edge) {
+// Likewise those of the factors of targets.
+FILL_BOTH void add_targets(int item, const Shape& s, const Range& strips, const Graph& graph, const int* first_vertices,
+                           const float* errors, const float* sources, float* starts, float* heads) {
+  const int strip = strips.first + item / s.factors, k = item % s.factors;
+  const auto of_edge = [&](int edge) {
     const int source = graph.sources[edge];
-    if (is_below(source, s.vertices))
-      gradient += errors[edge] * from.sources[static_cast<std::int64_t>(source) * s.factors + k];
-  }
-  const std::int64_t place = static_cast<std::int64_t>(v) * s.factors + k;
-  out[place] = descended(rule, from.targets[place], gradient, end - begin);
+    return is_below(source, s.vertices) ? errors[edge] * sources[source * s.factors + k] : 0.0F;
+  };
+  fill::add_strip(targets_of(s, graph), strip, first_vertices[strip], s.factors, k, of_edge, starts, heads);
+}
+
+// The way that a vertex's factor takes: the mean over its edges, as many as a minibatch has of them, less the decay.
+FILL_BOTH void descend(int item, const Shape& s, const Rule& rule, const Range& vertices, const fill::Rows& rows,
+                       const float* starts, const float* heads, const float* from, float* out) {
+  const int v = vertices.first + item / s.factors, k = item % s.factors, place = v * s.factors + k;
+  const float gradient = fill::sum_of_vertex(rows, v, s.factors, k, starts, heads);
+  const std::int64_t degree = static_cast<std::int64_t>(rows.offsets[v + 1]) - rows.offsets[v];
+  const float expected = rule.share * static_cast<float>(degree);
+  out[place] = from[place] + rule.rate * (gradient / (expected > 1 ? expected : 1.0F) - rule.decay * from[place]);
 }
 
 }  // namespace factorize

@@ -27,6 +27,8 @@ struct weft_fill_job {
   factorize::Graph graph{};
   // Device.
   std::array<float*, 2> state{};  // of one step and the next: factors of sources, then of targets
+  int *first_sources = nullptr, *first_targets = nullptr;  // of the strips of edges
+  float *starts = nullptr, *heads = nullptr;               // see strips.h
   float *errors = nullptr, *sums = nullptr, *losses = nullptr;
   int* counts = nullptr;
   std::int64_t* step = nullptr;
@@ -55,9 +57,9 @@ void find_shape(weft_fill_job& job, fill::Taking& take) {
   s.vertices = static_cast<int>(ids.shape[0]);
   s.edges = static_cast<int>(sources.shape[0]);
   s.parts = std::clamp(s.edges / 8, 1, most_parts);
-  if (2.0 * s.vertices * s.factors > most_items)
-    take.fail(std::to_string(s.factors) + " factors for each of " + std::to_string(s.vertices) +
-              " vertices are too many");
+  if (2.0 * std::max(s.vertices, fill::strips_of(s.edges)) * s.factors > most_items)
+    take.fail(std::to_string(s.factors) + " factors for each of " + std::to_string(s.vertices) + " vertices and " +
+              std::to_string(s.edges) + " edges are too many");
 }
 
 void find_rule(weft_fill_job& job) {
@@ -89,6 +91,10 @@ std::size_t numbers_of_state(const weft_fill_job& job) {
 void take_memory(weft_fill_job& job, fill::Taking& take) {
   const auto numbers = static_cast<double>(numbers_of_state(job));
   for (float*& state : job.state) state = take.device<float>(numbers);
+  const int strips = fill::strips_of(job.shape.edges);
+  for (int** const first : {&job.first_sources, &job.first_targets}) *first = take.device<int>(strips);
+  job.starts = take.device<float>(numbers / 2);
+  job.heads = take.device<float>(1.0 * strips * job.shape.factors);
   job.errors = take.device<float>(job.shape.edges);
   job.sums = take.device<float>(job.shape.parts);
   job.counts = take.device<int>(job.shape.parts);
@@ -136,15 +142,9 @@ factorize::Factors factors_in(const weft_fill_job& job, float* state) {
   return {state, state + numbers_of_state(job) / 2};
 }
 
-// `count` items in launches of about the same work, which is that of `work` numbers altogether.
-template <class Launch>
-void in_ranges(int count, double work, Launch launch) {
-  const int launches = static_cast<int>(std::clamp(std::ceil(work / work_of_launch), 1.0, 1.0 * count));
-  const auto first_of = [&](int number) {
-    return static_cast<int>(static_cast<std::int64_t>(count) * number / launches);
-  };
-  for (int number = 0; number < launches; ++number)
-    launch(factorize::Range{first_of(number), first_of(number + 1) - first_of(number)});
+template <class Launching>
+void in_ranges(int count, double work, Launching launch) {
+  fill::in_ranges<factorize::Range>(count, work / work_of_launch, launch);
 }
 
 // The loss of the factors at that step.
@@ -158,24 +158,41 @@ void record_loss(const weft_fill_job& job, const fill::Launch& to, const factori
   launch_loss(to, s, job.sums, job.counts, job.losses + step);
 }
 
+// The factors of both sides go down from the same ones.
+void record_descent(const weft_fill_job& job, const fill::Launch& to, const factorize::Factors& from,
+                    const factorize::Factors& next) {
+  const factorize::Shape& s = job.shape;
+  const int strips = fill::strips_of(s.edges);
+  const double adding = 1.0 * s.edges * s.factors, making = 1.0 * s.vertices * s.factors;
+  const auto descend = [&](const fill::Rows& rows, const float* factors, float* out) {
+    in_ranges(s.vertices, making, [&](const factorize::Range& vertices) {
+      launch_descend(to, s, job.rule, vertices, rows, job.starts, job.heads, factors, out);
+    });
+  };
+  in_ranges(strips, adding, [&](const factorize::Range& range) {
+    launch_add_sources(to, s, range, job.graph, job.first_sources, job.errors, from.targets, job.starts, job.heads);
+  });
+  descend(factorize::sources_of(s, job.graph), from.sources, next.sources);
+  in_ranges(strips, adding, [&](const factorize::Range& range) {
+    launch_add_targets(to, s, range, job.graph, job.first_targets, job.errors, from.sources, job.starts, job.heads);
+  });
+  descend(factorize::targets_of(s, job.graph), from.targets, next.targets);
+}
+
 int record_unit(weft_fill_job* job, weft_stream stream_handle) {
   const factorize::Shape& s = job->shape;
   const auto stream = static_cast<cudaStream_t>(stream_handle);
   const fill::Launch to{static_cast<int>(job->host.max_blocks), stream};
   const auto numbers = static_cast<int>(numbers_of_state(*job));
-  const double work = (1.0 * s.edges + s.vertices) * s.factors;
+  factorize::launch_find_strips(to, factorize::sources_of(s, job->graph), job->first_sources);
+  factorize::launch_find_strips(to, factorize::targets_of(s, job->graph), job->first_targets);
   in_ranges(numbers, numbers,
             [&](const factorize::Range& range) { launch_load(to, range, job->kept, job->state[0], job->step); });
   std::size_t now = 0;
   for (int step = 0; step < job->steps; ++step, now = 1 - now) {
     const factorize::Factors from = factors_in(*job, job->state[now]), next = factors_in(*job, job->state[1 - now]);
     record_loss(*job, to, job->rule, step, from);
-    in_ranges(s.vertices, work, [&](const factorize::Range& vertices) {
-      launch_descend_sources(to, s, job->rule, vertices, job->graph, job->errors, from, next.sources);
-    });
-    in_ranges(s.vertices, work, [&](const factorize::Range& vertices) {
-      launch_descend_targets(to, s, job->rule, vertices, job->graph, job->errors, from, next.targets);
-    });
+    record_descent(*job, to, from, next);
   }
   record_loss(*job, to, job->all, job->steps, factors_in(*job, job->state[now]));
   in_ranges(numbers, numbers,

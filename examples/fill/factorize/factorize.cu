@@ -32,18 +32,29 @@ __global__ void factorize_loss(factorize::Shape s, const float* sums, const int*
   if (first_item() == 0) factorize::loss(s, sums, counts, out);
 }
 
-__global__ void factorize_descend_sources(factorize::Shape s, factorize::Rule rule, factorize::Range vertices,
-                                          factorize::Graph graph, const float* errors, factorize::Factors from,
-                                          float* out) {
-  for (int i = first_item(); i < factorize::items::descend(s, vertices); i += stride())
-    factorize::descend_sources(i, s, rule, vertices, graph, errors, from, out);
+__global__ void factorize_find_strips(fill::Rows rows, int* first_vertices) {
+  for (int i = first_item(); i < fill::strips_of(rows.edges); i += stride())
+    factorize::find_strips(i, rows, first_vertices);
 }
 
-__global__ void factorize_descend_targets(factorize::Shape s, factorize::Rule rule, factorize::Range vertices,
-                                          factorize::Graph graph, const float* errors, factorize::Factors from,
-                                          float* out) {
+__global__ void factorize_add_sources(factorize::Shape s, factorize::Range strips, factorize::Graph graph,
+                                      const int* first_vertices, const float* errors, const float* targets,
+                                      float* starts, float* heads) {
+  for (int i = first_item(); i < factorize::items::add(s, strips); i += stride())
+    factorize::add_sources(i, s, strips, graph, first_vertices, errors, targets, starts, heads);
+}
+
+__global__ void factorize_add_targets(factorize::Shape s, factorize::Range strips, factorize::Graph graph,
+                                      const int* first_vertices, const float* errors, const float* sources,
+                                      float* starts, float* heads) {
+  for (int i = first_item(); i < factorize::items::add(s, strips); i += stride())
+    factorize::add_targets(i, s, strips, graph, first_vertices, errors, sources, starts, heads);
+}
+
+__global__ void factorize_descend(factorize::Shape s, factorize::Rule rule, factorize::Range vertices, fill::Rows rows,
+                                  const float* starts, const float* heads, const float* from, float* out) {
   for (int i = first_item(); i < factorize::items::descend(s, vertices); i += stride())
-    factorize::descend_targets(i, s, rule, vertices, graph, errors, from, out);
+    factorize::descend(i, s, rule, vertices, rows, starts, heads, from, out);
 }
 
 }  // extern "C"
@@ -79,18 +90,32 @@ void launch_loss(const Launch& to, const Shape& s, const float* sums, const int*
   factorize_loss<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, sums, counts, out);
 }
 
-void launch_descend_sources(const Launch& to, const Shape& s, const Rule& rule, const Range& vertices,
-                            const Graph& graph, const float* errors, const Factors& from, float* out) {
-  const int count = items::descend(s, vertices);
-  factorize_descend_sources<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, rule, vertices, graph,
-                                                                                             errors, from, out);
+void launch_find_strips(const Launch& to, const fill::Rows& rows, int* first_vertices) {
+  const int count = fill::strips_of(rows.edges);
+  factorize_find_strips<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(rows, first_vertices);
 }
 
-void launch_descend_targets(const Launch& to, const Shape& s, const Rule& rule, const Range& vertices,
-                            const Graph& graph, const float* errors, const Factors& from, float* out) {
+void launch_add_sources(const Launch& to, const Shape& s, const Range& strips, const Graph& graph,
+                        const int* first_vertices, const float* errors, const float* targets, float* starts,
+                        float* heads) {
+  const int count = items::add(s, strips);
+  factorize_add_sources<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(
+      s, strips, graph, first_vertices, errors, targets, starts, heads);
+}
+
+void launch_add_targets(const Launch& to, const Shape& s, const Range& strips, const Graph& graph,
+                        const int* first_vertices, const float* errors, const float* sources, float* starts,
+                        float* heads) {
+  const int count = items::add(s, strips);
+  factorize_add_targets<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(
+      s, strips, graph, first_vertices, errors, sources, starts, heads);
+}
+
+void launch_descend(const Launch& to, const Shape& s, const Rule& rule, const Range& vertices, const fill::Rows& rows,
+                    const float* starts, const float* heads, const float* from, float* out) {
   const int count = items::descend(s, vertices);
-  factorize_descend_targets<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, rule, vertices, graph,
-                                                                                             errors, from, out);
+  factorize_descend<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, rule, vertices, rows, starts,
+                                                                                     heads, from, out);
 }
 
 }  // namespace factorize

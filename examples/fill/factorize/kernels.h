@@ -17,9 +17,14 @@ void launch_errors(const Launch& to, const Shape& s, const Rule& rule, const Ran
 void launch_squares(const Launch& to, const Shape& s, const Rule& rule, const std::int64_t* first, int step,
                     const float* errors, float* sums, int* counts);
 void launch_loss(const Launch& to, const Shape& s, const float* sums, const int* counts, float* out);
-void launch_descend_sources(const Launch& to, const Shape& s, const Rule& rule, const Range& vertices,
-                            const Graph& graph, const float* errors, const Factors& from, float* out);
-void launch_descend_targets(const Launch& to, const Shape& s, const Rule& rule, const Range& vertices,
-                            const Graph& graph, const float* errors, const Factors& from, float* out);
+void launch_find_strips(const Launch& to, const fill::Rows& rows, int* first_vertices);
+void launch_add_sources(const Launch& to, const Shape& s, const Range& strips, const Graph& graph,
+                        const int* first_vertices, const float* errors, const float* targets, float* starts,
+                        float* heads);
+void launch_add_targets(const Launch& to, const Shape& s, const Range& strips, const Graph& graph,
+                        const int* first_vertices, const float* errors, const float* sources, float* starts,
+                        float* heads);
+void launch_descend(const Launch& to, const Shape& s, const Rule& rule, const Range& vertices, const fill::Rows& rows,
+                    const float* starts, const float* heads, const float* from, float* out);
 
 }  // namespace factorize

@@ -18,8 +18,11 @@ void launch_begin(const Launch& to, const Shape& s, const Graph& graph, const fl
 void launch_dangling(const Launch& to, const Shape& s, const Graph& graph, const float* ranks, float* parts);
 void launch_change(const Launch& to, const Shape& s, const float* ranks, const float* before, float* parts);
 void launch_total(const Launch& to, const Shape& s, const float* parts, float* sums);
-void launch_pull(const Launch& to, const Shape& s, const Range& range, const Graph& graph, const float* restart,
-                 const float* dangling_sums, const float* flow, float* ranks, float* flow_out);
+void launch_find_strips(const Launch& to, const Shape& s, const Graph& graph, int* first_vertices);
+void launch_add(const Launch& to, const Shape& s, const Range& strips, const Graph& graph, const int* first_vertices,
+                const float* flow, float* starts, float* heads);
+void launch_pull(const Launch& to, const Shape& s, const Range& vertices, const Graph& graph, const float* restart,
+                 const float* dangling_sums, const float* starts, const float* heads, float* ranks, float* flow_out);
 void launch_write(const Launch& to, const Shape& s, const float* ranks, float* out);
 
 }  // namespace pagerank

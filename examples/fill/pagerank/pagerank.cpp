@@ -21,23 +21,25 @@ struct weft_fill_job {
   pagerank::Shape shape;
   pagerank::Graph graph{};
   pagerank::Seeds seeds{};
-  int* places = nullptr;
+  int *places = nullptr, *first_vertices = nullptr;  // of the seeds; of the strips of edges
   float *weights = nullptr, *restart = nullptr, *parts = nullptr, *dangling = nullptr;
-  std::array<float*, 2> ranks{}, flow{};  // of one step and the next
+  std::array<float*, 2> ranks{}, flow{};      // of one step and the next
+  float *starts = nullptr, *heads = nullptr;  // see strips.h
   float *result = nullptr, *change = nullptr;
   int* known = nullptr;
 };
 
 namespace {
 
-constexpr int most_items = 1 << 30;         // that a kernel counts
+constexpr int most_items = 1 << 30;  // that a kernel counts
+constexpr std::uint64_t most_edges = (1U << 31U) - 1;
 constexpr int most_parts = 1024;            // of a sum
-constexpr double work_of_launch = 1 << 19;  // numbers that one launch of `pull` adds, about
+constexpr double work_of_launch = 1 << 19;  // numbers that one launch adds or makes, about
 
 // The parts of init(), one after the other.
 void find_shape(weft_fill_job& job, fill::Taking& take) {
   const weft_fill_tensor ids = take.weights_like<std::int64_t>("ids", 1, most_items);
-  const weft_fill_tensor sources = take.weights_like<std::int32_t>("sources", 1, (1U << 31U) - 1);
+  const weft_fill_tensor sources = take.weights_like<std::int32_t>("sources", 1, most_edges);
   const weft_fill_tensor seeds = take.input_like("seeds", 1);
   if (take.failed()) return;
   pagerank::Shape& s = job.shape;
@@ -46,7 +48,8 @@ void find_shape(weft_fill_job& job, fill::Taking& take) {
   s.vertices = static_cast<int>(ids.shape[0]);
   s.edges = static_cast<int>(sources.shape[0]);
   s.parts = std::clamp(s.vertices / 16, 1, most_parts);
-  if (1.0 * s.vertices * s.batch > most_items || 1.0 * static_cast<double>(seeds.shape[0]) * s.batch > most_items)
+  const double rows = std::max({1.0 * s.vertices, static_cast<double>(seeds.shape[0]), 1.0 * fill::strips_of(s.edges)});
+  if (rows * s.batch > most_items)
     return take.fail("a batch of " + std::to_string(s.batch) + " such records is too large");
   s.seeds = static_cast<int>(seeds.shape[0]);
 }
@@ -70,6 +73,9 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
   job.weights = take.device<float>(s.batch);
   job.dangling = take.device<float>(s.batch);
   job.parts = take.device<float>(1.0 * s.parts * s.batch);
+  job.first_vertices = take.device<int>(fill::strips_of(s.edges));
+  job.heads = take.device<float>(1.0 * fill::strips_of(s.edges) * s.batch);
+  job.starts = take.device<float>(1.0 * s.vertices * s.batch);
   job.restart = take.device<float>(1.0 * s.vertices * s.batch);
   for (auto* const pair : {&job.ranks, &job.flow})
     for (float*& numbers : *pair) numbers = take.device<float>(1.0 * s.vertices * s.batch);
@@ -97,21 +103,20 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
   return 0;
 }
 
-// From ranks[from] to the other ones, in launches of about the same work.
+// From ranks[from] to the other ones.
 void record_step(const weft_fill_job& job, const pagerank::Launch& to, std::size_t from) {
   const pagerank::Shape& s = job.shape;
   launch_dangling(to, s, job.graph, job.ranks[from], job.parts);
   launch_total(to, s, job.parts, job.dangling);
-  const double work = (1.0 * s.edges + s.vertices) * s.batch;
-  const int launches = static_cast<int>(std::clamp(std::ceil(work / work_of_launch), 1.0, 1.0 * s.vertices));
-  for (int number = 0; number < launches; ++number) {
-    const auto first_of = [&](int launch) {
-      return static_cast<int>(static_cast<std::int64_t>(s.vertices) * launch / launches);
-    };
-    const pagerank::Range range{first_of(number), first_of(number + 1) - first_of(number)};
-    launch_pull(to, s, range, job.graph, job.restart, job.dangling, job.flow[from], job.ranks[1 - from],
-                job.flow[1 - from]);
-  }
+  const int strips = fill::strips_of(s.edges);
+  fill::in_ranges<pagerank::Range>(strips, 1.0 * s.edges * s.batch / work_of_launch, [&](const pagerank::Range& range) {
+    launch_add(to, s, range, job.graph, job.first_vertices, job.flow[from], job.starts, job.heads);
+  });
+  fill::in_ranges<pagerank::Range>(s.vertices, 1.0 * s.vertices * s.batch / work_of_launch,
+                                   [&](const pagerank::Range& range) {
+                                     launch_pull(to, s, range, job.graph, job.restart, job.dangling, job.starts,
+                                                 job.heads, job.ranks[1 - from], job.flow[1 - from]);
+                                   });
 }
 
 int record_unit(weft_fill_job* job, weft_stream stream_handle) {
@@ -121,6 +126,7 @@ int record_unit(weft_fill_job* job, weft_stream stream_handle) {
   launch_weigh(to, s, job->seeds, job->places, job->known, job->weights);
   launch_spread(to, s, job->known, job->weights, job->restart);
   launch_gather(to, s, job->places, job->weights, job->restart);
+  launch_find_strips(to, s, job->graph, job->first_vertices);
   launch_begin(to, s, job->graph, job->restart, job->ranks[0], job->flow[0]);
   std::size_t now = 0;
   for (int step = 0; step < job->steps; ++step, now = 1 - now) record_step(*job, to, now);

@@ -47,10 +47,22 @@ __global__ void pagerank_total(pagerank::Shape s, const float* parts, float* sum
   for (int i = first_item(); i < pagerank::items::total(s); i += stride()) pagerank::total(i, s, parts, sums);
 }
 
-__global__ void pagerank_pull(pagerank::Shape s, pagerank::Range range, pagerank::Graph graph, const float* restart,
-                              const float* dangling_sums, const float* flow, float* ranks, float* flow_out) {
-  for (int i = first_item(); i < pagerank::items::pull(s, range); i += stride())
-    pagerank::pull(i, s, range, graph, restart, dangling_sums, flow, ranks, flow_out);
+__global__ void pagerank_find_strips(pagerank::Shape s, pagerank::Graph graph, int* first_vertices) {
+  for (int i = first_item(); i < pagerank::items::find_strips(s); i += stride())
+    pagerank::find_strips(i, s, graph, first_vertices);
+}
+
+__global__ void pagerank_add(pagerank::Shape s, pagerank::Range strips, pagerank::Graph graph,
+                             const int* first_vertices, const float* flow, float* starts, float* heads) {
+  for (int i = first_item(); i < pagerank::items::add(s, strips); i += stride())
+    pagerank::add(i, s, strips, graph, first_vertices, flow, starts, heads);
+}
+
+__global__ void pagerank_pull(pagerank::Shape s, pagerank::Range vertices, pagerank::Graph graph, const float* restart,
+                              const float* dangling_sums, const float* starts, const float* heads, float* ranks,
+                              float* flow_out) {
+  for (int i = first_item(); i < pagerank::items::pull(s, vertices); i += stride())
+    pagerank::pull(i, s, vertices, graph, restart, dangling_sums, starts, heads, ranks, flow_out);
 }
 
 __global__ void pagerank_write(pagerank::Shape s, const float* ranks, float* out) {
@@ -102,11 +114,23 @@ void launch_total(const Launch& to, const Shape& s, const float* parts, float* s
   pagerank_total<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, parts, sums);
 }
 
-void launch_pull(const Launch& to, const Shape& s, const Range& range, const Graph& graph, const float* restart,
-                 const float* dangling_sums, const float* flow, float* ranks, float* flow_out) {
-  const int count = items::pull(s, range);
-  pagerank_pull<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, range, graph, restart,
-                                                                                 dangling_sums, flow, ranks, flow_out);
+void launch_find_strips(const Launch& to, const Shape& s, const Graph& graph, int* first_vertices) {
+  const int count = items::find_strips(s);
+  pagerank_find_strips<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, graph, first_vertices);
+}
+
+void launch_add(const Launch& to, const Shape& s, const Range& strips, const Graph& graph, const int* first_vertices,
+                const float* flow, float* starts, float* heads) {
+  const int count = items::add(s, strips);
+  pagerank_add<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(s, strips, graph, first_vertices, flow,
+                                                                                starts, heads);
+}
+
+void launch_pull(const Launch& to, const Shape& s, const Range& vertices, const Graph& graph, const float* restart,
+                 const float* dangling_sums, const float* starts, const float* heads, float* ranks, float* flow_out) {
+  const int count = items::pull(s, vertices);
+  pagerank_pull<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(
+      s, vertices, graph, restart, dangling_sums, starts, heads, ranks, flow_out);
 }
 
 void launch_write(const Launch& to, const Shape& s, const float* ranks, float* out) {

@@ -72,16 +72,35 @@ simgpu_cost total_cost(const simgpu_launch&, Shape s, const float*, float*) {
   return {1.0 * s.parts * s.batch, 4.0 * s.parts * s.batch};
 }
 
-void pull(const simgpu_launch&, Shape s, Range range, Graph graph, const float* restart, const float* dangling_sums,
-          const float* flow, float* ranks, float* flow_out) {
-  for (int i = 0; i < pagerank::items::pull(s, range); ++i)
-    pagerank::pull(i, s, range, graph, restart, dangling_sums, flow, ranks, flow_out);
+void find_strips(const simgpu_launch&, Shape s, Graph graph, int* first_vertices) {
+  for (int i = 0; i < pagerank::items::find_strips(s); ++i) pagerank::find_strips(i, s, graph, first_vertices);
 }
-simgpu_cost pull_cost(const simgpu_launch&, Shape s, Range range, Graph graph, const float*, const float*, const float*,
-                      float*, float*) {
-  const double edges = graph.offsets[range.first + range.count] - graph.offsets[range.first];
-  const double results = pagerank::items::pull(s, range), of_edge = std::max(sector, 4.0 * s.batch);
-  return {edges * s.batch + 5.0 * results, edges * (4.0 + of_edge) + 12.0 * results + 12.0 * range.count};
+simgpu_cost find_strips_cost(const simgpu_launch&, Shape s, Graph, int*) {
+  const double strips = pagerank::items::find_strips(s), steps = std::log2(1.0 * s.vertices + 1);
+  return {2.0 * strips * steps, strips * (4.0 + sector * steps)};
+}
+
+void add(const simgpu_launch&, Shape s, Range strips, Graph graph, const int* first_vertices, const float* flow,
+         float* starts, float* heads) {
+  for (int i = 0; i < pagerank::items::add(s, strips); ++i)
+    pagerank::add(i, s, strips, graph, first_vertices, flow, starts, heads);
+}
+simgpu_cost add_cost(const simgpu_launch&, Shape s, Range strips, Graph, const int*, const float*, float*, float*) {
+  const double edges = std::min(1.0 * strips.count * fill::edges_of_strip, 1.0 * s.edges);
+  const double results = edges / s.edges * s.vertices + strips.count;
+  return {2.0 * edges * s.batch, edges * (4.0 + std::max(sector, 4.0 * s.batch)) + results * (4.0 + 4.0 * s.batch)};
+}
+
+void pull(const simgpu_launch&, Shape s, Range vertices, Graph graph, const float* restart, const float* dangling_sums,
+          const float* starts, const float* heads, float* ranks, float* flow_out) {
+  for (int i = 0; i < pagerank::items::pull(s, vertices); ++i)
+    pagerank::pull(i, s, vertices, graph, restart, dangling_sums, starts, heads, ranks, flow_out);
+}
+simgpu_cost pull_cost(const simgpu_launch&, Shape s, Range vertices, Graph, const float*, const float*, const float*,
+                      const float*, float*, float*) {
+  const double results = pagerank::items::pull(s, vertices);
+  const double heads = 1.0 * pagerank::items::find_strips(s) / s.vertices * results;
+  return {6.0 * results + heads, 16.0 * results + 4.0 * heads + 8.0 * vertices.count};
 }
 
 void write(const simgpu_launch&, Shape s, const float* ranks, float* out) {
@@ -100,11 +119,13 @@ constexpr simgpu_kernel kernel_table[] = {
     simgpu::kernel<dangling, dangling_cost>("pagerank_dangling"),
     simgpu::kernel<change, change_cost>("pagerank_change"),
     simgpu::kernel<total, total_cost>("pagerank_total"),
+    simgpu::kernel<find_strips, find_strips_cost>("pagerank_find_strips"),
+    simgpu::kernel<add, add_cost>("pagerank_add"),
     simgpu::kernel<pull, pull_cost>("pagerank_pull"),
     simgpu::kernel<write, write_cost>("pagerank_write"),
 };
 
-constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 10, kernel_table};
+constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 12, kernel_table};
 
 }  // namespace
 
