@@ -18,8 +18,10 @@ struct Launch {
 
 // Little work is spread over all multiprocessors, by small blocks.
 inline int threads_for(const Launch& to, int items) {
-  constexpr int few = 8, many = 32;
-  return items <= few * to.blocks ? few : many;
+  constexpr int fewest = 4, most = 32;
+  int threads = fewest;
+  while (threads < most && threads * to.blocks < items) threads *= 2;
+  return threads;
 }
 
 inline int blocks_for(const Launch& to, int items) {

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import files
 from files import numpy
 
-USERS, ITEMS, RATINGS, RANK, NOISE = 50, 40, 1600, 3, 0.1
+USERS, ITEMS, RATINGS, RANK, NOISE = 80, 60, 3200, 3, 0.1
 FACTORS, SHARE, RATE, DECAY, SEED = 3, 25, 100, 100, 1
 STEPS_TO_NOISE = 500
 JOB = f"""[[job]]

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import files
 from files import numpy
 
-VERTICES, EDGES, STEPS, DAMPING = 200, 1200, 50, 0.85
+VERTICES, EDGES, STEPS, DAMPING = 400, 2400, 50, 0.85
 JOB = """[[job]]
 fill = "pagerank:batch=4"
 weights = "graph.txt"
