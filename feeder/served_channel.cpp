@@ -33,6 +33,7 @@ void ServedChannel::alive() noexcept {
 
 void ServedChannel::serve(const std::atomic<bool>& stop) noexcept {
   ChannelHeader& header = channel_.header();
+  stop_ = &stop;
   alive();
   try {
     take_up();
@@ -108,13 +109,19 @@ void ServedChannel::answer_to(const ChannelRequest& request, ChannelAnswer& answ
   refuse("the feeder is of another version of Weft");
 }
 
-void ServedChannel::open(const ChannelRequest& request) {
-  plan_ = {request.job.get(), request.arguments.get(), request.input.get(), request.results.get(),
-           request.weights.get(), request.claims.get()};
+void ServedChannel::open_input_of(const ChannelRequest& request) {
+  plan_ = {request.job.get(),     request.arguments.get(), request.input.get(),
+           request.results.get(), request.weights.get(),   request.claims.get()};
   if (!plan_.input.empty()) input_ = open_input(plan_.input);
+}
+
+void ServedChannel::open(const ChannelRequest& request) {
+  open_input_of(request);
   if (plan_.weights.empty()) return;
-  if (!is_array_file(plan_.weights)) throw FileError(plan_.weights, "is no file of weights: .safetensors or .npy");
-  weights_ = open_arrays(plan_.weights);
+  weights_.emplace(plan_.weights, [this] {
+    alive();
+    if (*stop_ || !is_held_(channel_)) throw FileError(plan_.weights, "nobody waits for it any more");
+  });
 }
 
 void ServedChannel::describe(const ChannelRequest& request, ChannelAnswer& answer) {
@@ -125,22 +132,22 @@ void ServedChannel::describe(const ChannelRequest& request, ChannelAnswer& answe
     if (const auto found = input_->describe(name)) answer.tensor = *found;
   } else {
     if (!weights_) refuse(no_weights);
-    if (const StoredArray* const found = weights_->find(name)) answer.tensor = found->tensor;
+    if (const Tensor* const found = weights_->find(name)) answer.tensor = *found;
   }
 }
 
 void ServedChannel::read_parameter(const ChannelRequest& request, ChannelAnswer& answer) {
   if (!weights_) refuse(no_weights);
   const std::string name(request.tensor.text());
-  const StoredArray* const found = weights_->find(name);
+  const Tensor* const found = weights_->find(name);
   if (found == nullptr) throw FileError(plan_.weights, "has no tensor '" + name + "'");
-  if (!have_one_shape(found->tensor, request.tensor))
-    throw FileError(plan_.weights, "has " + described(found->tensor) + " for '" + name + "', and the job takes " +
-                                       described(request.tensor));
-  const std::uint64_t bytes = bytes_of(found->tensor);
+  if (!have_one_shape(*found, request.tensor))
+    throw FileError(plan_.weights,
+                    "has " + described(*found) + " for '" + name + "', and the job takes " + described(request.tensor));
+  const std::uint64_t bytes = bytes_of(*found);
   if (request.offset >= bytes) refuse("a part behind the end of a parameter is asked for");
   answer.bytes = std::min(bytes - request.offset, Channel::staging_bytes);
-  weights_->file->read(found->offset + request.offset, {channel_.staging(), answer.bytes});
+  weights_->read(name, request.offset, {channel_.staging(), answer.bytes});
 }
 
 // The declarations stand in memory that the rank may change: a copy of them counts.
@@ -163,6 +170,7 @@ void ServedChannel::begin() {
   if (!layout_.is_sound() || layout_.bytes > slot_bytes) refuse("its slots are too small");
   channel_.take_slots(header.slots, slot_bytes);
   filled_.resize(channel_.slot_count());
+  weights_.reset();  // the job has them
   opens_ = true;
 }
 
@@ -177,7 +185,7 @@ void ServedChannel::open_records() {
 void ServedChannel::take_up() {
   ChannelHeader& header = channel_.header();
   if (header.slots == 0 || header.declared.per_unit == 0 || header.state.load() != FeedState::feeding) return;
-  open(header.declared.opened);
+  open_input_of(header.declared.opened);
   begin();
   open_records();
   filled_count_ = header.filled.load(std::memory_order_acquire);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "feeder/files/array_file.h"
+#include "feeder/files/weights_file.h"
 #include "feeder/records.h"
 #include "runner/feed/channel.h"
 
@@ -37,6 +37,7 @@ class ServedChannel {
   void answer_to(const ChannelRequest& request, ChannelAnswer& answer);
   void take_up();
   void open(const ChannelRequest& request);
+  void open_input_of(const ChannelRequest& request);
   void describe(const ChannelRequest& request, ChannelAnswer& answer);
   void read_parameter(const ChannelRequest& request, ChannelAnswer& answer);
   void begin();
@@ -51,9 +52,10 @@ class ServedChannel {
   Channel channel_;
   const OpenRecords open_;
   const IsHeld is_held_;
+  const std::atomic<bool>* stop_ = nullptr;  // while it serves
   RecordsPlan plan_;
   std::unique_ptr<InputFile> input_;
-  std::optional<ArrayFile> weights_;
+  std::optional<WeightsFile> weights_;
   Declared declared_{};
   bool opens_ = false;  // the records, after the answer: that may take long
   std::vector<Tensor> outputs_;

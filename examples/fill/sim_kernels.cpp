@@ -4,8 +4,6 @@
 
 namespace {
 
-constexpr float damping = 0.85F;
-
 void generate(const simgpu_launch&, const unsigned* seed, float* a, float* b, int size) {
   for (int i = 0; i < size * size; ++i) {
     a[i] = fill::value_of_a(*seed, static_cast<unsigned>(i));
@@ -48,28 +46,12 @@ simgpu_cost check_cost(const simgpu_launch&, const unsigned*, const float*, cons
   return {9.0 * size * size, 4.0 * size * size + 8.0 * size};
 }
 
-void pagerank(const simgpu_launch&, const int* first, const int* sources, const float* inverse_degree,
-              const float* teleport, const float* rank_in, float* rank_out, int vertices) {
-  for (int v = 0; v < vertices; ++v) {
-    float sum = 0;
-    for (int edge = first[v]; edge < first[v + 1]; ++edge)
-      sum += rank_in[sources[edge]] * inverse_degree[sources[edge]];
-    rank_out[v] = (1.0F - damping) * teleport[v] + damping * sum;
-  }
-}
-simgpu_cost pagerank_cost(const simgpu_launch&, const int* first, const int*, const float*, const float*, const float*,
-                          float*, int vertices) {
-  const double edges = first[vertices];
-  return {2.0 * edges + 3.0 * vertices, 12.0 * edges + 12.0 * vertices};
-}
-
 constexpr simgpu_kernel kernel_table[] = {
     simgpu::kernel<generate, generate_cost>("fill_generate"), simgpu::kernel<product, product_cost>("fill_product"),
     simgpu::kernel<weigh, weigh_cost>("fill_weigh"),          simgpu::kernel<check, check_cost>("fill_check"),
-    simgpu::kernel<pagerank, pagerank_cost>("fill_pagerank"),
 };
 
-constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 5, kernel_table};
+constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 4, kernel_table};
 
 }  // namespace
 

@@ -110,14 +110,6 @@ const TypeName& name_of(std::uint32_t type) {
   return *std::ranges::find(type_names, type, &TypeName::type);
 }
 
-// One line of it, as text from a file may be anything.
-std::string shown(std::string_view text) {
-  std::string made(text.substr(0, 64));
-  for (char& c : made)
-    if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
-  return made;
-}
-
 }  // namespace
 
 const StoredArray* ArrayFile::find(std::string_view name) const {

@@ -13,6 +13,13 @@
 
 namespace weft {
 
+std::string shown(std::string_view text) {
+  std::string made(text.substr(0, 64));
+  for (char& c : made)
+    if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
+  return made;
+}
+
 // O_NONBLOCK: to open a FIFO would wait for its other end.
 OpenFile::OpenFile(std::string path)
     : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace weft {
 
@@ -18,6 +19,9 @@ class FileError : public std::runtime_error {
  public:
   FileError(const std::string& path, const std::string& what) : std::runtime_error(path + ": " + what) {}
 };
+
+// Of a text from a file, which may be anything, as much as goes into a line that is said.
+std::string shown(std::string_view text);
 
 class OpenFile {
  public:

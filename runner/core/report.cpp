@@ -95,7 +95,7 @@ std::string idle_text(const TraceHeader& header, const TraceSummary& summary) {
   return text + uncertain_text(summary, startup);
 }
 
-// "12 units of matmul, 0 of them wrong, and 3 of pagerank, 1 of them wrong"
+// "12 units of matmul, 0 of them wrong, and 3 of tune, 1 of them wrong"
 std::string units_text(const TraceHeader& header, const TraceSummary& summary) {
   const auto units = [](std::uint64_t done, const std::string& name, std::uint64_t wrong) {
     return formatted("%llu units of %s, %llu of them wrong", number(done), name.c_str(), number(wrong));

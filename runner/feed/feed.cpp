@@ -14,6 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration longest_answer = 5s;   // of one question; who waits for all of them has a bound of his own
+// Of files that are looked through before it is known what they have. The feeder says meanwhile that it is there.
+constexpr Duration longest_look = 30s;
 constexpr Duration longest_opening = 1s;  // files that take longer to look through are waited for in no bubble
 constexpr Duration longest_silence = 3s;  // of the feeder, which tells every second that it is there
 constexpr std::uint64_t memory_of_slots = std::uint64_t{16} << 20;
@@ -78,12 +80,12 @@ ChannelAnswer Feed::ask(const ChannelRequest& request) {
   header.request = request;
   header.requests.fetch_add(1, std::memory_order_release);
   ring(header.feeder_bell);
-  wait_for_answer();
+  wait_for_answer(request.call == ChannelCall::open ? longest_look : longest_answer);
   if (const std::string fault = header.answer.fault.get(); !fault.empty()) throw SetUpError(fault);
   return header.answer;
 }
 
-void Feed::wait_for_answer() {
+void Feed::wait_for_answer(Duration limit) {
   ChannelHeader& header = channel_->header();
   const TimePoint began = now();
   for (;;) {
@@ -91,7 +93,7 @@ void Feed::wait_for_answer() {
     if (header.answers.load(std::memory_order_acquire) == header.requests.load(std::memory_order_relaxed)) return;
     if (given_up_ != nullptr && *given_up_) throw PassingFault("nobody waits for the fill job any more");
     const TimePoint time = now(), seen = std::max(seen_feeder().value_or(began), began);
-    if (time - seen > longest_silence || time - began > longest_answer)
+    if (time - seen > longest_silence || time - began > limit)
       throw PassingFault(
           "the feeder does not answer: " +
           std::string(seen_feeder() ? "it takes too long" : "there is none in its folder (WEFT_FEEDER)"));

@@ -92,7 +92,7 @@ class Feed {
  private:
   ChannelAnswer ask(const ChannelRequest& request);
   void add(ChannelCall call, const Tensor& tensor, std::uint32_t& count, std::array<Tensor, Declared::most>& all);
-  void wait_for_answer();
+  void wait_for_answer(Duration limit);
   void check_answer(const ChannelAnswer& answer) const;
 
   std::unique_ptr<Channel> channel_;

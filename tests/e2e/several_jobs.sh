@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Several fill jobs beside each other on simulated GPUs: each unit is right, one that cannot start is refused alone, one
 # that has done its units ends alone, and traces, summary and end lines name them.
-#   several_jobs.sh SOURCE BUILD MATMUL PAGERANK BAD
+#   several_jobs.sh SOURCE BUILD MATMUL BAD
 set -euo pipefail
-source_dir=$1 build=$2 matmul=$3 pagerank=$4 bad=$5
+source_dir=$1 build=$2 matmul=$3 bad=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$source_dir"
@@ -26,7 +26,8 @@ units = 5
 [[job]]
 fill = "$bad"
 [[job]]
-fill = "$pagerank"
+fill = "$matmul:size=32,products=4"
+name = "small"
 memory = "32MiB"
 [[job]]
 fill = "$matmul:size=64"
@@ -35,14 +36,14 @@ priority = 1
 EOF
 train file "@$work/jobs.toml"
 grep -q 'observing only' "$work/file.messages" && exit 1
-grep -q 'filling bubbles with first, pagerank, second' "$work/file.messages"
+grep -q 'filling bubbles with first, small, second' "$work/file.messages"
 grep -q "weft: warning: rank 0: fill job $bad: init failed" "$work/file.messages"
 python3 - "$work" <<'PYTHON'
 import glob, json, sys
 
 total = json.load(open(sys.argv[1] + "/file.json"))["total"]
 jobs = {job["name"]: job for job in total["jobs"]}
-assert set(jobs) == {"first", "pagerank", "second"}, jobs
+assert set(jobs) == {"first", "small", "second"}, jobs
 assert jobs["first"]["units"] == 4 * 5, jobs
 assert jobs["second"]["units"] > 0, jobs
 assert all(job["units_wrong"] == 0 for job in jobs.values()), jobs
@@ -66,7 +67,7 @@ name = "first"
 units = 3
 memory = "40MiB"
 [[job]]
-fill = "$pagerank"
+fill = "$matmul:size=32"
 name = "second"
 memory = "40MiB"
 [[job]]
@@ -94,12 +95,12 @@ PYTHON
 grep -q 'fill job never does not fit beside fill jobs that never end' "$work/waiting.messages"
 grep -q 'fill job 2, never, was not run: ' "$work/waiting.text"
 
-train list "$matmul:size=64;$pagerank"
+train list "$matmul:size=64;$matmul:size=32,products=4"
 python3 - "$work/list.json" <<'PYTHON'
 import json, sys
 
 total = json.load(open(sys.argv[1]))["total"]
-assert [job["name"] for job in total["jobs"]] == ["matmul", "pagerank"], total["jobs"]
+assert [job["name"] for job in total["jobs"]] == ["matmul", "matmul"], total["jobs"]
 assert total["fill_units_wrong"] == 0 and total["fill_units"] > 0, total
 PYTHON
 losses() { sed 's/  [0-9.]* ms$//' "$1"; }

@@ -64,7 +64,7 @@ says '^refused   fill job .*: has a unit that is not over after 3 passes'
 
 try missing 1 no_such_job
 says "weft: error: fill job 'no_such_job': no such file"
-try list 2 "matmul;pagerank"
+try list 2 "matmul;matmul:size=64"
 says 'weft try takes one job'
 try wish 2 matmul --confine sideways
 says "weft: error: .*WEFT_CONFINE.*sideways"

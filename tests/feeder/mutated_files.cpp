@@ -1,5 +1,6 @@
-// Hostile files: real ones with random changes, read by the readers of arrays and lines. They take them or refuse them
-// with FileError or std::invalid_argument; nothing else may happen. mutated_files HOW_MANY [SEED]
+// Hostile files: real ones with random changes, read by the readers of arrays, lines and edges. They take them or
+// refuse them with FileError or std::invalid_argument; nothing else may happen. mutated_files HOW_MANY [SEED]
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "feeder/files/array_file.h"
+#include "feeder/files/edge_list.h"
 #include "feeder/files/json_lines.h"
 #include "feeder/files/open_file.h"
 #include "tests/feeder/files.h"
@@ -57,6 +59,23 @@ bool is_taken(Read read) {
   }
 }
 
+// Whatever the text was: numbers that a job may use as places.
+bool is_sound(const weft::EdgeList& list) {
+  const std::size_t edges = list.sources.size(), vertices = list.ids.size();
+  const auto are_below = [](const std::vector<std::int32_t>& numbers, std::size_t bound) {
+    return std::ranges::all_of(numbers,
+                               [bound](std::int32_t n) { return n >= 0 && static_cast<std::size_t>(n) < bound; });
+  };
+  const auto are_offsets = [&](const std::vector<std::int32_t>& offsets) {
+    return offsets.size() == vertices + 1 && offsets[0] == 0 && std::ranges::is_sorted(offsets) &&
+           static_cast<std::size_t>(offsets.back()) == edges;
+  };
+  return edges != 0 && are_below(list.sources, vertices) && are_below(list.out_targets, vertices) &&
+         are_below(list.out_numbers, edges) && list.out_targets.size() == edges && list.out_numbers.size() == edges &&
+         are_offsets(list.offsets) && are_offsets(list.out_offsets) && list.degrees.size() == vertices &&
+         (list.values.empty() || list.values.size() == edges) && std::ranges::is_sorted(list.ids);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -68,12 +87,13 @@ int main(int count, char** arguments) {
   const std::string safetensors =
       weft::safetensors_begin({tensor("a", WEFT_BFLOAT16, {4, 7}), tensor("b", WEFT_INT64, {9})}, offsets).substr(8);
   const std::string lines[] = {"[1, 2, -3, 4000000000]", R"({"x": [1.5, 2e3], "y": {"x": null}})"};
+  const std::string edges[] = {"# from\tto\n3\t70\n70\t9000000000\r\n\n 3 9000000000\n", "1 2 0.5\n2 1 -3e-4\n1 2 7"};
   const weft::Tensor wanted[] = {tensor("x", WEFT_INT32, {8}, true), tensor("x", WEFT_FLOAT32, {2})};
   std::vector<std::byte> room(64);
   unsigned long long taken = 0;
   for (unsigned long long i = 0; i < many; ++i) {
     const std::uint64_t file_bytes = dice() % 4 == 0 ? dice() : 8192;
-    switch (i % 4) {
+    switch (i % 5) {
       case 0: {
         const std::string text = changed(npy, dice);
         taken += is_taken([&] {
@@ -87,6 +107,18 @@ int main(int count, char** arguments) {
         taken += is_taken([&] {
           for (const weft::StoredArray& array : weft::parse_safetensors("f", text, file_bytes))
             if (array.offset + weft::bytes_of(array.tensor) > file_bytes) std::abort();
+        });
+        break;
+      }
+      case 2: {
+        const std::string text = changed(edges[dice() % 2], dice);
+        taken += is_taken([&] {
+          weft::EdgeReader reader("f", 100);
+          const std::size_t cut = dice() % (text.size() + 1);
+          reader.take(std::string_view(text).substr(0, cut));
+          reader.take(std::string_view(text).substr(cut));
+          const weft::EdgeList list = reader.finish([] {});
+          if (!is_sound(list)) std::abort();
         });
         break;
       }

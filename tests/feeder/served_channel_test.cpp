@@ -175,6 +175,23 @@ TEST_F(Channels, WhatCannotBeIsRefusedWhenItIsAsked) {
             std::string::npos);
 }
 
+TEST_F(Channels, AListOfEdgesIsReadAsWeights) {
+  write("g.txt", "# a graph\n7 9\n9 12\n");
+  FeedPlan with_graph = plan();
+  with_graph.weights = path("g.txt");
+  Feed feed(with_graph, path("job.so"));
+  EXPECT_EQ(described(*feed.describe(Feed::Of::weights, "sources")), "int32 [2]");
+  EXPECT_FALSE(feed.describe(Feed::Of::weights, "values"));
+  std::string got;
+  feed.read_parameter(tensor("ids", WEFT_INT64, {3}), [&](std::uint64_t, std::span<const std::byte> part) {
+    got.append(reinterpret_cast<const char*>(part.data()), part.size());
+  });
+  EXPECT_EQ(got, testing::bytes_of(std::vector<std::int64_t>{7, 9, 12}));
+  write("g.txt", "7 nine\n");
+  EXPECT_EQ(fault_of([&] { Feed(with_graph, path("job.so")); }),
+            path("g.txt") + ": line 1 has 'nine' for a vertex, which is a whole number from 0 to 9223372036854775807");
+}
+
 TEST_F(Channels, WeightsComeInParts) {
   std::vector<std::int32_t> numbers;
   for (int i = 0; i < 700'000; ++i) numbers.push_back(i);

@@ -26,7 +26,7 @@ PROGRAMS = ("bin/weft", "bin/trainer", "bin/simgpu-truth", "bin/weft-demo-report
 OPTIONAL_PROGRAMS = ("bin/bubble_case",)
 # Without these it is no bundle; the rest depends on what the build contains.
 REQUIRED = PROGRAMS + ("lib/weft/libweft.so", "lib/weft/libweft-core.so", "lib/weft/weft-fill-probe",
-                       "lib/weft/fill_matmul.so", "lib/weft/fill_pagerank.so")
+                       "lib/weft/fill_matmul.so")
 
 
 class BundleError(Exception):

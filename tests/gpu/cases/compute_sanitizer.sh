@@ -67,8 +67,8 @@ say kernels "$ended"
 if [ -x "$loop" ]; then
   run matmul "$loop" "$programs/lib/weft/fill_matmul.so:size=64,products=4" "$work/matmul" 3
   say matmul "$ended"
-  run pagerank "$loop" "$programs/lib/weft/fill_pagerank.so:vertices=2048" "$work/pagerank" 3
-  say pagerank "$ended"
+  run large_matmul "$loop" "$programs/lib/weft/fill_matmul.so:size=256,products=2" "$work/large_matmul" 3
+  say large_matmul "$ended"
 fi
 if [ "$tool" = memcheck ] && [ -x "$programs/bin/bubble_case" ]; then
   export LD_LIBRARY_PATH="$programs/lib/stand_in${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

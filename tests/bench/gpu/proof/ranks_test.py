@@ -152,14 +152,14 @@ SANITIZER = """#!/bin/sh
 case "$*" in
   *bin/weft*) trace=$(echo "$*" | sed 's/.*--output \\([^ ]*\\) .*/\\1/'); mkdir -p "$trace"
     echo '{{"type": "summary", "fill_units": {units}}}' >"$trace/rank0.jsonl" ;;
-  *fill_pagerank*) exit {pagerank} ;;
+  *size=256*) exit {large} ;;
 esac
 """
 
 
 class Sanitizer(TemporaryFolder):
-    def words(self, units, pagerank):
-        for name, text in (("tools/compute-sanitizer", SANITIZER.format(units=units, pagerank=pagerank)),
+    def words(self, units, large):
+        for name, text in (("tools/compute-sanitizer", SANITIZER.format(units=units, large=large)),
                            ("bin/gpu_cases/kernels_check", "#!/bin/sh\n[ \"$1\" = --no-speed ]\n"), ("bin/measures/fill_loop", ""),
                            ("bin/bubble_case", ""), ("bin/weft", "")):
             path = self.folder / name
@@ -174,10 +174,10 @@ class Sanitizer(TemporaryFolder):
         return line["values"]
 
     def test_no_time_is_no_report_and_weft_that_did_not_fill_was_not_checked(self):
-        clean = {"kernels": "clean", "matmul": "clean", "pagerank": "clean", "weft": "clean"}
-        self.assertEqual(self.words(units=3, pagerank=0), clean)
-        self.assertEqual(self.words(units=0, pagerank=124), {**clean, "pagerank": "out of time", "weft": "did not fill"})
-        self.assertEqual(self.words(units=3, pagerank=99)["pagerank"], "report")
+        clean = {"kernels": "clean", "matmul": "clean", "large_matmul": "clean", "weft": "clean"}
+        self.assertEqual(self.words(units=3, large=0), clean)
+        self.assertEqual(self.words(units=0, large=124), {**clean, "large_matmul": "out of time", "weft": "did not fill"})
+        self.assertEqual(self.words(units=3, large=99)["large_matmul"], "report")
 
 
 if __name__ == "__main__":
