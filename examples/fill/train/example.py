@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Images for the training job, and an independent check of its losses and weights, with NumPy.
+
+  example.py make FOLDER [IMAGES]              data.safetensors, and job.toml for weft run --fill @FOLDER/job.toml
+  example.py check FOLDER [STEPS]              exit code 1 where the progress in FOLDER/progress is not that of such a training
+  example.py losses PROGRESS                   the losses of a progress file (WEFT_CHECKPOINT), one a line, as their bits
+  example.py weights PROGRESS OUT.safetensors  its weights
+
+The check trains in double precision, from the definition of the layers, and compares the first STEPS (40) losses; all
+losses and weights have to be finite, and the same bits in all files of one training as far as both have come; and where
+there are 100 steps or more the loss has to have fallen.
+"""
+import glob
+import json
+import os
+import re
+import struct
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import files
+from files import numpy
+
+CLASSES, SIZE = 6, 12
+TOLERANCE = 2e-3  # of a loss: the job computes in single precision, and each step goes on with the error of the last
+JOB = """[[job]]
+fill = "train"
+weights = "data.safetensors"
+"""
+WORD = (1 << 64) - 1
+
+
+def make(folder, count):
+    """Gratings of six directions, of any phase and wave length, with noise."""
+    numbers = numpy.random.RandomState(1)
+    labels = numbers.randint(CLASSES, size=count).astype("u1")
+    row, column = numpy.mgrid[:SIZE, :SIZE]
+    images = numpy.empty((count, SIZE, SIZE, 1), "u1")
+    for image, label in zip(images, labels):
+        angle, length, phase = numpy.pi * label / CLASSES, numbers.uniform(3, 5), numbers.uniform(0, 2 * numpy.pi)
+        wave = numpy.sin((row * numpy.sin(angle) + column * numpy.cos(angle)) * 2 * numpy.pi / length + phase)
+        image[:, :, 0] = numpy.clip(128 + 90 * wave + numbers.normal(0, 20, wave.shape), 0, 255)
+    files.write_safetensors(folder + "/data.safetensors", {"images": images, "labels": labels})
+    with open(folder + "/job.toml", "w") as out:
+        out.write(JOB)
+
+
+def mixed(x):
+    x = (x + 0x9E3779B97F4A7C15) & WORD
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & WORD
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & WORD
+    return x ^ (x >> 31)
+
+
+def permuted(place, count, key):
+    half = 1
+    while half < 16 and 1 << (2 * half) < count:
+        half += 1
+    mask = (1 << half) - 1
+    while True:
+        left, right = place >> half, place & mask
+        for turn in range(4):
+            left, right = right, left ^ (mixed(key ^ (turn << 32 | right)) & mask)
+        place = left << half | right
+        if place < count:
+            return place
+
+
+def batch_of(step, size, count, seed):
+    for place in range(step * size, (step + 1) * size):
+        yield permuted(place % count, count, mixed((mixed(seed) + place // count) & WORD))
+
+
+def shapes(a, colours, classes):
+    channels = a["channels"]
+    yield "stem.weight", (channels, 3, 3, colours)
+    yield "stem.norm.weight", (channels,)
+    yield "stem.norm.bias", (channels,)
+    for block in range(a["blocks"]):
+        yield f"blocks.{block}.conv1.weight", (channels, 3, 3, channels)
+        yield f"blocks.{block}.norm.weight", (channels,)
+        yield f"blocks.{block}.norm.bias", (channels,)
+        yield f"blocks.{block}.conv2.weight", (channels, 3, 3, channels)
+    yield "head.weight", (classes, channels)
+    yield "head.bias", (classes,)
+
+
+def initial(a, colours, classes):
+    weights, number, key = {}, 0, mixed(a["seed"] ^ WORD)
+    for name, shape in shapes(a, colours, classes):
+        count = int(numpy.prod(shape))
+        if len(shape) == 1:
+            weights[name] = numpy.full(shape, float(name.endswith("norm.weight")))
+        else:
+            fractions = numpy.array([mixed((key + number + i) & WORD) >> 40 for i in range(count)]) / 2.0 ** 24
+            values = (2 * fractions - 1) * numpy.sqrt(6 / numpy.prod(shape[1:]))
+            weights[name] = values.astype("f4").astype("f8").reshape(shape)
+        number += count
+    return weights
+
+
+def neighbours(x, stride):
+    """For each pixel of the result the nine pixels around it: [image, row, column, 3, 3, channel]."""
+    padded = numpy.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    rows, columns = -(-x.shape[1] // stride), -(-x.shape[2] // stride)
+    return numpy.stack([numpy.stack([padded[:, i:i + (rows - 1) * stride + 1:stride, j:j + (columns - 1) * stride + 1:stride]
+                                     for j in range(3)], axis=3) for i in range(3)], axis=3)
+
+
+def convolved(x, w, stride=1):
+    return numpy.tensordot(neighbours(x, stride), w, axes=((3, 4, 5), (1, 2, 3)))
+
+
+def convolution_gradients(x, w, gradient, stride=1):
+    """Of the weights, and of the input where there is no stride."""
+    of_weights = numpy.tensordot(gradient, neighbours(x, stride), axes=((0, 1, 2), (0, 1, 2)))
+    return of_weights, None if stride > 1 else convolved(gradient, w[:, ::-1, ::-1].transpose(3, 1, 2, 0))
+
+
+def normalised(x, w, name):
+    scale = 1 / numpy.sqrt(x.var(axis=3, keepdims=True) + 1e-5)
+    hat = (x - x.mean(axis=3, keepdims=True)) * scale
+    return numpy.maximum(hat * w[name + ".weight"] + w[name + ".bias"], 0), hat, scale
+
+
+def normalisation_gradients(hat, scale, gradient, w, name, gradients):
+    gradients[name + ".weight"] = (gradient * hat).sum(axis=(0, 1, 2))
+    gradients[name + ".bias"] = gradient.sum(axis=(0, 1, 2))
+    inner = gradient * w[name + ".weight"]
+    return scale * (inner - inner.mean(axis=3, keepdims=True) - hat * (inner * hat).mean(axis=3, keepdims=True))
+
+
+def loss_and_gradients(x, labels, w, blocks):
+    y, hat, scale = normalised(convolved(x, w["stem.weight"], 2), w, "stem.norm")
+    inputs, insides = [y], [(None, hat, scale)]
+    for block in range(blocks):
+        name = f"blocks.{block}."
+        insides.append(normalised(convolved(inputs[-1], w[name + "conv1.weight"]), w, name + "norm"))
+        inputs.append(numpy.maximum(inputs[-1] + convolved(insides[-1][0], w[name + "conv2.weight"]), 0))
+    means = inputs[-1].mean(axis=(1, 2))
+    scores = means @ w["head.weight"].T + w["head.bias"]
+    scores = scores - scores.max(axis=1, keepdims=True)
+    logarithms = scores - numpy.log(numpy.exp(scores).sum(axis=1, keepdims=True))
+    loss = -logarithms[numpy.arange(len(x)), labels].mean()
+    of_scores = (numpy.exp(logarithms) - numpy.eye(scores.shape[1])[labels]) / len(x)
+    gradients = {"head.weight": of_scores.T @ means, "head.bias": of_scores.sum(axis=0)}
+    gradient = (of_scores @ w["head.weight"])[:, None, None, :] / (y.shape[1] * y.shape[2]) * (inputs[-1] > 0)
+    for block in reversed(range(blocks)):
+        name, (inside, hat, scale) = f"blocks.{block}.", insides[block + 1]
+        gradients[name + "conv2.weight"], inner = convolution_gradients(inside, w[name + "conv2.weight"], gradient)
+        inner = normalisation_gradients(hat, scale, inner * (inside > 0), w, name + "norm", gradients)
+        gradients[name + "conv1.weight"], inner = convolution_gradients(inputs[block], w[name + "conv1.weight"], inner)
+        gradient = (gradient + inner) * (inputs[block] > 0)
+    inner = normalisation_gradients(insides[0][1], insides[0][2], gradient, w, "stem.norm", gradients)
+    gradients["stem.weight"], _ = convolution_gradients(x, w["stem.weight"], inner, 2)
+    return loss, gradients
+
+
+def train(data, a, steps):
+    """The losses of the first steps."""
+    images, labels = data["images"], data["labels"]
+    w = initial(a, images.shape[3], int(labels.max()) + 1)
+    momenta = {name: numpy.zeros_like(array) for name, array in w.items()}
+    for step in range(steps):
+        chosen = list(batch_of(step, a["batch"], len(images), a["seed"]))
+        loss, gradients = loss_and_gradients((images[chosen] - 128.0) / 128, labels[chosen], w, a["blocks"])
+        for name in w:
+            momenta[name] = a["momentum"] / 100 * momenta[name] + gradients[name]
+            w[name] = w[name] - a["rate"] / 10000 * momenta[name]
+        yield loss
+
+
+def read_progress(path):
+    """The tensors of a progress file, and the arguments of its training."""
+    with open(path, "rb") as file:
+        first, content = file.read().split(b"\n", 1)
+    found = re.fullmatch(rb"weft-progress 1 (\d+) train", first)
+    if not found or int(found[1]) != len(content):
+        sys.exit(f"{path} is not the progress of the job train")
+    header = json.loads(content[8:8 + struct.unpack("<Q", content[:8])[0]])
+    return files.parse_safetensors(content), header["__metadata__"]["training"]
+
+
+def wrong_with(path, tensors, data, known, training, steps):
+    """Why a file is wrong; None: it is right. `known`: the losses of each training that were right, by its name."""
+    for name, array in tensors.items():
+        if not numpy.isfinite(array).all():
+            return f"{path}: {name} is not finite"
+    losses = tensors["losses"]
+    if tensors["steps"] != len(losses):
+        return f"{path}: {len(losses)} losses of {tensors['steps']} steps"
+    if training in known:
+        both = min(len(losses), len(known[training]))
+        if losses[:both].tobytes() != known[training][:both].tobytes():
+            return f"{path}: step {(losses[:both] != known[training][:both]).argmax()} is not that of another file"
+    else:
+        a = dict(re.findall(r"([a-z]+)=(\d+)(?=,)", training))
+        wanted = train(data, {name: int(value) for name, value in a.items()}, min(steps, len(losses)))
+        for step, loss in enumerate(wanted):
+            if not abs(losses[step] - loss) <= TOLERANCE * max(loss, 1):
+                return f"{path}: the loss of step {step} is {losses[step]} and should be {loss}"
+        if len(losses) >= 100 and not losses[-20:].mean() < 0.9 * losses[:20].mean():
+            return f"{path}: the loss was {losses[:20].mean()}, and is {losses[-20:].mean()}"
+    if len(losses) > len(known.get(training, ())):
+        known[training] = losses
+    return None
+
+
+def check(folder, steps):
+    paths = sorted(glob.glob(folder + "/progress/*.progress"))
+    if not paths:
+        return "there is no progress yet"
+    data, known, counts = files.read_safetensors(folder + "/data.safetensors"), {}, []
+    for path in paths:
+        tensors, training = read_progress(path)
+        wrong = wrong_with(path, tensors, data, known, training, steps)
+        if wrong:
+            return wrong
+        counts.append(int(tensors["steps"]))
+    losses = max(known.values(), key=len)
+    print(f"{len(paths)} files of {len(known)} trainings have {', '.join(map(str, counts))} steps, the first "
+          f"{min(steps, max(counts))} checked; the loss went from {losses[:20].mean():.3f} to {losses[-20:].mean():.3f}")
+    return None
+
+
+def main(arguments):
+    if len(arguments) in (2, 3) and arguments[0] in ("make", "check"):
+        number = int(arguments[2]) if len(arguments) == 3 else {"make": 600, "check": 40}[arguments[0]]
+        return make(arguments[1], number) if arguments[0] == "make" else check(arguments[1], number)
+    if len(arguments) == 2 and arguments[0] == "losses":
+        for loss in read_progress(arguments[1])[0]["losses"]:
+            print(f"{loss.view('<u4'):08x} {loss}")
+        return None
+    if len(arguments) == 3 and arguments[0] == "weights":
+        tensors = read_progress(arguments[1])[0]
+        files.write_safetensors(arguments[2], {name: array for name, array in tensors.items()
+                                               if name not in ("steps", "losses") and not name.startswith("momentum.")})
+        return None
+    return __doc__
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
