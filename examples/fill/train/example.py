@@ -6,7 +6,7 @@
   example.py losses PROGRESS                   the losses of a progress file (WEFT_CHECKPOINT), one a line, as their bits
   example.py weights PROGRESS OUT.safetensors  its weights
 
-The check trains in double precision, from the definition of the layers, and compares the first STEPS (40) losses; all
+The check trains in double precision, from the definition of the layers, and compares the first STEPS (100) losses; all
 losses and weights have to be finite, and the same bits in all files of one training as far as both have come; and where
 there are 100 steps or more the loss has to have fallen.
 """
@@ -22,7 +22,7 @@ import files
 from files import numpy
 
 CLASSES, SIZE = 6, 12
-TOLERANCE = 2e-3  # of a loss: the job computes in single precision, and each step goes on with the error of the last
+TOLERANCE = 1e-4  # of a loss: the job computes in single precision, and each step goes on with the errors of the last
 JOB = """[[job]]
 fill = "train"
 weights = "data.safetensors"
@@ -225,7 +225,7 @@ def check(folder, steps):
 
 def main(arguments):
     if len(arguments) in (2, 3) and arguments[0] in ("make", "check"):
-        number = int(arguments[2]) if len(arguments) == 3 else {"make": 600, "check": 40}[arguments[0]]
+        number = int(arguments[2]) if len(arguments) == 3 else {"make": 600, "check": 100}[arguments[0]]
         return make(arguments[1], number) if arguments[0] == "make" else check(arguments[1], number)
     if len(arguments) == 2 and arguments[0] == "losses":
         for loss in read_progress(arguments[1])[0]["losses"]:

@@ -122,7 +122,7 @@ inline std::string identity_in(std::string_view bytes) {
   bytes.remove_prefix(sizeof(std::uint64_t));
   if (!bytes.starts_with(before_identity)) return {};
   bytes.remove_prefix(before_identity.size());
-  constexpr std::size_t longest = 110;
+  constexpr std::size_t longest = 200;
   std::string text(bytes.substr(0, std::min(bytes.find('"'), longest)));
   for (char& character : text)
     if (character < ' ' || character > '~') character = '?';
