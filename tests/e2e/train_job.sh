@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The fill job that trains a network, on its example. Its losses are the same bits whatever happens: as without Weft, in
-# units and slices of any length, after a kill and a restart, with another number of ranks, from rank to rank of a queue.
-# And data that nothing can be trained on is refused, in one line.
-#   train_job.sh SOURCE BUILD ALONE CASE     ALONE: the program train_alone; CASE: try, refused, whole, ranks, killed, queue
+# The fill job that trains a network, on its example. Its losses are the same bits whatever happens: as without Weft,
+# in units and slices of any length, after a kill and a restart, with another number of ranks, from rank to rank of a
+# queue. And data that nothing can be trained on is refused, in one line.
+#   train_job.sh SOURCE BUILD ALONE CASE     ALONE: the program train_alone
+#                                            CASE: try, refused, whole, ranks, killed, queue
 set -uo pipefail
 source_dir=$1 build=$2 alone=$3 case=$4
 work=$(mktemp -d)
@@ -53,8 +54,8 @@ steps_of() { if [ -e "$1" ]; then example losses "$1" | wc -l; else echo 0; fi; 
 # Trains, and kills all of it, without any warning, after so many seconds.
 train_and_kill() {  # name, seconds, options of weft run...
   # shellcheck disable=SC2046
-  setsid timeout 150 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" run --output "$work/$1.trace" "${@:3}" -- \
-    $(trainer 2000) >"$work/$1.log" 2>"$work/$1.messages" &
+  setsid timeout 150 scripts/on-simulated-gpu --build "$build" \
+    "$build/bin/weft" run --output "$work/$1.trace" "${@:3}" -- $(trainer 2000) >"$work/$1.log" 2>"$work/$1.messages" &
   local group=$!
   sleep "$2"
   kill -KILL -- "-$group" || fail "the training has ended by itself"
@@ -71,7 +72,8 @@ case $case in
     says 'confined  by its own small grids'
     # The same with labels of the other type, images of three channels, and other arguments.
     make_other '{"images": numpy.repeat(images, 3, 3)[:, :11], "labels": labels.astype("<i4")}'
-    try train:channels=5,blocks=3,batch=3,steps=2,rate=50,momentum=0,seed=9 --weights "$work/other.safetensors" || fail "a sound job is refused"
+    try train:channels=5,blocks=3,batch=3,steps=2,rate=50,momentum=0,seed=9 --weights "$work/other.safetensors" ||
+      fail "a sound job is refused"
     says '3 run, 3 right, 0 wrong'
     ;;
   refused)
@@ -94,7 +96,8 @@ case $case in
     refused 'all images have the label 0' "" '{"images": images, "labels": labels * 0}'
     refused 'the images are of 600x12x2x1: at least one is wanted' "" '{"images": images[:, :, :2], "labels": labels}'
     refused 'a batch of 4096 such images is too large' ":channels=512,batch=4096" '{"images": images, "labels": labels}'
-    refused 'a network of 64 blocks of 512 channels is too large' ":channels=512,blocks=64" '{"images": images, "labels": labels}'
+    refused 'a network of 64 blocks of 512 channels is too large' ":channels=512,blocks=64" \
+      '{"images": images, "labels": labels}'
     try train:channels=256,batch=64 --weights "$work/data.safetensors" --memory 1MiB && fail "it fits in a MiB"
     says 'WEFT_MEMORY'
     ;;
@@ -104,13 +107,15 @@ case $case in
     same_losses whole
     losses_are_right 4 20
     example check "$work" || fail "the check of the example does not agree"
-    example weights "$work/progress/rank0.progress" "$work/weights.safetensors" || fail "the weights cannot be taken out"
+    example weights "$work/progress/rank0.progress" "$work/weights.safetensors" ||
+      fail "the weights cannot be taken out"
     python3 "$work/look.py" || fail "the weights are not there"
     # Progress of another training is not taken up: its files stay what they are.
     before=$(cat "$work"/progress/*.progress | cksum)
     train other 4 --fill train:seed=2 --weights "$work/data.safetensors" || fail "exit code $?"
-    grep -q 'the saved progress is of another training: channels=8,blocks=1,' "$work/other.messages" || fail "it is not said"
-    [ "$(cat "$work"/progress/*.progress | cksum)" = "$before" ] || fail "the progress of another training was written over"
+    grep -q 'the saved progress is of another training: channels=8,blocks=1,' "$work/other.messages" ||
+      fail "it is not said"
+    [ "$(cat "$work"/progress/*.progress | cksum)" = "$before" ] || fail "the progress was written over"
     ;;
   ranks)  # one after the other, with units and slices of other lengths
     ranks=4 train four 20 "${fill[@]}" || fail "exit code $?"
@@ -127,13 +132,15 @@ case $case in
   killed)
     RANDOM=1 before=0
     for round in 1 2 3 4; do
-      ranks=$((2 + RANDOM % 3)) train_and_kill "killed$round" "2.$((RANDOM % 10))" "${fill[@]}" --set checkpoint_every=1s
+      ranks=$((2 + RANDOM % 3))
+      train_and_kill "killed$round" "2.$((RANDOM % 10))" "${fill[@]}" --set checkpoint_every=1s
       losses_are_right 2 10
       now=$(steps_of "$work/progress/rank0.progress")
       echo "after kill $round rank 0 has $now steps"
       [ "$now" -gt "$before" ] || fail "training $round did not go on from $before steps"
       before=$now
     done
+    ranks=4
     train rest 20 "${fill[@]}" || fail "exit code $?"
     losses_are_right 4 10
     [ "$(steps_of "$work/progress/rank0.progress")" -gt "$before" ] || fail "the last training did not go on"
@@ -143,9 +150,9 @@ case $case in
     jobs() { "$build/bin/weft" jobs "$@" 2>>"$work/jobs.messages"; }
     value() { jobs show "$1" --json | python3 -c "import json, sys; print(json.load(sys.stdin)['$2'])"; }
     are_done() { [ "$(value 1 state) $(value 2 state)" = 'done done' ]; }
-    submit() { jobs submit "$@" --weights "$work/data.safetensors" --memory 64MiB >/dev/null || fail "it cannot be submitted"; }
-    submit train --units 700
-    submit train:steps=2 --units 200
+    submit() { jobs submit "$@" --weights "$work/data.safetensors" --memory 64MiB >/dev/null; }
+    submit train --units 700 || fail "it cannot be submitted"
+    submit train:steps=2 --units 200 || fail "it cannot be submitted"
     for round in 1 2; do train_and_kill "killed$round" "2.$((2 + 3 * round))" --set checkpoint_every=1s; done
     echo "after the kills $(value 1 done) and $(value 2 done) units are done"
     for ((round = 1; round <= 6; ++round)); do

@@ -2,8 +2,8 @@
 """Images for the training job, and an independent check of its losses and weights, with NumPy.
 
   example.py make FOLDER [IMAGES]              data.safetensors, and job.toml for weft run --fill @FOLDER/job.toml
-  example.py check FOLDER [STEPS]              exit code 1 where the progress in FOLDER/progress is not that of such a training
-  example.py losses PROGRESS                   the losses of a progress file (WEFT_CHECKPOINT), one a line, as their bits
+  example.py check FOLDER [STEPS]              exit code 1 where what is in FOLDER/progress is not of such a training
+  example.py losses PROGRESS                   of a progress file (WEFT_CHECKPOINT), one a line: their bits, and as text
   example.py weights PROGRESS OUT.safetensors  its weights
 
 The check trains in double precision, from the definition of the layers, and compares the first STEPS (100) losses; all
@@ -103,8 +103,11 @@ def neighbours(x, stride):
     """For each pixel of the result the nine pixels around it: [image, row, column, 3, 3, channel]."""
     padded = numpy.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     rows, columns = -(-x.shape[1] // stride), -(-x.shape[2] // stride)
-    return numpy.stack([numpy.stack([padded[:, i:i + (rows - 1) * stride + 1:stride, j:j + (columns - 1) * stride + 1:stride]
-                                     for j in range(3)], axis=3) for i in range(3)], axis=3)
+
+    def moved(i, j):
+        return padded[:, i:i + (rows - 1) * stride + 1:stride, j:j + (columns - 1) * stride + 1:stride]
+
+    return numpy.stack([numpy.stack([moved(i, j) for j in range(3)], axis=3) for i in range(3)], axis=3)
 
 
 def convolved(x, w, stride=1):
@@ -218,8 +221,8 @@ def check(folder, steps):
             return wrong
         counts.append(int(tensors["steps"]))
     losses = max(known.values(), key=len)
-    print(f"{len(paths)} files of {len(known)} trainings have {', '.join(map(str, counts))} steps, the first "
-          f"{min(steps, max(counts))} checked; the loss went from {losses[:20].mean():.3f} to {losses[-20:].mean():.3f}")
+    print(f"{len(paths)} files have {', '.join(map(str, counts))} steps, the first {min(steps, max(counts))} checked; "
+          f"the loss went from {losses[:20].mean():.3f} to {losses[-20:].mean():.3f}")
     return None
 
 
@@ -233,8 +236,9 @@ def main(arguments):
         return None
     if len(arguments) == 3 and arguments[0] == "weights":
         tensors = read_progress(arguments[1])[0]
+        beside = ("steps", "losses")
         files.write_safetensors(arguments[2], {name: array for name, array in tensors.items()
-                                               if name not in ("steps", "losses") and not name.startswith("momentum.")})
+                                               if name not in beside and not name.startswith("momentum.")})
         return None
     return __doc__
 

@@ -1,6 +1,6 @@
 // The state of a training as bytes, between two runs: a safetensors file with the parameters, their momenta, the number
-// of steps and the losses. What comes back is foreign: it is taken only where its header is, byte for byte, the one
-// that this training would write.
+// of steps and the losses. Bytes that come back may be anything: they are taken only where their header is the one that
+// this training would write, byte for byte.
 //
 // Used by train.cpp in save() and restore(), and by its tests. Pure; nothing here knows of the GPU or of files.
 #pragma once
