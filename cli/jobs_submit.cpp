@@ -27,8 +27,8 @@ class Submit final : public JobsCommand {
  public:
   void describe(CLI::App& app) override {
     app.add_option("JOB", fill_,
-                   "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score, train; or @FILE, all jobs of "
-                   "a job file (docs/fill-jobs.md).")
+                   "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score, train; or @FILE, all "
+                   "jobs of a job file (docs/fill-jobs.md).")
         ->required()
         ->type_name("");
     app.add_option("--input", files_.input, "File of records.")->type_name("FILE");

@@ -51,13 +51,18 @@ losses_are_right() {  # files at least, losses of each at least
   [ "$files" -ge "$1" ] || fail "$files files of progress, not $1"
 }
 steps_of() { if [ -e "$1" ]; then example losses "$1" | wc -l; else echo 0; fi; }
-# Trains, and kills all of it, without any warning, after so many seconds.
-train_and_kill() {  # name, seconds, options of weft run...
+# Trains, and kills all of it, without any warning, within a second after that file has been written anew.
+train_and_kill() {  # name, file, options of weft run...
   # shellcheck disable=SC2046
   setsid timeout 150 scripts/on-simulated-gpu --build "$build" \
     "$build/bin/weft" run --output "$work/$1.trace" "${@:3}" -- $(trainer 2000) >"$work/$1.log" 2>"$work/$1.messages" &
   local group=$!
-  sleep "$2"
+  touch "$work/begin"
+  for ((i = 0; i < 1200; ++i)); do
+    [ "$2" -nt "$work/begin" ] && break
+    sleep 0.05
+  done
+  sleep "0.$((RANDOM % 10))"
   kill -KILL -- "-$group" || fail "the training has ended by itself"
   wait $group 2>/dev/null
   feeder_has_ended
@@ -133,7 +138,7 @@ case $case in
     RANDOM=1 before=0
     for round in 1 2 3 4; do
       ranks=$((2 + RANDOM % 3))
-      train_and_kill "killed$round" "2.$((RANDOM % 10))" "${fill[@]}" --set checkpoint_every=1s
+      train_and_kill "killed$round" "$work/progress/rank0.progress" "${fill[@]}" --set checkpoint_every=1s
       losses_are_right 2 10
       now=$(steps_of "$work/progress/rank0.progress")
       echo "after kill $round rank 0 has $now steps"
@@ -153,7 +158,7 @@ case $case in
     submit() { jobs submit "$@" --weights "$work/data.safetensors" --memory 64MiB >/dev/null; }
     submit train --units 700 || fail "it cannot be submitted"
     submit train:steps=2 --units 200 || fail "it cannot be submitted"
-    for round in 1 2; do train_and_kill "killed$round" "2.$((2 + 3 * round))" --set checkpoint_every=1s; done
+    for job in 1 2; do train_and_kill "killed$job" "$work/queue/jobs/$job/progress" --set checkpoint_every=1s; done
     echo "after the kills $(value 1 done) and $(value 2 done) units are done"
     for ((round = 1; round <= 6; ++round)); do
       are_done || train "rest$round" 60 || fail "exit code $?"

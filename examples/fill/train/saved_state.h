@@ -104,7 +104,7 @@ inline void write(const SavedLayout& layout, const float* state, const History& 
   const std::string text = padded_header(layout, history.size());
   const std::uint64_t length = text.size(), steps = history.steps();
   const auto put = [&to](const void* from, std::uint64_t bytes) {
-    std::memcpy(to, from, bytes);
+    if (bytes != 0) std::memcpy(to, from, bytes);
     to += bytes;
   };
   put(&length, sizeof length);
