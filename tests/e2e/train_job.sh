@@ -3,7 +3,7 @@
 # in units and slices of any length, after a kill and a restart, with another number of ranks, from rank to rank of a
 # queue. And data that nothing can be trained on is refused, in one line.
 #   train_job.sh SOURCE BUILD ALONE CASE     ALONE: the program train_alone
-#                                            CASE: try, refused, whole, ranks, killed, queue
+#                                            CASE: try, refused, whole, broken, ranks, killed, queue
 set -uo pipefail
 source_dir=$1 build=$2 alone=$3 case=$4
 work=$(mktemp -d)
@@ -27,6 +27,17 @@ sys.path.insert(0, "$source_dir/examples/fill")
 import files
 weights = files.read_safetensors("$work/weights.safetensors")
 assert weights["blocks.0.conv1.weight"].shape == (8, 3, 3, 8) and len(weights) == 9, weights.keys()
+PYTHON
+cat >"$work/change.py" <<PYTHON
+import glob, json, struct, sys
+for path in glob.glob("$work/progress/*.progress"):
+    content = bytearray(open(path, "rb").read())
+    begin = content.index(b"\\n") + 1
+    size = struct.unpack("<Q", content[begin:begin + 8])[0]
+    body = begin + 8 + size
+    first, last = json.loads(content[begin + 8:body])[sys.argv[1]]["data_offsets"]
+    content[body + first:body + last] = struct.pack("<f", float(sys.argv[2])) * ((last - first) // 4)
+    open(path, "wb").write(content)
 PYTHON
 make_other() { python3 "$work/make.py" "$1" || fail "no data is made"; }  # tensors, in Python
 try() { timeout 60 scripts/on-simulated-gpu --build "$build" "$build/bin/weft" try "$@" >"$work/try.messages" 2>&1; }
@@ -115,12 +126,25 @@ case $case in
     example weights "$work/progress/rank0.progress" "$work/weights.safetensors" ||
       fail "the weights cannot be taken out"
     python3 "$work/look.py" || fail "the weights are not there"
-    # Progress of another training is not taken up: its files stay what they are.
-    before=$(cat "$work"/progress/*.progress | cksum)
-    train other 4 --fill train:seed=2 --weights "$work/data.safetensors" || fail "exit code $?"
-    grep -q 'the saved progress is of another training: channels=8,blocks=1,' "$work/other.messages" ||
-      fail "it is not said"
-    [ "$(cat "$work"/progress/*.progress | cksum)" = "$before" ] || fail "the progress was written over"
+    ;;
+  broken)  # progress that is not this training's, or cannot be gone on with, ends the job and stays as it is
+    train begun 4 "${fill[@]}" || fail "exit code $?"
+    losses_are_right 4 1
+    without_weft 4
+    ends() {  # name, why, options of weft run...
+      local before
+      before=$(cat "$WEFT_CHECKPOINT"/*.progress | cksum)
+      train "$1" 4 "${@:3}" || fail "exit code $?"
+      same_losses "$1"
+      grep -qF -- "$2" "$work/$1.messages" || fail "it does not say: $2"
+      [ "$(cat "$WEFT_CHECKPOINT"/*.progress | cksum)" = "$before" ] || fail "the progress was written over"
+    }
+    ends other 'the saved progress is of another training: channels=8,blocks=1,' \
+      --fill train:seed=2 --weights "$work/data.safetensors"
+    python3 "$work/change.py" head.weight 3e38 || fail "the progress cannot be changed"
+    ends huge 'is not finite; a smaller rate may help' "${fill[@]}"
+    python3 "$work/change.py" stem.norm.bias nan || fail "the progress cannot be changed"
+    ends nan 'the saved progress has numbers that are not finite' "${fill[@]}"
     ;;
   ranks)  # one after the other, with units and slices of other lengths
     ranks=4 train four 20 "${fill[@]}" || fail "exit code $?"

@@ -112,10 +112,8 @@ struct Grid {
   int blocks, threads;
 };
 Grid grid_for(int count, int most_blocks) {
-  constexpr int warp = 32, most_threads = 256;
-  int threads = (count - 1) / most_blocks + 1;
-  if (threads > warp) threads = (threads + warp - 1) / warp * warp;
-  if (threads > most_threads) threads = most_threads;
+  constexpr int most_threads = 256;
+  const int each = (count - 1) / most_blocks + 1, threads = each < most_threads ? each : most_threads;
   const int blocks = (count - 1) / threads + 1;
   return {blocks < most_blocks ? blocks : most_blocks, threads};
 }
