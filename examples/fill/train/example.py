@@ -6,9 +6,9 @@
   example.py losses PROGRESS                   of a progress file (WEFT_CHECKPOINT), one a line: their bits, and as text
   example.py weights PROGRESS OUT.safetensors  its weights
 
-The check trains in double precision, from the definition of the layers, and compares the first STEPS (100) losses; all
-losses and weights have to be finite, and the same bits in all files of one training as far as both have come; and where
-there are 100 steps or more the loss has to have fallen.
+The check trains in double precision, from the definition of the layers, and compares the first STEPS (100) losses, and
+the weights of files that have no more. Losses have to be the same bits in all files of one training as far as both have
+come, all numbers finite, and where there are 100 steps or more the loss has to have fallen.
 """
 import glob
 import json
@@ -159,18 +159,20 @@ def loss_and_gradients(x, labels, w, blocks):
     return loss, gradients
 
 
-def train(data, a, steps):
-    """The losses of the first steps."""
+def train(data, training, steps):
+    """The losses of the first steps, and the weights after each."""
+    a = {name: int(value) for name, value in re.findall(r"([a-z]+)=(\d+)(?=,)", training)}
     images, labels = data["images"], data["labels"]
     w = initial(a, images.shape[3], int(labels.max()) + 1)
     momenta = {name: numpy.zeros_like(array) for name, array in w.items()}
+    trained = []
     for step in range(steps):
         chosen = list(batch_of(step, a["batch"], len(images), a["seed"]))
         loss, gradients = loss_and_gradients((images[chosen] - 128.0) / 128, labels[chosen], w, a["blocks"])
-        for name in w:
-            momenta[name] = a["momentum"] / 100 * momenta[name] + gradients[name]
-            w[name] = w[name] - a["rate"] / 10000 * momenta[name]
-        yield loss
+        momenta = {name: a["momentum"] / 100 * momenta[name] + gradients[name] for name in w}
+        w = {name: w[name] - a["rate"] / 10000 * momenta[name] for name in w}
+        trained.append((loss, w))
+    return trained
 
 
 def read_progress(path):
@@ -184,43 +186,53 @@ def read_progress(path):
     return files.parse_safetensors(content), header["__metadata__"]["training"]
 
 
-def wrong_with(path, tensors, data, known, training, steps):
-    """Why a file is wrong; None: it is right. `known`: the losses of each training that were right, by its name."""
-    for name, array in tensors.items():
-        if not numpy.isfinite(array).all():
-            return f"{path}: {name} is not finite"
-    losses = tensors["losses"]
-    if tensors["steps"] != len(losses):
-        return f"{path}: {len(losses)} losses of {tensors['steps']} steps"
-    if training in known:
-        both = min(len(losses), len(known[training]))
-        if losses[:both].tobytes() != known[training][:both].tobytes():
-            return f"{path}: step {(losses[:both] != known[training][:both]).argmax()} is not that of another file"
-    else:
-        a = dict(re.findall(r"([a-z]+)=(\d+)(?=,)", training))
-        wanted = train(data, {name: int(value) for name, value in a.items()}, min(steps, len(losses)))
-        for step, loss in enumerate(wanted):
-            if not abs(losses[step] - loss) <= TOLERANCE * max(loss, 1):
-                return f"{path}: the loss of step {step} is {losses[step]} and should be {loss}"
+class Training:
+    """All files of one training."""
+
+    def __init__(self, data, name, steps):
+        self.trained = train(data, name, steps)
+        self.losses = numpy.zeros(0, "<f4")  # of the longest file so far
+
+    def wrong_with(self, tensors):
+        """Why a file is wrong; None: it is right."""
+        for name, array in tensors.items():
+            if not numpy.isfinite(array).all():
+                return f"{name} is not finite"
+        losses = tensors["losses"]
+        if tensors["steps"] != len(losses):
+            return f"{len(losses)} losses of {tensors['steps']} steps"
+        for step, (loss, (wanted, _)) in enumerate(zip(losses, self.trained)):
+            if not abs(loss - wanted) <= TOLERANCE * max(wanted, 1):
+                return f"the loss of step {step} is {loss} and should be {wanted}"
+        if 0 < len(losses) <= len(self.trained):
+            for name, wanted in self.trained[len(losses) - 1][1].items():
+                if not abs(tensors[name] - wanted).max() <= TOLERANCE:
+                    return f"{name} is {abs(tensors[name] - wanted).max()} apart after {len(losses)} steps"
         if len(losses) >= 100 and not losses[-20:].mean() < 0.9 * losses[:20].mean():
-            return f"{path}: the loss was {losses[:20].mean()}, and is {losses[-20:].mean()}"
-    if len(losses) > len(known.get(training, ())):
-        known[training] = losses
-    return None
+            return f"the loss was {losses[:20].mean()}, and is {losses[-20:].mean()}"
+        both = min(len(losses), len(self.losses))
+        if losses[:both].tobytes() != self.losses[:both].tobytes():
+            return f"step {(losses[:both] != self.losses[:both]).argmax()} is not the same bits as in another file"
+        self.losses = max(losses, self.losses, key=len)
+        return None
 
 
 def check(folder, steps):
     paths = sorted(glob.glob(folder + "/progress/*.progress"))
     if not paths:
         return "there is no progress yet"
-    data, known, counts = files.read_safetensors(folder + "/data.safetensors"), {}, []
+    data, trainings, counts = files.read_safetensors(folder + "/data.safetensors"), {}, []
     for path in paths:
-        tensors, training = read_progress(path)
-        wrong = wrong_with(path, tensors, data, known, training, steps)
+        tensors, name = read_progress(path)
+        if name not in trainings:
+            trainings[name] = Training(data, name, steps)
+        wrong = trainings[name].wrong_with(tensors)
         if wrong:
-            return wrong
-        counts.append(int(tensors["steps"]))
-    losses = max(known.values(), key=len)
+            return f"{path}: {wrong}"
+        counts.append(len(tensors["losses"]))
+    if not any(counts):
+        return "there are no losses yet"
+    losses = max((training.losses for training in trainings.values()), key=len)
     print(f"{len(paths)} files have {', '.join(map(str, counts))} steps, the first {min(steps, max(counts))} checked; "
           f"the loss went from {losses[:20].mean():.3f} to {losses[-20:].mean():.3f}")
     return None

@@ -3,7 +3,6 @@
 // Used by train.cpp in init(). Pure. A test holds it against the offsets of step.h.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -4,6 +4,7 @@
 // Arguments: channels=8, blocks=1, batch=4, steps=1 (of a unit), rate=200 (learning rate, in 0.0001), momentum=90 (in
 // 0.01), seed=1. The weights file has `images`, uint8 of [count, rows, columns, channels], and `labels`, uint8 or
 // int32; README.md says why they come as weights. Loaded and called by Weft, see weft/fill.h.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
