@@ -152,7 +152,7 @@ case $case in
     ranks=4 train four 20 "${fill[@]}" || fail "exit code $?"
     losses_are_right 4 5
     first=$(steps_of "$work/progress/rank1.progress")
-    ranks=2 train two 20 --fill train:steps=3 --weights "$work/data.safetensors" --slice 60us || fail "exit code $?"
+    ranks=2 train two 20 --fill train:steps=3,parts=5 --weights "$work/data.safetensors" --slice 60us || fail "exit code $?"
     losses_are_right 4 5
     second=$(steps_of "$work/progress/rank1.progress")
     [ "$second" -gt "$first" ] || fail "the second training did not go on"

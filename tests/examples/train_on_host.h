@@ -68,7 +68,7 @@ class Trained {
     arrays.x = x.data();
     arrays.labels = labels.data();
     arrays.y = taken(layers * plane);
-    arrays.inside = taken(layers * plane);
+    arrays.inside = taken(static_cast<std::size_t>(n.blocks) * plane);
     arrays.hats = taken(layers * plane);
     arrays.scales = taken(layers * pixels);
     arrays.means = taken(batch * static_cast<std::size_t>(n.channels));

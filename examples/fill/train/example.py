@@ -24,7 +24,7 @@ from files import numpy
 CLASSES, SIZE = 6, 12
 TOLERANCE = 1e-4  # of a loss: the job computes in single precision, and each step goes on with the errors of the last
 JOB = """[[job]]
-fill = "train"
+fill = "train:parts=3"  # short kernels for small bubbles
 weights = "data.safetensors"
 """
 WORD = (1 << 64) - 1

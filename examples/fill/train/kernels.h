@@ -12,7 +12,8 @@ namespace train {
 
 class Launches {
  public:
-  Launches(int most_blocks, cudaStream_t stream) : blocks_(most_blocks), stream_(stream) {}
+  // `parts`: launches of each convolution, which take nearly all of the time.
+  Launches(int most_blocks, int parts, cudaStream_t stream) : blocks_(most_blocks), parts_(parts), stream_(stream) {}
 
   void load(const Range& r, const Ticket* ticket, const Copies& copies, float* state);
   void store(const Range& r, const Ticket* ticket, const Copies& copies, const float* state);
@@ -36,7 +37,10 @@ class Launches {
   void update(int count, const Descent& d, const Parts<float>& parts, float* parameters, float* momenta);
 
  private:
-  const int blocks_;
+  template <class Launch>
+  void cut(int count, Launch launch) const;
+
+  const int blocks_, parts_;
   const cudaStream_t stream_;
 };
 

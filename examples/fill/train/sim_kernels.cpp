@@ -11,6 +11,7 @@ namespace {
 using train::Choice;
 using train::Conv;
 using train::Copies;
+using train::Cut;
 using train::Descent;
 using train::Head;
 using train::Plane;
@@ -57,36 +58,35 @@ simgpu_cost report_cost(const simgpu_launch&, Choice c, const Ticket*, const flo
   return {1.0 * c.batch * c.steps, 4.0 * c.batch * c.steps + 8.0 * c.steps + 16.0};
 }
 
-// Of one image more or less the same for each of the three ways: a product and a sum for each weight and pixel.
-double conv_flops(const Conv& c) {
-  return 2.0 * c.images * c.rows() * c.columns() * c.weights();
-}
-double conv_bytes(const Conv& c) {
-  return 4.0 * (1.0 * items::conv(c) + items::conv_back(c));
-}
-
-void conv(const simgpu_launch&, Conv c, const float* x, const float* w, const float* skip, float* y) {
-  for (int i = 0; i < items::conv(c); ++i) train::conv(i, c, x, w, skip, y);
-}
-simgpu_cost conv_cost(const simgpu_launch&, Conv c, const float*, const float*, const float* skip, float*) {
-  return {conv_flops(c), conv_bytes(c) + 4.0 * c.weights() + (skip == nullptr ? 0.0 : 4.0 * items::conv(c))};
+// For each of the three ways a product and a sum for each weight and pixel, and both images. Items are in the order of
+// the images, so a part of them has a part of all but the weights.
+simgpu_cost cost_of_part(const Cut& cut, int all, const Conv& c, double bytes_beside) {
+  const double part = 1.0 * cut.count() / all, images = 4.0 * (1.0 * items::conv(c) + items::conv_back(c));
+  return {part * 2.0 * c.images * c.rows() * c.columns() * c.weights(),
+          part * (images + bytes_beside) + 4.0 * c.weights()};
 }
 
-void conv_back(const simgpu_launch&, Conv c, const float* dy, const float* w, const float* x, const float* skip,
-               float* dx) {
-  for (int i = 0; i < items::conv_back(c); ++i) train::conv_back(i, c, dy, w, x, skip, dx);
+void conv(const simgpu_launch&, Cut cut, Conv c, const float* x, const float* w, const float* skip, float* y) {
+  for (int i = cut.first; i < cut.last; ++i) train::conv(i, c, x, w, skip, y);
 }
-simgpu_cost conv_back_cost(const simgpu_launch&, Conv c, const float*, const float*, const float*, const float* skip,
-                           float*) {
-  const double beside = 4.0 * items::conv_back(c) * (skip == nullptr ? 1 : 2);
-  return {conv_flops(c), conv_bytes(c) + 4.0 * c.weights() + beside};
+simgpu_cost conv_cost(const simgpu_launch&, Cut cut, Conv c, const float*, const float*, const float* skip, float*) {
+  return cost_of_part(cut, items::conv(c), c, skip == nullptr ? 0.0 : 4.0 * items::conv(c));
 }
 
-void conv_gradient(const simgpu_launch&, Conv c, const float* x, const float* dy, Parts parts) {
-  for (int i = 0; i < items::conv_gradient(c); ++i) train::conv_gradient(i, c, x, dy, parts);
+void conv_back(const simgpu_launch&, Cut cut, Conv c, const float* dy, const float* w, const float* x,
+               const float* skip, float* dx) {
+  for (int i = cut.first; i < cut.last; ++i) train::conv_back(i, c, dy, w, x, skip, dx);
 }
-simgpu_cost conv_gradient_cost(const simgpu_launch&, Conv c, const float*, const float*, Parts) {
-  return {conv_flops(c), conv_bytes(c) + 4.0 * items::conv_gradient(c)};
+simgpu_cost conv_back_cost(const simgpu_launch&, Cut cut, Conv c, const float*, const float*, const float*,
+                           const float* skip, float*) {
+  return cost_of_part(cut, items::conv_back(c), c, 4.0 * items::conv_back(c) * (skip == nullptr ? 1 : 2));
+}
+
+void conv_gradient(const simgpu_launch&, Cut cut, Conv c, const float* x, const float* dy, Parts parts) {
+  for (int i = cut.first; i < cut.last; ++i) train::conv_gradient(i, c, x, dy, parts);
+}
+simgpu_cost conv_gradient_cost(const simgpu_launch&, Cut cut, Conv c, const float*, const float*, Parts) {
+  return cost_of_part(cut, items::conv_gradient(c), c, 4.0 * items::conv_gradient(c));
 }
 
 void norm(const simgpu_launch&, Plane p, const float* gain, const float* bias, float* hat, float* scales, float* y) {

@@ -1,9 +1,10 @@
 // Fill job: trains a small residual network on images. A unit is some steps of SGD with momentum. Losses and weights
 // are the same bits in every run of one kind of GPU, whatever slices it is cut into, and wherever it was interrupted.
 //
-// Arguments: channels=8, blocks=1, batch=4, steps=1 (of a unit), rate=200 (learning rate, in 0.0001), momentum=90 (in
-// 0.01), seed=1. The weights file has `images`, uint8 of [count, rows, columns, channels], and `labels`, uint8 or
-// int32; README.md says why they come as weights. Loaded and called by Weft, see weft/fill.h.
+// Arguments: channels=8, blocks=1, batch=4, rate=200 (learning rate, in 0.0001), momentum=90 (in 0.01), seed=1, steps=1
+// (of a unit), parts=1 (kernels that a convolution is cut into). The weights file has `images`, uint8 of [count, rows,
+// columns, channels], and `labels`, uint8 or int32; README.md says why they come as weights. Loaded and called by Weft,
+// see weft/fill.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +20,7 @@
 
 struct weft_fill_job {
   weft_fill_host host{};
-  int channels = 8, blocks = 1, batch = 4, steps = 1, rate = 200, momentum = 90, seed = 1;
+  int channels = 8, blocks = 1, batch = 4, rate = 200, momentum = 90, seed = 1, steps = 1, parts = 1;
   train::DataSet data;
   train::Network network;
   train::SavedLayout layout;
@@ -45,13 +46,14 @@ train::Choice choice_of(const weft_fill_job& job) {
 
 // The parts of init(), one after the other.
 std::string read_arguments(weft_fill_job& job, const char* text) {
-  const std::array<fill::Argument, 7> known{{{"channels", &job.channels, 1, 512},
+  const std::array<fill::Argument, 8> known{{{"channels", &job.channels, 1, 512},
                                              {"blocks", &job.blocks, 1, 64},
                                              {"batch", &job.batch, 1, 4096},
-                                             {"steps", &job.steps, 1, 64},
                                              {"rate", &job.rate, 1, 100000},
                                              {"momentum", &job.momentum, 0, 99},
-                                             {"seed", &job.seed, 0, 2147483647}}};
+                                             {"seed", &job.seed, 0, 2147483647},
+                                             {"steps", &job.steps, 1, 64},
+                                             {"parts", &job.parts, 1, 1024}}};
   return fill::read_arguments(text, known);
 }
 
@@ -59,7 +61,7 @@ void name_training(weft_fill_job& job) {
   char digest[9];
   std::snprintf(digest, sizeof digest, "%08x", static_cast<unsigned>(job.data.digest >> 32U));
   const auto text = [](const char* name, int value) { return std::string(name) + std::to_string(value); };
-  // Without the steps of a unit, which change nothing.
+  // Without the steps of a unit and the parts of a convolution, which change nothing.
   job.layout.identity = text("channels=", job.channels) + text(",blocks=", job.blocks) + text(",batch=", job.batch) +
                         text(",rate=", job.rate) + text(",momentum=", job.momentum) + text(",seed=", job.seed) +
                         text(",images=", job.data.count) + text("x", job.data.height) + text("x", job.data.width) +
@@ -159,7 +161,8 @@ void record_step(const weft_fill_job& job, train::Launches& launches, int number
 }
 
 int record_unit(weft_fill_job* job, weft_stream stream_handle) {
-  train::Launches launches(static_cast<int>(job->host.max_blocks), static_cast<cudaStream_t>(stream_handle));
+  train::Launches launches(static_cast<int>(job->host.max_blocks), job->parts,
+                           static_cast<cudaStream_t>(stream_handle));
   const std::uint64_t count = 2 * job->network.parameters();
   for_parts(count, [&](const train::Range& part) { launches.load(part, job->ticket, job->copies, job->state); });
   launches.choose(choice_of(*job), job->ticket, job->data.labels, job->chosen, job->labels);

@@ -16,6 +16,7 @@ __device__ int stride() {
 using train::Choice;
 using train::Conv;
 using train::Copies;
+using train::Cut;
 using train::Descent;
 using train::Head;
 using train::Plane;
@@ -48,16 +49,17 @@ __global__ void train_report(Choice c, const Ticket* ticket, const float* losses
   for (int i = first_item(); i < c.steps; i += stride()) train::report(i, c, *ticket, losses, means, step);
 }
 
-__global__ void train_conv(Conv c, const float* x, const float* w, const float* skip, float* y) {
-  for (int i = first_item(); i < items::conv(c); i += stride()) train::conv(i, c, x, w, skip, y);
+__global__ void train_conv(Cut cut, Conv c, const float* x, const float* w, const float* skip, float* y) {
+  for (int i = cut.first + first_item(); i < cut.last; i += stride()) train::conv(i, c, x, w, skip, y);
 }
 
-__global__ void train_conv_back(Conv c, const float* dy, const float* w, const float* x, const float* skip, float* dx) {
-  for (int i = first_item(); i < items::conv_back(c); i += stride()) train::conv_back(i, c, dy, w, x, skip, dx);
+__global__ void train_conv_back(Cut cut, Conv c, const float* dy, const float* w, const float* x, const float* skip,
+                                float* dx) {
+  for (int i = cut.first + first_item(); i < cut.last; i += stride()) train::conv_back(i, c, dy, w, x, skip, dx);
 }
 
-__global__ void train_conv_gradient(Conv c, const float* x, const float* dy, Parts parts) {
-  for (int i = first_item(); i < items::conv_gradient(c); i += stride()) train::conv_gradient(i, c, x, dy, parts);
+__global__ void train_conv_gradient(Cut cut, Conv c, const float* x, const float* dy, Parts parts) {
+  for (int i = cut.first + first_item(); i < cut.last; i += stride()) train::conv_gradient(i, c, x, dy, parts);
 }
 
 __global__ void train_norm(Plane p, const float* gain, const float* bias, float* hat, float* scales, float* y) {
@@ -127,6 +129,13 @@ void launch(void (*kernel)(Parameters...), int count, int most_blocks, cudaStrea
 
 }  // namespace
 
+template <class Launch>
+void Launches::cut(int count, Launch launch) const {
+  const int each = (count - 1) / parts_ + 1;
+  for (int first = 0, left = count; left > 0; first += each, left -= each)
+    launch(Cut{first, first + (left < each ? left : each)});
+}
+
 void Launches::load(const Range& r, const Ticket* ticket, const Copies& copies, float* state) {
   launch(train_load, r.count, blocks_, stream_, r, ticket, copies, state);
 }
@@ -149,15 +158,18 @@ void Launches::report(const Choice& c, const Ticket* ticket, const float* losses
 }
 
 void Launches::conv(const Conv& c, const float* x, const float* w, const float* skip, float* y) {
-  launch(train_conv, items::conv(c), blocks_, stream_, c, x, w, skip, y);
+  cut(items::conv(c),
+      [&](const Cut& part) { launch(train_conv, part.count(), blocks_, stream_, part, c, x, w, skip, y); });
 }
 
 void Launches::conv_back(const Conv& c, const float* dy, const float* w, const float* x, const float* skip, float* dx) {
-  launch(train_conv_back, items::conv_back(c), blocks_, stream_, c, dy, w, x, skip, dx);
+  cut(items::conv_back(c),
+      [&](const Cut& part) { launch(train_conv_back, part.count(), blocks_, stream_, part, c, dy, w, x, skip, dx); });
 }
 
 void Launches::conv_gradient(const Conv& c, const float* x, const float* dy, const Parts<float>& parts) {
-  launch(train_conv_gradient, items::conv_gradient(c), blocks_, stream_, c, x, dy, parts);
+  cut(items::conv_gradient(c),
+      [&](const Cut& part) { launch(train_conv_gradient, part.count(), blocks_, stream_, part, c, x, dy, parts); });
 }
 
 void Launches::norm(const Plane& p, const float* gain, const float* bias, float* hat, float* scales, float* y) {

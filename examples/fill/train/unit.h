@@ -25,6 +25,12 @@ struct Range {
   std::uint64_t first = 0;
   int count = 0;
 };
+// The items of one of the launches that a long kernel is cut into: from the first to before the last.
+struct Cut {
+  int first = 0, last = 0;
+
+  TRAIN_BOTH int count() const { return last - first; }
+};
 // The images of a unit.
 struct Choice {
   std::uint64_t seed = 0;
