@@ -26,7 +26,7 @@ import sys
 sys.path.insert(0, "$source_dir/examples/fill")
 import files
 weights = files.read_safetensors("$work/weights.safetensors")
-assert weights["blocks.0.conv1.weight"].shape == (8, 3, 3, 8) and len(weights) == 9, weights.keys()
+assert weights["blocks.0.conv1.weight"].shape == (3, 3, 8, 8) and len(weights) == 9, weights.keys()
 PYTHON
 cat >"$work/change.py" <<PYTHON
 import glob, json, struct, sys

@@ -69,9 +69,9 @@ class TrainConv : public testing::TestWithParam<Conv> {};
 
 TEST_P(TrainConv, HasTheGradientsOfItsWeightsAndOfItsInput) {
   const Conv c = GetParam();
-  Numbers x = random_numbers<double>(static_cast<std::size_t>(train::items::conv_back(c)), 1, 0.1, 1);
+  Numbers x = random_numbers<double>(static_cast<std::size_t>(c.inputs()), 1, 0.1, 1);
   Numbers w = random_numbers<double>(static_cast<std::size_t>(c.weights()), 2);
-  Numbers y(static_cast<std::size_t>(train::items::conv(c)));
+  Numbers y(static_cast<std::size_t>(c.outputs()));
   const Numbers gradient = random_numbers<double>(y.size(), 3);
   const double* const none = nullptr;
   OnHost run;
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, TrainConv,
 // The gradient passes where a ReLU has let something through, and what skips the convolution is added.
 TEST(TrainConv, AddsWhatSkipsItAndStopsWhereTheInputIsZero) {
   const Conv c{1, 3, 3, 2, 2, 1};
-  const auto count = static_cast<std::size_t>(train::items::conv(c));
+  const auto count = static_cast<std::size_t>(c.outputs());
   Numbers x = random_numbers<double>(count, 4), w = random_numbers<double>(static_cast<std::size_t>(c.weights()), 5);
   const Numbers skip = random_numbers<double>(count, 6), gradient = random_numbers<double>(count, 7);
   for (double& number : x) number = number > 0 ? number : 0;

@@ -73,14 +73,14 @@ def batch_of(step, size, count, seed):
 
 def shapes(a, colours, classes):
     channels = a["channels"]
-    yield "stem.weight", (channels, 3, 3, colours)
+    yield "stem.weight", (3, 3, colours, channels)
     yield "stem.norm.weight", (channels,)
     yield "stem.norm.bias", (channels,)
     for block in range(a["blocks"]):
-        yield f"blocks.{block}.conv1.weight", (channels, 3, 3, channels)
+        yield f"blocks.{block}.conv1.weight", (3, 3, channels, channels)
         yield f"blocks.{block}.norm.weight", (channels,)
         yield f"blocks.{block}.norm.bias", (channels,)
-        yield f"blocks.{block}.conv2.weight", (channels, 3, 3, channels)
+        yield f"blocks.{block}.conv2.weight", (3, 3, channels, channels)
     yield "head.weight", (classes, channels)
     yield "head.bias", (classes,)
 
@@ -93,7 +93,8 @@ def initial(a, colours, classes):
             weights[name] = numpy.full(shape, float(name.endswith("norm.weight")))
         else:
             fractions = numpy.array([mixed((key + number + i) & WORD) >> 40 for i in range(count)]) / 2.0 ** 24
-            values = (2 * fractions - 1) * numpy.sqrt(6 / numpy.prod(shape[1:]))
+            inputs = count // shape[-1 if len(shape) == 4 else 0]
+            values = (2 * fractions - 1) * numpy.sqrt(6 / inputs)
             weights[name] = values.astype("f4").astype("f8").reshape(shape)
         number += count
     return weights
@@ -111,13 +112,13 @@ def neighbours(x, stride):
 
 
 def convolved(x, w, stride=1):
-    return numpy.tensordot(neighbours(x, stride), w, axes=((3, 4, 5), (1, 2, 3)))
+    return numpy.tensordot(neighbours(x, stride), w, axes=3)
 
 
 def convolution_gradients(x, w, gradient, stride=1):
     """Of the weights, and of the input where there is no stride."""
-    of_weights = numpy.tensordot(gradient, neighbours(x, stride), axes=((0, 1, 2), (0, 1, 2)))
-    return of_weights, None if stride > 1 else convolved(gradient, w[:, ::-1, ::-1].transpose(3, 1, 2, 0))
+    of_weights = numpy.tensordot(neighbours(x, stride), gradient, axes=((0, 1, 2), (0, 1, 2)))
+    return of_weights, None if stride > 1 else convolved(gradient, w[::-1, ::-1].swapaxes(2, 3))
 
 
 def normalised(x, w, name):

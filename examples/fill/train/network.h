@@ -1,5 +1,6 @@
-// The arithmetic of a small residual network and of its training, one number at a time: compiled by nvcc for the GPU,
-// by the host's compiler for the simulated one, and in double precision for the tests of its gradients.
+// The arithmetic of a small residual network and of its training, one number or four neighbours at a time: compiled by
+// nvcc for the GPU, by the host's compiler for the simulated one, and in double precision for the tests of its
+// gradients.
 //
 // Called by the kernels in train.cu and by those in sim_kernels.cpp, for each item from 0 to below the number that the
 // function of the same name in `items` gives. Every sum has a fixed order, and no two items write the same number, so a
@@ -18,6 +19,14 @@
 
 namespace train {
 
+// Numbers of one item of a convolution: neighbours, with which a thread does more for what it has read, and of which a
+// host's compiler makes vectors.
+constexpr int lanes = 4;
+
+TRAIN_BOTH int groups_of(int channels) {
+  return (channels + lanes - 1) / lanes;
+}
+
 // A convolution of 3 x 3 with a border of zeros, without a bias.
 struct Conv {
   int images = 0, height = 0, width = 0;  // of its input
@@ -26,7 +35,9 @@ struct Conv {
 
   TRAIN_BOTH int rows() const { return (height + stride - 1) / stride; }
   TRAIN_BOTH int columns() const { return (width + stride - 1) / stride; }
-  TRAIN_BOTH int weights() const { return out * 9 * in; }
+  TRAIN_BOTH int weights() const { return 9 * in * out; }
+  TRAIN_BOTH int inputs() const { return images * height * width * in; }
+  TRAIN_BOTH int outputs() const { return images * rows() * columns() * out; }
 };
 
 // Images behind a convolution: `pixels` of each, with so many channels.
@@ -57,13 +68,13 @@ struct Descent {
 
 namespace items {
 TRAIN_BOTH int conv(const Conv& c) {
-  return c.images * c.rows() * c.columns() * c.out;
+  return c.images * c.rows() * c.columns() * groups_of(c.out);
 }
 TRAIN_BOTH int conv_back(const Conv& c) {
-  return c.images * c.height * c.width * c.in;
+  return c.images * c.height * c.width * groups_of(c.in);
 }
 TRAIN_BOTH int conv_gradient(const Conv& c) {
-  return c.images * c.weights();
+  return c.images * 9 * c.in * groups_of(c.out);
 }
 TRAIN_BOTH int norm(const Plane& p) {
   return p.images * p.pixels;
@@ -91,78 +102,111 @@ TRAIN_BOTH int loss(const Head& h) {
 }
 }  // namespace items
 
-// Four sums beside each other: a processor does not wait for one addition before it begins the next.
+// Sums of products of single numbers with four neighbours, or fewer at the end of a row, in two chains: a processor
+// does not wait for one addition before it begins the next.
 template <class T>
-struct Sums {
-  T sum[4] = {};
+struct NeighbourSums {
+  T even[lanes] = {}, odd[lanes] = {};
 
-  TRAIN_BOTH void add_products(const T* a, int step_a, const T* b, int step_b, int count) {
-    for (int k = 0; k < count; k += 4)
-      for (int lane = 0; lane < 4; ++lane)
-        if (k + lane < count) sum[lane] += a[(k + lane) * step_a] * b[(k + lane) * step_b];
+  TRAIN_BOTH void add_products(const T* a, int step_a, const T* b, int step_b, int length, int neighbours) {
+    int k = 0;
+    for (; k + 2 <= length; k += 2) {
+      add(even, a[k * step_a], b + k * step_b, neighbours);
+      add(odd, a[(k + 1) * step_a], b + (k + 1) * step_b, neighbours);
+    }
+    if (k < length) add(even, a[k * step_a], b + k * step_b, neighbours);
   }
-  // The same of neighbours, of which a host's compiler makes vectors.
+  TRAIN_BOTH T of(int lane) const { return even[lane] + odd[lane]; }
+
+ private:
+  TRAIN_BOTH static void add(T* sums, T a, const T* b, int neighbours) {
+    if (neighbours == lanes)
+      for (int lane = 0; lane < lanes; ++lane) sums[lane] += a * b[lane];
+    else
+      for (int lane = 0; lane < lanes; ++lane)
+        if (lane < neighbours) sums[lane] += a * b[lane];
+  }
+};
+
+// The sum of the products of two rows, in four chains.
+template <class T>
+struct RowSum {
+  T sums[lanes] = {};
+
   TRAIN_BOTH void add_products(const T* a, const T* b, int count) {
     int k = 0;
-    for (; k + 4 <= count; k += 4)
-      for (int lane = 0; lane < 4; ++lane) sum[lane] += a[k + lane] * b[k + lane];
-    for (int lane = 0; lane < 4; ++lane)
-      if (k + lane < count) sum[lane] += a[k + lane] * b[k + lane];
+    for (; k + lanes <= count; k += lanes)
+      for (int lane = 0; lane < lanes; ++lane) sums[lane] += a[k + lane] * b[k + lane];
+    for (int lane = 0; lane < lanes; ++lane)
+      if (k + lane < count) sums[lane] += a[k + lane] * b[k + lane];
   }
-  TRAIN_BOTH T all() const { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
+  TRAIN_BOTH T all() const { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
 };
 
 template <class T>
 TRAIN_BOTH T rectified(T x) {
   return x > 0 ? x : T(0);
 }
+TRAIN_BOTH int fewer_of(int a, int b) {
+  return a < b ? a : b;
+}
 
 // `skip`: what is added before a ReLU; nullptr: neither.
 template <class T>
 TRAIN_BOTH void conv(int item, const Conv& c, const T* x, const T* w, const T* skip, T* y) {
-  const int out = item % c.out, pixel = item / c.out;
+  const int out = item % groups_of(c.out) * lanes, pixel = item / groups_of(c.out);
   const int column = pixel % c.columns() * c.stride - 1, row = pixel / c.columns() % c.rows() * c.stride - 1;
-  const int image = pixel / (c.columns() * c.rows());
-  Sums<T> sums;
+  const int image = pixel / (c.columns() * c.rows()), neighbours = fewer_of(lanes, c.out - out);
+  NeighbourSums<T> sums;
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
       if (row + i >= 0 && row + i < c.height && column + j >= 0 && column + j < c.width)
-        sums.add_products(x + ((image * c.height + row + i) * c.width + column + j) * c.in,
-                          w + (out * 9 + i * 3 + j) * c.in, c.in);
-  y[item] = skip == nullptr ? sums.all() : rectified(sums.all() + skip[item]);
+        sums.add_products(x + ((image * c.height + row + i) * c.width + column + j) * c.in, 1,
+                          w + (i * 3 + j) * c.in * c.out + out, c.out, c.in, neighbours);
+  const int at = pixel * c.out + out;
+  for (int lane = 0; lane < neighbours; ++lane)
+    y[at + lane] = skip == nullptr ? sums.of(lane) : rectified(sums.of(lane) + skip[at + lane]);
 }
 
 // From the gradient `dy` of the output to that of the input, of a convolution without a stride. The input came out of
 // a ReLU: where it is 0, so is its gradient. `skip`: added before; nullptr: nothing.
 template <class T>
 TRAIN_BOTH void conv_back(int item, const Conv& c, const T* dy, const T* w, const T* x, const T* skip, T* dx) {
-  const int in = item % c.in, pixel = item / c.in;
+  const int in = item % groups_of(c.in) * lanes, pixel = item / groups_of(c.in);
   const int column = pixel % c.width + 1, row = pixel / c.width % c.height + 1, image = pixel / (c.width * c.height);
-  Sums<T> sums;
+  const int neighbours = fewer_of(lanes, c.in - in);
+  RowSum<T> sums[lanes];
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
-      if (row - i >= 0 && row - i < c.height && column - j >= 0 && column - j < c.width)
-        sums.add_products(dy + ((image * c.height + row - i) * c.width + column - j) * c.out, 1,
-                          w + (i * 3 + j) * c.in + in, 9 * c.in, c.out);
-  dx[item] = x[item] > 0 ? sums.all() + (skip == nullptr ? T(0) : skip[item]) : T(0);
+      if (row - i >= 0 && row - i < c.height && column - j >= 0 && column - j < c.width) {
+        const T* const from = dy + ((image * c.height + row - i) * c.width + column - j) * c.out;
+        const T* const weights = w + ((i * 3 + j) * c.in + in) * c.out;
+        for (int lane = 0; lane < lanes; ++lane)
+          if (lane < neighbours) sums[lane].add_products(from, weights + lane * c.out, c.out);
+      }
+  const int at = pixel * c.in + in;
+  for (int lane = 0; lane < lanes; ++lane)
+    if (lane < neighbours)
+      dx[at + lane] = x[at + lane] > 0 ? sums[lane].all() + (skip == nullptr ? T(0) : skip[at + lane]) : T(0);
 }
 
 template <class T>
 TRAIN_BOTH void conv_gradient(int item, const Conv& c, const T* x, const T* dy, const Parts<T>& parts) {
-  const int weight = item % c.weights(), image = item / c.weights();
-  const int in = weight % c.in, j = weight / c.in % 3 - 1, i = weight / (3 * c.in) % 3 - 1, out = weight / (9 * c.in);
+  const int out = item % groups_of(c.out) * lanes, in = item / groups_of(c.out) % c.in;
+  const int tap = item / (groups_of(c.out) * c.in) % 9, image = item / (groups_of(c.out) * c.in * 9);
+  const int i = tap / 3 - 1, j = tap % 3 - 1, neighbours = fewer_of(lanes, c.out - out);
   // The columns of the output whose input is inside the image.
-  const int first = j < 0 ? 1 : 0, last = (c.width - 1 - j) / c.stride;
-  const int count = (last < c.columns() ? last : c.columns() - 1) - first + 1;
-  Sums<T> sums;
+  const int first = j < 0 ? 1 : 0, last = fewer_of((c.width - 1 - j) / c.stride, c.columns() - 1);
+  NeighbourSums<T> sums;
   for (int row = 0; row < c.rows(); ++row) {
     const int from = row * c.stride + i;
     if (from >= 0 && from < c.height)
-      sums.add_products(dy + ((image * c.rows() + row) * c.columns() + first) * c.out + out, c.out,
-                        x + ((image * c.height + from) * c.width + first * c.stride + j) * c.in + in, c.stride * c.in,
-                        count);
+      sums.add_products(x + ((image * c.height + from) * c.width + first * c.stride + j) * c.in + in, c.stride * c.in,
+                        dy + ((image * c.rows() + row) * c.columns() + first) * c.out + out, c.out, last - first + 1,
+                        neighbours);
   }
-  parts.numbers[static_cast<std::int64_t>(image) * parts.pitch + weight] = sums.all();
+  T* const part = parts.numbers + static_cast<std::int64_t>(image) * parts.pitch + (tap * c.in + in) * c.out + out;
+  for (int lane = 0; lane < neighbours; ++lane) part[lane] = sums.of(lane);
 }
 
 // Over the channels of a pixel, and a ReLU behind it. `hat` becomes its own normalised numbers, `scales` by how much.
@@ -202,12 +246,13 @@ template <class T>
 TRAIN_BOTH void norm_gradient(int item, const Plane& p, const T* hat, const T* gradient, const Parts<T>& parts) {
   const int channel = item % p.channels, image = item / p.channels;
   const int first = image * p.pixels * p.channels + channel;
-  Sums<T> of_gain;
-  of_gain.add_products(gradient + first, p.channels, hat + first, p.channels, p.pixels);
-  T of_bias = 0;
-  for (int pixel = 0; pixel < p.pixels; ++pixel) of_bias += gradient[first + pixel * p.channels];
+  T of_gain = 0, of_bias = 0;
+  for (int at = first; at < first + p.pixels * p.channels; at += p.channels) {
+    of_gain += gradient[at] * hat[at];
+    of_bias += gradient[at];
+  }
   T* const part = parts.numbers + static_cast<std::int64_t>(image) * parts.pitch + channel;
-  part[0] = of_gain.all();
+  part[0] = of_gain;
   part[p.channels] = of_bias;
 }
 
@@ -230,7 +275,7 @@ TRAIN_BOTH void pool_back(int item, const Plane& p, const T* of_means, const T* 
 template <class T>
 TRAIN_BOTH void head(int item, const Head& h, const T* means, const T* w, T* scores) {
   const int out = item % h.classes, image = item / h.classes;
-  Sums<T> sums;
+  RowSum<T> sums;
   sums.add_products(means + image * h.channels, w + out * h.channels, h.channels);
   scores[item] = sums.all() + w[h.classes * h.channels + out];
 }

@@ -61,7 +61,7 @@ simgpu_cost report_cost(const simgpu_launch&, Choice c, const Ticket*, const flo
 // For each of the three ways a product and a sum for each weight and pixel, and both images. Items are in the order of
 // the images, so a part of them has a part of all but the weights.
 simgpu_cost cost_of_part(const Cut& cut, int all, const Conv& c, double bytes_beside) {
-  const double part = 1.0 * cut.count() / all, images = 4.0 * (1.0 * items::conv(c) + items::conv_back(c));
+  const double part = 1.0 * cut.count() / all, images = 4.0 * (1.0 * c.inputs() + c.outputs());
   return {part * 2.0 * c.images * c.rows() * c.columns() * c.weights(),
           part * (images + bytes_beside) + 4.0 * c.weights()};
 }
@@ -70,7 +70,7 @@ void conv(const simgpu_launch&, Cut cut, Conv c, const float* x, const float* w,
   for (int i = cut.first; i < cut.last; ++i) train::conv(i, c, x, w, skip, y);
 }
 simgpu_cost conv_cost(const simgpu_launch&, Cut cut, Conv c, const float*, const float*, const float* skip, float*) {
-  return cost_of_part(cut, items::conv(c), c, skip == nullptr ? 0.0 : 4.0 * items::conv(c));
+  return cost_of_part(cut, items::conv(c), c, skip == nullptr ? 0.0 : 4.0 * c.outputs());
 }
 
 void conv_back(const simgpu_launch&, Cut cut, Conv c, const float* dy, const float* w, const float* x,
@@ -79,14 +79,14 @@ void conv_back(const simgpu_launch&, Cut cut, Conv c, const float* dy, const flo
 }
 simgpu_cost conv_back_cost(const simgpu_launch&, Cut cut, Conv c, const float*, const float*, const float*,
                            const float* skip, float*) {
-  return cost_of_part(cut, items::conv_back(c), c, 4.0 * items::conv_back(c) * (skip == nullptr ? 1 : 2));
+  return cost_of_part(cut, items::conv_back(c), c, 4.0 * c.inputs() * (skip == nullptr ? 1 : 2));
 }
 
 void conv_gradient(const simgpu_launch&, Cut cut, Conv c, const float* x, const float* dy, Parts parts) {
   for (int i = cut.first; i < cut.last; ++i) train::conv_gradient(i, c, x, dy, parts);
 }
 simgpu_cost conv_gradient_cost(const simgpu_launch&, Cut cut, Conv c, const float*, const float*, Parts) {
-  return cost_of_part(cut, items::conv_gradient(c), c, 4.0 * items::conv_gradient(c));
+  return cost_of_part(cut, items::conv_gradient(c), c, 4.0 * c.images * c.weights());
 }
 
 void norm(const simgpu_launch&, Plane p, const float* gain, const float* bias, float* hat, float* scales, float* y) {
