@@ -164,8 +164,8 @@ TRAIN_BOTH void conv(int item, const Conv& c, const T* x, const T* w, const T* s
         sums.add_products(x + ((image * c.height + row + i) * c.width + column + j) * c.in, 1,
                           w + (i * 3 + j) * c.in * c.out + out, c.out, c.in, neighbours);
   const int at = pixel * c.out + out;
-  for (int lane = 0; lane < neighbours; ++lane)
-    y[at + lane] = skip == nullptr ? sums.of(lane) : rectified(sums.of(lane) + skip[at + lane]);
+  for (int lane = 0; lane < lanes; ++lane)
+    if (lane < neighbours) y[at + lane] = skip == nullptr ? sums.of(lane) : rectified(sums.of(lane) + skip[at + lane]);
 }
 
 // From the gradient `dy` of the output to that of the input, of a convolution without a stride. The input came out of
@@ -206,7 +206,8 @@ TRAIN_BOTH void conv_gradient(int item, const Conv& c, const T* x, const T* dy, 
                         neighbours);
   }
   T* const part = parts.numbers + static_cast<std::int64_t>(image) * parts.pitch + (tap * c.in + in) * c.out + out;
-  for (int lane = 0; lane < neighbours; ++lane) part[lane] = sums.of(lane);
+  for (int lane = 0; lane < lanes; ++lane)
+    if (lane < neighbours) part[lane] = sums.of(lane);
 }
 
 // Over the channels of a pixel, and a ReLU behind it. `hat` becomes its own normalised numbers, `scales` by how much.
