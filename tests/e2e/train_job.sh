@@ -10,6 +10,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$source_dir"
 . tests/e2e/with_feeder.sh
+# That of this build: it is not this test that looks at what is left in shared memory.
+feeder_has_ended() {
+  for ((i = 0; i < 200; ++i)); do
+    pgrep -f "^$build/lib/weft/weft-feeder" >/dev/null || return 0
+    sleep 0.1
+  done
+  fail "the feeder has not ended"
+}
 example() { "$source_dir/examples/fill/train/example.py" "$@"; }
 example make "$work" || fail "there is no example"
 cat >"$work/make.py" <<PYTHON
@@ -65,7 +73,7 @@ steps_of() { if [ -e "$1" ]; then example losses "$1" | wc -l; else echo 0; fi; 
 # Trains, and kills all of it, without any warning, within a second after that file has been written anew.
 train_and_kill() {  # name, file, options of weft run...
   # shellcheck disable=SC2046
-  setsid timeout 150 scripts/on-simulated-gpu --build "$build" \
+  TMPDIR=$work setsid timeout 150 scripts/on-simulated-gpu --build "$build" \
     "$build/bin/weft" run --output "$work/$1.trace" "${@:3}" -- $(trainer 2000) >"$work/$1.log" 2>"$work/$1.messages" &
   local group=$!
   touch "$work/begin"
@@ -152,7 +160,8 @@ case $case in
     ranks=4 train four 20 "${fill[@]}" || fail "exit code $?"
     losses_are_right 4 5
     first=$(steps_of "$work/progress/rank1.progress")
-    ranks=2 train two 20 --fill train:steps=3,parts=5 --weights "$work/data.safetensors" --slice 60us || fail "exit code $?"
+    ranks=2 train two 20 --fill train:steps=3,parts=5 --weights "$work/data.safetensors" --slice 60us ||
+      fail "exit code $?"
     losses_are_right 4 5
     second=$(steps_of "$work/progress/rank1.progress")
     [ "$second" -gt "$first" ] || fail "the second training did not go on"
