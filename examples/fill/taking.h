@@ -101,7 +101,8 @@ class Taking {
  private:
   template <class T>
   static std::string text_of_type() {
-    return std::is_floating_point_v<T> ? "float32" : "int" + std::to_string(8 * sizeof(T));
+    if constexpr (std::is_floating_point_v<T>) return "float32";
+    return (std::is_unsigned_v<T> ? "uint" : "int") + std::to_string(8 * sizeof(T));
   }
   template <class T>
   static std::uint64_t bytes_of(double count) {

@@ -114,7 +114,7 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
   auto* job = new (std::nothrow) weft_fill_job;
   if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = *host;
+  job->host = fill::copy_of(*host);
   const std::array<fill::Argument, 6> known{{{"factors", &job->factors, 1, 1024},
                                              {"steps", &job->steps, 1, 10000},
                                              {"minibatch", &job->minibatch, 1, 100},
