@@ -26,12 +26,13 @@ std::string user_name() {
 class Submit final : public JobsCommand {
  public:
   void describe(CLI::App& app) override {
-    app.add_option("JOB", fill_,
-                   "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score; or @FILE, all jobs of a "
-                   "job file (docs/fill-jobs.md).")
+    app.add_option(
+           "JOB", fill_,
+           "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score, images; or @FILE, all jobs "
+           "of a job file (docs/fill-jobs.md).")
         ->required()
         ->type_name("");
-    app.add_option("--input", files_.input, "File of records.")->type_name("FILE");
+    app.add_option("--input", files_.input, "File of records, or folder of images.")->type_name("PATH");
     app.add_option("--weights", files_.weights, "File of weights.")->type_name("FILE");
     app.add_option("--results", files_.results,
                    "File for a result of each record. Not given: in the queue, for weft jobs results.")

@@ -141,7 +141,7 @@ struct Flags {
 };
 
 void describe(CLI::App& app, Flags& flags) {
-  app.add_option("job", flags.job, "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score.")
+  app.add_option("job", flags.job, "FILE[:ARGUMENTS], or a job that comes with Weft: matmul, pagerank, score, images.")
       ->type_name("JOB")
       ->required();
   app.add_option("--units", flags.request.units, "Units to run and check.")

@@ -48,7 +48,7 @@ std::string identity_of(const RecordsPlan& plan, const std::vector<Tensor>& inpu
   identity["job"] = identity_of_file(plan.job);
   identity["arguments"] = plan.arguments;
   identity["weights"] = plan.weights.empty() ? "" : identity_of_file(plan.weights);
-  identity["input"] = identity_of_file(plan.input);
+  identity["input"] = identity_of_input(plan.input);
   identity["inputs"] = described(inputs);
   identity["outputs"] = described(outputs);
   return identity.dump();

@@ -1,5 +1,5 @@
-// A file of records as the inputs of a fill job: .npy, .safetensors with a leading dimension, .jsonl of numbers, or raw
-// bytes.
+// A file of records as the inputs of a fill job: .npy, .safetensors with a leading dimension, .jsonl of numbers, raw
+// bytes, or a folder of images.
 //
 // Opened by the feeder for one fill job at a time; the job's inputs are checked one by one, then bound together. After
 // that any thread reads. Throws FileError.
