@@ -100,7 +100,7 @@ class Taking {
  private:
   template <class T>
   static std::string text_of_type() {
-    return std::is_floating_point_v<T> ? "float32" : "int" + std::to_string(8 * sizeof(T));
+    return std::is_floating_point_v<T> ? "float32" : (std::is_unsigned_v<T> ? "uint" : "int") + std::to_string(8 * sizeof(T));
   }
   template <class T>
   static std::uint64_t bytes_of(double count) {

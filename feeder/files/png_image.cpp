@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// What libpng's callbacks work on, as plain values: it is left by longjmp.
+// The state of libpng's callbacks. Plain values: it is left by longjmp.
 struct Work {
   std::jmp_buf left;
   std::array<char, 160> why;

@@ -13,9 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration longest_answer = 5s;   // of one question; who waits for all of them has a bound of his own
-constexpr Duration longest_opening = 1s;  // files that take longer to look through are waited for in no bubble
-constexpr Duration longest_silence = 3s;  // of the feeder, which tells every second that it is there
+constexpr Duration longest_answer = 5s;     // of one question; who waits for all of them has a bound of his own
+constexpr Duration longest_in_trial = 25s;  // no training waits there, and a folder may have very many images
+constexpr Duration longest_opening = 1s;    // files that take longer to look through are waited for in no bubble
+constexpr Duration longest_silence = 3s;    // of the feeder, which tells every second that it is there
 constexpr std::uint64_t memory_of_slots = std::uint64_t{16} << 20;
 constexpr std::uint64_t most_slots = 16, least_slots = 2;
 
@@ -36,7 +37,8 @@ std::uint32_t slots_for(std::uint64_t slot_bytes, std::uint64_t most_bytes) {
   return static_cast<std::uint32_t>(std::clamp(fit == 0 ? 0 : fit - 1, least_slots, most_slots));
 }
 
-Feed::Feed(const FeedPlan& plan, const std::string& job) : given_up_(plan.given_up) {
+Feed::Feed(const FeedPlan& plan, const std::string& job)
+    : given_up_(plan.given_up), longest_answer_(plan.serve_here ? longest_in_trial : longest_answer) {
   if (plan.input.empty() && plan.weights.empty())
     throw SetUpError(
         "it reads records or weights, and no file is named (WEFT_INPUT, WEFT_WEIGHTS, or `input` and "
@@ -55,8 +57,8 @@ Feed::Feed(const FeedPlan& plan, const std::string& job) : given_up_(plan.given_
   request.claims.set(plan.claims);
   for (const auto& [text, most] :
        {std::pair{&plan.input, request.input.bytes.size()}, std::pair{&plan.results, request.results.bytes.size()},
-        std::pair{&plan.weights, request.weights.bytes.size()}, std::pair{&plan.claims, request.claims.bytes.size()}, std::pair{&job, request.job.bytes.size()},
-        std::pair{&plan.arguments, request.arguments.bytes.size()}})
+        std::pair{&plan.weights, request.weights.bytes.size()}, std::pair{&plan.claims, request.claims.bytes.size()},
+        std::pair{&job, request.job.bytes.size()}, std::pair{&plan.arguments, request.arguments.bytes.size()}})
     if (text->size() >= most)
       throw SetUpError("a path or its arguments have more than " + std::to_string(most - 1) + " bytes");
   request.job.set(job);
@@ -91,7 +93,7 @@ void Feed::wait_for_answer() {
     if (header.answers.load(std::memory_order_acquire) == header.requests.load(std::memory_order_relaxed)) return;
     if (given_up_ != nullptr && *given_up_) throw PassingFault("nobody waits for the fill job any more");
     const TimePoint time = now(), seen = std::max(seen_feeder().value_or(began), began);
-    if (time - seen > longest_silence || time - began > longest_answer)
+    if (time - seen > longest_silence || time - began > longest_answer_)
       throw PassingFault(
           "the feeder does not answer: " +
           std::string(seen_feeder() ? "it takes too long" : "there is none in its folder (WEFT_FEEDER)"));

@@ -98,6 +98,7 @@ class Feed {
   std::unique_ptr<Channel> channel_;
   std::string label_;
   const std::atomic<bool>* const given_up_;
+  const Duration longest_answer_;
   Declared declared_{};
   SlotLayout layout_;
   std::vector<FilledSlot> filled_;  // of each slot; counts are those of the present content
