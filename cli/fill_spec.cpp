@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "cli/elf_symbols.h"
+#include "feeder/files/results_folder.h"
 #include "runner/options/fill_plan.h"
 
 namespace weft::cli {
@@ -48,7 +49,7 @@ JobPlan checked_job(JobPlan job, const fs::path& jobs) {
   job.spec = checked_path(job.spec, jobs);
   check_readable(job.files.input, "input", true);
   check_readable(job.files.weights, "weights", false);
-  if (const fs::path folder = fs::path(job.files.results).parent_path();
+  if (const fs::path folder = fs::path(path_of_results(job.files.results)).parent_path();
       !job.files.results.empty() && !fs::is_directory(folder))
     throw std::runtime_error("the results " + job.files.results + " cannot be written: there is no folder " +
                              folder.string());

@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -335,7 +337,8 @@ class LedgerRecords final : public Records {
     } catch (const std::exception&) {
       fault = std::current_exception();
     }
-    std::remove(ledger_->fresh().c_str());
+    std::error_code error;
+    std::filesystem::remove_all(ledger_->fresh(), error);
     const std::lock_guard lock(mutex_);
     puts_together_ = false;
     over_ = ledger_->is_published();
@@ -357,7 +360,7 @@ class LedgerRecords final : public Records {
 
   // The lease is renewed on the way.
   void write_all(const std::string& path) {
-    ResultsFile all(path, plan_.results, outputs_, count_);
+    ResultsFile all(path, plan_.results, outputs_, count_, input_->names());
     TimePoint renewed = now();
     for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
       const ShardFile file(file_of_done(shard), outputs_, ledger_->records_of(shard));

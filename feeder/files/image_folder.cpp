@@ -81,6 +81,7 @@ class Listing {
   std::string path(std::uint64_t record) const { return path_ + "/" + names_[record]; }
   const std::string& folder() const { return path_; }
   std::size_t count() const { return names_.size(); }
+  const std::vector<std::string>& names() const { return names_; }
   const Image& image(std::uint64_t record) const { return images_[record]; }
   std::uint64_t largest() const { return largest_; }  // bytes of pixels
 
@@ -220,6 +221,8 @@ class ImageFolder final : public InputFile {
     std::memcpy(to.data(), size.data(), sizeof size);
     return size.size();
   }
+
+  std::vector<std::string> names() const override { return listing_->names(); }
 
  private:
   enum class State : std::uint8_t { unknown, whole, broken };

@@ -30,6 +30,8 @@ class InputFile {
   virtual std::uint64_t bind(const std::vector<Tensor>& wanted, std::uint64_t looks) = 0;
   // All of the record's part is written, zeroes behind its end. The length: of the first dimension.
   virtual std::uint32_t read(std::size_t input, std::uint64_t record, std::span<std::byte> to) const = 0;
+  // Of the files that the records are of, in order. None: they are parts of one file.
+  virtual std::vector<std::string> names() const { return {}; }
 };
 
 std::unique_ptr<InputFile> open_input(const std::string& path);

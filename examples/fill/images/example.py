@@ -2,7 +2,7 @@
 """Images and a watermark for the image job, and an independent check of its results, with Pillow and NumPy.
 
   example.py make FOLDER [IMAGES]      photos/, watermark.npy, and job.toml for weft run --fill @FOLDER/job.toml
-  example.py check FOLDER [EVERY]      exit code 1 where a picture in FOLDER/small.npy is not that of its image
+  example.py check FOLDER [EVERY]      exit code 1 where a picture in FOLDER/small/ is not that of its image
 
 Pillow decodes the images, and the check computes in whole numbers, from the definition: all pixels have to be equal.
 Where the results are not complete yet it checks those that are there. EVERY: each so manieth one, 1.
@@ -21,7 +21,7 @@ except ImportError:
     sys.exit(f"{sys.argv[0]}: Pillow is missing; on Debian: apt-get install python3-pil")
 
 WIDTH, HEIGHT, OPACITY, LONGEST_SIDE = 56, 48, 60, 48
-RESULTS = "small.npy"
+RESULTS = "small/"
 JOB = f"""[[job]]
 fill = "images:width={WIDTH},height={HEIGHT},opacity={OPACITY},batch=1,parts=3"  # short kernels for small bubbles
 weights = "watermark.npy"
@@ -90,10 +90,23 @@ def wanted(source, mark):
     return result
 
 
+def read_results(path, names):
+    """By the number of the image. Its names differ before their endings, so that each picture has that with .png."""
+    if not os.path.exists(path):
+        outputs = [("pixels", "|u1", (HEIGHT, WIDTH, 3), False)]
+        return files.read_results(path.rstrip("/"), outputs)["pixels"]
+    numbers = {os.path.splitext(name)[0] + ".png": number for number, name in enumerate(names)}
+    results = {}
+    for name in os.listdir(path):
+        with Image.open(path + name) as picture:
+            results[numbers[name]] = numpy.asarray(picture)
+    return results
+
+
 def check(folder, every):
     names = sorted(os.listdir(folder + "/photos"))
     mark = numpy.load(folder + "/watermark.npy")
-    results = files.read_results(f"{folder}/{RESULTS}", [("pixels", "|u1", (HEIGHT, WIDTH, 3), False)])["pixels"]
+    results = read_results(f"{folder}/{RESULTS}", names)
     if os.path.exists(f"{folder}/{RESULTS}") and len(names) != len(results):
         return f"{len(results)} results for {len(names)} images"
     if not results:
