@@ -86,9 +86,11 @@ class Listing {
   std::uint64_t largest() const { return largest_; }  // bytes of pixels
 
  private:
+  // The first one by name, and how many there are.
   struct Faults {
     std::mutex mutex;
-    std::map<std::size_t, std::string> by_image;
+    std::size_t count = 0, image = 0;
+    std::string why;
   };
 
   void look_through() {
@@ -102,23 +104,26 @@ class Listing {
     while (others.size() + 1 < std::min(looking_threads, images_.size() / looked_at_once)) others.emplace_back(look);
     look();
     others.clear();
-    if (faults.by_image.empty()) return;
-    const std::size_t more = faults.by_image.size() - 1;
-    throw FileError(path(faults.by_image.begin()->first),
-                    faults.by_image.begin()->second +
-                        (more == 0 ? "" : " (and " + std::to_string(more) + " more of this folder cannot be read)"));
+    if (faults.count == 0) return;
+    const std::string others_too =
+        faults.count == 1 ? "" : " (and " + std::to_string(faults.count - 1) + " more of this folder cannot be read)";
+    throw FileError(path(faults.image), faults.why + others_too);
   }
 
   void look_at(std::size_t i, Faults& faults) {
+    std::string why;
     try {
       images_[i] = looked_at(path(i));
+      return;
     } catch (const FileError& error) {
-      const std::lock_guard lock(faults.mutex);
-      faults.by_image[i] = std::string(error.what()).substr(path(i).size() + 2);
+      why = std::string(error.what()).substr(path(i).size() + 2);
     } catch (const std::exception& error) {
-      const std::lock_guard lock(faults.mutex);
-      faults.by_image[i] = error.what();
+      why = error.what();
     }
+    const std::lock_guard lock(faults.mutex);
+    if (faults.count++ != 0 && faults.image < i) return;
+    faults.image = i;
+    faults.why = why;
   }
 
   const std::string path_;
