@@ -138,6 +138,20 @@ TEST_F(ImageFolders, AnImageThatChangesIsAFault) {
   EXPECT_EQ(open()->bind({size}, InputFile::all), 1U);
 }
 
+// Each rank opens the folder, and one look at it is enough for all that work on it at the same time.
+TEST_F(ImageFolders, WhoComesWhileOthersReadSeesWhatTheySaw) {
+  write("a.png", png_file(2, 3));
+  auto first = open();
+  write("a.png", "no image");
+  EXPECT_EQ(described(*open()->describe("pixels")), "uint8 [up to 18]");
+  first.reset();
+  EXPECT_EQ(fault_of([&] { open(); }), path("a.png") + ": is neither a PNG nor a JPEG image");
+  write("a.png", png_file(2, 3));
+  first = open();
+  write("b.png", png_file(4, 4));
+  EXPECT_EQ(described(*open()->describe("pixels")), "uint8 [up to 48]");
+}
+
 TEST_F(ImageFolders, ItsIdentityIsOfNamesSizesAndContents) {
   const auto identity = [&] { return identity_of_input(folder.string()); };
   write("a.png", "12");
