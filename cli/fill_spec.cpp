@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/elf_symbols.h"
+#include "feeder/files/results_folder.h"
 #include "runner/options/fill_plan.h"
 
 namespace weft::cli {
@@ -52,10 +53,11 @@ std::string checked_path(const std::string& spec, const fs::path& jobs) {
   return path + (colon == std::string::npos ? "" : spec.substr(colon));
 }
 
-// Whether it can be read; what is in it the feeder looks at.
-void check_readable(const std::string& path, const char* what) {
+// Whether it can be read; what is in it the feeder looks at. Records may be a folder of images.
+void check_readable(const std::string& path, const char* what, bool may_be_folder) {
   if (path.empty()) return;
   if (!fs::exists(path)) throw std::runtime_error(std::string("the ") + what + " " + path + ": no such file");
+  if (may_be_folder && fs::is_directory(path)) return;
   if (!fs::is_regular_file(path)) throw std::runtime_error(std::string("the ") + what + " " + path + " is not a file");
 }
 
@@ -63,9 +65,9 @@ void check_readable(const std::string& path, const char* what) {
 
 JobPlan checked_job(JobPlan job, const fs::path& jobs) {
   job.spec = checked_path(job.spec, jobs);
-  check_readable(job.files.input, "input");
-  check_readable(job.files.weights, "weights");
-  if (const fs::path folder = fs::path(job.files.results).parent_path();
+  check_readable(job.files.input, "input", true);
+  check_readable(job.files.weights, "weights", false);
+  if (const fs::path folder = fs::path(path_of_results(job.files.results)).parent_path();
       !job.files.results.empty() && !fs::is_directory(folder))
     throw std::runtime_error("the results " + job.files.results + " cannot be written: there is no folder " +
                              folder.string());

@@ -80,7 +80,8 @@ int jobs_verb(const Arguments& arguments) {
   CLI::App app(
       "weft jobs COMMAND ...\n"
       "Fill jobs wait in a queue until trainings have done them: 'weft run --queue QUEUE -- COMMAND' works on them.\n"
-      "A queue is a folder that all hosts share, or a Redis server (docs/queue.md). Exit code: 0, 1 when it cannot be done, 2 for wrong usage.",
+      "A queue is a folder that all hosts share, or a Redis server (docs/queue.md). Exit code: 0, 1 when it cannot be "
+      "done, 2 for wrong usage.",
       "weft jobs");
   std::string queue;
   if (const char* const named = std::getenv("WEFT_QUEUE")) queue = named;

@@ -12,6 +12,7 @@
 #include "cli/jobs.h"
 #include "cli/locate.h"
 #include "cli/quantities.h"
+#include "feeder/files/results_folder.h"
 #include "feeder/owner.h"
 #include "runner/policy/variants.h"
 
@@ -23,6 +24,13 @@ std::string user_name() {
   return user != nullptr ? user->pw_name : std::to_string(::geteuid());
 }
 
+// Pictures may go into an empty folder.
+bool are_there(const std::string& results) {
+  namespace fs = std::filesystem;
+  if (results.empty() || !fs::exists(path_of_results(results))) return false;
+  return !is_results_folder(results) || !fs::is_directory(results) || !fs::is_empty(results);
+}
+
 class Submit final : public JobsCommand {
  public:
   void describe(CLI::App& app) override {
@@ -31,10 +39,11 @@ class Submit final : public JobsCommand {
                    "(docs/fill-jobs.md).")
         ->required()
         ->type_name("");
-    app.add_option("--input", files_.input, "File of records.")->type_name("FILE");
+    app.add_option("--input", files_.input, "File of records, or folder of images.")->type_name("PATH");
     app.add_option("--weights", files_.weights, "File of weights.")->type_name("FILE");
-    app.add_option("--results", files_.results,
-                   "File for a result of each record. Not given: in the queue, for weft jobs results.")
+    app.add_option(
+           "--results", files_.results,
+           "File for a result of each record; FOLDER/ for pictures. Not given: in the queue, for weft jobs results.")
         ->type_name("FILE");
     app.add_option("--units", job_.terms.units, "Of a job without records: it is done after so many.")
         ->type_name("N")
@@ -92,7 +101,7 @@ class Submit final : public JobsCommand {
   static QueuedJob queued(const JobPlan& plan) {
     QueuedJob job{checked_job(plan, library_directory()), user_name(), host_name(),
                   static_cast<std::int64_t>(std::time(nullptr))};
-    if (const std::string& results = job.plan.files.results; !results.empty() && std::filesystem::exists(results))
+    if (const std::string& results = job.plan.files.results; are_there(results))
       throw std::runtime_error("the results " + results + " are there already; name another file, or take it away");
     if (const std::string why = why_not_queued(job); !why.empty())
       throw std::runtime_error("fill job " + name_of(job) + ": " + why);

@@ -15,9 +15,11 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
+#include "feeder/files/results_folder.h"
 #include "feeder/files/written_file.h"
 #include "feeder/folder_claims.h"
 #include "feeder/owner.h"
@@ -48,18 +50,40 @@ bool have_one_content(const std::string& one, const std::string& other) {
   }
 }
 
+bool have_one_content_each(const std::string& one, const std::string& other) {
+  try {
+    std::vector<std::string> names = names_in(one), others = names_in(other);
+    std::ranges::sort(names);
+    std::ranges::sort(others);
+    return names == others && std::ranges::all_of(names, [&](const std::string& name) {
+             return have_one_content(one + "/" + name, other + "/" + name);
+           });
+  } catch (const FileError&) {
+    return false;
+  }
+}
+
+bool is_empty_folder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && fs::is_empty(path, error);
+}
+
 }  // namespace
 
 bool Ledger::exists(const std::string& results) {
-  return is_there(results + ".weft/plan.json");
+  return is_there(path_of_results(results) + ".weft/plan.json");
 }
 
 bool Ledger::has_all(const std::string& results) {
-  return is_there(results + ".weft/published");
+  return is_there(path_of_results(results) + ".weft/published");
 }
 
-Ledger::Ledger(std::string results, const LedgerPlan& plan)
-    : results_(std::move(results)), folder_(results_ + ".weft"), owner_(own_name()), plan_(plan) {
+Ledger::Ledger(const std::string& results, const LedgerPlan& plan)
+    : results_(path_of_results(results)),
+      is_folder_(is_results_folder(results)),
+      folder_(results_ + ".weft"),
+      owner_(own_name()),
+      plan_(plan) {
   if (!exists(results_)) make_unless_there();
   const std::string made = compare_plan();
   if (plan_.claims.empty())
@@ -81,7 +105,7 @@ std::uint64_t Ledger::records_of(std::uint64_t shard) const {
 // Under a name of its own, so that the folder is either not there or whole: of several that make one, one wins.
 void Ledger::make_unless_there() const {
   struct stat status {};
-  if (::lstat(results_.c_str(), &status) == 0)
+  if (::lstat(results_.c_str(), &status) == 0 && !(is_folder_ && is_empty_folder(results_)))
     throw FileError(results_,
                     "is there already, and nothing says of which job and records it is; give the results "
                     "another name, or take it away");
@@ -147,19 +171,27 @@ std::string Ledger::fresh() const {
   return folder_ + "/all." + owner_;
 }
 
-// The name appears when all is on the disk. Links are not known to every file system. A file that is there already may
-// be of another process that has put the same together; any other one is the user's.
+// Links are not known to every file system. A folder takes the place of an empty one, and of no other.
+bool Ledger::put(const std::string& all) const {
+  if (is_folder_) return ::rename(all.c_str(), results_.c_str()) == 0;
+  if (::link(all.c_str(), results_.c_str()) == 0) return true;
+  return errno != EEXIST && ::rename(all.c_str(), results_.c_str()) == 0;
+}
+
+// The name appears when all is on the disk. A file that is there already may be of another process that has put the
+// same together; any other one is the user's.
 void Ledger::publish() {
   const std::string all = fresh();
-  const bool is_linked = ::link(all.c_str(), results_.c_str()) == 0;
-  const bool is_there = !is_linked && errno == EEXIST;
-  if (is_there && !have_one_content(all, results_))
-    throw FileError(results_,
-                    "is there already, and is not of these records; take it away, and the results, which are "
-                    "complete, are written there the next time");
-  if (!is_linked && !is_there && ::rename(all.c_str(), results_.c_str()) != 0) fail(results_, errno);
+  if (!put(all)) {
+    if (errno != EEXIST && !(is_folder_ && (errno == ENOTEMPTY || errno == ENOTDIR))) fail(results_, errno);
+    if (!(is_folder_ ? have_one_content_each(all, results_) : have_one_content(all, results_)))
+      throw FileError(results_,
+                      "is there already, and is not of these records; take it away, and the results, which are "
+                      "complete, are written there the next time");
+  }
   sync_folder(results_.substr(0, results_.rfind('/')));
-  ::unlink(all.c_str());
+  std::error_code error;
+  fs::remove_all(all, error);
   make_empty(folder_ + "/published");
   for (std::uint64_t shard = 0; shard < shards(); ++shard) ::unlink(claims_->done(shard).c_str());
 }

@@ -1,5 +1,5 @@
 // Which parts of a file of records have their results, and which are in work, kept in a folder beside the results that
-// any number of processes share, also on several hosts: RESULTS.weft/.
+// any number of processes share, also on several hosts: RESULTS.weft/, also where the results are a folder themselves.
 //
 //   plan.json               of which job, weights and records these are the results; who does not fit is refused
 //   todo/ running/ done/    the shards, each with its results so far: see folder_claims.h
@@ -32,7 +32,7 @@ class Ledger {
   // Whether all of these results are in their file.
   static bool has_all(const std::string& results);
   // Opens the folder, or makes it. Throws FileError where it is of something else; its message names what differs.
-  Ledger(std::string results, const LedgerPlan& plan);
+  Ledger(const std::string& results, const LedgerPlan& plan);
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
@@ -44,19 +44,22 @@ class Ledger {
 
   // Of its shards.
   Claims& claims() { return *claims_; }
-  std::string fresh() const;  // for the file of all results, by this process
+  std::string fresh() const;  // for the file or folder of all results, by this process
   // That file becomes the user's, unless there is one. Of the shards nothing is kept then.
   void publish();
   // Throws where the user has taken away what was published.
   bool is_published() const;
 
  private:
+  bool put(const std::string& all) const;
   void make_unless_there() const;
   void remove_left(const std::string& folder, const std::string& begin) const;
   void make(const std::string& folder) const;
   std::string compare_plan() const;  // when the folder was made, in a way
 
-  const std::string results_, folder_, owner_;
+  const std::string results_;
+  const bool is_folder_;
+  const std::string folder_, owner_;
   const LedgerPlan plan_;
   std::unique_ptr<Claims> claims_;
 };

@@ -9,6 +9,7 @@
 
 #include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
+#include "feeder/files/results_folder.h"
 
 namespace weft {
 namespace {
@@ -27,7 +28,7 @@ std::uint64_t marks_in(const std::string& path, std::uint64_t records) {
 }  // namespace
 
 std::optional<LedgerProgress> progress_of(const std::string& results) {
-  const std::string folder = results + ".weft";
+  const std::string folder = path_of_results(results) + ".weft";
   std::ifstream file(folder + "/plan.json");
   const nlohmann::json plan = nlohmann::json::parse(file, nullptr, false);
   if (!plan.is_object() || !plan.contains("records") || !plan["records"].is_number_unsigned() ||

@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -48,7 +50,7 @@ std::string identity_of(const RecordsPlan& plan, const std::vector<Tensor>& inpu
   identity["job"] = identity_of_file(plan.job);
   identity["arguments"] = plan.arguments;
   identity["weights"] = plan.weights.empty() ? "" : identity_of_file(plan.weights);
-  identity["input"] = identity_of_file(plan.input);
+  identity["input"] = identity_of_input(plan.input);
   identity["inputs"] = described(inputs);
   identity["outputs"] = described(outputs);
   return identity.dump();
@@ -335,7 +337,8 @@ class LedgerRecords final : public Records {
     } catch (const std::exception&) {
       fault = std::current_exception();
     }
-    std::remove(ledger_->fresh().c_str());
+    std::error_code error;
+    std::filesystem::remove_all(ledger_->fresh(), error);
     const std::lock_guard lock(mutex_);
     puts_together_ = false;
     over_ = ledger_->is_published();
@@ -357,7 +360,7 @@ class LedgerRecords final : public Records {
 
   // The lease is renewed on the way.
   void write_all(const std::string& path) {
-    ResultsFile all(path, plan_.results, outputs_, count_);
+    ResultsFile all(path, plan_.results, outputs_, count_, input_->names());
     TimePoint renewed = now();
     for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
       const ShardFile file(file_of_done(shard), outputs_, ledger_->records_of(shard));

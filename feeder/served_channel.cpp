@@ -112,16 +112,21 @@ void ServedChannel::answer_to(const ChannelRequest& request, ChannelAnswer& answ
 void ServedChannel::open_input_of(const ChannelRequest& request) {
   plan_ = {request.job.get(),     request.arguments.get(), request.input.get(),
            request.results.get(), request.weights.get(),   request.claims.get()};
-  if (!plan_.input.empty()) input_ = open_input(plan_.input);
+  if (!plan_.input.empty()) input_ = open_input(plan_.input, still_wanted(plan_.input));
 }
 
 void ServedChannel::open(const ChannelRequest& request) {
   open_input_of(request);
   if (plan_.weights.empty()) return;
-  weights_.emplace(plan_.weights, [this] {
+  weights_.emplace(plan_.weights, still_wanted(plan_.weights));
+}
+
+// The rank waits for as long as it hears that the feeder is there.
+StillReading ServedChannel::still_wanted(const std::string& path) {
+  return [this, path] {
     alive();
-    if (*stop_ || !is_held_(channel_)) throw FileError(plan_.weights, "nobody waits for it any more");
-  });
+    if (*stop_ || !is_held_(channel_)) throw FileError(path, "nobody waits for it any more");
+  };
 }
 
 void ServedChannel::describe(const ChannelRequest& request, ChannelAnswer& answer) {

@@ -38,6 +38,7 @@ class ServedChannel {
   void take_up();
   void open(const ChannelRequest& request);
   void open_input_of(const ChannelRequest& request);
+  StillReading still_wanted(const std::string& path);
   void describe(const ChannelRequest& request, ChannelAnswer& answer);
   void read_parameter(const ChannelRequest& request, ChannelAnswer& answer);
   void begin();

@@ -7,11 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "feeder/files/open_file.h"
 
 namespace weft {
 
@@ -28,9 +29,6 @@ struct EdgeList {
   std::vector<std::int32_t> out_targets;  // of each edge, by source
   std::vector<std::int32_t> out_numbers;  // likewise: its number by target, as in `sources` and `values`
 };
-
-// Called every few milliseconds while a file is read; what it throws ends that.
-using StillReading = std::function<void()>;
 
 class EdgeReader {
  public:

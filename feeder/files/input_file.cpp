@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "feeder/files/array_file.h"
+#include "feeder/files/image_folder.h"
 #include "feeder/files/json_lines.h"
 
 namespace weft {
@@ -97,7 +98,8 @@ class RawInput final : public InputFile {
 
 }  // namespace
 
-std::unique_ptr<InputFile> open_input(const std::string& path) {
+std::unique_ptr<InputFile> open_input(const std::string& path, const StillReading& still_reading) {
+  if (is_folder(path)) return open_image_folder(path, still_reading);
   if (is_array_file(path)) return std::make_unique<ArrayInput>(path);
   if (path.ends_with(".jsonl")) return open_json_lines(path);
   return std::make_unique<RawInput>(path);

@@ -1,5 +1,5 @@
-// A file of records as the inputs of a fill job: .npy, .safetensors with a leading dimension, .jsonl of numbers, or raw
-// bytes.
+// A file of records as the inputs of a fill job: .npy, .safetensors with a leading dimension, .jsonl of numbers, raw
+// bytes, or a folder of images.
 //
 // Opened by the feeder for one fill job at a time; the job's inputs are checked one by one, then bound together. After
 // that any thread reads. Throws FileError.
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "feeder/files/open_file.h"
 #include "runner/feed/tensor.h"
 
 namespace weft {
@@ -30,8 +31,11 @@ class InputFile {
   virtual std::uint64_t bind(const std::vector<Tensor>& wanted, std::uint64_t looks) = 0;
   // All of the record's part is written, zeroes behind its end. The length: of the first dimension.
   virtual std::uint32_t read(std::size_t input, std::uint64_t record, std::span<std::byte> to) const = 0;
+  // Of the files that the records are of, in order. None: they are parts of one file.
+  virtual std::vector<std::string> names() const { return {}; }
 };
 
-std::unique_ptr<InputFile> open_input(const std::string& path);
+std::unique_ptr<InputFile> open_input(
+    const std::string& path, const StillReading& still_reading = [] {});
 
 }  // namespace weft

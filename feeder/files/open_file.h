@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,9 @@ class FileError : public std::runtime_error {
 
 // Of a text from a file, which may be anything, as much as goes into a line that is said.
 std::string shown(std::string_view text);
+
+// Called every few milliseconds while a file or folder is looked through; what it throws ends that.
+using StillReading = std::function<void()>;
 
 class OpenFile {
  public:

@@ -7,13 +7,15 @@
 #include <utility>
 
 #include "feeder/files/array_file.h"
+#include "feeder/files/results_folder.h"
 
 namespace weft {
 namespace {
 
-enum class Form { npy, safetensors, lines, raw };
+enum class Form { npy, safetensors, lines, folder, raw };
 
-Form form_of(std::string_view results) {
+Form form_of(const std::string& results) {
+  if (is_results_folder(results)) return Form::folder;
   if (results.ends_with(".npy")) return Form::npy;
   if (results.ends_with(".jsonl")) return Form::lines;
   return results.ends_with(".safetensors") ? Form::safetensors : Form::raw;
@@ -102,6 +104,7 @@ nlohmann::json list_of(const Tensor& tensor, std::uint32_t dimension, std::uint6
 
 void check_results(const std::string& results, const std::vector<Tensor>& outputs) {
   const Form form = form_of(results);
+  if (form == Form::folder) return check_results_folder(results, outputs);
   if (form == Form::lines)
     for (const Tensor& output : outputs)
       if (output.type == WEFT_FLOAT16 || output.type == WEFT_BFLOAT16)
@@ -139,8 +142,12 @@ std::string lines_of(const std::vector<Tensor>& outputs, const std::vector<Resul
 }
 
 ResultsFile::ResultsFile(const std::string& path, const std::string& results, const std::vector<Tensor>& outputs,
-                         std::uint64_t records)
+                         std::uint64_t records, const std::vector<std::string>& inputs)
     : outputs_(outputs), are_lines_(form_of(results) == Form::lines) {
+  if (form_of(results) == Form::folder) {
+    folder_ = std::make_unique<ResultsFolder>(path, outputs.front(), picture_names(inputs, records));
+    return;
+  }
   const Layout layout = layout_of(results, outputs, records);
   offsets_ = layout.offsets;
   lengths_ = layout.lengths;
@@ -151,6 +158,7 @@ ResultsFile::ResultsFile(const std::string& path, const std::string& results, co
 ResultsFile::~ResultsFile() = default;
 
 void ResultsFile::append(const std::vector<ResultsPart>& outputs) {
+  if (folder_ != nullptr) return folder_->append(outputs.front());
   const std::uint64_t records = outputs.front().values.size() / bytes_of(outputs_.front());
   if (are_lines_) return append_lines(outputs, records);
   for (std::size_t output = 0; output < outputs_.size(); ++output) {
@@ -169,7 +177,7 @@ void ResultsFile::append_lines(const std::vector<ResultsPart>& outputs, std::uin
 }
 
 void ResultsFile::sync() {
-  file_->sync();
+  folder_ != nullptr ? folder_->sync() : file_->sync();
 }
 
 }  // namespace weft

@@ -2,7 +2,8 @@
 // are there.
 //
 // Used by the feeder. By the ending of its name it becomes .npy (one output of fixed size), .safetensors (any), .jsonl
-// (any of whole or other numbers), or raw bytes (one output of fixed size). Throws FileError.
+// (any of whole or other numbers), a folder of PNG files (one output that is a picture), or raw bytes (one output of
+// fixed size). Throws FileError.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,14 @@ struct ResultsPart {
 // Of so many records as JSON Lines. One output: lists. Several: objects with a list for each.
 std::string lines_of(const std::vector<Tensor>& outputs, const std::vector<ResultsPart>& parts, std::uint64_t records);
 
+class ResultsFolder;
+
 class ResultsFile {
  public:
-  // Writes to `path`. `results`: the name by which it will go. With room for all of it, where that is known.
+  // Writes to `path`. `results`: the name by which it will go. With room for all of it, where that is known. `inputs`:
+  // see picture_names().
   ResultsFile(const std::string& path, const std::string& results, const std::vector<Tensor>& outputs,
-              std::uint64_t records);
+              std::uint64_t records, const std::vector<std::string>& inputs = {});
   ~ResultsFile();
   ResultsFile(const ResultsFile&) = delete;
   ResultsFile& operator=(const ResultsFile&) = delete;
@@ -47,6 +51,7 @@ class ResultsFile {
   const std::vector<Tensor> outputs_;
   const bool are_lines_;
   std::unique_ptr<WrittenFile> file_;
+  std::unique_ptr<ResultsFolder> folder_;         // in its place
   std::vector<std::uint64_t> offsets_, lengths_;  // of the first record; lengths: 0 where there are none
   std::uint64_t written_ = 0;                     // records, or bytes of lines
 };

@@ -8,6 +8,7 @@
 
 #include "feeder/files/array_file.h"
 #include "feeder/files/results_file.h"
+#include "feeder/files/results_folder.h"
 
 namespace weft {
 namespace {
@@ -81,6 +82,7 @@ void copy_lines(const std::string& path, const std::function<void(std::string_vi
 
 void read_results_as_lines(const std::string& path, const std::function<void(std::string_view)>& take) {
   if (path.ends_with(".jsonl")) return copy_lines(path, take);
+  if (is_results_folder(path)) throw FileError(path, "is a folder of pictures, of which no lines can be made");
   if (!is_array_file(path)) throw FileError(path, "has raw bytes, of which no lines can be made");
   const ArrayFile file = open_arrays(path);
   const std::vector<Output> outputs = outputs_of(file, path);

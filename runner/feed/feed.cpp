@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration longest_answer = 5s;   // of one question; who waits for all of them has a bound of his own
+constexpr Duration longest_answer = 5s;  // of one question; who waits for all of them has a bound of his own
 // Of files that are looked through before it is known what they have. The feeder says meanwhile that it is there.
 constexpr Duration longest_look = 30s;
 constexpr Duration longest_opening = 1s;  // files that take longer to look through are waited for in no bubble
@@ -57,8 +57,8 @@ Feed::Feed(const FeedPlan& plan, const std::string& job) : given_up_(plan.given_
   request.claims.set(plan.claims);
   for (const auto& [text, most] :
        {std::pair{&plan.input, request.input.bytes.size()}, std::pair{&plan.results, request.results.bytes.size()},
-        std::pair{&plan.weights, request.weights.bytes.size()}, std::pair{&plan.claims, request.claims.bytes.size()}, std::pair{&job, request.job.bytes.size()},
-        std::pair{&plan.arguments, request.arguments.bytes.size()}})
+        std::pair{&plan.weights, request.weights.bytes.size()}, std::pair{&plan.claims, request.claims.bytes.size()},
+        std::pair{&job, request.job.bytes.size()}, std::pair{&plan.arguments, request.arguments.bytes.size()}})
     if (text->size() >= most)
       throw SetUpError("a path or its arguments have more than " + std::to_string(most - 1) + " bytes");
   request.job.set(job);

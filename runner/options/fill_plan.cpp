@@ -206,11 +206,15 @@ FillPlan from_list(std::string_view list, const JobFiles& files) {
   return plan;
 }
 
-// One file cannot have the results of two jobs.
+// One file cannot have the results of two jobs, and no folder has the name of a file.
 void check_results(const FillPlan& plan) {
+  const auto name = [](const JobPlan& job) {
+    const std::string& results = job.files.results;
+    return results.substr(0, results.find_last_not_of('/') + 1);
+  };
   for (auto job = plan.jobs.begin(); job != plan.jobs.end(); ++job)
     for (auto other = plan.jobs.begin(); other != job; ++other)
-      if (!job->files.results.empty() && job->files.results == other->files.results)
+      if (!job->files.results.empty() && name(*job) == name(*other))
         throw std::invalid_argument("two fill jobs have the same `results`: " + job->files.results);
 }
 

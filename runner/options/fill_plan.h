@@ -37,6 +37,7 @@ std::string name_in_path(const std::string& spec);
 struct JobFileStamp {
   std::uint64_t device = 0, number = 0, bytes = 0, changed = 0;
   bool is_known() const { return number != 0; }
+  friend bool operator==(const JobFileStamp&, const JobFileStamp&) = default;
 };
 // Not known: it is not there.
 JobFileStamp stamp_of(const std::string& path);

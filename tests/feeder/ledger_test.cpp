@@ -108,6 +108,44 @@ TEST_F(Ledgers, AFileThatIsThereIsNotReplaced) {
   EXPECT_TRUE(ledger.is_published());
 }
 
+// A folder likewise: it takes the place of an empty one that its user has made, and of nothing else.
+TEST_F(Ledgers, ResultsMayBeAFolder) {
+  const std::string folder_name = path("small");
+  fs::create_directory(folder_name);
+  Ledger ledger(folder_name + "/", plan());
+  EXPECT_TRUE(Ledger::exists(folder_name + "/"));
+  EXPECT_TRUE(fs::exists(folder_name + ".weft/plan.json"));
+  const auto make = [&](const char* content) {
+    fs::create_directory(ledger.fresh());
+    std::ofstream(ledger.fresh() + "/a.png") << content;
+  };
+  make("all");
+  write("small/mine.png", "mine");
+  const auto fault = [&] { return fault_of([&] { ledger.publish(); }); };
+  EXPECT_NE(fault().find("is there already, and is not of these records"), std::string::npos);
+  EXPECT_TRUE(fs::exists(folder_name + "/mine.png"));
+  fs::remove_all(folder_name);
+  write("small", "a file");
+  EXPECT_NE(fault().find("is there already, and is not of these records"), std::string::npos);
+  fs::remove(folder_name);
+  fs::create_directory(folder_name);
+  ledger.publish();
+  EXPECT_EQ(read(path("small/a.png")), "all");
+  EXPECT_TRUE(ledger.is_published());
+  EXPECT_TRUE(Ledger::has_all(folder_name + "/"));
+  EXPECT_FALSE(fs::exists(ledger.fresh()));
+  make("all");  // by another process that has put the same together
+  EXPECT_EQ(fault(), "");
+  make("other");
+  EXPECT_NE(fault(), "");
+}
+
+TEST_F(Ledgers, AFolderThatIsNotEmptyIsRefused) {
+  fs::create_directory(path("small"));
+  write("small/mine.png", "mine");
+  EXPECT_NE(fault_of([&] { Ledger(path("small/"), plan()); }).find("is there already"), std::string::npos);
+}
+
 TEST_F(Ledgers, ALinkThatLeadsNowhereIsRefused) {
   fs::create_symlink(path("nowhere/r.npy"), results);
   EXPECT_NE(fault_of([&] { open(); }).find("is there already"), std::string::npos);
@@ -263,7 +301,8 @@ TEST_F(Ledgers, ManyClaimantsShareTheWork) {
         const std::string line = std::to_string(*shard) + "\n";
         if (::write(claims, line.data(), line.size()) < 0 || !ledger.claims().finish(*shard)) ::_exit(1);
       }
-      if (ledger.claims().claim_last() && (::write(claims, "last\n", 5) < 0 || !ledger.claims().finish(200))) ::_exit(1);
+      if (ledger.claims().claim_last() && (::write(claims, "last\n", 5) < 0 || !ledger.claims().finish(200)))
+        ::_exit(1);
       ::_exit(0);
     }
     children.push_back(pid);

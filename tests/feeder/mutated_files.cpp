@@ -1,5 +1,7 @@
-// Hostile files: real ones with random changes, read by the readers of arrays, lines and edges. They take them or
-// refuse them with FileError or std::invalid_argument; nothing else may happen. mutated_files HOW_MANY [SEED]
+// Hostile files: real ones with random changes, read by the readers of arrays, lines, edges and images. They take them
+// or refuse them with FileError or std::invalid_argument; nothing else may happen. mutated_files HOW_MANY [SEED]
+#include <zlib.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,9 +12,13 @@
 
 #include "feeder/files/array_file.h"
 #include "feeder/files/edge_list.h"
+#include "feeder/files/image_header.h"
+#include "feeder/files/jpeg_image.h"
 #include "feeder/files/json_lines.h"
 #include "feeder/files/open_file.h"
+#include "feeder/files/png_image.h"
 #include "tests/feeder/files.h"
+#include "tests/feeder/images.h"
 
 namespace {
 
@@ -76,6 +82,25 @@ bool is_sound(const weft::EdgeList& list) {
          (list.values.empty() || list.values.size() == edges) && std::ranges::is_sorted(list.ids);
 }
 
+// As the reader of folders does it. Larger ones only take longer.
+void read_image(const std::string& file) {
+  const weft::ImageSize size = weft::parse_image_size([&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset < file.size() ? file.substr(offset, bytes) : std::string();
+  });
+  if (size.bytes() > 1 << 20) return;
+  std::vector<std::byte> pixels(size.bytes());
+  const auto bytes = std::as_bytes(std::span(file));
+  weft::is_png(file) ? weft::decode_png(bytes, size, pixels) : weft::decode_jpeg(bytes, size, pixels);
+}
+
+// The sum of a PNG's header goes with it, else nothing behind it would be looked at.
+std::string with_sum(std::string png) {
+  if (png.size() < 33) return png;
+  const auto sum = ::crc32(0, reinterpret_cast<const Bytef*>(png.data() + 12), 17);
+  for (std::size_t i = 0; i < 4; ++i) png[29 + i] = static_cast<char>(sum >> (24 - 8 * i));
+  return png;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -89,11 +114,21 @@ int main(int count, char** arguments) {
   const std::string lines[] = {"[1, 2, -3, 4000000000]", R"({"x": [1.5, 2e3], "y": {"x": null}})"};
   const std::string edges[] = {"# from\tto\n3\t70\n70\t9000000000\r\n\n 3 9000000000\n", "1 2 0.5\n2 1 -3e-4\n1 2 7"};
   const weft::Tensor wanted[] = {tensor("x", WEFT_INT32, {8}, true), tensor("x", WEFT_FLOAT32, {2})};
+  const std::string images[] = {
+      weft::testing::png_file(5, 9),
+      weft::testing::png_file(9, 9, {PNG_COLOR_TYPE_RGB, 8, true}, weft::testing::picture(9, 9)),
+      weft::testing::png_file(4, 8, {PNG_COLOR_TYPE_PALETTE, 4}, std::vector<std::uint8_t>(16, 0x12),
+                              {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}),
+      weft::testing::png_file(4, 4, {PNG_COLOR_TYPE_GRAY_ALPHA, 16}, std::vector<std::uint8_t>(64, 7)),
+      weft::testing::jpeg_file(16, 24),
+      weft::testing::jpeg_file(16, 24, 3, true),
+      weft::testing::jpeg_file(9, 7, 1),
+      weft::testing::jpeg_file(9, 7, 4)};
   std::vector<std::byte> room(64);
   unsigned long long taken = 0;
   for (unsigned long long i = 0; i < many; ++i) {
     const std::uint64_t file_bytes = dice() % 4 == 0 ? dice() : 8192;
-    switch (i % 5) {
+    switch (dice() % 5) {
       case 0: {
         const std::string text = changed(npy, dice);
         taken += is_taken([&] {
@@ -120,6 +155,11 @@ int main(int count, char** arguments) {
           const weft::EdgeList list = reader.finish([] {});
           if (!is_sound(list)) std::abort();
         });
+        break;
+      }
+      case 3: {
+        const std::string file = changed(images[dice() % std::size(images)], dice);
+        taken += is_taken([&] { read_image(dice() % 2 == 0 ? with_sum(file) : file); });
         break;
       }
       default: {

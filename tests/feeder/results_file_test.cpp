@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "feeder/files/png_image.h"
+#include "feeder/files/results_folder.h"
 #include "tests/feeder/files.h"
 
 namespace weft {
@@ -67,6 +69,56 @@ TEST_F(ResultsFiles, LinesOfSeveralOutputsAreObjects) {
     file.append({part<std::int32_t>({1, 2, 3, 4}), part<float>({0.5F})});
   }
   EXPECT_EQ(read(path("all")), "{\"y\":[[1,2],[3,4]],\"z\":0.5}\n");
+}
+
+TEST_F(ResultsFiles, PicturesBecomeAFolderOfPng) {
+  for (const std::vector<std::uint64_t>& shape : {std::vector<std::uint64_t>{2, 3}, {2, 3, 3}}) {
+    const Tensor output = tensor("y", WEFT_UINT8, shape);
+    std::vector<std::uint8_t> numbers(3 * weft::bytes_of(output));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint8_t>(11 * i);
+    const std::span<const std::uint8_t> all(numbers);
+    const std::size_t bytes = weft::bytes_of(output);
+    ResultsFile file(path("all"), "pictures/", {output}, 3, {"c.png", "a.JPG", "b.x.jpeg"});
+    file.append({part<std::uint8_t>({all.begin(), all.begin() + 2 * static_cast<std::ptrdiff_t>(bytes)})});
+    file.append({part<std::uint8_t>({all.end() - static_cast<std::ptrdiff_t>(bytes), all.end()})});
+    file.sync();
+    const char* const names[] = {"c.png", "a.png", "b.x.png"};
+    for (std::size_t record = 0; record < 3; ++record) {
+      const auto wanted =
+          encode_png({2, 3}, shape.size() == 3 ? 3 : 1, std::as_bytes(all.subspan(record * bytes, bytes)));
+      const std::string there = read(path("all/" + std::string(names[record])));
+      EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(there)), wanted)) << names[record];
+    }
+    std::filesystem::remove_all(path("all"));
+  }
+}
+
+TEST_F(ResultsFiles, PicturesHaveDifferentNames) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(picture_names({"a.png", "b.jpg"}, 2), (Names{"a.png", "b.png"}));
+  EXPECT_EQ(picture_names({"a.png", "a.jpg", "a.jpg.png"}, 3), (Names{"a.png.png", "a.jpg.png", "a.jpg.png.png"}));
+  EXPECT_EQ(picture_names({"a.PNG", "a.png"}, 2), (Names{"a.PNG.png", "a.png.png"}));
+  EXPECT_EQ(picture_names({}, 11).front(), "00.png");
+  EXPECT_EQ(picture_names({}, 11).back(), "10.png");
+  EXPECT_EQ(picture_names({}, 1), Names{"0.png"});
+}
+
+TEST_F(ResultsFiles, WhatIsNoPictureHasNoFolder) {
+  const auto fault = [](const char* results, const std::vector<Tensor>& outputs) {
+    return fault_of([&] { check_results(results, outputs); });
+  };
+  const Tensor rgb = tensor("y", WEFT_UINT8, {4, 5, 3});
+  EXPECT_EQ(fault("small/", {rgb}), "");
+  EXPECT_EQ(fault("small/", {tensor("y", WEFT_UINT8, {4, 5})}), "");
+  EXPECT_EQ(fault("/", {rgb}), "/: cannot be the folder of results");
+  for (const Tensor& none :
+       {tensor("y", WEFT_UINT8, {4, 5, 4}), tensor("y", WEFT_INT8, {4, 5, 3}), tensor("y", WEFT_UINT8, {4}),
+        tensor("y", WEFT_UINT8, {4, 5, 3}, true), tensor("y", WEFT_UINT8, {65501, 1, 3})})
+    EXPECT_EQ(fault("small/", {none}),
+              "small/: is to be a folder of PNG files, for one output of uint8 [height, width, 3] or [height, width]; "
+              "the job gives " +
+                  described(none));
+  EXPECT_NE(fault("small/", {rgb, tensor("z", WEFT_UINT8, {4, 5})}), "");
 }
 
 TEST_F(ResultsFiles, OutputsThatAFileCannotHaveAreRefused) {

@@ -69,6 +69,8 @@ TEST_F(ResultsLines, ManyRecordsComeInParts) {
 TEST_F(ResultsLines, WhatHasNoLinesIsRefused) {
   EXPECT_EQ(fault_of([&] { lines_in(write("r.bin", "abc")); }),
             path("r.bin") + ": has raw bytes, of which no lines can be made");
+  EXPECT_EQ(fault_of([&] { lines_in(path("small/")); }),
+            path("small/") + ": is a folder of pictures, of which no lines can be made");
   EXPECT_NE(fault_of([&] { lines_in(write("r.npy", "abc")); }), "");
   EXPECT_NE(fault_of([&] { lines_in(path("none.npy")); }), "");
   const std::string half =

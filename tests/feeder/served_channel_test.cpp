@@ -10,10 +10,12 @@
 #include <thread>
 
 #include "feeder/feeder.h"
+#include "feeder/files/png_image.h"
 #include "runner/clock.h"
 #include "runner/core/set_up_error.h"
 #include "runner/feed/feed.h"
 #include "tests/feeder/files.h"
+#include "tests/feeder/images.h"
 
 namespace weft {
 namespace {
@@ -95,6 +97,42 @@ TEST_F(Channels, EachRecordGetsItsResult) {
   EXPECT_FALSE(feed->has_failed());
   EXPECT_EQ(feed->why(), "has results of all 100 records of " + path("in.npy") + " in " + path("out.npy"));
   expect_all_results();
+}
+
+// Of a folder of images, and into one: each picture has the number of pixels that its image has, in its first row.
+TEST_F(Channels, ImagesBecomePictures) {
+  for (const auto& [name, side] : {std::pair{"photos/b.png", 2U}, std::pair{"photos/a.png", 3U}}) {
+    std::filesystem::create_directory(path("photos"));
+    write(name, testing::png_file(side, side));
+  }
+  FeedPlan images = plan("small/");
+  images.input = path("photos");
+  const auto feed = std::make_unique<Feed>(images, path("job.so"));
+  feed->set_records(4);
+  const auto pixels = feed->describe(Feed::Of::input, "pixels");
+  ASSERT_TRUE(pixels);
+  EXPECT_EQ(described(*pixels), "uint8 [up to 27]");
+  feed->add_input(*pixels);
+  feed->add_input(tensor("size", WEFT_INT32, {2}));
+  feed->add_output(tensor("pixels", WEFT_UINT8, {1, 2, 3}));
+  feed->begin(std::uint64_t{1} << 30);
+  ASSERT_TRUE(feed->has_filled_one_within(5s));
+  const FilledSlot& slot = feed->slot(feed->next());
+  ASSERT_EQ(feed->records_in(feed->next()), 2U);
+  const auto* const sizes = static_cast<const std::int32_t*>(slot.inputs[1]);
+  EXPECT_EQ((std::vector<std::int32_t>{sizes, sizes + 4}), (std::vector<std::int32_t>{3, 3, 2, 2}));
+  EXPECT_EQ(slot.input_lengths[0][0], 27U);
+  EXPECT_EQ(slot.input_lengths[0][1], 12U);
+  std::memcpy(slot.outputs[0], "\1\2\3\4\5\6\7\10\11\12\13\14", 12);
+  feed->unit_ended(true);
+  work_to_the_end(*feed);
+  EXPECT_FALSE(feed->has_failed()) << feed->why();
+  for (const auto& [name, first] : {std::pair{"small/a.png", 1}, std::pair{"small/b.png", 7}}) {
+    const std::string file = read(path(name));
+    std::vector<std::uint8_t> read(6);
+    decode_png(std::as_bytes(std::span(file)), {1, 2}, std::as_writable_bytes(std::span(read)));
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(read[static_cast<std::size_t>(i)], first + i) << name;
+  }
 }
 
 TEST_F(Channels, ResultsThatAreCompleteAreNotComputedAgain) {

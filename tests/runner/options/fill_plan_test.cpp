@@ -144,6 +144,9 @@ fill = "b.so"
   EXPECT_FALSE(plan.jobs[1].files.are_any());
   EXPECT_TRUE(fault_of(file("[[job]]\nfill = \"a\"\nresults = \"r\"\n[[job]]\nfill = \"b\"\nresults = \"./r\""))
                   .starts_with("two fill jobs have the same `results`: "));
+  const std::string folders = "[[job]]\nfill = \"a\"\nresults = \"r/\"\n[[job]]\nfill = \"b\"\nresults = \"r";
+  EXPECT_TRUE(fault_of(file(folders + "\"")).starts_with("two fill jobs have the same `results`: "));
+  EXPECT_EQ(parse_fill_plan(file(folders + "2/\""), 64 * MiB).jobs[1].files.results, (folder / "r2/").string());
 }
 
 TEST_F(FillPlanTest, WhatIsWrongIsSaid) {
