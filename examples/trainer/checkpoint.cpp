@@ -57,6 +57,11 @@ std::uint64_t bytes_of(const NamedTensor& tensor) {
   return bytes;
 }
 
+// Of a rank, that its weights are in the file.
+std::string mark_of(const std::string& path, int rank) {
+  return path + "." + std::to_string(rank);
+}
+
 std::string in_hex(const std::string& bytes) {
   std::string text;
   for (const char byte : bytes) {
@@ -89,8 +94,13 @@ std::vector<NamedTensor> tensors_of_gpt2(int vocabulary, int positions, int hidd
   return all;
 }
 
-void write_part(const std::string& path, const std::vector<NamedTensor>& all, const std::vector<NamedTensor>& own,
-                int heads, const std::string& characters) {
+void check_writable(const std::string& path, int rank) {
+  const Out out(mark_of(path, rank));
+  ::unlink(mark_of(path, rank).c_str());
+}
+
+void write_part(const std::string& path, int rank, const std::vector<NamedTensor>& all,
+                const std::vector<NamedTensor>& own, int heads, const std::string& characters) {
   nlohmann::ordered_json header{
       {"__metadata__", {{"heads", std::to_string(heads)}, {"characters", in_hex(characters)}}}};
   std::map<std::string, std::uint64_t> offsets;
@@ -113,9 +123,14 @@ void write_part(const std::string& path, const std::vector<NamedTensor>& all, co
     out.write(tensor.values.data(), bytes_of(tensor), sizeof size + size + offsets.at(tensor.name));
   }
   out.sync();
+  const Out mark(mark_of(path, rank));
 }
 
-void publish(const std::string& part, const std::string& path) {
+void publish(const std::string& part, const std::string& path, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank)
+    if (::unlink(mark_of(part, rank).c_str()) != 0)
+      throw std::runtime_error(part + " has no weights of rank " + std::to_string(rank) +
+                               ": all ranks have to see one folder");
   if (std::rename(part.c_str(), path.c_str()) != 0) fail(path);
 }
 

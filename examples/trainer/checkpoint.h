@@ -18,11 +18,15 @@ struct NamedTensor {
 // All tensors of the model, in the order in which they stand in the file.
 std::vector<NamedTensor> tensors_of_gpt2(int vocabulary, int positions, int hidden, int layers);
 
-// Writes the header, which all ranks write alike, and those that this rank has. `characters`: of the text, by number.
-void write_part(const std::string& path, const std::vector<NamedTensor>& all, const std::vector<NamedTensor>& own,
-                int heads, const std::string& characters);
+// Before training: fails where the file could not be written after it.
+void check_writable(const std::string& path, int rank);
 
-// When all parts are there: the file goes by its name, at once and whole.
-void publish(const std::string& part, const std::string& path);
+// Writes the header, which all ranks write alike, and those that this rank has. `characters`: of the text, by number.
+void write_part(const std::string& path, int rank, const std::vector<NamedTensor>& all,
+                const std::vector<NamedTensor>& own, int heads, const std::string& characters);
+
+// On rank 0, when all have written theirs: the file goes by its name, at once and whole. Ranks of several hosts need
+// one folder for that: where one of them has written elsewhere it fails.
+void publish(const std::string& part, const std::string& path, int ranks);
 
 }  // namespace trainer

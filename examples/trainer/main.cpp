@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "board.h"
+#include "checkpoint.h"
 #include "options.h"
 #include "process.h"
 #include "schedule.h"
@@ -119,6 +120,7 @@ int train(const Options& options) {
   CHECK(cudaSetDevice(place.local_rank % std::max(devices, 1)));
   cudaStream_t stream = nullptr;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  if (!options.save.empty()) check_writable(options.save + ".part", place.rank);
   const bool sleeps = options.peers == Peers::sleep && options.stage != place.rank;
   const History history = (sleeps ? sleep_all : compute_all)(options, place, std::move(program), stream);
   CHECK(cudaStreamDestroy(stream));

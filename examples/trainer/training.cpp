@@ -54,11 +54,11 @@ std::vector<float> Training::iterate(int iteration) {
 void Training::save(const std::string& path) {
   const std::string part = path + ".part";
   const int layers = options_.layers_per_chunk * options_.chunks * ranks_;
-  write_part(part, tensors_of_gpt2(shape_.vocabulary, shape_.sequence, shape_.hidden, layers), model_.weights(),
+  write_part(part, rank_, tensors_of_gpt2(shape_.vocabulary, shape_.sequence, shape_.hidden, layers), model_.weights(),
              shape_.heads, text_.alphabet());
   communication_.sum_over_ranks(model_.totals(), 2);
   CHECK(cudaStreamSynchronize(compute_));
-  if (rank_ == 0) publish(part, path);
+  if (rank_ == 0) publish(part, path, ranks_);
 }
 
 // An exchange counts for the first microbatch that it receives or sends.

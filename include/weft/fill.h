@@ -147,9 +147,12 @@ struct weft_fill_host {
   uint64_t (*output)(void* context, const weft_fill_tensor* tensor, uint64_t* lengths);
   /* For a unit whose length is not known before, such as a text that ends where it ends: what record_unit() enqueues is
    * one pass, which is run again, for the same unit, as long as it leaves another value than 0 in this word. At most
-   * `most` times; a unit that is not over then ends the job. The word is pinned memory that the device reads and writes,
-   * and 0 before the first pass of a unit. Each pass should take as long as any other: it is timed once. NULL on
-   * failure. */
+   * `most` times; a unit that is not over then ends the job, and its records go to another one. The word is pinned memory
+   * that the device reads and writes, and 0 before the first pass of a unit.
+   * Each pass has to take as long as any other, whatever it works on: it is timed once, on inputs that are zero. Behind
+   * a pass nothing of the job runs until Weft has looked, so a pass should be several slices long. A whole unit has to
+   * fit the trial; one that is interrupted for good is lost with all its passes. NULL on failure, also where it was
+   * called before. Not there (struct_size) in the first Weft of version 2. */
   uint32_t* (*passes)(void* context, uint32_t most);
 };
 
@@ -162,7 +165,7 @@ typedef struct weft_fill_functions {
    * none. Work that it starts on the GPU has to be over when it returns, which the trial checks: on a stream of its
    * own, waited for by a synchronisation of that stream. One of the device would wait for the training's work. */
   int (*init)(const weft_fill_host* host, const char* args, weft_fill_job** job);
-  /* Enqueues one unit onto the stream: kernels, memory copies and sets, and graphs of those (cuGraphLaunch); no
+  /* Enqueues one unit, or one pass through it, onto the stream: kernels, memory copies and sets, and graphs of those (cuGraphLaunch); no
    * synchronisation, allocation or host function. Called twice, see above. All of it is run one behind the other, in an
    * order that keeps the dependencies; records of events are left out.
    * Kernels of more than max_blocks blocks are moved into a green context that lacks the SMs that are kept free, where

@@ -46,12 +46,13 @@ struct DeviceJob {
   enum class Handover : std::uint8_t { none, suspends, saves, pauses, keeps };
   bool is_being_kept() const { return handover == Handover::pauses || handover == Handover::keeps; }
   Handover handover = Handover::none;
-  bool withdrawn = false;                    // for another variant, which is not ready yet; then also:
-  std::shared_ptr<const Progress> state;     // of the one that ran
-  Duration stood{};                          // for so long the training stood for it since its change began
-  Duration preparation{};                    // that the latest took to become ready, in its trial
-  TimePoint next_keeping{}, pauses_until{};  // of its progress
-  std::uint64_t kept_units = 0;              // that are in it
+  bool withdrawn = false;                     // for another variant, which is not ready yet; then also:
+  std::shared_ptr<const Progress> state;      // of the one that ran
+  Duration stood{};                           // for so long the training stood for it since its change began
+  Duration preparation{};                     // that the latest took to become ready, in its trial
+  TimePoint next_keeping{}, pauses_until{};   // of its progress
+  Duration pause = std::chrono::seconds(10);  // that the end of a unit is waited for
+  std::uint64_t kept_units = 0;               // that are in it
   // Of a place for jobs of a queue:
   std::optional<std::uint32_t> queue_place;  // its number
   bool vacant = true;

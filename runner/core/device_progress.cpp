@@ -7,11 +7,6 @@
 #include "runner/core/device.h"
 
 namespace weft {
-namespace {
-
-constexpr Duration longest_pause = std::chrono::seconds(10);  // until the end of a unit
-
-}  // namespace
 
 // One at a time, and none beside a change of variants: the state of both is asked for in the same way.
 void Device::keep_progress() {
@@ -21,7 +16,7 @@ void Device::keep_progress() {
   for (DeviceJob& job : jobs_.all()) {
     if (!is_to_keep(job)) continue;
     job.handover = DeviceJob::Handover::pauses;
-    job.pauses_until = now() + longest_pause;
+    job.pauses_until = now() + job.pause;
     return dispatcher_->pause_job(job.place.number);
   }
 }
@@ -51,9 +46,10 @@ void Device::go_on_keeping(DeviceJob& job) {
   dispatcher_->resume_job(job.place.number);
 }
 
-// Its unit does not end: other things are not to wait for that.
+// Its unit does not end: other things are not to wait for that. Next time its end is waited for longer.
 void Device::give_up_keeping(DeviceJob& job) {
   job.handover = DeviceJob::Handover::none;
+  job.pause = std::max(job.pause, std::min(2 * job.pause, core_.options.checkpoint_every));
   job.next_keeping = now() + core_.options.checkpoint_every / 4;
   dispatcher_->resume_job(job.place.number);
 }

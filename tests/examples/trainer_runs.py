@@ -89,6 +89,12 @@ def check_save(root, build):
             loss = sum(model.loss(gpt.numpy.array(window)) for window in windows) / len(windows)
             print("losses", losses[0], losses[-1], "by the saved weights", loss)
             assert losses[-1] < 0.8 * losses[0] and abs(loss - losses[-1]) < 0.1 * losses[-1], (loss, losses)
+        assert sorted(os.listdir(folder)) == ["model0.safetensors", "model1.safetensors"], os.listdir(folder)
+        try:
+            train(root, build, ["--iterations", "1000000", "--save", os.path.join(folder, "none", "model.safetensors")], FAST)
+            raise AssertionError("a file that cannot be written is noticed before the training")
+        except subprocess.CalledProcessError:
+            pass
         example = [os.path.join(root, "examples", "fill", "generate", "example.py")]
         weights, prompts = os.path.join(folder, "weights.safetensors"), os.path.join(folder, "prompts.jsonl")
         subprocess.run([*example, "join", *models, weights], check=True, timeout=60)
