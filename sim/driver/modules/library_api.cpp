@@ -8,15 +8,19 @@
 namespace simgpu {
 namespace {
 
-CUresult load_library(CUlibrary* library, CUresult image) {
+// `read`: puts the names of the kernels there.
+template <class Read>
+CUresult load_library(CUlibrary* library, Read read) {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
   if (library == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (image != CUDA_SUCCESS) return image;
+  NamesOfImage names;
+  if (const CUresult result = read(names); result != CUDA_SUCCESS) return result;
   for (const auto& device : engine().devices())
     if (engine().settings().eager_loading)
       engine().wait_for_idle_device(*device, "cuLibraryLoadData", Drain::spinning_kernels);
   Library* const created = slab<Library>.create();
   if (created == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  created->names = std::move(names);
   *library = reinterpret_cast<CUlibrary>(created);
   return CUDA_SUCCESS;
 }
@@ -29,6 +33,14 @@ CUresult find_library(CUlibrary handle, Library*& library) {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
   library = slab<Library>.find(handle);
   return library == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+// Made when it is asked for the first time; null when there are too many. With the library's lock.
+Kernel* kernel_of(Library& library, const std::string& name) {
+  Kernel*& kernel = library.kernels[name];
+  if (kernel == nullptr) kernel = slab<Kernel>.create(&library, std::make_shared<KernelState>(kernel_image(name)));
+  if (kernel == nullptr) library.kernels.erase(name);
+  return kernel;
 }
 
 CUresult find_kernel(CUkernel handle, Kernel*& kernel) {
@@ -47,7 +59,7 @@ SIMGPU_API cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*
                              unsigned int numLibraryOptions) {
   if (options_missing(numJitOptions, jitOptions, jitOptionsValues)) return CUDA_ERROR_INVALID_VALUE;
   if (options_missing(numLibraryOptions, libraryOptions, libraryOptionValues)) return CUDA_ERROR_INVALID_VALUE;
-  return load_library(library, check_image(code));
+  return load_library(library, [code](NamesOfImage& names) { return read_image(code, names); });
 }
 
 SIMGPU_API cuLibraryLoadFromFile(CUlibrary* library, const char* fileName, CUjit_option* jitOptions,
@@ -55,7 +67,7 @@ SIMGPU_API cuLibraryLoadFromFile(CUlibrary* library, const char* fileName, CUjit
                                  void** libraryOptionValues, unsigned int numLibraryOptions) {
   if (options_missing(numJitOptions, jitOptions, jitOptionsValues)) return CUDA_ERROR_INVALID_VALUE;
   if (options_missing(numLibraryOptions, libraryOptions, libraryOptionValues)) return CUDA_ERROR_INVALID_VALUE;
-  return load_library(library, check_image_file(fileName));
+  return load_library(library, [fileName](NamesOfImage& names) { return read_image_file(fileName, names); });
 }
 
 SIMGPU_API cuLibraryUnload(CUlibrary library) {
@@ -76,14 +88,10 @@ SIMGPU_API cuLibraryGetKernel(CUkernel* pKernel, CUlibrary library, const char* 
   Library* found = nullptr;
   if (const CUresult result = find_library(library, found); result != CUDA_SUCCESS) return result;
   if (pKernel == nullptr || name == nullptr || *name == '\0') return CUDA_ERROR_INVALID_VALUE;
+  if (!has_kernel(found->names, name)) return CUDA_ERROR_NOT_FOUND;
   const std::lock_guard lock(found->mutex);
-  const auto known = found->kernels.find(name);
-  Kernel* kernel = known == found->kernels.end() ? nullptr : known->second;
-  if (kernel == nullptr) {
-    kernel = slab<Kernel>.create(found, std::make_shared<KernelState>(kernel_image(name)));
-    if (kernel == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-    found->kernels.emplace(name, kernel);
-  }
+  Kernel* const kernel = kernel_of(*found, name);
+  if (kernel == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *pKernel = reinterpret_cast<CUkernel>(kernel);
   return CUDA_SUCCESS;
 }
@@ -93,7 +101,7 @@ SIMGPU_API cuLibraryGetKernelCount(unsigned int* count, CUlibrary lib) {
   if (const CUresult result = find_library(lib, found); result != CUDA_SUCCESS) return result;
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(found->mutex);
-  *count = static_cast<unsigned>(found->kernels.size());
+  *count = static_cast<unsigned>(found->names != nullptr ? found->names->size() : found->kernels.size());
   return CUDA_SUCCESS;
 }
 
@@ -102,6 +110,9 @@ SIMGPU_API cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int numKernels,
   if (const CUresult result = find_library(lib, found); result != CUDA_SUCCESS) return result;
   if (kernels == nullptr || numKernels == 0) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(found->mutex);
+  if (found->names != nullptr)
+    for (const std::string& name : *found->names)
+      if (kernel_of(*found, name) == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   unsigned index = 0;
   for (const auto& [name, kernel] : found->kernels)
     if (index < numKernels) kernels[index++] = reinterpret_cast<CUkernel>(kernel);

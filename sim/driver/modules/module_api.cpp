@@ -8,16 +8,24 @@
 namespace simgpu {
 namespace {
 
-CUresult load_module(CUmodule* module, CUresult image, const char* call) {
+// `read`: puts the names of the kernels there.
+template <class Read>
+CUresult load_module(CUmodule* module, Read read, const char* call) {
   Context* context = nullptr;
   if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (image != CUDA_SUCCESS) return image;
+  NamesOfImage names;
+  if (const CUresult result = read(names); result != CUDA_SUCCESS) return result;
   engine().wait_for_idle_device(*context->device, call, Drain::spinning_kernels, Held::all_launches);
-  Module* const created = create_module(*context, nullptr);
+  Module* const created = create_module(*context, nullptr, std::move(names));
   if (created == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *module = reinterpret_cast<CUmodule>(created);
   return CUDA_SUCCESS;
+}
+
+CUresult load_data(CUmodule* module, const void* image, const char* call) {
+  return load_module(
+      module, [image](NamesOfImage& names) { return read_image(image, names); }, call);
 }
 
 CUresult find_module(CUmodule handle, Module*& module) {
@@ -39,18 +47,19 @@ CUresult find_state(CUfunction handle, std::shared_ptr<KernelState>& state) {
 using namespace simgpu;
 
 SIMGPU_API cuModuleLoad(CUmodule* module, const char* fname) {
-  return load_module(module, check_image_file(fname), "cuModuleLoad");
+  return load_module(
+      module, [fname](NamesOfImage& names) { return read_image_file(fname, names); }, "cuModuleLoad");
 }
 SIMGPU_API cuModuleLoadData(CUmodule* module, const void* image) {
-  return load_module(module, check_image(image), "cuModuleLoadData");
+  return load_data(module, image, "cuModuleLoadData");
 }
 SIMGPU_API cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int numOptions, CUjit_option* options,
                               void** optionValues) {
   if (numOptions != 0 && (options == nullptr || optionValues == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  return load_module(module, check_image(image), "cuModuleLoadDataEx");
+  return load_data(module, image, "cuModuleLoadDataEx");
 }
 SIMGPU_API cuModuleLoadFatBinary(CUmodule* module, const void* fatCubin) {
-  return load_module(module, check_image(fatCubin), "cuModuleLoadFatBinary");
+  return load_data(module, fatCubin, "cuModuleLoadFatBinary");
 }
 
 SIMGPU_API cuModuleUnload(CUmodule hmod) {
@@ -66,6 +75,7 @@ SIMGPU_API cuModuleGetFunction(CUfunction* hfunc, CUmodule hmod, const char* nam
   Module* module = nullptr;
   if (const CUresult result = find_module(hmod, module); result != CUDA_SUCCESS) return result;
   if (hfunc == nullptr || name == nullptr || *name == '\0') return CUDA_ERROR_INVALID_VALUE;
+  if (!has_kernel(module->names, name)) return CUDA_ERROR_NOT_FOUND;
   Function* const function = function_of(*module, name, nullptr);
   if (function == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   function->state->load(*module->context->device, "cuModuleGetFunction");
@@ -86,7 +96,7 @@ SIMGPU_API cuModuleGetFunctionCount(unsigned int* count, CUmodule mod) {
   if (const CUresult result = find_module(mod, module); result != CUDA_SUCCESS) return result;
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(module->mutex);
-  *count = static_cast<unsigned>(module->functions.size());
+  *count = static_cast<unsigned>(module->names != nullptr ? module->names->size() : module->functions.size());
   return CUDA_SUCCESS;
 }
 
@@ -94,6 +104,9 @@ SIMGPU_API cuModuleEnumerateFunctions(CUfunction* functions, unsigned int numFun
   Module* module = nullptr;
   if (const CUresult result = find_module(mod, module); result != CUDA_SUCCESS) return result;
   if (functions == nullptr || numFunctions == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (module->names != nullptr)
+    for (const std::string& name : *module->names)
+      if (function_of(*module, name, nullptr) == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::lock_guard lock(module->mutex);
   unsigned index = 0;
   for (const auto& [name, function] : module->functions)

@@ -2,9 +2,9 @@
 #include "modules/modules.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <string_view>
 
@@ -133,28 +133,35 @@ CUresult KernelState::parameter(std::size_t index, std::size_t& offset, std::siz
   return CUDA_SUCCESS;
 }
 
-CUresult check_image(const void* image) {
+CUresult read_image(const void* image, NamesOfImage& names) {
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::uint32_t magic = 0;
   std::memcpy(&magic, image, sizeof(magic));
-  if (magic == wrapper_magic || magic == fat_binary_magic) return CUDA_SUCCESS;
-  if (std::memcmp(image, elf_magic.data(), elf_magic.size()) == 0) return CUDA_SUCCESS;
-  return is_ptx(static_cast<const char*>(image)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+  const bool is_binary = magic == wrapper_magic || magic == fat_binary_magic ||
+                         std::memcmp(image, elf_magic.data(), elf_magic.size()) == 0;
+  if (!is_binary && !is_ptx(static_cast<const char*>(image))) return CUDA_ERROR_INVALID_IMAGE;
+  if (auto found = kernel_names_in(image)) names = std::make_shared<const KernelNames>(std::move(*found));
+  return CUDA_SUCCESS;
 }
 
-CUresult check_image_file(const char* path) {
+CUresult read_image_file(const char* path, NamesOfImage& names) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-  std::array<char, 4096> begin{};
-  file.read(begin.data(), begin.size() - 1);
-  return check_image(begin.data());
+  std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  content.resize(content.size() + 64);  // more than any header that is looked at
+  return read_image(content.data(), names);
 }
 
-Module* create_module(Context& context, Library* library) {
+bool has_kernel(const NamesOfImage& names, std::string_view name) {
+  return names == nullptr || names->find(name) != names->end();
+}
+
+Module* create_module(Context& context, Library* library, NamesOfImage names) {
   Module* const module = slab<Module>.create();
   if (module == nullptr) return nullptr;
   module->context = &context;
+  module->names = std::move(names);
   module->library = library;
   const std::lock_guard lock(loaded().mutex);
   loaded().modules[&context].insert(module);
@@ -185,7 +192,7 @@ Function* function_of(Module& module, std::string_view name, std::shared_ptr<Ker
 Module* module_of(Library& library, Context& context) {
   const std::lock_guard lock(library.mutex);
   Module*& module = library.modules[&context];
-  if (slab<Module>.find(module) == nullptr) module = create_module(context, &library);
+  if (slab<Module>.find(module) == nullptr) module = create_module(context, &library, library.names);
   return module;
 }
 

@@ -1,6 +1,6 @@
-// Modules, libraries, functions and kernels as the driver API knows them. The simulator cannot read device code: an
-// image is checked for its kind only, and every kernel name exists in it. Handles live in slabs, so bad ones are
-// recognised. Host threads, without the engine's lock.
+// Modules, libraries, functions and kernels as the driver API knows them. The simulator cannot run device code: of an
+// image it reads the names of the kernels. Handles live in slabs, so bad ones are recognised. Host threads, without the
+// engine's lock.
 #pragma once
 
 #include <cuda.h>
@@ -16,6 +16,7 @@
 
 #include "engine/host_kernels.h"
 #include "engine/objects.h"
+#include "modules/image_names.h"
 
 namespace simgpu {
 
@@ -56,24 +57,30 @@ struct Kernel {
   const std::shared_ptr<KernelState> state;
 };
 
+// Those of an image; nullptr: they cannot be read, and there is one of every name.
+using NamesOfImage = std::shared_ptr<const KernelNames>;
+
 struct Module {
   Context* context = nullptr;
+  NamesOfImage names;
   Library* library = nullptr;  // null: loaded as a module
   std::mutex mutex;
   std::map<std::string, Function*, std::less<>> functions;
 };
 
 struct Library {
+  NamesOfImage names;
   std::mutex mutex;
   std::map<std::string, Kernel*, std::less<>> kernels;
   std::map<Context*, Module*> modules;
 };
 
 // CUDA_SUCCESS for a fat binary (also in the wrapper that nvcc embeds), a cubin or PTX.
-CUresult check_image(const void* image);
-CUresult check_image_file(const char* path);
+CUresult read_image(const void* image, NamesOfImage& names);
+CUresult read_image_file(const char* path, NamesOfImage& names);
+bool has_kernel(const NamesOfImage& names, std::string_view name);
 
-Module* create_module(Context& context, Library* library);
+Module* create_module(Context& context, Library* library, NamesOfImage names);
 void destroy_module(Module& module);
 // The function of that name, made when it is asked for the first time; null when there are too many.
 Function* function_of(Module& module, std::string_view name, std::shared_ptr<KernelState> state);

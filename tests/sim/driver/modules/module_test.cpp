@@ -26,6 +26,34 @@ TEST_F(Modules, OnlyDeviceCodeIsAnImage) {
   EXPECT_EQ(cuModuleUnload(loaded), CUDA_ERROR_INVALID_HANDLE);
 }
 
+// As on hardware: a module has the kernels of its image and no others.
+TEST_F(Modules, KernelsAreThoseOfTheImage) {
+  const char* const image = ".version 9.0\n.visible .entry add_to(.param .u64 p)\n{ ret; }\n.entry heavy() { ret; }\n";
+  CUmodule loaded = nullptr;
+  CUfunction found = nullptr;
+  ASSERT_CUDA(cuModuleLoadData(&loaded, image));
+  EXPECT_CUDA(cuModuleGetFunction(&found, loaded, "add_to"));
+  EXPECT_EQ(cuModuleGetFunction(&found, loaded, "multiply"), CUDA_ERROR_NOT_FOUND);
+  unsigned count = 0;
+  ASSERT_CUDA(cuModuleGetFunctionCount(&count, loaded));
+  ASSERT_EQ(count, 2U);
+  CUfunction functions[2] = {};
+  ASSERT_CUDA(cuModuleEnumerateFunctions(functions, 2, loaded));
+  EXPECT_EQ(functions[0], found);
+  EXPECT_NE(functions[1], nullptr);
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr, kernels[2] = {};
+  ASSERT_CUDA(cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  EXPECT_EQ(cuLibraryGetKernel(&kernel, library, "multiply"), CUDA_ERROR_NOT_FOUND);
+  ASSERT_CUDA(cuLibraryGetKernelCount(&count, library));
+  ASSERT_EQ(count, 2U);
+  ASSERT_CUDA(cuLibraryEnumerateKernels(kernels, 2, library));
+  EXPECT_CUDA(cuLibraryGetKernel(&kernel, library, "heavy"));
+  EXPECT_EQ(kernels[1], kernel);
+  EXPECT_CUDA(cuLibraryUnload(library));
+  EXPECT_CUDA(cuModuleUnload(loaded));
+}
+
 TEST_F(Modules, FunctionsHaveNamesModulesAndParameters) {
   const CUfunction add = function("add_to");
   EXPECT_EQ(function("add_to"), add);
