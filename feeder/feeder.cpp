@@ -137,7 +137,10 @@ std::shared_ptr<Records> Feeder::shared_records(const RecordsPlan& plan, const s
     shared = known;
   }
   const std::lock_guard lock(shared->mutex);
-  if (auto there = shared->records.lock()) return there;
+  if (auto there = shared->records.lock()) {
+    there->check_joining(inputs, outputs);
+    return there;
+  }
   std::shared_ptr<Records> made = open_(plan, inputs, outputs);
   shared->records = made;
   return made;

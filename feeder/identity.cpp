@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "feeder/files/image_folder.h"
 #include "feeder/files/open_file.h"
 
 namespace weft {
@@ -24,17 +23,19 @@ constexpr std::uint64_t wholly = std::uint64_t{256} << 20, piece = std::uint64_t
 // Files one behind the other. One of them is open at a time.
 class Files {
  public:
-  explicit Files(std::vector<std::string> paths) : paths_(std::move(paths)) {
-    for (const std::string& path : paths_) ends_.push_back(bytes() + OpenFile(path).bytes());
+  void add(std::string path, std::uint64_t its_bytes) {
+    paths_.push_back(std::move(path));
+    ends_.push_back(bytes() + its_bytes);
   }
 
   std::uint64_t bytes() const { return ends_.empty() ? 0 : ends_.back(); }
-  std::uint64_t bytes_of(std::size_t number) const { return ends_[number] - begin_of(number); }
 
   void read(std::uint64_t offset, std::span<std::byte> to) {
     while (!to.empty()) {
       const auto number = static_cast<std::size_t>(std::ranges::upper_bound(ends_, offset) - ends_.begin());
       if (file_ == nullptr || number != open_) file_ = std::make_unique<OpenFile>(paths_[number]);
+      if (file_->bytes() != ends_[number] - begin_of(number))
+        throw FileError(paths_[number], "has changed since the folder was looked through");
       open_ = number;
       const auto part = to.first(std::min<std::uint64_t>(to.size(), ends_[number] - offset));
       file_->read(offset - begin_of(number), part);
@@ -46,7 +47,7 @@ class Files {
  private:
   std::uint64_t begin_of(std::size_t number) const { return number == 0 ? 0 : ends_[number - 1]; }
 
-  const std::vector<std::string> paths_;
+  std::vector<std::string> paths_;
   std::vector<std::uint64_t> ends_;
   std::unique_ptr<OpenFile> file_;
   std::size_t open_ = 0;
@@ -85,32 +86,29 @@ void add_contents(Files& files, Hash& hash) {
   }
 }
 
-std::string identity_of_folder(const std::string& path) {
-  const std::vector<std::string> names = image_names_in(path);
-  std::vector<std::string> paths;
-  for (const std::string& name : names) paths.push_back(path + "/" + name);
-  Files files(std::move(paths));
-  Hash hash;
-  for (std::size_t number = 0; number < names.size(); ++number) {
-    const std::uint64_t bytes = files.bytes_of(number);
-    hash.add(std::as_bytes(std::span(names[number].c_str(), names[number].size() + 1)));  // none has a zero in it
-    hash.add(std::as_bytes(std::span(&bytes, 1)));
-  }
-  add_contents(files, hash);
-  return hash.text();
-}
-
 }  // namespace
 
 std::string identity_of_file(const std::string& path) {
-  Files file({path});
+  Files file;
+  file.add(path, OpenFile(path).bytes());
   Hash hash;
   add_contents(file, hash);
   return hash.text();
 }
 
-std::string identity_of_input(const std::string& path) {
-  return is_folder(path) ? identity_of_folder(path) : identity_of_file(path);
+std::string identity_of_input(const std::string& path, const InputFile& input) {
+  const std::vector<std::string> names = input.names();
+  if (names.empty()) return identity_of_file(path);
+  Files files;
+  Hash hash;
+  for (std::size_t number = 0; number < names.size(); ++number) {
+    const std::uint64_t bytes = input.file_bytes(number);
+    hash.add(std::as_bytes(std::span(names[number].c_str(), names[number].size() + 1)));  // none has a zero in it
+    hash.add(std::as_bytes(std::span(&bytes, 1)));
+    files.add(path + "/" + names[number], bytes);
+  }
+  add_contents(files, hash);
+  return hash.text();
 }
 
 }  // namespace weft

@@ -102,6 +102,22 @@ std::uint64_t Ledger::records_of(std::uint64_t shard) const {
   return std::min(plan_.shard, plan_.records - first_of(shard));
 }
 
+// An empty folder gives way to that with the pictures, which is not possible everywhere: better known before work
+// begins.
+void Ledger::check_replaceable() const {
+  struct stat folder {
+  }, parent{};
+  const std::string above = results_.substr(0, results_.rfind('/') + 1);
+  if (::lstat(results_.c_str(), &folder) != 0 || ::stat(above.empty() ? "." : above.c_str(), &parent) != 0) return;
+  const char* const kind = S_ISLNK(folder.st_mode)          ? "is a link"
+                           : folder.st_dev != parent.st_dev ? "is where a file system is mounted"
+                                                            : nullptr;
+  if (kind != nullptr)
+    throw FileError(results_, std::string(kind) +
+                                  ", which the folder of all pictures cannot take the place of; name a "
+                                  "folder in it");
+}
+
 // Under a name of its own, so that the folder is either not there or whole: of several that make one, one wins.
 void Ledger::make_unless_there() const {
   struct stat status {};
@@ -109,6 +125,7 @@ void Ledger::make_unless_there() const {
     throw FileError(results_,
                     "is there already, and nothing says of which job and records it is; give the results "
                     "another name, or take it away");
+  if (is_folder_) check_replaceable();
   const std::string fresh = folder_ + ".new." + owner_;
   std::error_code error;
   fs::remove_all(fresh, error);

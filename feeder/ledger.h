@@ -53,6 +53,7 @@ class Ledger {
  private:
   bool put(const std::string& all) const;
   void make_unless_there() const;
+  void check_replaceable() const;
   void remove_left(const std::string& folder, const std::string& begin) const;
   void make(const std::string& folder) const;
   std::string compare_plan() const;  // when the folder was made, in a way

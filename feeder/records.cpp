@@ -2,11 +2,13 @@
 #include "feeder/records.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <deque>
 #include <exception>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -18,10 +20,12 @@
 #include "feeder/files/folder.h"
 #include "feeder/files/open_file.h"
 #include "feeder/files/results_file.h"
+#include "feeder/files/results_folder.h"
 #include "feeder/identity.h"
 #include "feeder/ledger.h"
 #include "feeder/shard_file.h"
 #include "runner/clock.h"
+#include "runner/options/fill_plan.h"
 
 namespace weft {
 namespace {
@@ -35,7 +39,8 @@ constexpr Duration longest_without_progress = 600s;
 // So many that a shard is some minutes of work and not too many files, and so few that hosts can share small files.
 constexpr std::uint64_t looked_through = 10'000;  // lines, in a trial
 constexpr std::uint64_t shards_wanted = 4096, least_shard = 16, most_shard = 65536;
-constexpr std::uint64_t most_at_the_end = std::uint64_t{256} << 20;  // that are put together when nobody waits any more
+// Bytes that are put together when nobody waits any more; of pictures, which take a hundred times as long.
+constexpr std::uint64_t most_at_the_end = std::uint64_t{256} << 20, most_pictures_at_the_end = std::uint64_t{32} << 20;
 constexpr std::uint64_t most_shard_bytes = std::uint64_t{64} << 20;
 
 nlohmann::ordered_json described(const std::vector<Tensor>& tensors) {
@@ -44,13 +49,17 @@ nlohmann::ordered_json described(const std::vector<Tensor>& tensors) {
   return list;
 }
 
-std::string identity_of(const RecordsPlan& plan, const std::vector<Tensor>& inputs,
+std::array<JobFileStamp, 3> stamps_of(const RecordsPlan& plan) {
+  return {stamp_of(plan.job), stamp_of(plan.input), stamp_of(plan.weights)};
+}
+
+std::string identity_of(const RecordsPlan& plan, const InputFile& input, const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) {
   nlohmann::ordered_json identity;
   identity["job"] = identity_of_file(plan.job);
   identity["arguments"] = plan.arguments;
   identity["weights"] = plan.weights.empty() ? "" : identity_of_file(plan.weights);
-  identity["input"] = identity_of_input(plan.input);
+  identity["input"] = identity_of_input(plan.input, input);
   identity["inputs"] = described(inputs);
   identity["outputs"] = described(outputs);
   return identity.dump();
@@ -59,20 +68,32 @@ std::string identity_of(const RecordsPlan& plan, const std::vector<Tensor>& inpu
 class LedgerRecords final : public Records {
  public:
   LedgerRecords(const RecordsPlan& plan, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)
-      : plan_(plan), outputs_(outputs), input_(open_input(plan.input)) {
+      : plan_(plan), inputs_(inputs), outputs_(outputs), stamps_(stamps_of(plan)), input_(open_input(plan.input)) {
     if (plan.results.empty())
       throw std::runtime_error("it reads records, and no file for results is named (WEFT_RESULTS, or `results`)");
     check_results(plan.results, outputs);
     // Whoever made the ledger has looked through all of the same file.
     const bool is_known = Ledger::exists(plan.results);
     count_ = input_->bind(inputs, is_known ? 0 : InputFile::all);
-    ledger_.emplace(plan.results, LedgerPlan{identity_of(plan, inputs, outputs), count_, shard_size(), plan.claims});
+    if (!is_known && is_results_folder(plan.results)) check_picture_names(plan.results, input_->names(), count_);
+    ledger_.emplace(plan.results,
+                    LedgerPlan{identity_of(plan, *input_, inputs, outputs), count_, shard_size(), plan.claims});
     over_ = ledger_->is_published();
     while (!over_ && claim(Claims::From::dead)) continue;
   }
   ~LedgerRecords() override {
     ends_ = true;
+    if (putting_.valid()) putting_.wait();
     settle();
+  }
+
+  void check_joining(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const override {
+    if (stamps_of(plan_) != stamps_)
+      throw FileError(plan_.input, "has changed since work on it began, or its weights or the job have");
+    if (described(inputs) != described(inputs_) || described(outputs) != described(outputs_))
+      throw std::runtime_error("it takes or gives other tensors here than on the ranks that began: " +
+                               described(inputs).dump() + " and " + described(outputs).dump() + " instead of " +
+                               described(inputs_).dump() + " and " + described(outputs_).dump());
   }
 
   const InputFile& input() const override { return *input_; }
@@ -144,10 +165,14 @@ class LedgerRecords final : public Records {
   // The disk is waited for without the lock: ranks get records meanwhile.
   void settle() override {
     try {
+      if (is_putting_together()) return;
       renew();
       for (const auto& [shard, written] : take_written()) write_down(shard, written);
       finish_whole_ones();
-      if (is_to_put_together()) put_together();
+      if (!is_to_put_together()) return;
+      if (ends_) return put_together();
+      // That may take very long, and other records are to be settled meanwhile.
+      putting_ = std::async(std::launch::async, [this] { put_together(); });
     } catch (const std::exception&) {
       const std::lock_guard lock(mutex_);
       if (fault_ == nullptr) fault_ = std::current_exception();
@@ -274,6 +299,19 @@ class LedgerRecords final : public Records {
     for (const std::uint64_t shard : gone) forget(shard);
   }
 
+  // On its thread; what it has thrown comes here.
+  bool is_putting_together() {
+    if (!putting_.valid()) return false;
+    if (putting_.wait_for(Duration{0}) != std::future_status::ready) return true;
+    putting_.get();
+    return false;
+  }
+
+  bool is_too_much_for_the_end() const {
+    const std::uint64_t most = is_results_folder(plan_.results) ? most_pictures_at_the_end : most_at_the_end;
+    return ends_ && result_bytes() * count_ > most;
+  }
+
   // When this one has nothing left: others may have done the rest, or are at it.
   bool is_to_put_together() {
     const std::lock_guard lock(mutex_);
@@ -281,8 +319,7 @@ class LedgerRecords final : public Records {
     looked_ = now();
     over_ = ledger_->is_published();
     try {
-      puts_together_ =
-          !over_ && !(ends_ && result_bytes() * count_ > most_at_the_end) && ledger_->claims().claim_last();
+      puts_together_ = !over_ && !is_too_much_for_the_end() && ledger_->claims().claim_last();
     } catch (const NotNow&) {
       puts_together_ = false;
     }
@@ -358,11 +395,12 @@ class LedgerRecords final : public Records {
     throw NotNow(path + ": is gone, and is done again");
   }
 
-  // The lease is renewed on the way.
+  // The lease is renewed on the way, and while the disk is waited for.
   void write_all(const std::string& path) {
     ResultsFile all(path, plan_.results, outputs_, count_, input_->names());
     TimePoint renewed = now();
     for (std::uint64_t shard = 0; shard < ledger_->shards(); ++shard) {
+      if (is_too_much_for_the_end()) throw NotNow("the feeder ends");
       const ShardFile file(file_of_done(shard), outputs_, ledger_->records_of(shard));
       if (std::ranges::count(file.marks(), 1) != static_cast<std::ptrdiff_t>(ledger_->records_of(shard))) {
         ledger_->claims().undo(shard);
@@ -376,11 +414,14 @@ class LedgerRecords final : public Records {
       ledger_->claims().renew(ledger_->shards());
       renewed = now();
     }
-    all.sync();
+    std::future<void> synced = std::async(std::launch::async, [&all] { all.sync(); });
+    while (synced.wait_for(between_renewals) != std::future_status::ready) ledger_->claims().renew(ledger_->shards());
+    synced.get();
   }
 
   const RecordsPlan plan_;
-  const std::vector<Tensor> outputs_;
+  const std::vector<Tensor> inputs_, outputs_;
+  const std::array<JobFileStamp, 3> stamps_;
   const std::unique_ptr<InputFile> input_;
   std::uint64_t count_ = 0;
   std::atomic<std::uint64_t> committed_{0};
@@ -391,9 +432,11 @@ class LedgerRecords final : public Records {
   std::map<std::uint64_t, Held> held_;
   TimePoint claimed_{}, looked_{}, renewed_ = now();
   Duration pause_ = shortest_pause;
-  std::atomic<bool> puts_together_{false};  // by settle(), which alone uses the ledger meanwhile
-  bool over_ = false, ends_ = false;
+  std::atomic<bool> puts_together_{false};  // by the thread of `putting_`, which alone uses the ledger meanwhile
+  bool over_ = false;
+  std::atomic<bool> ends_{false};
   std::exception_ptr fault_;  // nothing is written any more; what has no mark is done again
+  std::future<void> putting_;
 };
 
 class TrialRecords final : public Records {
@@ -402,6 +445,7 @@ class TrialRecords final : public Records {
       : input_(open_input(plan.input)), count_(input_->bind(inputs, looked_through)) {
     if (!plan.results.empty()) check_results(plan.results, outputs);
   }
+  void check_joining(const std::vector<Tensor>&, const std::vector<Tensor>&) const override {}
   const InputFile& input() const override { return *input_; }
   std::vector<std::uint64_t> take(std::size_t most) override {
     std::vector<std::uint64_t> taken;

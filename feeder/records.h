@@ -32,6 +32,9 @@ struct Outputs {
 class Records {
  public:
   virtual ~Records() = default;
+  // Throws where a further channel may not join in: it was told of other tensors, or a file has changed since work
+  // began.
+  virtual void check_joining(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const = 0;
   // Up to so many, that nobody works on. None: not now, or is_over().
   virtual std::vector<std::uint64_t> take(std::size_t most) = 0;
   // Likewise these, which were taken from a feeder that has died; those that are not to be had do not count.

@@ -91,6 +91,7 @@ void ShardFile::mark(std::uint64_t record) {
 }
 
 void ShardFile::write(std::size_t output, std::uint64_t record, std::span<const std::byte> value) {
+  if (value.size() != places_[output].value_bytes) throw FileError(path_, "has room for results of another size");
   write_at(file_, path_, places_[output].values + record * places_[output].value_bytes, value);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -24,9 +25,9 @@ namespace {
 
 constexpr std::size_t longest_line = 64 << 10, most_columns = 3;
 constexpr std::uint64_t most_numbered = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint64_t bytes_of_edge = 64;  // while it is read
+constexpr std::uint64_t bytes_of_edge = 96;  // while it is read, where all its vertices are new and have 63 bits
 
-constexpr std::string_view blanks = " \t";
+constexpr std::string_view blanks = " \t", byte_order_mark = "\xEF\xBB\xBF";
 
 // The next word of the line, which loses it; "": there is none.
 std::string_view next_word(std::string_view& line) {
@@ -64,6 +65,9 @@ float EdgeReader::value_in(std::string_view word) const {
 void EdgeReader::take_line(std::string_view line) {
   ++line_;
   if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line_ == 1 && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
+  if (line_ == 1 && line.starts_with("%%MatrixMarket"))
+    fail("says that this is a Matrix Market file, which has a line of sizes; take that and this away");
   std::array<std::string_view, most_columns> words;
   std::size_t count = 0;
   for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
@@ -123,6 +127,9 @@ EdgeList read_edge_list(const std::string& path, const StillReading& still_readi
     EdgeReader reader(path, available / 2 / bytes_of_edge);
     for (std::uint64_t first = 0; first < file.bytes(); first += at_once) {
       still_reading();
+      // Others of this machine may read graphs, too, and the training is not to be the one that has to go.
+      if (available_host_memory().value_or(available) < available / 4)
+        throw FileError(path, "has more edges than there is memory for, beside all else that runs here");
       reader.take(file.text(first, std::min(at_once, file.bytes() - first)));
     }
     return reader.finish(still_reading);
@@ -141,7 +148,7 @@ std::optional<FileNow> file_now(const std::string& path) {
 }
 
 struct SharedList {
-  std::mutex mutex;  // held while it is read
+  std::timed_mutex mutex;  // held while it is read
   std::weak_ptr<const EdgeList> list;
 };
 
@@ -158,7 +165,8 @@ std::shared_ptr<const EdgeList> open_edge_list(const std::string& path, const St
                   [](const auto& entry) { return entry.second.use_count() == 1 && entry.second->list.expired(); });
     shared = lists.try_emplace(*now, shared).first->second;
   }
-  const std::lock_guard lock(shared->mutex);
+  std::unique_lock lock(shared->mutex, std::defer_lock);
+  while (!lock.try_lock_for(std::chrono::milliseconds(100))) still_reading();
   if (auto there = shared->list.lock()) return there;
   auto made = std::make_shared<const EdgeList>(read_edge_list(path, still_reading));
   shared->list = made;

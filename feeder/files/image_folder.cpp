@@ -8,14 +8,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
-#include "feeder/files/folder.h"
 #include "feeder/files/image_header.h"
 #include "feeder/files/jpeg_image.h"
 #include "feeder/files/open_file.h"
@@ -72,7 +73,7 @@ Image looked_at(const std::string& path) {
 class Listing {
  public:
   Listing(const std::string& path, const StillReading& still_reading)
-      : path_(path), stamp_(stamp_of(path)), names_(image_names_in(path)), images_(names_.size()) {
+      : path_(path), stamp_(stamp_of(path)), names_(image_names_in(path, still_reading)), images_(names_.size()) {
     look_through(still_reading);
     for (const Image& image : images_) largest_ = std::max(largest_, image.size.bytes());
   }
@@ -97,18 +98,23 @@ class Listing {
   void look_through(const StillReading& still_reading) {
     std::atomic<std::size_t> next{0};
     Faults faults;
-    const auto look_at_some = [&] {
+    const auto look_at_some = [&](const StillReading& after_each) {
       const std::size_t first = next.fetch_add(looked_at_once);
-      for (std::size_t i = first; i < std::min(first + looked_at_once, images_.size()); ++i) look_at(i, faults);
+      for (std::size_t i = first; i < std::min(first + looked_at_once, images_.size()); ++i)
+        look_at(i, faults), after_each();
       return first < images_.size();
     };
     const auto look = [&] {
-      while (look_at_some()) continue;
+      while (look_at_some([] {})) continue;
     };
     std::vector<std::jthread> others;
-    while (others.size() + 1 < std::min(looking_threads, images_.size() / looked_at_once)) others.emplace_back(look);
     try {
-      while (look_at_some()) still_reading();
+      while (others.size() + 1 < std::min(looking_threads, images_.size() / looked_at_once)) others.emplace_back(look);
+    } catch (const std::system_error&) {
+      // With as many threads as there may be.
+    }
+    try {
+      while (look_at_some(still_reading)) continue;
     } catch (...) {
       next = images_.size();
       throw;
@@ -228,6 +234,7 @@ class ImageFolder final : public InputFile {
   }
 
   std::vector<std::string> names() const override { return listing_->names(); }
+  std::uint64_t file_bytes(std::uint64_t record) const override { return listing_->image(record).file_bytes; }
 
  private:
   enum class State : std::uint8_t { unknown, whole, broken };
@@ -287,9 +294,18 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-std::vector<std::string> image_names_in(const std::string& folder) {
-  std::vector<std::string> names = names_in(folder);
-  std::erase_if(names, [](const std::string& name) { return !is_image_name(name); });
+// Names that begin with a dot are of the system: what macOS keeps beside an image looks like one.
+std::vector<std::string> image_names_in(const std::string& folder, const StillReading& still_reading) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename();
+    std::error_code unknown;
+    if (is_image_name(name) && name.front() != '.' && !entries->is_directory(unknown)) names.push_back(name);
+    still_reading();
+  }
+  if (error) throw FileError(folder, error.message());
   if (names.empty()) throw FileError(folder, "is a folder without an image (.png, .jpg, .jpeg)");
   std::ranges::sort(names);
   return names;

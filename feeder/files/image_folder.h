@@ -15,7 +15,7 @@ namespace weft {
 
 bool is_folder(const std::string& path);
 // In order, without the folder. Throws where there is none.
-std::vector<std::string> image_names_in(const std::string& folder);
+std::vector<std::string> image_names_in(const std::string& folder, const StillReading& still_reading);
 std::unique_ptr<InputFile> open_image_folder(const std::string& path, const StillReading& still_reading);
 
 }  // namespace weft

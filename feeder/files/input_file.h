@@ -33,6 +33,7 @@ class InputFile {
   virtual std::uint32_t read(std::size_t input, std::uint64_t record, std::span<std::byte> to) const = 0;
   // Of the files that the records are of, in order. None: they are parts of one file.
   virtual std::vector<std::string> names() const { return {}; }
+  virtual std::uint64_t file_bytes(std::uint64_t) const { return 0; }  // of one of those
 };
 
 std::unique_ptr<InputFile> open_input(

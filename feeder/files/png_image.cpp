@@ -105,6 +105,7 @@ bool encode(png_structp png, png_infop info, Work& work) noexcept {
   png_set_IHDR(png, info, work.size.width, work.size.height, 8,
                work.channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_set_compression_level(png, 1);  // results wait for this
   png_write_info(png, info);
   const std::size_t row_bytes = std::size_t{work.channels} * work.size.width;
   for (std::uint32_t row = 0; row < work.size.height; ++row)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -63,9 +64,22 @@ std::vector<std::string> picture_names(const std::vector<std::string>& inputs, s
   return names;
 }
 
+void check_picture_names(const std::string& results, const std::vector<std::string>& inputs, std::uint64_t records) {
+  for (const std::string& name : picture_names(inputs, records))
+    if (name.size() > NAME_MAX)
+      throw FileError(
+          results, "cannot have a picture '" + name + "': a name has " + std::to_string(NAME_MAX) + " bytes at most");
+}
+
 ResultsFolder::ResultsFolder(std::string path, const Tensor& output, std::vector<std::string> names)
     : path_(std::move(path)), output_(output), names_(std::move(names)) {
   make_folder(path_);
+  folder_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_ < 0) throw FileError(path_, std::strerror(errno));
+}
+
+ResultsFolder::~ResultsFolder() {
+  ::close(folder_);
 }
 
 void ResultsFolder::append(const ResultsPart& pictures) {
@@ -73,18 +87,17 @@ void ResultsFolder::append(const ResultsPart& pictures) {
   const std::uint64_t bytes = bytes_of(output_);
   const std::uint32_t channels = output_.dimensions == 3 ? 3 : 1;
   for (std::span<const std::byte> left = pictures.values; left.size() >= bytes; left = left.subspan(bytes)) {
-    WrittenFile file(path_ + "/" + names_.at(written_++));
+    const std::string path = path_ + "/" + names_.at(written_++);
+    if (is_there(path)) throw FileError(path, "is there twice: the file system takes two names for one");
+    WrittenFile file(path);
     file.write(0, encode_png(size, channels, left.first(bytes)));
+    file.close();
   }
 }
 
 // All at once: to wait for each of many small files would take minutes.
 void ResultsFolder::sync() {
-  const int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) throw FileError(path_, std::strerror(errno));
-  const int error = ::syncfs(folder) == 0 ? 0 : errno;
-  ::close(folder);
-  if (error != 0) throw FileError(path_, std::strerror(error));
+  if (::syncfs(folder_) != 0) throw FileError(path_, std::strerror(errno));
 }
 
 }  // namespace weft

@@ -24,16 +24,23 @@ void check_results_folder(const std::string& results, const std::vector<Tensor>&
 // name, all keep theirs in front of it.
 std::vector<std::string> picture_names(const std::vector<std::string>& inputs, std::uint64_t records);
 
+// Throws FileError where a name is longer than names may be.
+void check_picture_names(const std::string& results, const std::vector<std::string>& inputs, std::uint64_t records);
+
 class ResultsFolder {
  public:
   ResultsFolder(std::string path, const Tensor& output, std::vector<std::string> names);  // made
-  void append(const ResultsPart& pictures);                                               // the next ones, in order
-  void sync();                                                                            // to the disk
+  ~ResultsFolder();
+  ResultsFolder(const ResultsFolder&) = delete;
+  ResultsFolder& operator=(const ResultsFolder&) = delete;
+  void append(const ResultsPart& pictures);  // the next ones, in order
+  void sync();                               // to the disk
 
  private:
   const std::string path_;
   const Tensor output_;
   const std::vector<std::string> names_;
+  int folder_ = -1;  // open since it was made, so that sync() hears of what went wrong since
   std::size_t written_ = 0;
 };
 

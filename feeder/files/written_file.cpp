@@ -43,7 +43,11 @@ WrittenFile::WrittenFile(std::string path, std::uint64_t bytes)
 }
 
 WrittenFile::~WrittenFile() {
-  ::close(file_);
+  if (file_ >= 0) ::close(file_);
+}
+
+void WrittenFile::close() {
+  if (::close(std::exchange(file_, -1)) != 0) throw FileError(path_, std::strerror(errno));
 }
 
 void WrittenFile::sync() {

@@ -23,6 +23,8 @@ class WrittenFile {
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) { write_at(file_, path_, offset, bytes); }
   void sync();  // to the disk
+  // Some file systems tell only now that they could not write it. Nothing is written any more.
+  void close();
 
  private:
   const std::string path_;

@@ -101,6 +101,12 @@ TEST(EdgeList, IsRefusedWithAReason) {
   EXPECT_EQ(fault_in(""), "f: has no edges");
   EXPECT_EQ(fault_in("0 1\n-1 2\n"), "f: line 2 has '-1'" + vertex);
   EXPECT_EQ(fault_in("# 1\n9223372036854775808 2"), "f: line 2 has '9223372036854775808'" + vertex);
+  EXPECT_EQ(fault_in("\xEF\xBB\xBF"
+                     "0 1\n"),
+            "")
+      << "a mark that some editors leave there";
+  EXPECT_EQ(fault_in("%%MatrixMarket matrix coordinate\n3 3 2\n1 2\n2 3\n"),
+            "f: line 1 says that this is a Matrix Market file, which has a line of sizes; take that and this away");
   EXPECT_EQ(fault_in("1,2\t3\n"), "f: line 1 has '1,2'" + vertex);
   EXPECT_EQ(fault_in("1 2.0\n"), "f: line 1 has '2.0'" + vertex);
   EXPECT_EQ(fault_in(std::string("\x7f\x45\0L \1\n", 7)), "f: line 1 has '?E?L'" + vertex);

@@ -140,6 +140,16 @@ TEST_F(Ledgers, ResultsMayBeAFolder) {
   EXPECT_NE(fault(), "");
 }
 
+// Found out before work begins, not when all of it is done.
+TEST_F(Ledgers, AnEmptyFolderThatCannotGiveWayIsRefused) {
+  fs::create_directory(path("pictures"));
+  fs::create_directory_symlink(path("pictures"), path("link"));
+  EXPECT_EQ(
+      fault_of([&] { Ledger(path("link/"), plan()); }),
+      path("link") + ": is a link, which the folder of all pictures cannot take the place of; name a folder in it");
+  Ledger(path("pictures/"), plan());
+}
+
 TEST_F(Ledgers, AFolderThatIsNotEmptyIsRefused) {
   fs::create_directory(path("small"));
   write("small/mine.png", "mine");
@@ -317,6 +327,14 @@ TEST_F(Ledgers, ManyClaimantsShareTheWork) {
   EXPECT_EQ(all.size(), 201U);
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 201U);
   EXPECT_EQ(names("done").size(), 201U);
+}
+
+TEST_F(Ledgers, AShardFileTakesNoResultOfAnotherSize) {
+  write("shard", "");
+  ShardFile shard(path("shard"), {tensor("x", WEFT_INT32, {2})}, 3);
+  const std::vector<std::byte> value(8), larger(12);
+  shard.write(0, 2, value);
+  EXPECT_EQ(fault_of([&] { shard.write(0, 2, larger); }), path("shard") + ": has room for results of another size");
 }
 
 TEST_F(Ledgers, AShardFileHasItsResultsAtTheirPlaces) {

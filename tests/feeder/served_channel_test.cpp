@@ -26,6 +26,22 @@ using testing::Files;
 using testing::npy;
 using testing::tensor;
 
+// Ranks that work on the same file share its records, and must mean the same by them.
+TEST_F(Files, ARankWithOtherTensorsOrAnotherFileMayNotJoin) {
+  write("in.npy", npy({4}, {1, 2, 3, 4}));
+  write("job.so", "a job");
+  const std::vector<Tensor> in{tensor("x", WEFT_INT32, {})}, out{tensor("y", WEFT_INT32, {2})};
+  const auto records = open_records({path("job.so"), "", path("in.npy"), path("out.npy"), ""}, in, out);
+  EXPECT_EQ(fault_of([&] { records->check_joining(in, out); }), "");
+  const std::vector<Tensor> larger{tensor("y", WEFT_INT32, {3})};
+  EXPECT_EQ(fault_of([&] { records->check_joining(in, larger); }),
+            "it takes or gives other tensors here than on the ranks that began: [\"x int32 []\"] and [\"y int32 "
+            "[3]\"] instead of [\"x int32 []\"] and [\"y int32 [2]\"]");
+  write("job.so", "another job");
+  EXPECT_EQ(fault_of([&] { records->check_joining(in, out); }),
+            path("in.npy") + ": has changed since work on it began, or its weights or the job have");
+}
+
 struct Channels : Files {
   const Tensor number = tensor("x", WEFT_INT32, {});
   std::atomic<bool> stop{false};
