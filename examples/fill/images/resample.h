@@ -81,7 +81,8 @@ IMAGES_BOTH Size elongated(const Shape& s, std::int64_t pixels) {
 
 // An image that could not be decoded has none. Where the size does not go with the pixels, it is an elongated one of so
 // many: while Weft measures the job, records have the largest length and the size of the first one, and no real image
-// may take longer. Nothing is read out of bounds, whatever the records say.
+// should take much longer. (Where the first one is of the largest length, it is measured as it is.) Nothing is read out
+// of bounds, whatever the records say.
 IMAGES_BOTH Size size_of(const Shape& s, const Sources& from, int record) {
   const std::int64_t height = from.sizes[2 * record], width = from.sizes[2 * record + 1];
   const auto pixels = static_cast<std::int64_t>(from.lengths[record] / colours);
