@@ -60,6 +60,8 @@ def read_results(path, outputs):
             lengths = arrays.get(name + ".lengths")
             found[name] = {k: row if lengths is None else row[:lengths[k]] for k, row in enumerate(arrays[name])}
         return found
+    if not os.path.exists(path + ".weft/plan.json"):
+        return found  # no feeder has begun
     with open(path + ".weft/plan.json") as file:
         plan = json.load(file)
     # As in "tokens int32 [up to 32]".

@@ -16,9 +16,10 @@ struct Launch {
   cudaStream_t stream = nullptr;
 };
 
-// Little work is spread over all multiprocessors, by small blocks.
+// Of a block. Little work is spread over all blocks that there may be, with as few threads in each as do it, so that
+// its kernel is short; much of it has full blocks.
 inline int threads_for(const Launch& to, int items) {
-  constexpr int fewest = 4, most = 32;
+  constexpr int fewest = 4, most = 256;
   int threads = fewest;
   while (threads < most && threads * to.blocks < items) threads *= 2;
   return threads;

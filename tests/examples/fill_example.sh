@@ -19,6 +19,10 @@ refuses() {  # text, job, options
 }
 
 "examples/fill/$job/example.py" make "$work" || fail "the example cannot be made"
+if [ "$job" = pagerank ]; then
+  "examples/fill/$job/example.py" check "$work" >"$work/out" 2>&1 && fail "no results, and its check is content"
+  [ "$(cat "$work/out")" = "there are no results yet" ] || fail "its check does not say that there are no results"
+fi
 case $job in
   factorize)
     printf '1\t2\n2\t3\n' >"$work/plain.txt"

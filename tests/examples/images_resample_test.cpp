@@ -2,7 +2,9 @@
 // should be.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "fill/images/resample.h"
@@ -64,7 +66,7 @@ TEST(ImageJob, APlainImageStaysPlain) {
 
 // Against the definition, in floating point.
 TEST(ImageJob, APixelIsTheMeanUnderTheTent) {
-  const Source source = Source::mixed(5, 31);
+  const Source source = Source::mixed(5, 15);
   const int height = 12, width = 9;
   const auto results = resampled_to(height, width, source);
   const auto weight = [](int to, int at, int result, int from) {
@@ -74,9 +76,9 @@ TEST(ImageJob, APixelIsTheMeanUnderTheTent) {
   for (int i = 0; i < colours * height * width; ++i) {
     double sum = 0, all = 0;
     for (int y = 0; y < 5; ++y)
-      for (int x = 0; x < 31; ++x) {
-        const double counts = weight(i / colours / width, y, height, 5) * weight(i / colours % width, x, width, 31);
-        sum += counts * source.pixels[static_cast<std::size_t>(colours * (y * 31 + x) + i % colours)];
+      for (int x = 0; x < 15; ++x) {
+        const double counts = weight(i / colours / width, y, height, 5) * weight(i / colours % width, x, width, 15);
+        sum += counts * source.pixels[static_cast<std::size_t>(colours * (y * 15 + x) + i % colours)];
         all += counts;
       }
     EXPECT_NEAR(results[static_cast<std::size_t>(i)], sum / all, 0.5001);
@@ -95,17 +97,50 @@ TEST(ImageJob, AnImageWithoutPixelsIsBlackAndHasNoMark) {
 }
 
 // So is the unit that Weft measures: nothing behind the pixels is read, and it takes as long as a large image.
-TEST(ImageJob, ASizeThatDoesNotGoWithThePixelsIsASquareOfThem) {
+TEST(ImageJob, ASizeThatDoesNotGoWithThePixelsIsAnElongatedImageOfThem) {
   Source source = Source::plain(10, 10, 7);
+  const Shape upright{1, 8, 9, 300, 0, 0, 0}, lying{1, 9, 8, 300, 0, 0, 0};
   for (const auto& [height, width] : {std::pair{11, 10}, std::pair{1, 1}, std::pair{1 << 30, 1 << 30}}) {
     source.size[0] = height;
     source.size[1] = width;
-    const Size size = size_of(source.sources(), 0);
-    EXPECT_EQ(size.height, 10);
-    EXPECT_EQ(size.width, 10);
+    EXPECT_EQ(size_of(upright, source.sources(), 0).height, 20);
+    EXPECT_EQ(size_of(upright, source.sources(), 0).width, 5);
+    EXPECT_EQ(size_of(lying, source.sources(), 0).height, 5);
+    EXPECT_EQ(size_of(lying, source.sources(), 0).width, 20);
   }
   source.size[0] = -1;
-  EXPECT_EQ(size_of(source.sources(), 0).height, 0);
+  EXPECT_EQ(size_of(upright, source.sources(), 0).height, 0);
+}
+
+// How many pixels of a source count for all of a result.
+std::int64_t taps(const Shape& shape, const Size& size) {
+  std::int64_t all = 0;
+  for (int row = 0; row < shape.height; ++row)
+    for (int column = 0; column < shape.width; ++column) all += Window(shape, size, row, column).count();
+  return all;
+}
+
+TEST(ImageJob, NoImageTakesMuchLongerThanTheOneThatIsMeasured) {
+  for (const int pixels : {40, 2304, 65500, 8 * 65500, 3000 * 4000})
+    for (const auto& [height, width] : {std::pair{8, 8}, std::pair{56, 48}, std::pair{224, 224}}) {
+      const Shape shape{1, height, width, colours * pixels, 0, 0, 0};
+      const std::int64_t measured = taps(shape, elongated(shape, pixels));
+      for (int side = 1; side <= std::min(pixels, longest_source_side); side = side * 3 / 2 + 1) {
+        const int other = std::min(pixels / side, longest_source_side);
+        EXPECT_LE(taps(shape, {side, other}), measured * 3 / 2) << side << " x " << other << " to " << height;
+        EXPECT_LE(taps(shape, {other, side}), measured * 3 / 2) << other << " x " << side << " to " << height;
+      }
+    }
+}
+
+TEST(ImageJob, AllPixelsCountInImagesThatAreNotVeryThin) {
+  const Shape shape{1, 224, 224, colours * 8 * 65500, 0, 0, 0};
+  for (const auto& [size, step] : {std::pair{Size{655, 800}, 1}, std::pair{Size{1440, 360}, 1},
+                                   std::pair{Size{2000, 8}, 1}, std::pair{Size{65500, 8}, 28}}) {
+    EXPECT_EQ(Window(shape, size, 0, 0).row_step, step);
+    EXPECT_EQ(Window(shape, size, 0, 0).column_step, 1);
+    EXPECT_EQ(Window(shape, {size.width, size.height}, 0, 0).column_step, step);
+  }
 }
 
 TEST(ImageJob, TheMarkCoversTheCornerByItsOpacity) {

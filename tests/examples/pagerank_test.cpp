@@ -2,6 +2,8 @@
 // and arrays that are of no graph.
 #include "fill/pagerank/ranking.h"
 
+#include "fill/pagerank/correctness.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,6 +112,41 @@ TEST(PageRank, ARecordHasTheSameBitsWithAnyOthers) {
   const auto beside = Ranking().unit({{}, {1}, {20, 30}, {10, 20, 30}}, 30, 1);
   for (std::size_t v = 0; v < 4; ++v) EXPECT_EQ(alone.ranks[v], beside.ranks[8 + v]);
   EXPECT_EQ(alone.change[0], beside.change[2]);
+}
+
+// Weft measures the job with any records, also with such that have no known seed: they may not take less time.
+TEST(PageRank, SeedsThatAreNoVerticesTakeTheSameTime) {
+  Shape s = Ranking().s;
+  s.batch = 2;
+  const std::vector<int> places(static_cast<std::size_t>(items::locate(s)), -1);
+  const std::vector<float> weights(2, 1.0F);
+  std::vector<float> restart(static_cast<std::size_t>(items::spread(s)), -0.0F);  // whose sign an addition takes away
+  for (int i = 0; i < items::gather(s); ++i) gather(i, s, places.data(), weights.data(), restart.data());
+  int touched = 0;
+  for (const float number : restart) {
+    EXPECT_EQ(number, 0.0F);
+    touched += std::signbit(number) ? 0 : 1;
+  }
+  EXPECT_GE(touched, 2);
+}
+
+TEST(PageRank, ResultsAreRightOnlyWhereRanksWereAddedUp) {
+  const auto looked_at = [](int vertices, float rank, float change, int known, std::uint32_t seeds) {
+    const std::vector<float> ranks(2 * static_cast<std::size_t>(vertices), rank), changes(2, change);
+    const std::vector<int> all_known(2, known);
+    const std::vector<std::uint32_t> lengths(2, seeds);
+    return correctness({vertices, 2, lengths.data(), ranks.data(), changes.data(), all_known.data()});
+  };
+  constexpr int most = 1 << 17;
+  EXPECT_EQ(looked_at(4, 0.25F, 0, 1, 1), 1);
+  EXPECT_EQ(looked_at(4, 0.25F, 0, 0, 0), 1);
+  EXPECT_EQ(looked_at(most, 1.0F / most, 0, 1, 1), 1);
+  EXPECT_EQ(looked_at(4, 0.3F, 0, 1, 1), 0);
+  EXPECT_EQ(looked_at(4, 0.25F, 3, 1, 1), 0);
+  EXPECT_EQ(looked_at(4, 0.25F, 0, 0, 1), 0);
+  EXPECT_EQ(looked_at(most + 1, 1.0F, 0, 1, 1), -1);
+  EXPECT_EQ(looked_at(most + 1, 1.0F, 3, 1, 1), 0);
+  EXPECT_EQ(looked_at(4, NAN, NAN, 0, 1), -1);
 }
 
 // The sanitizers see what is read out of bounds.

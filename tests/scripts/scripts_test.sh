@@ -93,6 +93,20 @@ wrong_values() {
   [[ ! -e $work/output ]] || fail "no folder is made"
 }
 
+# A folder that the demo writes to may have files of its user.
+demo_keeps_files() {
+  mkdir -p "$work/built/bin" "$work/output/example" "$work/output/weft-demo-example"
+  touch "$work/output/example/mine" "$work/output/weft-demo-example/old"
+  stand_in "$work/built/bin/trainer" true
+  stand_in "$work/built/bin/weft-demo-report" true
+  stand_in "$work/built/bin/weft" true
+  stand_in "$work/a tree/examples/fill/made/example.py" true
+  run scripts/demo --build "$work/built" --output "$work/output" --simulated --fill made
+  expect 1 "no simulated GPU in $work/built"
+  [[ -e $work/output/example/mine ]] || fail "a file of the user's is removed"
+  [[ ! -e $work/output/weft-demo-example/old ]] || fail "a file of an earlier demo is left"
+}
+
 missing_values() {
   run scripts/demo --iterations
   expect 2 "scripts/demo: --iterations needs a value"

@@ -1,17 +1,8 @@
 // GPU code of the decoding job. See kernels.h. Threads stride over the results.
 #include "kernels.h"
 
-namespace {
-
-// Of one dimension.
-__device__ int first_item() {
-  return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-}
-__device__ int stride() {
-  return static_cast<int>(gridDim.x * blockDim.x);
-}
-
-}  // namespace
+using fill::first_item;
+using fill::stride;
 
 using namespace generate;
 
@@ -77,89 +68,74 @@ __global__ void generate_decide(Texts t) {
 }  // extern "C"
 
 namespace generate {
-namespace {
-
-struct Grid {
-  int blocks, threads;
-};
-
-// All blocks that there may be, and as few threads in each as do the work: so kernels of little work are short.
-Grid grid_for(const Launch& to, int items) {
-  int threads = 4;
-  while (threads < 256 && items > to.blocks * threads) threads *= 2;
-  const int wanted = (items + threads - 1) / threads;
-  return {wanted < to.blocks ? wanted : to.blocks, threads};
-}
-
-}  // namespace
 
 void launch_plan(const Launch& to, const Texts& t) {
-  const Grid grid = grid_for(to, t.lanes);
-  generate_plan<<<grid.blocks, grid.threads, 0, to.stream>>>(t);
+  const int count = t.lanes;
+  generate_plan<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(t);
 }
 
 void launch_embed(const Launch& to, const Rows& r, const Shape& s, const float* table, const float* positions,
                   float* x) {
-  const Grid grid = grid_for(to, items::embed(r, s));
-  generate_embed<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, table, positions, x);
+  const int count = items::embed(r, s);
+  generate_embed<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, s, table, positions, x);
 }
 
 void launch_normalise(const Launch& to, const Rows& r, int width, const float* gain, const float* bias, const float* x,
                       float* out) {
-  const Grid grid = grid_for(to, items::normalise(r));
-  generate_normalise<<<grid.blocks, grid.threads, 0, to.stream>>>(r, width, gain, bias, x, out);
+  const int count = items::normalise(r);
+  generate_normalise<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, width, gain, bias, x, out);
 }
 
 void launch_linear(const Launch& to, const Rows& r, const Linear& l, const float* x, const float* w, const float* bias,
                    float* y) {
-  const Grid grid = grid_for(to, items::linear<1>(r, l));
-  generate_linear<<<grid.blocks, grid.threads, 0, to.stream>>>(r, l, x, w, bias, y);
+  const int count = items::linear<1>(r, l);
+  generate_linear<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, l, x, w, bias, y);
 }
 
 void launch_scores(const Launch& to, const Rows& r, const Shape& s, const Attention& a, float* scores) {
-  const Grid grid = grid_for(to, items::scores(r, s));
-  generate_scores<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, a, scores);
+  const int count = items::scores(r, s);
+  generate_scores<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, s, a, scores);
 }
 
 void launch_softmax(const Launch& to, const Rows& r, const Shape& s, float* scores) {
-  const Grid grid = grid_for(to, items::softmax(r, s));
-  generate_softmax<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, scores);
+  const int count = items::softmax(r, s);
+  generate_softmax<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, s, scores);
 }
 
 void launch_mix(const Launch& to, const Rows& r, const Shape& s, const Attention& a, const float* scores, float* out) {
-  const Grid grid = grid_for(to, items::mix(r, s));
-  generate_mix<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, a, scores, out);
+  const int count = items::mix(r, s);
+  generate_mix<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, s, a, scores, out);
 }
 
 void launch_keep(const Launch& to, const Kept& k, const Shape& s, const float* rows, float* cache) {
-  const Grid grid = grid_for(to, items::keep(k, s));
-  generate_keep<<<grid.blocks, grid.threads, 0, to.stream>>>(k, s, rows, cache);
+  const int count = items::keep(k, s);
+  generate_keep<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(k, s, rows, cache);
 }
 
 void launch_head(const Launch& to, const Rows& r, const Shape& s, const float* x, const float* table, float* logits) {
-  const Grid grid = grid_for(to, items::head(r, s));
-  generate_head<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, x, table, logits);
+  const int count = items::head(r, s);
+  generate_head<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, s, x, table, logits);
 }
 
 void launch_best(const Launch& to, const Rows& r, const Shape& s, const float* logits, Best* parts) {
-  const Grid grid = grid_for(to, items::best(r, s));
-  generate_best<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, logits, parts);
+  const int count = items::best(r, s);
+  generate_best<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, s, logits, parts);
 }
 
 void launch_merge(const Launch& to, const Rows& r, const Shape& s, const Best* parts, Best* merged) {
-  const Grid grid = grid_for(to, items::merge(r));
-  generate_merge<<<grid.blocks, grid.threads, 0, to.stream>>>(r, s, parts, merged);
+  const int count = items::merge(r);
+  generate_merge<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(r, s, parts, merged);
 }
 
 void launch_guess(const Launch& to, const Texts& t, const Shape& s, int draft, int level, const Best* found,
                   int* rows) {
-  const Grid grid = grid_for(to, t.lanes);
-  generate_guess<<<grid.blocks, grid.threads, 0, to.stream>>>(t, s, draft, level, found, rows);
+  const int count = t.lanes;
+  generate_guess<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(t, s, draft, level, found, rows);
 }
 
 void launch_accept(const Launch& to, const Texts& t, const Best* best) {
-  const Grid grid = grid_for(to, t.lanes);
-  generate_accept<<<grid.blocks, grid.threads, 0, to.stream>>>(t, best);
+  const int count = t.lanes;
+  generate_accept<<<blocks_for(to, count), threads_for(to, count), 0, to.stream>>>(t, best);
 }
 
 void launch_decide(const Launch& to, const Texts& t) {

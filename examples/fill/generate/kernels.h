@@ -2,18 +2,14 @@
 // simulated GPU's in sim_kernels.cpp; both run the functions of gpt.h and tree.h.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include "../launch.h"
 #include "gpt.h"
 #include "rows.h"
 #include "tree.h"
 
 namespace generate {
 
-struct Launch {
-  int blocks = 0;  // at most
-  cudaStream_t stream = nullptr;
-};
+using fill::Launch;
 
 void launch_plan(const Launch& to, const Texts& t);
 void launch_embed(const Launch& to, const Rows& r, const Shape& s, const float* table, const float* positions,

@@ -1,7 +1,5 @@
 // Effect and cost of the image job's kernels on the simulated GPU: the functions of resample.h, and their operations
 // and bytes. See sim/include/simgpu/kernels.h.
-#include <cmath>
-
 #include "resample.h"
 #include "simgpu/kernels.h"
 
@@ -14,11 +12,12 @@ using images::Sources;
 void resample(const simgpu_launch&, Shape s, Rows rows, Sources from, std::uint8_t* results) {
   for (int i = 0; i < images::items::resample(s, rows); ++i) images::resample(i, s, rows, from, results);
 }
-// The sizes of the sources are not known yet when a kernel is enqueued: as if all were squares of the largest size. A
-// number of a source that counts costs six operations.
+// The sizes of the sources are not known yet when a kernel is enqueued: as if all were elongated ones of the
+// largest size. A number of a source that counts costs six operations.
 simgpu_cost resample_cost(const simgpu_launch&, Shape s, Rows rows, Sources, std::uint8_t*) {
-  const double side = std::sqrt(1.0 * s.most_bytes / images::colours), share = 1.0 * rows.count / s.height;
-  const double counted = 4 * (side + s.height) * (side + s.width) * share;
+  const double share = 1.0 * rows.count / s.height;
+  const images::Size size = images::elongated(s, s.most_bytes / images::colours);
+  const double counted = 4.0 * (size.height + s.height) * (size.width + s.width) * share;
   return {6.0 * s.batch * images::colours * counted,
           1.0 * s.batch * s.most_bytes * share + 1.0 * images::items::resample(s, rows)};
 }

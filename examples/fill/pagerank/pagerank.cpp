@@ -6,13 +6,13 @@
 // shapes. Loaded and called by Weft, see weft/fill.h.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "../support.h"
 #include "../taking.h"
+#include "correctness.h"
 #include "kernels.h"
 
 struct weft_fill_job {
@@ -137,29 +137,11 @@ int record_unit(weft_fill_job* job, weft_stream stream_handle) {
   return error == cudaSuccess ? 0 : fill::fail(job->host, cudaGetErrorString(error));
 }
 
-// Ranks add up to one, as far as there is time to add them; those of a record without a known seed are no numbers.
 int check(weft_fill_job* job, const weft_fill_records* records, int* correct) {
-  constexpr int most_added = 1 << 17;
-  const auto* const ranks = static_cast<const float*>(records->outputs[0]);
-  const auto* const change = static_cast<const float*>(records->outputs[1]);
-  const auto* const known = static_cast<const int*>(records->outputs[2]);
-  *correct = 1;
-  int left = most_added;
-  for (std::uint32_t record = 0; record < records->count; ++record) {
-    if (known[record] == 0 && records->input_lengths[0][record] != 0) {
-      if (!std::isnan(change[record])) *correct = 0;
-      continue;
-    }
-    if (!(change[record] >= 0 && change[record] <= 2.001F)) *correct = 0;
-    left -= job->shape.vertices;
-    if (left < 0) continue;
-    double sum = 0;
-    for (int v = 0; v < job->shape.vertices; ++v)
-      sum +=
-          static_cast<double>(ranks[static_cast<std::size_t>(record) * static_cast<std::size_t>(job->shape.vertices) +
-                                    static_cast<std::size_t>(v)]);
-    if (!(std::abs(sum - 1) < 1e-3)) *correct = 0;
-  }
+  *correct = pagerank::correctness({job->shape.vertices, static_cast<int>(records->count), records->input_lengths[0],
+                                    static_cast<const float*>(records->outputs[0]),
+                                    static_cast<const float*>(records->outputs[1]),
+                                    static_cast<const int*>(records->outputs[2])});
   return 0;
 }
 

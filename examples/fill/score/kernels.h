@@ -2,16 +2,12 @@
 // simulated GPU's in sim_kernels.cpp; both run the functions of encoder.h.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include "../launch.h"
 #include "encoder.h"
 
 namespace score {
 
-struct Launch {
-  int blocks = 0;  // at most
-  cudaStream_t stream = nullptr;
-};
+using fill::Launch;
 
 void launch_embed(const Launch& to, const Shape& s, const int* tokens, const float* table, const float* positions,
                   float* x);

@@ -132,15 +132,16 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
 void record_layer(const weft_fill_job& job, const score::Launch& to, const Layer& layer) {
   const score::Shape& s = job.shape;
   const int rows = s.batch * s.length;
-  launch_linear(to, {rows, s.hidden, 3 * s.hidden, 0}, job.x, layer.in_weight, layer.in_bias, job.projected);
+  score::launch_linear(to, {rows, s.hidden, 3 * s.hidden, 0}, job.x, layer.in_weight, layer.in_bias, job.projected);
   launch_scores(to, s, job.projected, job.lengths, job.scores);
   launch_softmax(to, s, job.lengths, job.scores);
   launch_mix(to, s, job.scores, job.projected, job.lengths, job.mixed);
-  launch_linear(to, {rows, s.hidden, s.hidden, 0}, job.mixed, layer.out_weight, layer.out_bias, job.projected);
+  score::launch_linear(to, {rows, s.hidden, s.hidden, 0}, job.mixed, layer.out_weight, layer.out_bias, job.projected);
   launch_normalise(to, s, job.projected, layer.norm1_weight, layer.norm1_bias, job.x);
-  launch_linear(to, {rows, s.hidden, s.inner, job.gelu == 1 ? 2 : 1}, job.x, layer.linear1_weight, layer.linear1_bias,
-                job.inner);
-  launch_linear(to, {rows, s.inner, s.hidden, 0}, job.inner, layer.linear2_weight, layer.linear2_bias, job.mixed);
+  score::launch_linear(to, {rows, s.hidden, s.inner, job.gelu == 1 ? 2 : 1}, job.x, layer.linear1_weight,
+                       layer.linear1_bias, job.inner);
+  score::launch_linear(to, {rows, s.inner, s.hidden, 0}, job.inner, layer.linear2_weight, layer.linear2_bias,
+                       job.mixed);
   launch_normalise(to, s, job.mixed, layer.norm2_weight, layer.norm2_bias, job.x);
 }
 
@@ -150,7 +151,8 @@ int record_unit(weft_fill_job* job, weft_stream stream_handle) {
   launch_embed(to, s, job->tokens, job->embedding, job->position, job->x);
   for (const Layer& layer : job->layers) record_layer(*job, to, layer);
   launch_pool(to, s, job->x, job->lengths, job->pooled);
-  launch_linear(to, {s.batch, s.hidden, s.classes, 0}, job->pooled, job->head_weight, job->head_bias, job->result);
+  score::launch_linear(to, {s.batch, s.hidden, s.classes, 0}, job->pooled, job->head_weight, job->head_bias,
+                       job->result);
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? 0 : fill::fail(job->host, cudaGetErrorString(error));
 }
