@@ -3,6 +3,8 @@
 // Included by the headers with the arithmetic of the example fill jobs.
 #pragma once
 
+#include <cstdint>
+
 #ifdef __CUDACC__
 #define FILL_BOTH __host__ __device__ inline
 #else
@@ -10,6 +12,14 @@
 #endif
 
 namespace fill {
+
+// A number that looks random for each one (the last steps of SplitMix64).
+FILL_BOTH std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31U);
+}
 
 // Eight sums beside each other, which a host's compiler makes one vector of, in an order that never varies.
 FILL_BOTH float dot(const float* a, const float* b, int count) {

@@ -1,5 +1,8 @@
-// Common to the example fill jobs that add up numbers of edges for each vertex: in strips of a few edges, so that a
-// vertex with very many edges is the work of many threads and no kernel depends on how edges are spread.
+// Common to the example fill jobs that add up numbers of edges for each vertex: in strips of a few edges, so that the
+// edges of a vertex with very many are the work of many threads.
+//
+// The time of a strip is bounded, whatever the graph. That of sum_of_vertex() is not: one thread adds up the heads of a
+// vertex, one for each sixteen of its edges. Meant are graphs whose largest vertex has up to some 100,000 edges.
 //
 // Compiled by nvcc for the GPU and by the host's compiler for the simulated one. Edges are sorted by vertex, `offsets`
 // are as the feeder reads them from a file of edges (docs/records.md). A strip adds up its edges vertex by vertex: the
@@ -8,11 +11,7 @@
 // Whatever the offsets are, nothing is touched out of bounds.
 #pragma once
 
-#ifdef __CUDACC__
-#define FILL_BOTH __host__ __device__ inline
-#else
-#define FILL_BOTH inline
-#endif
+#include "both.h"
 
 namespace fill {
 

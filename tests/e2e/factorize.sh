@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A fill job that learns and keeps its progress: its losses have the same bits on each rank, in slices of another length,
 # and where a second training went on with the progress of the first one. They are those of the same steps in NumPy, and
-# the training computes the same numbers as without it. Progress of another shape is refused, and stays.
+# the training computes the same numbers as without it. Progress of another graph or shape is refused, and stays.
 #   factorize.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$1 build=$2 case=factorize ranks=2
@@ -32,8 +32,15 @@ same_bits "$work"/once/progress/rank[01].progress
 same_bits "$work/once/progress/rank0.progress" "$work/twice/progress/rank1.progress"
 
 before=$(cat "$work"/twice/progress/*.progress | cksum)
+refused() {  # name
+  WEFT_CHECKPOINT=$work/twice/progress train "$1" 10 --fill "@$work/job.toml" || fail "exit code $?"
+  same_losses "$1"
+  grep -q 'is of another graph or of other factors' "$work/$1.messages" || fail "it does not say why it is refused"
+  [ "$(cat "$work"/twice/progress/*.progress | cksum)" = "$before" ] || fail "refused progress was written over"
+}
+# Another graph of the same counts: the value of one edge differs.
+sed -i '$s/[0-9]$/&1/' "$work/ratings.txt"
+refused other_graph
+cp "$work/once/ratings.txt" "$work"
 sed -i 's/factors=[0-9]*/factors=5/' "$work/job.toml"
-WEFT_CHECKPOINT=$work/twice/progress train refused 10 --fill "@$work/job.toml" || fail "exit code $?"
-same_losses refused
-grep -q 'is of another graph or of other factors' "$work/refused.messages" || fail "it does not say why it is refused"
-[ "$(cat "$work"/twice/progress/*.progress | cksum)" = "$before" ] || fail "progress that was refused was written over"
+refused other_factors

@@ -150,6 +150,10 @@ case $case in
     ends other 'the saved progress is of another training: channels=8,blocks=1,' \
       --fill train:seed=2 --weights "$work/data.safetensors"
     example check "$work" || fail "the check of the example does not agree"
+    cp -r "$WEFT_CHECKPOINT" "$work/sound"
+    python3 "$work/change.py" stem.weight 3e38 || fail "the progress cannot be changed"
+    ends stem 'is not finite; a smaller rate may help' "${fill[@]}"
+    cp "$work/sound"/*.progress "$WEFT_CHECKPOINT"
     python3 "$work/change.py" head.weight 3e38 || fail "the progress cannot be changed"
     example check "$work" && fail "the check of the example finds nothing wrong with other weights"
     ends huge 'is not finite; a smaller rate may help' "${fill[@]}"

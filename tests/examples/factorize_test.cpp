@@ -159,46 +159,63 @@ TEST(Factorize, AUnitIsLoadedFromOnePlaceAndStoredInTheOther) {
 
 constexpr float none = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
 
+std::string take(History& history, float before, const std::vector<float>& losses, float behind) {
+  return history.take({before, behind, losses.data(), losses.size()});
+}
+
 TEST(FactorizeHistory, TakesUnitsThatDoNotDiverge) {
+  const std::string not_finite = "a loss is not finite; a smaller rate may help";
   History history;
-  const auto take = [&](std::vector<float> losses, float of_all) {
-    return history.take(losses.data(), losses.size(), of_all);
-  };
-  EXPECT_FALSE(take({2, none}, 1));
-  EXPECT_FALSE(take({2, 21}, 1));
+  EXPECT_EQ(take(history, 2, {2, none}, 1), not_finite);
+  EXPECT_EQ(take(history, 2, {2, 2}, 21), "the loss grew to 21 from 2; a smaller rate may help");
+  EXPECT_EQ(take(history, none, {2, 2}, 1), not_finite);
   EXPECT_TRUE(history.losses.empty());
-  EXPECT_TRUE(take({2, 19}, 1));
-  EXPECT_FALSE(take({1, 1}, none));
-  EXPECT_FALSE(take({1, infinite}, 1));
-  EXPECT_FALSE(take({1, 1}, 20.5F));
-  EXPECT_TRUE(take({1, 0.5F}, 0.25F));
-  EXPECT_EQ(history.losses, (std::vector<float>{2, 19, 1, 0.5F}));
+  EXPECT_EQ(take(history, 2, {3, 19}, 1), "");
+  EXPECT_EQ(take(history, 1, {1, 1}, none), not_finite);
+  EXPECT_EQ(take(history, 1, {1, infinite}, 1), not_finite);
+  EXPECT_NE(take(history, 1, {1, 1}, 20.5F), "");
+  EXPECT_EQ(take(history, 1, {1, 0.5F}, 0.25F), "");
+  EXPECT_EQ(history.losses, (std::vector<float>{3, 19, 1, 0.5F}));
   EXPECT_EQ(history.first, 2);
   EXPECT_EQ(history.all_edges, 0.25F);
+}
+
+// Minibatches without an edge, and with the only one that is far from all others.
+TEST(FactorizeHistory, DoesNotAskForLuckOfAMinibatch) {
+  History empty;
+  EXPECT_EQ(take(empty, 0.5F, {0, 0, 0.7F}, 0.4F), "");
+  EXPECT_EQ(take(empty, 0.4F, {0, 3}, 0.3F), "");
+  EXPECT_EQ(empty.first, 0.5F);
+  History outlier;
+  EXPECT_EQ(take(outlier, 0.8F, {0.01F, 0.01F, 3.1F, 900}, 0.79F), "");
+  EXPECT_EQ(outlier.first, 0.8F);
+}
+
+TEST(FactorizeHistory, OfValuesThatAreMetAtFirstMayGrowALittle) {
+  History history;
+  EXPECT_EQ(take(history, 0, {0, 0}, 1e-13F), "");
+  EXPECT_EQ(history.first, History::least_first);
+  EXPECT_NE(take(history, 1e-13F, {0, 0}, 1), "");
 }
 
 TEST(FactorizeHistory, KeepsTheNewest) {
   History history;
   const std::vector<float> losses(1000, 1);
-  for (int i = 0; i < 70; ++i) EXPECT_TRUE(history.take(losses.data(), losses.size(), 1));
-  const float last = 2;
-  EXPECT_TRUE(history.take(&last, 1, 1));
+  for (int i = 0; i < 70; ++i) EXPECT_EQ(take(history, 1, losses, 1), "");
+  EXPECT_EQ(take(history, 1, {2}, 1), "");
   EXPECT_EQ(history.losses.size(), History::most);
   EXPECT_EQ(history.losses.back(), 2);
 }
 
 struct FactorizeState : ::testing::Test {
-  const Shape shape{3, 9, 2, 1};
+  const Origin origin{{3, 9, 2, 1}, 5};
   History history;
   std::vector<float> factors{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
-  FactorizeState() {
-    const std::vector<float> losses{3, 2, 1.5F};
-    history.take(losses.data(), losses.size(), 1.25F);
-  }
+  FactorizeState() { take(history, 3, {4, 2, 1.5F}, 1.25F); }
   std::string bytes() const {
-    std::string made(bytes_of_state(shape, history), '\0');
-    write_state({shape, 30, factors.data()}, history, made.data());
+    std::string made(bytes_of_state(origin.shape, history), '\0');
+    write_state({origin, 30, factors.data()}, history, made.data());
     return made;
   }
   struct Read {
@@ -207,15 +224,15 @@ struct FactorizeState : ::testing::Test {
     History history{};
     std::vector<float> factors = std::vector<float>(12, -1);
   };
-  static Read read(const std::string& bytes, const Shape& shape) {
+  static Read read(const std::string& bytes, const Origin& origin) {
     Read read;
-    read.fault = read_state(shape, bytes.data(), bytes.size(), read.step, read.history, read.factors.data());
+    read.fault = read_state(origin, bytes.data(), bytes.size(), read.step, read.history, read.factors.data());
     return read;
   }
 };
 
 TEST_F(FactorizeState, IsReadAsItWasWritten) {
-  const Read back = read(bytes(), shape);
+  const Read back = read(bytes(), origin);
   EXPECT_EQ(back.fault, "");
   EXPECT_EQ(back.step, 30);
   EXPECT_EQ(back.factors, factors);
@@ -227,13 +244,16 @@ TEST_F(FactorizeState, IsReadAsItWasWritten) {
 TEST_F(FactorizeState, OfAnythingElseIsRefused) {
   const std::string whole = bytes();
   for (const Shape& other : {Shape{3, 9, 3, 1}, Shape{4, 9, 2, 1}, Shape{3, 8, 2, 1}, Shape{2, 9, 3, 1}})
-    EXPECT_NE(read(whole, other).fault.find("is of another graph or of other factors"), std::string::npos);
-  for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_NE(read(whole.substr(0, size), shape).fault, "");
-  EXPECT_NE(read(whole + "0000", shape).fault, "");
+    EXPECT_NE(read(whole, {other, origin.digest}).fault.find("is of another graph or of other factors"),
+              std::string::npos);
+  EXPECT_EQ(read(whole, {origin.shape, 6}).fault,
+            "saved progress is of another graph or of other factors, or of another job");
+  for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_NE(read(whole.substr(0, size), origin).fault, "");
+  EXPECT_NE(read(whole + "0000", origin).fault, "");
   const auto with = [&](std::size_t at, auto number) {
     std::string changed = whole;
     std::memcpy(changed.data() + at, &number, sizeof number);
-    const Read back = read(changed, shape);
+    const Read back = read(changed, origin);
     EXPECT_EQ(back.step, back.fault.empty() ? back.step : -1);
     EXPECT_EQ(back.factors[0], back.fault.empty() ? back.factors[0] : -1);
     return back.fault;
@@ -244,6 +264,9 @@ TEST_F(FactorizeState, OfAnythingElseIsRefused) {
   EXPECT_EQ(with(header_bytes + 16, -1.0F), "saved progress has a loss that is none");
   EXPECT_EQ(with(whole.size() - 4, infinite), "saved progress has a factor that is no finite number");
   EXPECT_EQ(with(whole.size() - 4, 5.0F), "");
+  std::string from_zero = whole;
+  std::memset(from_zero.data() + header_bytes + 8, 0, 4);
+  EXPECT_EQ(read(from_zero, origin).history.first, History::least_first);
 }
 
 TEST_F(FactorizeState, WithAnyByteChangedIsTakenWholeOrNotAtAll) {
@@ -253,7 +276,7 @@ TEST_F(FactorizeState, WithAnyByteChangedIsTakenWholeOrNotAtAll) {
     std::string changed = whole;
     for (std::size_t k = 0; k <= dice() % 3; ++k) changed[dice() % changed.size()] = static_cast<char>(dice());
     if (dice() % 8 == 0) changed.resize(dice() % (2 * changed.size()));
-    const Read back = read(changed, shape);
+    const Read back = read(changed, origin);
     if (back.fault.empty()) {
       EXPECT_GE(back.step, 3);
       for (const float factor : back.factors) EXPECT_TRUE(std::isfinite(factor));

@@ -31,10 +31,16 @@ case $job in
     refuses "bad.tsv: line 2 has 'inf' for a value" factorize --weights "$work/bad.tsv"
     refuses "argument rate=0: rate takes a whole number from 1 to 100000" factorize:rate=0 --weights "$work/ratings.txt"
     refuses "it reads records or weights, and no file is named" factorize
-    # A rate that leads nowhere: the first unit is wrong.
-    refuses "the result of its first unit is wrong" factorize:rate=50000 --weights "$work/ratings.txt"
+    # A rate that leads nowhere.
+    refuses "not finite; a smaller rate may help" factorize:rate=50000 --weights "$work/ratings.txt"
     try 0 factorize:factors=3 --weights "$work/ratings.txt" --units 20
-    grep -q '^units     20 run, 20 right, 0 wrong' "$work/out" || fail "not all units are right" ;;
+    grep -q '^units     20 run, 20 right, 0 wrong' "$work/out" || fail "not all units are right"
+    # Minibatches of few edges, or of none, are no reason to refuse.
+    printf '1 2 0.5\n2 3 1\n3 1 -2\n' >"$work/few.txt"
+    for seed in 1 2 4 5; do
+      try 0 "factorize:seed=$seed" --weights "$work/few.txt" --units 3
+      grep -q '^units     3 run, 3 right, 0 wrong' "$work/out" || fail "not all units are right with the seed $seed"
+    done ;;
   pagerank)
     files=(--weights "$work/graph.txt" --input "$work/seeds.jsonl")
     printf '1\t2\nnone\t3\n' >"$work/bad.txt"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <ostream>
 #include <vector>
 
@@ -160,6 +161,17 @@ TEST(TrainPool, HasTheGradientOfItsInput) {
   EXPECT_EQ(of_input[4], 0);
 }
 
+// A training that has gone wrong must not look right: what is not a number goes through each ReLU, in both directions.
+TEST(TrainRelu, LetsThroughWhatIsNotANumber) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(train::rectified(none)));
+  EXPECT_EQ(train::rectified(-2.0), 0);
+  EXPECT_EQ(train::rectified(2.0), 2);
+  EXPECT_EQ(train::rectified_back(none, 3.0), 3);
+  EXPECT_EQ(train::rectified_back(0.0, none), 0);
+  EXPECT_TRUE(std::isnan(train::rectified_back(1.0, none)));
+}
+
 TEST(TrainHead, HasTheGradientsOfTheCrossEntropy) {
   const Head h{3, 5, 4};
   Numbers means = random_numbers<double>(15, 1), w = random_numbers<double>(static_cast<std::size_t>(h.weights()), 2);
@@ -202,6 +214,14 @@ TEST_P(TrainNetwork, HasTheGradientOfEachParameter) {
   for (const double number : gradient) largest = std::max(largest, std::abs(number));
   EXPECT_GT(largest, 1e-3);
   expect_slopes([&] { return trained.loss(); }, trained.parameters, gradient, "parameter");
+}
+
+TEST_P(TrainNetwork, HasNoLossWhereAWeightIsNone) {
+  for (const std::size_t which : {std::size_t{0}, GetParam().first_at(0)}) {
+    Trained<float> trained(GetParam());
+    trained.parameters[which] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(std::isnan(trained.loss())) << which;
+  }
 }
 
 TEST_P(TrainNetwork, IsTheSameInWhateverOrderItemsAreComputed) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -68,9 +69,21 @@ TEST(TrainUnit, ReadsOneCopyOfTheStateAndWritesTheOther) {
   for (int i = 0; i < range.count; ++i) train::load(i, range, ticket, copies, state);
   EXPECT_EQ(std::vector<float>(state, state + 3), (std::vector<float>{0, 5, 6}));
   state[2] = 9;
-  for (int i = 0; i < range.count; ++i) train::store(i, range, ticket, copies, state);
+  std::uint32_t broken = 0;
+  for (int i = 0; i < range.count; ++i) train::store(i, range, ticket, copies, state, &broken);
+  EXPECT_EQ(broken, 0U);
   EXPECT_EQ(std::vector<float>(first, first + 3), (std::vector<float>{1, 5, 9}));
   EXPECT_EQ(std::vector<float>(second, second + 3), (std::vector<float>{4, 5, 6}));
+}
+
+TEST(TrainUnit, SaysWhereANumberOfItsStateIsNotFinite) {
+  using Limits = std::numeric_limits<float>;
+  for (const float number : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), Limits::max()}) {
+    float copy[3], state[] = {1, number, 3};
+    std::uint32_t broken = 0;
+    for (int i = 0; i < 3; ++i) train::store(i, {0, 3}, {0, 1, 0}, {{copy, nullptr}}, state, &broken);
+    EXPECT_EQ(broken, std::isfinite(number) ? 0U : 1U) << number;
+  }
 }
 
 TEST(TrainUnit, ReportsTheMeanLossOfEachStepAndHowManyThereAreThen) {

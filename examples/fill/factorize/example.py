@@ -59,10 +59,11 @@ class Descent:
         places = places.reshape(len(table), 2)
         order = numpy.lexsort((places[:, 0], places[:, 1]))  # by target, then source; equal ones as in the file
         self.sources, self.targets, self.values = places[order, 0], places[order, 1], table[order, 2]
-        self.vertices, self.losses, self.errors = len(ids), [], {}
+        self.vertices, self.losses = len(ids), []
         bits = mixed(mixed(~numpy.array([SEED], "u4")) + numpy.arange(2 * self.vertices * FACTORS, dtype="u4"))
         start = ((bits >> numpy.uint32(8)) / 2**24 - 0.5) * 2 / numpy.sqrt(FACTORS)
         self.p, self.q = start.reshape(2, self.vertices, FACTORS)
+        self.first = (self.missed()**2).mean()
 
     def missed(self):
         return self.values - (self.p[self.sources] * self.q[self.targets]).sum(axis=1)
@@ -100,7 +101,8 @@ def check(folder):
         descent.go_to(step)
         wanted = numpy.array(descent.losses[step - len(losses):])
         error = float(state["loss_of_all_edges"][0])
-        pairs = [("a loss", losses, wanted), ("the loss of all edges", error, (descent.missed()**2).mean()),
+        pairs = [("a loss", losses, wanted), ("the first loss", float(state["first_loss"][0]), descent.first),
+                 ("the loss of all edges", error, (descent.missed()**2).mean()),
                  ("a factor of a source", state["source_factors"], descent.p),
                  ("a factor of a target", state["target_factors"], descent.q)]
         for name, found, right in pairs:

@@ -8,12 +8,12 @@
 // (thousandths), decay=100 (millionths), seed=1. Loaded and called by Weft, see weft/fill.h.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "../digest.h"
 #include "../support.h"
 #include "../taking.h"
 #include "kernels.h"
@@ -23,6 +23,7 @@ struct weft_fill_job {
   weft_fill_host host{};
   int factors = 8, steps = 10, minibatch = 25, rate = 200, decay = 100, seed = 1;
   factorize::Shape shape;
+  std::uint64_t digest = 0;   // of the graph
   factorize::Rule rule, all;  // `all`: every edge is chosen
   factorize::Graph graph{};
   // Device.
@@ -36,7 +37,7 @@ struct weft_fill_job {
   factorize::Kept kept{};
   std::uint32_t* place = nullptr;
   std::int64_t* kept_step = nullptr;
-  float* ended_losses = nullptr;  // of each step of the unit, and of all edges behind the last one
+  float* ended_losses = nullptr;  // of all edges, of each step of the unit, of all edges behind the last one
   factorize::History history;
 };
 
@@ -82,10 +83,23 @@ void take_graph(weft_fill_job& job, fill::Taking& take) {
   job.graph.out_targets = take.weights<std::int32_t>("out_targets", {s.edges});
   job.graph.out_numbers = take.weights<std::int32_t>("out_numbers", {s.edges});
   job.graph.values = take.weights<float>("values", {s.edges});
+  const std::int64_t* const ids = take.weights<std::int64_t>("ids", {s.vertices});
+  // The other arrays are another order of these.
+  fill::DeviceReader reader(take);
+  const auto vertices = static_cast<std::uint64_t>(s.vertices), edges = static_cast<std::uint64_t>(s.edges);
+  job.digest = fill::digest_of_array(job.digest, reader, ids, vertices);
+  job.digest = fill::digest_of_array(job.digest, reader, job.graph.offsets, vertices + 1);
+  job.digest = fill::digest_of_array(job.digest, reader, job.graph.sources, edges);
+  job.digest = fill::digest_of_array(job.digest, reader, job.graph.values, edges);
 }
 
 std::size_t numbers_of_state(const weft_fill_job& job) {
   return std::size_t{2} * static_cast<std::size_t>(job.shape.vertices) * static_cast<std::size_t>(job.shape.factors);
+}
+
+// Of each step, of all edges before the first one, and behind the last one.
+int losses_of_unit(const weft_fill_job& job) {
+  return job.steps + 2;
 }
 
 void take_memory(weft_fill_job& job, fill::Taking& take) {
@@ -98,12 +112,12 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
   job.errors = take.device<float>(job.shape.edges);
   job.sums = take.device<float>(job.shape.parts);
   job.counts = take.device<int>(job.shape.parts);
-  job.losses = take.device<float>(job.steps + 1);
+  job.losses = take.device<float>(losses_of_unit(job));
   job.step = take.device<std::int64_t>(1);
   for (float*& place : job.kept.places) place = take.pinned<float>(numbers);
   job.kept.place = job.place = take.pinned<std::uint32_t>(1);
   job.kept.step = job.kept_step = take.pinned<std::int64_t>(1);
-  job.ended_losses = take.pinned<float>(job.steps + 1);
+  job.ended_losses = take.pinned<float>(losses_of_unit(job));
   if (take.failed()) return;
   *job.place = 0;
   *job.kept_step = 0;
@@ -147,15 +161,15 @@ void in_ranges(int count, double work, Launching launch) {
   fill::in_ranges<factorize::Range>(count, work / work_of_launch, launch);
 }
 
-// The loss of the factors at that step.
-void record_loss(const weft_fill_job& job, const fill::Launch& to, const factorize::Rule& rule, int step,
+// The loss of the factors at that step, which becomes the one of that number.
+void record_loss(const weft_fill_job& job, const fill::Launch& to, const factorize::Rule& rule, int step, int number,
                  const factorize::Factors& factors) {
   const factorize::Shape& s = job.shape;
   in_ranges(s.edges, 1.0 * s.edges * s.factors, [&](const factorize::Range& edges) {
     launch_errors(to, s, rule, edges, job.step, step, job.graph, factors, job.errors);
   });
   launch_squares(to, s, rule, job.step, step, job.errors, job.sums, job.counts);
-  launch_loss(to, s, job.sums, job.counts, job.losses + step);
+  launch_loss(to, s, job.sums, job.counts, job.losses + number);
 }
 
 // The factors of both sides go down from the same ones.
@@ -189,39 +203,43 @@ int record_unit(weft_fill_job* job, weft_stream stream_handle) {
   in_ranges(numbers, numbers,
             [&](const factorize::Range& range) { launch_load(to, range, job->kept, job->state[0], job->step); });
   std::size_t now = 0;
+  record_loss(*job, to, job->all, 0, 0, factors_in(*job, job->state[now]));
   for (int step = 0; step < job->steps; ++step, now = 1 - now) {
     const factorize::Factors from = factors_in(*job, job->state[now]), next = factors_in(*job, job->state[1 - now]);
-    record_loss(*job, to, job->rule, step, from);
+    record_loss(*job, to, job->rule, step, 1 + step, from);
     record_descent(*job, to, from, next);
   }
-  record_loss(*job, to, job->all, job->steps, factors_in(*job, job->state[now]));
+  record_loss(*job, to, job->all, job->steps, 1 + job->steps, factors_in(*job, job->state[now]));
   in_ranges(numbers, numbers,
             [&](const factorize::Range& range) { launch_store(to, range, job->kept, job->state[now]); });
   const cudaError_t copied =
-      cudaMemcpyAsync(job->ended_losses, job->losses, sizeof(float) * static_cast<std::size_t>(job->steps + 1),
+      cudaMemcpyAsync(job->ended_losses, job->losses, sizeof(float) * static_cast<std::size_t>(losses_of_unit(*job)),
                       cudaMemcpyDeviceToHost, stream);
   const cudaError_t error = copied != cudaSuccess ? copied : cudaGetLastError();
   return error == cudaSuccess ? 0 : fill::fail(job->host, cudaGetErrorString(error));
 }
 
-// A unit that never reached its last copy is not right.
+// A unit that never reached its last copy is not right. No mean of squares is below 0.
 int begin_unit(weft_fill_job* job, uint64_t) {
-  std::fill_n(job->ended_losses, job->steps + 1, std::nanf(""));
+  std::fill_n(job->ended_losses, losses_of_unit(*job), -1.0F);
   return 0;
 }
 
-// Takes over what the unit has come to; where that is worse than the beginning, the state stays as it was.
+// Takes over what the unit has come to. Where that is worse than the beginning it would be so again: the job ends, and
+// the state stays as it was.
 int end_unit(weft_fill_job* job, uint64_t, int* correct) {
-  const std::size_t steps = static_cast<std::size_t>(job->steps);
-  *correct = job->history.take(job->ended_losses, steps, job->ended_losses[steps]) ? 1 : 0;
+  const float *const first = job->ended_losses, *const last = first + job->steps + 1;
+  *correct = std::none_of(first, last + 1, [](float loss) { return loss < 0; }) ? 1 : 0;
   if (*correct == 0) return 0;
+  const std::string wrong = job->history.take({*first, *last, first + 1, static_cast<std::size_t>(job->steps)});
+  if (!wrong.empty()) return fill::fail(job->host, wrong);
   *job->place = 1 - *job->place;
   *job->kept_step += job->steps;
   return 0;
 }
 
 factorize::Saved saved(const weft_fill_job& job) {
-  return {job.shape, *job.kept_step, job.kept.places[*job.place]};
+  return {{job.shape, job.digest}, *job.kept_step, job.kept.places[*job.place]};
 }
 
 uint64_t save(weft_fill_job* job, void* buffer, uint64_t capacity) {
@@ -232,8 +250,8 @@ uint64_t save(weft_fill_job* job, void* buffer, uint64_t capacity) {
 }
 
 int restore(weft_fill_job* job, const void* buffer, uint64_t bytes) {
-  const std::string wrong =
-      factorize::read_state(job->shape, buffer, bytes, *job->kept_step, job->history, job->kept.places[*job->place]);
+  const std::string wrong = factorize::read_state({job->shape, job->digest}, buffer, bytes, *job->kept_step,
+                                                  job->history, job->kept.places[*job->place]);
   return wrong.empty() ? 0 : fill::fail(job->host, wrong);
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -17,31 +18,54 @@
 
 namespace factorize {
 
-// Losses are means of squared errors.
+// The losses of a unit.
+struct Ended {
+  float before = 0, behind = 0;     // of all edges, before the first step and behind the last one
+  const float* of_steps = nullptr;  // of their minibatches
+  std::size_t steps = 0;
+};
+
+// Losses are means of squared errors. That of a minibatch is one of luck, and may be that of no edge at all: only
+// losses of all edges say whether the factors have become worse.
 struct History {
   static constexpr std::size_t most = 1 << 16;
   static constexpr float most_growth = 10;  // a loss that is so many times the first one is that of a wrong rate
+  static constexpr float least_first = 1e-12F;
 
-  float first = 0;
+  float first = 0;            // of all edges, before the very first step
   float all_edges = 0;        // of all edges, behind the last step
   std::vector<float> losses;  // of the minibatches of the newest steps, 1 to `most`
 
-  // False: the unit has not come to its end, or not to a good one, and nothing is taken.
-  bool take(const float* of_steps, std::size_t steps, float of_all_edges) {
-    const float reference = losses.empty() ? std::max(of_steps[0], 1e-12F) : first;
-    const auto is_good = [&](float loss) { return std::isfinite(loss) && loss <= most_growth * reference; };
-    if (!std::all_of(of_steps, of_steps + steps, is_good) || !is_good(of_all_edges)) return false;
+  // "", or why the unit has not come to a good end: then nothing is taken.
+  std::string take(const Ended& unit) {
+    const float reference = losses.empty() ? std::max(unit.before, least_first) : first;
+    const float* const end = unit.of_steps + unit.steps;
+    const bool is_finite = std::isfinite(unit.before) && std::isfinite(unit.behind) &&
+                           std::all_of(unit.of_steps, end, [](float loss) { return std::isfinite(loss); });
+    if (!is_finite) return "a loss is not finite; a smaller rate may help";
+    if (unit.behind > most_growth * reference) {
+      char text[100];
+      std::snprintf(text, sizeof text, "the loss grew to %g from %g; a smaller rate may help",
+                    static_cast<double>(unit.behind), static_cast<double>(reference));
+      return text;
+    }
     first = reference;
-    all_edges = of_all_edges;
-    losses.insert(losses.end(), of_steps, of_steps + steps);
+    all_edges = unit.behind;
+    losses.insert(losses.end(), unit.of_steps, end);
     if (losses.size() > most) losses.erase(losses.begin(), losses.end() - static_cast<std::ptrdiff_t>(most));
-    return true;
+    return {};
   }
+};
+
+// Which graph and how many factors a state is of. Graphs of one size have another digest.
+struct Origin {
+  Shape shape;
+  std::uint64_t digest = 0;
 };
 
 // Beside the history, all that save() writes.
 struct Saved {
-  Shape shape;
+  Origin origin;
   std::int64_t step;
   const float* factors;  // of sources, then of targets
 };
@@ -57,9 +81,11 @@ inline std::uint64_t bytes_behind_header(const Shape& shape, std::uint64_t losse
 }
 
 // All of it before the arrays: the eight bytes of its size, and text up to header_bytes.
-inline std::string header_of(const Shape& shape, std::uint64_t losses) {
+inline std::string header_of(const Origin& origin, std::uint64_t losses) {
+  const Shape& shape = origin.shape;
   std::uint64_t begin = 0;
-  std::string text = "{\"__metadata__\":{\"edges\":\"" + std::to_string(shape.edges) + "\"}";
+  std::string text = "{\"__metadata__\":{\"edges\":\"" + std::to_string(shape.edges) + "\",\"graph\":\"" +
+                     std::to_string(origin.digest) + "\"}";
   const auto add = [&](const char* name, const char* type, std::uint64_t bytes, const std::string& dimensions) {
     text += std::string(",\"") + name + "\":{\"dtype\":\"" + type + "\",\"shape\":[" + dimensions +
             "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(begin + bytes) + "]}";
@@ -89,24 +115,25 @@ inline void write_state(const Saved& saved, const History& history, void* buffer
     std::memcpy(at, from, bytes);
     at += bytes;
   };
-  put(header_of(saved.shape, history.losses.size()).data(), header_bytes);
+  put(header_of(saved.origin, history.losses.size()).data(), header_bytes);
   put(&saved.step, sizeof saved.step);
   put(&history.first, sizeof history.first);
   put(&history.all_edges, sizeof history.all_edges);
   put(history.losses.data(), history.losses.size() * sizeof(float));
-  put(saved.factors, numbers_of_factors(saved.shape) * sizeof(float));
+  put(saved.factors, numbers_of_factors(saved.origin.shape) * sizeof(float));
 }
 
 // "" or why these bytes are not taken: then nothing of the rest is changed. They are taken only as write_state() writes
 // them for this graph and this number of factors.
-inline std::string read_state(const Shape& shape, const void* buffer, std::uint64_t bytes, std::int64_t& step,
+inline std::string read_state(const Origin& origin, const void* buffer, std::uint64_t bytes, std::int64_t& step,
                               History& history, float* factors) {
+  const Shape& shape = origin.shape;
   const std::uint64_t least = header_bytes + bytes_behind_header(shape, 1);
   const std::uint64_t most = header_bytes + bytes_behind_header(shape, History::most);
   if (bytes < least || bytes > most || (bytes - least) % sizeof(float) != 0)
     return "saved progress of " + std::to_string(bytes) + " bytes is of another graph or of other factors";
   const std::uint64_t count = 1 + (bytes - least) / sizeof(float);
-  if (std::memcmp(buffer, header_of(shape, count).data(), header_bytes) != 0)
+  if (std::memcmp(buffer, header_of(origin, count).data(), header_bytes) != 0)
     return "saved progress is of another graph or of other factors, or of another job";
   const auto* at = static_cast<const std::byte*>(buffer) + header_bytes;
   const auto get = [&](void* to, std::size_t of) {
@@ -133,6 +160,7 @@ inline std::string read_state(const Shape& shape, const void* buffer, std::uint6
     if (!std::isfinite(number)) return "saved progress has a factor that is no finite number";
   }
   step = saved_step;
+  saved.first = std::max(saved.first, History::least_first);
   history = std::move(saved);
   std::memcpy(factors, at, numbers * sizeof(float));
   return {};

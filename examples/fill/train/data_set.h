@@ -4,15 +4,13 @@
 // never for the device.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
 
+#include "../digest.h"
 #include "../taking.h"
-#include "sampling.h"
 
 namespace train {
 
@@ -25,57 +23,18 @@ struct DataSet {
   int image_size() const { return height * width * colours; }
 };
 
-// Brings device memory to the host in parts.
-class DeviceReader {
- public:
-  static constexpr std::size_t part = std::size_t{1} << 20U;
-
-  explicit DeviceReader(fill::Taking& take) : take_(take), staging_(take.pinned<std::uint8_t>(part)) {
-    if (!take.failed() && cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) != cudaSuccess)
-      take.fail("there is no stream to look at the images with");
-  }
-  ~DeviceReader() {
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
-  }
-  DeviceReader(const DeviceReader&) = delete;
-  DeviceReader& operator=(const DeviceReader&) = delete;
-
-  // At most one part. The bytes stand until the next call; nullptr on failure.
-  const std::uint8_t* read(const void* from, std::size_t bytes) {
-    if (take_.failed()) return nullptr;
-    cudaError_t error = cudaMemcpyAsync(staging_, from, bytes, cudaMemcpyDeviceToHost, stream_);
-    if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
-    if (error != cudaSuccess) take_.fail(std::string("looking at the images: ") + cudaGetErrorString(error));
-    return error == cudaSuccess ? staging_ : nullptr;
-  }
-
- private:
-  fill::Taking& take_;
-  std::uint8_t* const staging_;
-  cudaStream_t stream_ = nullptr;
-};
-
-inline std::uint64_t digest_of(std::uint64_t before, const std::uint8_t* bytes, std::size_t count) {
-  for (std::size_t at = 0; at < count; at += sizeof before) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + at, std::min(sizeof word, count - at));
-    before = mixed(before ^ word);
-  }
-  return before;
-}
-
 // Labels of either type become ints in pinned memory.
 template <class Label>
-void take_labels(DataSet& data, fill::Taking& take, DeviceReader& reader) {
+void take_labels(DataSet& data, fill::Taking& take, fill::DeviceReader& reader) {
   const Label* const labels = take.weights<Label>("labels", {data.count});
   int* const pinned = take.pinned<int>(data.count);
-  constexpr std::uint64_t most_at_once = DeviceReader::part / sizeof(Label);
+  constexpr std::uint64_t most_at_once = fill::DeviceReader::part / sizeof(Label);
   constexpr std::int64_t most_classes = 1024;
   for (std::uint64_t first = 0; first < static_cast<std::uint64_t>(data.count); first += most_at_once) {
     const std::uint64_t count = std::min<std::uint64_t>(most_at_once, static_cast<std::uint64_t>(data.count) - first);
     const std::uint8_t* const bytes = reader.read(labels + first, count * sizeof(Label));
     if (bytes == nullptr) return;
-    data.digest = digest_of(data.digest, bytes, count * sizeof(Label));
+    data.digest = fill::digest_of(data.digest, bytes, count * sizeof(Label));
     for (std::uint64_t i = 0; i < count; ++i) {
       Label label = 0;
       std::memcpy(&label, bytes + i * sizeof label, sizeof label);
@@ -87,19 +46,6 @@ void take_labels(DataSet& data, fill::Taking& take, DeviceReader& reader) {
     }
   }
   data.labels = pinned;
-}
-
-// Images of more than 64 MiB are known by 64 MiB of them.
-inline void digest_images(DataSet& data, DeviceReader& reader) {
-  constexpr std::uint64_t most_parts = 64;
-  const std::uint64_t bytes = static_cast<std::uint64_t>(data.count) * static_cast<std::uint64_t>(data.image_size());
-  const std::uint64_t parts = (bytes - 1) / DeviceReader::part + 1, every = (parts - 1) / most_parts + 1;
-  for (std::uint64_t number = 0; number < parts; number += every) {
-    const std::uint64_t first = number * DeviceReader::part, count = std::min(DeviceReader::part, bytes - first);
-    const std::uint8_t* const part = reader.read(data.images + first, count);
-    if (part == nullptr) return;
-    data.digest = digest_of(data.digest, part, count);
-  }
 }
 
 inline DataSet take_data(const weft_fill_host& host, fill::Taking& take) {
@@ -121,12 +67,13 @@ inline DataSet take_data(const weft_fill_host& host, fill::Taking& take) {
   weft_fill_tensor labels{};
   const bool found = !take.failed() && host.describe_parameter(host.context, "labels", &labels) != 0;
   if (!found) take.fail("the weights have no tensor 'labels'");
-  DeviceReader reader(take);
+  fill::DeviceReader reader(take);
   if (labels.type == WEFT_UINT8)
     take_labels<std::uint8_t>(data, take, reader);
   else
     take_labels<std::int32_t>(data, take, reader);
-  if (!take.failed()) digest_images(data, reader);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(data.count) * static_cast<std::uint64_t>(data.image_size());
+  if (!take.failed()) data.digest = fill::digest_of_array(data.digest, reader, data.images, bytes);
   return data;
 }
 

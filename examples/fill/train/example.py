@@ -7,8 +7,9 @@
   example.py weights PROGRESS OUT.safetensors  its weights
 
 The check trains in double precision, from the definition of the layers, and compares the first STEPS (100) losses, and
-the weights of files that have no more. Losses have to be the same bits in all files of one training as far as both have
-come, all numbers finite, and where there are 100 steps or more the loss has to have fallen.
+the weights of files that have no more. A file has the newest losses only: those before them cannot be compared. Losses
+have to be the same bits in all files of one training as far as both have them, all numbers finite, and where there are
+the first ones of 100 steps or more the loss has to have fallen.
 """
 import glob
 import json
@@ -22,6 +23,7 @@ import files
 from files import numpy
 
 CLASSES, SIZE = 6, 12
+MOST_LOSSES = 1 << 20  # of a file
 TOLERANCE = 1e-4  # of a loss: the job computes in single precision, and each step goes on with the errors of the last
 JOB = """[[job]]
 fill = "train:parts=3"  # short kernels for small bubbles
@@ -192,29 +194,33 @@ class Training:
 
     def __init__(self, data, name, steps):
         self.trained = train(data, name, steps)
-        self.losses = numpy.zeros(0, "<f4")  # of the longest file so far
+        self.first, self.steps, self.losses = 0, 0, numpy.zeros(0, "<f4")  # of the file with most steps so far
+        self.compared = 0  # losses
 
     def wrong_with(self, tensors):
         """Why a file is wrong; None: it is right."""
         for name, array in tensors.items():
             if not numpy.isfinite(array).all():
                 return f"{name} is not finite"
-        losses = tensors["losses"]
-        if tensors["steps"] != len(losses):
-            return f"{len(losses)} losses of {tensors['steps']} steps"
-        for step, (loss, (wanted, _)) in enumerate(zip(losses, self.trained)):
+        losses, steps = tensors["losses"], int(tensors["steps"])
+        first = steps - len(losses)  # the step of the first loss that is there
+        if len(losses) != min(steps, MOST_LOSSES):
+            return f"{len(losses)} losses of {steps} steps"
+        for step, (loss, (wanted, _)) in enumerate(zip(losses, self.trained[first:]), first):
             if not abs(loss - wanted) <= TOLERANCE * max(wanted, 1):
                 return f"the loss of step {step} is {loss} and should be {wanted}"
-        if 0 < len(losses) <= len(self.trained):
-            for name, wanted in self.trained[len(losses) - 1][1].items():
+        if 0 < steps <= len(self.trained):
+            for name, wanted in self.trained[steps - 1][1].items():
                 if not abs(tensors[name] - wanted).max() <= TOLERANCE:
-                    return f"{name} is {abs(tensors[name] - wanted).max()} apart after {len(losses)} steps"
-        if len(losses) >= 100 and not losses[-20:].mean() < 0.9 * losses[:20].mean():
+                    return f"{name} is {abs(tensors[name] - wanted).max()} apart after {steps} steps"
+        if first == 0 and steps >= 100 and not losses[-20:].mean() < 0.9 * losses[:20].mean():
             return f"the loss was {losses[:20].mean()}, and is {losses[-20:].mean()}"
-        both = min(len(losses), len(self.losses))
-        if losses[:both].tobytes() != self.losses[:both].tobytes():
-            return f"step {(losses[:both] != self.losses[:both]).argmax()} is not the same bits as in another file"
-        self.losses = max(losses, self.losses, key=len)
+        for step in range(max(first, self.first), min(steps, self.steps)):
+            if losses[step - first].tobytes() != self.losses[step - self.first].tobytes():
+                return f"step {step} is not the same bits as in another file"
+        if steps > self.steps:
+            self.first, self.steps, self.losses = first, steps, losses
+        self.compared = max(self.compared, min(steps, len(self.trained)) - first)
         return None
 
 
@@ -230,11 +236,12 @@ def check(folder, steps):
         wrong = trainings[name].wrong_with(tensors)
         if wrong:
             return f"{path}: {wrong}"
-        counts.append(len(tensors["losses"]))
+        counts.append(int(tensors["steps"]))
     if not any(counts):
         return "there are no losses yet"
-    losses = max((training.losses for training in trainings.values()), key=len)
-    print(f"{len(paths)} files have {', '.join(map(str, counts))} steps, the first {min(steps, max(counts))} checked; "
+    losses = max(trainings.values(), key=lambda training: training.steps).losses
+    compared = max(training.compared for training in trainings.values())
+    print(f"{len(paths)} files have {', '.join(map(str, counts))} steps, {compared} of the losses checked; "
           f"the loss went from {losses[:20].mean():.3f} to {losses[-20:].mean():.3f}")
     return None
 

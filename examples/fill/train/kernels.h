@@ -12,11 +12,12 @@ namespace train {
 
 class Launches {
  public:
-  // `parts`: launches of each convolution, which take nearly all of the time.
+  // `parts`: launches of each convolution, which take nearly all of the time. Those of the gradient of its weights are
+  // not shorter than one thread that goes over the pixels of an image, and not so many that this is in vain.
   Launches(int most_blocks, int parts, cudaStream_t stream) : blocks_(most_blocks), parts_(parts), stream_(stream) {}
 
   void load(const Range& r, const Ticket* ticket, const Copies& copies, float* state);
-  void store(const Range& r, const Ticket* ticket, const Copies& copies, const float* state);
+  void store(const Range& r, const Ticket* ticket, const Copies& copies, const float* state, std::uint32_t* broken);
   void choose(const Choice& c, const Ticket* ticket, const int* labels_of_all, std::uint32_t* chosen, int* labels);
   void fetch(int count, int size, const std::uint8_t* images, const std::uint32_t* chosen, float* x);
   // The mean of each step's losses, and with the last one the number of steps that are done then.
@@ -38,7 +39,7 @@ class Launches {
 
  private:
   template <class Launch>
-  void cut(int count, Launch launch) const;
+  void cut(int count, int least, Launch launch) const;
 
   const int blocks_, parts_;
   const cudaStream_t stream_;

@@ -5,7 +5,7 @@
 // Called by the kernels in train.cu and by those in sim_kernels.cpp, for each item from 0 to below the number that the
 // function of the same name in `items` gives. Every sum has a fixed order, and no two items write the same number, so a
 // result does not depend on how the work is cut. Images are [image][row][column][channel], weights
-// [out][row][column][in].
+// of convolutions [row][column][in][out]. A number that is not finite spreads to the loss: no ReLU makes a 0 of it.
 #pragma once
 
 #include <cmath>
@@ -143,9 +143,15 @@ struct RowSum {
   TRAIN_BOTH T all() const { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
 };
 
+// NaN, which is not above 0 and not below it, goes through.
 template <class T>
 TRAIN_BOTH T rectified(T x) {
-  return x > 0 ? x : T(0);
+  return x <= 0 ? T(0) : x;
+}
+// The gradient of what a ReLU got that gave `y`.
+template <class T>
+TRAIN_BOTH T rectified_back(T y, T gradient) {
+  return y <= 0 ? T(0) : gradient;
 }
 TRAIN_BOTH int fewer_of(int a, int b) {
   return a < b ? a : b;
@@ -187,7 +193,7 @@ TRAIN_BOTH void conv_back(int item, const Conv& c, const T* dy, const T* w, cons
   const int at = pixel * c.in + in;
   for (int lane = 0; lane < lanes; ++lane)
     if (lane < neighbours)
-      dx[at + lane] = x[at + lane] > 0 ? sums[lane].all() + (skip == nullptr ? T(0) : skip[at + lane]) : T(0);
+      dx[at + lane] = rectified_back(x[at + lane], sums[lane].all() + (skip == nullptr ? T(0) : skip[at + lane]));
 }
 
 template <class T>
@@ -269,7 +275,7 @@ TRAIN_BOTH void pool(int item, const Plane& p, const T* x, T* means) {
 template <class T>
 TRAIN_BOTH void pool_back(int item, const Plane& p, const T* of_means, const T* x, T* gradient) {
   const int channel = item % p.channels, image = item / (p.channels * p.pixels);
-  gradient[item] = x[item] > 0 ? of_means[image * p.channels + channel] / T(p.pixels) : T(0);
+  gradient[item] = rectified_back(x[item], of_means[image * p.channels + channel] / T(p.pixels));
 }
 
 // `w`: those of the first class, of the second and so on, and behind them the biases.

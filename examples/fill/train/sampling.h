@@ -7,17 +7,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "../both.h"
 #include "network.h"
 
 namespace train {
 
-// A number that looks random for each one (the last steps of SplitMix64).
-TRAIN_BOTH std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31U);
-}
+using fill::mixed;
 
 // Where `place` of 0 to count - 1 goes in a permutation of those. A Feistel network permutes the numbers of an even
 // count of bits; what it takes out of the range goes through it again until it is back in.

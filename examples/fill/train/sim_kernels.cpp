@@ -1,6 +1,7 @@
 // Effect and cost of the training job's kernels on the simulated GPU: the functions of network.h and unit.h, and their
 // operations and bytes. See sim/include/simgpu/kernels.h. Bytes of pinned memory go through the bus, and count
 // twice.
+#include <cmath>
 #include <iterator>
 
 #include "simgpu/kernels.h"
@@ -27,10 +28,11 @@ simgpu_cost load_cost(const simgpu_launch&, Range r, const Ticket*, Copies, floa
   return {1.0 * r.count, 12.0 * r.count};
 }
 
-void store(const simgpu_launch&, Range r, const Ticket* ticket, Copies copies, const float* state) {
-  for (int i = 0; i < r.count; ++i) train::store(i, r, *ticket, copies, state);
+void store(const simgpu_launch&, Range r, const Ticket* ticket, Copies copies, const float* state,
+           std::uint32_t* broken) {
+  for (int i = 0; i < r.count; ++i) train::store(i, r, *ticket, copies, state, broken);
 }
-simgpu_cost store_cost(const simgpu_launch&, Range r, const Ticket*, Copies, const float*) {
+simgpu_cost store_cost(const simgpu_launch&, Range r, const Ticket*, Copies, const float*, std::uint32_t*) {
   return {1.0 * r.count, 12.0 * r.count};
 }
 
@@ -56,6 +58,15 @@ void report(const simgpu_launch&, Choice c, const Ticket* ticket, const float* l
 }
 simgpu_cost report_cost(const simgpu_launch&, Choice c, const Ticket*, const float*, float*, std::uint64_t*) {
   return {1.0 * c.batch * c.steps, 4.0 * c.batch * c.steps + 8.0 * c.steps + 16.0};
+}
+
+// For kernels whose items are long. A multiprocessor has four schedulers, and a thread no more than one of them, so a
+// block with fewer threads takes as long as one with four; and all take as many turns as the first one. So no launch is
+// shorter than one item, however few it has.
+double items_of_time(const simgpu_launch& launch, int count) {
+  constexpr double schedulers = 4;
+  const double blocks = launch.grid[0], threads = launch.block[0];
+  return blocks * std::ceil(threads / schedulers) * schedulers * std::ceil(count / (blocks * threads));
 }
 
 // For each of the three ways a product and a sum for each weight and pixel, and both images. Items are in the order of
@@ -85,8 +96,9 @@ simgpu_cost conv_back_cost(const simgpu_launch&, Cut cut, Conv c, const float*, 
 void conv_gradient(const simgpu_launch&, Cut cut, Conv c, const float* x, const float* dy, Parts parts) {
   for (int i = cut.first; i < cut.last; ++i) train::conv_gradient(i, c, x, dy, parts);
 }
-simgpu_cost conv_gradient_cost(const simgpu_launch&, Cut cut, Conv c, const float*, const float*, Parts) {
-  return cost_of_part(cut, items::conv_gradient(c), c, 4.0 * c.images * c.weights());
+simgpu_cost conv_gradient_cost(const simgpu_launch& launch, Cut cut, Conv c, const float*, const float*, Parts) {
+  const simgpu_cost cost = cost_of_part(cut, items::conv_gradient(c), c, 4.0 * c.images * c.weights());
+  return {cost.flops / cut.count() * items_of_time(launch, cut.count()), cost.bytes};
 }
 
 void norm(const simgpu_launch&, Plane p, const float* gain, const float* bias, float* hat, float* scales, float* y) {
@@ -107,15 +119,16 @@ simgpu_cost norm_back_cost(const simgpu_launch&, Plane p, const float*, const fl
 void norm_gradient(const simgpu_launch&, Plane p, const float* hat, const float* gradient, Parts parts) {
   for (int i = 0; i < items::norm_gradient(p); ++i) train::norm_gradient(i, p, hat, gradient, parts);
 }
-simgpu_cost norm_gradient_cost(const simgpu_launch&, Plane p, const float*, const float*, Parts) {
-  return {3.0 * p.numbers(), 8.0 * p.numbers() + 8.0 * items::norm_gradient(p)};
+simgpu_cost norm_gradient_cost(const simgpu_launch& launch, Plane p, const float*, const float*, Parts) {
+  return {3.0 * p.pixels * items_of_time(launch, items::norm_gradient(p)),
+          8.0 * p.numbers() + 8.0 * items::norm_gradient(p)};
 }
 
 void pool(const simgpu_launch&, Plane p, const float* x, float* means) {
   for (int i = 0; i < items::pool(p); ++i) train::pool(i, p, x, means);
 }
-simgpu_cost pool_cost(const simgpu_launch&, Plane p, const float*, float*) {
-  return {1.0 * p.numbers(), 4.0 * p.numbers()};
+simgpu_cost pool_cost(const simgpu_launch& launch, Plane p, const float*, float*) {
+  return {1.0 * p.pixels * items_of_time(launch, items::pool(p)), 4.0 * p.numbers()};
 }
 
 void pool_back(const simgpu_launch&, Plane p, const float* of_means, const float* x, float* gradient) {

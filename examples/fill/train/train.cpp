@@ -36,6 +36,7 @@ struct weft_fill_job {
   train::Ticket* ticket = nullptr;  // of the unit that comes or runs
   std::uint64_t* step = nullptr;    // after a unit: how many steps are done with it
   float* means = nullptr;           // after a unit: the loss of each of its steps
+  std::uint32_t* broken = nullptr;  // after a unit: 1 where its state has a number that is not finite
 };
 
 namespace {
@@ -113,6 +114,7 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
   job.ticket = take.pinned<train::Ticket>(1);
   job.step = take.pinned<std::uint64_t>(1);
   job.means = take.pinned<float>(job.steps);
+  job.broken = take.pinned<std::uint32_t>(1);
   if (take.failed()) return;
   *job.ticket = {};
   std::fill_n(job.copies.copy[0], 2 * n.parameters(), 0.0F);
@@ -167,7 +169,8 @@ int record_unit(weft_fill_job* job, weft_stream stream_handle) {
   for_parts(count, [&](const train::Range& part) { launches.load(part, job->ticket, job->copies, job->state); });
   launches.choose(choice_of(*job), job->ticket, job->data.labels, job->chosen, job->labels);
   for (int number = 0; number < job->steps; ++number) record_step(*job, launches, number);
-  for_parts(count, [&](const train::Range& part) { launches.store(part, job->ticket, job->copies, job->state); });
+  for_parts(count,
+            [&](const train::Range& part) { launches.store(part, job->ticket, job->copies, job->state, job->broken); });
   launches.report(choice_of(*job), job->ticket, job->losses, job->means, job->step);
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? 0 : fill::fail(job->host, cudaGetErrorString(error));
@@ -175,10 +178,12 @@ int record_unit(weft_fill_job* job, weft_stream stream_handle) {
 
 int begin_unit(weft_fill_job* job, uint64_t) {
   *job->step = 0;  // a unit that never reached its end is not right
+  *job->broken = 0;
   return 0;
 }
 
-// Where a unit is not right the next one does the same steps again.
+// Where a unit is not right the next one does the same steps again. Numbers that are not finite would come again, too:
+// they end the job, with the state before them.
 int end_unit(weft_fill_job* job, uint64_t, int* correct) {
   *correct = *job->step == job->ticket->step + static_cast<std::uint64_t>(job->steps) ? 1 : 0;
   if (*correct == 0) return 0;
@@ -186,6 +191,9 @@ int end_unit(weft_fill_job* job, uint64_t, int* correct) {
     if (!std::isfinite(job->means[i]))
       return fill::fail(job->host, "the loss of step " + std::to_string(job->ticket->step + static_cast<unsigned>(i)) +
                                        " is not finite; a smaller rate may help");
+  if (*job->broken != 0)
+    return fill::fail(job->host, "a weight or its momentum after step " + std::to_string(*job->step - 1) +
+                                     " is not finite; a smaller rate may help");
   for (int i = 0; i < job->steps; ++i) job->history.add(job->means[i]);
   job->ticket->step = *job->step;
   job->ticket->from = 1 - job->ticket->from;

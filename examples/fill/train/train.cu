@@ -31,8 +31,8 @@ __global__ void train_load(Range r, const Ticket* ticket, Copies copies, float* 
   for (int i = first_item(); i < r.count; i += stride()) train::load(i, r, *ticket, copies, state);
 }
 
-__global__ void train_store(Range r, const Ticket* ticket, Copies copies, const float* state) {
-  for (int i = first_item(); i < r.count; i += stride()) train::store(i, r, *ticket, copies, state);
+__global__ void train_store(Range r, const Ticket* ticket, Copies copies, const float* state, std::uint32_t* broken) {
+  for (int i = first_item(); i < r.count; i += stride()) train::store(i, r, *ticket, copies, state, broken);
 }
 
 __global__ void train_choose(Choice c, const Ticket* ticket, const int* labels_of_all, std::uint32_t* chosen,
@@ -130,8 +130,8 @@ void launch(void (*kernel)(Parameters...), int count, int most_blocks, cudaStrea
 }  // namespace
 
 template <class Launch>
-void Launches::cut(int count, Launch launch) const {
-  const int each = (count - 1) / parts_ + 1;
+void Launches::cut(int count, int least, Launch launch) const {
+  const int of_part = (count - 1) / parts_ + 1, each = of_part > least ? of_part : least;
   for (int first = 0, left = count; left > 0; first += each, left -= each)
     launch(Cut{first, first + (left < each ? left : each)});
 }
@@ -140,8 +140,9 @@ void Launches::load(const Range& r, const Ticket* ticket, const Copies& copies, 
   launch(train_load, r.count, blocks_, stream_, r, ticket, copies, state);
 }
 
-void Launches::store(const Range& r, const Ticket* ticket, const Copies& copies, const float* state) {
-  launch(train_store, r.count, blocks_, stream_, r, ticket, copies, state);
+void Launches::store(const Range& r, const Ticket* ticket, const Copies& copies, const float* state,
+                     std::uint32_t* broken) {
+  launch(train_store, r.count, blocks_, stream_, r, ticket, copies, state, broken);
 }
 
 void Launches::choose(const Choice& c, const Ticket* ticket, const int* labels_of_all, std::uint32_t* chosen,
@@ -158,17 +159,18 @@ void Launches::report(const Choice& c, const Ticket* ticket, const float* losses
 }
 
 void Launches::conv(const Conv& c, const float* x, const float* w, const float* skip, float* y) {
-  cut(items::conv(c),
+  cut(items::conv(c), 1,
       [&](const Cut& part) { launch(train_conv, part.count(), blocks_, stream_, part, c, x, w, skip, y); });
 }
 
 void Launches::conv_back(const Conv& c, const float* dy, const float* w, const float* x, const float* skip, float* dx) {
-  cut(items::conv_back(c),
+  cut(items::conv_back(c), 1,
       [&](const Cut& part) { launch(train_conv_back, part.count(), blocks_, stream_, part, c, dy, w, x, skip, dx); });
 }
 
 void Launches::conv_gradient(const Conv& c, const float* x, const float* dy, const Parts<float>& parts) {
-  cut(items::conv_gradient(c),
+  // With four threads in each block a multiprocessor has work for all of its schedulers; fewer are not faster.
+  cut(items::conv_gradient(c), 4 * blocks_,
       [&](const Cut& part) { launch(train_conv_gradient, part.count(), blocks_, stream_, part, c, x, dy, parts); });
 }
 

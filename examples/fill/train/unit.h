@@ -43,9 +43,13 @@ TRAIN_BOTH void load(int item, const Range& r, const Ticket& ticket, const Copie
   state[at] = copies.copy[ticket.from][at];
 }
 
-TRAIN_BOTH void store(int item, const Range& r, const Ticket& ticket, const Copies& copies, const float* state) {
+// `broken`: becomes 1 where a number is not finite; it may be set by several threads, to the same.
+TRAIN_BOTH void store(int item, const Range& r, const Ticket& ticket, const Copies& copies, const float* state,
+                      std::uint32_t* broken) {
   const std::uint64_t at = r.first + static_cast<std::uint64_t>(item);
-  copies.copy[1 - ticket.from][at] = state[at];
+  const float number = state[at];
+  copies.copy[1 - ticket.from][at] = number;
+  if (!(number - number == 0)) *broken = 1;
 }
 
 // Image `item` of the unit, and its label.
