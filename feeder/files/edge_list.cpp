@@ -13,6 +13,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -148,7 +149,7 @@ std::optional<FileNow> file_now(const std::string& path) {
 }
 
 struct SharedList {
-  std::timed_mutex mutex;  // held while it is read
+  std::mutex mutex;  // held while it is read
   std::weak_ptr<const EdgeList> list;
 };
 
@@ -166,7 +167,10 @@ std::shared_ptr<const EdgeList> open_edge_list(const std::string& path, const St
     shared = lists.try_emplace(*now, shared).first->second;
   }
   std::unique_lock lock(shared->mutex, std::defer_lock);
-  while (!lock.try_lock_for(std::chrono::milliseconds(100))) still_reading();
+  while (!lock.try_lock()) {
+    still_reading();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
   if (auto there = shared->list.lock()) return there;
   auto made = std::make_shared<const EdgeList>(read_edge_list(path, still_reading));
   shared->list = made;

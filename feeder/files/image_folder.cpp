@@ -155,7 +155,10 @@ class Listings {
   std::shared_ptr<const Listing> of(const std::string& path, const StillReading& still_reading) {
     const std::shared_ptr<Known> known = place_of(path);
     std::unique_lock lock(known->mutex, std::defer_lock);
-    while (!lock.try_lock_for(std::chrono::milliseconds(100))) still_reading();
+    while (!lock.try_lock()) {
+      still_reading();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
     if (auto there = known->shared.lock(); there != nullptr && there->is_of_now()) return there;
     auto made = std::make_shared<const Listing>(path, still_reading);
     known->shared = made;
@@ -164,7 +167,7 @@ class Listings {
 
  private:
   struct Known {
-    std::timed_mutex mutex;  // held while it is looked through
+    std::mutex mutex;  // held while it is looked through
     std::weak_ptr<const Listing> shared;
   };
 
