@@ -162,8 +162,11 @@ std::shared_ptr<const EdgeList> open_edge_list(const std::string& path, const St
   auto shared = std::make_shared<SharedList>();
   if (now) {
     const std::lock_guard lock(mutex);
-    std::erase_if(lists,
-                  [](const auto& entry) { return entry.second.use_count() == 1 && entry.second->list.expired(); });
+    // One that nobody has, and that nobody gets meanwhile.
+    std::erase_if(lists, [](const auto& entry) {
+      const std::unique_lock free(entry.second->mutex, std::try_to_lock);
+      return free && entry.second.use_count() == 1 && entry.second->list.expired();
+    });
     shared = lists.try_emplace(*now, shared).first->second;
   }
   std::unique_lock lock(shared->mutex, std::defer_lock);
