@@ -6,6 +6,7 @@ Called by CTest: convolutions_test.py SOURCE BUILD. Time runs slowly, so that ho
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,8 @@ TIME_SCALE = 4
 
 
 def sizes_of_weights(output: str) -> dict[str, str]:
-    return dict(line.split(": ") for line in output.splitlines() if line.startswith("stage "))
+    # Two processes write: their lines may be one.
+    return dict(re.findall(r"(stage \d+): ([-+.\d]+(?:e[-+]?\d\d)?)", output))
 
 
 def run(command: list[str], **environment: str) -> tuple[dict[str, str], str]:
