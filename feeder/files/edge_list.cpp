@@ -1,24 +1,17 @@
 // See edge_list.h.
 #include "feeder/files/edge_list.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <new>
-#include <optional>
-#include <thread>
-#include <tuple>
 #include <utility>
 
 #include "feeder/files/edge_order.h"
 #include "feeder/files/open_file.h"
+#include "feeder/files/shared_look.h"
 #include "runner/fill/host_memory.h"
 
 namespace weft {
@@ -139,45 +132,11 @@ EdgeList read_edge_list(const std::string& path, const StillReading& still_readi
   }
 }
 
-// A file as it is now: one that is written anew is another one.
-using FileNow = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
-
-std::optional<FileNow> file_now(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  return FileNow(status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-}
-
-struct SharedList {
-  std::mutex mutex;  // held while it is read
-  std::weak_ptr<const EdgeList> list;
-};
-
 }  // namespace
 
 std::shared_ptr<const EdgeList> open_edge_list(const std::string& path, const StillReading& still_reading) {
-  static std::mutex mutex;
-  static std::map<FileNow, std::shared_ptr<SharedList>> lists;
-  const std::optional<FileNow> now = file_now(path);
-  auto shared = std::make_shared<SharedList>();
-  if (now) {
-    const std::lock_guard lock(mutex);
-    // One that nobody has, and that nobody gets meanwhile.
-    std::erase_if(lists, [](const auto& entry) {
-      const std::unique_lock free(entry.second->mutex, std::try_to_lock);
-      return free && entry.second.use_count() == 1 && entry.second->list.expired();
-    });
-    shared = lists.try_emplace(*now, shared).first->second;
-  }
-  std::unique_lock lock(shared->mutex, std::defer_lock);
-  while (!lock.try_lock()) {
-    still_reading();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  if (auto there = shared->list.lock()) return there;
-  auto made = std::make_shared<const EdgeList>(read_edge_list(path, still_reading));
-  shared->list = made;
-  return made;
+  static SharedLooks<EdgeList> lists;
+  return lists.of(path, still_reading, [&] { return read_edge_list(path, still_reading); });
 }
 
 }  // namespace weft

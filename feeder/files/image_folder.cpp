@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -21,8 +19,8 @@
 #include "feeder/files/jpeg_image.h"
 #include "feeder/files/open_file.h"
 #include "feeder/files/png_image.h"
+#include "feeder/files/shared_look.h"
 #include "runner/log.h"
-#include "runner/options/fill_plan.h"
 
 namespace weft {
 namespace {
@@ -73,12 +71,11 @@ Image looked_at(const std::string& path) {
 class Listing {
  public:
   Listing(const std::string& path, const StillReading& still_reading)
-      : path_(path), stamp_(stamp_of(path)), names_(image_names_in(path, still_reading)), images_(names_.size()) {
+      : path_(path), names_(image_names_in(path, still_reading)), images_(names_.size()) {
     look_through(still_reading);
     for (const Image& image : images_) largest_ = std::max(largest_, image.size.bytes());
   }
 
-  bool is_of_now() const { return stamp_of(path_) == stamp_; }  // no name has come or gone
   std::string path(std::uint64_t record) const { return path_ + "/" + names_[record]; }
   const std::string& folder() const { return path_; }
   std::size_t count() const { return names_.size(); }
@@ -143,48 +140,14 @@ class Listing {
   }
 
   const std::string path_;
-  const JobFileStamp stamp_;
   const std::vector<std::string> names_;
   std::vector<Image> images_;
   std::uint64_t largest_ = 0;
 };
 
-// Ranks that read the same folder share what was seen in it.
-class Listings {
- public:
-  std::shared_ptr<const Listing> of(const std::string& path, const StillReading& still_reading) {
-    const std::shared_ptr<Known> known = place_of(path);
-    std::unique_lock lock(known->mutex, std::defer_lock);
-    while (!lock.try_lock()) {
-      still_reading();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    if (auto there = known->shared.lock(); there != nullptr && there->is_of_now()) return there;
-    auto made = std::make_shared<const Listing>(path, still_reading);
-    known->shared = made;
-    return made;
-  }
-
- private:
-  struct Known {
-    std::mutex mutex;  // held while it is looked through
-    std::weak_ptr<const Listing> shared;
-  };
-
-  std::shared_ptr<Known> place_of(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<Known>& place = known_[path];
-    if (place == nullptr) place = std::make_shared<Known>();
-    return place;
-  }
-
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Known>> known_;
-};
-
 std::shared_ptr<const Listing> listing_of(const std::string& path, const StillReading& still_reading) {
-  static Listings listings;
-  return listings.of(path, still_reading);
+  static SharedLooks<Listing> listings;
+  return listings.of(path, still_reading, [&] { return Listing(path, still_reading); });
 }
 
 class ImageFolder final : public InputFile {

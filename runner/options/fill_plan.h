@@ -33,11 +33,12 @@ FillSpec parse_fill_spec(std::string_view text);
 // "matmul" of "/jobs/fill_matmul.so:size=64".
 std::string name_in_path(const std::string& spec);
 
-// Of the file of a job. That of a job of a queue is made by the feeder: no thread of a training looks at such a file.
+// Of a file or folder, such as that of a job: where it or, of a folder, a name in it changes, this does. That of a job
+// of a queue is made by the feeder: no thread of a training looks at such a file.
 struct JobFileStamp {
   std::uint64_t device = 0, number = 0, bytes = 0, changed = 0;
   bool is_known() const { return number != 0; }
-  friend bool operator==(const JobFileStamp&, const JobFileStamp&) = default;
+  friend auto operator<=>(const JobFileStamp&, const JobFileStamp&) = default;
 };
 // Not known: it is not there.
 JobFileStamp stamp_of(const std::string& path);
