@@ -1,18 +1,9 @@
 // GPU code of the training job. See kernels.h. Threads stride over the items.
+#include "../launch.h"
 #include "kernels.h"
 
-namespace {
-
-// Of one dimension.
-__device__ int first_item() {
-  return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-}
-__device__ int stride() {
-  return static_cast<int>(gridDim.x * blockDim.x);
-}
-
-}  // namespace
-
+using fill::first_item;
+using fill::stride;
 using train::Choice;
 using train::Conv;
 using train::Copies;
@@ -109,22 +100,12 @@ __global__ void train_update(int count, Descent d, Parts parts, float* parameter
 namespace train {
 namespace {
 
-// Little work is spread over as many blocks as there may be; much of it has full blocks.
-struct Grid {
-  int blocks, threads;
-};
-Grid grid_for(int count, int most_blocks) {
-  constexpr int most_threads = 256;
-  const int each = (count - 1) / most_blocks + 1, threads = each < most_threads ? each : most_threads;
-  const int blocks = (count - 1) / threads + 1;
-  return {blocks < most_blocks ? blocks : most_blocks, threads};
-}
-
 template <class... Parameters>
 void launch(void (*kernel)(Parameters...), int count, int most_blocks, cudaStream_t stream,
             const std::common_type_t<Parameters>&... parameters) {
-  const Grid grid = grid_for(count, most_blocks);
-  kernel<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads), 0, stream>>>(parameters...);
+  const fill::Launch to{most_blocks, stream};
+  kernel<<<static_cast<unsigned>(fill::blocks_for(to, count)), static_cast<unsigned>(fill::threads_for(to, count)), 0,
+           stream>>>(parameters...);
 }
 
 }  // namespace
