@@ -5,7 +5,6 @@
 // Arguments: size=48 (rows and columns), products=8 (per unit). Loaded and called by Weft, see weft/fill.h.
 #include <algorithm>
 #include <array>
-#include <new>
 
 #include "matmul.h"
 #include "support.h"
@@ -36,34 +35,28 @@ T* pinned_array(const weft_fill_host& host, std::size_t count) {
 }
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
-  auto* job = new (std::nothrow) weft_fill_job;
-  if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = fill::copy_of(*host);
-  const std::array<fill::Argument, 2> known{{{"size", &job->size, 8, 16384}, {"products", &job->products, 1, 4096}}};
-  std::string wrong = fill::read_arguments(arguments, known);
-  const auto entries = static_cast<std::size_t>(job->size) * static_cast<std::size_t>(job->size);
-  job->blocks = static_cast<int>(std::min<std::size_t>(host->max_blocks, (entries + 31) / 32));
-  if (wrong.empty()) {
-    job->a = device_array<float>(*host, entries);
-    job->b = device_array<float>(*host, entries);
-    job->c = device_array<float>(*host, entries);
-    job->weighted = device_array<double>(*host, static_cast<std::size_t>(job->size));
-    job->right_rows = device_array<unsigned>(*host, 1);
-    job->seed = pinned_array<unsigned>(*host, 1);
-    job->result = pinned_array<unsigned>(*host, 1);
-    if (job->a == nullptr || job->b == nullptr || job->c == nullptr || job->weighted == nullptr ||
-        job->right_rows == nullptr)
-      wrong = "three matrices of " + std::to_string(entries * sizeof(float)) +
-              " bytes do not fit into the memory cap of " + std::to_string(host->memory_cap) + " bytes";
-    else if (job->seed == nullptr || job->result == nullptr)
-      wrong = "no pinned host memory";
-  }
-  if (!wrong.empty()) {
-    delete job;
-    return fill::fail(*host, wrong);
-  }
-  *out = job;
-  return 0;
+  return fill::make_job(*host, out, [&](weft_fill_job& job) {
+    const std::array<fill::Argument, 2> known{{{"size", &job.size, 8, 16384}, {"products", &job.products, 1, 4096}}};
+    std::string wrong = fill::read_arguments(arguments, known);
+    const auto entries = static_cast<std::size_t>(job.size) * static_cast<std::size_t>(job.size);
+    job.blocks = static_cast<int>(std::min<std::size_t>(host->max_blocks, (entries + 31) / 32));
+    if (wrong.empty()) {
+      job.a = device_array<float>(*host, entries);
+      job.b = device_array<float>(*host, entries);
+      job.c = device_array<float>(*host, entries);
+      job.weighted = device_array<double>(*host, static_cast<std::size_t>(job.size));
+      job.right_rows = device_array<unsigned>(*host, 1);
+      job.seed = pinned_array<unsigned>(*host, 1);
+      job.result = pinned_array<unsigned>(*host, 1);
+      if (job.a == nullptr || job.b == nullptr || job.c == nullptr || job.weighted == nullptr ||
+          job.right_rows == nullptr)
+        wrong = "three matrices of " + std::to_string(entries * sizeof(float)) +
+                " bytes do not fit into the memory cap of " + std::to_string(host->memory_cap) + " bytes";
+      else if (job.seed == nullptr || job.result == nullptr)
+        wrong = "no pinned host memory";
+    }
+    return wrong;
+  });
 }
 
 int record_unit(weft_fill_job* job, weft_stream stream_handle) {

@@ -47,8 +47,10 @@ simgpu_cost check_cost(const simgpu_launch&, const unsigned*, const float*, cons
 }
 
 constexpr simgpu_kernel kernel_table[] = {
-    simgpu::kernel<generate, generate_cost>("fill_generate"), simgpu::kernel<product, product_cost>("fill_product"),
-    simgpu::kernel<weigh, weigh_cost>("fill_weigh"),          simgpu::kernel<check, check_cost>("fill_check"),
+    simgpu::kernel<generate, generate_cost>("fill_generate"),
+    simgpu::kernel<product, product_cost>("fill_product"),
+    simgpu::kernel<weigh, weigh_cost>("fill_weigh"),
+    simgpu::kernel<check, check_cost>("fill_check"),
 };
 
 constexpr simgpu_kernel_list list{sizeof(simgpu_kernel_list), 4, kernel_table};

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,21 @@ inline weft_fill_host copy_of(const weft_fill_host& host) {
 inline int fail(const weft_fill_host& host, const std::string& message) {
   host.fail(host.context, message.c_str());
   return 1;
+}
+
+// All of init(): `set_up` makes a new job ready and returns "", or what is wrong.
+template <class Job, class SetUp>
+int make_job(const weft_fill_host& host, Job** out, SetUp set_up) {
+  auto* const job = new (std::nothrow) Job;
+  if (job == nullptr) return fail(host, "no host memory");
+  job->host = copy_of(host);
+  const std::string wrong = set_up(*job);
+  if (wrong.empty()) {
+    *out = job;
+    return 0;
+  }
+  delete job;
+  return fail(host, wrong);
 }
 
 // One whole-number argument of a job: its name, where it goes, and the range that makes sense.

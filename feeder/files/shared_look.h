@@ -1,4 +1,4 @@
-// What was seen in a file or folder, shared by all that have it open at the same time: it takes long to look through,
+// A look into a file or folder, shared by all that have it open at the same time: it takes long to look through, and
 // and each rank of a node asks for it.
 //
 // Used by the readers of graphs and of folders of images, on the threads of the feeder that serve channels, and in a

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -126,30 +125,22 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
 }
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
-  auto* job = new (std::nothrow) weft_fill_job;
-  if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = fill::copy_of(*host);
-  const std::array<fill::Argument, 6> known{{{"factors", &job->factors, 1, 1024},
-                                             {"steps", &job->steps, 1, 10000},
-                                             {"minibatch", &job->minibatch, 1, 100},
-                                             {"rate", &job->rate, 1, 100000},
-                                             {"decay", &job->decay, 0, 1000000},
-                                             {"seed", &job->seed, 0, 1 << 30}}};
-  std::string wrong = fill::read_arguments(arguments, known);
-  if (wrong.empty()) {
-    fill::Taking take(job->host);
-    find_shape(*job, take);
-    find_rule(*job);
-    take_graph(*job, take);
-    take_memory(*job, take);
-    wrong = take.wrong();
-  }
-  if (!wrong.empty()) {
-    delete job;
-    return fill::fail(*host, wrong);
-  }
-  *out = job;
-  return 0;
+  return fill::make_job(*host, out, [&](weft_fill_job& job) {
+    const std::array<fill::Argument, 6> known{{{"factors", &job.factors, 1, 1024},
+                                               {"steps", &job.steps, 1, 10000},
+                                               {"minibatch", &job.minibatch, 1, 100},
+                                               {"rate", &job.rate, 1, 100000},
+                                               {"decay", &job.decay, 0, 1000000},
+                                               {"seed", &job.seed, 0, 1 << 30}}};
+    const std::string wrong = fill::read_arguments(arguments, known);
+    if (!wrong.empty()) return wrong;
+    fill::Taking take(job.host);
+    find_shape(job, take);
+    find_rule(job);
+    take_graph(job, take);
+    take_memory(job, take);
+    return take.wrong();
+  });
 }
 
 factorize::Factors factors_in(const weft_fill_job& job, float* state) {

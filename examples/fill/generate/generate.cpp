@@ -8,7 +8,6 @@
 // at least), stop=-1 (the token that ends a text). Loaded and called by Weft, see weft/fill.h.
 #include <algorithm>
 #include <array>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -104,35 +103,25 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
 }
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
-  auto* job = new (std::nothrow) weft_fill_job;
-  if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = fill::copy_of(*host);
-  if (job->host.passes == nullptr) {
-    delete job;
-    return fill::fail(*host, "this Weft is older than the job: it runs the work of a unit once");
-  }
-  const std::array<fill::Argument, 8> known{{{"heads", &job->heads, 1, 1024},
-                                             {"draft_heads", &job->draft_heads, 0, 1024},
-                                             {"batch", &job->batch, 1, 4096},
-                                             {"tokens", &job->tokens, 1, 1 << 20},
-                                             {"width", &job->width, 0, generate::most_guesses},
-                                             {"depth", &job->depth, 0, 16},
-                                             {"chunk", &job->chunk, 1, 1024},
-                                             {"stop", &job->stop, -1, 1 << 20}}};
-  std::string wrong = fill::read_arguments(arguments, known);
-  if (wrong.empty()) {
-    fill::Taking take(job->host);
-    take_models(*job, take);
-    take_texts(*job, take);
-    if (!take.failed()) take_memory(*job, take);
-    wrong = take.wrong();
-  }
-  if (!wrong.empty()) {
-    delete job;
-    return fill::fail(*host, wrong);
-  }
-  *out = job;
-  return 0;
+  return fill::make_job(*host, out, [&](weft_fill_job& job) {
+    if (job.host.passes == nullptr)
+      return std::string("this Weft is older than the job: it runs the work of a unit once");
+    const std::array<fill::Argument, 8> known{{{"heads", &job.heads, 1, 1024},
+                                               {"draft_heads", &job.draft_heads, 0, 1024},
+                                               {"batch", &job.batch, 1, 4096},
+                                               {"tokens", &job.tokens, 1, 1 << 20},
+                                               {"width", &job.width, 0, generate::most_guesses},
+                                               {"depth", &job.depth, 0, 16},
+                                               {"chunk", &job.chunk, 1, 1024},
+                                               {"stop", &job.stop, -1, 1 << 20}}};
+    const std::string wrong = fill::read_arguments(arguments, known);
+    if (!wrong.empty()) return wrong;
+    fill::Taking take(job.host);
+    take_models(job, take);
+    take_texts(job, take);
+    if (!take.failed()) take_memory(job, take);
+    return take.wrong();
+  });
 }
 
 generate::Rows rows_of(const weft_fill_job& job, generate::Kind kind, const generate::Model& model, const int* tokens) {

@@ -6,7 +6,6 @@
 // shorter); opacity=60 (of the watermark, in percent). Loaded and called by Weft, see weft/fill.h.
 #include <algorithm>
 #include <array>
-#include <new>
 #include <string>
 
 #include "../support.h"
@@ -55,28 +54,20 @@ void take_all(weft_fill_job& job, fill::Taking& take) {
 }
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
-  auto* job = new (std::nothrow) weft_fill_job;
-  if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = fill::copy_of(*host);
-  images::Shape& s = job->shape;
-  const std::array<fill::Argument, 5> known{{{"width", &s.width, images::least_side, images::most_side},
-                                             {"height", &s.height, images::least_side, images::most_side},
-                                             {"batch", &s.batch, 1, 65536},
-                                             {"parts", &job->parts, 1, 1024},
-                                             {"opacity", &s.opacity, 0, 100}}};
-  std::string wrong = fill::read_arguments(arguments, known);
-  if (wrong.empty()) {
-    fill::Taking take(job->host);
-    find_shape(*job, take);
-    take_all(*job, take);
-    wrong = take.wrong();
-  }
-  if (!wrong.empty()) {
-    delete job;
-    return fill::fail(*host, wrong);
-  }
-  *out = job;
-  return 0;
+  return fill::make_job(*host, out, [&](weft_fill_job& job) {
+    images::Shape& s = job.shape;
+    const std::array<fill::Argument, 5> known{{{"width", &s.width, images::least_side, images::most_side},
+                                               {"height", &s.height, images::least_side, images::most_side},
+                                               {"batch", &s.batch, 1, 65536},
+                                               {"parts", &job.parts, 1, 1024},
+                                               {"opacity", &s.opacity, 0, 100}}};
+    const std::string wrong = fill::read_arguments(arguments, known);
+    if (!wrong.empty()) return wrong;
+    fill::Taking take(job.host);
+    find_shape(job, take);
+    take_all(job, take);
+    return take.wrong();
+  });
 }
 
 int record_unit(weft_fill_job* job, weft_stream stream_handle) {

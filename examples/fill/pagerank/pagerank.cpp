@@ -6,7 +6,6 @@
 // shapes. Loaded and called by Weft, see weft/fill.h.
 #include <algorithm>
 #include <array>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -82,25 +81,17 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
 }
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
-  auto* job = new (std::nothrow) weft_fill_job;
-  if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = fill::copy_of(*host);
-  const std::array<fill::Argument, 3> known{
-      {{"batch", &job->batch, 1, 65536}, {"steps", &job->steps, 1, 10000}, {"damping", &job->damping, 0, 99}}};
-  std::string wrong = fill::read_arguments(arguments, known);
-  if (wrong.empty()) {
-    fill::Taking take(job->host);
-    find_shape(*job, take);
-    take_files(*job, take);
-    take_memory(*job, take);
-    wrong = take.wrong();
-  }
-  if (!wrong.empty()) {
-    delete job;
-    return fill::fail(*host, wrong);
-  }
-  *out = job;
-  return 0;
+  return fill::make_job(*host, out, [&](weft_fill_job& job) {
+    const std::array<fill::Argument, 3> known{
+        {{"batch", &job.batch, 1, 65536}, {"steps", &job.steps, 1, 10000}, {"damping", &job.damping, 0, 99}}};
+    const std::string wrong = fill::read_arguments(arguments, known);
+    if (!wrong.empty()) return wrong;
+    fill::Taking take(job.host);
+    find_shape(job, take);
+    take_files(job, take);
+    take_memory(job, take);
+    return take.wrong();
+  });
 }
 
 // From ranks[from] to the other ones.

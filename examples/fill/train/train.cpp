@@ -9,7 +9,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <new>
 #include <string>
 
 #include "../support.h"
@@ -122,22 +121,14 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
 }
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
-  auto* job = new (std::nothrow) weft_fill_job;
-  if (job == nullptr) return fill::fail(*host, "no host memory");
-  job->host = fill::copy_of(*host);
-  std::string wrong = read_arguments(*job, arguments);
-  if (wrong.empty()) {
-    fill::Taking take(job->host);
-    find_network(*job, take);
-    take_memory(*job, take);
-    wrong = take.wrong();
-  }
-  if (!wrong.empty()) {
-    delete job;
-    return fill::fail(*host, wrong);
-  }
-  *out = job;
-  return 0;
+  return fill::make_job(*host, out, [&](weft_fill_job& job) {
+    const std::string wrong = read_arguments(job, arguments);
+    if (!wrong.empty()) return wrong;
+    fill::Taking take(job.host);
+    find_network(job, take);
+    take_memory(job, take);
+    return take.wrong();
+  });
 }
 
 // In parts, so that a large state makes many short slices and not a long one.
