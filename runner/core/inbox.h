@@ -23,8 +23,8 @@ class Inbox {
     JobRecord record;
   };
   // For another variant of a job: it is suspended to be asked for its state, and then goes on or is withdrawn.
-  // `pause`: as suspend, at the end of its unit.
-  enum class Step : std::uint8_t { suspend, pause, resume, withdraw };
+  // `pause`: as suspend, at the end of its unit. The last two are of its marked memory, likewise.
+  enum class Step : std::uint8_t { suspend, pause, resume, withdraw, move_to_host, move_to_device };
   struct Handover {
     std::uint32_t job = 0;  // its number
     Step step{};

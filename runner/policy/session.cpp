@@ -21,6 +21,8 @@ constexpr Duration sleep_when_waiting = microseconds(250);
 constexpr Duration near_before = microseconds(500);
 constexpr Duration near_after = milliseconds(50);
 constexpr Duration shortest_sleep = microseconds(5);
+// As if copies beside the training's work had been possible for so long before the first one.
+constexpr Duration first_beside_work = milliseconds(100);
 
 // A share in percent: "+1.25" with two digits after the point.
 std::string signed_percent(double share) {
@@ -242,10 +244,25 @@ SlowdownRecord Session::slowdown_record(const Budget::State& state) const {
 }
 
 void Session::finished(const SliceRecord& slice) {
-  late_.finished(slice.finished);
-  learn_overrun(slice);
-  learn_lateness(slice);
+  learn(slice);
   record(slice.finished, slice);
+}
+
+// It is late, and outlasts bubbles, as a slice does.
+void Session::moved(const MoveRecord& move) {
+  SliceRecord slice;
+  slice.bubble = move.bubble;
+  slice.launched = move.launched;
+  slice.finished = move.finished;
+  slice.alone = move.alone;
+  learn(slice);
+  record(move.finished, move);
+}
+
+void Session::learn(const SliceRecord& slice) {
+  late_.finished(slice.finished);
+  if (slice.bubble != 0) learn_overrun(slice);
+  learn_lateness(slice);
 }
 
 void Session::look(TimePoint now, const FillView& view) {
@@ -403,6 +420,28 @@ void Session::launched(Duration took) {
   learn_pause(bubble->id);
   last_filled_ = bubble->id;
   budget_.launched(bubble->iteration);
+}
+
+// Without a rhythm nobody knows which iterations are compared.
+bool Session::may_copy_beside_work(TimePoint now, const FillView& view, Duration alone) const {
+  if (!filling_ || view.in_flight.slices != 0 || view.fillable != Fillable::any || detector_.open_bubble())
+    return false;
+  if (late_.paused() || detector_.capture_is_open() || detector_.is_dark() || budget_.is_used_up()) return false;
+  if (!Budget::is_limit(budget_.budget())) return budget_.budget() == Budget::unlimited;
+  const std::uint64_t turn = detector_.running_turn();
+  if (turn == 0 || is_control(turn) || is_control(turn + 1)) return false;
+  constexpr double part = 0.5;
+  const Duration time = beside_work_.length == Duration{} ? first_beside_work : now - beside_work_.since;
+  return seconds(beside_work_.length + alone) <= part * budget_.budget() * seconds(time);
+}
+
+void Session::launched_beside_work(TimePoint now, Duration alone) {
+  if (beside_work_.length == Duration{}) beside_work_.since = now - first_beside_work;
+  beside_work_.length += alone;
+  late_.launched(alone, {});
+  budget_.overran(alone);
+  budget_.launched(last_iteration_ + 1);
+  launched_end_ = now + alone;
 }
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {
