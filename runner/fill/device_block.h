@@ -34,8 +34,8 @@ class DeviceBlock {
   // True: memory is there again, at the same addresses, with any content. False: not within `limit`, or the device has
   // none; to be asked again, which tries anew where the device had none.
   bool fetch(Duration limit) noexcept;
-  // At a quiet time: the memory and its addresses. Waits for whatever the driver waits for. What a thread is at goes
-  // with that thread.
+  // At a quiet time: the memory and its addresses. Waits for whatever the driver waits for; where a thread is at
+  // it, that thread frees both at its end.
   void release() noexcept;
 
  private:
