@@ -49,7 +49,8 @@
  * go on; where there is none, filling ends.
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
  * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
- * destroy() is called, and must not touch device memory.
+ * destroy() is called, and must not touch device memory. Memory of between_bubbles_on_host() may leave and come back any
+ * number of times between two units.
  * Device memory from elsewhere (cudaMalloc, the workspace of a library) is not capped and never given back to the
  * training. A job whose destroy() frees more than 64 MiB of it in the trial is refused; what it leaves allocated then,
  * or takes later, is not noticed. */
@@ -154,6 +155,14 @@ struct weft_fill_host {
    * fit the trial; one that is interrupted for good is lost with all its passes. NULL on failure, also where it was
    * called before. Not there (struct_size) in the first Weft of version 2. */
   uint32_t* (*passes)(void* context, uint32_t most);
+  /* As allocate(), of memory that may leave the device between two units, while the training is short of memory: its
+   * content is kept in pinned memory of the host, and is back at the same address before the next unit. The work of
+   * units finds it always there. Of the job's functions only init(), record_unit() and restore() may read or write it;
+   * begin_unit(), end_unit(), check(), save() and destroy() must not. For what is large and not needed in each bubble:
+   * to bring it back takes time of a bubble, which is not long enough for that each time. The host pins as much memory
+   * for it; where it has too little, this is allocate(). To be called in init() only, with the same sizes each time
+   * that it gets the same arguments. Not there (struct_size) in the first Weft of version 2. */
+  uint64_t (*between_bubbles_on_host)(void* context, uint64_t bytes);
 };
 
 typedef struct weft_fill_functions {

@@ -182,14 +182,15 @@ void Device::make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWor
   const bool unasked = setup_.marking.fillable == Fillable::unasked;
   setup_.take_answers(verdict.found, core_.options.one_queue);
   if (unasked) say_unheeded();
+  ListedJob listed = job.listed();
+  listed.movable = verdict.movable;
   const TimePoint began = now();
   // The memory of the other jobs cannot be given back before this thread goes on.
   const auto is_in_the_way = [&] {
     return (give_up && give_up()) || (jobs_.exist() && core_.rescues_of(ordinal_) != 0);
   };
   try {
-    job.fill.make(job.listed(), jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation),
-                  is_in_the_way);
+    job.fill.make(listed, jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation), is_in_the_way);
   } catch (...) {
     making_ += now() - began;
     throw;

@@ -34,6 +34,7 @@ struct DeviceFill::Making {
         reporter(words),
         settings(fill_settings(core, of_device, which.plan)) {
     settings.feed.given_up = &given_up;
+    settings.movable = which.movable;
   }
   DeviceFill fill;
   const ListedJob place;

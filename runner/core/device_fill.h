@@ -27,8 +27,9 @@ struct ListedJob {
   std::uint32_t number = 0;
   JobPlan plan;
   bool is_only_one = true;
-  std::string progress;      // tells its progress from that of the others, whatever their order; "": it is the only one
-  bool is_of_queue = false;  // it has its progress in a file of the queue, or keeps none
+  std::string progress;  // tells its progress from that of the others, whatever their order; "": it is the only one
+  std::uint64_t movable = 0;                // bytes of its memory that it has marked in its trial
+  bool is_of_queue = false;                 // it has its progress in a file of the queue, or keeps none
   std::string progress_file{};              // then; "": there is none
   std::shared_ptr<const Progress> state{};  // of another variant of it that ran before; nullptr: there is none
 

@@ -54,7 +54,7 @@ void check_init_is_over(const Driver& driver, CUstream stream) {
 
 PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, std::shared_ptr<FillLane> lane,
                            const OnStep& on_step)
-    : driver_(driver), reservation_(driver, settings.memory), lane_(std::move(lane)) {
+    : driver_(driver), reservation_(driver, {settings.memory, settings.movable}), lane_(std::move(lane)) {
   try {
     if (lane_ == nullptr) lane_ = std::make_shared<FillLane>(driver, settings.lane);
     reservation_.use(stream());

@@ -29,6 +29,7 @@ struct FillSettings {
   FeedPlan feed;
   std::string uuid;  // see Driver::uuid_of(): in the trial process the number of the device may stand for another GPU
   std::uint64_t memory = 0;
+  std::uint64_t movable = 0;  // of it: what the job has marked in its trial, where it is 0
   UnitOptions unit;
   LaneSettings lane;
   bool asks_machine = false;       // the trial also asks who holds up the only hardware queue, see TrialVerdict

@@ -123,6 +123,7 @@ std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::Fil
   weft::PreparedFill fill(driver, settings, nullptr, [](const char* step) { say(std::string("at ") + step); });
   const weft::Duration preparation = weft::now() - began;
   say("prepared " + std::to_string(preparation.count()));
+  say("movable " + std::to_string(fill.reservation().movable_asked()));
   const weft::TriedUnits done =
       run_units(driver, fill, std::max<std::uint64_t>(units, 1), settings.unit.timing.patience);
   if (units != 0) say("report " + weft::report_of(driver, fill, preparation, done));
