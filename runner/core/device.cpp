@@ -158,6 +158,8 @@ void Device::add_job(DeviceJob& job, Duration held) {
   const ReadyJob ready = job.ready(setup_.marking);  // before the job forgets where it comes from
   job_was_ready_ = true;
   job.withdrawn = false;
+  job.marked = MarkedMemory::here;
+  job.move.set(false);
   job.state = nullptr;
   JobRecord record = job.record(JobEvent::ready, job.variants.why());
   record.held = held;
@@ -456,7 +458,8 @@ std::uint64_t Device::keep_head_room() {
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || core_.driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return wanted / 4 + 1;
-  if (free >= wanted) return free - wanted + 1;
+  if (free >= wanted) return short_since_.reset(), free - wanted + 1;
+  if (lets_marked_leave(free)) return looked_at_next;
   const std::string reason =
       "less device memory was left to the training than the " + mebibytes(wanted) + " of WEFT_HEADROOM";
   // No allocation has failed yet: what might wait for a receive in the driver is left to one that does.

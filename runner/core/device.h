@@ -8,8 +8,10 @@
 #include <cuda.h>
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -130,6 +132,14 @@ class Device {
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);
 
+  // In device_moves.cpp.
+  bool lets_marked_leave(std::uint64_t free);
+  void begin_leaving(DeviceJob& job);
+  void move_marked();
+  void give_marked_back(DeviceJob& job);
+  void fetch_marked(DeviceJob& job);
+  bool in_stillness(const std::function<bool()>& step);
+
   std::string caution() const;
   void open_trace();
   void open_recording();
@@ -167,10 +177,13 @@ class Device {
   std::string why_no_queue_;        // although there is one
   bool job_was_ready_ = false;
   bool preparation_noted_ = false;
-  Duration making_{};                   // that it took to make jobs ready, since a thread of the main job waits for it
-  TimePoint next_quiet_moment_{};       // none is tried before
-  TimePoint next_turn_{};               // likewise, for a trial
-  std::unique_ptr<QueuePlaces> queue_;  // nullptr: there is none, or nothing is filled any more
+  Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
+  TimePoint next_quiet_moment_{};  // none is tried before
+  std::optional<TimePoint> short_since_;  // the training has had less than WEFT_HEADROOM
+  Duration absence_{};                    // of marked memory, the latest
+  TimePoint next_return_{};               // of it; not before
+  TimePoint next_turn_{};                 // likewise, for a trial
+  std::unique_ptr<QueuePlaces> queue_;    // nullptr: there is none, or nothing is filled any more
   QuietWish queue_wish_{core_};
   bool queue_drains_ = false, lack_was_said_ = false;
   Duration queue_preparation_{};  // the longest of a job of the queue so far

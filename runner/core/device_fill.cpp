@@ -125,6 +125,7 @@ ReadyJob DeviceFill::ready(const ListedJob& place, const Marking& marking) const
   ready.name = place.name(fill_->job().name());
   ready.job = &fill_->job();
   ready.unit = &fill_->unit();
+  ready.mover = fill_->mover();
   ready.feed = fill_->job().feed().has_records() ? &fill_->job().feed().feed() : nullptr;
   ready.terms = place.plan.terms;
   ready.track = {fill_->stream(), done, marking.fillable, marking.stream};

@@ -66,6 +66,11 @@ class DeviceFill {
   Duration longest_slice() const { return fill_->unit().longest(); }
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return fill_->stream(); }
+  // What the job has marked as memory that may leave the device, see Reservation::Movable. Nothing of the job is in
+  // flight in the two below, and its content is on the host.
+  std::uint64_t marked_memory() const { return fill_ ? fill_->reservation().movable().bytes : 0; }
+  bool give_marked_back(Duration limit) { return fill_->reservation().let_movable_go(limit); }
+  bool fetch_marked(Duration limit) { return fill_->reservation().fetch_movable(limit); }
   bool progress_is_kept() const { return saving_ != nullptr || progress_.is_kept(); }
 
   // Takes up the progress first, which may lie in that memory. True: the memory is back.

@@ -274,7 +274,10 @@ void DeviceJobs::leave_trials() {
 }
 
 void DeviceJobs::end_changes() {
-  for (DeviceJob& job : jobs_) job.change.set(false);
+  for (DeviceJob& job : jobs_) {
+    job.change.set(false);
+    job.move.set(false);
+  }
 }
 
 }  // namespace weft

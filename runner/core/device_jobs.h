@@ -21,9 +21,12 @@
 
 namespace weft {
 
+// Of the memory that a job has marked: on the device; on its way to the host; there; on its way back.
+enum class MarkedMemory : std::uint8_t { here, leaves, away, comes };
+
 struct DeviceJob {
   DeviceJob(CoreContext& core, const ListedJob& its_place)
-      : place(its_place), variants(place.plan), trial(core), fill(core), change(core) {}
+      : place(its_place), variants(place.plan), trial(core), fill(core), change(core), move(core) {}
 
   bool is_of_queue() const { return queue_place.has_value(); }
   bool is_vacant() const { return is_of_queue() && vacant; }
@@ -53,6 +56,8 @@ struct DeviceJob {
   TimePoint next_keeping{}, pauses_until{};   // of its progress
   Duration pause = std::chrono::seconds(10);  // that the end of a unit is waited for
   std::uint64_t kept_units = 0;               // that are in it
+  MarkedMemory marked = MarkedMemory::here;
+  QuietWish move;  // a further step of that is to come
   // Of a place for jobs of a queue:
   std::optional<std::uint32_t> queue_place;  // its number
   bool vacant = true;

@@ -59,6 +59,7 @@ void Device::quiet_moment(Hold hold) {
   release_ended_jobs();
   change_variants();
   keep_progress();
+  move_marked();
   next_turn_ = now() + between_quiet_moments;
   if (jobs_.await_turns()) begin_next_trial();
 }

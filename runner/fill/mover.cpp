@@ -20,7 +20,7 @@ std::uint64_t piece_size(std::uint64_t bytes, std::uint64_t fitting) {
   return (size + 255) / 256 * 256;
 }
 
-Mover::Mover(const Driver& driver, const MovedMemory& memory, CUstream stream, nanoseconds longest,
+Mover::Mover(const Driver& driver, const Reservation::Movable& memory, CUstream stream, nanoseconds longest,
              const TimingOptions& timing)
     : driver_(driver), memory_(memory) {
   // Out first: what comes in is then what was there.

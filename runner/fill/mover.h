@@ -10,29 +10,22 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "detector/time.h"
 #include "runner/core/driver.h"
 #include "runner/fill/graph_timing.h"
+#include "runner/fill/reservation.h"
 #include "runner/policy/cuts.h"
 #include "trace/record.h"
 
 namespace weft {
 
-// Both have so many bytes; `host` is pinned.
-struct MovedMemory {
-  CUdeviceptr device = 0;
-  std::byte* host = nullptr;
-  std::uint64_t bytes = 0;
-};
-
 class Mover {
  public:
   // Times copies in both directions, which leave the content as it is. `longest`: of a piece. Throws SetUpError.
-  Mover(const Driver& driver, const MovedMemory& memory, CUstream stream, std::chrono::nanoseconds longest,
+  Mover(const Driver& driver, const Reservation::Movable& memory, CUstream stream, std::chrono::nanoseconds longest,
         const TimingOptions& timing);
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
@@ -49,7 +42,7 @@ class Mover {
   double measured(MoveWay way, CUstream stream, const TimingOptions& timing) const;  // seconds for a byte
 
   const Driver& driver_;
-  const MovedMemory memory_;
+  const Reservation::Movable memory_;
   std::uint64_t piece_ = 0;
   std::array<double, 2> seconds_per_byte_{};  // by MoveWay
   Cuts cuts_;

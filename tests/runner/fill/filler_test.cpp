@@ -323,8 +323,8 @@ struct FillerWithMemoryThatMoves : FillerTest {
       return *milliseconds = 0.02F, CUDA_SUCCESS;
     };
     mover.emplace(driver,
-                  MovedMemory{reinterpret_cast<CUdeviceptr>(memory.data()), reinterpret_cast<std::byte*>(host.data()),
-                              memory.size()},
+                  Reservation::Movable{reinterpret_cast<CUdeviceptr>(memory.data()),
+                                       reinterpret_cast<std::byte*>(host.data()), memory.size()},
                   nullptr, 1us, TimingOptions{});
   }
   void SetUp() override {

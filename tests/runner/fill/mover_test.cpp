@@ -34,7 +34,7 @@ struct MoverTest : ::testing::Test {
     driver.cuEventElapsedTime = &elapsed;
     std::iota(device.begin(), device.end(), std::uint8_t{0});
   }
-  MovedMemory memory() {
+  Reservation::Movable memory() {
     return {reinterpret_cast<CUdeviceptr>(device.data()), reinterpret_cast<std::byte*>(host.data()), device.size()};
   }
 
