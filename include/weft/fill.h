@@ -49,8 +49,8 @@
  * go on; where there is none, filling ends.
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
  * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
- * destroy() is called, and must not touch device memory. Memory of between_bubbles_on_host() may leave and come back any
- * number of times between two units.
+ * destroy() is called, and must not touch device memory. Memory of between_bubbles_on_host() may leave and come back
+ * between any two units.
  * Device memory from elsewhere (cudaMalloc, the workspace of a library) is not capped and never given back to the
  * training. A job whose destroy() frees more than 64 MiB of it in the trial is refused; what it leaves allocated then,
  * or takes later, is not noticed. */

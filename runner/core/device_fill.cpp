@@ -9,6 +9,7 @@
 #include "runner/fill/exit_bracket.h"
 #include "runner/options/launcher.h"
 #include "runner/options/output_path.h"
+#include "runner/options/quantity.h"
 
 namespace weft {
 namespace {
@@ -92,6 +93,9 @@ void DeviceFill::say_how_it_runs(const std::string& job, const Reporter& reporte
     reporter.warn(Audience::one_rank,
                   "a kernel or copy of " + job + " takes " + microseconds(longest) +
                       ", more than WEFT_SLICE: it runs only in bubbles that are expected to outlast it");
+  if (const std::uint64_t marked = fill_->reservation().movable().bytes; marked != 0)
+    reporter.info(job + " has marked " + mebibytes(marked) +
+                  " of its memory, which may be on the host between two bubbles");
   const Confined& confined = fill_->unit().confined();
   if (confined.how == Confinement::green)
     reporter.info(job + " is confined to " + std::to_string(confined.multiprocessors) +

@@ -28,7 +28,7 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 struct MarkedMemoryTest : ::testing::Test {
   void open(const Variables& more = {}) {
     Variables variables = more;
-    variables.insert({{"WEFT_FILL", copy_job("4,4194304,marks")},
+    variables.insert({{"WEFT_FILL", copy_job("4,4194304,marked")},
                       {"SIMGPU_MEMORY", "128MiB"},
                       {"WEFT_HEADROOM", "32MiB"},
                       {"WEFT_SLOWDOWN_BUDGET", "off"},
