@@ -243,15 +243,22 @@ bool DeviceFill::was_asked_within(Duration limit) noexcept {
   return wait_at_most(limit, [&] { return saving_->was_asked.load(std::memory_order_acquire) || !is_at_work(); });
 }
 
-bool DeviceFill::give_device_back(Duration limit) {
+bool DeviceFill::give_device_back(Duration limit, bool rests) {
   const TimePoint deadline = now() + limit;
   if (saving_ && !was_asked_within(limit)) return false;
   if (!is_at_work()) has_progress_within({});
-  if (!saving_) progress_.save(fill_->job());
+  if (!saving_) progress_.save(fill_->job(), rests);
   limit = std::max(deadline - now(), Duration{0});
   if (!fill_->reservation().give_device_back(limit)) return false;
   core_.memory_came_back();
   return true;
+}
+
+std::shared_ptr<const Progress> DeviceFill::state_at_rest() {
+  has_progress_within({});
+  state_ = {};  // it may have been asked for another variant, too
+  if (progress_.is_lost()) throw SetUpError("its progress could not be taken before its memory went");
+  return progress_.taken();
 }
 
 void DeviceFill::keep_progress(const Reporter& reporter, Duration limit) {

@@ -67,8 +67,10 @@ class DeviceFill {
   CUstream stream() const { return fill_->stream(); }
   bool progress_is_kept() const { return saving_ != nullptr || progress_.is_kept(); }
 
-  // Takes up the progress first, which may lie in that memory. True: the memory is back.
-  bool give_device_back(Duration limit);
+  // Takes up the progress first, which may lie in that memory; `rests`: also where no file keeps it, and
+  // state_at_rest() has it from then on, or throws SetUpError where the job could not say it. True: the memory is back.
+  bool give_device_back(Duration limit, bool rests = false);
+  std::shared_ptr<const Progress> state_at_rest();
 
   // Its progress is to be kept, and that was not tried yet.
   bool is_to_be_saved();

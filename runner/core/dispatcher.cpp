@@ -192,7 +192,9 @@ void Dispatcher::fill(TimePoint now) {
   slices_.clear();
   pause_jobs();
   session_.look(now, filler_->view());
-  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ && to_suspend_.empty()) {
+  // What came in since take_inbox() may withdraw a job whose memory is about to go: first it is taken.
+  const auto may_launch = [this] { return launching_is_allowed() && !inbox_.is_filled() && !inbox_.ends_filling(); };
+  while (session_.fills() && may_launch() && !looks_again_ && to_suspend_.empty()) {
     const TimePoint time = weft::now();
     watch_room(time);
     const Wanted wanted = ask(time);

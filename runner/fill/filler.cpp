@@ -47,6 +47,7 @@ void Filler::withdraw(std::uint32_t number) {
   const std::uint32_t place = place_of(number);
   Job& job = jobs_[place];
   if (offers_.is_offered(place)) offers_.end(place);
+  if (job.ready.feed != nullptr) job.ready.feed->close();  // others may have its records, or the job itself later
   job.unit_begun = false;
   job.watch = RoomWatch();
 }
