@@ -216,6 +216,16 @@ MemoryRecord DeviceJobs::memory(MemoryEvent event) const {
   return sum;
 }
 
+bool DeviceJobs::are_asked_within(const Reporter& reporter, Duration limit) {
+  const Deadline deadline(limit);
+  for (const bool is_asking : {true, false})
+    for (DeviceJob& job : jobs_)
+      if (job.fill.exists() && job.fill.is_asking() == is_asking && (is_asking || job.rests) &&
+          !job.fill.is_asked_within(reporter, deadline.left()))
+        return false;
+  return true;
+}
+
 bool DeviceJobs::give_device_back(Duration limit) {
   const Deadline deadline(limit);
   bool all = true;

@@ -112,6 +112,8 @@ class DeviceJobs {
   void begin_giving_back() { giving_back_ = true; }
   bool are_giving_back() const { return giving_back_; }
   bool give_device_back(Duration limit);
+  // Before that: those that are to rest are asked for their state, one after the other. True: all were.
+  bool are_asked_within(const Reporter& reporter, Duration limit);
   void end_giving_back() { giving_back_ = false; }
   // Keeps the progress of all before anything is freed.
   std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);

@@ -118,7 +118,7 @@ void Device::release_ended_jobs() {
   bool one_may_go = false;
   for (DeviceJob& job : jobs_.all()) {
     if (!has_ended(job)) continue;
-    if (job.fill.is_to_be_saved()) return job.fill.begin_saving(*reporter_, false);
+    if (job.fill.is_to_be_saved()) return job.fill.begin_saving(*reporter_, DeviceFill::For::file);
     one_may_go = true;
   }
   if (!one_may_go) return;

@@ -31,7 +31,8 @@ void Device::rest() {
     withdraw_all();
     dispatcher_->resume();
   }
-  if (no_group_is_pending() && jobs_.give_device_back(answer_limit)) note_given_back();
+  if (!no_group_is_pending() || !jobs_.are_asked_within(*reporter_, answer_limit)) return;
+  if (jobs_.give_device_back(answer_limit)) note_given_back();
 }
 
 // Nothing follows the slices in flight.

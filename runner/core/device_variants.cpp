@@ -113,7 +113,7 @@ void Device::hand_over(DeviceJob& job) {
   if (job.fill.held_memory() == 0) return void(job.handover = DeviceJob::Handover::none);
   if (job.handover == DeviceJob::Handover::suspends) {
     job.handover = DeviceJob::Handover::saves;
-    return job.fill.begin_saving(*reporter_, true);
+    return job.fill.begin_saving(*reporter_, DeviceFill::For::variant);
   }
   job.handover = DeviceJob::Handover::none;
   try {

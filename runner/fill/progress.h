@@ -29,6 +29,7 @@ class JobProgress {
   // As the job gave it when it was asked; nullptr: it has none, or cannot take it up.
   const std::shared_ptr<const Progress>& taken() const { return progress_; }
   bool is_lost() const { return lost_; }         // the job could not say it
+  bool was_asked() const { return asked_; }
   bool was_written() const { return written_; }  // or that was tried
   bool is_written() const { return is_safe_; }
   // For another variant of the job, before its progress is kept. nullptr: it has none, or cannot take it up. Throws

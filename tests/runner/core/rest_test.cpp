@@ -3,8 +3,10 @@
 // are left the training is to have 32, and 40 once jobs have rested.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <thread>
 
 #include "runner/fill/checkpoint.h"
@@ -256,6 +258,108 @@ TEST(Rest, MemoryThatCouldNotGoBackAtOnceDoesSoAtAQuietMoment) {
   job.end_group();
   trains_until(job, 0us, 60s, [&] { return before - testing::free_memory(job) == 36 * mebibyte; });
   job.close();
+}
+
+// Ends of slices that are not told until they may be.
+struct HeldEnd {
+  CUstream stream;
+  CUdeviceptr address;
+  std::uint32_t value;
+};
+std::atomic<bool> ends_are_held{false};
+std::mutex held_mutex;
+std::vector<HeldEnd> held_ends;
+thread_local bool is_of_training = false;
+decltype(&::cuStreamWriteValue32_v2) real_write = nullptr;
+CUresult held_write(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags) {
+  if (is_of_training || !ends_are_held) return real_write(stream, address, value, flags);
+  const std::lock_guard lock(held_mutex);
+  held_ends.push_back({stream, address, value});
+  return CUDA_SUCCESS;
+}
+
+// Nothing follows it, so its end is the end of all.
+TEST(Rest, ASliceThatDoesNotEndIsWaitedFor) {
+  SimulatedJob job(variables(copy_job("12,4096")));
+  is_of_training = true;
+  real_write = job.function<decltype(&::cuStreamWriteValue32_v2)>("cuStreamWriteValue32_v2");
+  SimulatedJob::replaced["cuStreamWriteValue32_v2"] = reinterpret_cast<void*>(&held_write);
+  const std::size_t before = testing::free_memory(job);
+  job.open();
+  train(job, 30);
+  ends_are_held = true;
+  const auto holds_one = [] {
+    const std::lock_guard lock(held_mutex);
+    return !held_ends.empty();
+  };
+  for (int turn = 0; turn < 100 && !holds_one(); ++turn) train(job, 3);
+  ASSERT_TRUE(holds_one());
+  {
+    const Taken taken(job, 36 * mebibyte);
+    EXPECT_GT(job.core.memory_taken(0), 0U);
+    EXPECT_GT(job.core.memory_taken(0), 0U);
+    EXPECT_EQ(before - testing::free_memory(job), 100 * mebibyte) << "freed next to a slice";
+    ends_are_held = false;
+    for (const HeldEnd& end : held_ends)
+      EXPECT_EQ(real_write(end.stream, end.address, end.value, CU_STREAM_WRITE_VALUE_DEFAULT), CUDA_SUCCESS);
+    for (int turn = 0; turn < 1000 && before - testing::free_memory(job) != 36 * mebibyte; ++turn) {
+      job.core.memory_taken(0);
+      std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_EQ(before - testing::free_memory(job), 36 * mebibyte);
+  }
+  trains_until_reserved(job, 2);
+  train(job, 30);
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "ready "}));
+  EXPECT_EQ(record_of(job.trace(), "summary").value("fill_units_wrong", 1), 0);
+}
+
+// Which takes 300 ms here.
+TEST(Rest, AnAllocationDoesNotWaitForTheState) {
+  SimulatedJob job(variables(copy_job("4,4096,slowsave")));
+  job.open();
+  train(job, 30);
+  {
+    const Taken taken(job, 36 * mebibyte);
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_GT(job.core.memory_taken(0), 0U);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 250ms);
+    EXPECT_TRUE(copy_job_saves());
+  }
+  trains_until_reserved(job, 2);
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "ready "}));
+}
+
+// Another thread allocates while the job is made ready, for a second.
+TEST(Rest, WhatIsTakenWhileItIsMadeReadyMakesItRestAgain) {
+  SimulatedJob job(variables(copy_job("12,4096,stand1")));
+  const std::size_t before = testing::free_memory(job);
+  job.open();
+  train(job, 30);
+  gives_back(job);
+  std::atomic<bool> is_ready{false};
+  std::thread other([&] {
+    job.use_context();
+    while (before - testing::free_memory(job) < 64 * mebibyte) std::this_thread::sleep_for(1ms);
+    EXPECT_FALSE(is_ready);
+    const Taken taken(job, 36 * mebibyte);
+    EXPECT_GT(job.core.memory_taken(0), 0U) << "it is not made to wait";
+    EXPECT_FALSE(is_ready);
+    for (int turn = 0; turn < 3000 && before - testing::free_memory(job) != 36 * mebibyte; ++turn) {
+      job.core.memory_taken(0);
+      std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_EQ(before - testing::free_memory(job), 36 * mebibyte);
+  });
+  trains_until_reserved(job, 2);
+  is_ready = true;
+  other.join();
+  trains_until_reserved(job, 3);
+  train(job, 30);
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "ready ", "withdrawn ", "ready "}));
 }
 
 // For its progress, which takes 300 ms: the memory stays until the job has said all.
