@@ -20,6 +20,7 @@
 #include "runner/core/device_setup.h"
 #include "runner/core/dispatcher.h"
 #include "runner/core/quiet_wish.h"
+#include "runner/core/rests.h"
 #include "runner/core/scopes.h"
 #include "runner/feed/queue_places.h"
 #include "runner/recording/recording.h"
@@ -54,8 +55,9 @@ class Device {
   // within `limit`.
   enum class Beside : std::uint8_t { anything, no_group };  // `no_group`: only where none is pending
   bool give_memory_back(const char* reason, Duration limit, Beside beside = Beside::anything);
-  // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back. Next to
-  // a pending group filling ends, and the memory stays until a later call, or until an allocation fails.
+  // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back, and the
+  // fill jobs rest. Next to a pending group the memory stays until a later call, a quiet moment, or until an allocation
+  // fails.
   std::uint64_t keep_head_room();
   bool holds_memory() const { return jobs_.held_memory() != 0; }
   // After the last communicator: what could not be freed next to work that had not ended is still there.
@@ -131,6 +133,20 @@ class Device {
   bool variant_is_to_change(DeviceJob& job);
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);
+  // In device_rest.cpp.
+  void rest();
+  void go_on_resting();
+  bool rests() const;
+  void suspend_all();
+  void withdraw_all();
+  bool runs(const DeviceJob& job) const;
+  bool rest_allows(DeviceJob& job);
+  bool memory_is_there(std::uint64_t bytes) const;
+  void note_lack(DeviceJob& job);
+  bool rests_on(DeviceJob& job, const std::exception& fault);
+  void take_state_at_rest(DeviceJob& job);
+  std::string why_memory_goes() const;
+  std::string why_not_again(const DeviceJob& job) const;
 
   // In device_moves.cpp.
   bool lets_marked_leave(std::uint64_t free);
@@ -158,7 +174,8 @@ class Device {
   // Pauses the dispatcher; true: no slice is in flight.
   bool nothing_in_flight(Duration limit);
   void note_given_back();
-  void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read
+  // `stopped`: the thread has ended, so its totals can be read. `none_ran`: any more, at the end.
+  void close_trace(bool stopped, bool none_ran);
   void record(const MemoryRecord& memory);
   void record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event);
   void say_hello() const;  // the start line, on rank 0
@@ -180,11 +197,13 @@ class Device {
   Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
   TimePoint next_quiet_moment_{};  // none is tried before
   std::optional<TimePoint> short_since_;  // the training has had less than WEFT_HEADROOM
-  Duration absence_{};                    // of marked memory, the latest
-  TimePoint next_return_{};               // of it; not before
+  Rests absences_;                        // of marked memory
+  TimePoint next_return_{};               // of it; not tried before
   TimePoint next_turn_{};                 // likewise, for a trial
   std::unique_ptr<QueuePlaces> queue_;    // nullptr: there is none, or nothing is filled any more
   QuietWish queue_wish_{core_};
+  Rests rests_;
+  QuietWish rest_wish_{core_};  // memory has yet to go back to the training
   bool queue_drains_ = false, lack_was_said_ = false;
   Duration queue_preparation_{};  // the longest of a job of the queue so far
   // The thread works with reporter, jobs, filler, trace and recording.

@@ -177,18 +177,18 @@ struct DeviceFill::Saving {
   Saving(FillJob& which, const Reporter& words) : job(which), reporter(words) {
     state.fault = "the context of the training cannot be used on another thread";  // until save() is called
   }
-  void save(bool for_variant) noexcept {
+  void save(For purpose) noexcept {
     state.fault.clear();
-    ask(for_variant);
+    ask(purpose);
     was_asked.store(true, std::memory_order_release);
     if (state.fault.empty()) write();
   }
-  void ask(bool for_variant) noexcept {
+  void ask(For purpose) noexcept {
     try {
-      if (for_variant)
+      if (purpose == For::variant)
         state.progress = progress.state(job);
       else
-        progress.save(job);
+        progress.save(job, purpose == For::rest);
     } catch (const std::exception& error) {
       state.fault = error.what();
     }
@@ -208,10 +208,10 @@ struct DeviceFill::Saving {
   std::atomic<bool> was_asked{false};  // the job is touched no more, only what it gave
 };
 
-void DeviceFill::begin_saving(const Reporter& reporter, bool for_variant) {
+void DeviceFill::begin_saving(const Reporter& reporter, For purpose) {
   saving_ = std::make_shared<Saving>(fill_->job(), reporter);
   std::swap(saving_->progress, progress_);
-  const auto save = [saving = saving_, for_variant] { saving->save(for_variant); };
+  const auto save = [saving = saving_, purpose] { saving->save(purpose); };
   work_ = FillWork::start(core_, context_, {save, [] {}, [] {}});
   if (work_) return;
   saving_->state.fault = "no thread could be started to save the progress of the fill job";
@@ -249,15 +249,27 @@ bool DeviceFill::was_asked_within(Duration limit) noexcept {
   return wait_at_most(limit, [&] { return saving_->was_asked.load(std::memory_order_acquire) || !is_at_work(); });
 }
 
-bool DeviceFill::give_device_back(Duration limit) {
+bool DeviceFill::is_asked_within(const Reporter& reporter, Duration limit) {
+  if (!saving_ && !progress_.was_asked() && fill_->job().keeps_progress()) begin_saving(reporter, For::rest);
+  return !saving_ || was_asked_within(limit);
+}
+
+bool DeviceFill::give_device_back(Duration limit, bool rests) {
   const TimePoint deadline = now() + limit;
   if (saving_ && !was_asked_within(limit)) return false;
   if (!is_at_work()) has_progress_within({});
-  if (!saving_) progress_.save(fill_->job());
+  if (!saving_) progress_.save(fill_->job(), rests);
   limit = std::max(deadline - now(), Duration{0});
   if (!fill_->reservation().give_device_back(limit)) return false;
   core_.memory_came_back();
   return true;
+}
+
+std::shared_ptr<const Progress> DeviceFill::state_at_rest() {
+  has_progress_within({});
+  state_ = {};  // it may have been asked for another variant, too
+  if (progress_.is_lost()) throw SetUpError("its progress could not be taken before its memory went");
+  return progress_.taken();
 }
 
 void DeviceFill::keep_progress(const Reporter& reporter, Duration limit) {

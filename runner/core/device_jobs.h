@@ -32,7 +32,7 @@ struct DeviceJob {
   bool is_vacant() const { return is_of_queue() && vacant; }
   // Its line in the trace.
   JobRecord record(JobEvent event, const std::string& why = "") const;
-  std::string name() const;  // that of the user, its own, or the one in its path
+  std::string name() const;  // that of the user, its own, or, before it has run, the one in its path
   // Of what is tried and made ready now: the user's plan, with one of its variants.
   const JobPlan& plan() const { return variants.present(); }
   ListedJob listed() const;
@@ -49,9 +49,12 @@ struct DeviceJob {
   enum class Handover : std::uint8_t { none, suspends, saves, pauses, keeps };
   bool is_being_kept() const { return handover == Handover::pauses || handover == Handover::keeps; }
   Handover handover = Handover::none;
-  bool withdrawn = false;                     // for another variant, which is not ready yet; then also:
+  bool withdrawn = false;                     // for another variant, or it rests, and is not ready yet; then also:
   std::shared_ptr<const Progress> state;      // of the one that ran
-  Duration stood{};                           // for so long the training stood for it since its change began
+  Duration stood{};                           // for so long the training stood for it since then
+  bool rests = false;                         // withdrawn because its memory went back to the training
+  std::string why_it_rests;                   // still, a part of a sentence
+  std::string own_name;                       // of the one that ran; "": none has
   Duration preparation{};                     // that the latest took to become ready, in its trial
   TimePoint next_keeping{}, pauses_until{};   // of its progress
   Duration pause = std::chrono::seconds(10);  // that the end of a unit is waited for
@@ -114,6 +117,8 @@ class DeviceJobs {
   void begin_giving_back() { giving_back_ = true; }
   bool are_giving_back() const { return giving_back_; }
   bool give_device_back(Duration limit);
+  // Before that: those that are to rest are asked for their state, one after the other. True: all were.
+  bool are_asked_within(const Reporter& reporter, Duration limit);
   void end_giving_back() { giving_back_ = false; }
   // Keeps the progress of all before anything is freed.
   std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);

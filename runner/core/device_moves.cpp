@@ -2,8 +2,7 @@
 // short of memory, and comes back when there is enough again. The dispatcher copies it, in bubbles; here, at quiet
 // moments of the training, the device memory behind it is given back and fetched again, at the same addresses. See
 // device.h for threads.
-#include <algorithm>
-#include <optional>
+#include <vector>
 
 #include "runner/clock.h"
 #include "runner/core/device.h"
@@ -17,8 +16,6 @@ using std::chrono::seconds;
 
 // For so long the training may have less than WEFT_HEADROOM left while bubbles are waited for, if it has half of it.
 constexpr Duration longest_leaving = seconds(5);
-// Before memory comes back: each time that it had to leave, twice as long.
-constexpr Duration shortest_absence = seconds(2), longest_absence = seconds(128);
 constexpr Duration between_tries = seconds(1);
 
 }  // namespace
@@ -68,8 +65,8 @@ void Device::move_marked() {
 void Device::give_marked_back(DeviceJob& job) {
   if (!in_stillness([&] { return job.fill.give_marked_back(answer_limit); })) return;
   job.marked = MarkedMemory::away;
-  absence_ = std::clamp(2 * absence_, shortest_absence, longest_absence);
-  next_return_ = now() + absence_;
+  absences_.begin(now());
+  next_return_ = now() + absences_.pause();
   short_since_.reset();
   core_.memory_came_back();
   record(jobs_.memory(MemoryEvent::left));
@@ -77,10 +74,9 @@ void Device::give_marked_back(DeviceJob& job) {
                   " of its memory went to the host, because less than WEFT_HEADROOM was left to the training");
 }
 
-// Not before there is more than has to be left: else it would leave at the next allocation.
 void Device::fetch_marked(DeviceJob& job) {
   next_return_ = now() + between_tries;
-  const std::uint64_t wanted = core_.options.headroom + core_.options.headroom / 4 + job.fill.marked_memory();
+  const std::uint64_t wanted = absences_.head_room(core_.options.headroom) + job.fill.marked_memory();
   const auto fetch = [&] {
     std::size_t free = 0, total = 0;
     const bool known = core_.driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS;

@@ -60,7 +60,8 @@ void Device::ask_queue(DeviceJob& job) {
       std::ranges::count_if(jobs_.all(), [](const DeviceJob& other) { return other.is_vacant(); }));
   std::size_t free = 0, total = 0;
   check(core_.driver, core_.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
-  const std::uint64_t left = free > core_.options.headroom ? free - core_.options.headroom : 0;
+  const std::uint64_t head_room = rests_.head_room(core_.options.headroom);
+  const std::uint64_t left = free > head_room ? free - head_room : 0;
   job.offered = std::min(jobs_.unwanted_memory() / std::max<std::uint64_t>(vacant, 1), left);
   if (job.offered == 0 && !std::exchange(lack_was_said_, true)) {
     const std::string beside = core_.options.fill.empty() ? "WEFT_HEADROOM" : "the jobs of WEFT_FILL";
@@ -81,6 +82,7 @@ bool Device::take_from_queue(DeviceJob& job) {
   job.change.set(false);
   job.handover = DeviceJob::Handover::none;
   job.state = nullptr;
+  job.own_name.clear();
   job.withdrawn = job.leaves = job.went_back = job.units_are_kept = false;
   job.stood = job.preparation = {};
   job.units = 0;
@@ -129,6 +131,9 @@ void Device::look_at_place(DeviceJob& job) {
   if (job.trial.is_awaited() && withdrawn) {
     job.trial.leave();
     return_to_queue(job, JobEnd::withdrawn, *withdrawn);
+  } else if (job.trial.is_awaited() && rests()) {
+    job.trial.leave();
+    return_to_queue(job, JobEnd::left, why_memory_goes());
   } else if (!job.trial.is_awaited() && !job.fill.is_at_work()) {
     return_to_queue(job, job.end, job.why_end);
   }
@@ -137,7 +142,7 @@ void Device::look_at_place(DeviceJob& job) {
 void Device::fill_place(DeviceJob& job) {
   if (core_.rescues_of(ordinal_) != 0) return;
   if (take_from_queue(job)) return job.trial.await(TrialWait::turn);
-  if (!may_stand_for_queue(queue_preparation_)) return;
+  if (rests() || !may_stand_for_queue(queue_preparation_)) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) return;

@@ -199,7 +199,7 @@ void Dispatcher::fill(TimePoint now) {
   pause_jobs();
   move_jobs();
   session_.look(now, filler_->view());
-  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ && to_suspend_.empty()) {
+  while (session_.fills() && may_launch() && !looks_again_ && to_suspend_.empty()) {
     const TimePoint time = weft::now();
     watch_room(time);
     const Wanted wanted = ask(time);
@@ -210,6 +210,11 @@ void Dispatcher::fill(TimePoint now) {
   suspend_jobs();
   if (!filler_->failure().empty())
     session_.end_filling(now, filler_->failure(), filler_->context_gone() ? Audience::trace : Audience::every_rank);
+}
+
+// A job whose memory is about to go may have been withdrawn since take_inbox(): first that is taken.
+bool Dispatcher::may_launch() const {
+  return launching_is_allowed() && !inbox_.is_filled() && !inbox_.ends_filling();
 }
 
 // The first offer that is worth it.
@@ -303,7 +308,7 @@ void Dispatcher::note_moved() {
 }
 
 void Dispatcher::copy_beside_work() {
-  if (!session_.fills() || !launching_is_allowed() || inbox_.ends_filling() || context_is_closing()) return;
+  if (!session_.fills() || !may_launch() || context_is_closing()) return;
   const std::optional<Choice> next = filler_->next_move();
   const TimePoint time = weft::now();
   if (!next || !session_.session().may_copy_beside_work(time, filler_->view(), filler_->alone(*next))) return;

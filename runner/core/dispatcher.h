@@ -109,6 +109,7 @@ class Dispatcher final : public Worker {
   void withhold_markers();
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
+  bool may_launch() const;
   struct Wanted {
     Decision decision{};
     Choice choice{};  // where it is to launch

@@ -70,6 +70,7 @@ class Inbox {
   bool no_job_comes() const {
     return jobs_to_come_.load(std::memory_order_acquire) == 0 && !filled_.load(std::memory_order_acquire);
   }
+  bool is_filled() const { return filled_.load(std::memory_order_acquire); }  // there is something to take
   bool ends_filling() const { return ends_filling_.load(std::memory_order_acquire); }
 
   // Everything since the last call.

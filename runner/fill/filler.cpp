@@ -56,7 +56,10 @@ bool Filler::begin_move(std::uint32_t number, MoveWay way) {
 void Filler::withdraw(std::uint32_t number) {
   const std::uint32_t place = place_of(number);
   Job& job = jobs_[place];
+  WEFT_DCHECK(std::none_of(launched_.begin(), launched_.begin() + count_,
+                           [place](const Launched& slice) { return slice.choice.job == place; }));
   if (offers_.is_offered(place)) offers_.end(place);
+  if (job.ready.feed != nullptr) job.ready.feed->close();  // others may have its records, or the job itself later
   job.unit_begun = false;
   job.watch = RoomWatch();
 }
