@@ -31,7 +31,7 @@ class MovableMemoryOnSimulator : public device_test::DeviceTest {
     DeviceTest::TearDown();
   }
 
-  // What the filler does with slices.
+  // As the filler does with slices.
   void copy_out() {
     const Reservation::Movable all = made->movable();
     EXPECT_CUDA(cuMemcpyDtoHAsync_v2(all.host, all.device, all.bytes, stream));
