@@ -68,6 +68,7 @@ TEST_F(VirtualMemory, OtherMemoryAtTheSameAddressHoldsNeitherZerosNorTheOldConte
   ASSERT_CUDA(cuMemAddressReserve(&address, 2 * granularity, 0, 0, 0));
   map(address, 2 * granularity);
   ASSERT_CUDA(cuMemsetD8(address, 7, 2 * granularity));
+  ASSERT_CUDA(cuCtxSynchronize());
   ASSERT_CUDA(cuMemUnmap(address, 2 * granularity));
   map(address, 2 * granularity);
   std::vector<unsigned char> content(2 * granularity);
