@@ -159,6 +159,7 @@ void Device::add_job(DeviceJob& job, Duration held) {
   job_was_ready_ = true;
   job.own_name = job.fill.name();
   job.withdrawn = job.rests = false;
+  job.why_it_rests.clear();
   job.state = nullptr;
   JobRecord record = job.record(JobEvent::ready, job.variants.why());
   record.held = held;

@@ -141,6 +141,7 @@ class Device {
   bool rest_allows(DeviceJob& job);
   bool memory_is_there(std::uint64_t bytes) const;
   void note_lack(DeviceJob& job);
+  bool waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict);
   bool rests_on(DeviceJob& job, const std::exception& fault);
   void take_state_at_rest(DeviceJob& job);
   std::string why_memory_goes() const;

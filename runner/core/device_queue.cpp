@@ -83,6 +83,7 @@ bool Device::take_from_queue(DeviceJob& job) {
   job.handover = DeviceJob::Handover::none;
   job.state = nullptr;
   job.own_name.clear();
+  job.why_it_rests.clear();
   job.withdrawn = job.leaves = job.went_back = job.units_are_kept = false;
   job.stood = job.preparation = {};
   job.units = 0;

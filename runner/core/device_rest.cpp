@@ -41,7 +41,7 @@ void Device::suspend_all() {
     if (runs(job)) dispatcher_->suspend_job(job.place.number);
 }
 
-// What goes back to the training is on its way, or went a short time ago.
+// Memory is on its way to the training, or went there a short time ago.
 bool Device::rests() const {
   return rest_wish_.is_set() || !rests_.is_over(now());
 }
@@ -109,9 +109,17 @@ bool Device::memory_is_there(std::uint64_t bytes) const {
 }
 
 void Device::note_lack(DeviceJob& job) {
+  if (!rests_.have_been()) return;
   job.why_it_rests = "the GPU had less left than its " + mebibytes(job.plan().memory) + " and the " +
                      mebibytes(rests_.head_room(core_.options.headroom)) +
                      " that stay free beside it (WEFT_HEADROOM and a quarter)";
+}
+
+// One that rests has run, so another communicator may be made once more; nobody stands for it before.
+bool Device::waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict) {
+  if (job.rests)
+    job.why_it_rests = "to make it ready again would have held the training up for " + seconds_of(verdict.preparation);
+  return job.rests;
 }
 
 // It could not be made ready again. True: for a reason that may pass, and it rests on.
@@ -138,7 +146,7 @@ void Device::take_state_at_rest(DeviceJob& job) {
 
 std::string Device::why_not_again(const DeviceJob& job) const {
   if (job.rests && dispatcher_->filling_is_over()) return "filling was over before that";
-  return job.rests && !job.trial.is_under_way() ? job.why_it_rests : job.trial.why_never_filled();
+  return job.why_it_rests.empty() || job.trial.is_under_way() ? job.trial.why_never_filled() : job.why_it_rests;
 }
 
 }  // namespace weft

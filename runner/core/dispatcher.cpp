@@ -192,7 +192,7 @@ void Dispatcher::fill(TimePoint now) {
   slices_.clear();
   pause_jobs();
   session_.look(now, filler_->view());
-  // What came in since take_inbox() may withdraw a job whose memory is about to go: first it is taken.
+  // The inbox may withdraw a job whose memory is about to go: it is looked into first.
   const auto may_launch = [this] { return launching_is_allowed() && !inbox_.is_filled() && !inbox_.ends_filling(); };
   while (session_.fills() && may_launch() && !looks_again_ && to_suspend_.empty()) {
     const TimePoint time = weft::now();
