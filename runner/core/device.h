@@ -137,6 +137,7 @@ class Device {
   bool rests() const;
   void suspend_all();
   void withdraw_all();
+  std::string withdraw_for_rest(DeviceJob& job, const std::string& why);
   bool runs(const DeviceJob& job) const;
   bool rest_allows(DeviceJob& job);
   bool memory_is_there(std::uint64_t bytes) const;

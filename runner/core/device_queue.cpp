@@ -160,7 +160,9 @@ void Device::look_at_running(DeviceJob& job) {
   if (job.fill.units_are_kept()) queue_->note_units(*job.queue_place, job.units);
   if (has_ended(job)) return note_end_of_queued(job);
   if (job.leaves) {
-    if (dispatcher_->is_suspended(number)) withdraw_for_queue(job);
+    if (!dispatcher_->is_suspended(number)) return;
+    withdraw_for_queue(job);
+    reporter_->info("fill job " + job.name() + " goes back to the queue: " + job.why_end);
     return;
   }
   if (job.handover != DeviceJob::Handover::none) return;
@@ -191,7 +193,6 @@ void Device::withdraw_for_queue(DeviceJob& job) {
   job.went_back = true;
   dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, job.why_end)));
   dispatcher_->withdraw_job(job.place.number);
-  reporter_->info("fill job " + job.name() + " goes back to the queue: " + job.why_end);
 }
 
 void Device::note_units_of_queue() {

@@ -62,23 +62,29 @@ void Device::withdraw_all() {
     if (!runs(job) || job.withdrawn || job.went_back) continue;
     job.handover = DeviceJob::Handover::none;
     job.change.set(false);
-    if (job.is_of_queue()) {
-      job.leaves = true;
-      job.end = JobEnd::left;
-      job.why_end = why;
-      withdraw_for_queue(job);
-      continue;
-    }
-    job.rests = job.withdrawn = true;
-    job.why_it_rests = "no quiet moment of the training came later than " + seconds_of(rests_.pause()) + " after that";
-    job.trial.await(TrialWait::turn);
-    dispatcher_->expect_jobs(jobs_.expected());
-    dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, why)));
-    dispatcher_->withdraw_job(job.place.number);
-    const std::string text = "fill job " + job.name() + " rests: " + why + "; it goes on when there is more, after " +
-                             seconds_of(rests_.pause()) + " at the earliest";
+    const std::string does = withdraw_for_rest(job, why);
+    const std::string text = "fill job " + job.name() + does;
     is_first ? reporter_->warn(Audience::every_rank, text) : reporter_->info(text);
   }
+}
+
+// Other ranks may take a job of the queue. As a part of a sentence.
+std::string Device::withdraw_for_rest(DeviceJob& job, const std::string& why) {
+  if (job.is_of_queue()) {
+    job.leaves = true;
+    job.end = JobEnd::left;
+    job.why_end = why;
+    withdraw_for_queue(job);
+    return " goes back to the queue: " + why;
+  }
+  const std::string pause = seconds_of(rests_.pause());
+  job.rests = job.withdrawn = true;
+  job.why_it_rests = "no quiet moment of the training came later than " + pause + " after that";
+  job.trial.await(TrialWait::turn);
+  dispatcher_->expect_jobs(jobs_.expected());
+  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, why)));
+  dispatcher_->withdraw_job(job.place.number);
+  return " rests: " + why + "; it goes on when there is more, after " + pause + " at the earliest";
 }
 
 bool Device::runs(const DeviceJob& job) const {
