@@ -69,8 +69,8 @@ struct JobTerms {
 };
 
 // `ready`: it can be launched from here on; `refused`: it cannot, and why; `done`: it has done the units that were
-// wanted; `failed`: it was ended, and why; `withdrawn`: another variant of it is to be made ready, or its queue has it
-// back, and why.
+// wanted; `failed`: it was ended, and why; `withdrawn`: another variant of it is to be made ready, or it rests without
+// its memory, or its queue has it back, and why.
 enum class JobEvent : std::uint8_t { ready, refused, done, failed, withdrawn };
 inline constexpr std::array job_event_names{"ready", "refused", "done", "failed", "withdrawn"};
 

@@ -30,7 +30,9 @@
  * A job may have variants: sets of arguments, of which one runs at a time. Each is a weft_fill_job of its own, for
  * which all of these steps hold, begin_unit(0) included. When one takes over from another while the training runs,
  * save() and destroy() of the old one are called, then init() of the new one and, with what save() gave, its restore().
- * A job whose units depend on their number has to keep in that state how far it has got.
+ * A job whose units depend on their number has to keep in that state how far it has got. So it is with a job that rests
+ * for a while because the training needs its memory (WEFT_HEADROOM): save(), then the memory goes, destroy(), and later
+ * init() and restore().
  *
  * A job may read records and write a result for each, and may read weights: all from files that its user names, none of
  * which it opens. In init() it says which tensors a unit takes and gives; Weft has memory for them in the reservation,
@@ -186,13 +188,14 @@ typedef struct weft_fill_functions {
   /* After the last slice of it has finished: look at the results. *correct: 1 checked and right, 0 checked and wrong,
    * -1 not checked. A wrong first unit refuses the job in its trial; a later one is counted and reported. */
   int (*end_unit)(weft_fill_job* job, uint64_t unit, int* correct);
-  /* Progress as bytes, for a later run, when WEFT_CHECKPOINT names a place for it, and for another variant of the job
-   * in this one. Both may be NULL: the job then starts from its beginning in each run and each variant. The numbers of
-   * units begin at 0 in each run, and for each variant, in any case.
+  /* Progress as bytes, for a later run, when WEFT_CHECKPOINT names a place for it, and in this one for another variant
+   * of the job and after a rest. Both may be NULL: the job then starts from its beginning in each run, each variant and
+   * after each rest. The numbers of units begin at 0 each time, in any case.
    * save: returns the size needed and writes at most `capacity` bytes to `buffer` (NULL: only the size); 0: nothing to
    * keep. Called from time to time between two units, after which the job goes on (WEFT_CHECKPOINT_EVERY); at the end of
    * the run or of the variant, before destroy(); and when the reservation is about to be given back. Where it fails, the
-   * variant is not replaced: the job goes on and is asked again later. Nothing of the job runs then; a unit that has
+   * variant is not replaced: the job goes on and is asked again later; but one that is to rest is not run again in this
+   * run. Nothing of the job runs then; a unit that has
    * begun and not ended never will: it does not count. Receives of the training may
    * be running: nothing in it may wait for the device or use the default stream.
    * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). The

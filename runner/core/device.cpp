@@ -159,6 +159,7 @@ void Device::add_job(DeviceJob& job, Duration held) {
   job_was_ready_ = true;
   job.own_name = job.fill.name();
   job.withdrawn = job.rests = false;
+  job.why_it_rests.clear();
   job.marked = MarkedMemory::here;
   job.move.set(false);
   job.state = nullptr;
@@ -402,7 +403,8 @@ void Device::close_trace(bool stopped, bool none_ran) {
                                 : job.withdrawn ? " was not run again after a change of its variant: "
                                                 : " was not run: ";
     const std::string text = "fill job " + job.name() + not_run + why;
-    if (job_was_ready_) reporter_->warn(Audience::one_rank, text);
+    // Of memory each rank has its own story.
+    if (job_was_ready_) reporter_->warn(job.rests ? Audience::every_rank : Audience::one_rank, text);
     JobRecord refused = job.record(JobEvent::refused, why);
     refused.held = job.stood;
     dispatcher_->submit(Record(ordinal_, now(), refused));
@@ -450,13 +452,9 @@ bool Device::give_memory_back(const char* reason, Duration limit, Beside beside)
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   const TimePoint deadline = now() + std::max(limit, answer_limit);
-  if (!jobs_.are_giving_back()) {
-    if (current.pushed() && nothing_in_flight(deadline - now())) jobs_.begin_giving_back();
-    dispatcher_->stop_filling(reason);
-    dispatcher_->resume();
-  } else {
-    dispatcher_->stop_filling(reason);  // the jobs were to rest only
-  }
+  if (!jobs_.are_giving_back() && current.pushed() && nothing_in_flight(deadline - now())) jobs_.begin_giving_back();
+  dispatcher_->stop_filling(reason);  // also where the jobs were to rest only
+  dispatcher_->resume();
   if (!jobs_.are_giving_back() || (beside == Beside::no_group && !no_group_is_pending())) return false;
   if (!jobs_.give_device_back(std::max(deadline - now(), answer_limit))) return false;
   note_given_back();

@@ -139,10 +139,12 @@ class Device {
   bool rests() const;
   void suspend_all();
   void withdraw_all();
+  std::string withdraw_for_rest(DeviceJob& job, const std::string& why);
   bool runs(const DeviceJob& job) const;
   bool rest_allows(DeviceJob& job);
   bool memory_is_there(std::uint64_t bytes) const;
   void note_lack(DeviceJob& job);
+  bool waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict);
   bool rests_on(DeviceJob& job, const std::exception& fault);
   void take_state_at_rest(DeviceJob& job);
   std::string why_memory_goes() const;

@@ -53,7 +53,7 @@ struct DeviceJob {
   std::shared_ptr<const Progress> state;      // of the one that ran
   Duration stood{};                           // for so long the training stood for it since then
   bool rests = false;                         // withdrawn because its memory went back to the training
-  std::string why_it_rests;                   // still, a part of a sentence
+  std::string why_it_rests;                   // still, or waits for memory since then; a part of a sentence
   std::string own_name;                       // of the one that ran; "": none has
   Duration preparation{};                     // that the latest took to become ready, in its trial
   TimePoint next_keeping{}, pauses_until{};   // of its progress

@@ -31,10 +31,7 @@ void Device::quiet_moment(Hold hold) {
     if (hold == Hold::bounded && verdict->preparation > longest_hold && verdict->fault.empty()) {
       const SetUpError fault("fill job " + job.name() + ": " + job.trial.why_never_filled());
       job.end = JobEnd::no_room;  // of a training that stands still for it
-      if (job.rests) {
-        job.why_it_rests = job.trial.why_never_filled();
-        continue;
-      }
+      if (waits_for_communicator(job, *verdict)) continue;
       if (!awaits_another_variant(job, fault) && !job.place.is_only_one) not_late(job, fault.what());
       continue;
     }

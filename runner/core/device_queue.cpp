@@ -83,6 +83,7 @@ bool Device::take_from_queue(DeviceJob& job) {
   job.handover = DeviceJob::Handover::none;
   job.state = nullptr;
   job.own_name.clear();
+  job.why_it_rests.clear();
   job.withdrawn = job.leaves = job.went_back = job.units_are_kept = false;
   job.stood = job.preparation = {};
   job.units = 0;
@@ -159,7 +160,9 @@ void Device::look_at_running(DeviceJob& job) {
   if (job.fill.units_are_kept()) queue_->note_units(*job.queue_place, job.units);
   if (has_ended(job)) return note_end_of_queued(job);
   if (job.leaves) {
-    if (dispatcher_->is_suspended(number)) withdraw_for_queue(job);
+    if (!dispatcher_->is_suspended(number)) return;
+    withdraw_for_queue(job);
+    reporter_->info("fill job " + job.name() + " goes back to the queue: " + job.why_end);
     return;
   }
   if (job.handover != DeviceJob::Handover::none) return;
@@ -190,7 +193,6 @@ void Device::withdraw_for_queue(DeviceJob& job) {
   job.went_back = true;
   dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, job.why_end)));
   dispatcher_->withdraw_job(job.place.number);
-  reporter_->info("fill job " + job.name() + " goes back to the queue: " + job.why_end);
 }
 
 void Device::note_units_of_queue() {

@@ -41,7 +41,7 @@ void Device::suspend_all() {
     if (runs(job)) dispatcher_->suspend_job(job.place.number);
 }
 
-// Memory is on its way back to the training, or went a short time ago.
+// Memory is on its way to the training, or went there a short time ago.
 bool Device::rests() const {
   return rest_wish_.is_set() || !rests_.is_over(now());
 }
@@ -62,23 +62,29 @@ void Device::withdraw_all() {
     if (!runs(job) || job.withdrawn || job.went_back) continue;
     job.handover = DeviceJob::Handover::none;
     job.change.set(false);
-    if (job.is_of_queue()) {
-      job.leaves = true;
-      job.end = JobEnd::left;
-      job.why_end = why;
-      withdraw_for_queue(job);
-      continue;
-    }
-    job.rests = job.withdrawn = true;
-    job.why_it_rests = "no quiet moment of the training came later than " + seconds_of(rests_.pause()) + " after that";
-    job.trial.await(TrialWait::turn);
-    dispatcher_->expect_jobs(jobs_.expected());
-    dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, why)));
-    dispatcher_->withdraw_job(job.place.number);
-    const std::string text = "fill job " + job.name() + " rests: " + why + "; it goes on when there is more, after " +
-                             seconds_of(rests_.pause()) + " at the earliest";
+    const std::string does = withdraw_for_rest(job, why);
+    const std::string text = "fill job " + job.name() + does;
     is_first ? reporter_->warn(Audience::every_rank, text) : reporter_->info(text);
   }
+}
+
+// Other ranks may take a job of the queue. As a part of a sentence.
+std::string Device::withdraw_for_rest(DeviceJob& job, const std::string& why) {
+  if (job.is_of_queue()) {
+    job.leaves = true;
+    job.end = JobEnd::left;
+    job.why_end = why;
+    withdraw_for_queue(job);
+    return " goes back to the queue: " + why;
+  }
+  const std::string pause = seconds_of(rests_.pause());
+  job.rests = job.withdrawn = true;
+  job.why_it_rests = "no quiet moment of the training came later than " + pause + " after that";
+  job.trial.await(TrialWait::turn);
+  dispatcher_->expect_jobs(jobs_.expected());
+  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, why)));
+  dispatcher_->withdraw_job(job.place.number);
+  return " rests: " + why + "; it goes on when there is more, after " + pause + " at the earliest";
 }
 
 bool Device::runs(const DeviceJob& job) const {
@@ -109,9 +115,17 @@ bool Device::memory_is_there(std::uint64_t bytes) const {
 }
 
 void Device::note_lack(DeviceJob& job) {
+  if (!rests_.have_been()) return;
   job.why_it_rests = "the GPU had less left than its " + mebibytes(job.plan().memory) + " and the " +
                      mebibytes(rests_.head_room(core_.options.headroom)) +
                      " that stay free beside it (WEFT_HEADROOM and a quarter)";
+}
+
+// One that rests has run, so another communicator may be made once more; nobody stands for it before.
+bool Device::waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict) {
+  if (job.rests)
+    job.why_it_rests = "to make it ready again would have held the training up for " + seconds_of(verdict.preparation);
+  return job.rests;
 }
 
 // It could not be made ready again. True: for a reason that may pass, and it rests on.
@@ -138,7 +152,7 @@ void Device::take_state_at_rest(DeviceJob& job) {
 
 std::string Device::why_not_again(const DeviceJob& job) const {
   if (job.rests && dispatcher_->filling_is_over()) return "filling was over before that";
-  return job.rests && !job.trial.is_under_way() ? job.why_it_rests : job.trial.why_never_filled();
+  return job.why_it_rests.empty() || job.trial.is_under_way() ? job.trial.why_never_filled() : job.why_it_rests;
 }
 
 }  // namespace weft

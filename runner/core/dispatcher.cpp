@@ -212,7 +212,7 @@ void Dispatcher::fill(TimePoint now) {
     session_.end_filling(now, filler_->failure(), filler_->context_gone() ? Audience::trace : Audience::every_rank);
 }
 
-// A job whose memory is about to go may have been withdrawn since take_inbox(): first that is taken.
+// The inbox may withdraw a job whose memory is about to go: it is looked into first.
 bool Dispatcher::may_launch() const {
   return launching_is_allowed() && !inbox_.is_filled() && !inbox_.ends_filling();
 }

@@ -33,11 +33,12 @@ work = sys.argv[1]
 path, = glob.glob(work + "/trace/rank1.*.jsonl")
 lines = [json.loads(line) for line in open(path)]
 jobs = [line for line in lines if line["type"] == "job"]
-assert [line["event"] for line in jobs] == ["ready", "withdrawn", "ready"], jobs
+assert [line["event"] for line in jobs][:3] == ["ready", "withdrawn", "ready"], jobs  # a busy machine may change more
+assert "WEFT_HEADROOM" in jobs[1]["why"], jobs[1]
 rested = jobs[2]["time"] - jobs[1]["time"]
 assert rested >= 2_000_000_000, rested
 memory = [line["event"] for line in lines if line["type"] == "memory"]
-assert memory == ["reserved", "rescued", "released", "reserved", "released"], memory
+assert memory[:4] == ["reserved", "rescued", "released", "reserved"], memory
 slices = [line["launched"] for line in lines if line["type"] == "slice"]
 assert not any(jobs[1]["time"] < launched < jobs[2]["time"] for launched in slices)
 summary, = [line for line in lines if line["type"] == "summary"]

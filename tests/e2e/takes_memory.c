@@ -2,8 +2,9 @@
 // WEFT_HEADROOM, and then gives it back. The first one has so much from the begin.
 #include "ranks.h"
 
-enum { ranks = 2, iterations = 1800, takes_at = 100, frees_at = 300, sent = 1 << 14, sender_us = 2500, step_us = 600 };
-static const size_t first_bytes = 36u << 20, second_bytes = 28u << 20;  // the second half needs what was given back
+enum { ranks = 2, iterations = 1800, takes_at = 100, more_at = 130, frees_at = 300 };
+enum { sent = 1 << 14, sender_us = 2500, step_us = 600 };
+static const size_t first_bytes = 36u << 20, second_bytes = 28u << 20;  // for these is what was given back
 
 static void rank_main(int rank, void* shared) {
   use_device(rank);
@@ -27,6 +28,7 @@ static void rank_main(int rank, void* shared) {
     CHECK(cuStreamSynchronize(main));
     if (iteration == takes_at) {
       first = allocate(first_bytes);
+    } else if (iteration == more_at) {
       second = allocate(second_bytes);
     } else if (iteration == frees_at) {
       CHECK(cuMemFree((CUdeviceptr)first));
