@@ -160,8 +160,8 @@ void Device::add_job(DeviceJob& job, Duration held) {
   job.own_name = job.fill.name();
   job.withdrawn = job.rests = false;
   job.why_it_rests.clear();
-  job.marked = MarkedMemory::here;
-  job.move.set(false);
+  stays_here(job);
+  short_since_.reset();
   job.state = nullptr;
   JobRecord record = job.record(JobEvent::ready, job.variants.why());
   record.held = held;
@@ -413,6 +413,7 @@ void Device::close_trace(bool stopped, bool none_ran) {
   }
   if (stopped && queue_ && !job_was_ready_)
     dispatcher_->note_set_up_failure("no job of the queue came that this rank could run");
+  if (stopped) say_what_is_away();
   leave_queue("the training has ended");
   jobs_.leave_trials();
   rest_wish_.set(false);
@@ -468,7 +469,8 @@ std::uint64_t Device::keep_head_room() {
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || core_.driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return wanted / 4 + 1;
   if (free >= wanted && !rest_wish_.is_set()) return short_since_.reset(), free - wanted + 1;
-  if (!rest_wish_.is_set() && lets_marked_leave(free)) return looked_at_next;
+  const std::uint64_t allowed = rest_wish_.is_set() ? 0 : let_marked_leave(free);
+  if (allowed != 0) return std::min(allowed, looked_at_next);
   // No allocation has failed yet: what might wait for a receive in the driver is left to one that does.
   if (dispatcher_->ended() || dispatcher_->filling_is_over())
     give_memory_back(why_memory_goes().c_str(), Duration{0}, Beside::no_group);
@@ -480,6 +482,7 @@ std::uint64_t Device::keep_head_room() {
 void Device::note_given_back() {
   if (jobs_.are_giving_back()) record(jobs_.memory(MemoryEvent::rescued));
   jobs_.end_giving_back();
+  short_since_.reset();
   rest_wish_.set(false);
 }
 

@@ -151,11 +151,16 @@ class Device {
   std::string why_not_again(const DeviceJob& job) const;
 
   // In device_moves.cpp.
-  bool lets_marked_leave(std::uint64_t free);
+  std::uint64_t let_marked_leave(std::uint64_t free);
   void begin_leaving(DeviceJob& job);
   void move_marked();
+  void move_on(DeviceJob& job);
+  void stays_here(DeviceJob& job);
   void give_marked_back(DeviceJob& job);
+  void note_away(DeviceJob& job);
   void fetch_marked(DeviceJob& job);
+  void look_at_fetched(DeviceJob& job);
+  void say_what_is_away() const;
   bool in_stillness(const std::function<bool()>& step);
 
   std::string caution() const;
@@ -200,7 +205,6 @@ class Device {
   TimePoint next_quiet_moment_{};  // none is tried before
   std::optional<TimePoint> short_since_;  // the training has had less than WEFT_HEADROOM
   Rests absences_;                        // of marked memory
-  TimePoint next_return_{};               // of it; not tried before
   TimePoint next_turn_{};                 // likewise, for a trial
   std::unique_ptr<QueuePlaces> queue_;    // nullptr: there is none, or nothing is filled any more
   QuietWish queue_wish_{core_};

@@ -71,6 +71,9 @@ class DeviceFill {
   std::uint64_t marked_memory() const { return fill_ ? fill_->reservation().movable().bytes : 0; }
   bool give_marked_back(Duration limit) { return fill_->reservation().let_movable_go(limit); }
   bool fetch_marked(Duration limit) { return fill_->reservation().fetch_movable(limit); }
+  bool has_marked() const { return fill_->reservation().has_movable(); }
+  // Bytes of the device, also while a thread maps or unmaps them.
+  std::uint64_t held_marked() const { return fill_->reservation().held_movable(); }
   bool progress_is_kept() const { return saving_ != nullptr || progress_.is_kept(); }
 
   // Takes up the progress first, which may lie in that memory; for a rest also where no file keeps it, and

@@ -21,8 +21,9 @@
 
 namespace weft {
 
-// Of the memory that a job has marked: on the device; on its way to the host; there; on its way back.
-enum class MarkedMemory : std::uint8_t { here, leaves, away, comes };
+// Of the memory that a job has marked: on the device; copied to the host; given back; on the host; fetched again, which
+// may not be over; copied back.
+enum class MarkedMemory : std::uint8_t { here, leaves, goes, away, fetched, comes };
 
 struct DeviceJob {
   DeviceJob(CoreContext& core, const ListedJob& its_place)
@@ -60,7 +61,8 @@ struct DeviceJob {
   Duration pause = std::chrono::seconds(10);  // that the end of a unit is waited for
   std::uint64_t kept_units = 0;               // that are in it
   MarkedMemory marked = MarkedMemory::here;
-  QuietWish move;  // a further step of that is to come
+  QuietWish move;         // a further step of that is to come
+  TimePoint next_move{};  // not before
   // Of a place for jobs of a queue:
   std::optional<std::uint32_t> queue_place;  // its number
   bool vacant = true;

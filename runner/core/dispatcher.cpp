@@ -308,7 +308,7 @@ void Dispatcher::note_moved() {
 }
 
 void Dispatcher::copy_beside_work() {
-  if (!session_.fills() || !may_launch() || context_is_closing()) return;
+  if (!session_.fills() || !may_launch() || looks_again_ || !to_suspend_.empty() || context_is_closing()) return;
   const std::optional<Choice> next = filler_->next_move();
   const TimePoint time = weft::now();
   if (!next || !session_.session().may_copy_beside_work(time, filler_->view(), filler_->alone(*next))) return;

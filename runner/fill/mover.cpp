@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::uint64_t most_pieces = 1024, smallest_piece = std::uint64_t{256} << 10;
+constexpr std::uint64_t most_pieces = 65536, smallest_piece = std::uint64_t{256} << 10;
 constexpr std::uint64_t timed_bytes = std::uint64_t{4} << 20;  // of one copy: long beside its launch
 
 }  // namespace

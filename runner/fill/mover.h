@@ -48,8 +48,8 @@ class Mover {
   Cuts cuts_;
 };
 
-// Pieces of at most `fitting` bytes, but never more of them than are listed for one move, nor so small that launching
-// one takes as long as the copy. Pure.
+// `fitting` bytes, but not so small that launching a piece takes as long as the copy, nor so that there are more than
+// 65,536. Pure.
 std::uint64_t piece_size(std::uint64_t bytes, std::uint64_t fitting);
 
 }  // namespace weft

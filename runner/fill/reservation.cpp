@@ -61,16 +61,13 @@ void Reservation::make(Part& part, std::uint64_t bytes) {
 
 // The copy first: without it the block could not leave.
 void Reservation::make_movable(std::uint64_t bytes) {
-  const auto available = available_();
-  void* address = nullptr;
-  if (available && !copy_is_small(bytes, 0, *available))
-    return log(LogLevel::info, "the memory that the fill job marked (between_bubbles_on_host) stays on the device: " +
-                                   mebibytes(bytes) + " pinned for it would be more than a quarter of the " +
-                                   mebibytes(*available) + " of host memory that are available");
-  if (driver_.cuMemHostAlloc(&address, bytes, pinned_flags) != CUDA_SUCCESS)
-    return log(LogLevel::info, "the memory that the fill job marked (between_bubbles_on_host) stays on the device: " +
-                                   mebibytes(bytes) + " of the host cannot be pinned for it");
-  copy_ = static_cast<std::byte*>(address);
+  try {
+    copy_.emplace(driver_, bytes, available_);
+  } catch (const SetUpError& error) {
+    return log(LogLevel::info, std::string("the memory that the fill job marked (between_bubbles_on_host) stays on the "
+                                           "device: ") +
+                                   error.what());
+  }
   make(movable_, bytes);
 }
 
@@ -160,7 +157,7 @@ std::uint64_t Reservation::reserved() const {
 }
 
 std::uint64_t Reservation::pinned() const {
-  std::uint64_t bytes = copy_ == nullptr ? 0 : movable_.bump.capacity();
+  std::uint64_t bytes = copy_ ? copy_->bytes() : 0;
   for (const HostBlock& block : host_) bytes += block.bytes;
   return bytes;
 }
@@ -203,8 +200,12 @@ void Reservation::restore() {
 }
 
 Reservation::Movable Reservation::movable() const {
-  if (copy_ == nullptr || movable_.bump.used() == 0) return {};
-  return {movable_.block->address(), copy_, movable_.bump.used()};
+  if (!copy_ || movable_.bump.used() == 0) return {};
+  return {movable_.block->address(), copy_->address(), movable_.bump.used()};
+}
+
+std::uint64_t Reservation::held_movable() const {
+  return movable_.block ? movable_.block->held() : 0;
 }
 
 bool Reservation::has_movable() const {
@@ -231,7 +232,7 @@ void Reservation::release() noexcept {
     if (part->block) part->block->release();
   for (const HostBlock& block : host_) driver_.cuMemFreeHost(block.address);
   host_.clear();
-  if (copy_ != nullptr) driver_.cuMemFreeHost(std::exchange(copy_, nullptr));
+  copy_.reset();
 }
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "runner/core/driver.h"
 #include "runner/fill/device_block.h"
 #include "runner/fill/host_memory.h"
+#include "runner/fill/pinned_copy.h"
 
 namespace weft {
 
@@ -86,7 +87,8 @@ class Reservation {
     std::uint64_t bytes = 0;
   };
   Movable movable() const;
-  bool has_movable() const;  // it is on the device, and no thread is at it
+  bool has_movable() const;            // it is on the device, and no thread is at it
+  std::uint64_t held_movable() const;  // bytes of the device behind it, also while a thread is at it
   // While nothing of the job runs, and its content has been copied; see device_block.h. The content of what comes back
   // is any. After give_device_back() nothing does.
   bool let_movable_go(Duration limit) noexcept;
@@ -122,8 +124,8 @@ class Reservation {
   const std::uint64_t cap_;
   std::uint64_t granularity_ = 0;
   Part ordinary_, movable_;
-  std::byte* copy_ = nullptr;  // pinned, of all of the movable block; nullptr: there is no such block
-  std::uint64_t marked_ = 0;   // bytes of the ordinary part, where there is none
+  std::optional<PinnedCopy> copy_;  // of all of the movable block; nothing: there is no such block
+  std::uint64_t marked_ = 0;        // bytes of the ordinary part, where there is none
   std::uint64_t refused_ = 0;
   bool is_given_back_ = false;
   std::vector<HostBlock> host_;

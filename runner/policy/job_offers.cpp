@@ -165,7 +165,8 @@ void JobOffers::end(std::uint32_t number) {
 }
 
 bool JobOffers::awaits_any() const {
-  return std::ranges::any_of(std::span(jobs_).first(count_), [](const Job& job) { return !job.ended && job.waits; });
+  return std::ranges::any_of(std::span(jobs_).first(count_),
+                             [](const Job& job) { return !job.ended && (job.waits || job.is_away); });
 }
 
 }  // namespace weft

@@ -85,7 +85,7 @@ class JobOffers {
   bool is_between_units(std::uint32_t job) const { return jobs_[job].in_unit == 0 && !jobs_[job].moves; }
   // Its next unit has nothing to work on for now; likewise.
   void await(std::uint32_t job, bool waits) { jobs_[job].waits = waits; }
-  bool awaits_any() const;
+  bool awaits_any() const;  // or its memory is away
   bool is_offered(std::uint32_t job) const { return !jobs_[job].ended; }
   bool all_ended() const { return count_ != 0 && left_ == 0; }
   const JobStanding& standing(std::uint32_t job) const { return jobs_[job].standing; }

@@ -21,8 +21,7 @@ constexpr Duration sleep_when_waiting = microseconds(250);
 constexpr Duration near_before = microseconds(500);
 constexpr Duration near_after = milliseconds(50);
 constexpr Duration shortest_sleep = microseconds(5);
-// As if copies beside the training's work had been possible for so long before the first one.
-constexpr Duration first_beside_work = milliseconds(100);
+constexpr double part_beside_work = 0.5;  // of the slowdown budget, for copies beside the training's work
 
 // A share in percent: "+1.25" with two digits after the point.
 std::string signed_percent(double share) {
@@ -262,7 +261,7 @@ void Session::moved(const MoveRecord& move) {
 void Session::learn(const SliceRecord& slice) {
   late_.finished(slice.finished);
   if (slice.bubble != 0) learn_overrun(slice);
-  learn_lateness(slice);
+  if (slice.bubble != 0) learn_lateness(slice);  // beside work all is late
 }
 
 void Session::look(TimePoint now, const FillView& view) {
@@ -430,14 +429,18 @@ bool Session::may_copy_beside_work(TimePoint now, const FillView& view, Duration
   if (!Budget::is_limit(budget_.budget())) return budget_.budget() == Budget::unlimited;
   const std::uint64_t turn = detector_.running_turn();
   if (turn == 0 || is_control(turn) || is_control(turn + 1)) return false;
-  constexpr double part = 0.5;
-  const Duration time = beside_work_.length == Duration{} ? first_beside_work : now - beside_work_.since;
-  return seconds(beside_work_.length + alone) <= part * budget_.budget() * seconds(time);
+  return credit_beside_work(now, part_beside_work * budget_.budget(), alone) >= seconds(alone);
+}
+
+// Saved up for a second at most, or for one copy: of a long time without any not all is spent in one iteration.
+double Session::credit_beside_work(TimePoint now, double rate, Duration alone) const {
+  const double most = std::max(rate * 1.0, seconds(alone));
+  return std::min(most, beside_work_.credit + rate * seconds(now - std::min(beside_work_.since, now)));
 }
 
 void Session::launched_beside_work(TimePoint now, Duration alone) {
-  if (beside_work_.length == Duration{}) beside_work_.since = now - first_beside_work;
-  beside_work_.length += alone;
+  if (Budget::is_limit(budget_.budget()))
+    beside_work_ = {now, credit_beside_work(now, part_beside_work * budget_.budget(), alone) - seconds(alone)};
   late_.launched(alone, {});
   budget_.overran(alone);
   budget_.launched(last_iteration_ + 1);

@@ -150,6 +150,7 @@ class Session {
   void spin(TimePoint now);
   TimePoint next_look_in_the_dark(TimePoint now) const;
   TimePoint earliest_end(const SliceRecord& slice) const;
+  double credit_beside_work(TimePoint now, double rate, Duration alone) const;
   void learn(const SliceRecord& slice);
   void learn_overrun(const SliceRecord& slice);
   void learn_pause(std::uint64_t bubble);
@@ -209,8 +210,8 @@ class Session {
     TimePoint until{};         // its end, or that of the latest slice that has outlasted it
   } filled_closed_;
   struct {
-    TimePoint since{};  // their first; with it begins the time that they are a share of
-    Duration length{};  // of all so far, on the idle GPU
+    TimePoint since{};  // the latest
+    double credit = 0;  // that was left then, in seconds of copies
   } beside_work_;
   Duration uncertainty_{};  // of what is seen at the present look
   Precision precision_;

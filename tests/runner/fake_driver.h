@@ -110,6 +110,14 @@ inline Driver fake_driver(FakeGpu& gpu) {
     std::free(pointer);
     return CUDA_SUCCESS;
   };
+  driver.cuMemHostRegister_v2 = [](void*, std::size_t, unsigned) {
+    if (fake_gpu->pinning_result == CUDA_SUCCESS) ++fake_gpu->allocations;
+    return fake_gpu->pinning_result;
+  };
+  driver.cuMemHostUnregister = [](void*) { return ++fake_gpu->releases, CUDA_SUCCESS; };
+  driver.cuMemHostGetDevicePointer_v2 = [](CUdeviceptr* device, void* host, unsigned) {
+    return *device = reinterpret_cast<CUdeviceptr>(host), CUDA_SUCCESS;
+  };
   driver.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
   driver.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
   driver.cuGraphLaunch = [](CUgraphExec, CUstream) {

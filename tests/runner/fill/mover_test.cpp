@@ -18,7 +18,8 @@ constexpr std::uint64_t kib = 1024, mib = 1024 * kib;
 TEST(PieceSize, IsWhatFitsUnlessThereWouldBeTooManyOrTooSmallPieces) {
   EXPECT_EQ(piece_size(100 * mib, 2 * mib), 2 * mib);
   EXPECT_EQ(piece_size(100 * mib, 1), 256 * kib) << "a launch is not to take longer than its copy";
-  EXPECT_EQ(piece_size(8192 * mib, 2 * mib), 8 * mib) << "1,024 pieces at most";
+  EXPECT_EQ(piece_size(16384 * mib, 2 * mib), 2 * mib);
+  EXPECT_EQ(piece_size(1024 * 1024 * mib, 2 * mib), 16 * mib) << "65,536 pieces at most";
   EXPECT_EQ(piece_size(100 * mib, 2 * mib + 1) % 256, 0U);
   EXPECT_GE(piece_size(100 * mib, 2 * mib + 1), 2 * mib + 1);
 }

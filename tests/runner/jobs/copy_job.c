@@ -103,7 +103,7 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   job->input = host->allocate_host(host->context, job->bytes);
   job->output = host->allocate_host(host->context, job->bytes);
   if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
-  if (strcmp(job->trick, "marked") == 0) {
+  if (strncmp(job->trick, "marked", 6) == 0) {
     job->marked = host->between_bubbles_on_host(host->context, job->bytes);
     job->before = host->allocate_host(host->context, job->bytes);
     job->expected = calloc(1, job->bytes);
@@ -195,6 +195,9 @@ static uint64_t save(weft_fill_job* job, void* buffer, uint64_t capacity) {
     if (job->asked++ > 0) abort();
     return 0;
   }
+  if (strcmp(job->trick, "markedsave") == 0 && /* which must not touch it */
+      (job->device_to_host(job->output, job->marked, job->bytes, NULL) != CUDA_SUCCESS))
+    abort();
   if (strcmp(job->trick, "badsave") == 0) return capacity + sizeof job->done; /* more than it said */
   if (strcmp(job->trick, "slowsave") == 0) {
     __atomic_store_n(&copy_job_saves, 1, __ATOMIC_RELEASE);
