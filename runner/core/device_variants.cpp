@@ -23,13 +23,16 @@ std::uint64_t Device::memory_for(const DeviceJob& job) const {
 }
 
 // False: other jobs have the memory. That the GPU has too little is said at once, for perhaps it never has more; but
-// one that ran already had some, and waits, as do all where the training has had some back.
+// one that ran already had some, and waits, as do all where the training has had some back; but one of the queue may
+// run elsewhere.
 bool Device::chooses_variant(DeviceJob& job) {
   const std::uint64_t memory = memory_for(job), part = jobs_.free_memory();
   if (job.variants.choose(memory)) return true;
-  if (!job.withdrawn && !rests_.have_been() && memory < part && job.variants.may_fit(part))
-    throw SetUpError("fill job " + job.name() + ": none of its variants fits in the " + mebibytes(memory) +
-                     " of device memory that are left beside WEFT_HEADROOM");
+  const bool waits = job.withdrawn || (rests_.have_been() && !job.is_of_queue());
+  if (!waits && memory < part && job.variants.may_fit(part))
+    throw SetUpError("fill job " + job.name() +
+                     (job.variants.are_several() ? ": none of its variants fits in the " : " does not fit in the ") +
+                     mebibytes(memory) + " of device memory that are left beside WEFT_HEADROOM");
   return false;
 }
 
