@@ -32,7 +32,7 @@ std::uint64_t Device::let_marked_leave(std::uint64_t free) {
   for (DeviceJob& job : jobs_.all()) {
     const bool may_leave = job.marked == MarkedMemory::here || job.marked == MarkedMemory::leaves;
     if (left >= wanted || !runs(job) || !may_leave || job.fill.marked_memory() == 0) continue;
-    left += job.fill.marked_memory();
+    left += job.fill.held_marked();
     leaving.push_back(&job);
   }
   if (left < wanted) return 0;

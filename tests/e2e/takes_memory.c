@@ -1,10 +1,11 @@
 // Two ranks, of which the second one receives: for a while it has so much device memory that what is left is less than
 // WEFT_HEADROOM, and then gives it back. The first one has so much from the begin.
+//   takes_memory [MIB]     takes so much, and no more than once
 #include "ranks.h"
 
 enum { ranks = 2, iterations = 1800, takes_at = 100, more_at = 130, frees_at = 300 };
 enum { sent = 1 << 14, sender_us = 2500, step_us = 600 };
-static const size_t first_bytes = 36u << 20, second_bytes = 28u << 20;  // for these is what was given back
+static size_t first_bytes = 36u << 20, second_bytes = 28u << 20;  // for these is what was given back
 
 static void rank_main(int rank, void* shared) {
   use_device(rank);
@@ -29,16 +30,20 @@ static void rank_main(int rank, void* shared) {
     if (iteration == takes_at) {
       first = allocate(first_bytes);
     } else if (iteration == more_at) {
-      second = allocate(second_bytes);
+      second = second_bytes == 0 ? NULL : allocate(second_bytes);
     } else if (iteration == frees_at) {
       CHECK(cuMemFree((CUdeviceptr)first));
-      CHECK(cuMemFree((CUdeviceptr)second));
+      if (second != NULL) CHECK(cuMemFree((CUdeviceptr)second));
     }
   }
   CHECK(cuCtxSynchronize());
   CHECK(ncclCommDestroy(communicator));
 }
 
-int main(void) {
+int main(int count, char** arguments) {
+  if (count > 1) {
+    first_bytes = (size_t)atoi(arguments[1]) << 20;
+    second_bytes = 0;
+  }
   return run_ranks(ranks, rank_main, shared_memory(sizeof(struct SharedId)));
 }
