@@ -96,7 +96,8 @@ typedef struct weft_fill_tensor {
   uint64_t shape[WEFT_FILL_MOST_DIMENSIONS];
   uint32_t variable; /* 1: a record has shape[0] or less of the first dimension, and a length of its own that says how
                         much; what is behind that is zero in inputs and left out of results. Not of parameters */
-  uint32_t reserved; /* 0 */
+  uint32_t between_bubbles_on_host; /* 1, of a parameter: as memory of that function of weft_fill_host. A Weft of version
+                                       2 that does not have it ignores this. Else 0 */
 } weft_fill_tensor;
 
 /* The records of a unit that has ended, in pinned memory: inputs as they were read, outputs as they will be written.

@@ -61,6 +61,12 @@ says '^memory    10.0 MiB of 1024.0 MiB on the device'
 says '^          3.0 MiB of it may go to the host between two bubbles$'
 says '^units     3 run, 3 right'
 
+name=offload
+mkdir "$work/score"; python3 "$source_dir/examples/fill/score/example.py" make "$work/score" >"$work/out" 2>"$work/err" || fail "no example"
+SIMGPU_KERNELS="" try offload 0 score:offload=1 --weights "$work/score/weights.safetensors" --input "$work/score/tokens.jsonl"
+says 'KiB of it may go to the host\|MiB of it may go to the host'
+says '^units     3 run, 3 right'
+
 try passes 0 "$copy_job:2,4096,passes" --units 2
 says '^passes    3.0 of it for a unit'
 says '^units     2 run, 2 right'
