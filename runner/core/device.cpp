@@ -457,7 +457,9 @@ bool Device::give_memory_back(const char* reason, Duration limit, Beside beside)
   dispatcher_->stop_filling(reason);  // also where the jobs were to rest only
   dispatcher_->resume();
   if (!jobs_.are_giving_back() || (beside == Beside::no_group && !no_group_is_pending())) return false;
-  if (!jobs_.give_device_back(std::max(deadline - now(), answer_limit))) return false;
+  const Duration left = deadline - now();
+  if (limit > Duration{}) jobs_.await_answers();
+  if (!jobs_.give_device_back(std::max(left, answer_limit))) return false;
   note_given_back();
   return true;
 }

@@ -51,8 +51,9 @@ class Device {
   bool communicator_closing(CommunicatorId communicator);
   // Gives the device memory of the fill job back and ends filling. No work of the main job is waited for, because it
   // may need this very thread to go on: neither a group that NCCL is about to launch nor one that has not ended. Where
-  // the driver waits for such work, the memory comes back after it. True: the memory is back, since the last call or
-  // within `limit`.
+  // the driver waits for such work, the memory comes back after it. A job that is being asked for its progress says it
+  // before that, and is waited for however long `limit` is, unless it is 0. True: the memory is back, since the last
+  // call or within `limit`.
   enum class Beside : std::uint8_t { anything, no_group };  // `no_group`: only where none is pending
   bool give_memory_back(const char* reason, Duration limit, Beside beside = Beside::anything);
   // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back, and the
@@ -60,6 +61,7 @@ class Device {
   // fails.
   std::uint64_t keep_head_room();
   bool holds_memory() const { return jobs_.held_memory() != 0; }
+  bool is_being_answered() const { return jobs_.are_being_asked(); }  // by a job that says its progress
   // After the last communicator: what could not be freed next to work that had not ended is still there.
   bool holds_fill() const { return jobs_.exist() || jobs_.are_at_work(); }
   // Frees it, if that work ends within `limit`.

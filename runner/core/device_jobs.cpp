@@ -226,6 +226,14 @@ bool DeviceJobs::are_asked_within(const Reporter& reporter, Duration limit) {
   return true;
 }
 
+bool DeviceJobs::are_being_asked() const {
+  return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.fill.is_being_asked(); });
+}
+
+void DeviceJobs::await_answers() {
+  for (DeviceJob& job : jobs_) job.fill.await_answer();
+}
+
 bool DeviceJobs::give_device_back(Duration limit) {
   const Deadline deadline(limit);
   bool all = true;

@@ -332,6 +332,24 @@ TEST(Rest, AnAllocationDoesNotWaitForTheState) {
   EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "ready "}));
 }
 
+// Which takes 2 s here: longer than a rescue waits for the driver.
+TEST(Rest, AnAllocationThatFailsMeanwhileWaitsForTheState) {
+  SimulatedJob job(variables(copy_job("4,4096,slowsave2")));
+  const std::size_t before = testing::free_memory(job);
+  job.open();
+  train(job, 30);
+  {
+    const Taken taken(job, 36 * mebibyte);
+    for (int turn = 0; turn < 100 && !copy_job_saves(); ++turn) EXPECT_GT(job.core.memory_taken(0), 0U);
+    ASSERT_TRUE(copy_job_saves());
+    EXPECT_TRUE(job.core.rescue_memory(0));
+    EXPECT_FALSE(copy_job_saves());
+    EXPECT_EQ(before - testing::free_memory(job), 36 * mebibyte);
+  }
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "refused "}));
+}
+
 // Another thread allocates while the job is made ready, for a second.
 TEST(Rest, WhatIsTakenWhileItIsMadeReadyMakesItRestAgain) {
   SimulatedJob job(variables(copy_job("12,4096,stand1")));
