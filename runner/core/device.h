@@ -54,8 +54,7 @@ class Device {
   // the driver waits for such work, the memory comes back after it. A job that is being asked for its progress says it
   // before that, and is waited for however long `limit` is, unless it is 0. True: the memory is back, since the last
   // call or within `limit`.
-  enum class Beside : std::uint8_t { anything, no_group };  // `no_group`: only where none is pending
-  bool give_memory_back(const char* reason, Duration limit, Beside beside = Beside::anything);
+  bool give_memory_back(const char* reason, Duration limit);
   // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back, and the
   // fill jobs rest. Next to a pending group the memory stays until a later call, a quiet moment, or until an allocation
   // fails.
@@ -136,7 +135,9 @@ class Device {
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);
   // In device_rest.cpp.
-  void rest();
+  void rest(Duration limit);
+  bool rests_within(Duration limit);
+  void say_that_memory_stays();
   void go_on_resting();
   bool rests() const;
   void suspend_all();
@@ -212,6 +213,7 @@ class Device {
   QuietWish queue_wish_{core_};
   Rests rests_;
   QuietWish rest_wish_{core_};  // memory has yet to go back to the training
+  GivingBack giving_back_;      // then
   bool queue_drains_ = false, lack_was_said_ = false;
   Duration queue_preparation_{};  // the longest of a job of the queue so far
   // The thread works with reporter, jobs, filler, trace and recording.

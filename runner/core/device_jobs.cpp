@@ -220,7 +220,7 @@ bool DeviceJobs::are_asked_within(const Reporter& reporter, Duration limit) {
   const Deadline deadline(limit);
   for (const bool is_asking : {true, false})
     for (DeviceJob& job : jobs_)
-      if (job.fill.exists() && job.fill.is_asking() == is_asking && (is_asking || job.rests) &&
+      if (job.fill.exists() && job.fill.is_asking() == is_asking && (job.rests || job.fill.progress_is_kept()) &&
           !job.fill.is_asked_within(reporter, deadline.left()))
         return false;
   return true;
