@@ -145,6 +145,7 @@ class Device {
   std::string withdraw_for_rest(DeviceJob& job, const std::string& why);
   bool runs(const DeviceJob& job) const;
   bool rest_allows(DeviceJob& job);
+  bool one_goes_on_soon();
   bool memory_is_there(std::uint64_t bytes) const;
   void note_lack(DeviceJob& job);
   bool waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict);

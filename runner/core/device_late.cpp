@@ -84,8 +84,7 @@ void Device::begin_next_trial() {
   for (const bool withdrawn : {true, false}) {
     for (DeviceJob& job : jobs_.all())
       if (job.withdrawn == withdrawn && begins_trial(job)) return;
-    if (std::ranges::any_of(jobs_.all(), [](const DeviceJob& job) { return job.rests && job.trial.is_awaited(); }))
-      return;
+    if (one_goes_on_soon()) return;
   }
 }
 

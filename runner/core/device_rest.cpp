@@ -3,6 +3,8 @@
 //
 // Threads of the main job, see device.h. rest() runs in an allocation of the training, which may not wait for long; all
 // that comes later runs at quiet moments (device_late.cpp, device_variants.cpp).
+#include <algorithm>
+
 #include "runner/clock.h"
 #include "runner/core/device.h"
 #include "runner/core/scopes.h"
@@ -128,8 +130,21 @@ bool Device::rest_allows(DeviceJob& job) {
   if (job.trial.awaits_turn() || memory_is_there(job.plan().memory)) return true;
   note_lack(job);
   job.trial.leave();
-  job.trial.await(TrialWait::turn);
+  if (job.is_of_queue())
+    return_to_queue(job, JobEnd::left, job.why_it_rests);  // another rank may have the memory
+  else
+    job.trial.await(TrialWait::turn);
   return false;
+}
+
+// A job that rests may be made ready as soon as what it had is released: others wait so long, and no longer, for one
+// that lacks memory or time of the slowdown budget may rest to the end.
+bool Device::one_goes_on_soon() {
+  const CurrentContext current(core_.driver, setup_.context);
+  return current.pushed() && std::ranges::any_of(jobs_.all(), [this](DeviceJob& job) {
+           return job.rests && job.trial.awaits_turn() && (job.fill.exists() || job.fill.is_at_work()) &&
+                  rest_allows(job) && memory_is_there(job.plan().memory);
+         });
 }
 
 bool Device::memory_is_there(std::uint64_t bytes) const {

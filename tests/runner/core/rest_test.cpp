@@ -407,6 +407,20 @@ TEST(Rest, OneThatDoesNotSayItsStateIsToldOfOnce) {
   job.close();
 }
 
+// It has all memory, and may not go on.
+TEST(Rest, OneThatRestsToTheEndKeepsNoOtherOneFromItsTurn) {
+  const std::string text = "[[job]]\nfill = \"" + copy_job("12,4096") + "\"\nunits = 1000000\nmemory = \"64MiB\"\n" +
+                           "[[job]]\nfill = \"" + copy_job("6,4096") + "\"\nmemory = \"32MiB\"\n";
+  SimulatedJob job(variables(jobs(text), {{"WEFT_SLOWDOWN_BUDGET", "0.001%"}}));
+  job.open();
+  train(job, 30);
+  gives_back(job);
+  trains_until_reserved(job, 2);
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "refused "}));
+  EXPECT_EQ(events(job_lines(job, 1)), Events{"ready "});
+}
+
 // Another thread allocates while the job is made ready, for a second.
 TEST(Rest, WhatIsTakenWhileItIsMadeReadyMakesItRestAgain) {
   SimulatedJob job(variables(copy_job("12,4096,stand1")));
