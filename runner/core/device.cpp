@@ -447,7 +447,7 @@ bool Device::no_group_is_pending() {
   return !dispatcher_->groups_may_be_unmarked() || core_.shim.is_idle(ordinal_);
 }
 
-bool Device::give_memory_back(const char* reason, Duration limit, Beside beside) {
+bool Device::give_memory_back(const char* reason, Duration limit) {
   rests_.go_on(now());
   if (!jobs_.are_giving_back() && !holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
@@ -456,8 +456,10 @@ bool Device::give_memory_back(const char* reason, Duration limit, Beside beside)
   if (!jobs_.are_giving_back() && current.pushed() && nothing_in_flight(deadline - now())) jobs_.begin_giving_back();
   dispatcher_->stop_filling(reason);  // also where the jobs were to rest only
   dispatcher_->resume();
-  if (!jobs_.are_giving_back() || (beside == Beside::no_group && !no_group_is_pending())) return false;
-  if (!jobs_.give_device_back(std::max(deadline - now(), answer_limit))) return false;
+  if (!jobs_.are_giving_back()) return false;
+  const Duration left = deadline - now();
+  if (limit > Duration{}) jobs_.await_answers();
+  if (!jobs_.give_device_back(std::max(left, answer_limit))) return false;
   note_given_back();
   return true;
 }
@@ -471,11 +473,7 @@ std::uint64_t Device::keep_head_room() {
   if (free >= wanted && !rest_wish_.is_set()) return short_since_.reset(), free - wanted + 1;
   const std::uint64_t allowed = rest_wish_.is_set() ? 0 : let_marked_leave(free);
   if (allowed != 0) return std::min(allowed, looked_at_next);
-  // No allocation has failed yet: what might wait for a receive in the driver is left to one that does.
-  if (dispatcher_->ended() || dispatcher_->filling_is_over())
-    give_memory_back(why_memory_goes().c_str(), Duration{0}, Beside::no_group);
-  else
-    rest();
+  rest(answer_limit);
   return holds_memory() ? looked_at_next : 0;
 }
 

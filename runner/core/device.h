@@ -51,15 +51,16 @@ class Device {
   bool communicator_closing(CommunicatorId communicator);
   // Gives the device memory of the fill job back and ends filling. No work of the main job is waited for, because it
   // may need this very thread to go on: neither a group that NCCL is about to launch nor one that has not ended. Where
-  // the driver waits for such work, the memory comes back after it. True: the memory is back, since the last call or
-  // within `limit`.
-  enum class Beside : std::uint8_t { anything, no_group };  // `no_group`: only where none is pending
-  bool give_memory_back(const char* reason, Duration limit, Beside beside = Beside::anything);
+  // the driver waits for such work, the memory comes back after it. A job that is being asked for its progress says it
+  // before that, and is waited for however long `limit` is, unless it is 0. True: the memory is back, since the last
+  // call or within `limit`.
+  bool give_memory_back(const char* reason, Duration limit);
   // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back, and the
   // fill jobs rest. Next to a pending group the memory stays until a later call, a quiet moment, or until an allocation
   // fails.
   std::uint64_t keep_head_room();
   bool holds_memory() const { return jobs_.held_memory() != 0; }
+  bool is_being_answered() const { return jobs_.are_being_asked(); }  // by a job that says its progress
   // After the last communicator: what could not be freed next to work that had not ended is still there.
   bool holds_fill() const { return jobs_.exist() || jobs_.are_at_work(); }
   // Frees it, if that work ends within `limit`.
@@ -134,7 +135,9 @@ class Device {
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);
   // In device_rest.cpp.
-  void rest();
+  void rest(Duration limit);
+  bool rests_within(Duration limit);
+  void say_that_memory_stays();
   void go_on_resting();
   bool rests() const;
   void suspend_all();
@@ -142,6 +145,7 @@ class Device {
   std::string withdraw_for_rest(DeviceJob& job, const std::string& why);
   bool runs(const DeviceJob& job) const;
   bool rest_allows(DeviceJob& job);
+  bool one_goes_on_soon();
   bool memory_is_there(std::uint64_t bytes) const;
   void note_lack(DeviceJob& job);
   bool waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict);
@@ -210,6 +214,7 @@ class Device {
   QuietWish queue_wish_{core_};
   Rests rests_;
   QuietWish rest_wish_{core_};  // memory has yet to go back to the training
+  GivingBack giving_back_;      // then
   bool queue_drains_ = false, lack_was_said_ = false;
   Duration queue_preparation_{};  // the longest of a job of the queue so far
   // The thread works with reporter, jobs, filler, trace and recording.

@@ -15,6 +15,7 @@ namespace weft {
 namespace {
 
 constexpr Duration keep_limit = std::chrono::seconds(2);  // of the thread that writes the file
+constexpr Duration longest_answer = std::chrono::seconds(10);
 
 std::string why_given_up(const std::string& path, Duration waited) {
   return "fill job " + path + " could not be made ready within " +
@@ -205,6 +206,7 @@ struct DeviceFill::Saving {
   const Reporter reporter;
   JobProgress progress;
   StateOfJob state;
+  const TimePoint began = now();
   std::atomic<bool> was_asked{false};  // the job is touched no more, only what it gave
 };
 
@@ -247,6 +249,14 @@ std::shared_ptr<const Progress> DeviceFill::take_state() {
 // The file may take longer to write.
 bool DeviceFill::was_asked_within(Duration limit) noexcept {
   return wait_at_most(limit, [&] { return saving_->was_asked.load(std::memory_order_acquire) || !is_at_work(); });
+}
+
+bool DeviceFill::is_being_asked() const noexcept {
+  return saving_ && !saving_->was_asked.load(std::memory_order_acquire) && is_at_work();
+}
+
+void DeviceFill::await_answer() noexcept {
+  if (saving_) was_asked_within(saving_->began + longest_answer - now());
 }
 
 bool DeviceFill::is_asked_within(const Reporter& reporter, Duration limit) {

@@ -91,6 +91,10 @@ class DeviceFill {
   std::shared_ptr<const Progress> take_state();
   // For a rest, likewise. True: the job was asked within `limit`, and is asked no more.
   bool is_asking() const { return saving_ != nullptr; }
+  // The job has yet to come back from that.
+  bool is_being_asked() const noexcept;
+  // It does, or has taken so long for it that nobody waits for it any more.
+  void await_answer() noexcept;
   bool is_asked_within(const Reporter& reporter, Duration limit);
   // It was asked for its state and goes on all the same.
   void goes_on() { progress_.goes_on(); }

@@ -220,10 +220,18 @@ bool DeviceJobs::are_asked_within(const Reporter& reporter, Duration limit) {
   const Deadline deadline(limit);
   for (const bool is_asking : {true, false})
     for (DeviceJob& job : jobs_)
-      if (job.fill.exists() && job.fill.is_asking() == is_asking && (is_asking || job.rests) &&
+      if (job.fill.exists() && job.fill.is_asking() == is_asking && (job.rests || job.fill.progress_is_kept()) &&
           !job.fill.is_asked_within(reporter, deadline.left()))
         return false;
   return true;
+}
+
+bool DeviceJobs::are_being_asked() const {
+  return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.fill.is_being_asked(); });
+}
+
+void DeviceJobs::await_answers() {
+  for (DeviceJob& job : jobs_) job.fill.await_answer();
 }
 
 bool DeviceJobs::give_device_back(Duration limit) {

@@ -119,8 +119,10 @@ class DeviceJobs {
   void begin_giving_back() { giving_back_ = true; }
   bool are_giving_back() const { return giving_back_; }
   bool give_device_back(Duration limit);
-  // Before that: those that are to rest are asked for their state, one after the other. True: all were.
+  // Before that: those that are to rest, or keep their progress, are asked for it, one after the other. True: all were.
   bool are_asked_within(const Reporter& reporter, Duration limit);
+  bool are_being_asked() const;
+  void await_answers();
   void end_giving_back() { giving_back_ = false; }
   // Keeps the progress of all before anything is freed.
   std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);

@@ -23,6 +23,7 @@ constexpr Duration release_limit = milliseconds(100);  // of what a job has that
 
 void Device::quiet_moment(Hold hold) {
   if (queue_ && dispatcher_->filling_is_over()) drain_queue();
+  if (rest_wish_.is_set() && giving_back_.is_due(now())) go_on_resting();
   for (DeviceJob& job : jobs_.all()) {
     if (dispatcher_->filling_is_over()) return refuse_awaited("filling was over before its turn came");
     if (jobs_.one_was_given_up()) return refuse_awaited(still_made);
@@ -57,7 +58,6 @@ void Device::quiet_moment(Hold hold) {
     dispatcher_->resume();
   }
   if (now() < next_turn_) return;
-  if (rest_wish_.is_set()) go_on_resting();
   if (!rest_wish_.is_set()) {
     look_at_queue();
     release_ended_jobs();
@@ -84,8 +84,7 @@ void Device::begin_next_trial() {
   for (const bool withdrawn : {true, false}) {
     for (DeviceJob& job : jobs_.all())
       if (job.withdrawn == withdrawn && begins_trial(job)) return;
-    if (std::ranges::any_of(jobs_.all(), [](const DeviceJob& job) { return job.rests && job.trial.is_awaited(); }))
-      return;
+    if (one_goes_on_soon()) return;
   }
 }
 

@@ -132,7 +132,7 @@ void Device::look_at_place(DeviceJob& job) {
   if (job.trial.is_awaited() && withdrawn) {
     job.trial.leave();
     return_to_queue(job, JobEnd::withdrawn, *withdrawn);
-  } else if (job.trial.is_awaited() && rests()) {
+  } else if (job.trial.is_awaited() && (rests() || (job.trial.awaits_turn() && one_goes_on_soon()))) {
     job.trial.leave();
     return_to_queue(job, JobEnd::left, why_memory_goes());
   } else if (!job.trial.is_awaited() && !job.fill.is_at_work()) {
@@ -143,7 +143,7 @@ void Device::look_at_place(DeviceJob& job) {
 void Device::fill_place(DeviceJob& job) {
   if (core_.rescues_of(ordinal_) != 0) return;
   if (take_from_queue(job)) return job.trial.await(TrialWait::turn);
-  if (rests() || !may_stand_for_queue(queue_preparation_)) return;
+  if (rests() || one_goes_on_soon() || !may_stand_for_queue(queue_preparation_)) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) return;

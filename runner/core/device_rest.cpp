@@ -3,6 +3,8 @@
 //
 // Threads of the main job, see device.h. rest() runs in an allocation of the training, which may not wait for long; all
 // that comes later runs at quiet moments (device_late.cpp, device_variants.cpp).
+#include <algorithm>
+
 #include "runner/clock.h"
 #include "runner/core/device.h"
 #include "runner/core/scopes.h"
@@ -22,17 +24,41 @@ std::string Device::why_memory_goes() const {
          " of WEFT_HEADROOM";
 }
 
-// With the context current. Where a slice does not end, or a group is pending, a later call goes on with it.
-void Device::rest() {
+// With the context current. Where a slice does not end, a group is pending, a job says its progress or the driver
+// waits, a later call goes on with it, and threads of Weft's do meanwhile.
+void Device::rest(Duration limit) {
+  if (!rest_wish_.is_set()) giving_back_.begin(now());
   rest_wish_.set(true);
+  if (rests_within(limit)) return note_given_back();
+  giving_back_.note_try(now());
+  if (giving_back_.is_to_be_said(now())) say_that_memory_stays();
+}
+
+// No allocation has failed yet: what might wait for a receive in the driver is left to one that does. Where nothing is
+// filled any more, no job rests, and their memory goes all the same.
+bool Device::rests_within(Duration limit) {
   if (!jobs_.are_giving_back()) {
-    if (!dispatcher_->pause(answer_limit)) return suspend_all();
+    const bool is_over = dispatcher_->ended() || dispatcher_->filling_is_over();
+    if (!nothing_in_flight(answer_limit)) {
+      if (!is_over) suspend_all();
+      return false;
+    }
     jobs_.begin_giving_back();
-    withdraw_all();
+    if (is_over)
+      dispatcher_->stop_filling(why_memory_goes());
+    else
+      withdraw_all();
     dispatcher_->resume();
   }
-  if (!no_group_is_pending() || !jobs_.are_asked_within(*reporter_, answer_limit)) return;
-  if (jobs_.give_device_back(answer_limit)) note_given_back();
+  return no_group_is_pending() && jobs_.are_asked_within(*reporter_, limit) && jobs_.give_device_back(limit);
+}
+
+void Device::say_that_memory_stays() {
+  const std::string why = jobs_.are_being_asked() ? "a fill job has not said its progress yet (save() of weft/fill.h)"
+                                                  : "work on the GPU has not ended";
+  reporter_->warn(Audience::every_rank, "device memory of fill jobs, " + mebibytes(jobs_.held_memory()) +
+                                            ", has not gone back to the training for " +
+                                            seconds_of(GivingBack::long_time) + ": " + why);
 }
 
 // Nothing follows the slices in flight.
@@ -49,7 +75,7 @@ bool Device::rests() const {
 void Device::go_on_resting() {
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
-  if (current.pushed()) rest();
+  if (current.pushed()) rest(Duration{0});
 }
 
 // The dispatcher is paused and launches nothing of them after that, for it hears of it first.
@@ -104,8 +130,21 @@ bool Device::rest_allows(DeviceJob& job) {
   if (job.trial.awaits_turn() || memory_is_there(job.plan().memory)) return true;
   note_lack(job);
   job.trial.leave();
-  job.trial.await(TrialWait::turn);
+  if (job.is_of_queue())
+    return_to_queue(job, JobEnd::left, job.why_it_rests);  // another rank may have the memory
+  else
+    job.trial.await(TrialWait::turn);
   return false;
+}
+
+// A job that rests may be made ready as soon as what it had is released: others wait so long, and no longer, for one
+// that lacks memory or time of the slowdown budget may rest to the end.
+bool Device::one_goes_on_soon() {
+  const CurrentContext current(core_.driver, setup_.context);
+  return current.pushed() && std::ranges::any_of(jobs_.all(), [this](DeviceJob& job) {
+           return job.rests && job.trial.awaits_turn() && (job.fill.exists() || job.fill.is_at_work()) &&
+                  rest_allows(job) && memory_is_there(job.plan().memory);
+         });
 }
 
 bool Device::memory_is_there(std::uint64_t bytes) const {

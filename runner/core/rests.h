@@ -1,5 +1,6 @@
-// When fill jobs may have memory again after it went back to the training, because the training left less than
-// WEFT_HEADROOM free: not at once, and later each time, for each time holds the training up. Pure.
+// When fill jobs give memory back that cannot go at once, and when they may have memory again after it went back to the
+// training, because the training left less than WEFT_HEADROOM free: not at once, and later each time, for each time
+// holds the training up. Pure.
 //
 // Threads of the main job inside the core's services, one at a time per device.
 #pragma once
@@ -32,6 +33,30 @@ class Rests {
  private:
   Duration pause_{};
   TimePoint until_{};
+};
+
+// Each try may hold a host wait up, so they get rarer.
+class GivingBack {
+ public:
+  static constexpr Duration shortest = std::chrono::milliseconds(100), longest = std::chrono::seconds(1);
+  static constexpr Duration long_time = std::chrono::seconds(5);
+
+  void begin(TimePoint now) {
+    *this = {};
+    began_ = now;
+  }
+  bool is_due(TimePoint now) const { return now >= next_; }
+  void note_try(TimePoint now) {
+    next_ = now + pause_;
+    pause_ = std::min(2 * pause_, longest);
+  }
+  // True once.
+  bool is_to_be_said(TimePoint now) { return !said_ && now - began_ >= long_time && (said_ = true); }
+
+ private:
+  TimePoint began_{}, next_{};
+  Duration pause_ = shortest;
+  bool said_ = false;
 };
 
 }  // namespace weft

@@ -180,7 +180,7 @@ TEST(CoreOnSimulator, AfterARescueInVainNoLaterOneWaits) {
   for (const std::string line :
        {"weft: warning: an allocation of the training failed while Weft held 64 MiB of device memory, which could not "
         "be given "
-        "back within 1 s: the driver waits for work that has not ended; set a smaller WEFT_MEMORY\n",
+        "back in time: the driver waits for work that has not ended; set a smaller WEFT_MEMORY\n",
         "weft: warning: rank 0: filling is off for the rest of this run: the training needed the memory of the "
         "reservation "
         "(WEFT_MEMORY)\n"})

@@ -245,6 +245,24 @@ TEST(Rest, AnAllocationThatFailsBeforeTheMemoryIsBackEndsFilling) {
             "the training needed the memory of the reservation (WEFT_MEMORY)");
 }
 
+// And no allocation comes after that.
+TEST(Rest, WhereFillingEndsBeforeTheMemoryIsBackItGoesAllTheSame) {
+  SimulatedJob job(variables(copy_job("12,4096")));
+  const std::size_t before = testing::free_memory(job);
+  job.open();
+  train(job, 30);
+  const Taken taken(job, 36 * mebibyte);
+  job.begin_group();
+  EXPECT_GT(job.core.memory_taken(0), 0U);
+  EXPECT_FALSE(job.core.rescue_memory(0)) << "the driver waits for the group";
+  EXPECT_EQ(before - testing::free_memory(job), 100 * mebibyte);
+  job.end_group();
+  trains_until(job, 0us, 60s, [&] { return before - testing::free_memory(job) == 36 * mebibyte; });
+  EXPECT_TRUE(testing::no_quiet_moment_is_wanted(job, 20s));
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "refused "}));
+}
+
 // An allocation next to a group is the last one; what remains is done when the host has waited for the GPU.
 TEST(Rest, MemoryThatCouldNotGoBackAtOnceDoesSoAtAQuietMoment) {
   SimulatedJob job(variables(copy_job("12,4096")));
@@ -330,6 +348,77 @@ TEST(Rest, AnAllocationDoesNotWaitForTheState) {
   trains_until_reserved(job, 2);
   job.close();
   EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "ready "}));
+}
+
+// Which takes 2 s here: longer than a rescue waits for the driver.
+TEST(Rest, AnAllocationThatFailsMeanwhileWaitsForTheState) {
+  SimulatedJob job(variables(copy_job("4,4096,slowsave2")));
+  const std::size_t before = testing::free_memory(job);
+  job.open();
+  train(job, 30);
+  {
+    const Taken taken(job, 36 * mebibyte);
+    for (int turn = 0; turn < 100 && !copy_job_saves(); ++turn) EXPECT_GT(job.core.memory_taken(0), 0U);
+    ASSERT_TRUE(copy_job_saves());
+    EXPECT_TRUE(job.core.rescue_memory(0));
+    EXPECT_FALSE(copy_job_saves());
+    EXPECT_EQ(before - testing::free_memory(job), 36 * mebibyte);
+  }
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "refused "}));
+}
+
+// It has ended, and keeps its progress: save() takes 2 s here.
+TEST(Rest, AnAllocationDoesNotWaitForTheProgressOfOneThatHasEnded) {
+  const std::string directory = ::testing::TempDir() + "weft_rest_" + std::to_string(::getpid());
+  const std::string text = "[[job]]\nfill = \"" + copy_job("4,4096,slowsave2") + "\"\nunits = 3\n";
+  SimulatedJob job(variables(jobs(text), {{"WEFT_CHECKPOINT", directory}}));
+  const std::size_t before = testing::free_memory(job);
+  job.open();
+  for (int rounds = 0; rounds < 100 && events(job_lines(job, 0)).size() < 2; ++rounds) train(job, 30);
+  ASSERT_EQ(events(job_lines(job, 0)), (Events{"ready ", "done "}));
+  {
+    const Taken taken(job, 36 * mebibyte);
+    const auto began = std::chrono::steady_clock::now();
+    for (int turn = 0; turn < 10 && !copy_job_saves(); ++turn) EXPECT_GT(job.core.memory_taken(0), 0U);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 1500ms);
+    EXPECT_TRUE(copy_job_saves());
+    trains_until(job, 0us, 60s, [&] { return before - testing::free_memory(job) == 36 * mebibyte; });
+  }
+  job.close();
+  EXPECT_TRUE(read_progress(progress_path(directory, 0, std::nullopt), "copy"));
+  std::filesystem::remove_all(directory);
+}
+
+TEST(Rest, OneThatDoesNotSayItsStateIsToldOfOnce) {
+  SimulatedJob job(variables(copy_job("4,4096,slowsave8")));
+  const std::size_t before = testing::free_memory(job);
+  job.open();
+  train(job, 30);
+  const Taken taken(job, 36 * mebibyte);
+  ::testing::internal::CaptureStderr();
+  EXPECT_GT(job.core.memory_taken(0), 0U);
+  trains_until(job, 0us, 60s, [&] { return before - testing::free_memory(job) == 36 * mebibyte; });
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  const std::string line =
+      "weft: warning: rank 0: device memory of fill jobs, 64 MiB, has not gone back to the training for 5 s: a fill "
+      "job has not said its progress yet (save() of weft/fill.h)\n";
+  EXPECT_TRUE(said.find(line) != std::string::npos && said.find(line) == said.rfind(line)) << said;
+  job.close();
+}
+
+// It has all memory, and may not go on.
+TEST(Rest, OneThatRestsToTheEndKeepsNoOtherOneFromItsTurn) {
+  const std::string text = "[[job]]\nfill = \"" + copy_job("12,4096") + "\"\nunits = 1000000\nmemory = \"64MiB\"\n" +
+                           "[[job]]\nfill = \"" + copy_job("6,4096") + "\"\nmemory = \"32MiB\"\n";
+  SimulatedJob job(variables(jobs(text), {{"WEFT_SLOWDOWN_BUDGET", "0.001%"}}));
+  job.open();
+  train(job, 30);
+  gives_back(job);
+  trains_until_reserved(job, 2);
+  job.close();
+  EXPECT_EQ(events(job_lines(job, 0)), (Events{"ready ", "withdrawn ", "refused "}));
+  EXPECT_EQ(events(job_lines(job, 1)), Events{"ready "});
 }
 
 // Another thread allocates while the job is made ready, for a second.
