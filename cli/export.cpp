@@ -1,0 +1,90 @@
+// weft export: the traces of a run in the formats of other tools.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/parse.h"
+#include "cli/progress.h"
+#include "trace/export/exported_run.h"
+#include "trace/export/names.h"
+#include "trace/export/number_ranges.h"
+#include "trace/export/perfetto.h"
+#include "trace/formatted.h"
+#include "trace/read/printable.h"
+#include "trace/read/same_file.h"
+
+namespace weft::cli {
+namespace {
+
+struct Outputs {
+  std::string perfetto;
+  bool any() const { return !perfetto.empty(); }
+};
+
+std::string megabytes(std::uint64_t bytes) {
+  return formatted("%.1f MB", static_cast<double>(bytes) / 1e6);
+}
+
+void write_perfetto(const ExportedRun& run, const EventNames& names, const std::string& path, ProgressBar& bar) {
+  const PerfettoCounts counts = export_perfetto(run, names, path, &bar);
+  bar.clear();
+  if (counts.left_out > 0)
+    warn(std::to_string(counts.left_out) + " slices are not in " + printable(path) +
+         ": too many of them overlap, or there are too many communicators");
+  if (counts.backwards > 0)
+    warn(std::to_string(counts.backwards) +
+         " messages arrived before they were sent, as the clocks of their ranks say: these have no arrow");
+  if (!counts.arrows_are_sure)
+    warn(
+        "there are more than 4 million messages: arrows of some later ones may be missing, where a receive was seen to "
+        "end before its send began");
+  inform(printable(path) + ", " + megabytes(counts.bytes) + ": " + std::to_string(run.ranks.size()) + " ranks, " +
+         std::to_string(counts.slices) + " slices, " + std::to_string(counts.counters) + " values of counters, " +
+         std::to_string(counts.sends) + " sends and " + std::to_string(counts.receives) +
+         " receives, with an arrow between the two of a message; open it in ui.perfetto.dev");
+}
+
+}  // namespace
+
+int export_verb(const Arguments& arguments) {
+  ExportWanted wanted;
+  Outputs outputs;
+  CLI::App app("Writes the traces of all ranks of one run for other tools (docs/export.md).", "weft export");
+  app.add_option("DIR", wanted.directories, "The directory of the traces; several where each rank has its own.")
+      ->required()
+      ->type_name("");
+  app.add_option("--perfetto", outputs.perfetto, "A timeline of all ranks, for ui.perfetto.dev.")->type_name("FILE");
+  app.add_option_function<std::string>(
+         "--iterations",
+         [&](const std::string& text) {
+           wanted.iterations = parse_number_range(text);
+           if (!wanted.iterations) throw CLI::ValidationError("'" + text + "' is no range of iterations; 100-110 is");
+         },
+         "Only these, by the number that each rank gives them.")
+      ->type_name("A-B");
+  app.add_option_function<std::string>(
+         "--ranks",
+         [&](const std::string& text) {
+           const auto ranks = parse_number_ranges(text);
+           if (!ranks) throw CLI::ValidationError("'" + text + "' is no list of ranks; 0,4-7 is");
+           wanted.ranks = *ranks;
+         },
+         "Only these: 0,4-7.")
+      ->type_name("LIST");
+  if (const auto code = parse(app, arguments)) return *code;
+  if (!outputs.any()) {
+    complain("a format is missing: --perfetto FILE; see 'weft export --help'");
+    return wrong_usage;
+  }
+  wanted.directories = each_once(wanted.directories);
+  ProgressBar bar;
+  const ExportedRun run = find_exported_run(wanted, &bar);
+  bar.clear();
+  for (const std::string& note : run.notes) inform("note: " + note);
+  const EventNames names = plain_names(run);
+  if (!outputs.perfetto.empty()) write_perfetto(run, names, outputs.perfetto, bar);
+  return 0;
+}
+
+}  // namespace weft::cli
