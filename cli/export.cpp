@@ -7,6 +7,7 @@
 #include "cli/parse.h"
 #include "cli/progress.h"
 #include "trace/export/exported_run.h"
+#include "trace/export/kineto.h"
 #include "trace/export/names.h"
 #include "trace/export/number_ranges.h"
 #include "trace/export/perfetto.h"
@@ -18,8 +19,8 @@ namespace weft::cli {
 namespace {
 
 struct Outputs {
-  std::string perfetto;
-  bool any() const { return !perfetto.empty(); }
+  std::string perfetto, kineto;
+  bool any() const { return !perfetto.empty() || !kineto.empty(); }
 };
 
 std::string megabytes(std::uint64_t bytes) {
@@ -45,6 +46,14 @@ void write_perfetto(const ExportedRun& run, const EventNames& names, const std::
          " receives, with an arrow between the two of a message; open it in ui.perfetto.dev");
 }
 
+void write_kineto(const ExportedRun& run, const EventNames& names, const std::string& folder, ProgressBar& bar) {
+  const KinetoCounts counts = export_kineto(run, names, folder, &bar);
+  bar.clear();
+  for (const std::string& note : counts.notes) inform("note: " + note);
+  inform(printable(folder) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.files) + " ranks, " +
+         std::to_string(counts.rows) + " rows; all time outside of bubbles stands there as computation");
+}
+
 }  // namespace
 
 int export_verb(const Arguments& arguments) {
@@ -55,6 +64,8 @@ int export_verb(const Arguments& arguments) {
       ->required()
       ->type_name("");
   app.add_option("--perfetto", outputs.perfetto, "A timeline of all ranks, for ui.perfetto.dev.")->type_name("FILE");
+  app.add_option("--kineto", outputs.kineto, "PyTorch's format, a file for each rank: for HTA and the like.")
+      ->type_name("FOLDER");
   app.add_option_function<std::string>(
          "--iterations",
          [&](const std::string& text) {
@@ -74,7 +85,7 @@ int export_verb(const Arguments& arguments) {
       ->type_name("LIST");
   if (const auto code = parse(app, arguments)) return *code;
   if (!outputs.any()) {
-    complain("a format is missing: --perfetto FILE; see 'weft export --help'");
+    complain("a format is missing, as --perfetto FILE; see 'weft export --help'");
     return wrong_usage;
   }
   wanted.directories = each_once(wanted.directories);
@@ -84,6 +95,7 @@ int export_verb(const Arguments& arguments) {
   for (const std::string& note : run.notes) inform("note: " + note);
   const EventNames names = plain_names(run);
   if (!outputs.perfetto.empty()) write_perfetto(run, names, outputs.perfetto, bar);
+  if (!outputs.kineto.empty()) write_kineto(run, names, outputs.kineto, bar);
   return 0;
 }
 

@@ -638,7 +638,7 @@ export_traces() {
   [[ $(stat -c %s one.pftrace) -lt $(stat -c %s run.pftrace) ]] || fail "less of one rank"
   run "$weft" export "$traces"
   expect_code 2
-  expect_err "weft: error: a format is missing: *"
+  expect_err "weft: error: a format is missing, as --perfetto FILE; see 'weft export --help'"
   run "$weft" export "$traces" --perfetto x --iterations 3-1
   expect_code 2
   expect_err "weft: error: '3-1' is no range of iterations; 100-110 is; see 'weft export --help'"
@@ -658,6 +658,13 @@ export_traces() {
   run "$weft" export missing --perfetto x
   expect_code 1
   expect_err "weft: error: missing does not exist: *"
+  run "$weft" export "$traces" --kineto kineto --perfetto again.pftrace
+  expect_code 0
+  [[ $(ls kineto) == $'rank0.json\nrank1.json\nrank2.json' ]] || fail "a file for each rank"
+  cmp -s run.pftrace again.pftrace || fail "the same again"
+  run "$weft" export "$traces" --kineto kineto
+  expect_code 1
+  expect_err "*weft: error: kineto cannot be written: the folder is not empty"
   # An export that fails leaves nothing, and takes nothing away.
   mkdir full
   echo old >full/x

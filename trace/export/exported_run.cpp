@@ -113,6 +113,7 @@ ExportedRank exported(const FileTotals& file) {
   rank.process = file.process;
   rank.header = file.rank.header;
   rank.window = whole_run;
+  for (const auto& [begin, end] : file.windows) rank.measured.push_back({begin, end});
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(file.path, error);
   rank.bytes = error ? 0 : size;
@@ -128,8 +129,14 @@ bool find_places(ExportedRank& rank, const std::optional<NumberRange>& iteration
   PlaceFinder finder(rank, iterations);
   read_rank(rank, finder, progress);
   if (!iterations) return true;
-  if (finder.window()) rank.window = *finder.window();
-  return finder.window().has_value();
+  if (!finder.window()) return false;
+  rank.window = *finder.window();
+  std::vector<TimeWindow> measured;
+  for (const TimeWindow& part : rank.measured)
+    if (part.touches(rank.window.begin, rank.window.end))
+      measured.push_back({std::max(part.begin, rank.window.begin), std::min(part.end, rank.window.end)});
+  rank.measured = std::move(measured);
+  return true;
 }
 
 void find_all_places(ExportedRun& run, const std::optional<NumberRange>& iterations, ReadProgress* progress) {

@@ -36,9 +36,10 @@ struct ExportedRank {
   std::string name;  // as `weft summary` has it, "?" behind it where something in the trace cannot be true
   TraceProcess process;
   TraceHeader header;
-  std::uint64_t bytes = 0;  // of the trace
-  Duration shift{};         // to be added to its times: then they are on the clock of the first rank
-  TimeWindow window;        // records outside of it are not exported
+  std::uint64_t bytes = 0;           // of the trace
+  Duration shift{};                  // to be added to its times: then they are on the clock of the first rank
+  TimeWindow window;                 // records outside of it are not exported
+  std::vector<TimeWindow> measured;  // parts of it that the totals of `weft summary` are of, in their order
   std::map<CommunicatorId, CommunicatorRecord> communicators;
   std::uint64_t groups = 0;  // lines of groups in the trace
 

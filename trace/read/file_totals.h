@@ -33,7 +33,7 @@ struct FileTotals {
   LineCount missing_bubbles;               // by their numbers, where no records were dropped that may be they; the line
                                            // before which the first one is missing
   std::vector<std::pair<TimePoint, TimePoint>> windows;  // of its segments, from the first group to the end of the last
-  Doubts doubts;                           // any: the rank's numbers are unsure
+  Doubts doubts;                                         // any: the rank's numbers are unsure
   TraceDamage damage;
   std::string path;
 };
