@@ -6,6 +6,7 @@
 
 #include "cli/parse.h"
 #include "cli/progress.h"
+#include "trace/export/csv.h"
 #include "trace/export/exported_run.h"
 #include "trace/export/kineto.h"
 #include "trace/export/names.h"
@@ -19,8 +20,8 @@ namespace weft::cli {
 namespace {
 
 struct Outputs {
-  std::string perfetto, kineto;
-  bool any() const { return !perfetto.empty() || !kineto.empty(); }
+  std::string perfetto, kineto, csv;
+  bool any() const { return !perfetto.empty() || !kineto.empty() || !csv.empty(); }
 };
 
 std::string megabytes(std::uint64_t bytes) {
@@ -54,6 +55,13 @@ void write_kineto(const ExportedRun& run, const EventNames& names, const std::st
          std::to_string(counts.rows) + " rows; all time outside of bubbles stands there as computation");
 }
 
+void write_csv(const ExportedRun& run, const std::string& folder, ProgressBar& bar) {
+  const CsvCounts counts = export_csv(run, folder, &bar);
+  bar.clear();
+  inform(printable(folder) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.rows) + " rows in " +
+         std::to_string(counts.tables) + " tables");
+}
+
 }  // namespace
 
 int export_verb(const Arguments& arguments) {
@@ -65,6 +73,8 @@ int export_verb(const Arguments& arguments) {
       ->type_name("");
   app.add_option("--perfetto", outputs.perfetto, "A timeline of all ranks, for ui.perfetto.dev.")->type_name("FILE");
   app.add_option("--kineto", outputs.kineto, "PyTorch's format, a file for each rank: for HTA and the like.")
+      ->type_name("FOLDER");
+  app.add_option("--csv", outputs.csv, "Tables, one for each kind of record, with the keys of docs/trace.md.")
       ->type_name("FOLDER");
   app.add_option_function<std::string>(
          "--iterations",
@@ -96,6 +106,7 @@ int export_verb(const Arguments& arguments) {
   const EventNames names = plain_names(run);
   if (!outputs.perfetto.empty()) write_perfetto(run, names, outputs.perfetto, bar);
   if (!outputs.kineto.empty()) write_kineto(run, names, outputs.kineto, bar);
+  if (!outputs.csv.empty()) write_csv(run, outputs.csv, bar);
   return 0;
 }
 

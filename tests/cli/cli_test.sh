@@ -662,6 +662,9 @@ export_traces() {
   expect_code 0
   [[ $(ls kineto) == $'rank0.json\nrank1.json\nrank2.json' ]] || fail "a file for each rank"
   cmp -s run.pftrace again.pftrace || fail "the same again"
+  run "$weft" export "$traces" --csv tables --ranks 0,2
+  expect_code 0
+  [[ $(cut -d, -f1 tables/header.csv) == $'trace_rank\n0\n2' ]] || fail "a table with two traces"
   run "$weft" export "$traces" --kineto kineto
   expect_code 1
   expect_err "*weft: error: kineto cannot be written: the folder is not empty"

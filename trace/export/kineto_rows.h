@@ -40,7 +40,7 @@ class KinetoRows {
   // The rank stands before all rows: readers take the first key of that name that they find.
   KinetoRows(OutputFile& file, const KinetoHead& head);
   void row(const KinetoRow& row, const KinetoArguments& arguments);
-  // What viewers call a process or a thread.
+  // Names under which viewers show a process or a thread.
   void process_name(std::int64_t process, std::string_view name, int place);
   void thread_name(std::int64_t process, std::int64_t thread, std::string_view name);
   void finish();  // once, after the last row; the file is finished by whoever opened it
