@@ -169,20 +169,20 @@ class RankRows : public RecordTaker {
     return stream->second;
   }
 
-  // A kernel behind a bubble in which the host was late was launched at its begin, any other one while the kernel
+  // A kernel behind bubbles in which the host was late was launched at its begin, any other one while the kernel
   // before it ran: so readers tell both apart. When it was launched indeed is not recorded.
   void take_part(const TimePart& part) {
     if (part.kind == PartKind::bubble) {
-      launched_late_ = waited_for_host(part.bubble);
+      late_ += waited_for_host(part.bubble) ? part.end - part.begin : part.begin - part.end;
       return;
     }
     const char* const name = part.kind == PartKind::busy        ? busy_name
                              : part.kind == PartKind::uncertain ? "uncertain: nobody could tell whether it computed"
                                                                 : "dark: nobody looked";
     const auto previous = stream_ends_.find(compute_stream);
-    const bool is_late = launched_late_ || previous == stream_ends_.end();
+    const bool is_late = late_ > Duration{} || previous == stream_ends_.end();
     kernel_row(name, compute_stream, part.begin, part.end, is_late ? part.begin : before(previous->second), {});
-    launched_late_ = false;
+    late_ = {};
     stream_ends_[compute_stream] = part.end;
   }
 
@@ -236,7 +236,7 @@ class RankRows : public RecordTaker {
   std::int64_t next_stream_ = first_nccl_stream;
   std::uint64_t next_correlation_ = first_correlation;
   std::map<std::int64_t, TimePoint> stream_ends_;  // of their latest rows
-  bool launched_late_ = false;
+  Duration late_{};  // since the latest row of computation: time that the host was late, less that of other bubbles
   std::uint64_t last_iteration_ = 0;
   TimePoint iterations_end_{};
 };
