@@ -32,12 +32,15 @@ class PlainNames {
 
   std::string bubble(const ExportedRank& rank, const Bubble& bubble) const {
     const Slot& slot = bubble.slot;
-    std::string name = name_of(bubble.cause);
-    if (slot.receive_peer >= 0) name += " from " + peer(rank, slot.communicator, slot.receive_peer);
-    if (slot.send_peer >= 0)
-      name += (slot.receive_peer >= 0 ? " with a send to " : " to ") + peer(rank, slot.communicator, slot.send_peer);
-    if (slot.ordinal >= 0) name += ", slot " + std::to_string(slot.ordinal);
-    return name;
+    const std::string cause = name_of(bubble.cause);
+    if (bubble.cause == Cause::schedule) {
+      const std::string name = cause + ", as the training said";
+      return slot.ordinal < 0 ? name : name + ", bubble " + std::to_string(slot.ordinal) + " of the iteration";
+    }
+    const std::string with = peers(rank, slot);
+    const bool only_beside = bubble.cause == Cause::host && !with.empty();
+    const std::string name = only_beside ? cause + ", while a group" + with + " was under way" : cause + with;
+    return slot.ordinal < 0 ? name : name + ", slot " + std::to_string(slot.ordinal);
   }
 
   std::string operation(const ExportedRank& rank, const OperationRecord& operation, CommunicatorId communicator) const {
@@ -73,6 +76,15 @@ class PlainNames {
   }
 
  private:
+  // " from rank 1 with a send to rank 2"
+  std::string peers(const ExportedRank& rank, const Slot& slot) const {
+    std::string text;
+    if (slot.receive_peer >= 0) text += " from " + peer(rank, slot.communicator, slot.receive_peer);
+    if (slot.send_peer >= 0)
+      text += (text.empty() ? " to " : " with a send to ") + peer(rank, slot.communicator, slot.send_peer);
+    return text;
+  }
+
   // A number in a communicator that nobody can place must not look like a rank.
   std::string peer(const ExportedRank& rank, CommunicatorId number, std::int32_t place) const {
     const auto communicator = rank.communicators.find(number);

@@ -15,9 +15,10 @@ namespace trace_field {
 constexpr pbf_tag_type packet = 1;
 }
 namespace packet_field {
-constexpr pbf_tag_type clock_snapshot = 6, timestamp = 8, sequence = 10, sequence_flags = 13, clock = 58,
+constexpr pbf_tag_type clock_snapshot = 6, timestamp = 8, sequence = 10, names = 12, sequence_flags = 13, clock = 58,
                        track_descriptor = 60;
-constexpr std::uint32_t state_cleared = 1;  // of sequence_flags: nothing of an earlier packet is relied on
+// Of sequence_flags: no name of an earlier packet is good any more; names of earlier packets are used.
+constexpr std::uint32_t state_cleared = 1, needs_state = 2;
 }  // namespace packet_field
 namespace snapshot_field {
 constexpr pbf_tag_type clock = 1, primary_clock = 2, clock_id = 1, clock_time = 2;
@@ -31,11 +32,12 @@ constexpr pbf_tag_type unit_name = 6;              // of `counter`
 constexpr std::int32_t ordered_by_their_rank = 3;  // of `child_ordering`
 }  // namespace descriptor_field
 namespace event_field {
-constexpr pbf_tag_type argument = 4, type = 9, track = 11, category = 22, name = 23, number = 44, flow = 47,
-                       ended_flow = 48;
+constexpr pbf_tag_type category_id = 3, argument = 4, type = 9, name_id = 10, track = 11, category = 22, name = 23,
+                       number = 44, flow = 47, ended_flow = 48;
 }
 namespace argument_field {
-constexpr pbf_tag_type flag = 2, unsigned_value = 3, signed_value = 4, number = 5, text = 6, name = 10;
+constexpr pbf_tag_type name_id = 1, flag = 2, unsigned_value = 3, signed_value = 4, number = 5, text = 6, name = 10,
+                       text_id = 17;
 }
 
 // The format knows no time before its clock began: a trace that was tampered with may.
@@ -49,35 +51,46 @@ void PerfettoArguments::hash(const char* key, std::uint64_t bits) {
   if (bits != 0) add_text(key, formatted("%016llx", static_cast<unsigned long long>(bits)));
 }
 
+void PerfettoArguments::add_name(pbf_writer& argument, const char* key) {
+  const std::string name = prefix_ + key;
+  if (const std::uint64_t id = names_.id_of(PerfettoName::argument, name))
+    argument.add_uint64(argument_field::name_id, id);
+  else
+    argument.add_string(argument_field::name, name);
+}
+
 void PerfettoArguments::add_unsigned(const char* key, std::uint64_t value) {
   pbf_writer argument(event_, event_field::argument);
-  argument.add_string(argument_field::name, prefix_ + key);
+  add_name(argument, key);
   argument.add_uint64(argument_field::unsigned_value, value);
 }
 
 void PerfettoArguments::add_signed(const char* key, std::int64_t value) {
   pbf_writer argument(event_, event_field::argument);
-  argument.add_string(argument_field::name, prefix_ + key);
+  add_name(argument, key);
   argument.add_int64(argument_field::signed_value, value);
 }
 
 void PerfettoArguments::add_number(const char* key, double value) {
   pbf_writer argument(event_, event_field::argument);
-  argument.add_string(argument_field::name, prefix_ + key);
+  add_name(argument, key);
   argument.add_double(argument_field::number, value);
 }
 
 void PerfettoArguments::add_flag(const char* key, bool value) {
   pbf_writer argument(event_, event_field::argument);
-  argument.add_string(argument_field::name, prefix_ + key);
+  add_name(argument, key);
   argument.add_bool(argument_field::flag, value);
 }
 
 void PerfettoArguments::add_text(const char* key, std::string_view value) {
   if (value.empty()) return;
   pbf_writer argument(event_, event_field::argument);
-  argument.add_string(argument_field::name, prefix_ + key);
-  argument.add_string(argument_field::text, value.data(), value.size());
+  add_name(argument, key);
+  if (const std::uint64_t id = names_.id_of(PerfettoName::value, value))
+    argument.add_uint64(argument_field::text_id, id);
+  else
+    argument.add_string(argument_field::text, value.data(), value.size());
 }
 
 void PerfettoPackets::clocks(TimePoint time, Duration wall_clock) {
@@ -100,6 +113,7 @@ void PerfettoPackets::clocks(TimePoint time, Duration wall_clock) {
 void PerfettoPackets::begin_sequence(std::uint32_t number) {
   sequence_ = number;
   first_of_sequence_ = true;
+  names_.clear();
 }
 
 void PerfettoPackets::track(const PerfettoTrack& track) {
@@ -125,7 +139,8 @@ void PerfettoPackets::track(const PerfettoTrack& track) {
 void PerfettoPackets::begin_packet(pbf_writer& packet, TimePoint time) {
   packet.add_uint64(packet_field::timestamp, nanoseconds(time));
   packet.add_uint32(packet_field::sequence, sequence_);
-  if (first_of_sequence_) packet.add_uint32(packet_field::sequence_flags, packet_field::state_cleared);
+  packet.add_uint32(packet_field::sequence_flags,
+                    packet_field::needs_state | (first_of_sequence_ ? packet_field::state_cleared : 0));
   first_of_sequence_ = false;
   packet.add_uint32(packet_field::clock, clock_id::monotonic);
 }
@@ -133,11 +148,26 @@ void PerfettoPackets::begin_packet(pbf_writer& packet, TimePoint time) {
 void PerfettoPackets::add_head(pbf_writer& into, const PerfettoEvent& event, std::int32_t type) {
   into.add_enum(event_field::type, type);
   into.add_uint64(event_field::track, event.track);
-  if (event.category != nullptr) into.add_string(event_field::category, event.category);
-  if (!event.name.empty()) into.add_string(event_field::name, event.name.data(), event.name.size());
+  if (event.category != nullptr) {
+    if (const std::uint64_t id = names_.id_of(PerfettoName::category, event.category))
+      into.add_uint64(event_field::category_id, id);
+    else
+      into.add_string(event_field::category, event.category);
+  }
+  if (!event.name.empty()) {
+    if (const std::uint64_t id = names_.id_of(PerfettoName::event, event.name))
+      into.add_uint64(event_field::name_id, id);
+    else
+      into.add_string(event_field::name, event.name.data(), event.name.size());
+  }
   if (event.flows == nullptr) return;
   for (const std::uint64_t flow : event.flows->begun) into.add_fixed64(event_field::flow, flow);
   for (const std::uint64_t flow : event.flows->ended) into.add_fixed64(event_field::ended_flow, flow);
+}
+
+void PerfettoPackets::add_new_names(pbf_writer& packet) {
+  const std::string names = names_.take_new();
+  if (!names.empty()) packet.add_message(packet_field::names, names);
 }
 
 void PerfettoPackets::instant(const PerfettoEvent& event, TimePoint time) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "trace/export/output.h"
+#include "trace/export/perfetto_names.h"
 #include "trace/record_fields.h"
 
 namespace weft {
@@ -41,11 +42,11 @@ struct PerfettoEvent {
 };
 
 // The fields of a record as the arguments of a slice, under the keys of docs/trace.md. Points of time are left out: the
-// slice shows them.
+// slice shows them. Keys in an object or list stand behind its own, with underscores: Perfetto makes them of all else.
 class PerfettoArguments : public IgnoredFields {
  public:
-  explicit PerfettoArguments(protozero::pbf_writer& event, std::string prefix = "")
-      : event_(event), prefix_(std::move(prefix)) {}
+  PerfettoArguments(protozero::pbf_writer& event, PerfettoNames& names, std::string prefix = "")
+      : event_(event), names_(names), prefix_(std::move(prefix)) {}
 
   void count(const char* key, std::uint64_t value) { add_unsigned(key, value); }
   void integer(const char* key, std::int64_t value) { add_signed(key, value); }
@@ -68,13 +69,13 @@ class PerfettoArguments : public IgnoredFields {
   template <class Inner>
   void object(const char* key, const std::optional<Inner>& value) {
     if (!value) return;
-    PerfettoArguments inside(event_, prefix_ + key + ".");
+    PerfettoArguments inside(event_, names_, prefix_ + key + "_");
     visit_fields(inside, *value);
   }
   void list(const char* key, const auto& values) {
     std::size_t index = 0;
     for (const auto& value : values) {
-      PerfettoArguments inside(event_, prefix_ + key + "[" + std::to_string(index++) + "].");
+      PerfettoArguments inside(event_, names_, prefix_ + key + "_" + std::to_string(index++) + "_");
       visit_fields(inside, value);
     }
   }
@@ -85,8 +86,10 @@ class PerfettoArguments : public IgnoredFields {
   void add_number(const char* key, double value);
   void add_flag(const char* key, bool value);
   void add_text(const char* key, std::string_view value);
+  void add_name(protozero::pbf_writer& argument, const char* key);
 
   protozero::pbf_writer& event_;
+  PerfettoNames& names_;
   std::string prefix_;
 };
 
@@ -102,7 +105,7 @@ class PerfettoPackets {
 
   // A slice with the fields of a record; `begin` not behind `end`.
   void slice(const PerfettoEvent& event, TimePoint begin, TimePoint end, const auto& record) {
-    add_event(TimePoint{begin}, event, begin_type, [&](protozero::pbf_writer& into) { add_arguments(into, record); });
+    add_event(begin, event, begin_type, [&](protozero::pbf_writer& into) { add_arguments(into, record); });
     end_slice(event.track, end);
   }
   void instant(const PerfettoEvent& event, TimePoint time, const auto& record) {
@@ -114,8 +117,8 @@ class PerfettoPackets {
  private:
   static constexpr std::int32_t begin_type = 1, end_type = 2, instant_type = 3, counter_type = 4;
 
-  static void add_arguments(protozero::pbf_writer& into, const auto& record) {
-    PerfettoArguments arguments(into);
+  void add_arguments(protozero::pbf_writer& into, const auto& record) {
+    PerfettoArguments arguments(into, names_);
     visit_fields(arguments, record);
   }
   template <class AddMore>
@@ -128,16 +131,19 @@ class PerfettoPackets {
       add_head(into, event, type);
       add_more(into);
     }
+    add_new_names(packet);
     write_packet();
   }
   void end_slice(TrackId track, TimePoint time);
   void begin_packet(protozero::pbf_writer& packet, TimePoint time);
-  static void add_head(protozero::pbf_writer& into, const PerfettoEvent& event, std::int32_t type);
+  void add_head(protozero::pbf_writer& into, const PerfettoEvent& event, std::int32_t type);
+  void add_new_names(protozero::pbf_writer& packet);
   void write_packet();
 
   static constexpr protozero::pbf_tag_type track_event_field = 11;
 
   OutputFile& file_;
+  PerfettoNames names_;
   std::uint32_t sequence_ = 0;
   bool first_of_sequence_ = false;
   std::string packet_, framed_;

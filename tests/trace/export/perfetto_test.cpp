@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "tests/trace/export/wire.h"
 #include "tests/trace/export/written_run.h"
@@ -22,6 +23,7 @@ struct Slice {
   std::uint64_t begin = 0, end = 0;
   std::vector<std::uint64_t> flows, ended_flows;
   std::map<std::string, WireMessage> arguments;
+  std::map<std::string, std::string> texts;  // of those that are texts
 };
 
 // A trace as a viewer takes it: the end of a slice is that of the latest one that was begun on its track.
@@ -31,8 +33,10 @@ class DecodedTrace {
     std::vector<WireMessage> packets;
     for (const WireField& packet : WireMessage(test::read_file(path)).all(1)) packets.emplace_back(packet.bytes);
     snapshot = packets.front().message(6);
-    for (const WireMessage& packet : packets)
+    for (const WireMessage& packet : packets) {
       if (packet.has(60)) add_track(packet.message(60));
+      if (packet.has(12)) add_names(packet.number(10), packet.message(12));
+    }
     std::ranges::stable_sort(packets, {}, [](const WireMessage& packet) { return packet.number(8); });
     for (const WireMessage& packet : packets)
       if (packet.has(11)) add_event(packet);
@@ -74,17 +78,38 @@ class DecodedTrace {
     EXPECT_TRUE(track.number(5) == 0 || tracks_.contains(track.number(5))) << "a parent that is not known yet";
   }
 
+  // Numbers that stand for texts in the packets of a sequence.
+  void add_names(std::uint64_t sequence, const WireMessage& lists) {
+    for (const std::uint32_t kind : {1U, 2U, 3U, 29U})
+      for (const WireField& field : lists.all(kind)) {
+        const WireMessage entry(field.bytes);
+        EXPECT_TRUE(names_.emplace(std::tuple(sequence, kind, entry.number(1)), entry.text(2)).second);
+      }
+  }
+  // Written out in a field, or a number in another one.
+  std::string text_of(std::uint64_t sequence, const WireMessage& message, std::uint32_t written, std::uint32_t kind,
+                      std::uint32_t number) const {
+    if (!message.has(number)) return message.text(written);
+    const auto found = names_.find({sequence, kind, message.number(number)});
+    return found == names_.end() ? "a number that stands for nothing" : found->second;
+  }
+
   void add_event(const WireMessage& packet) {
     EXPECT_EQ(packet.number(58), 3u) << "CLOCK_MONOTONIC";
     EXPECT_NE(packet.number(10), 0u) << "a sequence";
     const WireMessage event = packet.message(11);
     const std::uint64_t track = event.number(11);
-    Slice slice{name_of(track), event.text(23), packet.number(8), packet.number(8), {}, {}, {}};
+    const std::uint64_t sequence = packet.number(10);
+    const std::string name = text_of(sequence, event, 23, 2, 10);
+    Slice slice{name_of(track), name, packet.number(8), packet.number(8), {}, {}, {}, {}};
+    EXPECT_NE(text_of(sequence, event, 22, 1, 3).empty(), event.number(9) == 1 || event.number(9) == 3);
     for (const WireField& flow : event.all(47)) slice.flows.push_back(flow.value);
     for (const WireField& flow : event.all(48)) slice.ended_flows.push_back(flow.value);
     for (const WireField& field : event.all(4)) {
       const WireMessage argument(field.bytes);
-      slice.arguments[argument.text(10)] = argument;
+      const std::string key = text_of(sequence, argument, 10, 3, 1);
+      slice.arguments[key] = argument;
+      slice.texts[key] = text_of(sequence, argument, 6, 29, 17);
     }
     std::vector<std::size_t>& open = open_[track];
     if (event.number(9) == 1) {
@@ -103,6 +128,7 @@ class DecodedTrace {
   }
 
   std::map<std::uint64_t, WireMessage> tracks_;
+  std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t>, std::string> names_;
   std::map<std::uint64_t, std::vector<std::size_t>> open_;
 };
 
@@ -151,10 +177,10 @@ TEST(Perfetto, HasEachRecordAtItsTime) {
   EXPECT_EQ(bubbles[0].name, "receive from rank 0, slot 5");
   EXPECT_EQ(bubbles[0].begin, 1'060'000u);
   EXPECT_EQ(bubbles[0].end, 1'460'000u);
-  EXPECT_EQ(bubbles[0].arguments.at("pattern").text(6), "event_wait");
+  EXPECT_EQ(bubbles[0].texts.at("pattern"), "event_wait");
   EXPECT_EQ(bubbles[0].arguments.at("bytes").number(3), 65536u);
   EXPECT_EQ(bubbles[0].arguments.at("send_peer").number(4), static_cast<std::uint64_t>(-1));
-  EXPECT_EQ(bubbles[0].arguments.at("forecast.median").number(4), 300'000u);
+  EXPECT_EQ(bubbles[0].arguments.at("forecast_median").number(4), 300'000u);
   EXPECT_EQ(trace.on("iterations").size(), 2u);
   EXPECT_EQ(trace.on("fill").size(), 2u) << "they overlap, so each has its own row";
   EXPECT_EQ(trace.counters.at("idle share of the iteration"), (std::vector<double>{0, 40}));
@@ -182,6 +208,7 @@ TEST(Perfetto, DrawsAnArrowFromTheSendersGroupToTheReceiversEnd) {
     begun.insert(begun.end(), slice.flows.begin(), slice.flows.end());
     if (!slice.flows.empty()) {
       EXPECT_EQ(slice.name, "send of 64 KiB to rank 1");
+      EXPECT_EQ(slice.texts.at("operations_0_kind"), "send");
     }
   }
   for (const Slice& instant : exported.trace->instants) {
@@ -244,6 +271,17 @@ TEST(Perfetto, HasNoArrowWhereTheCommunicatorIsNotKnownElsewhere) {
   EXPECT_EQ(groups[0].name, "send of 64 KiB to 1 of communicator 1") << "a place in a communicator is no rank";
 }
 
+TEST(Perfetto, NamesTellForWhomABubbleWaited) {
+  WrittenRun written;
+  written.write(1, test::header_line(1, 2) + test::communicator_line(1) +
+                       test::bubble_line(1, 1100, 1200, "host", "posted_early") +
+                       test::bubble_line(2, 1300, 1400, "schedule", "said"));
+  const Exported exported(written);
+  EXPECT_EQ(exported.trace->on("bubbles: host")[0].name, "host, while a group from rank 0 was under way, slot 5");
+  EXPECT_EQ(exported.trace->on("bubbles: schedule")[0].name,
+            "schedule, as the training said, bubble 5 of the iteration");
+}
+
 TEST(Perfetto, SaysInTheTraceThatGroupsAreMissing) {
   WrittenRun written;
   written.write(0, test::header_line(0, 2) + test::communicator_line(0) + test::iteration_line(1, 1000, 2000, 0));
@@ -282,6 +320,18 @@ TEST(Perfetto, TakesOnlyTheWantedRanksAndIterations) {
   for (const Slice& slice : trace.on("iterations")) names.push_back(slice.name);
   EXPECT_EQ(names, (std::vector<std::string>{"iteration 2", "iteration 3"}));
   EXPECT_EQ(trace.on("bubbles: receive").size(), 2u);
+}
+
+// Numbers are given for the first ones only.
+TEST(Perfetto, HasTheNamesOfAllGroupsHoweverManyThereAre) {
+  WrittenRun written;
+  std::string lines = test::header_line(0, 2);
+  for (int k = 1; k <= 5000; ++k) lines += test::group_line(k, "send", k, 1, 1000 + k, 1001 + k);
+  written.write(0, lines);
+  const Exported exported(written, {{}, {{0, 0}}, {}});
+  std::set<std::string> names;
+  for (const Slice& slice : exported.trace->on("communicator 1")) names.insert(slice.name);
+  EXPECT_EQ(names.size(), 5000u);
 }
 
 // Slices of a trace that cannot be true still pair up, and memory stays bounded.
