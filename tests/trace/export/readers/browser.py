@@ -64,6 +64,5 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def picture(self, path):
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+    def picture(self):
+        return base64.b64decode(self.call("Page.captureScreenshot")["data"])
