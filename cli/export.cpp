@@ -1,5 +1,6 @@
 // weft export: the traces of a run in the formats of other tools.
-#include <cstdio>
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,13 @@ std::string megabytes(std::uint64_t bytes) {
   return formatted("%.1f MB", static_cast<double>(bytes) / 1e6);
 }
 
+// A run of thousands of damaged traces has as many notes; the Perfetto trace has them all.
+void say(const std::vector<std::string>& notes) {
+  constexpr std::size_t most = 40;
+  for (std::size_t index = 0; index < std::min(most, notes.size()); ++index) inform("note: " + notes[index]);
+  if (notes.size() > most) inform("note: and " + std::to_string(notes.size() - most) + " more notes");
+}
+
 void write_perfetto(const ExportedRun& run, const EventNames& names, const std::string& path, ProgressBar& bar) {
   const PerfettoCounts counts = export_perfetto(run, names, path, &bar);
   bar.clear();
@@ -50,7 +58,7 @@ void write_perfetto(const ExportedRun& run, const EventNames& names, const std::
 void write_kineto(const ExportedRun& run, const EventNames& names, const std::string& folder, ProgressBar& bar) {
   const KinetoCounts counts = export_kineto(run, names, folder, &bar);
   bar.clear();
-  for (const std::string& note : counts.notes) inform("note: " + note);
+  say(counts.notes);
   inform(printable(folder) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.files) + " ranks, " +
          std::to_string(counts.rows) + " rows; all time outside of bubbles stands there as computation");
 }
@@ -102,7 +110,7 @@ int export_verb(const Arguments& arguments) {
   ProgressBar bar;
   const ExportedRun run = find_exported_run(wanted, &bar);
   bar.clear();
-  for (const std::string& note : run.notes) inform("note: " + note);
+  say(run.notes);
   const EventNames names = plain_names(run);
   if (!outputs.perfetto.empty()) write_perfetto(run, names, outputs.perfetto, bar);
   if (!outputs.kineto.empty()) write_kineto(run, names, outputs.kineto, bar);

@@ -80,14 +80,33 @@ class PlaceFinder : public RecordTaker {
   std::optional<TimeWindow> window_;
 };
 
-// As `weft summary` says it, in words of an export.
-void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
-  const std::string label = "rank " + file.rank.name + ": ";
+// A run may have thousands of ranks: of those with the same note there is one.
+class SharedNotes {
+ public:
+  void add(const std::string& rank, const std::string& text) {
+    const auto known = std::ranges::find(notes_, text, &Note::first);
+    (known == notes_.end() ? notes_.emplace_back(text, std::vector<std::string>{}) : *known).second.push_back(rank);
+  }
+  void append_to(std::vector<std::string>& notes) const {
+    for (const auto& [text, ranks] : notes_) notes.push_back(listed_ranks(ranks) + ": " + text);
+  }
+
+ private:
+  using Note = std::pair<std::string, std::vector<std::string>>;
+  std::vector<Note> notes_;
+};
+
+// As `weft summary` says it, in words of an export. Those with numbers or a line are of one rank each.
+void add_notes(const FileTotals& file, SharedNotes& shared, std::vector<std::string>& notes) {
+  const std::string& name = file.rank.name;
+  const std::string label = "rank " + name + ": ";
   if (!file.rank.complete)
-    notes.push_back(label +
-                    "no summary was written (still running, killed, out of disk space, or ended without "
-                    "destroying its communicators)");
-  if (file.limited) notes.push_back(label + "its trace has reached WEFT_TRACE_LIMIT: what came later is not there");
+    shared.add(name,
+               "no summary was written (still running, killed, out of disk space, or ended without destroying its "
+               "communicators)");
+  if (file.limited) shared.add(name, "the trace has reached WEFT_TRACE_LIMIT: most of what came later is not there");
+  if (!is_measured(file.rank.header))
+    shared.add(name, "bubbles were not measured: " + printable(file.rank.header.idle_unknown));
   if (file.segments_of_others > 0)
     notes.push_back(
         label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
@@ -102,8 +121,6 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
     notes.push_back(label + std::to_string(totals.groups_thinned_out) +
                     " groups have no record, because their communicators had too many: they and their arrows are "
                     "missing");
-  if (!is_measured(file.rank.header))
-    notes.push_back(label + "bubbles were not measured: " + printable(file.rank.header.idle_unknown));
 }
 
 ExportedRank exported(const FileTotals& file) {
@@ -204,13 +221,15 @@ ExportedRun find_exported_run(const ExportWanted& wanted, ReadProgress* progress
   std::vector<std::string> notes;
   const std::vector<FileTotals> files = newest_run(wanted.directories, notes, progress);
   run.notes = notes;
+  SharedNotes shared;
   std::int64_t last_rank = 0;
   for (const FileTotals& file : files) {
     last_rank = std::max<std::int64_t>(last_rank, file.rank.header.rank);
     if (!wanted.selects(file.rank.header.rank)) continue;
     run.ranks.push_back(exported(file));
-    add_notes(file, run.notes);
+    add_notes(file, shared, run.notes);
   }
+  shared.append_to(run.notes);
   if (run.ranks.empty())
     throw std::runtime_error("none of the wanted ranks has a trace here; the last one is rank " +
                              std::to_string(last_rank));

@@ -193,6 +193,14 @@ TEST(ExportedRun, NamesTheFirstLineThatCannotBeTrueAndLeavesItOut) {
   EXPECT_EQ(counter.records, 1);
 }
 
+TEST(ExportedRun, HasOneNoteForAllRanksThatShareIt) {
+  WrittenRun written;
+  for (int rank = 0; rank < 20; ++rank) written.write(rank, test::header_line(rank, 20));
+  const ExportedRun run = run_of(written);
+  EXPECT_EQ(run.notes.size(), 2u) << notes_of(run);
+  EXPECT_NE(notes_of(run).find("rank 0, 1, 2, 3, 4, 5, 6, 7 and 12 more: no summary was written"), std::string::npos);
+}
+
 TEST(ExportedRun, TakesVersion1AsWeftSummaryDoes) {
   ExportWanted wanted;
   wanted.directories = {WEFT_TEST_RUN};
