@@ -44,7 +44,7 @@ SlotName name_of_slot(const RunNames& names, std::size_t trace, const SlotPlaces
         name && name->message && use->said && contradicts(*use->said, *name->message, names.stage(trace));
     if (name && !contradicted) {
       if (!name->message && use->said && use->said->microbatch >= 0)
-        name->text += formatted(" (annotated: microbatch %lld)", static_cast<long long>(use->said->microbatch));
+        name->text += formatted(", annotated microbatch %lld", static_cast<long long>(use->said->microbatch));
       return *name;
     }
   }

@@ -125,29 +125,29 @@ std::string watching_line(const RankSummary& total) {
                           100 * totals.watching->estimate, 100 * totals.watching->low, 100 * totals.watching->high);
 }
 
-// As it stood in its trace, where its name does not tell it.
-std::string cause_of(const SlotTotals& totals) {
-  const bool is_told =
-      totals.cause == Cause::receive || totals.cause == Cause::send || totals.cause == Cause::collective;
-  return is_told ? "" : name_of(totals.cause) + std::string(", ");
+// Where its name does not tell it.
+std::string cause_of(Cause cause) {
+  return cause == Cause::host || cause == Cause::unknown ? name_of(cause) + std::string(", ") : "";
 }
 
-// Of the schedule, where the framework has said it.
-std::string place_of(const Said& said) {
+// Of the schedule, where the framework has said it. An annotated bubble has that in its name.
+std::string place_of(const SlotTotals& totals) {
+  const Said& said = totals.said;
   if (said.stage < 0) return "";
-  return formatted(said.chunk < 0 ? " (annotated: stage %d)" : " (annotated: stage %d, chunk %d)", said.stage,
-                   said.chunk);
+  return std::string(totals.cause == Cause::schedule ? " (" : " (annotated: ") +
+         formatted(said.chunk < 0 ? "stage %d)" : "stage %d, chunk %d)", said.stage, said.chunk);
 }
 
-// The name of a collective has its bytes.
+// The name of a collective has its bytes, and an annotated bubble has none.
 std::string slot_line(const RankSlot& longest, const RankSummary& rank, Duration all) {
   const SlotTotals& totals = longest.slot;
   const bool has_phase = longest.name.phase != Phase::unknown;
+  const bool has_bytes = totals.cause != Cause::collective && totals.cause != Cause::schedule;
   const double share = all > Duration{} ? milliseconds(totals.idle) / milliseconds(all) : 0;
-  std::string line = "  rank " + rank.name + ": " + longest.name.text + place_of(totals.said);
+  std::string line = "  rank " + rank.name + ": " + longest.name.text + place_of(totals);
   if (has_phase) line += std::string(", ") + phase_names[static_cast<std::size_t>(longest.name.phase)];
-  line += "; " + cause_of(totals);
-  if (totals.cause != Cause::collective) line += formatted("%llu bytes, ", number(totals.slot.bytes));
+  line += "; " + cause_of(totals.cause);
+  if (has_bytes) line += formatted("%llu bytes, ", number(totals.slot.bytes));
   return line + formatted("%llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(totals.bubbles),
                           totals.bubbles == 1 ? "" : "s", milliseconds(totals.median), 100 * share);
 }

@@ -191,7 +191,7 @@ TEST(Names, WithoutAllRanksAreNeverWrong) {
   for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1,
                                   Schedule::zb_v, Schedule::dualpipe_v, Schedule::offload})
     for (const RunStyle& style : styles())
-      for (const int microbatches : {4, 8, 16})
+      for (const int microbatches : {4, 12})
         for (unsigned there = 1; there < 16; ++there) {
           if (!is_possible(schedule, 4, microbatches)) continue;
           const std::vector<RankRun> run = make_run(schedule, 4, microbatches, style);
@@ -255,6 +255,52 @@ TEST(Names, TellTheCommunicatorsApart) {
     EXPECT_EQ(all.at("8"), Role::other) << "it has all stages";
     EXPECT_EQ(all.at("512"), Role::other) << "the other rank of its tensor group left no trace";
   }
+}
+
+// The name of an all-reduce there, and the communicator's role.
+std::pair<std::string, Role> with_name(const std::string& name) {
+  names::RankIterations iterations;
+  CommunicatorRecord communicator;
+  communicator.communicator = 1;
+  communicator.ranks = 4;
+  communicator.name = name;
+  iterations.take(Record(0, TimePoint{}, communicator));
+  iterations.finish();
+  GroupRecord group;
+  group.communicator = 1;
+  group.operations.add({Operation::all_reduce, -1, 8, 1});
+  const RunNames names({{0, 4, &iterations}});
+  return {names.group(0, group).text(), names.roles(0).at(1)};
+}
+
+TEST(Names, OfCollectivesHaveThoseOfTheirCommunicators) {
+  using Named = std::pair<std::string, Role>;
+  EXPECT_EQ(with_name(""), Named("all-reduce of 8 bytes among 4 ranks", Role::other));
+  EXPECT_EQ(with_name("undefined:0"), Named("all-reduce of 8 bytes among 4 ranks", Role::other));
+  EXPECT_EQ(with_name("MODEL_PARALLEL_GROUP:12"), Named("all-reduce of 8 bytes in MODEL_PARALLEL_GROUP", Role::other));
+  EXPECT_EQ(with_name("host:a"), Named("all-reduce of 8 bytes in host:a", Role::other));
+  EXPECT_EQ(with_name("a\nb"), Named("all-reduce of 8 bytes in a\\x0ab", Role::other));
+  EXPECT_EQ(with_name("DATA_PARALLEL_GROUP").second, Role::data);
+  EXPECT_EQ(with_name("mesh_pp:3").second, Role::pipeline);
+  EXPECT_EQ(with_name("TENSOR_MODEL_PARALLEL_GROUP").second, Role::tensor);
+  EXPECT_EQ(with_name("TENSOR_AND_DATA_PARALLEL_GROUP").second, Role::other);
+  EXPECT_EQ(with_name("EXPERT_DATA_PARALLEL_GROUP").second, Role::other);
+}
+
+// The numbers of a trace that comes from a stranger mean nothing, and take no memory.
+TEST(Names, OfIterationsThatNeverEndAreGivenUp) {
+  names::RankIterations iterations;
+  GroupRecord group;
+  group.communicator = 1;
+  group.operations.add({Operation::send, 1, 8, 1});
+  for (std::uint64_t number = 1; number <= 1000; ++number) {
+    group.id = number;
+    group.iteration = number * 1'000'000'007;
+    iterations.take(Record(0, TimePoint{}, group));
+  }
+  iterations.finish();
+  EXPECT_EQ(iterations.incomplete(), 1000u);
+  EXPECT_TRUE(iterations.shapes().empty());
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST_F(SlotNames, OfAnUnknownOrderHaveTheMicrobatchThatTheTrainingSays) {
   run_ = testing::run_of(pipeline::orders_of({pipeline::Schedule::zb_v, 3, 6, 1, {}}), {});
   Bubble said = bubble_at(1, 0);
   said.said = {1, 0, 0};
-  EXPECT_EQ(name_of({said}).text, "receive from rank 0, 1st of the iteration (annotated: microbatch 0)");
+  EXPECT_EQ(name_of({said}).text, "receive from rank 0, 1st of the iteration, annotated microbatch 0");
   Bubble next = bubble_at(2, 0);
   next.said = {1, 0, 1};
   EXPECT_EQ(name_of({said, next}).text, "receive from rank 0, 1st of the iteration");
