@@ -35,7 +35,31 @@ struct History {
   Board::Times stage_time{};    // seconds that sleeping peers were told
 };
 
-void write_report(const std::string& directory, int rank, const History& history) {
+// The exchanges of one iteration in the order of their calls, one NCCL group each.
+void write_exchanges(std::ostream& file, const std::vector<Instruction>& program) {
+  const char* between = "";
+  const auto write = [&](const std::vector<Transfer>& transfers, const char* way, const char* separator) {
+    for (const Transfer& t : transfers) {
+      file << separator << "{\"way\": \"" << way << "\", \"payload\": \""
+           << (t.direction == Direction::forward ? "activation" : "gradient") << "\", \"microbatch\": " << t.microbatch
+           << ", \"chunk\": " << t.chunk << ", \"peer\": " << t.peer << "}";
+      separator = ", ";
+    }
+  };
+  file << "  \"exchanges\": [";
+  for (const Instruction& instruction : program) {
+    if (instruction.kind != Instruction::Kind::exchange) continue;
+    file << between << "\n    [";
+    write(instruction.sends, "send", "");
+    write(instruction.receives, "receive", instruction.sends.empty() ? "" : ", ");
+    file << "]";
+    between = ",";
+  }
+  file << "]";
+}
+
+void write_report(const std::string& directory, int rank, const History& history,
+                  const std::vector<Instruction>& program) {
   const std::string path = directory + "/rank" + std::to_string(rank) + ".json";
   std::ofstream file(path);
   const auto list = [&](const char* name, const auto& values, int digits) {
@@ -52,6 +76,8 @@ void write_report(const std::string& directory, int rank, const History& history
   file << ",\n";
   list("stage_milliseconds", std::vector<double>{1e3 * history.stage_time.forward, 1e3 * history.stage_time.backward},
        9);
+  file << ",\n";
+  write_exchanges(file, program);
   file << "\n}\n";
   if (!file.flush()) std::fprintf(stderr, "trainer: %s cannot be written\n", path.c_str());
 }
@@ -104,7 +130,7 @@ History sleep_all(const Options& options, const Place& place, std::vector<Instru
 
 int train(const Options& options) {
   const Place place = place_of_this_process();
-  std::vector<Instruction> program =
+  const std::vector<Instruction> program =
       make_program({options.schedule, place.ranks, options.microbatches, options.chunks}, place.rank);
   if (program.empty()) {
     std::fprintf(stderr,
@@ -122,9 +148,9 @@ int train(const Options& options) {
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   if (!options.save.empty()) check_writable(options.save + ".part", place.rank);
   const bool sleeps = options.peers == Peers::sleep && options.stage != place.rank;
-  const History history = (sleeps ? sleep_all : compute_all)(options, place, std::move(program), stream);
+  const History history = (sleeps ? sleep_all : compute_all)(options, place, program, stream);
   CHECK(cudaStreamDestroy(stream));
-  if (!options.report.empty()) write_report(options.report, place.rank, history);
+  if (!options.report.empty()) write_report(options.report, place.rank, history, program);
   return 0;
 }
 

@@ -122,7 +122,8 @@ Options parse_command_line(int argc, char** argv) {
   app.add_option("--text", options.text, "file to learn from")->check(CLI::ExistingFile);
   app.add_option("--launch", options.launch, "start that many ranks on this machine")->check(count);
   app.add_flag("--annotate", options.annotate, "say to Weft which iteration, stage and microbatch this is");
-  app.add_option("--report", options.report, "directory for one JSON file per rank: losses and iteration times");
+  app.add_option("--report", options.report,
+                 "directory for one JSON file per rank: losses, iteration times, messages of an iteration");
   app.add_option("--save", options.save, "file for the trained weights: .safetensors, with the names of GPT-2");
   try {
     app.parse(argc, argv);

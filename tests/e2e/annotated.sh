@@ -124,7 +124,7 @@ for path in traces:
             assert errors.count(f"rank {rank}: {note}") == 1, (note, errors)
     else:
         assert refused == 0 and not notes, (refused, notes)
-        assert f"annotated bubble 0 (stage {rank}): schedule" in text, text
+        assert f"annotated bubble 0 (stage {rank}); " in text, text
     slices = of("slice")
     if case == "filled":
         filled = {r["bubble"] for r in slices} & {r["id"] for r in long}

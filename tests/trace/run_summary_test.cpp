@@ -379,10 +379,12 @@ TEST(Summary, OfARankWithoutIterationsShowsNoMedianAndEachSlotOnce) {
   EXPECT_EQ(none.longest[0].slot.median, Duration(200));
   const std::string text = to_text(none, "here");
   EXPECT_NE(text.find("   0          0             - "), std::string::npos) << text;
-  EXPECT_NE(text.find("rank 0 in no iteration: receive from 1, 64 bytes; 3 bubbles"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank 0: receive from rank 1 of communicator 0, in no iteration; 64 bytes, 3 bubbles"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(text.find("before the rhythm was known"), std::string::npos) << text;
   EXPECT_EQ(some.longest.size(), 3u);
-  EXPECT_NE(to_text(some, "here").find("rank 0 before the rhythm was known: receive"), std::string::npos);
+  EXPECT_NE(to_text(some, "here").find("communicator 0, before the rhythm was known; 64 bytes"), std::string::npos);
 }
 
 TEST(Summary, OfAKilledProcessBeyondTheLimitSaysThatAllIsOfTheFirstPart) {

@@ -29,38 +29,49 @@ bool is_one_sided(Operation kind) {
 // The lines of one device of a process. A file may begin with those of an earlier process, which do not count.
 class FileAdder : public TraceSink {
  public:
-  explicit FileAdder(GroupJoiner& joiner) : joiner_(joiner) {}
+  FileAdder(GroupJoiner& joiner, TraceSink* also) : joiner_(joiner), also_(also) {}
 
-  bool wants(std::string_view line) const override {
-    return line.starts_with(R"({"type": "group")") || line.starts_with(R"({"type": "communicator")") ||
-           line.starts_with(R"({"type": "header")");
+  bool wants(std::string_view line) const override { return is_own(line) || (also_ != nullptr && also_->wants(line)); }
+  void unreadable(std::string_view line) override {
+    if (is_own(line)) joiner_.add_unusable(1);
   }
-  void header(const TraceHeader& header, const TraceLine&) override {
+  void header(const TraceHeader& header, const TraceLine& line) override {
+    if (also_ != nullptr) also_->header(header, line);
     const std::pair process(header.process, header.start_id);
     if (process_ && *process_ != process) joiner_.forget_process();
     process_ = process;
   }
   void record(const Record& record, const TraceLine& line) override {
+    if (also_ != nullptr) also_->record(record, line);
+    if (record.kind != RecordKind::communicator && record.kind != RecordKind::group) return;
     if (!line.sound())
       joiner_.add_unusable(1);
     else if (record.kind == RecordKind::communicator)
       joiner_.add(record.communicator);
-    else if (record.kind == RecordKind::group)
+    else
       joiner_.add(record.group);
   }
-  void summary(const TraceSummary&, const TraceLine&) override {}
+  void summary(const TraceSummary& summary, const TraceLine& line) override {
+    if (also_ != nullptr) also_->summary(summary, line);
+  }
 
  private:
+  static bool is_own(std::string_view line) {
+    return line.starts_with(R"({"type": "group")") || line.starts_with(R"({"type": "communicator")") ||
+           line.starts_with(R"({"type": "header")");
+  }
+
   GroupJoiner& joiner_;
+  TraceSink* also_;
   std::optional<std::pair<std::int64_t, std::int64_t>> process_;
 };
 
 }  // namespace
 
-void GroupJoiner::add_file(const std::string& path) {
-  FileAdder adder(*this);
+void GroupJoiner::add_file(const std::string& path, TraceSink* also) {
+  FileAdder adder(*this, also);
   try {
-    add_unusable(read_trace(path, adder).unreadable.lines);
+    read_trace(path, adder);
   } catch (...) {
     forget_process();
     throw;

@@ -20,6 +20,8 @@
 
 namespace weft {
 
+class TraceSink;
+
 enum class Unjoined : std::uint8_t {
 #define REASON(name, text) name,
 #include "trace/unjoined.def"
@@ -49,8 +51,8 @@ class GroupJoiner {
  public:
   explicit GroupJoiner(std::size_t most_operations = std::size_t{4} << 20) : most_(most_operations) {}
 
-  // Throws as read_trace().
-  void add_file(const std::string& path);
+  // Throws as read_trace(). `also` takes the lines of the file that it wants, so that it is read once.
+  void add_file(const std::string& path, TraceSink* also = nullptr);
 
   // The same, record by record and in any order: those of one device of a process, and then end_process().
   void add(const CommunicatorRecord& communicator) { communicators_[communicator.communicator] = communicator; }

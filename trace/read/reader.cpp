@@ -77,7 +77,9 @@ TraceDamage read_trace(const std::string& path, TraceSink& sink) {
     const json line = json::parse(next->text, nullptr, false);
     const bool usable = line.is_object() && take_line(path, line, next->number, after_header, sink);
     after_header = after_header || usable;  // the first line that can be used is a header
-    if (!usable) damage.unreadable.add(next->number);
+    if (usable) continue;
+    damage.unreadable.add(next->number);
+    sink.unreadable(next->text);
   }
   damage.error = lines.error();
   return damage;

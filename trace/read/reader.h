@@ -22,6 +22,8 @@ class TraceSink {
   virtual ~TraceSink() = default;
   // False: this line, which comes after a header, is passed over unread.
   virtual bool wants(std::string_view /*line*/) const { return true; }
+  // A line that it wants and that says nothing.
+  virtual void unreadable(std::string_view /*line*/) {}
   virtual void header(const TraceHeader& header, const TraceLine& line) = 0;  // comes before anything else
   virtual void record(const Record& record, const TraceLine& line) = 0;
   virtual void summary(const TraceSummary& summary, const TraceLine& line) = 0;

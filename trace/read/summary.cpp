@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -12,6 +13,8 @@
 
 #include "detector/median.h"
 #include "trace/formatted.h"
+#include "trace/names/names.h"
+#include "trace/names/slot_places.h"
 #include "trace/read/file_totals.h"
 #include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
@@ -91,10 +94,14 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   add_uncertain_note(rank, label, notes);
 }
 
+// Of each rank, in their order.
+using Places = std::vector<std::unique_ptr<SlotPlaces>>;
+
 // The file has been read before; it may have gone since.
-void add_groups(GroupJoiner& joiner, const std::string& path, std::vector<std::string>& notes) {
+void add_groups(GroupJoiner& joiner, const FileTotals& file, SlotPlaces& places, std::vector<std::string>& notes) {
   try {
-    joiner.add_file(path);
+    joiner.add_file(file.path, file.rank.unsure ? nullptr : &places);
+    places.finish();
   } catch (const std::runtime_error& error) {
     notes.push_back(std::string(error.what()) + "; its groups are not joined");
   }
@@ -327,7 +334,7 @@ void add_up(RunSummary& run) {
     if (rank.totals.iterations > 0) medians.push_back(rank.totals.iteration_median);
     if (rank.forecast_error) errors.push_back(*rank.forecast_error);
     run.total.forecasts += rank.forecasts;
-    for (const SlotTotals& slot : rank.slots) run.longest.push_back({slot, index});
+    for (const SlotTotals& slot : rank.slots) run.longest.push_back({slot, index, {}});
   }
   if (!any_measured) run.total.header.idle_unknown = idle_unknown;
   run.total.totals.idle_known = is_measured(run.total.header);
@@ -338,6 +345,28 @@ void add_up(RunSummary& run) {
   std::stable_sort(run.longest.begin(), run.longest.end(),
                    [](const RankSlot& left, const RankSlot& right) { return left.slot.idle > right.slot.idle; });
   if (run.longest.size() > most_slots) run.longest.resize(most_slots);
+}
+
+// As people call it all: of the ranks as far as they are sure.
+void add_names(RunSummary& run, const Places& places) {
+  std::vector<names::NamedRank> traces;
+  for (std::size_t index = 0; index < run.ranks.size(); ++index) {
+    const TraceHeader& header = run.ranks[index].header;
+    traces.push_back({header.rank, header.ranks, &places[index]->iterations()});
+  }
+  const RunNames names(std::move(traces));
+  for (std::size_t index = 0; index < run.ranks.size(); ++index) {
+    RankSummary& rank = run.ranks[index];
+    rank.stage = names.stage(index);
+    for (const auto& [communicator, role] : names.roles(index))
+      rank.communicators.push_back({communicator, names.communicator(index, communicator), role});
+  }
+  for (RankSlot& longest : run.longest)
+    longest.name = name_of_slot(names, longest.rank, *places[longest.rank], longest.slot,
+                                run.ranks[longest.rank].totals.iterations > 0);
+  run.notes_on_names = names.notes();
+  if (run.groups.recorded == 0 && run.total.totals.iterations > 0 && !run.longest.empty())
+    run.notes_on_names.push_back("slots are named by peer alone: there are no groups in the traces");
 }
 
 }  // namespace
@@ -408,10 +437,11 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
 RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std::string>& notes_of_all) {
   RunSummary run;
   GroupJoiner joiner;
+  Places places;
   for (const FileTotals& file : files) {
     run.ranks.push_back(file.rank);
     add_notes(file, run.notes);
-    add_groups(joiner, file.path, run.notes);
+    add_groups(joiner, file, *places.emplace_back(std::make_unique<SlotPlaces>()), run.notes);
   }
   run.groups = joiner.result();
   add_group_notes(run.groups, run.notes);
@@ -426,6 +456,7 @@ RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std
   add_disagreement_about_number(run);
   add_disagreement_about_said_numbers(run);
   add_up(run);
+  add_names(run, places);
   return run;
 }
 

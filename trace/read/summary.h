@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "trace/names/slot_names.h"
 #include "trace/read/join.h"
 #include "trace/read/reader.h"
 #include "trace/read/slot_totals.h"
@@ -40,6 +41,13 @@ struct SaidNumbers {
   double step() const;  // on average
 };
 
+// A communicator of a rank.
+struct CommunicatorUse {
+  CommunicatorId communicator = 0;
+  std::string name;  // that the program gave it, printable
+  Role role = Role::other;
+};
+
 struct RankSummary {
   // As of its last segment. Of the total only `idle_unknown` means something: of no rank the bubbles were measured.
   TraceHeader header;
@@ -62,6 +70,8 @@ struct RankSummary {
   SaidNumbers said;
   std::vector<SlotTotals> slots;
   std::vector<std::string> lost_jobs;  // printable; which were refused or failed, and why
+  std::optional<StageOfRank> stage;    // nothing: it is in no pipeline that is known
+  std::vector<CommunicatorUse> communicators;
 
   PartOfRun whole() const;
   // From where its first iteration began, of several segments the sum. Nothing: there was no iteration, or the trace
@@ -80,6 +90,7 @@ struct RankSummary {
 struct RankSlot {
   SlotTotals slot;
   std::size_t rank = 0;  // index in RunSummary::ranks
+  SlotName name;
 };
 
 struct RunSummary {
@@ -90,8 +101,9 @@ struct RunSummary {
   // most of any rank; medians of the ranks' medians; the slowdown of the rank that saw the largest.
   RankSummary total;
   GroupJoin groups;
-  std::vector<RankSlot> longest;   // slots with the most idle time, most first
-  std::vector<std::string> notes;  // printable; what a reader should know: missing ranks, cut-off files
+  std::vector<RankSlot> longest;            // slots with the most idle time, most first
+  std::vector<std::string> notes;           // printable; what a reader should know: missing ranks, cut-off files
+  std::vector<std::string> notes_on_names;  // likewise; why slots have no better names
 };
 
 // Processes of a rank: rank, host, process. As a rule a rank has one.

@@ -131,33 +131,31 @@ std::string watching_line(const RankSummary& total) {
                           100 * totals.watching->estimate, 100 * totals.watching->low, 100 * totals.watching->high);
 }
 
-std::string peers(const Slot& slot) {
-  std::string line;
-  if (slot.receive_peer >= 0) line += formatted(" from %d", slot.receive_peer);
-  if (slot.send_peer >= 0) line += formatted(slot.receive_peer >= 0 ? " with a send to %d" : " to %d", slot.send_peer);
-  return line;
+// Where its name does not tell it.
+std::string cause_of(Cause cause) {
+  return cause == Cause::host || cause == Cause::unknown ? name_of(cause) + std::string(", ") : "";
 }
 
-std::string slot_name(const SlotTotals& totals, bool has_iterations) {
-  const std::int32_t ordinal = totals.slot.ordinal;
-  if (totals.cause == Cause::schedule)
-    return ordinal < 0 ? "pieces of annotated bubbles" : formatted("annotated bubble %d", ordinal);
-  if (!has_iterations) return "in no iteration";
-  return ordinal < 0 ? "before the rhythm was known" : formatted("slot %d", ordinal);
-}
-
-// Of the schedule, where the framework has said it.
-std::string place_of(const Said& said) {
+// Of the schedule, where the framework has said it. An annotated bubble has that in its name.
+std::string place_of(const SlotTotals& totals) {
+  const Said& said = totals.said;
   if (said.stage < 0) return "";
-  return formatted(said.chunk < 0 ? " (stage %d)" : " (stage %d, chunk %d)", said.stage, said.chunk);
+  return std::string(totals.cause == Cause::schedule ? " (" : " (annotated: ") +
+         formatted(said.chunk < 0 ? "stage %d)" : "stage %d, chunk %d)", said.stage, said.chunk);
 }
 
-std::string slot_line(const SlotTotals& totals, const RankSummary& rank, Duration all) {
+// The name of a collective has its bytes, and an annotated bubble has none.
+std::string slot_line(const RankSlot& longest, const RankSummary& rank, Duration all) {
+  const SlotTotals& totals = longest.slot;
+  const bool has_phase = longest.name.phase != Phase::unknown;
+  const bool has_bytes = totals.cause != Cause::collective && totals.cause != Cause::schedule;
   const double share = all > Duration{} ? milliseconds(totals.idle) / milliseconds(all) : 0;
-  return "  rank " + rank.name + " " + slot_name(totals, rank.totals.iterations > 0) + place_of(totals.said) + ": " +
-         name_of(totals.cause) + peers(totals.slot) +
-         formatted(", %llu bytes; %llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(totals.slot.bytes),
-                   number(totals.bubbles), totals.bubbles == 1 ? "" : "s", milliseconds(totals.median), 100 * share);
+  std::string line = "  rank " + rank.name + ": " + longest.name.text + place_of(totals);
+  if (has_phase) line += std::string(", ") + phase_names[static_cast<std::size_t>(longest.name.phase)];
+  line += "; " + cause_of(totals.cause);
+  if (has_bytes) line += formatted("%llu bytes, ", number(totals.slot.bytes));
+  return line + formatted("%llu bubble%s, median %.3f ms, %.1f %% of the idle time\n", number(totals.bubbles),
+                          totals.bubbles == 1 ? "" : "s", milliseconds(totals.median), 100 * share);
 }
 
 // The totals of a summary line. Where and when they are of is said elsewhere.
@@ -257,14 +255,53 @@ ordered_json numbers(const RankSummary& rank) {
   return result;
 }
 
-ordered_json to_json(const SlotTotals& totals, const TraceHeader& header) {
+ordered_json to_json(const std::optional<MessageName>& message) {
+  if (!message) return nullptr;
+  return {{"payload", message->is_gradient ? "gradient" : "activation"},
+          {"received", message->is_received},
+          {"number", message->microbatch + 1},
+          {"of", message->microbatches},
+          {"stage", message->stage},
+          {"chunk", message->chunk},
+          {"peer_stage", message->peer_stage},
+          {"peer_chunk", message->peer_chunk},
+          {"peer_rank", message->peer_rank ? ordered_json(*message->peer_rank) : nullptr}};
+}
+
+ordered_json to_json(const RankSlot& longest, const TraceHeader& header) {
+  const SlotTotals& totals = longest.slot;
   const Slot& slot = totals.slot;
-  return {{"rank", header.rank},         {"process", header.process},
-          {"ordinal", slot.ordinal},     {"cause", name_of(totals.cause)},
-          {"send_peer", slot.send_peer}, {"receive_peer", slot.receive_peer},
-          {"bytes", slot.bytes},         {"bubbles", totals.bubbles},
-          {"idle", totals.idle.count()}, {"median", totals.median.count()},
-          {"stage", totals.said.stage},  {"chunk", totals.said.chunk}};
+  const bool has_phase = longest.name.phase != Phase::unknown;
+  return {{"rank", header.rank},
+          {"process", header.process},
+          {"ordinal", slot.ordinal},
+          {"name", longest.name.text},
+          {"phase", has_phase ? ordered_json(phase_names[static_cast<std::size_t>(longest.name.phase)]) : nullptr},
+          {"message", to_json(longest.name.message)},
+          {"cause", name_of(totals.cause)},
+          {"send_peer", slot.send_peer},
+          {"receive_peer", slot.receive_peer},
+          {"bytes", slot.bytes},
+          {"bubbles", totals.bubbles},
+          {"idle", totals.idle.count()},
+          {"median", totals.median.count()},
+          {"stage", totals.said.stage},
+          {"chunk", totals.said.chunk}};
+}
+
+// Of a rank.
+ordered_json to_json(const std::optional<StageOfRank>& stage) {
+  if (!stage) return nullptr;
+  return {{"stage", stage->stage}, {"stages", stage->stages}, {"chunks", stage->chunks}};
+}
+
+ordered_json to_json(const std::vector<CommunicatorUse>& communicators) {
+  ordered_json list = ordered_json::array();
+  for (const CommunicatorUse& use : communicators)
+    list.push_back({{"communicator", use.communicator},
+                    {"name", use.name},
+                    {"role", role_names[static_cast<std::size_t>(use.role)]}});
+  return list;
 }
 
 // The slots are shares of this: beyond WEFT_TRACE_LIMIT there are no records of bubbles, but the total goes on.
@@ -365,6 +402,12 @@ std::string total_row(const RunSummary& run, std::size_t width) {
   return row(width, "all", total, startup);
 }
 
+std::vector<std::string> all_notes(const RunSummary& run) {
+  std::vector<std::string> notes = run.notes;
+  notes.insert(notes.end(), run.notes_on_names.begin(), run.notes_on_names.end());
+  return notes;
+}
+
 }  // namespace
 
 std::string to_text(const RunSummary& run, const std::string& place) {
@@ -390,8 +433,8 @@ std::string to_text(const RunSummary& run, const std::string& place) {
   Duration all{};
   for (const RankSummary& rank : run.ranks)
     if (!rank.unsure) add_to(all, idle_of_slots(rank));
-  for (const RankSlot& longest : run.longest) result += slot_line(longest.slot, run.ranks[longest.rank], all);
-  for (const std::string& note : run.notes) result += "note: " + note + "\n";
+  for (const RankSlot& longest : run.longest) result += slot_line(longest, run.ranks[longest.rank], all);
+  for (const std::string& note : all_notes(run)) result += "note: " + note + "\n";
   return result;
 }
 
@@ -407,15 +450,17 @@ std::string to_json(const RunSummary& run, const std::string& validation) {
                        {"mode", std::string_view(header.mode)},
                        {"fill_job", std::string_view(header.fill_job)}};
     entry.update(numbers(rank));
+    entry["pipeline"] = to_json(rank.stage);
+    entry["communicators"] = to_json(rank.communicators);
     ranks.push_back(std::move(entry));
   }
-  for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest.slot, run.ranks[longest.rank].header));
+  for (const RankSlot& longest : run.longest) slots.push_back(to_json(longest, run.ranks[longest.rank].header));
   const ordered_json result{{"ranks", ranks},
                             {"total", numbers(run.total)},
                             {"groups", to_json(run.groups)},
                             {"validation", ordered_json::parse(validation)},
                             {"most_idle_slots", slots},
-                            {"notes", run.notes}};
+                            {"notes", all_notes(run)}};
   // ASCII only: then control characters beyond it are escaped, too.
   return result.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }

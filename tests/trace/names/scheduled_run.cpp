@@ -1,0 +1,222 @@
+// See scheduled_run.h.
+#include "tests/trace/names/scheduled_run.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace weft::testing {
+namespace {
+
+using pipeline::Orders;
+using pipeline::Piece;
+using pipeline::Work;
+
+struct Part {
+  bool send = false;
+  int peer = 0;  // place in the pipeline
+  TrueMessage truth;
+};
+struct Call {
+  std::vector<Part> parts;
+  bool whole_sum = false, stage_sum = false, tensor_sum = false;
+};
+
+// The calls of one place in an iteration.
+class Caller {
+ public:
+  Caller(const Orders& orders, const RunStyle& style, int place) : orders_(orders), style_(style), place_(place) {}
+
+  std::vector<Call> calls() {
+    const std::vector<Piece>& pieces = orders_.of_rank[static_cast<std::size_t>(place_)];
+    std::size_t posted = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      for (; posted < std::min(i + 1 + static_cast<std::size_t>(style_.ahead), pieces.size()); ++posted)
+        post(received_by(pieces[posted]));
+      flush();
+      if (style_.splits_tensors) calls_.push_back({{}, false, false, true});
+      held_ = sent_by(pieces[i]);
+      if (!style_.paired) flush();
+    }
+    flush();
+    if (style_.replicas > 1) calls_.push_back({{}, false, true, false});
+    calls_.push_back({{}, true, false, false});
+    return std::move(calls_);
+  }
+
+ private:
+  int place_of(int stage) const { return orders_.rank_of_stage[static_cast<std::size_t>(stage)]; }
+
+  std::vector<Part> messages(const Piece& piece, bool sends) const {
+    std::vector<Part> parts;
+    if (piece.work == Work::weight_gradient) return parts;
+    const bool forward = piece.work == Work::forward;
+    const auto stage = static_cast<std::size_t>(piece.stage);
+    for (const int other : forward == sends ? orders_.followers[stage] : orders_.sources[stage]) {
+      if (place_of(other) == place_) continue;
+      const TrueMessage truth{!forward, piece.microbatch, sends ? piece.stage : other, sends ? other : piece.stage};
+      parts.push_back({sends, place_of(other), truth});
+    }
+    return parts;
+  }
+  std::vector<Part> received_by(const Piece& piece) const { return messages(piece, false); }
+  std::vector<Part> sent_by(const Piece& piece) const { return messages(piece, true); }
+
+  // Each message is a group, in its parts.
+  void add(std::vector<Part> parts) {
+    Call call;
+    for (const Part& part : parts) call.parts.insert(call.parts.end(), static_cast<std::size_t>(style_.parts), part);
+    calls_.push_back(std::move(call));
+  }
+  void post(const std::vector<Part>& received) {
+    for (const Part& part : received) {
+      const bool fits =
+          held_.size() == 1 && held_[0].peer == part.peer && held_[0].truth.is_gradient != part.truth.is_gradient;
+      if (fits) add({held_[0], part});
+      if (fits) held_.clear();
+      flush();
+      if (!fits) add({part});
+    }
+  }
+  void flush() {
+    for (const Part& part : held_) add({part});
+    held_.clear();
+  }
+
+  const Orders& orders_;
+  const RunStyle& style_;
+  const int place_;
+  std::vector<Call> calls_;
+  std::vector<Part> held_;  // sends that wait for a receive
+};
+
+// Communicators by what they are for; each rank counts its own from 1.
+class Writer {
+ public:
+  Writer(const RunStyle& style, int replica, int place, int places)
+      : style_(style), replica_(replica), place_(place), places_(places) {
+    run_.rank = replica * places + place;
+  }
+
+  void add_iteration(const std::vector<Call>& calls, std::uint64_t number) {
+    for (const Call& call : calls) add(call, number);
+    if (number == 0) return;
+    Iteration iteration;
+    iteration.number = number;
+    iteration.groups = static_cast<std::uint32_t>(calls.size());
+    run_.records.emplace_back(0, TimePoint{}, iteration);
+  }
+  RankRun take() { return std::move(run_); }
+
+ private:
+  using Key = std::tuple<int, int, int>;
+
+  CommunicatorId communicator(const Key& key, int rank, int ranks) {
+    const auto [known, is_new] = numbers_.emplace(key, static_cast<CommunicatorId>(numbers_.size() + 1));
+    if (!is_new) return known->second;
+    CommunicatorRecord record;
+    record.communicator = known->second;
+    record.rank = rank;
+    record.ranks = ranks;
+    const auto [kind, one, other] = key;
+    record.id = 1 + static_cast<std::uint64_t>(kind) * 1'000'000 + static_cast<std::uint64_t>(one) * 1000 +
+                static_cast<std::uint64_t>(other);
+    run_.records.emplace_back(0, TimePoint{}, record);
+    return known->second;
+  }
+
+  void add(const Call& call, std::uint64_t iteration) {
+    GroupRecord group;
+    group.id = ++last_group_;
+    group.iteration = iteration;
+    const auto collective = [&](CommunicatorId number, std::uint64_t bytes) {
+      group.communicator = number;
+      group.operations.add({Operation::all_reduce, -1, bytes, ++sequences_[{number, -1, false}]});
+    };
+    if (call.whole_sum) collective(communicator({1, 0, 0}, static_cast<int>(run_.rank), style_.replicas * places_), 8);
+    if (call.stage_sum) collective(communicator({2, place_, 0}, replica_, style_.replicas), 4096);
+    if (call.tensor_sum) collective(communicator({3, static_cast<int>(run_.rank), 0}, 0, 2), 512);
+    for (std::size_t i = 0; i < call.parts.size(); ++i) {
+      const auto [number, peer] = place_of(call.parts[i]);
+      group.communicator = number;
+      const std::uint64_t sequence = ++sequences_[{number, peer, call.parts[i].send}];
+      group.operations.add({call.parts[i].send ? Operation::send : Operation::receive, peer, 32768, sequence});
+      run_.truth[{group.id, i}] = call.parts[i].truth;
+    }
+    run_.records.emplace_back(0, TimePoint{}, group);
+  }
+
+  // Communicator, and the peer's rank in it.
+  std::pair<CommunicatorId, std::int32_t> place_of(const Part& part) {
+    if (style_.communicators == RunStyle::Communicators::one)
+      return {communicator({4, replica_, 0}, place_, places_), part.peer};
+    if (style_.communicators == RunStyle::Communicators::pairs) {
+      const auto [low, high] = std::minmax(place_, part.peer);
+      return {communicator({5, replica_, low * places_ + high}, place_ == low ? 0 : 1, 2), place_ == low ? 1 : 0};
+    }
+    const int from = part.send ? place_ : part.peer, to = part.send ? part.peer : place_;
+    const int way = (from * places_ + to) * 2 + (part.truth.is_gradient ? 1 : 0);
+    return {communicator({6, replica_, way}, part.send ? 0 : 1, 2), part.send ? 1 : 0};
+  }
+
+  const RunStyle& style_;
+  int replica_, place_, places_;
+  GroupId last_group_ = 0;
+  std::map<Key, CommunicatorId> numbers_;
+  std::map<std::tuple<CommunicatorId, std::int32_t, bool>, std::uint64_t> sequences_;
+  RankRun run_;
+};
+
+bool is_right(const MessageName& name, const TrueMessage& truth, const StageOfRank& stage, int microbatches) {
+  const int own = name.chunk * stage.stages + name.stage, peer = name.peer_chunk * stage.stages + name.peer_stage;
+  const int from = name.is_received ? peer : own, to = name.is_received ? own : peer;
+  return name.is_gradient == truth.is_gradient && name.microbatch == truth.microbatch && from == truth.from &&
+         to == truth.to && name.microbatches == microbatches;
+}
+
+}  // namespace
+
+std::vector<RankRun> run_of(const Orders& orders, const RunStyle& style) {
+  std::vector<RankRun> run;
+  const int places = static_cast<int>(orders.of_rank.size());
+  for (int replica = 0; replica < style.replicas; ++replica)
+    for (int place = 0; place < places; ++place) {
+      Writer writer(style, replica, place, places);
+      const std::vector<Call> calls = Caller(orders, style, place).calls();
+      for (int i = 0; i < style.first_iterations; ++i) writer.add_iteration(calls, 0);
+      for (int i = 0; i < style.iterations; ++i) writer.add_iteration(calls, static_cast<std::uint64_t>(i + 1));
+      run.push_back(writer.take());
+    }
+  return run;
+}
+
+NamedRun::NamedRun(const std::vector<RankRun>& run, int ranks) {
+  std::vector<names::NamedRank> named;
+  iterations_.resize(run.size());
+  for (std::size_t trace = 0; trace < run.size(); ++trace) {
+    for (const Record& record : run[trace].records) iterations_[trace].take(record);
+    iterations_[trace].finish();
+    named.push_back({run[trace].rank, ranks, &iterations_[trace]});
+  }
+  names_.emplace(named);
+}
+
+Score NamedRun::score(const std::vector<RankRun>& run, int microbatches) const {
+  Score score;
+  for (std::size_t trace = 0; trace < run.size(); ++trace)
+    for (std::uint32_t shape = 0; shape < iterations_[trace].shapes().size(); ++shape) {
+      const std::vector<names::IssuedGroup>& groups = iterations_[trace].shapes()[shape].groups;
+      const std::vector<GroupName> named = names_->groups(trace, shape);
+      for (std::size_t place = 0; place < groups.size(); ++place)
+        for (std::size_t i = 0; i < groups[place].operations.size(); ++i) {
+          const auto truth = run[trace].truth.find({groups[place].id, i});
+          if (truth == run[trace].truth.end()) continue;
+          const std::optional<MessageName>& message = named[place].operations[i].message;
+          const std::optional<StageOfRank> stage = names_->stage(trace);
+          const bool right = message && stage && is_right(*message, truth->second, *stage, microbatches);
+          ++(!message ? score.less : right ? score.right : score.wrong);
+        }
+    }
+  return score;
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,191 @@
+// A schedule is a list of tasks; the calls of a rank have to be in the order that these give. See the header.
+#include "trace/names/schedule.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace weft::names {
+namespace {
+
+// A forward or backward pass of one chunk, with the messages that it needs and makes.
+struct Task {
+  bool forward = true;
+  Label label;
+  bool receives = false, sends = false;
+};
+using Tasks = std::vector<Task>;
+
+constexpr std::size_t most_ahead_in_ring = 3;
+
+Lane lane_of(bool forward, bool received) {
+  if (forward) return received ? Lane::activation_in : Lane::activation_out;
+  return received ? Lane::gradient_in : Lane::gradient_out;
+}
+
+bool uses(const Task& task, Lane lane) {
+  return task.forward == is_forward(lane) && (is_received(lane) ? task.receives : task.sends);
+}
+
+std::size_t count(const Tasks& tasks, Lane lane) {
+  return static_cast<std::size_t>(std::ranges::count_if(tasks, [&](const Task& task) { return uses(task, lane); }));
+}
+
+// Whether as many messages of `lane` come before each of `reference` as the tasks want. Two in one group are at the
+// same time. Receives may be posted so many tasks ahead. The lanes have as many messages as the tasks.
+bool is_in_order(const Lanes& lanes, Lane lane, Lane reference, const Tasks& tasks, std::size_t ahead) {
+  const std::vector<std::uint32_t>& others = lanes[lane];
+  std::size_t next = 0, counted = 0;
+  std::ptrdiff_t wanted = 0;
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    for (; counted < std::min(task + 1 + ahead, tasks.size()); ++counted) wanted += uses(tasks[counted], lane);
+    if (!uses(tasks[task], reference)) continue;
+    const std::uint32_t group = lanes[reference][next++];
+    const auto before = std::ranges::lower_bound(others, group) - others.begin();
+    const auto with = std::ranges::upper_bound(others, group) - others.begin();
+    if (wanted < before || wanted > with) return false;
+  }
+  return true;
+}
+
+bool has_counts(const Lanes& lanes, const Tasks& tasks) {
+  for (const Lane lane : {Lane::activation_in, Lane::activation_out, Lane::gradient_in, Lane::gradient_out})
+    if (lanes[lane].size() != count(tasks, lane)) return false;
+  return true;
+}
+
+// The distance is the same in the whole iteration: a schedule that takes two and then gives two is another one.
+bool is_received_in_order(const Lanes& lanes, Lane in, Lane out, const Tasks& tasks, std::size_t most_ahead) {
+  for (std::size_t ahead = 0; ahead <= most_ahead; ++ahead)
+    if (is_in_order(lanes, in, out, tasks, ahead)) return true;
+  return false;
+}
+
+Labels labels_of(const Tasks& tasks, int microbatches) {
+  Labels labels{microbatches, {}};
+  for (const Task& task : tasks)
+    for (const bool received : {true, false}) {
+      const Lane lane = lane_of(task.forward, received);
+      if (uses(task, lane)) labels.of_lane[static_cast<std::size_t>(lane)].push_back(task.label);
+    }
+  return labels;
+}
+
+// `ahead` forward passes, then one forward and one backward pass in turn, then the rest of these.
+Tasks alternating(const Tasks& forward, const Tasks& backward, int ahead) {
+  const std::size_t first = std::min(forward.size(), static_cast<std::size_t>(ahead));
+  Tasks tasks(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(first));
+  for (std::size_t i = 0; i < backward.size() || first + i < forward.size(); ++i) {
+    if (first + i < forward.size()) tasks.push_back(forward[first + i]);
+    if (i < backward.size()) tasks.push_back(backward[i]);
+  }
+  return tasks;
+}
+
+// The passes of one direction.
+Tasks chain_tasks(const Position& at, int microbatches, bool forward) {
+  Tasks tasks;
+  const bool from_previous = !at.is_first(), from_next = !at.is_last();
+  for (int i = 0; i < microbatches; ++i)
+    tasks.push_back({forward, {i, 0}, forward ? from_previous : from_next, forward ? from_next : from_previous});
+  return tasks;
+}
+
+bool fits_chain(const Lanes& lanes, const Position& at, const Tasks& tasks) {
+  if (!has_counts(lanes, tasks)) return false;
+  if (!is_in_order(lanes, Lane::activation_out, Lane::gradient_out, tasks, 0)) return false;
+  // Of two ranks that take two microbatches one after the other through a V of four stages the first one sends and
+  // receives in turn, as that of two stages does which posts its receives ahead.
+  const std::size_t ahead_of_gradients = at.ranks == 2 ? 0 : 1;
+  return is_received_in_order(lanes, Lane::activation_in, Lane::activation_out, tasks, 1) &&
+         is_received_in_order(lanes, Lane::activation_in, Lane::gradient_out, tasks, 1) &&
+         is_received_in_order(lanes, Lane::gradient_in, Lane::gradient_out, tasks, 1) &&
+         is_received_in_order(lanes, Lane::gradient_in, Lane::activation_out, tasks, ahead_of_gradients);
+}
+
+// Between two ranks two microbatches of a V of four stages, or through two chunks and more of an interleaved pipeline,
+// make the same calls as so many of 1F1B: 4, or 6, 10, 14 ...
+bool is_like_two_chunks(const Position& at, int microbatches, bool trains) {
+  return at.ranks == 2 && trains && (microbatches == 4 || (microbatches >= 6 && microbatches % 4 == 2));
+}
+
+// An iteration begins with a forward pass, so the first message is an activation. That tells the two ways around a ring
+// apart.
+bool begins_forward(const Lanes& lanes) {
+  const auto first = [&](bool forward) {
+    std::uint32_t group = static_cast<std::uint32_t>(-1);
+    for (const bool received : {true, false})
+      if (const auto& groups = lanes[lane_of(forward, received)]; !groups.empty()) group = std::min(group, groups[0]);
+    return group;
+  };
+  return first(true) < first(false);
+}
+
+// The passes of one direction.
+Tasks ring_tasks(const Position& at, const Looping& looping, bool forward) {
+  Tasks tasks;
+  for (int begin = 0; begin < looping.microbatches; begin += looping.round)
+    for (int step = 0; step < looping.chunks; ++step) {
+      const int chunk = forward ? step : looping.chunks - 1 - step;
+      const bool is_begin = at.is_first() && chunk == 0, is_end = at.is_last() && chunk == looping.chunks - 1;
+      const bool receives = forward ? !is_begin : !is_end, sends = forward ? !is_end : !is_begin;
+      for (int i = begin; i < std::min(begin + looping.round, looping.microbatches); ++i)
+        tasks.push_back({forward, {i, chunk}, receives, sends});
+    }
+  return tasks;
+}
+
+// That of Megatron's interleaved schedule.
+int ring_warm_up(const Position& at, const Looping& looping) {
+  return 2 * (at.ranks - at.rank - 1) + (looping.chunks - 1) * looping.round;
+}
+
+// The order within each direction tells which chunk a message is for, whatever the order between the two is.
+bool fits_one_way(const Lanes& lanes, const Tasks& passes, bool forward) {
+  return is_received_in_order(lanes, lane_of(forward, true), lane_of(forward, false), passes, most_ahead_in_ring);
+}
+
+// Receives that are posted ahead of passes of both directions come by fewer passes of their own direction earlier where
+// the two alternate.
+bool fits_both_ways(const Lanes& lanes, const Tasks& tasks) {
+  for (std::size_t ahead = 0; ahead <= most_ahead_in_ring; ++ahead) {
+    bool fits = true;
+    for (const Lane in : {Lane::activation_in, Lane::gradient_in})
+      for (const Lane out : {Lane::activation_out, Lane::gradient_out})
+        fits = fits && is_in_order(lanes, in, out, tasks, ahead);
+    if (fits) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Labels> label_chain(const Lanes& lanes, const Position& position, bool is_whole) {
+  const Lane counted = position.is_last() ? Lane::activation_in : Lane::activation_out;
+  const int microbatches = static_cast<int>(lanes[counted].size());
+  if (microbatches == 0) return std::nullopt;
+  const bool trains = !lanes[Lane::gradient_in].empty() || !lanes[Lane::gradient_out].empty();
+  const Tasks forward = chain_tasks(position, microbatches, true);
+  const Tasks backward = trains ? chain_tasks(position, microbatches, false) : Tasks{};
+  const Tasks one_f_one_b = alternating(forward, backward, position.ranks - 1 - position.rank);
+  if (fits_chain(lanes, position, one_f_one_b)) {
+    if (is_like_two_chunks(position, microbatches, trains)) return std::nullopt;
+    return labels_of(one_f_one_b, microbatches);
+  }
+  const Tasks gpipe = alternating(forward, backward, microbatches);
+  if (is_whole && fits_chain(lanes, position, gpipe)) return labels_of(gpipe, microbatches);
+  return std::nullopt;
+}
+
+std::optional<Labels> label_ring(const Lanes& lanes, const Position& position, const Looping& looping) {
+  if (looping.microbatches <= 0 || looping.chunks <= 1 || looping.round <= 0) return std::nullopt;
+  const Tasks forward = ring_tasks(position, looping, true);
+  const bool trains = !lanes[Lane::gradient_in].empty() || !lanes[Lane::gradient_out].empty();
+  const Tasks backward = trains ? ring_tasks(position, looping, false) : Tasks{};
+  const Tasks tasks = alternating(forward, backward, ring_warm_up(position, looping));
+  if (!has_counts(lanes, tasks) || !begins_forward(lanes)) return std::nullopt;
+  const bool fits = fits_one_way(lanes, forward, true) && fits_one_way(lanes, backward, false);
+  if (!fits && !fits_both_ways(lanes, tasks)) return std::nullopt;
+  return labels_of(tasks, looping.microbatches);
+}
+
+}  // namespace weft::names
