@@ -8,10 +8,13 @@ import warnings
 
 from weft._errors import TraceError, TraceWarning, printable
 from weft._kinds import kind_named
-from weft._lines import LineSplitter, pieces
+from weft._lines import PIECE_BYTES, LineSplitter, pieces
 from weft._load import wanted_kinds, wanted_ranks
 from weft._records import RecordReader, empty_wrong_values, process_of, with_added
 from weft._run_files import TraceFile, folders_of, newest_run, paths_in, scanned, without_traces
+
+# Of a file, by which it is known again: a header is shorter.
+_FIRST_BYTES = 1024
 
 
 def follow(directory, *, kinds=None, ranks=None, timeout=None, interval=0.1):
@@ -57,6 +60,10 @@ def _lines_of(follower, timeout, interval):
         time.sleep(interval)
 
 
+def _piece(path, begin, most=PIECE_BYTES):
+    return next(pieces(path, begin, most), b"") if most else b""
+
+
 class _FollowedFile:
     """One trace, up to where it has been read."""
 
@@ -68,25 +75,23 @@ class _FollowedFile:
         self._splitter = LineSplitter()
         self._first_header = first_header
         self._offset = 0
-        self._file = None  # device and inode
+        self._first_bytes = b""
         self._place = None  # what the lines of the latest header have in front
         self._said = set()  # faults of which the first has been noted
 
-    def was_replaced(self):
-        """Whether another file has its name now, or it has become shorter. OSError: it is gone."""
-        status = os.stat(self.path)
-        file = (status.st_dev, status.st_ino)
-        self._file = self._file or file
-        return file != self._file or status.st_size < self._offset
-
     def piece(self):
-        """The next bytes that were written; b"": none were."""
-        if os.stat(self.path).st_size == self._offset:
+        """The next bytes that were written, b"" where none were; None: another file has its name now. OSError,
+        TraceError: it is gone."""
+        size = os.stat(self.path).st_size
+        if size == self._offset:
             return b""
-        for piece in pieces(self.path, self._offset):
-            self._offset += len(piece)
-            return piece
-        return b""
+        # A header tells the process and its start. The number of the inode tells little, as it is given again.
+        if size < self._offset or _piece(self.path, 0, len(self._first_bytes)) != self._first_bytes:
+            return None
+        piece = _piece(self.path, self._offset)
+        self._first_bytes += piece[:_FIRST_BYTES - len(self._first_bytes)]
+        self._offset += len(piece)
+        return piece
 
     def lines(self, piece, follower):
         for number, line in self._splitter.lines(piece):
@@ -163,11 +168,11 @@ class _Follower:
     def _lines_of_piece(self, file):
         """Returns whether there may be more."""
         try:
-            if file.was_replaced():
+            piece = file.piece()
+            if piece is None:
                 self.note(f"{printable(file.path)} was replaced or has become shorter: it is followed from its begin")
                 self._files[file.path] = _FollowedFile(file.path, self._wanted, 1)
                 return False
-            piece = file.piece()
             yield from file.lines(piece, self)
         except (OSError, TraceError) as error:
             file.is_left_out = True

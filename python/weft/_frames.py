@@ -57,9 +57,7 @@ class Pandas:
         dtype = self._DTYPES.get(kind)
         if dtype is not None:
             return self._pandas.array(values, dtype=dtype)
-        column = self._pandas.Series([None] * len(values), dtype=object)
-        column[:] = values
-        return column.array
+        return self._pandas.Series(values, dtype=object)
 
     def part(self, columns, types):
         return self._pandas.DataFrame({
@@ -69,9 +67,7 @@ class Pandas:
     def table(self, parts, types):
         if not parts:
             return self.part({name: [] for name in types}, types)
-        table = self._pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
-        # A column that only some parts have is behind the others.
-        return table
+        return self._pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
 
 class Polars:
@@ -96,16 +92,25 @@ class Polars:
     def table(self, parts, types):
         if not parts:
             parts = [self.part({name: [] for name in types}, types)]
-        frame = self._polars.concat([packed for packed, _ in parts], how="diagonal_relaxed")
-        known = list(types)
-        names = [*known, *(name for packed, others in parts for name in (*packed.columns, *others) if name not in types)]
-        for name in dict.fromkeys(name for _, others in parts for name in others):
+        names = [*types, *(name for packed, others in parts for name in (*packed.columns, *others))]
+        nested = self._nested_names(parts)
+        frame = self._polars.concat([packed.drop(nested, strict=False) for packed, _ in parts], how="diagonal")
+        for name in nested:
             values = []
             for packed, others in parts:
                 other = packed[name].to_list() if name in packed.columns else [None] * packed.height
                 values.extend(others.get(name, other))
             frame = frame.with_columns(self._nested(name, values))
         return frame.select(list(dict.fromkeys(names)))
+
+    @staticmethod
+    def _nested_names(parts):
+        """Columns that have other types in other parts, or one that only all values tell."""
+        dtypes = {}
+        for packed, others in parts:
+            for name, dtype in (*packed.schema.items(), *dict.fromkeys(others).items()):
+                dtypes.setdefault(name, set()).add(dtype)
+        return [name for name, found in dtypes.items() if len(found) > 1 or None in found]
 
     def _nested(self, name, values):
         dtype = self._list_type(values)

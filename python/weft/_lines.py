@@ -12,7 +12,7 @@ from weft._errors import TraceError, printable, reason_of
 # A record of Weft has a few hundred bytes. Longer lines are passed over without being kept, as `weft summary` does.
 MOST_LINE_BYTES = 64 * 1024
 
-_PIECE_BYTES = 1024 * 1024
+PIECE_BYTES = 1024 * 1024
 
 
 class LineSplitter:
@@ -52,7 +52,7 @@ def _kind_of(mode):
     return "something else"
 
 
-def pieces(path, begin=0):
+def pieces(path, begin=0, most=PIECE_BYTES):
     """The bytes of a regular file from `begin` up to the size that it has now. TraceError where it cannot be opened."""
     try:
         # To open a FIFO would wait for its writer.
@@ -65,7 +65,7 @@ def pieces(path, begin=0):
         if not stat.S_ISREG(status.st_mode):
             raise TraceError(f"{printable(path)} is {_kind_of(status.st_mode)}, not a regular file")
         while begin < status.st_size:
-            piece = os.pread(file, min(_PIECE_BYTES, status.st_size - begin), begin)
+            piece = os.pread(file, min(most, status.st_size - begin), begin)
             if not piece:
                 return
             begin += len(piece)

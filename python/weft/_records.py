@@ -44,6 +44,10 @@ def _is_integer(value):
     return type(value) is int and -(2**63) <= value < 2**63
 
 
+def _are_within_64_bits(integers):
+    return -(2**63) <= min(integers) and max(integers) < 2**63
+
+
 def _is_number(value):
     return type(value) in (int, float) and math.isfinite(value)
 
@@ -55,13 +59,16 @@ _CHECKS = {
     "boolean": (lambda value: type(value) is bool, "a boolean"),
     "list": (lambda value: type(value) is list, "a list"),
 }
-_PLAIN = {"text": {str, type(None)}, "boolean": {bool, type(None)}, "list": {list, type(None)}}
+_PLAIN = {"integer": int, "text": str, "boolean": bool, "list": list}
 
 
 def wrong_values(kind_of_value, values):
     """The indices of those that are neither of this type nor None."""
-    plain = _PLAIN.get(kind_of_value)
-    if plain is not None and plain.issuperset(map(type, values)):
+    found = set(map(type, values))
+    # As nearly always; the rest is ten times as slow.
+    if found <= {_PLAIN.get(kind_of_value), type(None)} and (
+            kind_of_value != "integer" or int not in found or
+            _are_within_64_bits(values if len(found) == 1 else [value for value in values if value is not None])):
         return []
     is_right = _CHECKS[kind_of_value][0]
     return [index for index, value in enumerate(values) if value is not None and not is_right(value)]

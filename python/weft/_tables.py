@@ -62,15 +62,21 @@ class TableBuilder:
                                         f"have more than {_MOST_FURTHER_COLUMNS} keys that are not known")
 
     def _pack(self):
-        columns = {}
-        for name in (*self._kind.columns, *self._further):
-            columns[name] = values = [row.get(name) for row in self._rows]
-            kind_of_value = self._kind.columns.get(name)
-            for index in wrong_values(kind_of_value, values) if kind_of_value else ():
-                values[index] = None
+        columns = self._columns_of_rows()
+        for name, kind_of_value in self._kind.columns.items():
+            wrong = wrong_values(kind_of_value, columns[name])
+            if wrong:
+                columns[name] = list(columns[name])
+            for index in wrong:
+                columns[name][index] = None
                 self._faults.add(self._places[index], fault_text(name, kind_of_value))
         self._parts.append(self._frames.part(columns, self._kind.columns))
         self._rows, self._places = [], []
+
+    def _columns_of_rows(self):
+        if not self._further:  # then all rows have the same keys, in the same order
+            return dict(zip(self._kind.columns, zip(*(row.values() for row in self._rows))))
+        return {name: [row.get(name) for row in self._rows] for name in (*self._kind.columns, *self._further)}
 
     def table(self):
         if self._rows:
