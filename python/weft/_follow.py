@@ -2,6 +2,7 @@
 looks no file is open, as a run may have more ranks than a process may have files.
 """
 
+import itertools
 import os
 import time
 import warnings
@@ -21,7 +22,7 @@ def follow(directory, *, kinds=None, ranks=None, timeout=None, interval=0.1):
     """Yields each line of the newest run in `directory` (or in several) as a dict, as soon as it has been written.
 
     A line has the keys of docs/trace.md, `type` among them, and `rank`, `process` and `segment` as the tables of load().
-    What is there already comes first. Lines of one rank keep their order, those of several have none.
+    Lines that are there already come first. Lines of one rank keep their order, those of several have none.
 
     kinds, ranks   as those of load(); headers and summaries come always
     timeout        seconds without a new line after which it ends; None: never
@@ -220,7 +221,7 @@ class _Follower:
         return trace.is_complete or any(other.process != trace.process and other.begin > trace.end for other in of_rank)
 
     def _unfinished_ranks(self):
-        """None: it is not known yet which ranks there are."""
+        """One after the other, as a damaged header may tell of any number. None: it is not known which there are."""
         traces = {}
         for file in self._files.values():
             if file.trace.process is not None:
@@ -231,11 +232,12 @@ class _Follower:
         ranks = range(expected) if self._ranks is None else sorted(self._ranks)
         if ranks[-1] >= expected:
             raise TraceError(f"the run in {printable(self._folders[0])} has no rank {ranks[-1]}, only {expected} ranks")
-        return [rank for rank in ranks
-                if rank not in traces or not all(self._is_over(trace, traces[rank]) for trace in traces[rank])]
+        return (rank for rank in ranks
+                if rank not in traces or not all(self._is_over(trace, traces[rank]) for trace in traces[rank]))
 
     def is_done(self):
-        return self._unfinished_ranks() == []
+        unfinished = self._unfinished_ranks()
+        return unfinished is not None and next(unfinished, None) is None
 
     def unfinished(self, timeout):
         """The text for a run that has not ended; TraceError where there was none at all."""
@@ -243,5 +245,6 @@ class _Follower:
         if unfinished is None:
             paths_in(self._folders)
             raise TraceError(without_traces(self._folders))
-        shown = ", ".join(map(str, unfinished[:8])) + (", ..." if len(unfinished) > 8 else "")
+        first = list(map(str, itertools.islice(unfinished, 9)))
+        shown = ", ".join([*first[:8], *(["..."] if len(first) > 8 else [])])
         return f"no new line for {timeout} s, and no summary of rank {shown}: still running, hanging, or killed"

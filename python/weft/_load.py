@@ -77,6 +77,17 @@ def _of_ranks(files, wanted):
     return [file for file in files if file.rank in wanted]
 
 
+def _lines(file, reader):
+    """(number, values) of each line that says something, of the process that counts."""
+    try:
+        for number, line in lines_of(file.path, reader.damage):
+            values = reader.record(number, line)
+            if values is not None and reader.headers >= file.first_header:
+                yield number, values
+    except TraceError as error:  # the file has been read before, but a run may still write and remove files
+        reader.damage.read_error = str(error)
+
+
 class _Loader:
     def __init__(self, frames, wanted):
         self._frames = frames
@@ -95,10 +106,7 @@ class _Loader:
         reader = RecordReader(file.path, self._wanted)
         texts = {}  # each once: most repeat
         rank = process = None
-        for number, line in lines_of(file.path, reader.damage):
-            values = reader.record(number, line)
-            if values is None or reader.headers < file.first_header:
-                continue
+        for number, values in _lines(file, reader):
             if values["type"] == "header":
                 self._segments += 1
                 rank, process = values["rank"], process_of(values)[1]

@@ -18,7 +18,7 @@ _DAY = 24 * 3600 * 10**9
 
 
 class TraceFile:
-    """What tells a trace from others. Of a file with lines of several processes only the last one counts."""
+    """A trace, by the things that tell it from others. Of a file with lines of several processes only the last one counts."""
 
     def __init__(self, path):
         self.path = path

@@ -180,6 +180,12 @@ class Timeout(FollowTest):
         self.assertEqual(len(types), 5)
         self.assertEqual(texts, ["no new line for 0.2 s, and no summary of rank 1, 2: still running, hanging, or killed"])
 
+    def test_ends_it_also_where_a_header_tells_of_ranks_without_end(self):
+        self.write("rank0.100.jsonl", header(0, 2**62 - 1), summary())
+        types, texts = self.all_of(timeout=0.2)
+        self.assertEqual(types, ["header", "summary"])
+        self.assertRegex(texts[0], "no summary of rank 1, 2, 3, 4, 5, 6, 7, 8, ...: still")
+
     def test_without_any_trace_is_an_error(self):
         with self.assertRaisesRegex(weft.TraceError, "there are no traces"):
             self.all_of(timeout=0.1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tables as data frames of pandas and polars, against the lists of dicts. What is not installed is skipped; exit
-code 77 where neither is."""
+"""The tables as data frames of pandas and polars, against the lists of dicts. A module that is not installed is
+skipped; exit code 77 where neither is."""
 import importlib.util
 import sys
 import unittest

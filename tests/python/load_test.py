@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import weft
 from written_traces import BEGIN, SECOND, TraceTest, bubble, fill_slice, header, summary, values_of
@@ -190,6 +191,21 @@ class NewestRun(TraceTest):
     def test_lines_of_version_1_are_read(self):
         self.write("rank0.1.jsonl", header(version=1), {"type": "forecast", "time": 1, "device": 0}, summary(version=1))
         self.assertEqual(len(self.load()["forecast"]), 1)
+
+    def test_a_file_that_goes_while_it_is_loaded_is_named(self):
+        path = self.write_rank(1, 2, [bubble()])
+        self.write_rank(0, 2, [bubble()])
+        newest_run = weft._load.newest_run
+
+        def newest_run_and_gone(*arguments):
+            files = newest_run(*arguments)
+            path.unlink()
+            return files
+
+        with unittest.mock.patch("weft._load.newest_run", newest_run_and_gone):
+            run = self.load()
+        self.assertEqual(values_of(run.bubbles, "rank"), [0])
+        self.assert_note(run, "rank1.101.jsonl could be read in part only", "No such file")
 
     def test_nothing_to_load_is_said(self):
         with self.assertRaisesRegex(weft.TraceError, "nowhere does not exist: mistyped, or no process"):
