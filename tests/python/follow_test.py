@@ -1,23 +1,44 @@
 #!/usr/bin/env python3
 """weft.follow(): a run while it is being written."""
+import functools
 import itertools
-import json
 import shutil
 import subprocess
 import sys
-import threading
-import time
 import unittest
+import unittest.mock
 import warnings
 
 import weft
 from written_traces import BEGIN, SECOND, TraceTest, bubble, fill_slice, header, summary, text_of
 
 # A test that waits for a line that never comes has failed.
-LONGEST = 30
+LONGEST = 60
+
+
+class Clock:
+    """In place of the module `time`: each sleep takes as long as it should, and does the next thing."""
+
+    def __init__(self, things):
+        self._things = list(things)
+        self._now = 0
+
+    def monotonic(self):
+        return self._now
+
+    def sleep(self, seconds):
+        self._now += seconds
+        if self._things:
+            self._things.pop(0)()
 
 
 class FollowTest(TraceTest):
+    def between_looks(self, *things):
+        """They are done one after the other, between two looks each."""
+        patch = unittest.mock.patch("weft._follow.time", Clock(things))
+        patch.start()
+        self.addCleanup(patch.stop)
+
     def follow(self, folder=None, **wanted):
         wanted = {"timeout": LONGEST, "interval": 0, **wanted}
         return weft.follow(folder or self.folder, **wanted)
@@ -55,15 +76,12 @@ class Lines(FollowTest):
 
     def test_come_when_they_are_written_to_their_end(self):
         path = self.write("rank0.100.jsonl", header(), bubble())
-        lines = self.follow()
-        self.assertEqual(self.next_of(lines, 2), ["header", "bubble"])
-        half = json.dumps(bubble(2, closed=4000))
-        self.append(path, more=half[:50])
-        writer = threading.Timer(0.3, lambda: self.append(path, more=half[50:] + "\n" + text_of(summary())))
-        writer.start()
-        self.addCleanup(writer.join)
-        self.assertEqual(next(lines)["closed"], 4000)
-        self.assertEqual(self.next_of(lines, 5), ["summary"])
+        whole = text_of(bubble(2, closed=4000), summary())
+        parts = [whole[begin:begin + 50] for begin in range(0, len(whole), 50)]
+        self.between_looks(*[functools.partial(self.append, path, more=part) for part in parts])
+        lines = list(self.follow(interval=0.1))
+        self.assertEqual([line["type"] for line in lines], ["header", "bubble", "bubble", "summary"])
+        self.assertEqual(lines[2]["closed"], 4000)
 
     def test_of_kinds_and_ranks(self):
         for rank in range(3):
@@ -93,20 +111,14 @@ class Lines(FollowTest):
 
 class Files(FollowTest):
     def test_that_appear_later_are_taken_up(self):
-        folder = self.folder / "later"
-        lines = self.follow(folder)
-
-        def write():
-            time.sleep(0.2)
-            self.write("later/rank0.100.jsonl", header(0, 2), summary())
-            time.sleep(0.2)
-            self.write("later/rank1.101.jsonl", more='{"type": "hea')
-            time.sleep(0.2)
-            self.write("later/rank1.101.jsonl", header(1, 2), bubble(), summary(1))
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        self.addCleanup(writer.join)
+        path = self.folder / "later/rank1.101.jsonl"
+        begin = text_of(header(1, 2))
+        self.between_looks(lambda: path.parent.mkdir(),
+                           lambda: self.write("later/rank1.101.jsonl", more=begin[:20]),
+                           lambda: self.write("later/rank0.100.jsonl", header(0, 2), summary()),
+                           lambda: self.append(path, more=begin[20:]),
+                           lambda: self.append(path, bubble(), summary(1)))
+        lines = self.follow(path.parent, interval=0.1)
         with self.assertWarnsRegex(weft.TraceWarning, "later does not exist.*; waiting for it"):
             self.assertEqual([line["type"] for line in lines], ["header", "summary", "header", "bubble", "summary"])
 
@@ -194,19 +206,14 @@ class Timeout(FollowTest):
 
     def test_begins_anew_with_each_line(self):
         path = self.write("rank0.100.jsonl", header())
-        lines = self.follow(timeout=0.5)
-        self.assertEqual(self.next_of(lines, 1), ["header"])
+        def nothing():
+            pass
 
-        def write():
-            for number in range(5):
-                time.sleep(0.2)
-                self.append(path, bubble(number))
-            self.append(path, summary())
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        self.addCleanup(writer.join)
-        self.assertEqual(self.next_of(lines, 9), ["bubble"] * 5 + ["summary"])
+        self.between_looks(*[nothing, nothing, lambda: self.append(path, bubble())] * 3,
+                           nothing, nothing, nothing, nothing, lambda: self.append(path, bubble()))
+        with self.assertWarns(weft.TraceWarning):
+            lines = list(self.follow(timeout=4, interval=1))
+        self.assertEqual([line["type"] for line in lines], ["header"] + ["bubble"] * 3)  # the last one came too late
 
 
 class AgainstLoad(FollowTest):

@@ -17,13 +17,12 @@ def rows_of(table):
     if hasattr(table, "to_dicts"):
         return table.to_dicts()
     rows = table.astype(object).to_dict("records")
-    return [{name: None if not isinstance(value, (list, dict)) and value != value or value is missing() else value
-             for name, value in row.items()} for row in rows]
+    return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
 
 
-def missing():
+def is_missing(value):
     import pandas
-    return pandas.NA
+    return value is pandas.NA or isinstance(value, float) and value != value
 
 
 def group(number, operations):
