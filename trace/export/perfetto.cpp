@@ -26,6 +26,7 @@ enum Row : std::int32_t {
   groups_row = 1000,
   received_row = 2'000'000,
   fill_row,
+  moves_row,
   idle_row,
   forecast_row,
   memory_row,
@@ -83,6 +84,13 @@ class RankWriter : public RecordTaker {
     const auto job = jobs_.find(done.job);
     const std::string name = job == jobs_.end() ? "fill job " + std::to_string(done.job) : job->second;
     slice(fill_row, "fill", {0, name, "fill", nullptr}, done.launched, done.finished, done);
+  }
+
+  void take(TimePoint, const MoveRecord& move) {
+    if (rank_.window.touches(move.launched, move.finished))
+      slice(moves_row, "fill memory moves",
+            {0, move.way == MoveWay::to_host ? "fill memory to the host" : "fill memory to the device", "fill", nullptr},
+            move.launched, move.finished, move);
   }
 
   void take(TimePoint, const Iteration& iteration) {
