@@ -216,24 +216,26 @@ class _Follower:
         for file in run:
             self._files[file.path] = _FollowedFile(file.path, self._wanted, file.first_header)
 
-    def _is_over(self, trace, of_rank):
-        """It has its summary, or its process was gone before another one took the rank over."""
-        return trace.is_complete or any(other.process != trace.process and other.begin > trace.end for other in of_rank)
+    def _is_over(self, file, of_rank):
+        """It has its summary, cannot be read on, or its process was gone before another one took the rank over."""
+        trace = file.trace
+        return trace.is_complete or file.is_left_out or any(
+            other.trace.process != trace.process and other.trace.begin > trace.end for other in of_rank)
 
     def _unfinished_ranks(self):
         """One after the other, as a damaged header may tell of any number. None: it is not known which there are."""
-        traces = {}
+        files = {}
         for file in self._files.values():
             if file.trace.process is not None:
-                traces.setdefault(file.trace.rank, []).append(file.trace)
-        expected = max((trace.ranks for of_rank in traces.values() for trace in of_rank), default=0)
+                files.setdefault(file.trace.rank, []).append(file)
+        expected = max((file.trace.ranks for of_rank in files.values() for file in of_rank), default=0)
         if expected == 0:
             return None
         ranks = range(expected) if self._ranks is None else sorted(self._ranks)
         if ranks[-1] >= expected:
             raise TraceError(f"the run in {printable(self._folders[0])} has no rank {ranks[-1]}, only {expected} ranks")
         return (rank for rank in ranks
-                if rank not in traces or not all(self._is_over(trace, traces[rank]) for trace in traces[rank]))
+                if rank not in files or not all(self._is_over(file, files[rank]) for file in files[rank]))
 
     def is_done(self):
         unfinished = self._unfinished_ranks()

@@ -158,7 +158,7 @@ class Files(FollowTest):
 
     def test_that_are_gone_are_noted(self):
         self.write("rank0.1.jsonl", header(0, 1, 1), bubble())
-        lines = self.follow(timeout=0.2)
+        lines = self.follow()
         self.assertEqual(self.next_of(lines, 2), ["header", "bubble"])
         shutil.rmtree(self.folder)
         self.folder.mkdir()
