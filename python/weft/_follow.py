@@ -1,5 +1,5 @@
-"""weft.follow(): the lines of a run while it is being written. Looks at the sizes of the files now and then; between two
-looks no file is open, as a run may have more ranks than a process may have files.
+"""weft.follow(): the lines of a run while it is being written. Looks at the sizes of the files now and then; between
+two looks no file is open, as a run may have more ranks than a process may have files.
 """
 
 import itertools
@@ -21,8 +21,8 @@ _FIRST_BYTES = 1024
 def follow(directory, *, kinds=None, ranks=None, timeout=None, interval=0.1):
     """Yields each line of the newest run in `directory` (or in several) as a dict, as soon as it has been written.
 
-    A line has the keys of docs/trace.md, `type` among them, and `rank`, `process` and `segment` as the tables of load().
-    Lines that are there already come first. Lines of one rank keep their order, those of several have none.
+    A line has the keys of docs/trace.md, `type` among them, and `rank`, `process` and `segment` as the tables of
+    load(). Lines that are there already come first. Lines of one rank keep their order, those of several have none.
 
     kinds, ranks   as those of load(); headers and summaries come always
     timeout        seconds without a new line after which it ends; None: never

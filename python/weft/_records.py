@@ -23,7 +23,8 @@ def _no_number(text):
 _decoder = json.JSONDecoder(parse_constant=_no_number)
 
 
-# Levels of lists and objects inside each other. Weft has three; more than Python can follow would end a caller's program.
+# Levels of lists and objects inside each other. Weft has three. Many more are an exception in whatever goes through the
+# values later.
 _DEEPEST = 100
 
 

@@ -90,7 +90,8 @@ class WrongValues(TraceTest):
             self.assertIsNone(run.bubbles[1][key])
             self.assertIsNotNone(run.bubbles[0][key])
             self.assertEqual(len(run.bubbles), 3)
-            self.assert_note(run, f"rank0.100.jsonl:3: `{key}` is not {fault}; it is left empty (and values of 1 more line)")
+            self.assert_note(run, f"rank0.100.jsonl:3: `{key}` is not {fault}; it is left empty",
+                             "(and values of 1 more line)")
 
     def test_in_an_object_too(self):
         self.write_rank(lines=[bubble(forecast={"median": "x"}), bubble(2, forecast=[1])])
@@ -178,7 +179,8 @@ class Memory(TraceTest):
         code = "import resource, sys, warnings, weft; warnings.simplefilter('ignore'); " \
                f"run = weft.load(sys.argv[1], frames='dicts', **{wanted!r}); " \
                "print(len(run.bubbles), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
-        done = subprocess.run([sys.executable, "-c", code, str(self.folder)], check=True, capture_output=True, text=True)
+        command = [sys.executable, "-c", code, str(self.folder)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
         return tuple(map(int, done.stdout.split()))
 
     def test_of_a_line_of_a_gigabyte(self):
