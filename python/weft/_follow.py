@@ -1,5 +1,5 @@
-"""weft.follow(): the lines of a run while it is being written. Looks at the sizes of the files now and then; between two
-looks no file is open, as a run may have more ranks than a process may have files.
+"""weft.follow(): the lines of a run while it is being written. Looks at the sizes of the files now and then; between
+two looks no file is open, as a run may have more ranks than a process may have files.
 """
 
 import itertools
@@ -21,8 +21,8 @@ _FIRST_BYTES = 1024
 def follow(directory, *, kinds=None, ranks=None, timeout=None, interval=0.1):
     """Yields each line of the newest run in `directory` (or in several) as a dict, as soon as it has been written.
 
-    A line has the keys of docs/trace.md, `type` among them, and `rank`, `process` and `segment` as the tables of load().
-    Lines that are there already come first. Lines of one rank keep their order, those of several have none.
+    A line has the keys of docs/trace.md, `type` among them, and `rank`, `process` and `segment` as the tables of
+    load(). Lines that are there already come first. Lines of one rank keep their order, those of several have none.
 
     kinds, ranks   as those of load(); headers and summaries come always
     timeout        seconds without a new line after which it ends; None: never
@@ -216,24 +216,26 @@ class _Follower:
         for file in run:
             self._files[file.path] = _FollowedFile(file.path, self._wanted, file.first_header)
 
-    def _is_over(self, trace, of_rank):
-        """It has its summary, or its process was gone before another one took the rank over."""
-        return trace.is_complete or any(other.process != trace.process and other.begin > trace.end for other in of_rank)
+    def _is_over(self, file, of_rank):
+        """It has its summary, cannot be read on, or its process was gone before another one took the rank over."""
+        trace = file.trace
+        return trace.is_complete or file.is_left_out or any(
+            other.trace.process != trace.process and other.trace.begin > trace.end for other in of_rank)
 
     def _unfinished_ranks(self):
         """One after the other, as a damaged header may tell of any number. None: it is not known which there are."""
-        traces = {}
+        files = {}
         for file in self._files.values():
             if file.trace.process is not None:
-                traces.setdefault(file.trace.rank, []).append(file.trace)
-        expected = max((trace.ranks for of_rank in traces.values() for trace in of_rank), default=0)
+                files.setdefault(file.trace.rank, []).append(file)
+        expected = max((file.trace.ranks for of_rank in files.values() for file in of_rank), default=0)
         if expected == 0:
             return None
         ranks = range(expected) if self._ranks is None else sorted(self._ranks)
         if ranks[-1] >= expected:
             raise TraceError(f"the run in {printable(self._folders[0])} has no rank {ranks[-1]}, only {expected} ranks")
         return (rank for rank in ranks
-                if rank not in traces or not all(self._is_over(trace, traces[rank]) for trace in traces[rank]))
+                if rank not in files or not all(self._is_over(file, files[rank]) for file in files[rank]))
 
     def is_done(self):
         unfinished = self._unfinished_ranks()

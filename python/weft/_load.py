@@ -27,8 +27,8 @@ def load(directory, *, frames=None, kinds=None, ranks=None):
 
     Every table has the keys of docs/trace.md as columns, an object as one column for each of its keys
     (`forecast.median`), and in front `rank`, `process` and `segment`, the row of the line's header in `headers`. Times
-    and lengths are integers in nanoseconds, as in the trace. Traces that cannot be used raise TraceError; where some can
-    be used in part, a TraceWarning says so and is in `notes`.
+    and lengths are integers in nanoseconds, as in the trace. Traces that cannot be used raise TraceError; where some
+    can be used in part, a TraceWarning says so and is in `notes`.
     """
     wanted = wanted_ranks(ranks)
     loader = _Loader(frames_named(frames), wanted_kinds(kinds))

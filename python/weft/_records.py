@@ -23,10 +23,26 @@ def _no_number(text):
 _decoder = json.JSONDecoder(parse_constant=_no_number)
 
 
+# Levels of lists and objects inside each other. Weft has three. Many more are an exception in whatever goes through the
+# values later.
+_DEEPEST = 100
+
+
+def _depth(values):
+    depth, level = 0, [values]
+    while level:
+        depth += 1
+        level = [inside for value in level if isinstance(value, (dict, list))
+                 for inside in (value.values() if isinstance(value, dict) else value)]
+    return depth
+
+
 def parsed(line):
     """The object that a line holds; None: it holds none. Of a key that stands there twice the last value counts."""
     try:
         values = _decoder.decode(line.decode("utf-8"))
+        if line.count(b"[") + line.count(b"{") > _DEEPEST and _depth(values) > _DEEPEST:
+            return None
         if b"\\u" in line:
             json.dumps(values, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair is no text
     except (ValueError, RecursionError):
@@ -49,7 +65,7 @@ def _are_within_64_bits(integers):
 
 
 def _is_number(value):
-    return type(value) in (int, float) and math.isfinite(value)
+    return math.isfinite(value) if type(value) is float else _is_integer(value)
 
 
 _CHECKS = {

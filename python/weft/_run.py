@@ -8,7 +8,7 @@ class Run:
 
     run.bubbles, run.slices, run.iterations, run.groups ...    the tables; `weft.load` says of what kind they are
     run.headers, run.summaries                                 a row for each header and summary line
-    run["bubble"]                                              the same by the kind, also of a kind that a newer Weft has
+    run["bubble"]                                              the same by the kind; also one that a newer Weft has
     run.kinds                                                  the kinds that have lines
     run.ranks                                                  the ranks that were loaded
     run.notes                                                  what a reader should know; each was a TraceWarning

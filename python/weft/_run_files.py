@@ -18,7 +18,7 @@ _DAY = 24 * 3600 * 10**9
 
 
 class TraceFile:
-    """A trace, by the things that tell it from others. Of a file with lines of several processes only the last one counts."""
+    """A trace, by the things that tell it from others. Of lines of several processes those of the last one count."""
 
     def __init__(self, path):
         self.path = path
@@ -223,8 +223,8 @@ def notes_on_ranks(files):
     for rank, of_rank in sorted(processes.items()):
         if len(of_rank) > 1:
             is_shared = True
-            yield (f"at the same time {len(of_rank)} processes were rank {rank}: no launcher gave them one, or two jobs "
-                   "wrote here; the column `segment` tells them apart")
+            yield (f"at the same time {len(of_rank)} processes were rank {rank}: no launcher gave them one, or two "
+                   "jobs wrote here; the column `segment` tells them apart")
     expected = max((file.ranks for file in files), default=0)
     if not is_shared and expected > len(processes):
         yield f"the job has {expected} ranks; {expected - len(processes)} left no trace here"

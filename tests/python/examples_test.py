@@ -24,8 +24,8 @@ class Examples(unittest.TestCase):
         before = os.getcwd()
         cls.addClassCleanup(os.chdir, before)
         os.chdir(folder.name)
-        subprocess.run([WEFT, "simulate", "--iterations", "12", "--fill", "40x250us", "--output", "weft-12345"], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([WEFT, "simulate", "--iterations", "12", "--fill", "40x250us", "--output", "weft-12345"],
+                       check=True, stdout=subprocess.DEVNULL)
         done = subprocess.run([WEFT, "summary", "--json", "weft-12345"], check=True, capture_output=True, text=True)
         cls.ranks = json.loads(done.stdout)["ranks"]
         page = (SOURCE / "docs/python.md").read_text(encoding="utf-8")
@@ -60,7 +60,8 @@ class Examples(unittest.TestCase):
     def test_following_prints_every_bubble(self):
         lines = self.said.splitlines()
         self.assertRegex(lines[0], "<weft.Run of 4 ranks: ")
-        self.assertEqual(len([line for line in lines if line.endswith(" ms")]), sum(rank["bubbles"] for rank in self.ranks))
+        printed = [line for line in lines if line.endswith(" ms")]
+        self.assertEqual(len(printed), sum(rank["bubbles"] for rank in self.ranks))
 
 
 if __name__ == "__main__":

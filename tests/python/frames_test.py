@@ -40,8 +40,9 @@ class Frames(TraceTest):
 
     def test_hold_the_same_values_as_dicts(self):
         forecast = {"low": 1, "median": 2, "high": 3, "samples": 4}
-        lines = [bubble(1, forecast=forecast, rhythm="fedcba9876543210"), bubble(2, left_out=True), group(1, [SEND] * 2),
-                 group(2, []), {"type": "sparkle", "time": 7, "device": 0, "share": 0.25, "list": [1, 2]}]
+        lines = [bubble(1, forecast=forecast, rhythm="fedcba9876543210"), bubble(2, left_out=True),
+                 group(1, [SEND] * 2), group(2, []),
+                 {"type": "sparkle", "time": 7, "device": 0, "share": 0.25, "list": [1, 2]}]
         self.write_rank(0, 2, lines)
         self.write_rank(1, 2, [bubble(2**62, opened=2**62 + 1, colour="red"), group(3, [{**SEND, "weight": 0.5}])])
         dicts = self.load()

@@ -70,7 +70,8 @@ class Kinds(unittest.TestCase):
                 if "." in column:
                     self.assertIn(f"`{column.split('.')[1]}`", page, column)
         for name in ("slowdown", "watching"):
-            inside = [column.split(".")[1] for column in kinds.KINDS["summary"].columns if column.startswith(name + ".")]
+            columns = kinds.KINDS["summary"].columns
+            inside = [column.split(".")[1] for column in columns if column.startswith(name + ".")]
             self.assertEqual(inside, [key for key, _ in documented()[name]])
 
     def test_have_table_names_of_their_own(self):

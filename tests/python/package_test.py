@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The wheel of the package: package_test.py FOLDER, with the folder that holds pyproject.toml. Nothing is downloaded; exit
-code 77 where pip, venv or the build backend is missing."""
+"""The wheel of the package: package_test.py FOLDER, with the folder that holds pyproject.toml. Nothing is downloaded;
+exit code 77 where pip, venv or the build backend is missing."""
 import importlib.util
 import pathlib
 import re
@@ -25,8 +25,8 @@ class Package(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         before = sorted(FOLDER.rglob("*"))
-        subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
-                        "--wheel-dir", cls.folder.name, str(FOLDER)], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps",
+                        "--no-build-isolation", "--wheel-dir", cls.folder.name, str(FOLDER)], check=True)
         cls.left = sorted(set(FOLDER.rglob("*")) - set(before))
         cls.wheel, = pathlib.Path(cls.folder.name).glob("*.whl")
 
