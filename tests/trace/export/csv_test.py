@@ -72,7 +72,8 @@ def main():
                 reader = csv.DictReader(file)
                 assert reader.fieldnames[:3] == ["trace_rank", "trace_process", "segment"]
                 rows = list(reader)
-            assert all(None not in row and None not in row.values() for row in rows), f"{name}: cells and columns differ"
+            whole = all(None not in row and None not in row.values() for row in rows)
+            assert whole, f"{name}: cells and columns differ"
             check(name, rows, expected.get(name, []))
 
 
