@@ -12,6 +12,7 @@
 #include "trace/export/kineto.h"
 #include "trace/export/names.h"
 #include "trace/export/number_ranges.h"
+#include "trace/export/output.h"
 #include "trace/export/perfetto.h"
 #include "trace/formatted.h"
 #include "trace/read/printable.h"
@@ -20,10 +21,36 @@
 namespace weft::cli {
 namespace {
 
-struct Outputs {
+struct Wanted {
   std::string perfetto, kineto, csv;
-  bool any() const { return !perfetto.empty() || !kineto.empty() || !csv.empty(); }
+
+  std::vector<std::string> paths() const {
+    std::vector<std::string> all;
+    for (const std::string& path : {perfetto, kineto, csv})
+      if (!path.empty()) all.push_back(path);
+    return all;
+  }
 };
+
+// Opened before the traces are read: that one cannot be written is not found out after minutes.
+struct Outputs {
+  std::optional<OutputFile> perfetto;
+  std::optional<OutputFolder> kineto, csv;
+
+  explicit Outputs(const Wanted& wanted) {
+    if (!wanted.perfetto.empty()) perfetto.emplace(wanted.perfetto);
+    if (!wanted.kineto.empty()) kineto.emplace(wanted.kineto);
+    if (!wanted.csv.empty()) csv.emplace(wanted.csv);
+  }
+};
+
+// Nothing: each output has a place of its own.
+std::optional<std::string> same_place(const std::vector<std::string>& paths) {
+  for (std::size_t one = 0; one < paths.size(); ++one)
+    for (std::size_t other = one + 1; other < paths.size(); ++other)
+      if (resolved_output(paths[one]) == resolved_output(paths[other])) return paths[one];
+  return std::nullopt;
+}
 
 std::string megabytes(std::uint64_t bytes) {
   return formatted("%.1f MB", static_cast<double>(bytes) / 1e6);
@@ -36,8 +63,9 @@ void say(const std::vector<std::string>& notes) {
   if (notes.size() > most) inform("note: and " + std::to_string(notes.size() - most) + " more notes");
 }
 
-void write_perfetto(const ExportedRun& run, const EventNames& names, const std::string& path, ProgressBar& bar) {
-  const PerfettoCounts counts = export_perfetto(run, names, path, &bar);
+void write_perfetto(const ExportedRun& run, const EventNames& names, OutputFile& file, ProgressBar& bar) {
+  const std::string path = file.path();
+  const PerfettoCounts counts = export_perfetto(run, names, file, &bar);
   bar.clear();
   if (counts.left_out > 0)
     warn(std::to_string(counts.left_out) + " slices are not in " + printable(path) +
@@ -55,18 +83,18 @@ void write_perfetto(const ExportedRun& run, const EventNames& names, const std::
          " receives, with an arrow between the two of a message; open it in ui.perfetto.dev");
 }
 
-void write_kineto(const ExportedRun& run, const EventNames& names, const std::string& folder, ProgressBar& bar) {
+void write_kineto(const ExportedRun& run, const EventNames& names, OutputFolder& folder, ProgressBar& bar) {
   const KinetoCounts counts = export_kineto(run, names, folder, &bar);
   bar.clear();
   say(counts.notes);
-  inform(printable(folder) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.files) + " ranks, " +
+  inform(printable(folder.path()) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.files) + " ranks, " +
          std::to_string(counts.rows) + " rows; all time outside of bubbles stands there as computation");
 }
 
-void write_csv(const ExportedRun& run, const std::string& folder, ProgressBar& bar) {
+void write_csv(const ExportedRun& run, OutputFolder& folder, ProgressBar& bar) {
   const CsvCounts counts = export_csv(run, folder, &bar);
   bar.clear();
-  inform(printable(folder) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.rows) + " rows in " +
+  inform(printable(folder.path()) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.rows) + " rows in " +
          std::to_string(counts.tables) + " tables");
 }
 
@@ -74,15 +102,15 @@ void write_csv(const ExportedRun& run, const std::string& folder, ProgressBar& b
 
 int export_verb(const Arguments& arguments) {
   ExportWanted wanted;
-  Outputs outputs;
+  Wanted places;
   CLI::App app("Writes the traces of all ranks of one run for other tools (docs/export.md).", "weft export");
   app.add_option("DIR", wanted.directories, "The directory of the traces; several where each rank has its own.")
       ->required()
       ->type_name("");
-  app.add_option("--perfetto", outputs.perfetto, "A timeline of all ranks, for ui.perfetto.dev.")->type_name("FILE");
-  app.add_option("--kineto", outputs.kineto, "PyTorch's format, a file for each rank: for HTA and the like.")
+  app.add_option("--perfetto", places.perfetto, "A timeline of all ranks, for ui.perfetto.dev.")->type_name("FILE");
+  app.add_option("--kineto", places.kineto, "PyTorch's format, a file for each rank: for HTA and the like.")
       ->type_name("FOLDER");
-  app.add_option("--csv", outputs.csv, "Tables, one for each kind of record, with the keys of docs/trace.md.")
+  app.add_option("--csv", places.csv, "Tables, one for each kind of record, with the keys of docs/trace.md.")
       ->type_name("FOLDER");
   app.add_option_function<std::string>(
          "--iterations",
@@ -102,19 +130,24 @@ int export_verb(const Arguments& arguments) {
          "Only these: 0,4-7.")
       ->type_name("LIST");
   if (const auto code = parse(app, arguments)) return *code;
-  if (!outputs.any()) {
+  if (places.paths().empty()) {
     complain("a format is missing, as --perfetto FILE; see 'weft export --help'");
     return wrong_usage;
   }
+  if (const auto place = same_place(places.paths())) {
+    complain("two formats cannot go to " + printable(*place));
+    return wrong_usage;
+  }
+  Outputs outputs(places);
   wanted.directories = each_once(wanted.directories);
   ProgressBar bar;
   const ExportedRun run = find_exported_run(wanted, &bar);
   bar.clear();
   say(run.notes);
-  const EventNames names = plain_names(run);
-  if (!outputs.perfetto.empty()) write_perfetto(run, names, outputs.perfetto, bar);
-  if (!outputs.kineto.empty()) write_kineto(run, names, outputs.kineto, bar);
-  if (!outputs.csv.empty()) write_csv(run, outputs.csv, bar);
+  const EventNames names = event_names(run);
+  if (outputs.perfetto) write_perfetto(run, names, *outputs.perfetto, bar);
+  if (outputs.kineto) write_kineto(run, names, *outputs.kineto, bar);
+  if (outputs.csv) write_csv(run, *outputs.csv, bar);
   return 0;
 }
 

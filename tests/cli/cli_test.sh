@@ -667,7 +667,17 @@ export_traces() {
   [[ $(cut -d, -f1 tables/header.csv) == $'trace_rank\n0\n2' ]] || fail "a table with two traces"
   run "$weft" export "$traces" --kineto kineto
   expect_code 1
-  expect_err "*weft: error: kineto cannot be written: the folder is not empty"
+  expect_err "weft: error: kineto cannot be written: the folder is not empty"
+  run "$weft" export "$traces" --perfetto early.pftrace --csv kineto
+  expect_code 1
+  expect_err "weft: error: kineto cannot be written: the folder is not empty"
+  [[ ! -e early.pftrace ]] || fail "all outputs are looked at first"
+  run "$weft" export "$traces" --perfetto same --csv ./same
+  expect_code 2
+  expect_err "weft: error: two formats cannot go to same"
+  run "$weft" export "$traces" --perfetto rank7.7.jsonl
+  expect_code 1
+  expect_err "weft: error: rank7.7.jsonl cannot be written: it has the name of a trace"
   # An export that fails leaves nothing, and takes nothing away.
   mkdir full
   echo old >full/x

@@ -1,7 +1,6 @@
 // All tables are open at once, and each rank's rows follow those of the rank before; see the header.
 #include "trace/export/csv.h"
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -13,20 +12,8 @@ namespace weft {
 namespace {
 
 // Of every row: a record's own `rank` is that in a communicator, or none.
-constexpr const char* trace_columns = "trace_rank,trace_process";
+constexpr const char* trace_columns = "trace_rank,trace_process,segment";
 constexpr const char* header_columns = "clock_shift,file";
-
-// When a record is of, where it has more than its time.
-class Extent : public IgnoredFields {
- public:
-  explicit Extent(TimePoint time) : begin(time), end(time) {}
-  void begin_time(const char*, TimePoint value) { begin = value; }
-  void end_time(const char*, TimePoint value) { end = value; }
-  void time_if(bool known, const char*, TimePoint value) {
-    if (known) begin = std::min(begin, value);
-  }
-  TimePoint begin, end;
-};
 
 class Tables {
  public:
@@ -91,19 +78,15 @@ class Tables {
 
 class RowWriter : public RecordTaker {
  public:
-  RowWriter(const ExportedRank& rank, Tables& tables)
-      : rank_(rank),
-        tables_(tables),
-        trace_(std::to_string(rank.header.rank) + "," + std::to_string(rank.process.process) + ",") {}
+  RowWriter(const ExportedRank& rank, Tables& tables) : rank_(rank), tables_(tables) {}
 
-  void header(const TraceHeader& header) override {
+  void header(const TraceHeader& header, std::size_t segment) override {
+    trace_ = std::to_string(rank_.header.rank) + "," + std::to_string(rank_.process.process) + "," +
+             std::to_string(segment + 1) + ",";
     tables_.header_row(line_of([&](CsvCells& cells) { visit_fields(cells, header); }) + "," +
                        std::to_string(rank_.shift.count()) + "," + csv_text(rank_.path) + "\n");
   }
   void take(const Record& record) override {
-    Extent extent(record.time);
-    visit_kind(record, [&](const auto& what) { visit_fields(extent, what); });
-    if (!rank_.window.touches(extent.begin, extent.end)) return;
     tables_.row(record.kind, line_of([&](CsvCells& cells) {
                                visit_common_fields(cells, record);
                                visit_kind(record, [&](const auto& what) { visit_fields(cells, what); });
@@ -124,21 +107,20 @@ class RowWriter : public RecordTaker {
 
   const ExportedRank& rank_;
   Tables& tables_;
-  std::string trace_;
+  std::string trace_;  // cells in front of each row
 };
 
 }  // namespace
 
-CsvCounts export_csv(const ExportedRun& run, const std::string& folder, ReadProgress* progress) {
-  OutputFolder output(folder);
-  Tables tables(output);
+CsvCounts export_csv(const ExportedRun& run, OutputFolder& folder, ReadProgress* progress) {
+  Tables tables(folder);
   if (progress != nullptr) progress->begin("writing tables", run.bytes());
   for (const ExportedRank& rank : run.ranks) {
     RowWriter writer(rank, tables);
     read_rank(rank, writer, progress);
   }
   const CsvCounts counts = tables.finish();
-  output.finish();
+  folder.finish();
   return counts;
 }
 

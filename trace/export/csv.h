@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "trace/export/exported_run.h"
+#include "trace/export/output.h"
 
 namespace weft {
 
@@ -15,7 +15,7 @@ struct CsvCounts {
   std::uint64_t tables = 0, rows = 0, bytes = 0;
 };
 
-// Throws std::runtime_error, one line; then there is no folder.
-CsvCounts export_csv(const ExportedRun& run, const std::string& folder, ReadProgress* progress);
+// Throws std::runtime_error, one line; then there is no folder. Finishes it.
+CsvCounts export_csv(const ExportedRun& run, OutputFolder& folder, ReadProgress* progress);
 
 }  // namespace weft

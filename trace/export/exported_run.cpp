@@ -6,131 +6,108 @@
 #include <limits>
 #include <stdexcept>
 #include <system_error>
-#include <tuple>
 
 #include "trace/export/clocks.h"
-#include "trace/read/printable.h"
+#include "trace/export/run_notes.h"
+#include "trace/names/names.h"
+#include "trace/names/slot_places.h"
+#include "trace/read/join.h"
 #include "trace/read/runs.h"
+#include "trace/read/summary.h"
 
 namespace weft {
 namespace {
 
-constexpr TimeWindow whole_run{TimePoint{}, TimePoint{Duration{latest_time}}};
+constexpr TimeWindow whole_run{TimePoint{}, TimePoint::max()};
 
-bool is_of(std::string_view line, std::string_view start) {
-  return line.starts_with(start);
-}
-bool is_group(std::string_view line) {
-  return is_of(line, R"({"type": "group")");
-}
-
-// Hands on what counts of a trace.
-class Filter : public TraceSink {
- public:
-  Filter(const TraceProcess& process, RecordTaker& taker) : process_(process), taker_(taker) {}
-
-  bool wants(std::string_view line) const override {
-    return is_of(line, R"({"type": "header")") || (counts_ && taker_.wants(line));
-  }
-  void header(const TraceHeader& header, const TraceLine&) override {
-    counts_ = TraceProcess{std::string(header.host), header.process, header.start_id} == process_;
-    if (counts_) taker_.header(header);
-  }
-  void record(const Record& record, const TraceLine& line) override {
-    if (counts_ && line.sound()) taker_.take(record);
-  }
-  void summary(const TraceSummary& summary, const TraceLine& line) override {
-    if (counts_ && line.sound()) taker_.summary(summary);
-  }
-
- private:
-  const TraceProcess& process_;
-  RecordTaker& taker_;
-  bool counts_ = false;
-};
-
-// Communicators, the times of the wanted iterations, and whether there are groups. Most lines are passed over unread.
+// Found in the second pass: communicators, how far there are groups, what bubbles waited for, the times of the wanted
+// iterations.
 class PlaceFinder : public RecordTaker {
  public:
-  PlaceFinder(ExportedRank& rank, const std::optional<NumberRange>& iterations)
-      : rank_(rank), iterations_(iterations) {}
+  PlaceFinder(ExportedRank& rank, const std::optional<NumberRange>& iterations, GroupJoiner& joiner, SlotPlaces& places)
+      : rank_(rank), iterations_(iterations), joiner_(joiner), places_(places), windows_(rank.segments.size()) {}
 
-  bool wants(std::string_view line) const override {
-    if (is_group(line)) ++rank_.groups;
-    return is_of(line, R"({"type": "communicator")") || (iterations_ && is_of(line, R"({"type": "iteration")"));
+  bool wants(std::string_view line) const override { return places_.wants(line); }
+  void header(const TraceHeader& header, std::size_t segment) override {
+    segment_ = segment;
+    places_.header(header, {});
   }
   void take(const Record& record) override {
-    if (record.kind == RecordKind::communicator)
-      rank_.communicators[record.communicator.communicator] = record.communicator;
+    if (record.kind == RecordKind::communicator && !take(record.communicator)) return;
+    places_.record(record, {});
+    if (record.kind == RecordKind::group) take(record.time, record.group);
     if (record.kind == RecordKind::iteration && iterations_) take(record.iteration);
   }
-  const std::optional<TimeWindow>& window() const { return window_; }
+  // False: it has none of the wanted iterations.
+  bool finish() {
+    joiner_.end_process();
+    places_.finish();
+    if (!iterations_) return true;
+    rank_.iterations = iterations_;
+    bool found = false;
+    for (std::size_t index = 0; index < windows_.size(); ++index) {
+      ExportedSegment& segment = rank_.segments[index];
+      segment.window = windows_[index];
+      segment.measured.begin = std::max(segment.measured.begin, segment.window.begin);
+      segment.measured.end = std::min(segment.measured.end, segment.window.end);
+      found = found || !segment.window.is_empty();
+    }
+    return found;
+  }
+
+  std::uint64_t communicators_left_out() const { return communicators_left_out_; }
 
  private:
+  // False: there are too many.
+  bool take(const CommunicatorRecord& communicator) {
+    const bool is_known = rank_.communicators.contains(communicator.communicator);
+    if (!is_known && rank_.communicators.size() == most_communicators_of_rank) {
+      ++communicators_left_out_;
+      return false;
+    }
+    rank_.communicators[communicator.communicator] = communicator;
+    joiner_.add(communicator);
+    return true;
+  }
+  void take(TimePoint time, const GroupRecord& group) {
+    ExportedSegment& segment = rank_.segments[segment_];
+    ++segment.groups;
+    segment.groups_end = std::max(segment.groups_end, group.ended_known ? group.ended : time);
+    joiner_.add(group);
+  }
   void take(const Iteration& iteration) {
     if (iteration.number > static_cast<std::uint64_t>(highest_count)) return;
     if (!iterations_->contains(static_cast<std::int64_t>(iteration.number))) return;
-    if (!window_) window_ = {iteration.started, iteration.ended};
-    window_->begin = std::min(window_->begin, iteration.started);
-    window_->end = std::max(window_->end, iteration.ended);
+    TimeWindow& window = windows_[segment_];
+    if (window.is_empty()) window = {iteration.started, iteration.ended};
+    window.begin = std::min(window.begin, iteration.started);
+    window.end = std::max(window.end, iteration.ended);
   }
 
   ExportedRank& rank_;
   const std::optional<NumberRange>& iterations_;
-  std::optional<TimeWindow> window_;
+  GroupJoiner& joiner_;
+  SlotPlaces& places_;
+  std::vector<TimeWindow> windows_;  // of the wanted iterations of each segment
+  std::size_t segment_ = 0;
+  std::uint64_t communicators_left_out_ = 0;
 };
 
-// A run may have thousands of ranks: of those with the same note there is one.
-class SharedNotes {
- public:
-  void add(const std::string& rank, const std::string& text) {
-    const auto known = std::ranges::find(notes_, text, &Note::first);
-    (known == notes_.end() ? notes_.emplace_back(text, std::vector<std::string>{}) : *known).second.push_back(rank);
-  }
-  void append_to(std::vector<std::string>& notes) const {
-    for (const auto& [text, ranks] : notes_) notes.push_back(listed_ranks(ranks) + ": " + text);
-  }
-
- private:
-  using Note = std::pair<std::string, std::vector<std::string>>;
-  std::vector<Note> notes_;
-};
-
-// As `weft summary` says it, in words of an export. Those with numbers or a line are of one rank each.
-void add_notes(const FileTotals& file, SharedNotes& shared, std::vector<std::string>& notes) {
-  const std::string& name = file.rank.name;
-  const std::string label = "rank " + name + ": ";
-  if (!file.rank.complete)
-    shared.add(name,
-               "no summary was written (still running, killed, out of disk space, or ended without destroying its "
-               "communicators)");
-  if (file.limited) shared.add(name, "the trace has reached WEFT_TRACE_LIMIT: most of what came later is not there");
-  if (!is_measured(file.rank.header))
-    shared.add(name, "bubbles were not measured: " + printable(file.rank.header.idle_unknown));
-  if (file.segments_of_others > 0)
-    notes.push_back(
-        label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
-  if (file.doubts.count() > 0)
-    notes.push_back(label + "its trace holds something that cannot be true; such lines are left out: " +
-                    file.doubts.text(file.path));
-  add_damage_notes(file, notes);
-  const TraceSummary& totals = file.rank.totals;
-  if (totals.dropped_records > 0)
-    notes.push_back(label + std::to_string(totals.dropped_records) + " records were dropped");
-  if (totals.groups_thinned_out > 0)
-    notes.push_back(label + std::to_string(totals.groups_thinned_out) +
-                    " groups have no record, because their communicators had too many: they and their arrows are "
-                    "missing");
-}
-
-ExportedRank exported(const FileTotals& file) {
+ExportedRank exported(const FileTotals& file, std::size_t trace) {
   ExportedRank rank;
   rank.path = file.path;
   rank.name = file.rank.name + (file.rank.unsure ? " ?" : "");
+  rank.trace = trace;
   rank.process = file.process;
   rank.header = file.rank.header;
-  rank.window = whole_run;
-  for (const auto& [begin, end] : file.windows) rank.measured.push_back({begin, end});
+  rank.header.started = file.started;
+  rank.header.wall_clock = file.begin;
+  for (const FileSegment& segment : file.segments)
+    rank.segments.push_back({whole_run, {segment.begin, segment.end}, 0, {}});
+  const TraceDamage& damage = file.damage;
+  rank.limited = file.limited;
+  rank.lost_lines = file.rank.totals.dropped_records > 0 || file.doubts.count() > 0 || file.missing_bubbles.lines > 0 ||
+                    damage.unreadable.lines > 0 || damage.too_long.lines > 0 || damage.error != 0;
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(file.path, error);
   rank.bytes = error ? 0 : size;
@@ -141,56 +118,75 @@ std::string text_of(const NumberRange& range) {
   return std::to_string(range.first) + "-" + std::to_string(range.last);
 }
 
-// Its second pass. False: it has none of the wanted iterations.
-bool find_places(ExportedRank& rank, const std::optional<NumberRange>& iterations, ReadProgress* progress) {
-  PlaceFinder finder(rank, iterations);
-  read_rank(rank, finder, progress);
-  if (!iterations) return true;
-  if (!finder.window()) return false;
-  rank.window = *finder.window();
-  std::vector<TimeWindow> measured;
-  for (const TimeWindow& part : rank.measured)
-    if (part.touches(rank.window.begin, rank.window.end))
-      measured.push_back({std::max(part.begin, rank.window.begin), std::min(part.end, rank.window.end)});
-  rank.measured = std::move(measured);
-  return true;
-}
-
-void find_all_places(ExportedRun& run, const std::optional<NumberRange>& iterations, ReadProgress* progress) {
-  if (progress != nullptr) progress->begin("looking for iterations and communicators", run.bytes());
-  std::vector<std::string> without_iterations, without_groups;
-  std::vector<ExportedRank> kept;
-  for (ExportedRank& rank : run.ranks) {
-    if (!find_places(rank, iterations, progress)) {
+// The second pass, over all traces: those that are not exported are peers of others.
+void find_places(ExportedRun& run, std::vector<ExportedRank> ranks, const ExportWanted& wanted, RunNotes& notes,
+                 ReadProgress* progress) {
+  std::uint64_t bytes = 0;
+  for (const ExportedRank& rank : ranks) bytes += rank.bytes;
+  if (progress != nullptr) progress->begin("looking for iterations, groups", bytes);
+  std::vector<std::string> without_iterations;
+  GroupJoiner joiner;
+  for (ExportedRank& rank : ranks) {
+    PlaceFinder finder(rank, wanted.iterations, joiner, *run.places.emplace_back(std::make_shared<SlotPlaces>()));
+    read_rank(rank, finder, progress);
+    const bool has_iterations = finder.finish();
+    for (const auto& [number, communicator] : rank.communicators) run.members.add(rank.trace, communicator);
+    if (!wanted.selects(rank.header.rank)) continue;
+    notes.add_counted(
+        rank.name, finder.communicators_left_out(),
+        "communicators are not known, as there are more than " + std::to_string(most_communicators_of_rank));
+    if (!has_iterations) {
       without_iterations.push_back(rank.name);
       continue;
     }
-    if (rank.groups == 0) without_groups.push_back(rank.name);
-    kept.push_back(std::move(rank));
+    if (rank.groups() == 0)
+      notes.add_shared(rank.name,
+                       "the trace has no groups (WEFT_TRACE_GROUPS=off, or an older Weft): NCCL's own time, its "
+                       "overlap with computation and arrows are missing");
+    if (rank.segments.size() > 1)
+      notes.add_shared(rank.name,
+                       "the process closed its communicators and opened others: what it numbers, as iterations and "
+                       "bubbles, counts from 1 again");
+    run.ranks.push_back(std::move(rank));
   }
-  run.ranks = std::move(kept);
-  if (run.ranks.empty()) throw std::runtime_error("no rank has any of the iterations " + text_of(*iterations));
+  if (run.ranks.empty()) throw std::runtime_error("no rank has any of the iterations " + text_of(*wanted.iterations));
   if (!without_iterations.empty())
-    run.notes.push_back(listed_ranks(without_iterations) + ": none of the iterations " + text_of(*iterations) +
-                        "; left out");
-  if (!without_groups.empty())
-    run.notes.push_back(listed_ranks(without_groups) +
-                        ": the trace has no groups (WEFT_TRACE_GROUPS=off, or an older Weft): NCCL's own time, its "
-                        "overlap with computation and arrows are missing");
+    notes.add(listed_ranks(without_iterations) + ": none of the iterations " + text_of(*wanted.iterations) +
+              "; left out");
+  std::vector<std::string> disagreement;
+  add_group_notes(joiner.result(), disagreement);
+  notes.add(disagreement);
 }
 
-void put_on_one_clock(ExportedRun& run) {
+void put_on_one_clock(ExportedRun& run, RunNotes& notes) {
   std::vector<TraceHeader> headers;
   for (const ExportedRank& rank : run.ranks) headers.push_back(rank.header);
   const CommonClock clock = common_clock(headers);
-  if (!clock.note.empty()) run.notes.push_back(clock.note);
+  if (!clock.note.empty()) notes.add(clock.note);
   run.begin = TimePoint::max();
   for (std::size_t index = 0; index < run.ranks.size(); ++index) {
     ExportedRank& rank = run.ranks[index];
     rank.shift = clock.shifts[index];
     run.begin = std::min(run.begin, rank.aligned(rank.header.started));
-    for (const auto& [number, communicator] : rank.communicators) run.members.add(index, communicator);
   }
+}
+
+// As people call it all.
+void give_names(ExportedRun& run, RunNotes& notes) {
+  std::vector<names::NamedRank> traces;
+  for (const RunTrace& trace : run.traces)
+    traces.push_back({trace.rank, trace.ranks, &run.places[traces.size()]->iterations()});
+  run.names = std::make_shared<RunNames>(std::move(traces));
+  notes.add(run.names->notes());
+}
+
+// By the headers of all ranks.
+void note_missing_ranks(const ExportedRun& run, const ExportWanted& wanted, RunNotes& notes) {
+  std::vector<std::int64_t> there;
+  for (const RunTrace& trace : run.traces) there.push_back(trace.rank);
+  std::ranges::sort(there);
+  const std::string missing = missing_of(wanted.ranks, there);
+  if (!missing.empty()) notes.add("of the wanted ranks these left no trace here: " + missing);
 }
 
 }  // namespace
@@ -199,14 +195,20 @@ bool ExportWanted::selects(std::int64_t rank) const {
   return ranks.empty() || std::ranges::any_of(ranks, [&](const NumberRange& range) { return range.contains(rank); });
 }
 
+std::uint64_t ExportedRank::groups() const {
+  std::uint64_t groups = 0;
+  for (const ExportedSegment& segment : segments) groups += segment.groups;
+  return groups;
+}
+
 std::uint64_t ExportedRun::bytes() const {
   std::uint64_t bytes = 0;
   for (const ExportedRank& rank : ranks) bytes += rank.bytes;
   return bytes;
 }
 
-void CommunicatorMembers::add(std::size_t rank, const CommunicatorRecord& communicator) {
-  if (communicator.id != 0) members_.emplace(std::pair(communicator.id, communicator.rank), rank);
+void CommunicatorMembers::add(std::size_t trace, const CommunicatorRecord& communicator) {
+  if (communicator.id != 0) members_.emplace(std::pair(communicator.id, communicator.rank), trace);
 }
 
 std::optional<std::size_t> CommunicatorMembers::member(const CommunicatorRecord& communicator,
@@ -218,34 +220,33 @@ std::optional<std::size_t> CommunicatorMembers::member(const CommunicatorRecord&
 
 ExportedRun find_exported_run(const ExportWanted& wanted, ReadProgress* progress) {
   ExportedRun run;
-  std::vector<std::string> notes;
-  const std::vector<FileTotals> files = newest_run(wanted.directories, notes, progress);
-  run.notes = notes;
-  SharedNotes shared;
-  std::int64_t last_rank = 0;
-  for (const FileTotals& file : files) {
-    last_rank = std::max<std::int64_t>(last_rank, file.rank.header.rank);
-    if (!wanted.selects(file.rank.header.rank)) continue;
-    run.ranks.push_back(exported(file));
-    add_notes(file, shared, run.notes);
+  RunNotes notes;
+  std::vector<std::string> of_run;
+  std::vector<FileTotals> files = newest_run(wanted.directories, of_run, progress);
+  notes.add(of_run);
+  RunSummary sums;
+  std::vector<ExportedRank> ranks;
+  bool any_wanted = false;
+  for (FileTotals& file : files) {
+    ranks.push_back(exported(file, run.traces.size()));
+    run.traces.push_back({ranks.back().name, file.rank.header.rank, file.rank.header.ranks});
+    if (wanted.selects(file.rank.header.rank)) {
+      any_wanted = true;
+      notes.add_file(file);
+    }
+    sums.ranks.push_back(std::move(file.rank));
   }
-  shared.append_to(run.notes);
-  if (run.ranks.empty())
+  if (!any_wanted)
     throw std::runtime_error("none of the wanted ranks has a trace here; the last one is rank " +
-                             std::to_string(last_rank));
-  find_all_places(run, wanted.iterations, progress);
-  put_on_one_clock(run);
+                             std::to_string(run.traces.back().rank));
+  add_notes_on_ranks(sums);
+  notes.add(sums.notes);
+  note_missing_ranks(run, wanted, notes);
+  find_places(run, std::move(ranks), wanted, notes, progress);
+  give_names(run, notes);
+  put_on_one_clock(run, notes);
+  run.notes = notes.all();
   return run;
-}
-
-void read_rank(const ExportedRank& rank, RecordTaker& taker, ReadProgress* progress) {
-  Filter filter(rank.process, taker);
-  if (progress == nullptr) {
-    read_trace(rank.path, filter);
-    return;
-  }
-  CountedLines counted(filter, *progress);
-  read_trace(rank.path, counted);
 }
 
 }  // namespace weft

@@ -31,7 +31,9 @@ void IdleTimes::be_busy_until(TimePoint time) {
 
 void IdleTimes::leave_window() {
   be_busy_until(measured_[at_].end);
-  if (++at_ < measured_.size()) cursor_ = std::max(cursor_, measured_[at_].begin);
+  if (++at_ == measured_.size() || cursor_ >= measured_[at_].begin) return;
+  take_({PartKind::between, cursor_, measured_[at_].begin, {}});
+  cursor_ = measured_[at_].begin;
 }
 
 // It may reach over several measured parts.
@@ -45,6 +47,8 @@ void IdleTimes::place(const TimePart& part) {
     free.end = std::min(part.end, window.end);
     lost_ += std::max(seen, Duration{}) - std::max(free.end - free.begin, Duration{});
     if (free.begin < free.end) {
+      free.at_begin = free.begin == window.begin;
+      free.at_end = free.end == window.end;
       be_busy_until(free.begin);
       take_(free);
       cursor_ = free.end;

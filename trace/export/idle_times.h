@@ -15,19 +15,21 @@
 
 namespace weft {
 
-enum class PartKind : std::uint8_t { busy, bubble, uncertain, dark };
+enum class PartKind : std::uint8_t { busy, bubble, uncertain, dark, between };  // between: two measured parts
 
 struct TimePart {
   PartKind kind = PartKind::busy;
   TimePoint begin{}, end{};
-  Bubble bubble{};  // of a bubble
+  Bubble bubble{};                        // of a bubble
+  bool at_begin = false, at_end = false;  // of a bubble: of a measured part
 };
 
 class IdleTimes {
  public:
   using Take = std::function<void(const TimePart&)>;
 
-  // `measured`: the parts of the run that are cut up, in their order. `take` gets all of their time, in its order.
+  // `measured`: the parts of the run that are cut up, in their order. `take` gets all of their time and of that between
+  // them, in its order.
   IdleTimes(const std::vector<TimeWindow>& measured, Take take, std::size_t most_waiting = 1024);
 
   void add(const TimePart& part);

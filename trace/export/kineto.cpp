@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -21,7 +23,27 @@ constexpr std::int64_t compute_stream = 1, first_nccl_stream = 2;
 constexpr std::int64_t host_thread = 1, fill_thread = 1'000'000;
 constexpr std::uint64_t first_correlation = std::uint64_t{1}
                                             << 24;  // readers that keep them in few bits lose small ones
-constexpr const char* busy_name = "not waiting for NCCL";
+constexpr std::size_t most_streams = 4096;          // of a rank: a trace that was tampered with may name any number
+
+const char* name_of(PartKind kind) {
+  switch (kind) {
+    case PartKind::uncertain:
+      return "uncertain: nobody could tell whether it computed";
+    case PartKind::dark:
+      return "dark: nobody looked";
+    case PartKind::between:
+      return "not measured, or not exported";
+    default:
+      return "outside of bubbles";
+  }
+}
+
+std::vector<TimeWindow> measured_parts(const ExportedRank& rank) {
+  std::vector<TimeWindow> parts;
+  for (const ExportedSegment& segment : rank.segments)
+    if (!segment.measured.is_empty()) parts.push_back(segment.measured);
+  return parts;
+}
 
 // Gathers, scatters and exchanges are made of sends and receives in NCCL.
 const char* kernel_of(Operation kind) {
@@ -75,22 +97,16 @@ class RankRows : public RecordTaker {
         names_(names),
         rows_(rows),
         counts_(counts),
-        times_(rank.measured, [this](const TimePart& part) { take_part(part); }) {
+        times_(measured_parts(rank), [this](const TimePart& part) { take_part(part); }) {
     const std::string name = names_.rank(rank_);
     rows_.process_name(rank_.process.process, name + ", host", 0);
     rows_.process_name(gpu(), name, 1);
-    rows_.thread_name(gpu(), compute_stream, "stream 1: not waiting for NCCL (computation is not recorded)");
-    rows_.thread_name(gpu(), fill_thread, "fill");
+    rows_.thread_name(gpu(), compute_stream, "stream 1: outside of bubbles (computation is not recorded)");
   }
 
+  void header(const TraceHeader&, std::size_t segment) override { segment_ = segment; }
   void take(const Record& record) override {
-    if (record.kind == RecordKind::bubble) take_bubble(record.bubble);
-    if (record.kind == RecordKind::uncertain)
-      times_.add({PartKind::uncertain, record.uncertain.began, record.uncertain.ended, {}});
-    if (record.kind == RecordKind::dark) times_.add({PartKind::dark, record.dark.began, record.dark.ended, {}});
-    if (record.kind == RecordKind::group) take_group(record.group);
-    if (record.kind == RecordKind::slice) take_slice(record.slice);
-    if (record.kind == RecordKind::iteration) take_iteration(record.iteration);
+    visit_kind(record, [this](const auto& what) { take(what); });
   }
 
   // Readers drop the launches in the last step, which PyTorch's profiler cuts off: so an empty one stands at the end.
@@ -102,21 +118,39 @@ class RankRows : public RecordTaker {
           "rank " + rank_.name + ": " + std::to_string(times_.lost().count() / 1000) +
           " us of bubbles or uncertain time overlap others or came out of order; each moment counts "
           "for the first of them");
+    if (left_out_ > 0)
+      counts_.notes.push_back("rank " + rank_.name + ": " + std::to_string(left_out_) +
+                              " rows are left out: too many of them overlap, or there are too many communicators");
   }
 
  private:
   std::int64_t gpu() const { return rank_.header.device; }
   Duration since_base(TimePoint time) const { return rank_.aligned(time) - run_.begin; }
 
-  void take_bubble(const Bubble& bubble) {
+  // Kinds that have no row.
+  void take(const JobRecord&) {}
+  void take(const MemoryRecord&) {}
+  void take(const AnomalyRecord&) {}
+  void take(const CommunicatorRecord&) {}
+  void take(const ClockRecord&) {}
+  void take(const SlowdownRecord&) {}
+  void take(const WatchingRecord&) {}
+  void take(const LimitRecord&) {}
+
+  void take(const UncertainRecord& uncertain) { times_.add({PartKind::uncertain, uncertain.began, uncertain.ended}); }
+
+  void take(const DarkTime& dark) { times_.add({PartKind::dark, dark.began, dark.ended}); }
+
+  // It stands for its group where the trace has no groups, or none any more.
+  void take(const Bubble& bubble) {
     times_.add({PartKind::bubble, bubble.opened, bubble.closed, bubble});
-    if (rank_.groups > 0 || bubble.group == 0) return;
+    if (bubble.group == 0 || bubble.opened < rank_.segments[segment_].groups_end) return;
     const KinetoArguments arguments{{"Collective name", json_text(name_of(bubble.cause))},
                                     {"waited for", json_text(names_.bubble(rank_, bubble))}};
     nccl_row(kernel_of(bubble.cause), bubble.slot.communicator, bubble.opened, bubble.closed, arguments);
   }
 
-  void take_group(const GroupRecord& group) {
+  void take(const GroupRecord& group) {
     if (!group.begun_known || !group.ended_known || group.operations.size() == 0) return;
     KinetoArguments arguments{{"Collective name", json_text(collective_of(group))},
                               {"operations", json_text(names_.group(rank_, group))}};
@@ -135,7 +169,7 @@ class RankRows : public RecordTaker {
     if (operation.kind != Operation::send && operation.kind != Operation::receive) return;
     const auto peer = run_.members.member(communicator, operation.peer);
     if (!peer) return;
-    const std::string there = std::to_string(run_.ranks[*peer].header.rank), here = std::to_string(rank_.header.rank);
+    const std::string there = std::to_string(run_.traces[*peer].rank), here = std::to_string(rank_.header.rank);
     const bool sends = operation.kind == Operation::send;
     arguments.emplace_back("Src Rank", sends ? here : there);
     arguments.emplace_back("Dst Rank", sends ? there : here);
@@ -144,22 +178,29 @@ class RankRows : public RecordTaker {
   // Within the measured time only: readers take the first and the last row for the ends of the run.
   void nccl_row(const char* kernel, CommunicatorId communicator, TimePoint begin, TimePoint end,
                 KinetoArguments arguments) {
-    for (const TimeWindow& part : rank_.measured) {
-      const TimePoint from = std::max(begin, part.begin), to = std::min(end, part.end);
-      if (from >= to) continue;
-      const std::int64_t stream = stream_of(communicator, from, to);
-      const auto previous = stream_ends_.find(stream);
-      kernel_row(kernel, stream, from, to, previous == stream_ends_.end() ? from : before(previous->second), arguments);
-      stream_ends_[stream] = to;
+    const TimeWindow& part = rank_.segments[segment_].measured;
+    const TimePoint from = std::max(begin, part.begin), to = std::min(end, part.end);
+    if (from >= to) return;
+    const std::optional<std::int64_t> stream = stream_of(communicator, from, to);
+    if (!stream) {
+      ++left_out_;
+      return;
     }
+    const auto previous = stream_ends_.find(*stream);
+    kernel_row(kernel, *stream, from, to, previous == stream_ends_.end() ? from : before(previous->second),
+               std::move(arguments));
+    stream_ends_[*stream] = to;
   }
 
   // The time of a launch while a kernel ran that has this end. Readers round times to microseconds.
   static TimePoint before(TimePoint end) { return end - std::chrono::microseconds(2); }
 
-  // A stream for each communicator, and more where its groups overlap.
-  std::int64_t stream_of(CommunicatorId communicator, TimePoint begin, TimePoint end) {
-    const std::size_t lane = lanes_[communicator].place(begin, end).value_or(Lanes::most);
+  // A stream for each communicator, and more where its groups overlap. Nothing: there are too many.
+  std::optional<std::int64_t> stream_of(CommunicatorId communicator, TimePoint begin, TimePoint end) {
+    if (streams_.size() == most_streams && !lanes_.contains(communicator)) return std::nullopt;
+    const std::optional<std::size_t> place = lanes_[communicator].place(begin, end);
+    if (!place) return std::nullopt;
+    const std::size_t lane = *place;
     const auto [stream, is_new] = streams_.emplace(std::pair(communicator, lane), next_stream_);
     if (is_new) {
       ++next_stream_;
@@ -172,18 +213,21 @@ class RankRows : public RecordTaker {
   // A kernel behind bubbles in which the host was late was launched at its begin, any other one while the kernel
   // before it ran: so readers tell both apart. When it was launched indeed is not recorded.
   void take_part(const TimePart& part) {
-    if (part.kind == PartKind::bubble) {
-      late_ += waited_for_host(part.bubble) ? part.end - part.begin : part.begin - part.end;
-      return;
-    }
-    const char* const name = part.kind == PartKind::busy        ? busy_name
-                             : part.kind == PartKind::uncertain ? "uncertain: nobody could tell whether it computed"
-                                                                : "dark: nobody looked";
+    if (part.kind == PartKind::bubble) return take_idle(part);
     const auto previous = stream_ends_.find(compute_stream);
     const bool is_late = late_ > Duration{} || previous == stream_ends_.end();
-    kernel_row(name, compute_stream, part.begin, part.end, is_late ? part.begin : before(previous->second), {});
+    kernel_row(name_of(part.kind), compute_stream, part.begin, part.end,
+               is_late ? part.begin : before(previous->second), {});
     late_ = {};
     stream_ends_[compute_stream] = part.end;
+  }
+
+  // Readers see no time before the first and behind the last row: at the border of a measured part a bubble has one.
+  void take_idle(const TimePart& part) {
+    constexpr Duration border{1};
+    if (part.at_begin) take_part({PartKind::busy, part.begin, part.begin + border});
+    late_ += waited_for_host(part.bubble) ? part.end - part.begin : part.begin - part.end;
+    if (part.at_end && part.end - part.begin > border) take_part({PartKind::busy, part.end - border, part.end});
   }
 
   void kernel_row(const char* name, std::int64_t stream, TimePoint begin, TimePoint end, TimePoint launch,
@@ -198,20 +242,33 @@ class RankRows : public RecordTaker {
   }
 
   // Without a stream, or readers would count fill work as work of the training.
-  void take_slice(const SliceRecord& slice) {
-    if (!rank_.window.touches(slice.launched, slice.finished)) return;
-    row({"gpu_user_annotation", "fill job " + std::to_string(slice.job), since_base(slice.launched),
-         slice.finished - slice.launched, gpu(), fill_thread},
-        {{"unit", std::to_string(slice.unit)}, {"slice", std::to_string(slice.number)}});
+  void take(const SliceRecord& slice) {
+    fill_row("fill job " + std::to_string(slice.job), slice.launched, slice.finished,
+             {{"unit", std::to_string(slice.unit)}, {"slice", std::to_string(slice.number)}});
   }
 
-  // By its begin and end alone an iteration next to the wanted ones touches them.
-  void take_iteration(const Iteration& iteration) {
-    if (iteration.started < rank_.window.begin || iteration.ended > rank_.window.end) return;
+  void take(const MoveRecord& move) {
+    fill_row(move.way == MoveWay::to_host ? "fill memory to the host" : "fill memory to the device", move.launched,
+             move.finished, {{"bytes", std::to_string(move.bytes)}});
+  }
+
+  // One runs and one waits: rows of a thread that overlap without one lying in the other cannot be drawn.
+  void fill_row(const std::string& name, TimePoint begin, TimePoint end, const KinetoArguments& arguments) {
+    const std::optional<std::size_t> lane = fill_lanes_.place(begin, end);
+    if (!lane) {
+      ++left_out_;
+      return;
+    }
+    const std::int64_t thread = fill_thread + static_cast<std::int64_t>(*lane);
+    if (fill_threads_.insert(thread).second) rows_.thread_name(gpu(), thread, "fill");
+    row({"gpu_user_annotation", name, since_base(begin), end - begin, gpu(), thread}, arguments);
+  }
+
+  void take(const Iteration& iteration) {
     step(iteration.number, iteration.started, iteration.ended);
     last_iteration_ = std::max(last_iteration_, iteration.number);
     iterations_end_ = std::max(iterations_end_, iteration.ended);
-    if (!rank_.measured.empty()) iterations_end_ = std::max(iterations_end_, rank_.measured.back().end);
+    iterations_end_ = std::max(iterations_end_, rank_.segments[segment_].measured.end);
   }
 
   void step(std::uint64_t number, TimePoint begin, TimePoint end) {
@@ -237,6 +294,10 @@ class RankRows : public RecordTaker {
   std::uint64_t next_correlation_ = first_correlation;
   std::map<std::int64_t, TimePoint> stream_ends_;  // of their latest rows
   Duration late_{};  // since the latest row of computation: time that the host was late, less that of other bubbles
+  std::size_t segment_ = 0;
+  Lanes fill_lanes_;
+  std::set<std::int64_t> fill_threads_;
+  std::uint64_t left_out_ = 0;  // rows
   std::uint64_t last_iteration_ = 0;
   TimePoint iterations_end_{};
 };
@@ -265,7 +326,7 @@ KinetoHead head_of(const ExportedRun& run, const ExportedRank& rank) {
 
 // Nothing is known of when such a rank computes.
 bool can_be_written(const ExportedRank& rank) {
-  return is_measured(rank.header) && !rank.measured.empty();
+  return is_measured(rank.header) && !measured_parts(rank).empty();
 }
 
 std::vector<const ExportedRank*> written_ranks(const ExportedRun& run, KinetoCounts& counts) {
@@ -281,18 +342,36 @@ std::vector<const ExportedRank*> written_ranks(const ExportedRun& run, KinetoCou
   return ranks;
 }
 
+// Where HTA's shares are others than those of the run, or cannot be right.
+void add_notes_on_shares(const std::vector<const ExportedRank*>& ranks, KinetoCounts& counts) {
+  std::vector<std::string> limited, lost, parted;
+  for (const ExportedRank* rank : ranks) {
+    if (rank->limited) limited.push_back(rank->name);
+    if (rank->lost_lines) lost.push_back(rank->name);
+    if (measured_parts(*rank).size() > 1) parted.push_back(rank->name);
+  }
+  const auto add = [&](const std::vector<std::string>& names, const char* text) {
+    if (!names.empty()) counts.notes.push_back(listed_ranks(names) + text);
+  };
+  add(limited, ": the rows end where WEFT_TRACE_LIMIT was reached, and shares are of the time before it");
+  add(lost, ": records are missing or left out, and bubbles among them count as computation");
+  add(parted,
+      ": several parts are measured, as the process opened communicators again; the time between them is one row, "
+      "which counts as computation, and steps have the same number twice");
+}
+
 }  // namespace
 
-KinetoCounts export_kineto(const ExportedRun& run, const EventNames& names, const std::string& folder,
+KinetoCounts export_kineto(const ExportedRun& run, const EventNames& names, OutputFolder& folder,
                            ReadProgress* progress) {
   KinetoCounts counts;
   const std::vector<const ExportedRank*> ranks = written_ranks(run, counts);
   std::map<std::int64_t, std::size_t> traces;
   for (const ExportedRank* rank : ranks) ++traces[rank->header.rank];
-  OutputFolder output(folder);
+  add_notes_on_shares(ranks, counts);
   if (progress != nullptr) progress->begin("writing PyTorch's format", run.bytes());
   for (const ExportedRank* rank : ranks) {
-    OutputFile file(output / file_name(*rank, traces[rank->header.rank] == 1));
+    OutputFile file(folder / file_name(*rank, traces[rank->header.rank] == 1));
     KinetoRows rows(file, head_of(run, *rank));
     RankRows writer(run, *rank, names, rows, counts);
     read_rank(*rank, writer, progress);
@@ -304,7 +383,7 @@ KinetoCounts export_kineto(const ExportedRun& run, const EventNames& names, cons
   }
   if (traces.size() < ranks.size())
     counts.notes.push_back("several traces have the same rank: HTA takes one file of each rank");
-  output.finish();
+  folder.finish();
   return counts;
 }
 

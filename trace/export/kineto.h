@@ -2,7 +2,7 @@
 // traces of PyTorch's profiler read it.
 //
 // Used by `weft export` and by tests, on one thread. Streams. Computation is not recorded: all time outside of bubbles
-// is one kernel, "not waiting for NCCL".
+// is one kernel, "outside of bubbles". No other name than those of groups has "nccl" in it: readers go by that.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "trace/export/exported_run.h"
 #include "trace/export/names.h"
+#include "trace/export/output.h"
 
 namespace weft {
 
@@ -19,8 +20,8 @@ struct KinetoCounts {
   std::vector<std::string> notes;  // printable: ranks that are left out, and what readers will take wrong
 };
 
-// Throws std::runtime_error, one line; then there is no folder.
-KinetoCounts export_kineto(const ExportedRun& run, const EventNames& names, const std::string& folder,
+// Throws std::runtime_error, one line; then there is no folder. Finishes it.
+KinetoCounts export_kineto(const ExportedRun& run, const EventNames& names, OutputFolder& folder,
                            ReadProgress* progress);
 
 }  // namespace weft

@@ -60,7 +60,7 @@ void SendBegins::read(const ExportedRun& run, ReadProgress* progress) {
   if (progress != nullptr) progress->begin("looking for messages", run.bytes());
   for (const ExportedRank& rank : run.ranks) {
     SendReader reader(rank, *this);
-    if (rank.groups > 0) read_rank(rank, reader, progress);
+    if (rank.groups() > 0) read_rank(rank, reader, progress);
   }
   std::ranges::sort(begins_, {}, &Entry::first);
 }

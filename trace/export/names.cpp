@@ -1,7 +1,12 @@
 // Peers by the rank of the run where the communicator tells it; see the header.
 #include "trace/export/names.h"
 
+#include <map>
+#include <memory>
+#include <tuple>
+
 #include "trace/formatted.h"
+#include "trace/names/slot_names.h"
 #include "trace/read/printable.h"
 
 namespace weft {
@@ -89,14 +94,63 @@ class PlainNames {
   std::string peer(const ExportedRank& rank, CommunicatorId number, std::int32_t place) const {
     const auto communicator = rank.communicators.find(number);
     if (communicator != rank.communicators.end())
-      if (const auto index = run_.members.member(communicator->second, place)) return "rank " + run_.ranks[*index].name;
+      if (const auto index = run_.members.member(communicator->second, place))
+        return "rank " + run_.traces[*index].name;
     return formatted("%d of communicator %u", place, static_cast<unsigned>(number));
   }
 
   const ExportedRun& run_;
 };
 
+// Of one rank after the other: what its slots are called is found once. Memory is that of its SlotPlaces.
+class SlotNames {
+ public:
+  explicit SlotNames(const ExportedRun& run) : run_(run) {}
+
+  // nullptr: it has no better name.
+  const std::string* find(std::size_t trace, const Bubble& bubble) {
+    const bool waits_for_group =
+        bubble.cause == Cause::receive || bubble.cause == Cause::send || bubble.cause == Cause::collective;
+    const SlotPlaces& places = *run_.places[trace];
+    const SlotUse* const use = waits_for_group ? places.use_of(bubble.slot, bubble.cause) : nullptr;
+    if (use == nullptr || !use->is_placed()) return nullptr;
+    if (trace != trace_) names_.clear();
+    trace_ = trace;
+    const Slot& slot = bubble.slot;
+    const auto [name, is_new] =
+        names_.try_emplace({slot.ordinal, slot.send_peer, slot.receive_peer, slot.bytes, bubble.cause});
+    if (is_new) {
+      SlotTotals totals;
+      totals.slot = slot;
+      totals.cause = bubble.cause;
+      name->second = name_of_slot(*run_.names, trace, places, totals, true).text;
+    }
+    return &name->second;
+  }
+
+ private:
+  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::uint64_t, Cause>;
+
+  const ExportedRun& run_;
+  std::size_t trace_ = 0;
+  std::map<Key, std::string> names_;
+};
+
 }  // namespace
+
+EventNames event_names(const ExportedRun& run) {
+  EventNames names = plain_names(run);
+  names.rank = [&run, plain = names.rank](const ExportedRank& rank) {
+    const std::optional<StageOfRank> stage = run.names->stage(rank.trace);
+    return plain(rank) + (stage ? formatted(" · stage %d of %d", stage->stage, stage->stages) : "");
+  };
+  names.bubble = [slots = std::make_shared<SlotNames>(run), plain = names.bubble](const ExportedRank& rank,
+                                                                                  const Bubble& bubble) {
+    const std::string* const name = slots->find(rank.trace, bubble);
+    return name == nullptr ? plain(rank, bubble) : *name;
+  };
+  return names;
+}
 
 EventNames plain_names(const ExportedRun& run) {
   const PlainNames names(run);

@@ -19,6 +19,10 @@ struct EventNames {
   std::function<std::string(const ExportedRank&, CommunicatorId)> communicator;
 };
 
+// "activation 3 of 8 from stage 1 (rank 5)", and stages in the names of ranks (docs/names.md); where that is not known,
+// and for groups, which come before their iteration is over, the plain ones. The run has to outlive them.
+EventNames event_names(const ExportedRun& run);
+
 // From nothing but the records: "receive from rank 3, slot 5". The run has to outlive them.
 EventNames plain_names(const ExportedRun& run);
 

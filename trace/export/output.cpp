@@ -10,7 +10,9 @@
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "trace/read/below.h"
 #include "trace/read/printable.h"
 
 namespace weft {
@@ -24,21 +26,31 @@ std::string temporary_name(const std::string& path) {
   return path + ".tmp" + std::to_string(::getpid());
 }
 
-// "folder/" is the folder.
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 [[noreturn]] void cannot_be_written(const std::string& path, const std::string& why) {
   throw std::runtime_error(printable(path) + " cannot be written: " + why);
 }
 
+// A trace that is exported must not be lost for that, nor may `weft summary` take the file for one.
+void refuse_name_of_trace(const std::string& path) {
+  if (is_trace_name(fs::path(path).filename().string())) cannot_be_written(path, "it has the name of a trace");
+}
+
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
+std::string resolved_output(const std::string& path) {
+  std::error_code error;
+  fs::path resolved = fs::weakly_canonical(fs::absolute(path, error), error);
+  if (error) return path;
+  if (!resolved.has_filename()) resolved = resolved.parent_path();  // "folder/" is the folder
+  return resolved.string();
+}
+
+OutputFile::OutputFile(std::string path)
+    : path_(std::move(path)), target_(resolved_output(path_)), temporary_(temporary_name(target_)) {
+  refuse_name_of_trace(path_);
+  refuse_name_of_trace(target_);
   std::error_code ignored;
-  const fs::file_status status = fs::status(path_, ignored);
+  const fs::file_status status = fs::status(target_, ignored);
   if (fs::exists(status) && !fs::is_regular_file(status)) cannot_be_written(path_, "it is no regular file");
   file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file_ < 0) fail(errno);
@@ -73,18 +85,20 @@ void OutputFile::flush() {
 void OutputFile::finish() {
   flush();
   const int closed = ::close(std::exchange(file_, -1));
-  const int error = closed == 0 && ::rename(temporary_.c_str(), path_.c_str()) == 0 ? 0 : errno;
+  const int error = closed == 0 && ::rename(temporary_.c_str(), target_.c_str()) == 0 ? 0 : errno;
   if (error == 0) return;
   ::unlink(temporary_.c_str());
   fail(error);
 }
 
 OutputFolder::OutputFolder(std::string path)
-    : path_(without_slashes(std::move(path))), temporary_(temporary_name(path_)) {
+    : path_(std::move(path)), target_(resolved_output(path_)), temporary_(temporary_name(target_)) {
   std::error_code error;
-  if (fs::exists(path_, error)) {
-    if (!fs::is_directory(path_, error)) cannot_be_written(path_, "it is no folder");
-    if (!fs::is_empty(path_, error)) cannot_be_written(path_, error ? error.message() : "the folder is not empty");
+  if (fs::exists(target_, error)) {
+    if (!fs::is_directory(target_, error)) cannot_be_written(path_, "it is no folder");
+    if (!fs::is_empty(target_, error)) cannot_be_written(path_, error ? error.message() : "the folder is not empty");
+    is_there_ = true;
+    temporary_ = target_ + "/" + temporary_name("");
   }
   if (!fs::create_directory(temporary_, error))
     cannot_be_written(path_, error ? error.message() : printable(temporary_) + " is there already");
@@ -97,9 +111,23 @@ OutputFolder::~OutputFolder() {
 
 void OutputFolder::finish() {
   std::error_code error;
-  fs::rename(temporary_, path_, error);
+  if (is_there_)
+    move_files(error);
+  else
+    fs::rename(temporary_, target_, error);
   if (error) cannot_be_written(path_, error.message());
   finished_ = true;
+}
+
+// The folder may be a place that cannot be replaced: a mount, or where the shell is.
+void OutputFolder::move_files(std::error_code& error) const {
+  std::vector<fs::path> files;
+  for (fs::directory_iterator entry(temporary_, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    files.push_back(entry->path());
+  for (const fs::path& file : files)
+    if (!error) fs::rename(file, fs::path(target_) / file.filename(), error);
+  if (!error) fs::remove(temporary_, error);
 }
 
 }  // namespace weft

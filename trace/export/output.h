@@ -7,12 +7,16 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace weft {
 
+// Where it would be written: links are followed, so two names of one place are the same.
+std::string resolved_output(const std::string& path);
+
 class OutputFile {
  public:
-  // Takes the place of a regular file of that name; of anything else (a device, a folder) not.
+  // Takes the place of a regular file of that name; of anything else (a device, a folder, a trace) not.
   explicit OutputFile(std::string path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -21,12 +25,13 @@ class OutputFile {
   void write(std::string_view bytes);
   void finish();  // once, at the end: now it is there
   std::uint64_t bytes() const { return bytes_; }
+  const std::string& path() const { return path_; }
 
  private:
   void flush();
   [[noreturn]] void fail(int error) const;
 
-  std::string path_, temporary_;
+  std::string path_, target_, temporary_;
   int file_ = -1;
   std::string buffer_;
   std::uint64_t bytes_ = 0;
@@ -41,11 +46,15 @@ class OutputFolder {
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
+  const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return temporary_ + "/" + name; }
   void finish();  // once, at the end, when all its files are finished
 
  private:
-  std::string path_, temporary_;
+  void move_files(std::error_code& error) const;
+
+  std::string path_, target_, temporary_;
+  bool is_there_ = false;  // and empty; else it comes into being at the end
   bool finished_ = false;
 };
 

@@ -52,13 +52,13 @@ class RankWriter : public RecordTaker {
     packets_.track({own_track_, root_track, names_.rank(rank_), static_cast<std::int32_t>(index + 1), true, nullptr});
   }
 
+  void header(const TraceHeader&, std::size_t segment) override { segment_ = segment; }
   void take(const Record& record) override {
     visit_kind(record, [&](const auto& what) { take(record.time, what); });
   }
 
  private:
   void take(TimePoint, const Bubble& bubble) {
-    if (!rank_.window.touches(bubble.opened, bubble.closed)) return;
     const std::string cause = name_of(bubble.cause);
     slice(bubbles_row + static_cast<std::int32_t>(bubble.cause), "bubbles: " + cause,
           {0, names_.bubble(rank_, bubble), "bubble", nullptr}, bubble.opened, bubble.closed, bubble);
@@ -69,32 +69,27 @@ class RankWriter : public RecordTaker {
   }
 
   void take(TimePoint, const UncertainRecord& uncertain) {
-    if (rank_.window.touches(uncertain.began, uncertain.ended))
-      slice(uncertain_row, "uncertain", {0, "uncertain", "uncertain", nullptr}, uncertain.began, uncertain.ended,
-            uncertain);
+    slice(uncertain_row, "uncertain", {0, "uncertain", "uncertain", nullptr}, uncertain.began, uncertain.ended,
+          uncertain);
   }
 
   void take(TimePoint, const DarkTime& dark) {
-    if (rank_.window.touches(dark.began, dark.ended))
-      slice(dark_row, "dark", {0, "dark: not watched", "dark", nullptr}, dark.began, dark.ended, dark);
+    slice(dark_row, "dark", {0, "dark: not watched", "dark", nullptr}, dark.began, dark.ended, dark);
   }
 
   void take(TimePoint, const SliceRecord& done) {
-    if (!rank_.window.touches(done.launched, done.finished)) return;
     const auto job = jobs_.find(done.job);
     const std::string name = job == jobs_.end() ? "fill job " + std::to_string(done.job) : job->second;
     slice(fill_row, "fill", {0, name, "fill", nullptr}, done.launched, done.finished, done);
   }
 
   void take(TimePoint, const MoveRecord& move) {
-    if (rank_.window.touches(move.launched, move.finished))
-      slice(moves_row, "fill memory moves",
-            {0, move.way == MoveWay::to_host ? "fill memory to the host" : "fill memory to the device", "fill", nullptr},
-            move.launched, move.finished, move);
+    slice(moves_row, "fill memory moves",
+          {0, move.way == MoveWay::to_host ? "fill memory to the host" : "fill memory to the device", "fill", nullptr},
+          move.launched, move.finished, move);
   }
 
   void take(TimePoint, const Iteration& iteration) {
-    if (!rank_.window.touches(iteration.started, iteration.ended)) return;
     slice(iterations_row, "iterations", {0, "iteration " + std::to_string(iteration.number), "iteration", nullptr},
           iteration.started, iteration.ended, iteration);
     const double length = static_cast<double>((iteration.ended - iteration.started).count());
@@ -111,8 +106,7 @@ class RankWriter : public RecordTaker {
 
   void take(TimePoint time, const MemoryRecord& memory) {
     event(time, std::string("fill memory ") + memory_event_names[static_cast<std::size_t>(memory.event)], memory);
-    if (rank_.window.touches(time, time))
-      counter(memory_row, "fill memory", "bytes", time, static_cast<double>(memory.reserved));
+    counter(memory_row, "fill memory", "bytes", time, static_cast<double>(memory.reserved));
   }
 
   void take(TimePoint time, const AnomalyRecord& anomaly) { event(time, printable(anomaly.text), anomaly); }
@@ -127,13 +121,11 @@ class RankWriter : public RecordTaker {
   void take(TimePoint, const ClockRecord&) {}  // a pair of clocks, and this trace has one clock
 
   void take(TimePoint time, const SlowdownRecord& slowdown) {
-    if (slowdown.control != 0 && rank_.window.touches(time, time))
-      counter(slowdown_row, "slowdown by filling", "%", time, 100 * slowdown.estimate);
+    if (slowdown.control != 0) counter(slowdown_row, "slowdown by filling", "%", time, 100 * slowdown.estimate);
   }
 
   void take(TimePoint time, const WatchingRecord& watching) {
-    if (watching.dark != 0 && rank_.window.touches(time, time))
-      counter(watching_row, "slowdown by watching", "%", time, 100 * watching.estimate);
+    if (watching.dark != 0) counter(watching_row, "slowdown by watching", "%", time, 100 * watching.estimate);
   }
 
   void take(TimePoint time, const LimitRecord& limit) {
@@ -143,7 +135,6 @@ class RankWriter : public RecordTaker {
   void take(TimePoint time, const GroupRecord& group) {
     const TimePoint end = group.ended_known ? group.ended : group.begun_known ? group.begun : time;
     const TimePoint begin = std::min(group.begun_known ? group.begun : end, end);
-    if (!rank_.window.touches(begin, end)) return;
     const GroupMessages messages = messages_of(rank_, group);
     const PerfettoFlows sent{messages.sent, {}};
     const std::int32_t row =
@@ -196,7 +187,7 @@ class RankWriter : public RecordTaker {
   }
 
   void event(TimePoint time, const std::string& name, const auto& record) {
-    if (!rank_.window.touches(time, time)) return;
+    if (!rank_.segments[segment_].window.contains(time)) return;  // of a record that comes whole
     const std::optional<TrackId> track = track_of(events_row, 0, "events", nullptr);
     if (!track) return;
     packets_.instant({*track, name, "event", nullptr}, rank_.aligned(time), record);
@@ -227,6 +218,7 @@ class RankWriter : public RecordTaker {
   PerfettoPackets& packets_;
   PerfettoCounts& counts_;
   TrackId own_track_ = 0, next_track_;
+  std::size_t segment_ = 0;
   std::map<std::pair<std::int32_t, std::size_t>, TrackId> tracks_;
   std::map<std::int32_t, Lanes> lanes_;
   std::map<std::uint32_t, std::string> jobs_;
@@ -243,10 +235,9 @@ void write_notes(const ExportedRun& run, PerfettoPackets& packets, PerfettoCount
 
 }  // namespace
 
-PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, const std::string& path,
+PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, OutputFile& file,
                                ReadProgress* progress) {
   PerfettoCounts counts;
-  OutputFile file(path);
   PerfettoPackets packets(file);
   SendBegins begins;
   begins.read(run, progress);

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "trace/export/exported_run.h"
 #include "trace/export/names.h"
+#include "trace/export/output.h"
 
 namespace weft {
 
@@ -23,8 +23,8 @@ struct PerfettoCounts {
   std::uint64_t bytes = 0;      // of the file
 };
 
-// Throws std::runtime_error, one line; then there is no file.
-PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, const std::string& path,
+// Throws std::runtime_error, one line; then there is no file. Finishes it.
+PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, OutputFile& file,
                                ReadProgress* progress);
 
 }  // namespace weft

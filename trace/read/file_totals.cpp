@@ -112,14 +112,17 @@ class Adder : public TraceSink {
       result_.doubts.add(line.number, "`wall_clock` is in the future");
       segment_.wall_clock = {};  // else this would be the newest run, and all others would be left out
     }
-    if (!result_.has_header) result_.begin = result_.end = segment_.wall_clock;
+    if (!result_.has_header) {
+      result_.begin = result_.end = segment_.wall_clock;
+      result_.started = segment_.started;
+    }
     result_.has_header = true;
     ++segments_;
   }
 
   void record(const Record& record, const TraceLine& line) override {
     if (!segment_.summary) segment_.line = line.number;
-    segment_.last = std::max(segment_.last, record.time);
+    if (record.kind != RecordKind::limit) segment_.last = std::max(segment_.last, record.time);
     result_.doubts.add(line.doubts);
     if (record.kind == RecordKind::bubble) segment_.numbers.add(record.bubble.id, line.number);
     if (!line.sound()) return;
@@ -127,7 +130,7 @@ class Adder : public TraceSink {
     if (record.kind == RecordKind::bubble) take_bubble(record.bubble, line.number);
     if (record.kind == RecordKind::iteration) take_iteration(record.iteration, line.number);
     if (record.kind == RecordKind::job) take_job(record.job);
-    if (record.kind == RecordKind::limit) result_.limited = true;
+    if (record.kind == RecordKind::limit) take_limit(record.time);
   }
 
   void summary(const TraceSummary& summary, const TraceLine& line) override {
@@ -168,20 +171,25 @@ class Adder : public TraceSink {
     add_up(result_.rank.totals, totals);
     note_missing_bubbles(segment_.numbers.missing(totals.dropped_records));
     add_to(result_.rank.window, window);
-    add_window(totals.window_begin, totals.window_begin + window);
+    add_segment(totals.window_begin, totals.window_begin + window);
     const Duration end = std::min(segment_.wall_clock + (segment_.last - segment_.started), tomorrow());
     result_.end = std::max({result_.end, segment_.wall_clock, end});
     segment_ = {};
   }
 
-  // Of more segments than a process ever has the last ones are one.
-  void add_window(TimePoint begin, TimePoint end) {
-    constexpr std::size_t most_windows = 4096;
-    if (begin >= end) return;
-    if (result_.windows.size() < most_windows)
-      result_.windows.emplace_back(begin, end);
-    else
-      result_.windows.back().second = std::max(result_.windows.back().second, end);
+  // Behind the last record before the limit nothing is known, nor of later segments.
+  void add_segment(TimePoint begin, TimePoint end) {
+    if (limit_) end = std::max(begin, std::min(end, *limit_));
+    if (result_.segments.size() < FileTotals::most_segments)
+      result_.segments.push_back({begin, end});
+    else if (begin < end)
+      result_.segments.back().end = std::max(result_.segments.back().end, end);
+  }
+
+  // It has the time of the first record that is not there.
+  void take_limit(TimePoint time) {
+    result_.limited = true;
+    if (!limit_) limit_ = std::min(time, segment_.last);
   }
 
   void note_missing_bubbles(const LineCount& missing) {
@@ -239,6 +247,7 @@ class Adder : public TraceSink {
   FileTotals result_;
   std::uint64_t segments_ = 0;
   Segment segment_;
+  std::optional<TimePoint> limit_;  // all later time has no records
   Sample<Duration> iterations_{most_values}, medians_{most_values}, ends_{most_values};
   Sample<double> errors_{most_values};
   SlotTable slots_;

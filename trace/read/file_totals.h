@@ -5,9 +5,9 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "trace/read/progress.h"
@@ -22,18 +22,26 @@ struct TraceProcess {
   auto operator<=>(const TraceProcess&) const = default;
 };
 
+// From a header to the next one, or to the limit of the file.
+struct FileSegment {
+  TimePoint begin{}, end{};  // from the first group to the end of the last, as far as there are records; equal: of none
+};
+
 struct FileTotals {
+  static constexpr std::size_t most_segments = 4096;  // a process never has as many
+
   RankSummary rank;
   TraceProcess process;
   Duration begin{}, end{};                 // since 1970: of what the process wrote here
+  TimePoint started{};                     // of its first header
   bool has_header = false;                 // false: nothing else means anything
   bool limited = false;                    // it has reached WEFT_TRACE_LIMIT
   std::uint64_t segments_of_others = 0;    // of earlier processes, left out
   std::uint64_t bubbles_without_slot = 0;  // there were more slots than are kept
   LineCount missing_bubbles;               // by their numbers, where no records were dropped that may be they; the line
                                            // before which the first one is missing
-  std::vector<std::pair<TimePoint, TimePoint>> windows;  // of its segments, from the first group to the end of the last
-  Doubts doubts;                                         // any: the rank's numbers are unsure
+  std::vector<FileSegment> segments;       // of more than most_segments the last ones are one
+  Doubts doubts;                           // any: the rank's numbers are unsure
   TraceDamage damage;
   std::string path;
 };

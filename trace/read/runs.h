@@ -20,6 +20,15 @@ std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, 
 // How one trace is damaged, whatever it is read for: it breaks off, lines cannot be read or are missing.
 void add_damage_notes(const FileTotals& file, std::vector<std::string>& notes);
 
+// How far the numbers of one rank can be trusted: late looks, uncertain time.
+void add_trust_notes(const RankSummary& rank, std::vector<std::string>& notes);
+
+// Ranks that left no trace, that have other settings, or whose numbers need a caution: to run.notes.
+void add_notes_on_ranks(RunSummary& run);
+
+// Where ranks disagree about groups, or these were not looked at.
+void add_group_notes(const GroupJoin& groups, std::vector<std::string>& notes);
+
 // As summarize_directories(), of a run that was found; its notes are taken over.
 RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std::string>& notes);
 

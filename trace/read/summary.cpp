@@ -90,8 +90,7 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (rank.totals.annotations_held_back > 0)
     notes.push_back(label + std::to_string(rank.totals.annotations_held_back) +
                     " annotations are lost: there were more than could be taken beside the events of the training");
-  if (rank.was_late()) notes.push_back(label + lateness_of(rank));
-  add_uncertain_note(rank, label, notes);
+  add_trust_notes(rank, notes);
 }
 
 // Of each rank, in their order.
@@ -105,17 +104,6 @@ void add_groups(GroupJoiner& joiner, const FileTotals& file, SlotPlaces& places,
   } catch (const std::runtime_error& error) {
     notes.push_back(std::string(error.what()) + "; its groups are not joined");
   }
-}
-
-void add_group_notes(const GroupJoin& groups, std::vector<std::string>& notes) {
-  if (!groups.first_difference.empty())
-    notes.push_back("ranks disagree about " +
-                    std::to_string(groups.not_joined[static_cast<std::size_t>(Unjoined::different)]) +
-                    " groups, first about " + groups.first_difference);
-  if (groups.unusable > 0)
-    notes.push_back(std::to_string(groups.unusable) + " lines of groups or communicators cannot be used");
-  if (groups.not_looked_at > 0)
-    notes.push_back(std::to_string(groups.not_looked_at) + " groups were too many to be joined");
 }
 
 // "all ranks", or some of them.
@@ -392,6 +380,30 @@ void add_damage_notes(const FileTotals& file, std::vector<std::string>& notes) {
   add_missing_bubbles(file, label, notes);
 }
 
+void add_trust_notes(const RankSummary& rank, std::vector<std::string>& notes) {
+  const std::string label = "rank " + rank.name + ": ";
+  if (rank.was_late()) notes.push_back(label + lateness_of(rank));
+  add_uncertain_note(rank, label, notes);
+}
+
+void add_group_notes(const GroupJoin& groups, std::vector<std::string>& notes) {
+  if (!groups.first_difference.empty())
+    notes.push_back("ranks disagree about " +
+                    std::to_string(groups.not_joined[static_cast<std::size_t>(Unjoined::different)]) +
+                    " groups, first about " + groups.first_difference);
+  if (groups.unusable > 0)
+    notes.push_back(std::to_string(groups.unusable) + " lines of groups or communicators cannot be used");
+  if (groups.not_looked_at > 0)
+    notes.push_back(std::to_string(groups.not_looked_at) + " groups were too many to be joined");
+}
+
+void add_notes_on_ranks(RunSummary& run) {
+  add_other_settings(run);
+  add_unknown_idle_notes(run);
+  add_cautions(run);
+  add_missing_ranks(run);
+}
+
 std::string listed_ranks(const std::vector<std::string>& names) {
   constexpr std::size_t most_names = 8;
   std::string list = "rank";
@@ -446,10 +458,7 @@ RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std
   run.groups = joiner.result();
   add_group_notes(run.groups, run.notes);
   run.notes.insert(run.notes.end(), notes_of_all.begin(), notes_of_all.end());
-  add_other_settings(run);
-  add_unknown_idle_notes(run);
-  add_cautions(run);
-  add_missing_ranks(run);
+  add_notes_on_ranks(run);
   add_startup_notes(run);
   add_disagreement_about_length(run);
   add_unequal_iterations(run);

@@ -70,9 +70,10 @@ def main():
         for name in names:
             with open(tables / f"{name}.csv", newline="", encoding="utf-8") as file:
                 reader = csv.DictReader(file)
-                assert reader.fieldnames[:2] == ["trace_rank", "trace_process"]
+                assert reader.fieldnames[:3] == ["trace_rank", "trace_process", "segment"]
                 rows = list(reader)
-            assert all(None not in row and None not in row.values() for row in rows), f"{name}: cells and columns differ"
+            whole = all(None not in row and None not in row.values() for row in rows)
+            assert whole, f"{name}: cells and columns differ"
             check(name, rows, expected.get(name, []))
 
 

@@ -32,7 +32,7 @@ struct Cut {
     times.finish();
     std::string all;
     for (const TimePart& part : parts) {
-      constexpr std::array names{"busy", "bubble", "uncertain", "dark"};
+      constexpr std::array names{"busy", "bubble", "uncertain", "dark", "between"};
       all += (all.empty() ? "" : ", ") + std::string(names[static_cast<std::size_t>(part.kind)]) + " " +
              std::to_string(part.begin.time_since_epoch().count()) + "-" +
              std::to_string(part.end.time_since_epoch().count());
@@ -64,7 +64,7 @@ TEST(IdleTimes, KeepsToTheMeasuredTime) {
   cut.add(PartKind::bubble, 0, 12);
   cut.add(PartKind::bubble, 18, 45);
   cut.add(PartKind::bubble, 60, 70);
-  EXPECT_EQ(cut.text(), "bubble 10-12, busy 12-18, bubble 18-20, bubble 40-45, busy 45-50");
+  EXPECT_EQ(cut.text(), "bubble 10-12, busy 12-18, bubble 18-20, between 20-40, bubble 40-45, busy 45-50");
   EXPECT_EQ(cut.times.lost(), Duration{0});
 }
 
@@ -82,7 +82,8 @@ struct Exported {
   explicit Exported(const WrittenRun& written, ExportWanted wanted = {}) {
     wanted.directories = {written.traces.path()};
     const ExportedRun run = find_exported_run(wanted, nullptr);
-    counts = export_kineto(run, plain_names(run), written.output / "kineto", nullptr);
+    OutputFolder folder(written.output / "kineto");
+    counts = export_kineto(run, plain_names(run), folder, nullptr);
     for (const auto& entry : std::filesystem::directory_iterator(written.output / "kineto")) {
       text[entry.path().filename()] = test::read_file(entry.path());
       files[entry.path().filename()] = json::parse(text[entry.path().filename()]);
@@ -128,7 +129,7 @@ TEST(Kineto, ComputationIsTheTimeOutsideOfBubbles) {
   const Exported exported(written);
   const std::vector<json> busy = exported.kernels("rank1.json", 1);
   ASSERT_EQ(busy.size(), 2u);
-  EXPECT_EQ(busy[0]["name"], "not waiting for NCCL");
+  EXPECT_EQ(busy[0]["name"], "outside of bubbles");
   EXPECT_DOUBLE_EQ(busy[0]["ts"].get<double>(), 0);
   EXPECT_DOUBLE_EQ(end_of(busy[0]), 60) << "the bubble is from 60 to 460 us";
   EXPECT_DOUBLE_EQ(busy[1]["ts"].get<double>(), 460);
@@ -203,6 +204,85 @@ TEST(Kineto, FillWorkHasNoStream) {
   const std::vector<json> fill = Exported(written).rows("rank1.json", "gpu_user_annotation");
   ASSERT_EQ(fill.size(), 2u);
   EXPECT_FALSE(fill[0]["args"].contains("stream"));
+}
+
+std::string notes_of(const Exported& exported) {
+  std::string all;
+  for (const std::string& note : exported.counts.notes) all += note + "\n";
+  return all;
+}
+
+// "name begin-end, ..." in microseconds.
+std::string text_of(const std::vector<json>& rows) {
+  std::string all;
+  for (const json& row : rows) {
+    const auto rounded = [](double time) { return std::to_string(std::lround(time)); };
+    all += (all.empty() ? "" : ", ") + row["name"].get<std::string>() + " " + rounded(row["ts"].get<double>()) + "-" +
+           rounded(end_of(row));
+  }
+  return all;
+}
+
+TEST(Kineto, EndsWhereTheLimitWasReached) {
+  WrittenRun written;
+  written.write(1, test::header_line(1, 2) + test::bubble_line(1, 1100, 1200) + test::limit_line(1500) +
+                       test::summary_line(1000, 9000));
+  const Exported exported(written);
+  EXPECT_EQ(text_of(exported.kernels("rank1.json", 1)), "outside of bubbles 0-100, outside of bubbles 200-200")
+      << "behind the last record nothing is known";
+  EXPECT_NE(notes_of(exported).find("rank 1: the rows end where WEFT_TRACE_LIMIT was reached"), std::string::npos);
+}
+
+TEST(Kineto, LostRecordsAreSaid) {
+  WrittenRun written;
+  written.write(1, test::header_line(1, 2) + "rubbish\n" + test::summary_line(1000, 2000));
+  EXPECT_NE(notes_of(Exported(written)).find("rank 1: records are missing or left out"), std::string::npos);
+}
+
+// Groups end at half of the limit, the other records go on.
+TEST(Kineto, BubblesStandForGroupsFromWhereTheseEnd) {
+  WrittenRun written;
+  written.write(1, test::header_line(1, 2) + test::communicator_line(1) +
+                       test::group_line(1, "receive", 0, 1, 1050, 1450) + test::bubble_line(1, 1060, 1460) +
+                       test::bubble_line(2, 1600, 1700) + test::summary_line(1000, 2000));
+  EXPECT_EQ(text_of(Exported(written).kernels("rank1.json", 2)),
+            "ncclDevKernel_SendRecv 50-450, ncclDevKernel_SendRecv 600-700");
+}
+
+TEST(Kineto, ABubbleAtTheBorderIsSeenWithoutGroups) {
+  WrittenRun written;
+  std::string bubble = test::bubble_line(1, 1000, 1300) + test::bubble_line(2, 1800, 2000);
+  for (std::size_t at = 0; (at = bubble.find("\"group\": 1", at)) != std::string::npos;) bubble[at + 9] = '0';
+  written.write(1, test::header_line(1, 2) + bubble + test::summary_line(1000, 2000));
+  const std::vector<json> rows = Exported(written).kernels("rank1.json", 1);
+  EXPECT_EQ(text_of(rows), "outside of bubbles 0-0, outside of bubbles 300-800, outside of bubbles 1000-1000");
+  EXPECT_EQ(rows.front()["dur"].get<double>(), 0.001);
+}
+
+// A process that closed its communicators and opened others.
+TEST(Kineto, TimeBetweenSegmentsIsNotIdle) {
+  WrittenRun written;
+  std::string second = test::header_line(1, 2);
+  second.replace(second.find("1000000"), 7, "5000000");
+  written.write(1, test::header_line(1, 2) + test::iteration_line(1, 1000, 2000, 0) + test::summary_line(1000, 2000) +
+                       second + test::bubble_line(1, 5100, 5200) + test::iteration_line(1, 5000, 6000, 100) +
+                       test::summary_line(5000, 6000));
+  const Exported exported(written);
+  EXPECT_EQ(text_of(exported.kernels("rank1.json", 1)),
+            "outside of bubbles 0-1000, not measured, or not exported 1000-4000, outside of bubbles 4000-4100, outside "
+            "of bubbles 4200-5000");
+  EXPECT_NE(notes_of(exported).find("rank 1: several parts are measured"), std::string::npos);
+}
+
+TEST(Kineto, MovesHaveRowsWithoutStreamAndOverlapsThreadsOfTheirOwn) {
+  WrittenRun written;
+  written.write(1, test::header_line(1, 2) + test::slice_line(1, 1100, 1300) + test::slice_line(2, 1200, 1400) +
+                       test::move_line(1500, 1600) + test::summary_line(1000, 2000));
+  const std::vector<json> rows = Exported(written).rows("rank1.json", "gpu_user_annotation");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_NE(rows[0]["tid"], rows[1]["tid"]);
+  EXPECT_EQ(rows[2]["name"], "fill memory to the host");
+  EXPECT_FALSE(rows[2]["args"].contains("stream"));
 }
 
 // HTA leaves out what was launched in the last step.

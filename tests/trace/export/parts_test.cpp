@@ -12,6 +12,7 @@
 #include "trace/export/exported_run.h"
 #include "trace/export/lanes.h"
 #include "trace/export/messages.h"
+#include "trace/export/names.h"
 #include "trace/export/number_ranges.h"
 #include "trace/export/output.h"
 
@@ -164,6 +165,38 @@ TEST(OutputFolder, ComesWithAllItsFilesOrNotAtAll) {
             folder / "out cannot be written: the folder is not empty");
 }
 
+TEST(OutputFolder, AnEmptyOneThatIsThereIsFilled) {
+  const test::TemporaryDirectory folder;
+  fs::create_directory(folder / "there");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder / "there");
+  {
+    OutputFolder out(".");
+    std::ofstream(out / "a") << "a";
+    out.finish();
+  }
+  fs::current_path(before);
+  EXPECT_EQ(test::read_file(folder / "there/a"), "a");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "there"), fs::directory_iterator()), 1);
+}
+
+TEST(OutputFile, FollowsALinkAndIsNoTrace) {
+  const test::TemporaryDirectory folder;
+  std::ofstream(folder / "rank0.5.jsonl") << "trace";
+  std::ofstream(folder / "old") << "old";
+  fs::create_symlink(folder / "old", folder / "link");
+  fs::create_symlink(folder / "rank0.5.jsonl", folder / "innocent");
+  OutputFile file(folder / "link");
+  file.write("new");
+  file.finish();
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(test::read_file(folder / "old"), "new");
+  for (const char* name : {"rank0.5.jsonl", "innocent", "rank9.9.jsonl"})
+    EXPECT_NE(reason_to_fail([&] { OutputFile trace(folder / name); }).find("it has the name of a trace"),
+              std::string::npos);
+  EXPECT_EQ(resolved_output(folder / "new/"), resolved_output(folder / "./new"));
+}
+
 ExportedRun run_of(const WrittenRun& written, ExportWanted wanted = {}) {
   wanted.directories = {written.traces.path()};
   return find_exported_run(wanted, nullptr);
@@ -223,6 +256,95 @@ TEST(ExportedRun, SaysWhichRankLacksTheIterations) {
               run_of(written, {{}, {{5, 9}}, {}});
             }),
             "none of the wanted ranks has a trace here; the last one is rank 1");
+}
+
+// docs/names.md: as `weft summary` calls it.
+TEST(ExportedRun, BubblesHaveTheNamesOfTheirSlots) {
+  const WrittenRun written;
+  const ExportedRun run = run_of(written);
+  const EventNames names = event_names(run);
+  struct Taker : RecordTaker {
+    void take(const Record& record) override {
+      if (record.kind == RecordKind::bubble) bubble = record.bubble;
+    }
+    Bubble bubble{};
+  } taker;
+  read_rank(run.ranks[1], taker, nullptr);
+  EXPECT_EQ(names.bubble(run.ranks[1], taker.bubble), "activation 1 of 1 from stage 0 (rank 0)");
+  EXPECT_EQ(names.rank(run.ranks[1]), "rank 1 · node-a · GPU 0 · stage 1 of 2");
+  taker.bubble.slot.ordinal = 9;
+  EXPECT_EQ(names.bubble(run.ranks[1], taker.bubble), plain_names(run).bubble(run.ranks[1], taker.bubble));
+}
+
+std::string kinds_of(const ExportedRank& rank) {
+  struct Taker : RecordTaker {
+    void header(const TraceHeader&, std::size_t segment) override { kinds += std::to_string(segment) + ":"; }
+    void take(const Record& record) override {
+      kinds += " " + std::to_string(record.time.time_since_epoch().count() / 1000);
+    }
+    std::string kinds;
+  } taker;
+  read_rank(rank, taker, nullptr);
+  return taker.kinds;
+}
+
+TEST(ExportedRun, IterationsGoByTheirNumbersInEachSegment) {
+  WrittenRun written;
+  std::string second = test::header_line(0, 2);
+  second.replace(second.find("1000000"), 7, "5000000");
+  const auto part = [](long from) {
+    std::string lines;
+    for (int k = 1; k <= 3; ++k)
+      lines += test::bubble_line(k, from + 1000 * k, from + 1000 * k + 500) +
+               test::iteration_line(k, from + 1000 * k, from + 1000 * k + 1000, 500);
+    return lines;
+  };
+  written.write(0, test::header_line(0, 2) + test::communicator_line(0) + part(0) + test::summary_line(1000, 4000) +
+                       second + part(5000) + test::summary_line(6000, 9000));
+  const ExportedRun run = run_of(written, {{}, {{0, 0}}, NumberRange{2, 2}});
+  EXPECT_EQ(kinds_of(run.ranks[0]), "0: 1000 2500 30001: 7500 8000")
+      << "the communicator is of all of the run, the iterations beside the wanted one have no record";
+  ASSERT_EQ(run.ranks[0].segments.size(), 2u);
+  EXPECT_EQ(run.ranks[0].segments[1].window.begin, at(7'000'000));
+  EXPECT_EQ(run.begin, at(1'000'000)) << "the first header counts";
+  EXPECT_NE(notes_of(run).find("counts from 1 again"), std::string::npos);
+}
+
+TEST(ExportedRun, NamesRanksThatAreNotThere) {
+  WrittenRun written;
+  written.write(0, test::header_line(0, 4, R"(, "caution": "one queue")") + test::summary_line(1000, 2000));
+  written.write(1, test::header_line(1, 4) + test::summary_line(1000, 2000));
+  const std::string notes = notes_of(run_of(written, {{}, {{0, 0}, {1, 20}, {30, 30}}, {}}));
+  EXPECT_NE(notes.find("the job has 4 ranks; 2 left no trace here"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("of the wanted ranks these left no trace here: 2-20, 30"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("rank 0: one queue"), std::string::npos) << notes;
+}
+
+TEST(ExportedRun, SaysWhereRanksDisagreeAboutGroups) {
+  WrittenRun written;
+  std::string other = test::group_line(1, "receive", 0, 1, 1050, 1450);
+  other.replace(other.find("65536"), 5, "65537");
+  written.write(1, test::header_line(1, 2) + test::communicator_line(1) + other + test::summary_line(1000, 2000));
+  EXPECT_NE(notes_of(run_of(written)).find("ranks disagree about"), std::string::npos) << notes_of(run_of(written));
+}
+
+TEST(ExportedRun, PeersThatAreNotExportedKeepTheirNames) {
+  const WrittenRun written;
+  const ExportedRun run = run_of(written, {{}, {{1, 1}}, {}});
+  const ExportedRank& rank = run.ranks.at(0);
+  const std::optional<std::size_t> peer = run.members.member(rank.communicators.at(1), 0);
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(run.traces[*peer].rank, 0);
+}
+
+TEST(ExportedRun, SaysThatGroupsEndBeforeTheOtherRecords) {
+  WrittenRun written;
+  std::string summary = test::summary_line(1000, 2000);
+  summary.insert(summary.rfind('}'), R"(, "records_left_out": 12)");
+  written.write(1, test::header_line(1, 2) + test::communicator_line(1) + summary);
+  EXPECT_NE(notes_of(run_of(written)).find("rank 1: 12 records are not there, as groups end at half"),
+            std::string::npos)
+      << notes_of(run_of(written));
 }
 
 TEST(ExportedRun, SaysThatHostsHaveClocksOfTheirOwn) {

@@ -136,7 +136,8 @@ struct Exported {
   explicit Exported(const WrittenRun& written, ExportWanted wanted = {}) {
     wanted.directories = {written.traces.path()};
     run = find_exported_run(wanted, nullptr);
-    counts = export_perfetto(run, plain_names(run), written.output / "run.pftrace", nullptr);
+    OutputFile file(written.output / "run.pftrace");
+    counts = export_perfetto(run, plain_names(run), file, nullptr);
     trace.emplace(written.output / "run.pftrace");
   }
   ExportedRun run;

@@ -57,6 +57,17 @@ inline std::string slice_line(int number, long launched, long finished) {
          R"(, "alone": 100000, "unit_done": false, "correct": null})" + "\n";
 }
 
+inline std::string move_line(long launched, long finished) {
+  return R"({"type": "move", "time": )" + us(finished) +
+         R"(, "device": 0, "job": 0, "way": "to_host", "bytes": 4096, )" + R"("bubble": 1, "launched": )" +
+         us(launched) + R"(, "finished": )" + us(finished) + R"(, "alone": 100000})" + "\n";
+}
+
+// The first record that is not there had this time.
+inline std::string limit_line(long time) {
+  return R"({"type": "limit", "time": )" + us(time) + R"(, "device": 0, "bytes": 1000})" + "\n";
+}
+
 inline std::string summary_line(long begin, long end) {
   return R"({"type": "summary", "rank": 0, "device": 0, "window_begin": )" + us(begin) + R"(, "window_end": )" +
          us(end) + R"(, "iterations": 1, "bubbles": 1, "idle": 0})" + "\n";

@@ -32,19 +32,20 @@ def compare(what, analysis, expected):
 
 
 def waited_for_host(run, rank):
-    """Microseconds in which the host was late. Bubbles that follow each other are one gap, and the larger part counts;
-    one at the begin of the run has no kernel before it."""
-    begin = run.of("summary", rank)[0]["window_begin"]
+    """Microseconds in which the host was late. Bubbles that follow each other are one gap, and the larger part counts."""
+    [summary] = run.of("summary", rank)
+    begin, end = summary["window_begin"], summary["window_end"]
     gaps = []
     for bubble in run.of("bubble", rank):
-        if gaps and gaps[-1]["end"] == bubble["opened"]:
+        opened, closed = max(bubble["opened"], begin), min(bubble["closed"], end)
+        if gaps and gaps[-1]["end"] == opened:
             gap = gaps[-1]
         else:
-            gap = {"begin": bubble["opened"], True: 0, False: 0}
+            gap = {"begin": opened, True: 0, False: 0}
             gaps.append(gap)
-        gap["end"] = bubble["closed"]
-        gap[bubble["pattern"] in ("host_wait", "posted_early")] += bubble["closed"] - bubble["opened"]
-    return sum(gap["end"] - gap["begin"] for gap in gaps if gap[True] > gap[False] and gap["begin"] > begin) / 1e3
+        gap["end"] = closed
+        gap[bubble["pattern"] in ("host_wait", "posted_early")] += closed - opened
+    return sum(gap["end"] - gap["begin"] for gap in gaps if gap[True] > gap[False]) / 1e3
 
 
 def check_causes(analysis, run):
