@@ -92,12 +92,13 @@ std::optional<std::uint32_t> RankIterations::shape_of(const std::vector<IssuedGr
   const std::string contents = contents_of(groups);
   auto known = known_.find(contents);
   if (known == known_.end()) {
-    if (shapes_.size() == most_shapes) {
+    if (shapes_.size() == most_shapes || kept_ + groups.size() > most_kept) {
       too_many_ = true;
       return std::nullopt;
     }
     known = known_.emplace(contents, static_cast<std::uint32_t>(shapes_.size())).first;
     shapes_.push_back({groups, 0});
+    kept_ += groups.size();
   }
   ++shapes_[known->second].iterations;
   return known->second;

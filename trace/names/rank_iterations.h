@@ -42,8 +42,9 @@ struct GroupPlace {
 class RankIterations {
  public:
   static constexpr std::size_t most_shapes = 64;
-  static constexpr std::size_t most_pending = 64;     // iterations that are not over
-  static constexpr std::size_t most_groups = 65'536;  // of one of these; a trace of Weft stays far below
+  static constexpr std::size_t most_pending = 64;            // iterations that are not over
+  static constexpr std::size_t most_groups = 65'536;         // of one of these; a trace of Weft stays far below
+  static constexpr std::size_t most_kept = 4 * most_groups;  // groups of all shapes together
 
   // Who wants to know the place of each group; called once for each iteration that is complete.
   class Watcher {
@@ -89,6 +90,7 @@ class RankIterations {
   std::map<std::string, std::uint32_t> known_;
   std::vector<IterationShape> shapes_;
   std::uint64_t incomplete_ = 0, groups_ = 0;
+  std::size_t kept_ = 0;  // groups of all shapes
   bool too_many_ = false;
 };
 

@@ -66,8 +66,9 @@ Talk take_first(Talk& all) {
 // Where some ranks have no trace their order is known only where each talks to those beside it in one communicator.
 // Ranks that nobody talked to get numbers of their own.
 std::vector<Node> order_of_communicator(const Talk& talk) {
+  constexpr std::int32_t most_ranks = 65'536;  // more are not believed: a trace may come from a stranger
   const std::int32_t ranks = talk.communicator_ranks;
-  if (talk.domain == pairs || ranks < 2) return {};
+  if (talk.domain == pairs || ranks < 2 || ranks > most_ranks) return {};
   for (const auto& [edge, count] : talk.messages) {
     const std::int32_t distance =
         std::abs(talk.communicator_rank.at(edge.first) - talk.communicator_rank.at(edge.second));
