@@ -107,6 +107,8 @@ void print_text(const TriedJob& tried, const Options& options) {
                 report["keeps_progress"].get<bool>() ? ", keeps its progress" : ", keeps no progress");
     std::printf("memory    %s of %s on the device, %s pinned\n", size(report["memory"]).c_str(),
                 size(report["memory_cap"]).c_str(), size(report["pinned"]).c_str());
+    if (report["movable"] != 0)
+      std::printf("          %s of it may go to the host between two bubbles\n", size(report["movable"]).c_str());
     std::printf("ready in  %s\n", length(report["preparation"].get<double>()).c_str());
     std::printf("unit      %s in %zu slices of at most %s, where kernels are not longer\n",
                 length(report["unit"].get<double>()).c_str(), report["slices"].get<std::size_t>(),

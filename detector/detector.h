@@ -79,6 +79,8 @@ class Detector {
   std::uint64_t iteration_of(GroupId group) const;
   // The iteration that runs on the GPU is dark: no bubble is open, no stream is to be asked.
   bool is_dark() const;
+  // The turn of the iteration that runs on the GPU, see Iteration; 0: not known.
+  std::uint64_t running_turn() const;
   // Since when the present dark time has not been reported; nothing: it is not dark.
   std::optional<TimePoint> dark_since() const;
   // When the iteration that runs on the GPU will be over if it lasts as long as the one before; nothing: not known.

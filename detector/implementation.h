@@ -53,6 +53,7 @@ class Detector::Implementation {
     goes_dark_ = [](std::uint64_t) { return true; };
   }
   std::optional<TimePoint> dark_since() const { return dark_since_; }
+  std::uint64_t running_turn() const { return iterations_.running_turn(); }
   std::optional<TimePoint> expected_end() const { return iterations_.expected_end(); }
   std::optional<std::uint64_t> marks_only() const;
 

@@ -45,6 +45,21 @@ struct SliceRecord {
   std::int8_t correct = -1;  // with unit_done: 1 right, 0 wrong, -1 not checked
 };
 
+enum class MoveWay : std::uint8_t { to_host, to_device };
+inline constexpr std::array move_way_names{"to_host", "to_device"};
+
+// A copy of a piece of a fill job's memory, which leaves the device or comes back: see between_bubbles_on_host() in
+// weft/fill.h. It is not fill work.
+struct MoveRecord {
+  std::uint32_t job = 0;  // see JobRecord
+  MoveWay way = MoveWay::to_host;
+  std::uint64_t bytes = 0;
+  std::uint64_t bubble = 0;  // id of the bubble it was launched in; 0: in none, with WEFT_SLACK_COPIES
+  TimePoint launched{};
+  TimePoint finished{};
+  Duration alone{};  // what it takes on the idle GPU
+};
+
 // A user's wishes for a fill job.
 struct JobTerms {
   std::int32_t priority = 0;
@@ -54,8 +69,8 @@ struct JobTerms {
 };
 
 // `ready`: it can be launched from here on; `refused`: it cannot, and why; `done`: it has done the units that were
-// wanted; `failed`: it was ended, and why; `withdrawn`: another variant of it is to be made ready, or its queue has it
-// back, and why.
+// wanted; `failed`: it was ended, and why; `withdrawn`: another variant of it is to be made ready, or it rests without
+// its memory, or its queue has it back, and why.
 enum class JobEvent : std::uint8_t { ready, refused, done, failed, withdrawn };
 inline constexpr std::array job_event_names{"ready", "refused", "done", "failed", "withdrawn"};
 
@@ -78,8 +93,9 @@ struct UncertainRecord {
   RecordText why;
 };
 
-enum class MemoryEvent : std::uint8_t { reserved, released, rescued };
-inline constexpr std::array memory_event_names{"reserved", "released", "rescued"};
+// `left`: what a fill job has marked for it is on the host; `came_back`: it is on the device again.
+enum class MemoryEvent : std::uint8_t { reserved, released, rescued, left, came_back };
+inline constexpr std::array memory_event_names{"reserved", "released", "rescued", "left", "came_back"};
 
 struct MemoryRecord {
   std::uint64_t cap = 0, reserved = 0, used = 0, device_free = 0, device_total = 0;  // bytes
@@ -267,6 +283,7 @@ struct TraceSummary {
   Duration cpu{};              // time that the thread of this device has used; zero: not known
   Duration spun{};             // of it, looking without sleep near the ends of bubbles that were filled
   std::uint64_t slices = 0, fill_units = 0, fill_units_wrong = 0;
+  Duration moved{};  // sum of `alone` over the copies of fill memory to the host and back: in no share
   std::array<std::uint64_t, unfilled_reasons> unfilled{};  // bubbles, by Unfilled
   std::uint64_t dropped_records = 0;                       // lost in any ring, events and trace together
   std::uint64_t records_left_out = 0;                      // behind the limit of the file; the writer counts them

@@ -137,6 +137,17 @@ void visit_fields(Fields& fields, Slice& slice) {
   fields.verdict("correct", slice.correct);
 }
 
+template <class Fields, MaybeConst<MoveRecord> Move>
+void visit_fields(Fields& fields, Move& move) {
+  fields.count("job", move.job);
+  fields.choice("way", move_way_names, move.way);
+  fields.count("bytes", move.bytes);
+  fields.count("bubble", move.bubble);
+  fields.begin_time("launched", move.launched);
+  fields.end_time("finished", move.finished);
+  fields.needed_length("alone", move.alone);
+}
+
 template <class Fields, MaybeConst<JobRecord> Job>
 void visit_fields(Fields& fields, Job& job) {
   fields.count("job", job.job);
@@ -284,6 +295,7 @@ void visit_fields(Fields& fields, Summary& summary) {
   fields.total("filled", summary.filled);
   fields.total("idle_left_out", summary.idle_left_out);
   fields.total("slices", summary.slices);
+  fields.total("moved", summary.moved);
   fields.total("fill_units", summary.fill_units);
   fields.total("fill_units_wrong", summary.fill_units_wrong);
   fields.counts("unfilled", unfilled_names, summary.unfilled);

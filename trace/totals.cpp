@@ -144,6 +144,10 @@ void Totals::add(const SliceRecord& slice) {
   add_to(job.units_wrong, wrong);
 }
 
+void Totals::add(const MoveRecord& move) {
+  add_to(summary_.moved, move.alone);
+}
+
 void Totals::add(const JobRecord& record) {
   if (record.event == JobEvent::refused) return;
   JobTotals* job = &present_totals_of(summary_, record.job);

@@ -53,6 +53,7 @@ class Totals {
   void add(const AnomalyRecord& anomaly);
   void add(const SlowdownRecord& slowdown) { summary_.slowdown = slowdown; }
   void add(const WatchingRecord& watching) { summary_.watching = watching; }
+  void add(const MoveRecord& move);
   void add(const MemoryRecord&) {}
   void add(const CommunicatorRecord&) {}
   void add(const LimitRecord&) {}

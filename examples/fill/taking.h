@@ -27,7 +27,9 @@ constexpr std::uint32_t type_of() {
 
 class Taking {
  public:
-  explicit Taking(const weft_fill_host& host) : host_(host) {}
+  // `weights_may_leave`: while the training is short of memory, see between_bubbles_on_host of weft/fill.h.
+  explicit Taking(const weft_fill_host& host, bool weights_may_leave = false)
+      : host_(host), weights_may_leave_(weights_may_leave) {}
 
   const std::string& wrong() const { return wrong_; }
   bool failed() const { return !wrong_.empty(); }
@@ -57,7 +59,8 @@ class Taking {
   template <class T>
   const T* weights(const std::string& name, std::initializer_list<int> shape) {
     if (failed()) return nullptr;
-    const weft_fill_tensor wanted = tensor<T>(name.c_str(), shape, false);
+    weft_fill_tensor wanted = tensor<T>(name.c_str(), shape, false);
+    wanted.between_bubbles_on_host = weights_may_leave_ ? 1 : 0;
     return taken<const T>(host_.parameter(host_.context, &wanted));
   }
 
@@ -132,6 +135,7 @@ class Taking {
   void stop() { fail("it does not fit into the memory cap of " + std::to_string(host_.memory_cap) + " bytes"); }
 
   const weft_fill_host& host_;
+  const bool weights_may_leave_;
   std::string wrong_;
 };
 

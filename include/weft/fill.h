@@ -30,7 +30,9 @@
  * A job may have variants: sets of arguments, of which one runs at a time. Each is a weft_fill_job of its own, for
  * which all of these steps hold, begin_unit(0) included. When one takes over from another while the training runs,
  * save() and destroy() of the old one are called, then init() of the new one and, with what save() gave, its restore().
- * A job whose units depend on their number has to keep in that state how far it has got.
+ * A job whose units depend on their number has to keep in that state how far it has got. So it is with a job that rests
+ * for a while because the training needs its memory (WEFT_HEADROOM): save(), then the memory goes, destroy(), and later
+ * init() and restore().
  *
  * A job may read records and write a result for each, and may read weights: all from files that its user names, none of
  * which it opens. In init() it says which tensors a unit takes and gives; Weft has memory for them in the reservation,
@@ -49,7 +51,8 @@
  * go on; where there is none, filling ends.
  * Ownership: what allocate() and allocate_host() return belongs to the host. Pinned memory stays valid until destroy()
  * has returned. Device memory may be released earlier, after save(), when the training needs it: from then on only
- * destroy() is called, and must not touch device memory.
+ * destroy() is called, and must not touch device memory. Memory of between_bubbles_on_host() may leave and come back
+ * between any two units.
  * Device memory from elsewhere (cudaMalloc, the workspace of a library) is not capped and never given back to the
  * training. A job whose destroy() frees more than 64 MiB of it in the trial is refused; what it leaves allocated then,
  * or takes later, is not noticed. */
@@ -93,7 +96,8 @@ typedef struct weft_fill_tensor {
   uint64_t shape[WEFT_FILL_MOST_DIMENSIONS];
   uint32_t variable; /* 1: a record has shape[0] or less of the first dimension, and a length of its own that says how
                         much; what is behind that is zero in inputs and left out of results. Not of parameters */
-  uint32_t reserved; /* 0 */
+  uint32_t between_bubbles_on_host; /* 1, of a parameter: as memory of that function of weft_fill_host. A Weft of version
+                                       2 that does not have it ignores this. Else 0 */
 } weft_fill_tensor;
 
 /* The records of a unit that has ended, in pinned memory: inputs as they were read, outputs as they will be written.
@@ -154,6 +158,14 @@ struct weft_fill_host {
    * fit the trial; one that is interrupted for good is lost with all its passes. NULL on failure, also where it was
    * called before. Not there (struct_size) in the first Weft of version 2. */
   uint32_t* (*passes)(void* context, uint32_t most);
+  /* As allocate(), of memory that may leave the device between two units, while the training is short of memory: its
+   * content is kept in pinned memory of the host, and is back at the same address before the next unit. The work of
+   * units finds it always there. Of the job's functions only init(), record_unit() and restore() may read or write it;
+   * begin_unit(), end_unit(), check(), save() and destroy() must not. For what is large and not needed in each bubble:
+   * to bring it back takes time of a bubble, which is not long enough for that each time. The host pins as much memory
+   * for it; where it has too little, this is allocate(). To be called in init() only, with the same sizes each time
+   * that it gets the same arguments. Not there (struct_size) in the first Weft of version 2. */
+  uint64_t (*between_bubbles_on_host)(void* context, uint64_t bytes);
 };
 
 typedef struct weft_fill_functions {
@@ -177,13 +189,14 @@ typedef struct weft_fill_functions {
   /* After the last slice of it has finished: look at the results. *correct: 1 checked and right, 0 checked and wrong,
    * -1 not checked. A wrong first unit refuses the job in its trial; a later one is counted and reported. */
   int (*end_unit)(weft_fill_job* job, uint64_t unit, int* correct);
-  /* Progress as bytes, for a later run, when WEFT_CHECKPOINT names a place for it, and for another variant of the job
-   * in this one. Both may be NULL: the job then starts from its beginning in each run and each variant. The numbers of
-   * units begin at 0 in each run, and for each variant, in any case.
+  /* Progress as bytes, for a later run, when WEFT_CHECKPOINT names a place for it, and in this one for another variant
+   * of the job and after a rest. Both may be NULL: the job then starts from its beginning in each run, each variant and
+   * after each rest. The numbers of units begin at 0 each time, in any case.
    * save: returns the size needed and writes at most `capacity` bytes to `buffer` (NULL: only the size); 0: nothing to
    * keep. Called from time to time between two units, after which the job goes on (WEFT_CHECKPOINT_EVERY); at the end of
    * the run or of the variant, before destroy(); and when the reservation is about to be given back. Where it fails, the
-   * variant is not replaced: the job goes on and is asked again later. Nothing of the job runs then; a unit that has
+   * variant is not replaced: the job goes on and is asked again later; but one that is to rest is not run again in this
+   * run. Nothing of the job runs then; a unit that has
    * begun and not ended never will: it does not count. Receives of the training may
    * be running: nothing in it may wait for the device or use the default stream.
    * restore: 0 when taken. Called once, after init() and the trial runs of the unit, before the first begin_unit(). The

@@ -54,7 +54,8 @@ struct CoreContext {
   const std::string own_jobs;                // the folder of the fill jobs that come with Weft
   Trials trials;                             // of the fill job
   std::map<int, Preparations> preparations;  // per device, one thread sets up at a time
-  std::atomic<int> quiet_wishes{0};          // of fill jobs that may become ready, or have another variant, later
+  std::mutex quiet_mutex;
+  int quiet_wishes = 0;  // guarded by quiet_mutex; of fill jobs that may become ready, or have another variant, later
   // Threads whose allocation has failed, and which wait for a thread that is in the device; by its number.
   std::array<std::atomic<int>, 64> rescues{};
   std::atomic<int>& rescues_of(int device) { return rescues[static_cast<unsigned>(device) % rescues.size()]; }

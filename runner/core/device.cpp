@@ -157,7 +157,11 @@ void Device::refuse(DeviceJob& job, const std::string& reason) {
 void Device::add_job(DeviceJob& job, Duration held) {
   const ReadyJob ready = job.ready(setup_.marking);  // before the job forgets where it comes from
   job_was_ready_ = true;
-  job.withdrawn = false;
+  job.own_name = job.fill.name();
+  job.withdrawn = job.rests = false;
+  job.why_it_rests.clear();
+  stays_here(job);
+  short_since_.reset();
   job.state = nullptr;
   JobRecord record = job.record(JobEvent::ready, job.variants.why());
   record.held = held;
@@ -182,14 +186,15 @@ void Device::make_job(DeviceJob& job, const TrialVerdict& verdict, const FillWor
   const bool unasked = setup_.marking.fillable == Fillable::unasked;
   setup_.take_answers(verdict.found, core_.options.one_queue);
   if (unasked) say_unheeded();
+  ListedJob listed = job.listed();
+  listed.movable = verdict.movable;
   const TimePoint began = now();
   // The memory of the other jobs cannot be given back before this thread goes on.
   const auto is_in_the_way = [&] {
     return (give_up && give_up()) || (jobs_.exist() && core_.rescues_of(ordinal_) != 0);
   };
   try {
-    job.fill.make(job.listed(), jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation),
-                  is_in_the_way);
+    job.fill.make(listed, jobs_.lane(), setup_, *reporter_, longest_preparation(verdict.preparation), is_in_the_way);
   } catch (...) {
     making_ += now() - began;
     throw;
@@ -213,7 +218,8 @@ void Device::trial_gave_way() {
   for (DeviceJob& job : jobs_.all()) {
     const auto verdict = job.trial.verdict();
     if (!verdict || !verdict->is_local) continue;
-    if (!awaits_another_variant(job, PassingFault(verdict->fault))) not_late(job, verdict->fault);
+    const PassingFault fault(verdict->fault);
+    if (!rests_on(job, fault) && !awaits_another_variant(job, fault)) not_late(job, verdict->fault);
   }
 }
 
@@ -313,6 +319,7 @@ void Device::start_dispatcher() {
   // CUPTI's truth is compared with what Weft saw: it looks all the time.
   options.session.dark = Budget::is_limit(core_.options.slowdown_budget) && !core_.options.validate;
   options.queues = hardware_queues(core_.environments.now);
+  options.slack_copies = core_.options.slack_copies;
   dispatcher_ = std::make_unique<Dispatcher>(parts, options);
   if (!set_up_failure_.empty()) dispatcher_->note_set_up_failure(set_up_failure_);
   for (const JobRecord& refused : refused_) dispatcher_->submit(Record(ordinal_, now(), refused));
@@ -346,6 +353,7 @@ bool Device::communicator_closing(CommunicatorId communicator) {
 // little, because freeing memory waits for all of it: also for a receive in a graph, of which no group tells and which
 // perhaps only the abort ends that comes after this. Else the memory stays until it is needed or asked for anew.
 void Device::finish() {
+  const bool none_ran = none_runs();
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   const bool settled = dispatcher_->ended() || (dispatcher_->pause(close_limit) && wait_at_most(last_groups_limit, [&] {
@@ -363,7 +371,7 @@ void Device::finish() {
   } else if (jobs_.progress_is_kept()) {
     reporter_->warn(Audience::every_rank, "the progress of the fill job is not kept yet: work next to it does not end");
   }
-  close_trace(stopped);
+  close_trace(stopped, none_ran);
 }
 
 // Of the main job and of the fill job. With the context current.
@@ -387,21 +395,28 @@ void Device::release_fill() {
                   "what the fill job had is not freed yet: the driver waits for work that has not ended");
 }
 
-void Device::close_trace(bool stopped) {
+void Device::close_trace(bool stopped, bool none_ran) {
   for (DeviceJob& job : jobs_.all()) {
     if (!job.trial.is_awaited() || !stopped || job.is_of_queue()) continue;
-    const std::string why = job.trial.why_never_filled();
-    const char* const not_run = job.withdrawn ? " was not run again after a change of its variant: " : " was not run: ";
-    if (job_was_ready_) reporter_->warn(Audience::one_rank, "fill job " + job.name() + not_run + why);
+    const std::string why = why_not_again(job);
+    const char* const not_run = job.rests       ? " was not run again after its memory went back to the training: "
+                                : job.withdrawn ? " was not run again after a change of its variant: "
+                                                : " was not run: ";
+    const std::string text = "fill job " + job.name() + not_run + why;
+    // Of memory each rank has its own story.
+    if (job_was_ready_) reporter_->warn(job.rests ? Audience::every_rank : Audience::one_rank, text);
     JobRecord refused = job.record(JobEvent::refused, why);
     refused.held = job.stood;
     dispatcher_->submit(Record(ordinal_, now(), refused));
     if (!job_was_ready_) dispatcher_->note_set_up_failure(why);
+    if (job.rests && none_ran) dispatcher_->note_set_up_failure(text);
   }
   if (stopped && queue_ && !job_was_ready_)
     dispatcher_->note_set_up_failure("no job of the queue came that this rank could run");
+  if (stopped) say_what_is_away();
   leave_queue("the training has ended");
   jobs_.leave_trials();
+  rest_wish_.set(false);
   core_.validation->device_closed(ordinal_);
   if (!stopped) {
     reporter_->warn(Audience::every_rank, "the dispatcher does not answer; the trace has no summary");
@@ -432,18 +447,19 @@ bool Device::no_group_is_pending() {
   return !dispatcher_->groups_may_be_unmarked() || core_.shim.is_idle(ordinal_);
 }
 
-bool Device::give_memory_back(const char* reason, Duration limit, Beside beside) {
+bool Device::give_memory_back(const char* reason, Duration limit) {
+  rests_.go_on(now());
   if (!jobs_.are_giving_back() && !holds_memory()) return false;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   const TimePoint deadline = now() + std::max(limit, answer_limit);
-  if (!jobs_.are_giving_back()) {
-    if (current.pushed() && nothing_in_flight(deadline - now())) jobs_.begin_giving_back();
-    dispatcher_->stop_filling(reason);
-    dispatcher_->resume();
-  }
-  if (!jobs_.are_giving_back() || (beside == Beside::no_group && !no_group_is_pending())) return false;
-  if (!jobs_.give_device_back(std::max(deadline - now(), answer_limit))) return false;
+  if (!jobs_.are_giving_back() && current.pushed() && nothing_in_flight(deadline - now())) jobs_.begin_giving_back();
+  dispatcher_->stop_filling(reason);  // also where the jobs were to rest only
+  dispatcher_->resume();
+  if (!jobs_.are_giving_back()) return false;
+  const Duration left = deadline - now();
+  if (limit > Duration{}) jobs_.await_answers();
+  if (!jobs_.give_device_back(std::max(left, answer_limit))) return false;
   note_given_back();
   return true;
 }
@@ -454,25 +470,27 @@ std::uint64_t Device::keep_head_room() {
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed() || core_.driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return wanted / 4 + 1;
-  if (free >= wanted) return free - wanted + 1;
-  const std::string reason =
-      "less device memory was left to the training than the " + mebibytes(wanted) + " of WEFT_HEADROOM";
-  // No allocation has failed yet: what might wait for a receive in the driver is left to one that does.
-  give_memory_back(reason.c_str(), Duration{0}, Beside::no_group);
+  if (free >= wanted && !rest_wish_.is_set()) return short_since_.reset(), free - wanted + 1;
+  const std::uint64_t allowed = rest_wish_.is_set() ? 0 : let_marked_leave(free);
+  if (allowed != 0) return std::min(allowed, looked_at_next);
+  rest(answer_limit);
   return holds_memory() ? looked_at_next : 0;
 }
 
 void Device::note_given_back() {
   if (jobs_.are_giving_back()) record(jobs_.memory(MemoryEvent::rescued));
   jobs_.end_giving_back();
+  short_since_.reset();
+  rest_wish_.set(false);
 }
 
 void Device::context_closing() {
+  const bool none_ran = none_runs();
   core_.shim.set_marker_words(ordinal_, {});
   dispatcher_->pause(context_limit);  // the last look that may ask the driver: events tell of what is over by now
   const bool stopped = dispatcher_->stop_without_cuda(context_limit);
   jobs_.let_progress_go();
-  close_trace(stopped);
+  close_trace(stopped, none_ran);
   abandon_fill();
 }
 

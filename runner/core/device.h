@@ -8,8 +8,10 @@
 #include <cuda.h>
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "runner/core/device_setup.h"
 #include "runner/core/dispatcher.h"
 #include "runner/core/quiet_wish.h"
+#include "runner/core/rests.h"
 #include "runner/core/scopes.h"
 #include "runner/feed/queue_places.h"
 #include "runner/recording/recording.h"
@@ -48,14 +51,16 @@ class Device {
   bool communicator_closing(CommunicatorId communicator);
   // Gives the device memory of the fill job back and ends filling. No work of the main job is waited for, because it
   // may need this very thread to go on: neither a group that NCCL is about to launch nor one that has not ended. Where
-  // the driver waits for such work, the memory comes back after it. True: the memory is back, since the last call or
-  // within `limit`.
-  enum class Beside : std::uint8_t { anything, no_group };  // `no_group`: only where none is pending
-  bool give_memory_back(const char* reason, Duration limit, Beside beside = Beside::anything);
-  // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back. Next to
-  // a pending group filling ends, and the memory stays until a later call, or until an allocation fails.
+  // the driver waits for such work, the memory comes back after it. A job that is being asked for its progress says it
+  // before that, and is waited for however long `limit` is, unless it is 0. True: the memory is back, since the last
+  // call or within `limit`.
+  bool give_memory_back(const char* reason, Duration limit);
+  // The main job has allocated. Bytes that it may take before this is asked again; 0: the memory is given back, and the
+  // fill jobs rest. Next to a pending group the memory stays until a later call, a quiet moment, or until an allocation
+  // fails.
   std::uint64_t keep_head_room();
   bool holds_memory() const { return jobs_.held_memory() != 0; }
+  bool is_being_answered() const { return jobs_.are_being_asked(); }  // by a job that says its progress
   // After the last communicator: what could not be freed next to work that had not ended is still there.
   bool holds_fill() const { return jobs_.exist() || jobs_.are_at_work(); }
   // Frees it, if that work ends within `limit`.
@@ -129,6 +134,38 @@ class Device {
   bool variant_is_to_change(DeviceJob& job);
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);
+  // In device_rest.cpp.
+  void rest(Duration limit);
+  bool rests_within(Duration limit);
+  void say_that_memory_stays();
+  void go_on_resting();
+  bool rests() const;
+  void suspend_all();
+  void withdraw_all();
+  std::string withdraw_for_rest(DeviceJob& job, const std::string& why);
+  bool runs(const DeviceJob& job) const;
+  bool rest_allows(DeviceJob& job);
+  bool one_goes_on_soon();
+  bool memory_is_there(std::uint64_t bytes) const;
+  void note_lack(DeviceJob& job);
+  bool waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict);
+  bool rests_on(DeviceJob& job, const std::exception& fault);
+  void take_state_at_rest(DeviceJob& job);
+  std::string why_memory_goes() const;
+  std::string why_not_again(const DeviceJob& job) const;
+
+  // In device_moves.cpp.
+  std::uint64_t let_marked_leave(std::uint64_t free);
+  void begin_leaving(DeviceJob& job);
+  void move_marked();
+  void move_on(DeviceJob& job);
+  void stays_here(DeviceJob& job);
+  void give_marked_back(DeviceJob& job);
+  void note_away(DeviceJob& job);
+  void fetch_marked(DeviceJob& job);
+  void look_at_fetched(DeviceJob& job);
+  void say_what_is_away() const;
+  bool in_stillness(const std::function<bool()>& step);
 
   std::string caution() const;
   void open_trace();
@@ -148,7 +185,8 @@ class Device {
   // Pauses the dispatcher; true: no slice is in flight.
   bool nothing_in_flight(Duration limit);
   void note_given_back();
-  void close_trace(bool stopped);  // `stopped`: the thread has ended, so its totals can be read
+  // `stopped`: the thread has ended, so its totals can be read. `none_ran`: any more, at the end.
+  void close_trace(bool stopped, bool none_ran);
   void record(const MemoryRecord& memory);
   void record_communicator(const CommunicatorInfo& communicator, CommunicatorEvent event);
   void say_hello() const;  // the start line, on rank 0
@@ -167,11 +205,16 @@ class Device {
   std::string why_no_queue_;        // although there is one
   bool job_was_ready_ = false;
   bool preparation_noted_ = false;
-  Duration making_{};                   // that it took to make jobs ready, since a thread of the main job waits for it
-  TimePoint next_quiet_moment_{};       // none is tried before
-  TimePoint next_turn_{};               // likewise, for a trial
-  std::unique_ptr<QueuePlaces> queue_;  // nullptr: there is none, or nothing is filled any more
+  Duration making_{};              // that it took to make jobs ready, since a thread of the main job waits for it
+  TimePoint next_quiet_moment_{};  // none is tried before
+  std::optional<TimePoint> short_since_;  // the training has had less than WEFT_HEADROOM
+  Rests absences_;                        // of marked memory
+  TimePoint next_turn_{};                 // likewise, for a trial
+  std::unique_ptr<QueuePlaces> queue_;    // nullptr: there is none, or nothing is filled any more
   QuietWish queue_wish_{core_};
+  Rests rests_;
+  QuietWish rest_wish_{core_};  // memory has yet to go back to the training
+  GivingBack giving_back_;      // then
   bool queue_drains_ = false, lack_was_said_ = false;
   Duration queue_preparation_{};  // the longest of a job of the queue so far
   // The thread works with reporter, jobs, filler, trace and recording.

@@ -9,11 +9,13 @@
 #include "runner/fill/exit_bracket.h"
 #include "runner/options/launcher.h"
 #include "runner/options/output_path.h"
+#include "runner/options/quantity.h"
 
 namespace weft {
 namespace {
 
 constexpr Duration keep_limit = std::chrono::seconds(2);  // of the thread that writes the file
+constexpr Duration longest_answer = std::chrono::seconds(10);
 
 std::string why_given_up(const std::string& path, Duration waited) {
   return "fill job " + path + " could not be made ready within " +
@@ -34,6 +36,7 @@ struct DeviceFill::Making {
         reporter(words),
         settings(fill_settings(core, of_device, which.plan)) {
     settings.feed.given_up = &given_up;
+    settings.movable = which.movable;
   }
   DeviceFill fill;
   const ListedJob place;
@@ -91,6 +94,9 @@ void DeviceFill::say_how_it_runs(const std::string& job, const Reporter& reporte
     reporter.warn(Audience::one_rank,
                   "a kernel or copy of " + job + " takes " + microseconds(longest) +
                       ", more than WEFT_SLICE: it runs only in bubbles that are expected to outlast it");
+  if (const std::uint64_t marked = fill_->reservation().movable().bytes; marked != 0)
+    reporter.info(job + " has marked " + mebibytes(marked) +
+                  " of its memory, which may be on the host between two bubbles");
   const Confined& confined = fill_->unit().confined();
   if (confined.how == Confinement::green)
     reporter.info(job + " is confined to " + std::to_string(confined.multiprocessors) +
@@ -124,6 +130,7 @@ ReadyJob DeviceFill::ready(const ListedJob& place, const Marking& marking) const
   ready.name = place.name(fill_->job().name());
   ready.job = &fill_->job();
   ready.unit = &fill_->unit();
+  ready.mover = fill_->mover();
   ready.feed = fill_->job().feed().has_records() ? &fill_->job().feed().feed() : nullptr;
   ready.terms = place.plan.terms;
   ready.track = {fill_->stream(), done, marking.fillable, marking.stream};
@@ -171,18 +178,18 @@ struct DeviceFill::Saving {
   Saving(FillJob& which, const Reporter& words) : job(which), reporter(words) {
     state.fault = "the context of the training cannot be used on another thread";  // until save() is called
   }
-  void save(bool for_variant) noexcept {
+  void save(For purpose) noexcept {
     state.fault.clear();
-    ask(for_variant);
+    ask(purpose);
     was_asked.store(true, std::memory_order_release);
     if (state.fault.empty()) write();
   }
-  void ask(bool for_variant) noexcept {
+  void ask(For purpose) noexcept {
     try {
-      if (for_variant)
+      if (purpose == For::variant)
         state.progress = progress.state(job);
       else
-        progress.save(job);
+        progress.save(job, purpose == For::rest);
     } catch (const std::exception& error) {
       state.fault = error.what();
     }
@@ -199,13 +206,14 @@ struct DeviceFill::Saving {
   const Reporter reporter;
   JobProgress progress;
   StateOfJob state;
+  const TimePoint began = now();
   std::atomic<bool> was_asked{false};  // the job is touched no more, only what it gave
 };
 
-void DeviceFill::begin_saving(const Reporter& reporter, bool for_variant) {
+void DeviceFill::begin_saving(const Reporter& reporter, For purpose) {
   saving_ = std::make_shared<Saving>(fill_->job(), reporter);
   std::swap(saving_->progress, progress_);
-  const auto save = [saving = saving_, for_variant] { saving->save(for_variant); };
+  const auto save = [saving = saving_, purpose] { saving->save(purpose); };
   work_ = FillWork::start(core_, context_, {save, [] {}, [] {}});
   if (work_) return;
   saving_->state.fault = "no thread could be started to save the progress of the fill job";
@@ -243,15 +251,35 @@ bool DeviceFill::was_asked_within(Duration limit) noexcept {
   return wait_at_most(limit, [&] { return saving_->was_asked.load(std::memory_order_acquire) || !is_at_work(); });
 }
 
-bool DeviceFill::give_device_back(Duration limit) {
+bool DeviceFill::is_being_asked() const noexcept {
+  return saving_ && !saving_->was_asked.load(std::memory_order_acquire) && is_at_work();
+}
+
+void DeviceFill::await_answer() noexcept {
+  if (saving_) was_asked_within(saving_->began + longest_answer - now());
+}
+
+bool DeviceFill::is_asked_within(const Reporter& reporter, Duration limit) {
+  if (!saving_ && !progress_.was_asked() && fill_->job().keeps_progress()) begin_saving(reporter, For::rest);
+  return !saving_ || was_asked_within(limit);
+}
+
+bool DeviceFill::give_device_back(Duration limit, bool rests) {
   const TimePoint deadline = now() + limit;
   if (saving_ && !was_asked_within(limit)) return false;
   if (!is_at_work()) has_progress_within({});
-  if (!saving_) progress_.save(fill_->job());
+  if (!saving_) progress_.save(fill_->job(), rests);
   limit = std::max(deadline - now(), Duration{0});
   if (!fill_->reservation().give_device_back(limit)) return false;
   core_.memory_came_back();
   return true;
+}
+
+std::shared_ptr<const Progress> DeviceFill::state_at_rest() {
+  has_progress_within({});
+  state_ = {};  // it may have been asked for another variant, too
+  if (progress_.is_lost()) throw SetUpError("its progress could not be taken before its memory went");
+  return progress_.taken();
 }
 
 void DeviceFill::keep_progress(const Reporter& reporter, Duration limit) {

@@ -27,8 +27,9 @@ struct ListedJob {
   std::uint32_t number = 0;
   JobPlan plan;
   bool is_only_one = true;
-  std::string progress;      // tells its progress from that of the others, whatever their order; "": it is the only one
-  bool is_of_queue = false;  // it has its progress in a file of the queue, or keeps none
+  std::string progress;  // tells its progress from that of the others, whatever their order; "": it is the only one
+  std::uint64_t movable = 0;                // bytes of its memory that it has marked in its trial
+  bool is_of_queue = false;                 // it has its progress in a file of the queue, or keeps none
   std::string progress_file{};              // then; "": there is none
   std::shared_ptr<const Progress> state{};  // of another variant of it that ran before; nullptr: there is none
 
@@ -65,18 +66,36 @@ class DeviceFill {
   Duration longest_slice() const { return fill_->unit().longest(); }
   MemoryRecord memory(MemoryEvent event) const;
   CUstream stream() const { return fill_->stream(); }
+  // Memory that the job has marked, which may leave the device, see Reservation::Movable. Nothing of the job is in
+  // flight in the two below, and its content is on the host.
+  std::uint64_t marked_memory() const { return fill_ ? fill_->reservation().movable().bytes : 0; }
+  bool give_marked_back(Duration limit) { return fill_->reservation().let_movable_go(limit); }
+  bool fetch_marked(Duration limit) { return fill_->reservation().fetch_movable(limit); }
+  bool has_marked() const { return fill_->reservation().has_movable(); }
+  // Bytes of the device, also while a thread maps or unmaps them.
+  std::uint64_t held_marked() const { return fill_->reservation().held_movable(); }
   bool progress_is_kept() const { return saving_ != nullptr || progress_.is_kept(); }
 
-  // Takes up the progress first, which may lie in that memory. True: the memory is back.
-  bool give_device_back(Duration limit);
+  // Takes up the progress first, which may lie in that memory; for a rest also where no file keeps it, and
+  // state_at_rest() has it from then on, or throws SetUpError where the job could not say it. True: the memory is back.
+  bool give_device_back(Duration limit, bool rests = false);
+  std::shared_ptr<const Progress> state_at_rest();
 
   // Its progress is to be kept, and that was not tried yet.
   bool is_to_be_saved();
   // Nothing of it is in flight, from here on. A thread of Weft's asks the job for its progress and writes the file,
-  // which may take long: is_at_work() meanwhile. `for_variant`: also where there is no file; then, when it is over,
+  // which may take long: is_at_work() meanwhile. For another variant, also where there is no file: when it is over,
   // take_state() has the state, see JobProgress::state(), or throws SetUpError, and the job may go on.
-  void begin_saving(const Reporter& reporter, bool for_variant);
+  enum class For : std::uint8_t { file, variant, rest };
+  void begin_saving(const Reporter& reporter, For purpose);
   std::shared_ptr<const Progress> take_state();
+  // For a rest, likewise. True: the job was asked within `limit`, and is asked no more.
+  bool is_asking() const { return saving_ != nullptr; }
+  // The job has yet to come back from that.
+  bool is_being_asked() const noexcept;
+  // It does, or has taken so long for it that nobody waits for it any more.
+  void await_answer() noexcept;
+  bool is_asked_within(const Reporter& reporter, Duration limit);
   // It was asked for its state and goes on all the same.
   void goes_on() { progress_.goes_on(); }
   // Its progress goes into the file, within `limit` or with a warning.

@@ -45,7 +45,8 @@ std::string key_of(const JobPlan& job) {
 }  // namespace
 
 std::string DeviceJob::name() const {
-  return place.name(fill.exists() ? fill.name() : name_in_path(place.plan.spec));
+  if (fill.exists()) return place.name(fill.name());
+  return place.name(own_name.empty() ? name_in_path(place.plan.spec) : own_name);
 }
 
 ListedJob DeviceJob::listed() const {
@@ -215,15 +216,33 @@ MemoryRecord DeviceJobs::memory(MemoryEvent event) const {
   return sum;
 }
 
+bool DeviceJobs::are_asked_within(const Reporter& reporter, Duration limit) {
+  const Deadline deadline(limit);
+  for (const bool is_asking : {true, false})
+    for (DeviceJob& job : jobs_)
+      if (job.fill.exists() && job.fill.is_asking() == is_asking && (job.rests || job.fill.progress_is_kept()) &&
+          !job.fill.is_asked_within(reporter, deadline.left()))
+        return false;
+  return true;
+}
+
+bool DeviceJobs::are_being_asked() const {
+  return std::ranges::any_of(jobs_, [](const DeviceJob& job) { return job.fill.is_being_asked(); });
+}
+
+void DeviceJobs::await_answers() {
+  for (DeviceJob& job : jobs_) job.fill.await_answer();
+}
+
 bool DeviceJobs::give_device_back(Duration limit) {
   const Deadline deadline(limit);
   bool all = true;
-  std::vector<DeviceFill*> there;
+  std::vector<DeviceJob*> there;
   for (DeviceJob& job : jobs_)
-    if (job.fill.exists()) there.push_back(&job.fill);
+    if (job.fill.exists()) there.push_back(&job);
   // One that is being asked for its progress may take long for it, so it comes last.
-  std::ranges::stable_partition(there, [](const DeviceFill* fill) { return !fill->is_at_work(); });
-  for (DeviceFill* const fill : there) all = fill->give_device_back(deadline.left()) && all;
+  std::ranges::stable_partition(there, [](const DeviceJob* job) { return !job->fill.is_at_work(); });
+  for (DeviceJob* const job : there) all = job->fill.give_device_back(deadline.left(), job->rests) && all;
   return all;
 }
 
@@ -274,7 +293,10 @@ void DeviceJobs::leave_trials() {
 }
 
 void DeviceJobs::end_changes() {
-  for (DeviceJob& job : jobs_) job.change.set(false);
+  for (DeviceJob& job : jobs_) {
+    job.change.set(false);
+    job.move.set(false);
+  }
 }
 
 }  // namespace weft

@@ -21,15 +21,19 @@
 
 namespace weft {
 
+// Of the memory that a job has marked: on the device; copied to the host; given back; on the host; fetched again, which
+// may not be over; copied back.
+enum class MarkedMemory : std::uint8_t { here, leaves, goes, away, fetched, comes };
+
 struct DeviceJob {
   DeviceJob(CoreContext& core, const ListedJob& its_place)
-      : place(its_place), variants(place.plan), trial(core), fill(core), change(core) {}
+      : place(its_place), variants(place.plan), trial(core), fill(core), change(core), move(core) {}
 
   bool is_of_queue() const { return queue_place.has_value(); }
   bool is_vacant() const { return is_of_queue() && vacant; }
   // Its line in the trace.
   JobRecord record(JobEvent event, const std::string& why = "") const;
-  std::string name() const;  // that of the user, its own, or the one in its path
+  std::string name() const;  // that of the user, its own, or, before it has run, the one in its path
   // Of what is tried and made ready now: the user's plan, with one of its variants.
   const JobPlan& plan() const { return variants.present(); }
   ListedJob listed() const;
@@ -46,13 +50,19 @@ struct DeviceJob {
   enum class Handover : std::uint8_t { none, suspends, saves, pauses, keeps };
   bool is_being_kept() const { return handover == Handover::pauses || handover == Handover::keeps; }
   Handover handover = Handover::none;
-  bool withdrawn = false;                     // for another variant, which is not ready yet; then also:
+  bool withdrawn = false;                     // for another variant, or it rests, and is not ready yet; then also:
   std::shared_ptr<const Progress> state;      // of the one that ran
-  Duration stood{};                           // for so long the training stood for it since its change began
+  Duration stood{};                           // for so long the training stood for it since then
+  bool rests = false;                         // withdrawn because its memory went back to the training
+  std::string why_it_rests;                   // still, or waits for memory since then; a part of a sentence
+  std::string own_name;                       // of the one that ran; "": none has
   Duration preparation{};                     // that the latest took to become ready, in its trial
   TimePoint next_keeping{}, pauses_until{};   // of its progress
   Duration pause = std::chrono::seconds(10);  // that the end of a unit is waited for
   std::uint64_t kept_units = 0;               // that are in it
+  MarkedMemory marked = MarkedMemory::here;
+  QuietWish move;         // a further step of that is to come
+  TimePoint next_move{};  // not before
   // Of a place for jobs of a queue:
   std::optional<std::uint32_t> queue_place;  // its number
   bool vacant = true;
@@ -109,6 +119,10 @@ class DeviceJobs {
   void begin_giving_back() { giving_back_ = true; }
   bool are_giving_back() const { return giving_back_; }
   bool give_device_back(Duration limit);
+  // Before that: those that are to rest, or keep their progress, are asked for it, one after the other. True: all were.
+  bool are_asked_within(const Reporter& reporter, Duration limit);
+  bool are_being_asked() const;
+  void await_answers();
   void end_giving_back() { giving_back_ = false; }
   // Keeps the progress of all before anything is freed.
   std::optional<MemoryRecord> release(const Reporter& reporter, Duration limit);

@@ -23,6 +23,7 @@ constexpr Duration release_limit = milliseconds(100);  // of what a job has that
 
 void Device::quiet_moment(Hold hold) {
   if (queue_ && dispatcher_->filling_is_over()) drain_queue();
+  if (rest_wish_.is_set() && giving_back_.is_due(now())) go_on_resting();
   for (DeviceJob& job : jobs_.all()) {
     if (dispatcher_->filling_is_over()) return refuse_awaited("filling was over before its turn came");
     if (jobs_.one_was_given_up()) return refuse_awaited(still_made);
@@ -31,6 +32,7 @@ void Device::quiet_moment(Hold hold) {
     if (hold == Hold::bounded && verdict->preparation > longest_hold && verdict->fault.empty()) {
       const SetUpError fault("fill job " + job.name() + ": " + job.trial.why_never_filled());
       job.end = JobEnd::no_room;  // of a training that stands still for it
+      if (waits_for_communicator(job, *verdict)) continue;
       if (!awaits_another_variant(job, fault) && !job.place.is_only_one) not_late(job, fault.what());
       continue;
     }
@@ -45,6 +47,7 @@ void Device::quiet_moment(Hold hold) {
     const RelaxedCaptureMode relaxed(core_.driver);
     const CurrentContext current(core_.driver, setup_.context);
     if (!current.pushed()) return;
+    if (verdict->fault.empty() && !rest_allows(job)) continue;
     // Functions of jobs are called one at a time: another one may be asked for its progress just now.
     const bool may_begin = verdict->fault.empty() && !jobs_.are_at_work();
     const Gate gate = may_begin ? shut_gate() : nullptr;
@@ -55,10 +58,13 @@ void Device::quiet_moment(Hold hold) {
     dispatcher_->resume();
   }
   if (now() < next_turn_) return;
-  look_at_queue();
-  release_ended_jobs();
-  change_variants();
-  keep_progress();
+  if (!rest_wish_.is_set()) {
+    look_at_queue();
+    release_ended_jobs();
+    change_variants();
+    keep_progress();
+    move_marked();
+  }
   next_turn_ = now() + between_quiet_moments;
   if (jobs_.await_turns()) begin_next_trial();
 }
@@ -72,12 +78,14 @@ bool Device::never_fits(const DeviceJob& job) const {
 }
 
 // Of those that wait for their turn the first that fits, once no other one is being tried; before it, what jobs have
-// whose end makes room. One that runs already but for its variant has its memory back first.
+// whose end makes room. One that runs already but for its variant, or its rest, has its memory back first.
 void Device::begin_next_trial() {
-  if (jobs_.trial_is_under_way() || core_.rescues_of(ordinal_) != 0) return;
-  for (const bool withdrawn : {true, false})
+  if (jobs_.trial_is_under_way() || core_.rescues_of(ordinal_) != 0 || rests()) return;
+  for (const bool withdrawn : {true, false}) {
     for (DeviceJob& job : jobs_.all())
       if (job.withdrawn == withdrawn && begins_trial(job)) return;
+    if (one_goes_on_soon()) return;
+  }
 }
 
 // A thread that still frees or makes something of it is waited for: it has the memory.
@@ -91,11 +99,12 @@ bool Device::begins_trial(DeviceJob& job) {
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) return false;
   try {
-    if (!chooses_variant(job)) return false;
+    if (!rest_allows(job)) return false;
+    if (!chooses_variant(job)) return note_lack(job), false;
     job.trial.begin(fill_settings(core_, setup_, job.plan()));
     return true;
   } catch (const SetUpError& error) {
-    not_late(job, error.what());
+    if (!rests_on(job, error)) not_late(job, error.what());
     return false;
   }
 }
@@ -106,7 +115,7 @@ void Device::release_ended_jobs() {
   bool one_may_go = false;
   for (DeviceJob& job : jobs_.all()) {
     if (!has_ended(job)) continue;
-    if (job.fill.is_to_be_saved()) return job.fill.begin_saving(*reporter_, false);
+    if (job.fill.is_to_be_saved()) return job.fill.begin_saving(*reporter_, DeviceFill::For::file);
     one_may_go = true;
   }
   if (!one_may_go) return;
@@ -125,6 +134,7 @@ void Device::release(DeviceJob& job, const Gate& gate) {
   job.fill.keep_shut(gate);
   const TimePoint began = now();
   job.units_are_kept = job.fill.units_are_kept();
+  if (job.rests) take_state_at_rest(job);
   job.fill.let_progress_go();
   if (job.fill.take_down(release_limit)) record(jobs_.memory(MemoryEvent::released));
   if (job.withdrawn) job.stood += now() - began;
@@ -160,7 +170,7 @@ Gate Device::shut_gate() {
 
 void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
   const TimePoint began = now();
-  const bool is_first = !jobs_.exist(), was_withdrawn = job.withdrawn;
+  const bool is_first = !jobs_.exist(), was_withdrawn = job.withdrawn, rested = job.rests;
   const Duration stood = std::exchange(job.stood, Duration{});
   making_ = {};
   try {
@@ -182,18 +192,20 @@ void Device::begin_late(DeviceJob& job, const TrialVerdict& verdict) {
     if (was_withdrawn) core_.preparations[ordinal_].note_change(now() - began + stood);
     if (!was_withdrawn) note_stand_for_queue(job, now() - began);
     const auto held = std::chrono::duration_cast<milliseconds>(now() - began + stood).count();
-    const char* const late = was_withdrawn             ? "a change of its variant"
+    const char* const late = rested                    ? "a rest"
+                             : was_withdrawn           ? "a change of its variant"
                              : job.trial.was_in_time() ? "a wait for the GPU"
                                                        : "a late trial";
-    const std::string begins = job.place.is_only_one ? "filling begins" : "filling with " + job.name() + " begins";
-    reporter_->info(begins + ", after " + late + "; the training stood for " + std::to_string(held) + " ms");
+    const std::string filling = job.place.is_only_one ? "filling" : "filling with " + job.name();
+    reporter_->info(filling + (rested ? " goes on" : " begins") + ", after " + late + "; the training stood for " +
+                    std::to_string(held) + " ms");
   } catch (const SetUpError& error) {
     // Slices in the stream that it still works on would get into its graphs.
     if (jobs_.exist() && job.fill.was_given_up())
       dispatcher_->stop_filling(std::string(error.what()) + "; " + still_made);
     job.stood = stood + (now() - began);
     note_stand_for_queue(job, now() - began);
-    if (!awaits_another_variant(job, error)) not_late(job, error.what());
+    if (!rests_on(job, error) && !awaits_another_variant(job, error)) not_late(job, error.what());
     return;
   }
   leave_trial_of(job);

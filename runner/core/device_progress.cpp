@@ -36,7 +36,7 @@ void Device::go_on_keeping(DeviceJob& job) {
   if (job.handover == DeviceJob::Handover::pauses) {
     job.handover = DeviceJob::Handover::keeps;
     job.kept_units = dispatcher_->board().units(job.place.number);
-    return job.fill.begin_saving(*reporter_, false);
+    return job.fill.begin_saving(*reporter_, DeviceFill::For::file);
   }
   job.handover = DeviceJob::Handover::none;
   job.next_keeping = now() + core_.options.checkpoint_every;

@@ -60,7 +60,8 @@ void Device::ask_queue(DeviceJob& job) {
       std::ranges::count_if(jobs_.all(), [](const DeviceJob& other) { return other.is_vacant(); }));
   std::size_t free = 0, total = 0;
   check(core_.driver, core_.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
-  const std::uint64_t left = free > core_.options.headroom ? free - core_.options.headroom : 0;
+  const std::uint64_t head_room = rests_.head_room(core_.options.headroom);
+  const std::uint64_t left = free > head_room ? free - head_room : 0;
   job.offered = std::min(jobs_.unwanted_memory() / std::max<std::uint64_t>(vacant, 1), left);
   if (job.offered == 0 && !std::exchange(lack_was_said_, true)) {
     const std::string beside = core_.options.fill.empty() ? "WEFT_HEADROOM" : "the jobs of WEFT_FILL";
@@ -81,6 +82,8 @@ bool Device::take_from_queue(DeviceJob& job) {
   job.change.set(false);
   job.handover = DeviceJob::Handover::none;
   job.state = nullptr;
+  job.own_name.clear();
+  job.why_it_rests.clear();
   job.withdrawn = job.leaves = job.went_back = job.units_are_kept = false;
   job.stood = job.preparation = {};
   job.units = 0;
@@ -129,6 +132,9 @@ void Device::look_at_place(DeviceJob& job) {
   if (job.trial.is_awaited() && withdrawn) {
     job.trial.leave();
     return_to_queue(job, JobEnd::withdrawn, *withdrawn);
+  } else if (job.trial.is_awaited() && (rests() || (job.trial.awaits_turn() && one_goes_on_soon()))) {
+    job.trial.leave();
+    return_to_queue(job, JobEnd::left, why_memory_goes());
   } else if (!job.trial.is_awaited() && !job.fill.is_at_work()) {
     return_to_queue(job, job.end, job.why_end);
   }
@@ -137,7 +143,7 @@ void Device::look_at_place(DeviceJob& job) {
 void Device::fill_place(DeviceJob& job) {
   if (core_.rescues_of(ordinal_) != 0) return;
   if (take_from_queue(job)) return job.trial.await(TrialWait::turn);
-  if (!may_stand_for_queue(queue_preparation_)) return;
+  if (rests() || one_goes_on_soon() || !may_stand_for_queue(queue_preparation_)) return;
   const RelaxedCaptureMode relaxed(core_.driver);
   const CurrentContext current(core_.driver, setup_.context);
   if (!current.pushed()) return;
@@ -154,7 +160,9 @@ void Device::look_at_running(DeviceJob& job) {
   if (job.fill.units_are_kept()) queue_->note_units(*job.queue_place, job.units);
   if (has_ended(job)) return note_end_of_queued(job);
   if (job.leaves) {
-    if (dispatcher_->is_suspended(number)) withdraw_for_queue(job);
+    if (!dispatcher_->is_suspended(number)) return;
+    withdraw_for_queue(job);
+    reporter_->info("fill job " + job.name() + " goes back to the queue: " + job.why_end);
     return;
   }
   if (job.handover != DeviceJob::Handover::none) return;
@@ -185,7 +193,6 @@ void Device::withdraw_for_queue(DeviceJob& job) {
   job.went_back = true;
   dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, job.why_end)));
   dispatcher_->withdraw_job(job.place.number);
-  reporter_->info("fill job " + job.name() + " goes back to the queue: " + job.why_end);
 }
 
 void Device::note_units_of_queue() {

@@ -11,24 +11,28 @@
 
 namespace weft {
 
-// Of WEFT_MEMORY, with what it has already. Variants are there to take less where the GPU has less left.
+// Of WEFT_MEMORY, with what it has already. Variants are there to take less where the GPU has less left; and after a
+// rest it may have too little for any.
 std::uint64_t Device::memory_for(const DeviceJob& job) const {
   const std::uint64_t part = jobs_.free_memory() + (job.fill.exists() ? job.plan().memory : 0);
-  if (!job.variants.are_several()) return part;
+  if (!job.variants.are_several() && !rests_.have_been()) return part;
   std::size_t free = 0, total = 0;
   check(core_.driver, core_.driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
-  const std::uint64_t left = free + job.fill.held_memory();
-  return left > core_.options.headroom ? std::min(part, left - core_.options.headroom) : 0;
+  const std::uint64_t left = free + job.fill.held_memory(), head_room = rests_.head_room(core_.options.headroom);
+  return left > head_room ? std::min(part, left - head_room) : 0;
 }
 
 // False: other jobs have the memory. That the GPU has too little is said at once, for perhaps it never has more; but
-// one that ran already had some, and waits.
+// one that ran already had some, and waits, as do all where the training has had some back; but one of the queue may
+// run elsewhere.
 bool Device::chooses_variant(DeviceJob& job) {
   const std::uint64_t memory = memory_for(job), part = jobs_.free_memory();
   if (job.variants.choose(memory)) return true;
-  if (!job.withdrawn && memory < part && job.variants.may_fit(part))
-    throw SetUpError("fill job " + job.name() + ": none of its variants fits in the " + mebibytes(memory) +
-                     " of device memory that are left beside WEFT_HEADROOM");
+  const bool waits = job.withdrawn || (rests_.have_been() && !job.is_of_queue());
+  if (!waits && memory < part && job.variants.may_fit(part))
+    throw SetUpError("fill job " + job.name() +
+                     (job.variants.are_several() ? ": none of its variants fits in the " : " does not fit in the ") +
+                     mebibytes(memory) + " of device memory that are left beside WEFT_HEADROOM");
   return false;
 }
 
@@ -112,7 +116,7 @@ void Device::hand_over(DeviceJob& job) {
   if (job.fill.held_memory() == 0) return void(job.handover = DeviceJob::Handover::none);
   if (job.handover == DeviceJob::Handover::suspends) {
     job.handover = DeviceJob::Handover::saves;
-    return job.fill.begin_saving(*reporter_, true);
+    return job.fill.begin_saving(*reporter_, DeviceFill::For::variant);
   }
   job.handover = DeviceJob::Handover::none;
   try {

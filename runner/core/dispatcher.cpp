@@ -146,6 +146,7 @@ void Dispatcher::add_job(const ReadyJob& job, const JobRecord& record) {
   rooms_[job.number].set({});
   if (job.is_another) board_.begin_units(job.number);
   suspended_jobs_.fetch_and(~(1U << job.number), std::memory_order_relaxed);
+  away_jobs_.fetch_and(~(1U << job.number), std::memory_order_relaxed);
   {
     const std::lock_guard lock(ended_mutex_);
     how_ended_[job.number] = {};
@@ -169,6 +170,10 @@ void Dispatcher::withdraw_job(std::uint32_t job) {
   inbox_.hand_over(job, Inbox::Step::withdraw);
 }
 
+void Dispatcher::move_job(std::uint32_t job, MoveWay way) {
+  inbox_.hand_over(job, way == MoveWay::to_host ? Inbox::Step::move_to_host : Inbox::Step::move_to_device);
+}
+
 void Dispatcher::take_inbox(TimePoint now) {
   const Inbox::Content content = inbox_.take();
   for (const Record& record : content.records) session_.pass(record);
@@ -190,18 +195,26 @@ void Dispatcher::fill(TimePoint now) {
     if (slice.unit_done) board_.note_unit(slice.job);
   }
   slices_.clear();
+  note_moved();
   pause_jobs();
+  move_jobs();
   session_.look(now, filler_->view());
-  while (session_.fills() && launching_is_allowed() && !inbox_.ends_filling() && !looks_again_ && to_suspend_.empty()) {
+  while (session_.fills() && may_launch() && !looks_again_ && to_suspend_.empty()) {
     const TimePoint time = weft::now();
     watch_room(time);
     const Wanted wanted = ask(time);
     if (!wanted.decision.launch || context_is_closing() || !launch(time, wanted)) break;
   }
+  if (options_.slack_copies) copy_beside_work();
   end_jobs(now);
   suspend_jobs();
   if (!filler_->failure().empty())
     session_.end_filling(now, filler_->failure(), filler_->context_gone() ? Audience::trace : Audience::every_rank);
+}
+
+// The inbox may withdraw a job whose memory is about to go: it is looked into first.
+bool Dispatcher::may_launch() const {
+  return launching_is_allowed() && !inbox_.is_filled() && !inbox_.ends_filling();
 }
 
 // The first offer that is worth it.
@@ -247,11 +260,14 @@ void Dispatcher::end_jobs(TimePoint now) {
 void Dispatcher::take_handover(const Inbox::Handover& handover) {
   if (handover.step == Inbox::Step::suspend) return to_suspend_.push_back(handover.job);
   if (handover.step == Inbox::Step::pause) return to_pause_.push_back(handover.job);
+  if (handover.step == Inbox::Step::move_to_host || handover.step == Inbox::Step::move_to_device)
+    return to_move_.push_back(handover);
   if (handover.step == Inbox::Step::resume) {
     std::erase(to_pause_, handover.job);
     return filler_->resume(handover.job);
   }
   filler_->withdraw(handover.job);
+  std::erase_if(to_move_, [&](const Inbox::Handover& move) { return move.job == handover.job; });
   ended_jobs_.fetch_or(1U << handover.job, std::memory_order_release);
 }
 
@@ -271,6 +287,32 @@ void Dispatcher::pause_jobs() {
     suspended_jobs_.fetch_or(1U << job, std::memory_order_release);
     return true;
   });
+}
+
+void Dispatcher::move_jobs() {
+  std::erase_if(to_move_, [this](const Inbox::Handover& move) {
+    return filler_->begin_move(move.job,
+                               move.step == Inbox::Step::move_to_host ? MoveWay::to_host : MoveWay::to_device);
+  });
+}
+
+void Dispatcher::note_moved() {
+  for (const MoveRecord& move : filler_->take_moved()) {
+    session_.moved(move);
+    const std::uint32_t job = 1U << move.job;
+    if (filler_->is_away(move.job))
+      away_jobs_.fetch_or(job, std::memory_order_release);
+    else
+      away_jobs_.fetch_and(~job, std::memory_order_release);
+  }
+}
+
+void Dispatcher::copy_beside_work() {
+  if (!session_.fills() || !may_launch() || looks_again_ || !to_suspend_.empty() || context_is_closing()) return;
+  const std::optional<Choice> next = filler_->next_move();
+  const TimePoint time = weft::now();
+  if (!next || !session_.session().may_copy_beside_work(time, filler_->view(), filler_->alone(*next))) return;
+  if (filler_->launch(time, 0, *next)) session_.launched_beside_work(time, filler_->alone(*next));
 }
 
 void Dispatcher::watch_room(TimePoint time) {

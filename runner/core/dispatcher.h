@@ -27,7 +27,8 @@ namespace weft {
 
 struct DispatcherOptions {
   SessionOptions session;
-  std::uint32_t queues = 8;  // hardware queues of the device
+  std::uint32_t queues = 8;   // hardware queues of the device
+  bool slack_copies = false;  // WEFT_SLACK_COPIES
 };
 
 // The parts of a dispatcher; everything outlives its thread.
@@ -59,6 +60,9 @@ class Dispatcher final : public Worker {
   void resume_job(std::uint32_t job);
   // Ends a suspended job, for another variant of it may be added: see has_ended(). One is expected then.
   void withdraw_job(std::uint32_t job);
+  // At the end of its unit the marked memory of a job is copied to the host, or back: see is_away(). The memory itself
+  // is there from before the call until after that.
+  void move_job(std::uint32_t job, MoveWay way);
   // So many more may become ready.
   void expect_jobs(int count) { inbox_.expect_jobs(count); }
   void no_filling(const std::string& reason) { inbox_.no_filling(reason); }
@@ -76,6 +80,9 @@ class Dispatcher final : public Worker {
   bool is_suspended(std::uint32_t job) const {
     return (suspended_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0;
   }
+  // Its marked memory is on the host, nothing of it is in flight, and nothing is launched before it has moved back. Any
+  // thread.
+  bool is_away(std::uint32_t job) const { return (away_jobs_.load(std::memory_order_acquire) >> job & 1U) != 0; }
   // Whether bubbles have room for the variants of a job, and the slice for which they have none. Any thread.
   RoomFound room_found(std::uint32_t job) const { return rooms_[job].get(); }
   // Hands a record to the thread, which is the only one that may push it while it runs. Any thread.
@@ -102,6 +109,7 @@ class Dispatcher final : public Worker {
   void withhold_markers();
   void take_inbox(TimePoint now);
   void fill(TimePoint now);
+  bool may_launch() const;
   struct Wanted {
     Decision decision{};
     Choice choice{};  // where it is to launch
@@ -112,6 +120,9 @@ class Dispatcher final : public Worker {
   void take_handover(const Inbox::Handover& handover);
   void suspend_jobs();
   void pause_jobs();
+  void move_jobs();
+  void note_moved();
+  void copy_beside_work();
   void watch_room(TimePoint time);
   FillView view_of_offer(std::size_t number) const;
   std::uint32_t slices_in_flight() const;
@@ -139,9 +150,10 @@ class Dispatcher final : public Worker {
   std::array<EndedJob, most_jobs> how_ended_;  // guarded by ended_mutex_
   BubbleBoard board_;
   TimePoint next_board_{};
-  std::atomic<std::uint32_t> ended_jobs_{0}, suspended_jobs_{0};  // a bit for each
-  std::vector<std::uint32_t> to_suspend_;                         // when nothing is in flight
-  std::vector<std::uint32_t> to_pause_;                           // at the end of a unit
+  std::atomic<std::uint32_t> ended_jobs_{0}, suspended_jobs_{0}, away_jobs_{0};  // a bit for each
+  std::vector<std::uint32_t> to_suspend_;                                        // when nothing is in flight
+  std::vector<std::uint32_t> to_pause_;                                          // at the end of a unit
+  std::vector<Inbox::Handover> to_move_;                                         // likewise
   std::array<RoomBoard, most_jobs> rooms_{};
   std::atomic<bool> filling_is_over_{false};
   std::optional<std::uint64_t> marks_only_;  // as the shim was told

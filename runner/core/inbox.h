@@ -23,8 +23,8 @@ class Inbox {
     JobRecord record;
   };
   // For another variant of a job: it is suspended to be asked for its state, and then goes on or is withdrawn.
-  // `pause`: as suspend, at the end of its unit.
-  enum class Step : std::uint8_t { suspend, pause, resume, withdraw };
+  // `pause`: as suspend, at the end of its unit. The last two are of its marked memory, likewise.
+  enum class Step : std::uint8_t { suspend, pause, resume, withdraw, move_to_host, move_to_device };
   struct Handover {
     std::uint32_t job = 0;  // its number
     Step step{};
@@ -70,6 +70,7 @@ class Inbox {
   bool no_job_comes() const {
     return jobs_to_come_.load(std::memory_order_acquire) == 0 && !filled_.load(std::memory_order_acquire);
   }
+  bool is_filled() const { return filled_.load(std::memory_order_acquire); }  // there is something to take
   bool ends_filling() const { return ends_filling_.load(std::memory_order_acquire); }
 
   // Everything since the last call.

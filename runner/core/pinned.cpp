@@ -7,7 +7,7 @@ namespace weft {
 
 void* map_pages(std::size_t bytes) {
   void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) throw SetUpError("no host memory for markers");
+  if (pages == MAP_FAILED) throw SetUpError("there is no host memory");
   // After a fork() the parent's writes would go to copies that the device does not know.
   ::madvise(pages, bytes, MADV_DONTFORK);
   return pages;
@@ -18,7 +18,7 @@ CUdeviceptr register_pages(const Driver& driver, void* pages, std::size_t bytes)
       driver.cuMemHostRegister_v2(pages, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   // A context that went may have left it.
   if (registered != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
-    check(driver, registered, "registering memory for markers");
+    check(driver, registered, "cuMemHostRegister");
   CUdeviceptr address = 0;
   check(driver, driver.cuMemHostGetDevicePointer_v2(&address, pages, 0), "cuMemHostGetDevicePointer");
   return address;

@@ -1,4 +1,4 @@
-// Host memory that the device writes and our threads poll: ours, not the driver's.
+// Host memory that the device writes, and that our threads poll or hold copies in: ours, not the driver's.
 //
 // Memory of cuMemHostAlloc is unmapped when its context is destroyed or the process exits, and a thread that looks at
 // it then faults. So pages are mapped here and registered with the driver. Called on a thread of the main job at set-up

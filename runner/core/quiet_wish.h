@@ -1,9 +1,10 @@
 // That somebody in the core waits for a quiet moment of the training, which the hooks then tell of.
 //
-// Threads of the main job inside the core's services. Wishes are counted: the hooks tell of quiet moments while there
-// is one.
+// Threads of the main job inside the core's services; those of two devices may come at the same time. Wishes are
+// counted: the hooks tell of quiet moments while there is one.
 #pragma once
 
+#include <mutex>
 #include <utility>
 
 #include "runner/core/core_context.h"
@@ -19,6 +20,7 @@ class QuietWish {
 
   void set(bool wanted) {
     if (std::exchange(is_set_, wanted) == wanted) return;
+    const std::lock_guard lock(core_.quiet_mutex);  // so that the hooks hear last of the latest count
     if (wanted && ++core_.quiet_wishes == 1) core_.shim.want_quiet_moments(true);
     if (!wanted && --core_.quiet_wishes == 0) core_.shim.want_quiet_moments(false);
   }

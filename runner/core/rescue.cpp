@@ -26,7 +26,7 @@ class Waiting {
 void not_rescued(const CoreContext& context, DeviceEntry& entry, const char* why) {
   if (entry.said_in_vain.exchange(true)) return;
   log(LogLevel::warn, "an allocation of the training failed while Weft held " + mebibytes(context.options.memory) +
-                          " of device memory, which could not be given back within 1 s: " + why +
+                          " of device memory, which could not be given back in time: " + why +
                           "; set a smaller WEFT_MEMORY");
 }
 
@@ -39,15 +39,18 @@ void trial_gave_way(DeviceEntry& entry) {
 // With the entry's lock. True: memory has come back.
 bool give_back(CoreContext& context, DeviceEntry& entry, Duration patience) {
   const char* const reason = "the training needed the memory of the reservation (WEFT_MEMORY)";
-  bool rescued = false, held = false;
+  bool rescued = false, held = false, is_being_answered = false;
   for (Device* const holder : {entry.device.get(), entry.leftover.get()}) {
     if (holder == nullptr) continue;
     held = held || holder->holds_memory();
     rescued = holder->give_memory_back(reason, patience) || rescued;
+    is_being_answered = is_being_answered || holder->is_being_answered();
   }
   if (held && !rescued) {
-    entry.waited_in_vain = true;
-    not_rescued(context, entry, "the driver waits for work that has not ended");
+    entry.waited_in_vain = entry.waited_in_vain || !is_being_answered;
+    not_rescued(context, entry,
+                is_being_answered ? "a fill job has not said its progress yet (save() of weft/fill.h)"
+                                  : "the driver waits for work that has not ended");
   }
   return rescued;
 }

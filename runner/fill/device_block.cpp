@@ -1,38 +1,22 @@
-// Mapping a block of device memory and giving it back; see the header.
+// Mapping a block of device memory, giving it back and fetching it again; see the header.
 #include "runner/fill/device_block.h"
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 
-#include "runner/clock.h"
 #include "runner/own_thread.h"
 
 namespace weft {
-
-// Shared with the thread, which may outlive the block.
-struct DeviceBlock::Unmapping {
-  explicit Unmapping(const DeviceBlock& block)
-      : driver(block.driver_), context(block.context_), address(block.address_), bytes(block.bytes_) {}
-
-  void run() {
-    pthread_setname_np(pthread_self(), "weft-memory");
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    driver.cuThreadExchangeStreamCaptureMode(&mode);
-    driver.cuCtxSetCurrent(context);
-    done.store(driver.cuMemUnmap(address, bytes) == CUDA_SUCCESS, std::memory_order_release);
-  }
-
-  const Driver driver;
-  const CUcontext context;
-  const CUdeviceptr address;
-  const std::uint64_t bytes;
-  std::atomic<bool> done{false};  // stays so where the driver refused
-};
-
 namespace {
 
-CUmemAllocationProp properties_on(CUdevice device) {
+// `mapping` and `unmapping`: a thread is at it. `stuck`: the driver refused to unmap it.
+enum class State : std::uint8_t { unmapped, mapping, mapped, unmapping, stuck };
+
+CUmemAllocationProp properties_here(const Driver& driver) {
+  CUdevice device{};
+  check(driver, driver.cuCtxGetDevice(&device), "cuCtxGetDevice");
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -40,66 +24,141 @@ CUmemAllocationProp properties_on(CUdevice device) {
   return properties;
 }
 
-}  // namespace
-
-DeviceBlock::DeviceBlock(const Driver& driver, std::uint64_t bytes) : driver_(driver), bytes_(bytes) {
-  try {
-    map();
-  } catch (...) {
-    release();
-    throw;
-  }
+std::uint64_t granularity_of(const Driver& driver, const CUmemAllocationProp& properties) {
+  std::size_t unit = 0;
+  check(driver, driver.cuMemGetAllocationGranularity(&unit, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+        "cuMemGetAllocationGranularity");
+  return unit;
 }
 
-void DeviceBlock::map() {
-  CUdevice device{};
-  check(driver_, driver_.cuCtxGetCurrent(&context_), "cuCtxGetCurrent");
-  check(driver_, driver_.cuCtxGetDevice(&device), "cuCtxGetDevice");
-  const CUmemAllocationProp properties = properties_on(device);
-  std::size_t unit = 0;
-  check(driver_, driver_.cuMemGetAllocationGranularity(&unit, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-        "cuMemGetAllocationGranularity");
-  bytes_ = (bytes_ + unit - 1) / unit * unit;
-  check(driver_, driver_.cuMemAddressReserve(&address_, bytes_, 0, 0, 0), "cuMemAddressReserve");
-  CUmemGenericAllocationHandle memory{};
-  check(driver_, driver_.cuMemCreate(&memory, bytes_, &properties, 0), "cuMemCreate");
-  const CUresult result = driver_.cuMemMap(address_, bytes_, 0, memory, 0);
-  mapped_ = result == CUDA_SUCCESS;
-  // The mapping alone keeps the memory from now on: to end it is all there is to do later.
-  driver_.cuMemRelease(memory);
-  check(driver_, result, "cuMemMap");
-  const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  check(driver_, driver_.cuMemSetAccess(address_, bytes_, &access, 1), "cuMemSetAccess");
+}  // namespace
+
+// The addresses, and the physical memory behind them. The last one that has it frees the addresses.
+struct DeviceBlock::Pages {
+  Pages(const Driver& functions, std::uint64_t wanted) : driver(functions), properties(properties_here(functions)) {
+    check(driver, driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+    const std::uint64_t unit = granularity_of(driver, properties);
+    bytes = (wanted + unit - 1) / unit * unit;
+    check(driver, driver.cuMemAddressReserve(&address, bytes, 0, 0, 0), "cuMemAddressReserve");
+  }
+  ~Pages() {
+    if (state == State::unmapped) driver.cuMemAddressFree(address, bytes);
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  // The first call that failed; where one did, nothing is mapped.
+  struct Result {
+    CUresult result = CUDA_SUCCESS;
+    const char* call = "";
+  };
+  Result map() noexcept {
+    CUmemGenericAllocationHandle memory{};
+    Result last{driver.cuMemCreate(&memory, bytes, &properties, 0), "cuMemCreate"};
+    if (last.result == CUDA_SUCCESS) {
+      last = {driver.cuMemMap(address, bytes, 0, memory, 0), "cuMemMap"};
+      // The mapping alone keeps the memory from now on: to end it is all there is to do later.
+      driver.cuMemRelease(memory);
+    }
+    if (last.result != CUDA_SUCCESS) {
+      state.store(State::unmapped, std::memory_order_release);
+      return last;
+    }
+    const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    last = {driver.cuMemSetAccess(address, bytes, &access, 1), "cuMemSetAccess"};
+    if (last.result != CUDA_SUCCESS) unmap();
+    return last;
+  }
+
+  void unmap() noexcept {
+    const bool done = driver.cuMemUnmap(address, bytes) == CUDA_SUCCESS;
+    state.store(done ? State::unmapped : State::stuck, std::memory_order_release);
+  }
+
+  // The two threads.
+  void map_here() noexcept {
+    prepare_thread();
+    State begun = State::mapping;
+    if (map().result != CUDA_SUCCESS) return;
+    // Given back meanwhile: undone.
+    if (!state.compare_exchange_strong(begun, State::mapped, std::memory_order_acq_rel)) unmap();
+  }
+  void unmap_here() noexcept {
+    prepare_thread();
+    unmap();
+  }
+
+  void prepare_thread() const noexcept {
+    pthread_setname_np(pthread_self(), "weft-memory");
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    driver.cuThreadExchangeStreamCaptureMode(&mode);
+    driver.cuCtxSetCurrent(context);
+  }
+
+  const Driver driver;
+  const CUmemAllocationProp properties;
+  CUcontext context = nullptr;
+  CUdeviceptr address = 0;
+  std::uint64_t bytes = 0;
+  std::atomic<State> state{State::unmapped};
+};
+
+DeviceBlock::DeviceBlock(const Driver& driver, std::uint64_t bytes) : pages_(std::make_shared<Pages>(driver, bytes)) {
+  const Pages::Result last = pages_->map();
+  check(driver, last.result, last.call);
+  pages_->state = State::mapped;
+}
+
+CUdeviceptr DeviceBlock::address() const {
+  return pages_ ? pages_->address : 0;
 }
 
 std::uint64_t DeviceBlock::held() const {
-  const bool unmapped = unmapping_ != nullptr && unmapping_->done.load(std::memory_order_acquire);
-  return address_ == 0 || unmapped ? 0 : bytes_;
+  return !pages_ || pages_->state.load(std::memory_order_acquire) == State::unmapped ? 0 : pages_->bytes;
+}
+
+bool DeviceBlock::is_mapped() const {
+  return pages_ && pages_->state.load(std::memory_order_acquire) == State::mapped;
 }
 
 bool DeviceBlock::give_back(Duration limit) noexcept {
-  if (mapped_ && !start_unmapping()) return false;
+  if (!pages_) return true;
+  State found = State::mapping;
+  pages_->state.compare_exchange_strong(found, State::unmapping);  // where a thread maps it, that thread undoes it
+  if (found == State::mapped) {
+    pages_->state = State::unmapping;
+    if (!start(&Pages::unmap_here)) return pages_->state = State::mapped, false;
+  }
   return wait_at_most(limit, [this] { return held() == 0; });
 }
 
-bool DeviceBlock::start_unmapping() noexcept {
-  try {
-    unmapping_ = std::make_shared<Unmapping>(*this);
-  } catch (...) {
-    return false;  // no host memory for it
+bool DeviceBlock::fetch(Duration limit) noexcept {
+  if (!pages_) return false;
+  const TimePoint deadline = now() + limit;
+  const std::atomic<State>& state = pages_->state;
+  if (!wait_at_most(limit, [&] { return state.load(std::memory_order_acquire) != State::unmapping; })) return false;
+  if (state == State::unmapped) {
+    pages_->state = State::mapping;
+    if (!start(&Pages::map_here)) return pages_->state = State::unmapped, false;
   }
-  mapped_ = !start_own_thread([unmapping = unmapping_] { unmapping->run(); });
-  if (mapped_) unmapping_ = nullptr;
-  return !mapped_;
+  wait_at_most(std::max(deadline - now(), Duration{0}), [&] { return state != State::mapping; });
+  return is_mapped();
+}
+
+bool DeviceBlock::start(void (Pages::*work)() noexcept) noexcept {
+  return start_own_thread([pages = pages_, work] { ((*pages).*work)(); });
 }
 
 void DeviceBlock::release() noexcept {
-  if (address_ == 0) return;
-  const bool unmapped = unmapping_ == nullptr ? !mapped_ || driver_.cuMemUnmap(address_, bytes_) == CUDA_SUCCESS
-                                              : unmapping_->done.load(std::memory_order_acquire);
-  if (unmapped) driver_.cuMemAddressFree(address_, bytes_);
-  mapped_ = false;
-  address_ = 0;
+  if (!pages_) return;
+  State found = State::mapping;
+  pages_->state.compare_exchange_strong(found, State::unmapping);
+  if (found == State::mapped) pages_->unmap();
+  pages_.reset();
+}
+
+std::uint64_t granularity_of(const Driver& driver) {
+  return granularity_of(driver, properties_here(driver));
 }
 
 }  // namespace weft

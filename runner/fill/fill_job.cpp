@@ -80,6 +80,7 @@ FillJob::FillJob(const FillSpec& spec, Reservation& reservation, const FillLimit
   host_.input = &FillJob::input;
   host_.output = &FillJob::output;
   host_.passes = &FillJob::passes;
+  host_.between_bubbles_on_host = &FillJob::between_bubbles_on_host;
 }
 
 std::unique_ptr<FillJob> FillJob::load(const FillSpec& spec, Reservation& reservation, const FillLimits& limits) {
@@ -219,6 +220,11 @@ std::string FillJob::failure() const {
 std::uint64_t FillJob::allocate(void* context, std::uint64_t bytes) {
   auto& self = *static_cast<FillJob*>(context);
   return self.initialising_ ? self.reservation_.allocate(bytes) : 0;
+}
+
+std::uint64_t FillJob::between_bubbles_on_host(void* context, std::uint64_t bytes) {
+  auto& self = *static_cast<FillJob*>(context);
+  return self.initialising_ ? self.reservation_.allocate_movable(bytes) : 0;
 }
 
 void* FillJob::allocate_host(void* context, std::uint64_t bytes) {

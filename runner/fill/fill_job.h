@@ -73,6 +73,7 @@ class FillJob {
 
   // Functions of weft_fill_host; `context` is the FillJob.
   static std::uint64_t allocate(void* context, std::uint64_t bytes);
+  static std::uint64_t between_bubbles_on_host(void* context, std::uint64_t bytes);
   static void* allocate_host(void* context, std::uint64_t bytes);
   static void show(void* context, const char* message);
   static void fail(void* context, const char* message);

@@ -180,6 +180,7 @@ TrialVerdict verdict_of(const std::string& path, const std::string& transcript, 
       about_job = true;
     }
     if (line.starts_with("found ")) verdict.found = line.substr(6);
+    if (line.starts_with("movable ")) verdict.movable = std::strtoull(line.data() + 8, nullptr, 10);
     if (line.starts_with("prepared ")) verdict.preparation = Duration(std::atoll(line.data() + 9));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }

@@ -33,6 +33,7 @@ std::optional<TrialVerdict> try_fill_job(const ProbeProgram& probe, const FillSe
 //   at <step>              about to do this
 //   found <letters>        what the machine has answered, see letters_of()
 //   prepared <nanoseconds> so long it took to make the job ready
+//   movable <bytes>        of its device memory it has marked so many (between_bubbles_on_host)
 //   lacks memory           a failure follows because the job asked for more device memory than the cap
 //   failed <text>          the job is not sound; last line
 //   ok                     the job is sound; last line

@@ -23,7 +23,7 @@ void Filler::add(const ReadyJob& ready) {
   }
   jobs_[place].ready = ready;
   jobs_[place].units_before = offers_.standing(place).done;
-  jobs_[place].feed_is_closed = jobs_[place].unit_begun = false;
+  jobs_[place].feed_is_closed = jobs_[place].unit_begun = jobs_[place].is_away = false;
   jobs_[place].watch = RoomWatch(ready.wish);
   track_ = ready.track;
 }
@@ -43,10 +43,23 @@ bool Filler::suspend_between_units(std::uint32_t number) {
   return true;
 }
 
+bool Filler::begin_move(std::uint32_t number, MoveWay way) {
+  const std::uint32_t place = place_of(number);
+  Job& job = jobs_[place];
+  if (!offers_.is_offered(place)) return true;
+  if (job.unit_begun || !offers_.is_between_units(place)) return false;
+  job.way = way;
+  offers_.begin_move(place, job.ready.mover->cuts(), job.ready.mover->alone(way));
+  return true;
+}
+
 void Filler::withdraw(std::uint32_t number) {
   const std::uint32_t place = place_of(number);
   Job& job = jobs_[place];
+  WEFT_DCHECK(std::none_of(launched_.begin(), launched_.begin() + count_,
+                           [place](const Launched& slice) { return slice.choice.job == place; }));
   if (offers_.is_offered(place)) offers_.end(place);
+  if (job.ready.feed != nullptr) job.ready.feed->close();  // others may have its records, or the job itself later
   job.unit_begun = false;
   job.watch = RoomWatch();
 }
@@ -57,7 +70,7 @@ void Filler::watch_room(const Room& room) {
 }
 
 void Filler::reap(TimePoint now, std::vector<SliceRecord>& finished) {
-  while (count_ != 0 && failure_.empty() && first_is_done()) finished.push_back(finish_first(now));
+  while (count_ != 0 && failure_.empty() && first_is_done()) finish_first(now, finished);
 }
 
 bool Filler::first_is_done() {
@@ -75,17 +88,27 @@ CUresult Filler::mark_end(std::uint32_t number) const {
   return driver_.cuStreamWriteValue32_v2(track_.stream, track_.done.device, number, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
-SliceRecord Filler::finish_first(TimePoint now) {
+void Filler::finish_first(TimePoint now, std::vector<SliceRecord>& finished) {
   const Launched first = launched_[0];
-  WEFT_DCHECK(count_ != 0 && jobs_[first.choice.job].unit_begun);
+  WEFT_DCHECK(count_ != 0 && !unit_has_to_begin(first.choice));
   SliceRecord record = offers_.finished(first, now);
   record.job = jobs_[first.choice.job].ready.number;
   std::copy(launched_.begin() + 1, launched_.end(), launched_.begin());
   --count_;
   if (count_ != 0) launched_[0].starts = now;
+  if (offers_.moves(first.choice.job)) return end_copy(first, record);
   if (first.place.ends_pass) end_pass(first.choice.job, record);
   if (record.unit_done) end_unit(first.choice.job, record);
-  return record;
+  finished.push_back(record);
+}
+
+void Filler::end_copy(const Launched& copy, const SliceRecord& record) {
+  Job& job = jobs_[copy.choice.job];
+  moved_.push_back({record.job, job.way, job.ready.mover->bytes_of(copy.choice.slice), record.bubble, record.launched,
+                    record.finished, record.alone});
+  if (!copy.place.ends_unit) return;
+  job.is_away = job.way == MoveWay::to_host;
+  offers_.end_move(copy.choice.job, job.is_away);
 }
 
 void Filler::end_pass(std::uint32_t number, SliceRecord& record) {
@@ -169,6 +192,12 @@ FillView Filler::offer(std::size_t number) const {
   return made;
 }
 
+std::optional<Choice> Filler::next_move() const {
+  for (std::uint32_t place = 0; place < jobs_count_ && may_launch(); ++place)
+    if (const auto piece = offers_.next_of_move(place)) return Choice{place, *piece};
+  return std::nullopt;
+}
+
 void Filler::begin_unit(const Choice& choice) {
   Job& job = jobs_[choice.job];
   job.slot = job.ready.feed == nullptr ? 0 : job.ready.feed->next();
@@ -180,9 +209,8 @@ void Filler::begin_unit(const Choice& choice) {
 
 bool Filler::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const Job& job = jobs_[choice.job];
-  WEFT_DCHECK(job.unit_begun && count_ < most_in_flight);
-  const CUgraphExec graph = job.ready.unit->slice(choice.slice).of_slot(job.slot);
-  const CUresult launched = driver_.cuGraphLaunch(graph, track_.stream);
+  WEFT_DCHECK(!unit_has_to_begin(choice) && count_ < most_in_flight);
+  const CUresult launched = enqueue(job, choice);
   if (launched != CUDA_SUCCESS) return fail(launched, "launching a slice"), false;
   const std::uint32_t number = ++last_number_;
   const TimePoint starts = count_ == 0 ? now : in_flight().expected_end;
@@ -190,6 +218,11 @@ bool Filler::launch(TimePoint now, std::uint64_t bubble, const Choice& choice) {
   const CUresult written = mark_end(number);
   if (written != CUDA_SUCCESS) fail(written, "marking the end of a slice");
   return true;
+}
+
+CUresult Filler::enqueue(const Job& job, const Choice& choice) const {
+  if (offers_.moves(choice.job)) return job.ready.mover->launch(job.way, choice.slice, track_.stream);
+  return driver_.cuGraphLaunch(job.ready.unit->slice(choice.slice).of_slot(job.slot), track_.stream);
 }
 
 void Filler::fail(CUresult result, const char* what) {

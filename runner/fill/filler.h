@@ -16,6 +16,7 @@
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
 #include "runner/fill/fill_lane.h"
+#include "runner/fill/mover.h"
 #include "runner/fill/unit.h"
 #include "runner/options/fillable.h"
 #include "runner/policy/bubble_room.h"
@@ -41,10 +42,11 @@ struct ReadyJob {
   FillJob* job = nullptr;
   const Unit* unit = nullptr;
   JobTerms terms{};
-  FillTrack track{};        // of all jobs
-  RoomWish wish{};          // what is to be found out for its variants
-  Feed* feed = nullptr;     // nullptr: it reads no records
-  bool is_another = false;  // than the one that had this number before: it has done no units
+  FillTrack track{};             // of all jobs
+  RoomWish wish{};               // what is to be found out for its variants
+  Feed* feed = nullptr;          // nullptr: it reads no records
+  const Mover* mover = nullptr;  // nullptr: none of its memory moves
+  bool is_another = false;       // than the one that had this number before: it has done no units
 };
 
 // A job from which nothing is launched any more.
@@ -71,6 +73,11 @@ class Filler {
   void resume(std::uint32_t number) { offers_.resume(place_of(number)); }
   // Nothing of it is launched any more, for another variant of it may come. Nothing of it is in flight.
   void withdraw(std::uint32_t number);
+  // Its marked memory leaves the device or comes back, in copies that are launched as slices are; then it is away, or
+  // the next unit may begin. False: a unit has begun. Has no effect on a job that has ended.
+  bool begin_move(std::uint32_t number, MoveWay way);
+  // All of it is on the host, and nothing of it is in flight.
+  bool is_away(std::uint32_t number) const { return jobs_[place_of(number)].is_away; }
   // At a look into an open bubble: asks whether it has room for the jobs that want to know.
   using Room = std::function<BubbleRoom(const Candidates& candidates)>;
   void watch_room(const Room& room);
@@ -82,18 +89,26 @@ class Filler {
 
   // Appends the slices that have finished; ends a unit when its last one has.
   void reap(TimePoint now, std::vector<SliceRecord>& finished);
+  // Copies of memory that were among those, since the last call.
+  std::vector<MoveRecord> take_moved() { return std::exchange(moved_, {}); }
 
   // The slices that may be launched next, as a row of offers, see JobOffers: at least one, which may be of nothing.
   std::size_t make_offers();
   FillView offer(std::size_t number) const;
+  // The next copy of memory that moves, of any job; nothing: none is to come.
+  std::optional<Choice> next_move() const;
+  Duration alone(const Choice& choice) const { return offers_.alone(choice); }
   Choice choice(std::size_t offer, std::uint32_t candidate) const { return offers_.choice(offer, candidate); }
   FillView view() const;  // without candidates
 
   // The slice is the first of its unit, which has not begun. begin_unit() may take a millisecond of the job's time:
   // what was decided before it no longer holds.
-  bool unit_has_to_begin(const Choice& choice) const { return !jobs_[choice.job].unit_begun; }
+  bool unit_has_to_begin(const Choice& choice) const {
+    return !jobs_[choice.job].unit_begun && !offers_.moves(choice.job);
+  }
   void begin_unit(const Choice& choice);
-  // Launches a slice of a unit that has begun. False: it is not in flight, see failure().
+  // Launches a slice of a unit that has begun, or a copy. `bubble`: 0 where none is open. False: it is not in flight,
+  // see failure().
   bool launch(TimePoint now, std::uint64_t bubble, const Choice& choice);
 
   InFlight in_flight() const;
@@ -111,6 +126,8 @@ class Filler {
     ReadyJob ready{};
     bool unit_begun = false;
     bool feed_is_closed = false;
+    bool is_away = false;            // its marked memory
+    MoveWay way = MoveWay::to_host;  // the latest
     std::uint32_t slot = 0;          // of the feed, that the unit works on
     std::uint64_t units_before = 0;  // of other variants: each numbers its own from 0
     RoomWatch watch{};
@@ -124,7 +141,9 @@ class Filler {
   bool may_launch() const;
   bool first_is_done();
   CUresult mark_end(std::uint32_t number) const;
-  SliceRecord finish_first(TimePoint now);
+  void finish_first(TimePoint now, std::vector<SliceRecord>& finished);
+  void end_copy(const Launched& copy, const SliceRecord& record);
+  CUresult enqueue(const Job& job, const Choice& choice) const;
   void end_pass(std::uint32_t job, SliceRecord& record);
   void end_unit(std::uint32_t job, SliceRecord& record);
   void look_at_feeds();
@@ -141,6 +160,7 @@ class Filler {
   std::uint32_t count_ = 0;
   std::uint32_t last_number_ = 0;
   std::vector<EndedJob> ended_;
+  std::vector<MoveRecord> moved_;
   std::string failure_;
   bool context_gone_ = false;
 };

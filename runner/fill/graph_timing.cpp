@@ -75,4 +75,20 @@ std::vector<nanoseconds> measure(const Driver& driver, std::span<const CUgraphEx
   return medians;
 }
 
+nanoseconds measure(const Driver& driver, const std::function<void()>& enqueue, CUstream stream,
+                    const TimingOptions& options) {
+  const Events events(driver, stream, 2);
+  std::vector<nanoseconds> lengths;
+  for (int pass = -1; pass < options.repeats; ++pass) {
+    check(driver, driver.cuEventRecord(events[0], stream), "cuEventRecord");
+    enqueue();
+    check(driver, driver.cuEventRecord(events[1], stream), "cuEventRecord");
+    wait_for(driver, stream, options.patience);
+    float milliseconds = 0;
+    check(driver, driver.cuEventElapsedTime(&milliseconds, events[0], events[1]), "cuEventElapsedTime");
+    if (pass >= 0) lengths.emplace_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+  }
+  return std::max(median(std::move(lengths)), nanoseconds{1});
+}
+
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <cuda.h>
 
 #include <chrono>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,5 +24,8 @@ struct TimingOptions {
 // Median time of each graph. A first pass warms up and does not count.
 std::vector<std::chrono::nanoseconds> measure(const Driver& driver, std::span<const CUgraphExec> graphs,
                                               CUstream stream, const TimingOptions& options);
+// Likewise, of the work that `enqueue` puts into the stream.
+std::chrono::nanoseconds measure(const Driver& driver, const std::function<void()>& enqueue, CUstream stream,
+                                 const TimingOptions& options);
 
 }  // namespace weft

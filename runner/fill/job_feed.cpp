@@ -37,8 +37,8 @@ Feed& JobFeed::opened() {
   return *feed_;
 }
 
-CUdeviceptr JobFeed::allocate(std::uint64_t bytes) {
-  const CUdeviceptr address = reservation_.allocate(bytes);
+CUdeviceptr JobFeed::allocate(std::uint64_t bytes, bool may_leave) {
+  const CUdeviceptr address = may_leave ? reservation_.allocate_movable(bytes) : reservation_.allocate(bytes);
   if (address == 0) throw SetUpError("its tensors do not fit");
   return address;
 }
@@ -61,7 +61,10 @@ CUdeviceptr JobFeed::parameter(const weft_fill_tensor& declared) {
   const Tensor tensor = checked(declared);
   if (tensor.variable == 1)
     throw SetUpError("the parameter '" + std::string(tensor.text()) + "' is of variable length");
-  const CUdeviceptr address = allocate(bytes_of(tensor));
+  if (declared.between_bubbles_on_host > 1)
+    throw SetUpError("the parameter '" + std::string(tensor.text()) + "' has a between_bubbles_on_host of " +
+                     std::to_string(declared.between_bubbles_on_host));
+  const CUdeviceptr address = allocate(bytes_of(tensor), declared.between_bubbles_on_host == 1);
   opened().read_parameter(tensor, [&](std::uint64_t offset, std::span<const std::byte> part) {
     reservation_.write(address + offset, part);
   });

@@ -68,7 +68,7 @@ class JobFeed {
     CUdeviceptr device = 0, lengths = 0;
   };
   Feed& opened();
-  CUdeviceptr allocate(std::uint64_t bytes);
+  CUdeviceptr allocate(std::uint64_t bytes, bool may_leave = false);
   CUdeviceptr declare(const weft_fill_tensor& tensor, std::uint64_t* lengths, std::vector<Declared>& declared);
   void make_copies();
   void fill_own_slot();

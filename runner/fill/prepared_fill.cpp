@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-constexpr int grace_turns = 40;  // of 50 us and more each, counted: a busy machine may stand between two looks
+constexpr int pieces_of_slice = 4;  // of memory that moves: the end of a bubble has room for one, too
+constexpr int grace_turns = 40;     // of 50 us and more each, counted: a busy machine may stand between two looks
 
 class UntimedEvent {
  public:
@@ -54,7 +55,7 @@ void check_init_is_over(const Driver& driver, CUstream stream) {
 
 PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, std::shared_ptr<FillLane> lane,
                            const OnStep& on_step)
-    : driver_(driver), reservation_(driver, settings.memory), lane_(std::move(lane)) {
+    : driver_(driver), reservation_(driver, {settings.memory, settings.movable}), lane_(std::move(lane)) {
   try {
     if (lane_ == nullptr) lane_ = std::make_shared<FillLane>(driver, settings.lane);
     reservation_.use(stream());
@@ -69,6 +70,9 @@ PreparedFill::PreparedFill(const Driver& driver, const FillSettings& settings, s
     on_step("record_unit");
     unit_ = std::make_unique<Unit>(driver, *job_, *lane_, settings.unit);
     reservation_.restore();
+    if (const Reservation::Movable memory = reservation_.movable(); memory.bytes != 0)
+      mover_ = std::make_unique<const Mover>(driver, memory, stream(), settings.unit.slice_cap / pieces_of_slice,
+                                             settings.unit.timing);
   } catch (...) {
     release();
     throw;

@@ -16,6 +16,7 @@
 #include "runner/core/driver.h"
 #include "runner/fill/fill_job.h"
 #include "runner/fill/fill_lane.h"
+#include "runner/fill/mover.h"
 #include "runner/fill/reservation.h"
 #include "runner/fill/unit.h"
 #include "runner/options/fill_plan.h"
@@ -29,6 +30,7 @@ struct FillSettings {
   FeedPlan feed;
   std::string uuid;  // see Driver::uuid_of(): in the trial process the number of the device may stand for another GPU
   std::uint64_t memory = 0;
+  std::uint64_t movable = 0;  // of it: what the job has marked in its trial, where it is 0
   UnitOptions unit;
   LaneSettings lane;
   bool asks_machine = false;       // the trial also asks who holds up the only hardware queue, see TrialVerdict
@@ -52,6 +54,7 @@ class PreparedFill {
   bool has_job() const { return job_ != nullptr; }
   FillJob& job() { return *job_; }
   const Unit& unit() const { return *unit_; }
+  const Mover* mover() const { return mover_.get(); }  // nullptr: none of its memory moves
   const std::shared_ptr<FillLane>& lane() const { return lane_; }
   CUstream stream() const { return lane_->stream(); }
   Reservation& reservation() { return reservation_; }
@@ -70,6 +73,7 @@ class PreparedFill {
   std::shared_ptr<FillLane> lane_;  // nullptr: it was released
   std::unique_ptr<FillJob> job_;
   std::unique_ptr<Unit> unit_;
+  std::unique_ptr<const Mover> mover_;
 };
 
 // Multiprocessors of the device less those that stay free; throws SetUpError when nothing is left.

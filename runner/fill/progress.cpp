@@ -17,11 +17,10 @@ bool JobProgress::take_up(const std::string& path, FillJob& job, const Progress*
   return true;
 }
 
-void JobProgress::save(FillJob& job) noexcept {
-  if (!is_kept() || asked_) return;
-  asked_ = true;
+void JobProgress::save(FillJob& job, bool also_unkept) noexcept {
+  if (asked_ || !(is_kept() || (also_unkept && job.keeps_progress()))) return;
   try {
-    take(job.save());
+    ask(job);
   } catch (const std::exception& error) {
     log_parts(LogLevel::warn, {"the progress of the fill job is lost: ", error.what()});
   }
@@ -29,13 +28,16 @@ void JobProgress::save(FillJob& job) noexcept {
 
 std::shared_ptr<const Progress> JobProgress::state(FillJob& job) {
   if (!job.keeps_progress()) return nullptr;
-  asked_ = true;  // also where it fails: its memory may be gone by the next time
-  take(job.save());
+  ask(job);
   return progress_;
 }
 
-void JobProgress::take(std::optional<Progress> progress) {
+// Once, also where it fails: its memory may be gone by the next time.
+void JobProgress::ask(FillJob& job) {
+  asked_ = lost_ = true;
+  std::optional<Progress> progress = job.save();
   progress_ = progress ? std::make_shared<const Progress>(std::move(*progress)) : nullptr;
+  lost_ = false;
 }
 
 std::string JobProgress::keep(FillJob& job, Duration limit) {

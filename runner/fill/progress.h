@@ -24,7 +24,12 @@ class JobProgress {
   std::string fault() const { return claim_ && is_kept() ? claim_->fault() : ""; }
   // The job has progress, and this is where it will be kept.
   bool is_kept() const { return !path_.empty(); }
-  void save(FillJob& job) noexcept;
+  // `also_unkept`: also where it is not kept in a file, see taken().
+  void save(FillJob& job, bool also_unkept = false) noexcept;
+  // As the job gave it when it was asked; nullptr: it has none, or cannot take it up.
+  const std::shared_ptr<const Progress>& taken() const { return progress_; }
+  bool is_lost() const { return lost_; }         // the job could not say it
+  bool was_asked() const { return asked_; }
   bool was_written() const { return written_; }  // or that was tried
   bool is_written() const { return is_safe_; }
   // For another variant of the job, before its progress is kept. nullptr: it has none, or cannot take it up. Throws
@@ -32,7 +37,7 @@ class JobProgress {
   std::shared_ptr<const Progress> state(FillJob& job);
   // The job goes on after that, and may be asked again.
   void goes_on() {
-    asked_ = written_ = is_safe_ = false;
+    asked_ = lost_ = written_ = is_safe_ = false;
     progress_ = nullptr;  // an old one is not written again
   }
   // Once. "" or one line that says why it could not be done in `limit`.
@@ -44,11 +49,12 @@ class JobProgress {
   }
 
  private:
-  void take(std::optional<Progress> progress);
+  void ask(FillJob& job);
 
   std::string path_;                      // "": none is kept
   std::unique_ptr<ProgressClaim> claim_;  // on that path
   bool asked_ = false;                    // the job, whose memory may be gone since
+  bool lost_ = false;
   bool written_ = false;
   bool is_safe_ = false;                      // and that was done
   std::shared_ptr<const Progress> progress_;  // since nothing of the job runs any more; nullptr: there is none

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view first_line = "weft trial 3";
+constexpr std::string_view first_line = "weft trial 4";
 constexpr std::string_view last_line = "end";
 constexpr std::size_t longest_fault = 1024;
 
@@ -63,8 +63,9 @@ std::string text_of(const TrialNote& note) {
   std::string text = std::string(first_line) + "\nstarted " + std::to_string(note.started.time_since_epoch().count());
   if (note.verdict)
     text += "\npreparation " + std::to_string(note.verdict->preparation.count()) + "\nfound " + note.verdict->found +
-            "\nlacks_memory " + (note.verdict->lacks_memory ? "1" : "0") + "\nfault " + one_line(note.verdict->fault) +
-            "\n" + std::string(last_line);
+            "\nlacks_memory " + (note.verdict->lacks_memory ? "1" : "0") + "\nmovable " +
+            std::to_string(note.verdict->movable) + "\nfault " + one_line(note.verdict->fault) + "\n" +
+            std::string(last_line);
   return text + "\n";
 }
 
@@ -77,12 +78,14 @@ TrialNote parse_note(std::string_view text) {
   const auto preparation = number_behind("preparation ", take_line(text));
   const std::string_view found = take_line(text);
   const auto lacks_memory = number_behind("lacks_memory ", take_line(text));
+  const auto movable = number_behind("movable ", take_line(text));
   const std::string_view fault = take_line(text);
-  if (!preparation || !found.starts_with("found ") || !lacks_memory || !fault.starts_with("fault ") ||
-      take_line(text) != last_line)
+  if (!preparation || !found.starts_with("found ") || !lacks_memory || !movable || *movable < 0 ||
+      !fault.starts_with("fault ") || take_line(text) != last_line)
     return note;
-  note.verdict = TrialVerdict{std::string(fault.substr(6)), Duration(*preparation), false, std::string(found.substr(6)),
-                              *lacks_memory != 0};
+  note.verdict =
+      TrialVerdict{std::string(fault.substr(6)), Duration(*preparation), false,
+                   std::string(found.substr(6)), *lacks_memory != 0,     static_cast<std::uint64_t>(*movable)};
   return note;
 }
 

@@ -19,6 +19,7 @@ struct TrialVerdict {
   bool is_local = false;   // it says nothing about the job: other ranks, and this one later, try anew
   std::string found{};     // what the machine has answered, see letters_of(); "": it was not asked, or gave no answer
   bool lacks_memory = false;  // the fault is that it asked for more device memory than the cap
+  std::uint64_t movable = 0;  // bytes of its device memory that it marked, see Reservation::movable_asked()
 };
 
 // All that a verdict is about. Ranks whose subjects are the same share one trial.

@@ -30,7 +30,7 @@ void JobOffers::replace(std::uint32_t number, const Cuts& cuts, std::vector<Dura
   job.alone = std::move(alone);
   for (const std::uint32_t slice : cuts.sequences().back()) job.standing.unit += job.alone[slice];
   job.next = job.in_unit = job.passes = 0;
-  job.ended = job.suspended = job.waits = job.pass_is_open = false;
+  job.ended = job.suspended = job.waits = job.moves = job.is_away = job.pass_is_open = false;
   ++left_;
 }
 
@@ -43,9 +43,15 @@ void JobOffers::renew(std::uint32_t number, const Cuts& cuts, std::vector<Durati
 Candidates JobOffers::next_of(std::uint32_t number) const {
   Candidates next;
   const Job& job = jobs_[number];
-  if (job.ended || job.pass_is_open || job.next >= job.cuts->nodes()) return next;
+  if (job.ended || job.moves || job.pass_is_open || job.next >= job.cuts->nodes()) return next;
   for (const std::uint32_t slice : job.cuts->from(job.next)) next.alone[next.count++] = job.alone[slice];
   return next;
+}
+
+std::optional<std::uint32_t> JobOffers::next_of_move(std::uint32_t number) const {
+  const Job& job = jobs_[number];
+  if (job.ended || job.suspended || !job.moves || job.next >= job.cuts->nodes()) return std::nullopt;
+  return job.cuts->from(job.next).front();
 }
 
 // A job all of whose unit or pass was launched waits for its end.
@@ -54,19 +60,34 @@ std::size_t JobOffers::make() {
   for (std::uint32_t i = 0; i < count_; ++i) {
     standings[i] = jobs_[i].standing;
     const Job& job = jobs_[i];
-    standings[i].ready =
-        !job.ended && !job.suspended && !job.waits && !job.pass_is_open && job.next < job.cuts->nodes();
+    const bool may_work = !job.moves && !job.is_away && !job.waits && !job.pass_is_open;
+    standings[i].ready = !job.ended && !job.suspended && may_work && job.next < job.cuts->nodes();
   }
   const JobOrder order(policy_, std::span(standings).first(count_));
-  std::size_t offers = 0;
+  const std::size_t moves = offer_moves();
+  std::size_t offers = moves;
   for (const std::uint8_t number : order.numbers()) {
-    if (offers == 0 || policy_ != JobPolicy::throughput) offers_[offers++].candidates.count = 0;
+    if (offers == moves || policy_ != JobPolicy::throughput) offers_[offers++].candidates.count = 0;
     Offer& offer = offers_[offers - 1];
     const Job& job = jobs_[number];
     for (const std::uint32_t slice : job.cuts->from(job.next)) {
       offer.choices[offer.candidates.count] = {number, slice};
       offer.candidates.alone[offer.candidates.count++] = job.alone[slice];
     }
+  }
+  return offers;
+}
+
+// Before all fill work: the training is short of memory, or the job stands still.
+std::size_t JobOffers::offer_moves() {
+  std::size_t offers = 0;
+  for (std::uint32_t number = 0; number < count_; ++number) {
+    const std::optional<std::uint32_t> piece = next_of_move(number);
+    if (!piece) continue;
+    Offer& offer = offers_[offers++];
+    offer.candidates.count = 1;
+    offer.candidates.alone[0] = jobs_[number].alone[*piece];
+    offer.choices[0] = {number, *piece};
   }
   return offers;
 }
@@ -92,7 +113,11 @@ SliceRecord JobOffers::finished(const LaunchedSlice& slice, TimePoint now) {
   record.finished = now;
   record.alone = alone(slice.choice);
   record.unit_done = slice.place.ends_unit;
-  jobs_[slice.choice.job].standing.filled += record.alone;
+  Job& job = jobs_[slice.choice.job];
+  if (job.moves)
+    record.unit_done = false;
+  else
+    job.standing.filled += record.alone;
   return record;
 }
 
@@ -114,6 +139,25 @@ bool JobOffers::unit_ended(std::uint32_t number) {
   return true;
 }
 
+void JobOffers::begin_move(std::uint32_t number, const Cuts& cuts, std::vector<Duration> alone) {
+  Job& job = jobs_[number];
+  WEFT_DCHECK(!job.ended && is_between_units(number));
+  job.cuts_of_unit = std::exchange(job.cuts, &cuts);
+  job.alone_of_unit = std::exchange(job.alone, std::move(alone));
+  job.next = 0;
+  job.moves = true;
+}
+
+void JobOffers::end_move(std::uint32_t number, bool away) {
+  Job& job = jobs_[number];
+  WEFT_DCHECK(job.moves);
+  job.cuts = job.cuts_of_unit;
+  job.alone = std::move(job.alone_of_unit);
+  job.next = job.in_unit = 0;
+  job.moves = false;
+  job.is_away = away;
+}
+
 void JobOffers::end(std::uint32_t number) {
   WEFT_DCHECK(!jobs_[number].ended);
   jobs_[number].ended = true;
@@ -121,7 +165,8 @@ void JobOffers::end(std::uint32_t number) {
 }
 
 bool JobOffers::awaits_any() const {
-  return std::ranges::any_of(std::span(jobs_).first(count_), [](const Job& job) { return !job.ended && job.waits; });
+  return std::ranges::any_of(std::span(jobs_).first(count_),
+                             [](const Job& job) { return !job.ended && (job.waits || job.is_away); });
 }
 
 }  // namespace weft

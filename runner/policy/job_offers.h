@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,6 +58,9 @@ class JobOffers {
   // The slices of that job alone that may come next; none: it has ended, or all of its unit or pass was launched.
   Candidates next_of(std::uint32_t job) const;
 
+  // Likewise of a move, whose memory may be copied now.
+  std::optional<std::uint32_t> next_of_move(std::uint32_t job) const;
+
   Duration alone(const Choice& choice) const { return jobs_[choice.job].alone[choice.slice]; }
   std::uint64_t unit(std::uint32_t job) const { return jobs_[job].standing.done; }  // that is, or will be, at work
   // The slice was launched, whose unit has begun.
@@ -67,31 +71,41 @@ class JobOffers {
   bool pass_ended(std::uint32_t job, bool again);
   // True: it was the last that is wanted of the job, which has ended now.
   bool unit_ended(std::uint32_t job);
+  // Its memory moves: between two units these slices come next, of a length each, which are no unit. They outlive that.
+  void begin_move(std::uint32_t job, const Cuts& cuts, std::vector<Duration> alone);
+  // The last of them has ended. `away`: nothing of it is launched before the move back.
+  void end_move(std::uint32_t job, bool away);
+  bool moves(std::uint32_t job) const { return jobs_[job].moves; }
   // Nothing of it is launched any more.
   void end(std::uint32_t job);
   // Nothing of it is launched before resume(); it stands where it stood.
   void suspend(std::uint32_t job) { jobs_[job].suspended = true; }
   void resume(std::uint32_t job) { jobs_[job].suspended = false; }
-  // Nothing of its unit was launched, or is to come before the next one begins.
-  bool is_between_units(std::uint32_t job) const { return jobs_[job].in_unit == 0; }
+  // Nothing of its unit was launched, or is to come before the next one begins, and its memory does not move.
+  bool is_between_units(std::uint32_t job) const { return jobs_[job].in_unit == 0 && !jobs_[job].moves; }
   // Its next unit has nothing to work on for now; likewise.
   void await(std::uint32_t job, bool waits) { jobs_[job].waits = waits; }
-  bool awaits_any() const;
+  bool awaits_any() const;  // or its memory is away
   bool is_offered(std::uint32_t job) const { return !jobs_[job].ended; }
   bool all_ended() const { return count_ != 0 && left_ == 0; }
   const JobStanding& standing(std::uint32_t job) const { return jobs_[job].standing; }
 
  private:
+  std::size_t offer_moves();
+
   struct Job {
     const Cuts* cuts = nullptr;
     std::vector<Duration> alone;
+    const Cuts* cuts_of_unit = nullptr;  // while its memory moves; those above are of the move then
+    std::vector<Duration> alone_of_unit;
     JobStanding standing{};
     std::size_t next = 0;       // node of the unit
     std::uint32_t in_unit = 0;  // slices of the unit that were launched
     std::uint32_t passes = 0;   // through it that are over
     bool ended = false;
     bool suspended = false, waits = false;
-    bool pass_is_open = false;  // its last slice is in flight
+    bool moves = false, is_away = false;  // its memory
+    bool pass_is_open = false;            // its last slice is in flight
   };
   struct Offer {
     Candidates candidates{};

@@ -21,6 +21,7 @@ constexpr Duration sleep_when_waiting = microseconds(250);
 constexpr Duration near_before = microseconds(500);
 constexpr Duration near_after = milliseconds(50);
 constexpr Duration shortest_sleep = microseconds(5);
+constexpr double part_beside_work = 0.5;  // of the slowdown budget, for copies beside the training's work
 
 // A share in percent: "+1.25" with two digits after the point.
 std::string signed_percent(double share) {
@@ -242,10 +243,25 @@ SlowdownRecord Session::slowdown_record(const Budget::State& state) const {
 }
 
 void Session::finished(const SliceRecord& slice) {
-  late_.finished(slice.finished);
-  learn_overrun(slice);
-  learn_lateness(slice);
+  learn(slice);
   record(slice.finished, slice);
+}
+
+// It is late, and outlasts bubbles, as a slice does.
+void Session::moved(const MoveRecord& move) {
+  SliceRecord slice;
+  slice.bubble = move.bubble;
+  slice.launched = move.launched;
+  slice.finished = move.finished;
+  slice.alone = move.alone;
+  learn(slice);
+  record(move.finished, move);
+}
+
+void Session::learn(const SliceRecord& slice) {
+  late_.finished(slice.finished);
+  if (slice.bubble != 0) learn_overrun(slice);
+  if (slice.bubble != 0) learn_lateness(slice);  // beside work all is late
 }
 
 void Session::look(TimePoint now, const FillView& view) {
@@ -403,6 +419,32 @@ void Session::launched(Duration took) {
   learn_pause(bubble->id);
   last_filled_ = bubble->id;
   budget_.launched(bubble->iteration);
+}
+
+// Without a rhythm nobody knows which iterations are compared.
+bool Session::may_copy_beside_work(TimePoint now, const FillView& view, Duration alone) const {
+  if (!filling_ || view.in_flight.slices != 0 || view.fillable != Fillable::any || detector_.open_bubble())
+    return false;
+  if (late_.paused() || detector_.capture_is_open() || detector_.is_dark() || budget_.is_used_up()) return false;
+  if (!Budget::is_limit(budget_.budget())) return budget_.budget() == Budget::unlimited;
+  const std::uint64_t turn = detector_.running_turn();
+  if (turn == 0 || is_control(turn) || is_control(turn + 1)) return false;
+  return credit_beside_work(now, part_beside_work * budget_.budget(), alone) >= seconds(alone);
+}
+
+// Saved up for a second at most, or for one copy: of a long time without any not all is spent in one iteration.
+double Session::credit_beside_work(TimePoint now, double rate, Duration alone) const {
+  const double most = std::max(rate * 1.0, seconds(alone));
+  return std::min(most, beside_work_.credit + rate * seconds(now - std::min(beside_work_.since, now)));
+}
+
+void Session::launched_beside_work(TimePoint now, Duration alone) {
+  if (Budget::is_limit(budget_.budget()))
+    beside_work_ = {now, credit_beside_work(now, part_beside_work * budget_.budget(), alone) - seconds(alone)};
+  late_.launched(alone, {});
+  budget_.overran(alone);
+  budget_.launched(last_iteration_ + 1);
+  launched_end_ = now + alone;
 }
 
 TimePoint Session::next_look(TimePoint now, const Pending& pending) const {

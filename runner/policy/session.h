@@ -95,6 +95,8 @@ class Session {
   void interrupted(TimePoint now) { spinning_.interrupted(now); }
   void to_ask(std::vector<StreamId>& streams) const { detector_.to_ask(streams); }
   void finished(const SliceRecord& slice);
+  // A copy of fill memory has ended, which was launched as a slice is, or beside work.
+  void moved(const MoveRecord& move);
   void look(TimePoint now, const FillView& view);
 
   // Whether the next slice is to be launched now. Refuses while a capture is open, during a pause, after the end of
@@ -102,6 +104,13 @@ class Session {
   Decision decide(TimePoint now, const FillView& view);
   // The slice was launched in the open bubble, in a call that took so long.
   void launched(Duration took = {});
+
+  // Whether a copy of fill memory of this length may run now, with no bubble open and nothing in flight
+  // (WEFT_SLACK_COPIES): not in an iteration without fill, and only as long as all such copies take no more of the time
+  // than half the slowdown budget, of which overruns have the other half.
+  bool may_copy_beside_work(TimePoint now, const FillView& view, Duration alone) const;
+  // It was launched. Its whole length is charged to the budget.
+  void launched_beside_work(TimePoint now, Duration alone);
 
   TimePoint next_look(TimePoint now, const Pending& pending) const;
 
@@ -141,6 +150,8 @@ class Session {
   void spin(TimePoint now);
   TimePoint next_look_in_the_dark(TimePoint now) const;
   TimePoint earliest_end(const SliceRecord& slice) const;
+  double credit_beside_work(TimePoint now, double rate, Duration alone) const;
+  void learn(const SliceRecord& slice);
   void learn_overrun(const SliceRecord& slice);
   void learn_pause(std::uint64_t bubble);
   void learn_lateness(const SliceRecord& slice);
@@ -198,6 +209,10 @@ class Session {
     std::uint64_t bubble = 0;  // the latest one with fill work that is over; 0: none is
     TimePoint until{};         // its end, or that of the latest slice that has outlasted it
   } filled_closed_;
+  struct {
+    TimePoint since{};  // the latest
+    double credit = 0;  // that was left then, in seconds of copies
+  } beside_work_;
   Duration uncertainty_{};  // of what is seen at the present look
   Precision precision_;
   Duration opened_within_{};  // of the bubble that is open

@@ -215,6 +215,17 @@ void visit(Fields& fields, MaybeConst<SliceRecord> auto& slice) {
 }
 
 template <class Fields>
+void visit(Fields& fields, MaybeConst<MoveRecord> auto& move) {
+  visit(fields, move.job);
+  fields.choice(move.way, &is_up_to<MoveWay::to_device>);
+  fields.number(move.bytes);
+  fields.number(move.bubble);
+  fields.time(move.launched);
+  fields.time(move.finished);
+  fields.length(move.alone);
+}
+
+template <class Fields>
 void visit(Fields& fields, MaybeConst<JobRecord> auto& job) {
   visit(fields, job.job);
   fields.text(job.name);
@@ -236,7 +247,7 @@ void visit(Fields& fields, MaybeConst<MemoryRecord> auto& memory) {
   fields.number(memory.used);
   fields.number(memory.device_free);
   fields.number(memory.device_total);
-  fields.choice(memory.event, &is_up_to<MemoryEvent::rescued>);
+  fields.choice(memory.event, &is_up_to<MemoryEvent::came_back>);
 }
 
 template <class Fields>

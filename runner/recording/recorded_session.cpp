@@ -57,6 +57,11 @@ void RecordedSession::finished(const SliceRecord& slice) {
   session_.finished(slice);
 }
 
+void RecordedSession::moved(const MoveRecord& move) {
+  put(calls_.get(), Call::moved, move);
+  session_.moved(move);
+}
+
 void RecordedSession::look(TimePoint now, const FillView& view) {
   put(calls_.get(), Call::look, now, view);
   session_.look(now, view);
@@ -72,6 +77,11 @@ Decision RecordedSession::decide(TimePoint now, const FillView& view) {
 void RecordedSession::launched(Duration took) {
   put(calls_.get(), Call::launched, took);
   session_.launched(took);
+}
+
+void RecordedSession::launched_beside_work(TimePoint now, Duration alone) {
+  put(calls_.get(), Call::launched_beside_work, now, alone);
+  session_.launched_beside_work(now, alone);
 }
 
 TimePoint RecordedSession::next_look(TimePoint now, const Pending& pending) const {

@@ -39,9 +39,11 @@ class RecordedSession {
   void looked(TimePoint time);
   void interrupted(TimePoint now);
   void finished(const SliceRecord& slice);
+  void moved(const MoveRecord& move);
   void look(TimePoint now, const FillView& view);
   Decision decide(TimePoint now, const FillView& view);
   void launched(Duration took);
+  void launched_beside_work(TimePoint now, Duration alone);
   TimePoint next_look(TimePoint now, const Pending& pending) const;
   void job_ended(TimePoint now, std::uint32_t job, bool failed, std::string_view why, bool others);
   void end_filling(TimePoint now, std::string_view reason, Audience audience = Audience::every_rank);

@@ -153,12 +153,16 @@ void Replay::make_call(Call call, Take& entry) {
       return given(&RecordedSession::interrupted);
     case Call::finished:
       return given(&RecordedSession::finished);
+    case Call::moved:
+      return given(&RecordedSession::moved);
     case Call::look:
       return given(&RecordedSession::look);
     case Call::decide:
       return decide(entry);
     case Call::launched:
       return launched(entry);
+    case Call::launched_beside_work:
+      return given(&RecordedSession::launched_beside_work);
     case Call::next_look:
       return next_look(entry);
     case Call::job_ended:

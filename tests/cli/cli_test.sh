@@ -96,7 +96,7 @@ usage() {
   run "$weft" lib surplus
   expect_code 2
   expect_one_line
-  for words in --help "help run" "run --help" "config --help" "summary --help" "validate --help" "simulate --help" "estimate --help" "lib --help" "version --help" --version; do
+  for words in --help "help run" "run --help" "config --help" "summary --help" "export --help" "validate --help" "simulate --help" "estimate --help" "lib --help" "version --help" --version; do
     run "$weft" $words
     expect_code 0
     expect_err ""
@@ -623,6 +623,61 @@ summary() {
   run "$weft" summary foreign
   expect_code 1
   expect_err "weft: error: foreign/rank0.1.jsonl:1: has version 99*"
+}
+
+# The contents are looked at in tests/trace/export.
+export_traces() {
+  traces=$source/tests/trace/run
+  run "$weft" export "$traces" --perfetto run.pftrace
+  expect_code 0
+  expect_out ""
+  expect_err "weft: note: *rank 0, 1, 2: the trace has no groups *weft: run.pftrace, *: 3 ranks, *"
+  [[ -s run.pftrace ]] || fail "a file"
+  run "$weft" export "$traces" --perfetto one.pftrace --ranks 0 --iterations 1
+  expect_code 0
+  [[ $(stat -c %s one.pftrace) -lt $(stat -c %s run.pftrace) ]] || fail "less of one rank"
+  run "$weft" export "$traces"
+  expect_code 2
+  expect_err "weft: error: a format is missing, as --perfetto FILE; see 'weft export --help'"
+  run "$weft" export "$traces" --perfetto x --iterations 3-1
+  expect_code 2
+  expect_err "weft: error: '3-1' is no range of iterations; 100-110 is; see 'weft export --help'"
+  run "$weft" export "$traces" --perfetto x --ranks 1,,2
+  expect_code 2
+  expect_err "weft: error: '1,,2' is no list of ranks; 0,4-7 is; see 'weft export --help'"
+  run "$weft" export "$traces" --perfetto x --ranks 7
+  expect_code 1
+  expect_err "weft: error: none of the wanted ranks has a trace here; the last one is rank 2"
+  run "$weft" export "$traces" --perfetto none/x
+  expect_code 1
+  expect_err "*weft: error: none/x cannot be written: No such file or directory"
+  run "$weft" export "$traces" --perfetto /dev/null
+  expect_code 1
+  expect_err "*weft: error: /dev/null cannot be written: it is no regular file"
+  [[ -c /dev/null ]] || fail "a device stays what it is"
+  run "$weft" export missing --perfetto x
+  expect_code 1
+  expect_err "weft: error: missing does not exist: *"
+  run "$weft" export "$traces" --kineto kineto --perfetto again.pftrace
+  expect_code 0
+  [[ $(ls kineto) == $'rank0.json\nrank1.json\nrank2.json' ]] || fail "a file for each rank"
+  cmp -s run.pftrace again.pftrace || fail "the same again"
+  run "$weft" export "$traces" --csv tables --ranks 0,2
+  expect_code 0
+  [[ $(cut -d, -f1 tables/header.csv) == $'trace_rank\n0\n2' ]] || fail "a table with two traces"
+  run "$weft" export "$traces" --kineto kineto
+  expect_code 1
+  expect_err "*weft: error: kineto cannot be written: the folder is not empty"
+  # An export that fails leaves nothing, and takes nothing away.
+  mkdir full
+  echo old >full/x
+  run bash -c 'trap "" XFSZ; ulimit -f 1; "$0" export "$1" --perfetto full/x' "$weft" "$traces"
+  expect_code 1
+  expect_err "*weft: error: full/x cannot be written: File too large"
+  [[ $(ls full) == x && $(<full/x) == old ]] || fail "nothing has changed"
+  # Help fits a screen.
+  run "$weft" export --help
+  [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 100 ]] || fail "a screen"
 }
 
 # Of runs under the preload: tests/e2e/replay.sh.

@@ -56,6 +56,17 @@ says 'hung in init: it took longer than 2 s (--limit)'
 try empty 3 "$bad/bad_sound.so"
 says 'the unit contains no work'
 
+try marked 0 "$copy_job:2,3145728,marked" --units 3
+says '^memory    10.0 MiB of 1024.0 MiB on the device'
+says '^          3.0 MiB of it may go to the host between two bubbles$'
+says '^units     3 run, 3 right'
+
+name=offload
+mkdir "$work/score"; python3 "$source_dir/examples/fill/score/example.py" make "$work/score" >"$work/out" 2>"$work/err" || fail "no example"
+SIMGPU_KERNELS="" try offload 0 score:offload=1 --weights "$work/score/weights.safetensors" --input "$work/score/tokens.jsonl"
+says 'KiB of it may go to the host\|MiB of it may go to the host'
+says '^units     3 run, 3 right'
+
 try passes 0 "$copy_job:2,4096,passes" --units 2
 says '^passes    3.0 of it for a unit'
 says '^units     2 run, 2 right'

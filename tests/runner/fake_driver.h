@@ -19,7 +19,10 @@ struct FakeGpu {
   std::atomic<int> launches{0};
   std::atomic<int> allocations{0};
   std::atomic<int> releases{0};
-  std::atomic<bool> unmapping_stalls{false};
+  std::atomic<bool> unmapping_stalls{false}, mapping_stalls{false};
+  CUresult access_result = CUDA_SUCCESS, unmapping_result = CUDA_SUCCESS;
+  CUresult pinning_result = CUDA_SUCCESS;
+  std::atomic<int> mapped{0}, addresses{0};  // blocks at this moment
   int events_recorded = 0;
   CUresult event_state = CUDA_ERROR_NOT_READY;
   CUresult stream_state = CUDA_SUCCESS;
@@ -52,23 +55,31 @@ inline Driver fake_driver(FakeGpu& gpu) {
                                   unsigned long long) {
     *pointer = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
     std::memset(reinterpret_cast<void*>(*pointer), 0xab, bytes);
+    ++fake_gpu->addresses;
     return CUDA_SUCCESS;
   };
   driver.cuMemAddressFree = [](CUdeviceptr pointer, std::size_t) {
     std::free(reinterpret_cast<void*>(pointer));
+    --fake_gpu->addresses;
     return CUDA_SUCCESS;
   };
   driver.cuMemCreate = [](CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long) {
+    while (fake_gpu->mapping_stalls) std::this_thread::yield();
     if (fake_gpu->allocation_result == CUDA_SUCCESS) ++fake_gpu->allocations;
     return fake_gpu->allocation_result;
   };
   driver.cuMemRelease = [](CUmemGenericAllocationHandle) { return CUDA_SUCCESS; };
   driver.cuMemMap = [](CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
-    return CUDA_SUCCESS;
+    return ++fake_gpu->mapped, CUDA_SUCCESS;
   };
-  driver.cuMemSetAccess = [](CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) { return CUDA_SUCCESS; };
-  driver.cuMemUnmap = [](CUdeviceptr, std::size_t) {
+  driver.cuMemSetAccess = [](CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) {
+    return fake_gpu->access_result;
+  };
+  driver.cuMemUnmap = [](CUdeviceptr pointer, std::size_t bytes) {
     while (fake_gpu->unmapping_stalls) std::this_thread::yield();
+    if (fake_gpu->unmapping_result != CUDA_SUCCESS) return fake_gpu->unmapping_result;
+    std::memset(reinterpret_cast<void*>(pointer), 0xcd, bytes);  // the content is lost
+    --fake_gpu->mapped;
     ++fake_gpu->releases;
     return CUDA_SUCCESS;
   };
@@ -89,6 +100,7 @@ inline Driver fake_driver(FakeGpu& gpu) {
     return CUDA_SUCCESS;
   };
   driver.cuMemHostAlloc = [](void** pointer, std::size_t bytes, unsigned) {
+    if (fake_gpu->pinning_result != CUDA_SUCCESS) return fake_gpu->pinning_result;
     ++fake_gpu->allocations;
     *pointer = std::malloc(bytes);
     return CUDA_SUCCESS;
@@ -97,6 +109,14 @@ inline Driver fake_driver(FakeGpu& gpu) {
     ++fake_gpu->releases;
     std::free(pointer);
     return CUDA_SUCCESS;
+  };
+  driver.cuMemHostRegister_v2 = [](void*, std::size_t, unsigned) {
+    if (fake_gpu->pinning_result == CUDA_SUCCESS) ++fake_gpu->allocations;
+    return fake_gpu->pinning_result;
+  };
+  driver.cuMemHostUnregister = [](void*) { return ++fake_gpu->releases, CUDA_SUCCESS; };
+  driver.cuMemHostGetDevicePointer_v2 = [](CUdeviceptr* device, void* host, unsigned) {
+    return *device = reinterpret_cast<CUdeviceptr>(host), CUDA_SUCCESS;
   };
   driver.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
   driver.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };

@@ -152,7 +152,7 @@ TEST(TraceLines, Summary) {
   EXPECT_EQ(
       line,
       R"({"type": "summary", "rank": 0, "device": 0, "window_begin": 10, "window_end": 20, "iterations": 3, )"
-      R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "dark": 0, "filled": 0, "idle_left_out": 0, "slices": 0, "fill_units": 0, )"
+      R"("iteration_median": 0, "bubbles": 0, "idle": 0, "uncertain": 0, "dark": 0, "filled": 0, "idle_left_out": 0, "slices": 0, "moved": 0, "fill_units": 0, )"
       R"("fill_units_wrong": 0, "unfilled": {"no_forecast": 1, "posted_early": 2, "no_room": 3, )"
       R"("held_back": 4, "one_queue": 5, "no_work": 6, "other": 7}, "dropped_records": 0, "records_left_out": 6, "slowdown": null, "watching": null, "filling_stopped": true, )"
       R"("reason": "enough", "fill_stream": "", "fill_confinement": "", "uncertain_reason": "", "end_uncertainty": 0, "cpu": 0, "spun": 0, "groups_thinned_out": 0, "annotations_refused": 0, )"

@@ -338,6 +338,24 @@ TEST(Summary, BeyondTheLimitTheTotalsAreThoseOfTheProcess) {
   EXPECT_TRUE(has_note(run, "rank 0: its trace has reached WEFT_TRACE_LIMIT: causes, slots and forecast errors cover"));
 }
 
+TEST(Summary, CopiesOfFillMemoryAreInNoShare) {
+  TemporaryDirectory directory;
+  const std::string ended = R"({"type": "summary", "window_begin": 1000, "window_end": 9001000, "iterations": 3, )";
+  const std::string move = R"({"type": "move", "time": 5000, "job": 0, "way": "to_host", "bytes": 4096, )";
+  std::ofstream(directory / "rank0.1.jsonl") << header_of(0, 0, 1, 100, 2) << ended << R"("moved": 3500000})"
+                                             << "\n";
+  std::ofstream(directory / "rank1.2.jsonl")  // killed: its lines are added up
+      << header_of(1, 0, 2, 101, 2) << move << R"("bubble": 0, "launched": 2000, "finished": 5000, "alone": 1500000})"
+      << "\n";
+  const RunSummary run = summarize_directories({directory.path()});
+  EXPECT_EQ(run.total.totals.moved, Duration(5000000));
+  EXPECT_EQ(run.total.totals.filled, Duration(0));
+  const std::string text = to_text(run, "here");
+  EXPECT_NE(text.find("copies of fill memory to the host and back took 5.0 ms, which count as filled nowhere\n"),
+            std::string::npos)
+      << text;
+}
+
 // It was known that something repeats, but not long enough for an iteration.
 TEST(Summary, OfARankWithoutIterationsShowsNoMedianAndEachSlotOnce) {
   const auto bubble = [](int ordinal, int opened, int length, const char* cause) {

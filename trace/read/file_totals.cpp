@@ -168,9 +168,20 @@ class Adder : public TraceSink {
     add_up(result_.rank.totals, totals);
     note_missing_bubbles(segment_.numbers.missing(totals.dropped_records));
     add_to(result_.rank.window, window);
+    add_window(totals.window_begin, totals.window_begin + window);
     const Duration end = std::min(segment_.wall_clock + (segment_.last - segment_.started), tomorrow());
     result_.end = std::max({result_.end, segment_.wall_clock, end});
     segment_ = {};
+  }
+
+  // Of more segments than a process ever has the last ones are one.
+  void add_window(TimePoint begin, TimePoint end) {
+    constexpr std::size_t most_windows = 4096;
+    if (begin >= end) return;
+    if (result_.windows.size() < most_windows)
+      result_.windows.emplace_back(begin, end);
+    else
+      result_.windows.back().second = std::max(result_.windows.back().second, end);
   }
 
   void note_missing_bubbles(const LineCount& missing) {
@@ -235,9 +246,15 @@ class Adder : public TraceSink {
 
 }  // namespace
 
-FileTotals add_up_file(const std::string& path) {
+FileTotals add_up_file(const std::string& path, ReadProgress* progress) {
   Adder adder;
-  const TraceDamage damage = read_trace(path, adder);
+  TraceDamage damage;
+  if (progress == nullptr) {
+    damage = read_trace(path, adder);
+  } else {
+    CountedLines counted(adder, *progress);
+    damage = read_trace(path, counted);
+  }
   FileTotals totals = adder.result();
   totals.damage = damage;
   totals.path = path;

@@ -7,7 +7,10 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "trace/read/progress.h"
 #include "trace/read/summary.h"
 
 namespace weft {
@@ -29,12 +32,13 @@ struct FileTotals {
   std::uint64_t bubbles_without_slot = 0;  // there were more slots than are kept
   LineCount missing_bubbles;               // by their numbers, where no records were dropped that may be they; the line
                                            // before which the first one is missing
-  Doubts doubts;                           // any: the rank's numbers are unsure
+  std::vector<std::pair<TimePoint, TimePoint>> windows;  // of its segments, from the first group to the end of the last
+  Doubts doubts;                                         // any: the rank's numbers are unsure
   TraceDamage damage;
   std::string path;
 };
 
-// Throws as read_trace().
-FileTotals add_up_file(const std::string& path);
+// Throws as read_trace(). `progress` may be nullptr.
+FileTotals add_up_file(const std::string& path, ReadProgress* progress = nullptr);
 
 }  // namespace weft

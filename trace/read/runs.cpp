@@ -73,13 +73,25 @@ void add_file(ProcessTraces& process, FileTotals file, std::vector<std::string>&
   left_out.push_back(printable(file.path) + " is a copy of " + printable(known->path));
 }
 
+std::uint64_t bytes_of(const std::vector<std::string>& paths) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(path, error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
 std::map<TraceProcess, ProcessTraces> read_traces(const std::vector<std::string>& directories,
-                                                  std::vector<std::string>& left_out) {
+                                                  std::vector<std::string>& left_out, ReadProgress* progress) {
   std::map<TraceProcess, ProcessTraces> processes;
-  for (const std::string& path : traces_in(directories)) {
+  const std::vector<std::string> paths = traces_in(directories);
+  if (progress != nullptr) progress->begin("looking through the traces", bytes_of(paths));
+  for (const std::string& path : paths) {
     FileTotals file;
     try {
-      file = add_up_file(path);
+      file = add_up_file(path, progress);
     } catch (const std::runtime_error& error) {
       left_out.push_back(error.what());
       continue;
@@ -217,8 +229,9 @@ std::string no_traces(const std::vector<std::string>& directories) {
 
 }  // namespace
 
-std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes) {
-  std::map<TraceProcess, ProcessTraces> processes = read_traces(directories, notes);
+std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes,
+                                   ReadProgress* progress) {
+  std::map<TraceProcess, ProcessTraces> processes = read_traces(directories, notes, progress);
   if (processes.empty() && !notes.empty()) throw std::runtime_error(notes.front());
   if (processes.empty()) throw std::runtime_error(no_traces(directories));
   for (std::string& note : notes) note += "; it is left out";

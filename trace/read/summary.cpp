@@ -45,31 +45,6 @@ void add_missing_bubbles(const FileTotals& file, const std::string& label, std::
                   (file.rank.complete ? ": " : ": records were dropped, or ") + "lines are lost or were cut out");
 }
 
-void add_damage_notes(const FileTotals& file, const std::string& label, std::vector<std::string>& notes) {
-  const TraceDamage& damage = file.damage;
-  const std::string path = printable(file.path);
-  const auto number = [](const LineCount& lines) {
-    return std::to_string(lines.lines) + (lines.lines == 1 ? " line" : " lines");
-  };
-  const auto first = [&](const LineCount& lines) {
-    return (lines.lines == 1 ? ": " : ", the first is ") + path + ":" + std::to_string(lines.first);
-  };
-  if (file.doubts.count() > 0)
-    notes.push_back(label + "its numbers are unsure and left out of the totals: " + file.doubts.text(file.path));
-  if (damage.error != 0) notes.push_back(label + path + " could be read in part only: " + std::strerror(damage.error));
-  if (damage.cut_off.lines > 0 && file.rank.complete)
-    notes.push_back(label + "the last line breaks off" + first(damage.cut_off));
-  if (damage.unreadable.lines > 0)
-    notes.push_back(label + number(damage.unreadable) + " not readable" + first(damage.unreadable));
-  if (damage.too_long.lines > 0)
-    notes.push_back(label + number(damage.too_long) + " longer than " + std::to_string(most_line_bytes) +
-                    " bytes, skipped" + first(damage.too_long));
-  add_missing_bubbles(file, label, notes);
-  if (file.bubbles_without_slot > 0)
-    notes.push_back(label + "there are too many slots to show: " + std::to_string(file.bubbles_without_slot) +
-                    " bubbles are not among those with the most idle time");
-}
-
 void add_uncertain_note(const RankSummary& rank, const std::string& label, std::vector<std::string>& notes) {
   const std::optional<PartOfRun> steady = rank.steady();
   const double most = steady ? std::max(rank.uncertain_share(), steady->uncertain_share()) : rank.uncertain_share();
@@ -94,7 +69,12 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
   if (file.segments_of_others > 0)
     notes.push_back(
         label + "of earlier processes in the same file that are left out: " + std::to_string(file.segments_of_others));
-  add_damage_notes(file, label, notes);
+  if (file.doubts.count() > 0)
+    notes.push_back(label + "its numbers are unsure and left out of the totals: " + file.doubts.text(file.path));
+  add_damage_notes(file, notes);
+  if (file.bubbles_without_slot > 0)
+    notes.push_back(label + "there are too many slots to show: " + std::to_string(file.bubbles_without_slot) +
+                    " bubbles are not among those with the most idle time");
   // Of one alone, that is why filling stopped.
   if (!rank.totals.filling_stopped)
     for (const std::string& job : rank.lost_jobs) notes.push_back(label + job);
@@ -390,6 +370,27 @@ void add_names(RunSummary& run, const Places& places) {
 }
 
 }  // namespace
+
+void add_damage_notes(const FileTotals& file, std::vector<std::string>& notes) {
+  const std::string label = "rank " + file.rank.name + ": ";
+  const TraceDamage& damage = file.damage;
+  const std::string path = printable(file.path);
+  const auto number = [](const LineCount& lines) {
+    return std::to_string(lines.lines) + (lines.lines == 1 ? " line" : " lines");
+  };
+  const auto first = [&](const LineCount& lines) {
+    return (lines.lines == 1 ? ": " : ", the first is ") + path + ":" + std::to_string(lines.first);
+  };
+  if (damage.error != 0) notes.push_back(label + path + " could be read in part only: " + std::strerror(damage.error));
+  if (damage.cut_off.lines > 0 && file.rank.complete)
+    notes.push_back(label + "the last line breaks off" + first(damage.cut_off));
+  if (damage.unreadable.lines > 0)
+    notes.push_back(label + number(damage.unreadable) + " not readable" + first(damage.unreadable));
+  if (damage.too_long.lines > 0)
+    notes.push_back(label + number(damage.too_long) + " longer than " + std::to_string(most_line_bytes) +
+                    " bytes, skipped" + first(damage.too_long));
+  add_missing_bubbles(file, label, notes);
+}
 
 std::string listed_ranks(const std::vector<std::string>& names) {
   constexpr std::size_t most_names = 8;

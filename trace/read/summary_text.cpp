@@ -71,6 +71,12 @@ std::string left_out_line(const RankSummary& total) {
          formatted("%.1f %% is filled\n", 100 * shown.conversion_of_filled_iterations());
 }
 
+std::string moved_line(const RankSummary& total) {
+  if (total.totals.moved <= Duration{}) return "";
+  return formatted("copies of fill memory to the host and back took %.1f ms, which count as filled nowhere\n",
+                   milliseconds(total.totals.moved));
+}
+
 std::string causes(const RankSummary& total) {
   Duration all{};
   for (const auto& [cause, idle] : total.idle_by_cause) add_to(all, idle);
@@ -420,9 +426,9 @@ std::string to_text(const RunSummary& run, const std::string& place) {
             "forecast err. %  "
             "slowdown %\n";
   for (const RankSummary& rank : run.ranks) result += row(width, shown_name(rank), rank, startup_seconds(rank));
-  result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + causes(run.total) +
-            slowdown_line(run.total) + watching_line(run.total) + cpu_line(run) + jobs_lines(run.total.totals) +
-            groups_line(run.groups, run.total.totals.groups_thinned_out);
+  result += total_row(run, width) + "\n" + startup_line(run.total) + left_out_line(run.total) + moved_line(run.total) +
+            causes(run.total) + slowdown_line(run.total) + watching_line(run.total) + cpu_line(run) +
+            jobs_lines(run.total.totals) + groups_line(run.groups, run.total.totals.groups_thinned_out);
   if (!run.longest.empty()) result += "most idle time (whole run):\n";
   Duration all{};
   for (const RankSummary& rank : run.ranks)

@@ -157,7 +157,7 @@ Comparison compare(const Reported& reported, const DeviceTruth& truth, Span know
   result.largest_missed = longest(missed);
   result.largest_false = longest(wrong);
   compare_bubbles(reported, windows, idle, found, shortest, result);
-  const Spans fill = intersection(truth.fill, windows);
+  const Spans fill = difference(intersection(truth.fill, windows), united(reported.moves));
   result.slices = reported.slices;
   result.fill_records = truth.fill_records;
   result.fill_alone = reported.fill_alone;

@@ -21,6 +21,7 @@ struct Reported {
   AnySpans bubbles;
   AnySpans said;  // bubbles that the program said, in which no kernel of NCCL has to be resident
   AnySpans uncertain;
+  AnySpans moves;  // copies of fill memory, which are no fill work
   std::uint64_t slices = 0;
   std::int64_t fill_alone = 0;  // what the slices take on the idle GPU
 };

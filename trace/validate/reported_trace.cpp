@@ -25,6 +25,8 @@ class ReportReader : public TraceSink {
     } else if (record.kind == RecordKind::slice) {
       ++reported_.slices;
       reported_.fill_alone += record.slice.alone.count();
+    } else if (record.kind == RecordKind::move) {
+      add(reported_.moves, record.move.launched, record.move.finished);
     } else if (record.kind == RecordKind::limit) {
       trace_.limited = true;
     }

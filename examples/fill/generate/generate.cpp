@@ -5,7 +5,8 @@
 //
 // Arguments: heads=4, draft_heads (those of the model), batch=4 (texts of a unit), tokens=64 (that are found at most),
 // width=2 (branches of each draft), depth=3 (guesses of a branch), chunk=8 (tokens of a prompt that are read at once,
-// at least), stop=-1 (the token that ends a text). Loaded and called by Weft, see weft/fill.h.
+// at least), stop=-1 (the token that ends a text), offload=0 (1: the weights may be on the host between two units).
+// Loaded and called by Weft, see weft/fill.h.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -19,6 +20,7 @@
 struct weft_fill_job {
   weft_fill_host host{};
   int heads = 4, draft_heads = 0, batch = 4, tokens = 64, width = 2, depth = 3, chunk = 8, stop = -1;
+  int offload = 0;
   std::vector<generate::Model> model, drafts;  // one model
   generate::Texts texts;
   generate::Work work;
@@ -106,17 +108,18 @@ int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out)
   return fill::make_job(*host, out, [&](weft_fill_job& job) {
     if (job.host.passes == nullptr)
       return std::string("this Weft is older than the job: it runs the work of a unit once");
-    const std::array<fill::Argument, 8> known{{{"heads", &job.heads, 1, 1024},
+    const std::array<fill::Argument, 9> known{{{"heads", &job.heads, 1, 1024},
                                                {"draft_heads", &job.draft_heads, 0, 1024},
                                                {"batch", &job.batch, 1, 4096},
                                                {"tokens", &job.tokens, 1, 1 << 20},
                                                {"width", &job.width, 0, generate::most_guesses},
                                                {"depth", &job.depth, 0, 16},
                                                {"chunk", &job.chunk, 1, 1024},
-                                               {"stop", &job.stop, -1, 1 << 20}}};
+                                               {"stop", &job.stop, -1, 1 << 20},
+                                               {"offload", &job.offload, 0, 1}}};
     const std::string wrong = fill::read_arguments(arguments, known);
     if (!wrong.empty()) return wrong;
-    fill::Taking take(job.host);
+    fill::Taking take(job.host, job.offload == 1);
     take_models(job, take);
     take_texts(job, take);
     if (!take.failed()) take_memory(job, take);

@@ -2,8 +2,9 @@
 // scores, an embedding). Weights as PyTorch saves those of an nn.Embedding `embedding`, an nn.Embedding `position`, an
 // nn.TransformerEncoder `encoder` (batch_first, norm_first=False) and an nn.Linear `head`. README.md has an example.
 //
-// Arguments: heads=4, batch=8 (records of a unit), gelu=0 (1: GELU instead of ReLU). Everything else is in the shapes
-// of the weights. Loaded and called by Weft, see weft/fill.h.
+// Arguments: heads=4, batch=8 (records of a unit), gelu=0 (1: GELU instead of ReLU), offload=0 (1: the weights may be
+// on the host between two units). Everything else is in the shapes of the weights. Loaded and called by Weft, see
+// weft/fill.h.
 #include <array>
 #include <cmath>
 #include <string>
@@ -25,7 +26,7 @@ struct Layer {
 
 struct weft_fill_job {
   weft_fill_host host{};
-  int heads = 4, batch = 8, gelu = 0;
+  int heads = 4, batch = 8, gelu = 0, offload = 0;
   score::Shape shape;
   const int* tokens = nullptr;
   const std::uint32_t* lengths = nullptr;
@@ -107,11 +108,13 @@ void take_memory(weft_fill_job& job, fill::Taking& take) {
 
 int init(const weft_fill_host* host, const char* arguments, weft_fill_job** out) {
   return fill::make_job(*host, out, [&](weft_fill_job& job) {
-    const std::array<fill::Argument, 3> known{
-        {{"heads", &job.heads, 1, 1024}, {"batch", &job.batch, 1, 65536}, {"gelu", &job.gelu, 0, 1}}};
+    const std::array<fill::Argument, 4> known{{{"heads", &job.heads, 1, 1024},
+                                               {"batch", &job.batch, 1, 65536},
+                                               {"gelu", &job.gelu, 0, 1},
+                                               {"offload", &job.offload, 0, 1}}};
     const std::string wrong = fill::read_arguments(arguments, known);
     if (!wrong.empty()) return wrong;
-    fill::Taking take(job.host);
+    fill::Taking take(job.host, job.offload == 1);
     find_shape(job, take);
     take_records(job, take);
     take_weights(job, take);

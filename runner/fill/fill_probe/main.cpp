@@ -114,15 +114,20 @@ std::uint64_t free_memory(const weft::Driver& driver) {
   return free;
 }
 
-// Bytes of device memory that the job has allocated itself.
-std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings,
-                                     std::uint64_t units) {
+// Bytes of device memory that the job has allocated itself, and that it has marked.
+struct JobMemory {
+  std::uint64_t own = 0, movable = 0;
+};
+
+JobMemory make_ready_and_destroy(const weft::Driver& driver, const weft::FillSettings& settings, std::uint64_t units) {
   weft::FreeMemory free;
   free.before = free_memory(driver);
   const weft::TimePoint began = weft::now();
   weft::PreparedFill fill(driver, settings, nullptr, [](const char* step) { say(std::string("at ") + step); });
   const weft::Duration preparation = weft::now() - began;
   say("prepared " + std::to_string(preparation.count()));
+  const std::uint64_t movable = fill.reservation().movable_asked();
+  say("movable " + std::to_string(movable));
   const weft::TriedUnits done =
       run_units(driver, fill, std::max<std::uint64_t>(units, 1), settings.unit.timing.patience);
   if (units != 0) say("report " + weft::report_of(driver, fill, preparation, done));
@@ -131,12 +136,41 @@ std::uint64_t make_ready_and_destroy(const weft::Driver& driver, const weft::Fil
   say("at destroy");
   fill.destroy_job();
   free.destroyed = free_memory(driver);
-  return weft::own_memory(free, settings.memory);
+  return {weft::own_memory(free, settings.memory), movable};
+}
+
+void move_all(const weft::Driver& driver, const weft::PreparedFill& fill, weft::MoveWay way,
+              std::chrono::nanoseconds patience) {
+  for (std::uint32_t piece = 0; piece < fill.mover()->cuts().slices().size(); ++piece)
+    check(driver, fill.mover()->launch(way, piece, fill.stream()), "copying marked memory");
+  weft::wait_for(driver, fill.stream(), patience);
+}
+
+// Of a job that has marked memory: as in a training that is short of memory, between two units. The job is prepared as
+// it will be there, and how long that takes counts.
+void try_moving(const weft::Driver& driver, weft::FillSettings settings, std::uint64_t movable) {
+  settings.movable = movable;
+  const std::chrono::nanoseconds patience = settings.unit.timing.patience;
+  const weft::TimePoint began = weft::now();
+  weft::PreparedFill fill(driver, settings, nullptr, [](const char* step) { say(std::string("at ") + step); });
+  say("prepared " + std::to_string((weft::now() - began).count()));
+  if (fill.mover() == nullptr) return;  // the host has too little memory for it
+  weft::TriedUnits units;
+  run_unit(driver, fill, 0, patience, units);
+  move_all(driver, fill, weft::MoveWay::to_host, patience);
+  if (!fill.reservation().let_movable_go(patience)) throw weft::SetUpError("its marked memory cannot be unmapped");
+  say("at save, while its marked memory is on the host");
+  fill.job().save();
+  if (!fill.reservation().fetch_movable(patience)) throw weft::LacksMemory("its marked memory cannot be mapped again");
+  move_all(driver, fill, weft::MoveWay::to_device, patience);
+  if (run_unit(driver, fill, 1, patience, units) == 0)
+    throw weft::SetUpError("the result of a unit is wrong after its marked memory was on the host");
 }
 
 void look_for_own_memory(const weft::Driver& driver, const weft::FillSettings& settings, std::uint64_t units) {
-  const std::uint64_t own = make_ready_and_destroy(driver, settings, units);
-  if (own > weft::most_own_memory && weft::is_of_the_job(own, make_ready_and_destroy(driver, settings, 0)))
+  const auto [own, movable] = make_ready_and_destroy(driver, settings, units);
+  if (movable != 0) try_moving(driver, settings, movable);
+  if (own > weft::most_own_memory && weft::is_of_the_job(own, make_ready_and_destroy(driver, settings, 0).own))
     throw weft::SetUpError("it allocates " + std::to_string(own >> 20) +
                            " MiB of device memory itself, which WEFT_MEMORY does not cap and the training cannot get "
                            "back: all of it has to come from host->allocate");

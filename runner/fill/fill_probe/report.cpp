@@ -28,6 +28,7 @@ std::string report_of(const Driver& driver, PreparedFill& fill, Duration prepara
   nlohmann::ordered_json report{{"job", fill.job().name()},
                                 {"memory", fill.reservation().used()},
                                 {"memory_cap", fill.reservation().cap()},
+                                {"movable", fill.reservation().movable_asked()},
                                 {"pinned", fill.reservation().pinned() + fill.job().feed().pinned()},
                                 {"preparation", preparation.count()},
                                 {"keeps_progress", fill.job().keeps_progress()},

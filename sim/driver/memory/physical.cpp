@@ -6,14 +6,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "engine/objects.h"
+#include "memory/pages.h"
 
 namespace simgpu {
+namespace {
+
+// Nobody may rely on what new memory holds: neither zeros nor what was there before. Of a large one only the first page
+// of each unit is written, so that the host does not commit all of it.
+constexpr unsigned char content_of_new_memory = 0xA5;
+constexpr std::size_t most_written = std::size_t{16} << 20;
+
+bool write_content(int file, std::size_t size) {
+  const std::size_t written = size <= most_written ? constants::virtual_granularity : page_size;
+  const std::vector<unsigned char> content(written, content_of_new_memory);
+  for (std::size_t offset = 0; offset < size; offset += constants::virtual_granularity)
+    if (pwrite(file, content.data(), written, static_cast<off_t>(offset)) != static_cast<ssize_t>(written))
+      return false;
+  return true;
+}
+
+}  // namespace
 
 std::shared_ptr<Physical> Physical::create(std::size_t size, const CUmemAllocationProp& properties, Device* device) {
   if (device != nullptr && !device->memory.take(size)) return nullptr;
   const int file = memfd_create("simgpu-memory", MFD_CLOEXEC);
-  if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0)
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0 && write_content(file, size))
     return std::shared_ptr<Physical>(new Physical(file, size, properties, device));
   if (file >= 0) close(file);
   if (device != nullptr) device->memory.give_back(size);

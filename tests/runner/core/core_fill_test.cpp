@@ -45,6 +45,20 @@ std::size_t most_in_flight(const std::map<std::int64_t, std::int64_t>& slices) {
   return most;
 }
 
+// How much that is the training process knows from the trial.
+TEST(CoreOnSimulator, MarkedMemoryIsMovable) {
+  SimulatedJob job(Variables{{"WEFT_FILL", copy_job("2,1048576,marked")}, {"WEFT_LOG", "info"}});
+  const std::string hello = job.open();
+  EXPECT_NE(hello.find("fill job copy has marked 1 MiB of its memory, which may be on the host between two bubbles"),
+            std::string::npos)
+      << hello;
+  train(job, 60);
+  job.close();
+  const auto summary = record_of(job.trace(), "summary");
+  EXPECT_GT(summary.value("fill_units", 0), 1) << summary;
+  EXPECT_EQ(summary.value("fill_units_wrong", -1), 0) << summary;
+}
+
 TEST(CoreOnSimulator, FillsWithoutBeingNoticed) {
   SimulatedJob job(Variables{{"WEFT_FILL", copy_job("12,4096")}});
   const std::string hello = job.open();

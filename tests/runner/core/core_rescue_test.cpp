@@ -101,9 +101,10 @@ TEST(CoreOnSimulator, GivesItsMemoryBackBeforeAnAllocationFails) {
   ASSERT_EQ(allocate(&memory, 8U << 20), CUDA_SUCCESS);
   EXPECT_EQ(taken_when_given_back(job, before), 36U << 20);
   train(job, 6);
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "weft: warning: rank 0: filling is off for the rest of this run: less device memory was left to the "
-            "training than the 32 MiB of WEFT_HEADROOM\n");
+  EXPECT_EQ(
+      ::testing::internal::GetCapturedStderr(),
+      "weft: warning: rank 0: fill job copy rests: less device memory was left to the training than the 32 MiB of "
+      "WEFT_HEADROOM; it goes on when there is more, after 2 s at the earliest\n");
   job.close();
 }
 
@@ -179,7 +180,7 @@ TEST(CoreOnSimulator, AfterARescueInVainNoLaterOneWaits) {
   for (const std::string line :
        {"weft: warning: an allocation of the training failed while Weft held 64 MiB of device memory, which could not "
         "be given "
-        "back within 1 s: the driver waits for work that has not ended; set a smaller WEFT_MEMORY\n",
+        "back in time: the driver waits for work that has not ended; set a smaller WEFT_MEMORY\n",
         "weft: warning: rank 0: filling is off for the rest of this run: the training needed the memory of the "
         "reservation "
         "(WEFT_MEMORY)\n"})

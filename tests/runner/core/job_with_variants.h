@@ -2,6 +2,7 @@
 // of their changes. One thread; each test is a process of its own.
 #pragma once
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -59,5 +60,14 @@ inline std::vector<std::string> events(const Lines& lines) {
   return all;
 }
 using Events = std::vector<std::string>;
+
+// The job is being asked for its progress, by a thread of Weft's.
+inline bool copy_job_saves() {
+  void* const library = dlopen(copy_job("").substr(0, copy_job("").find(':')).c_str(), RTLD_NOW | RTLD_NOLOAD);
+  const auto* const saves = static_cast<const int*>(library == nullptr ? nullptr : dlsym(library, "copy_job_saves"));
+  const bool now = saves != nullptr && __atomic_load_n(saves, __ATOMIC_ACQUIRE) != 0;
+  if (library != nullptr) dlclose(library);
+  return now;
+}
 
 }  // namespace weft::testing

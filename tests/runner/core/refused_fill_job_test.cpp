@@ -70,6 +70,10 @@ TEST(RefusedFillJob, CrashesInInit) {
 TEST(RefusedFillJob, CrashesInAUnit) {
   expect_refusal({{{"WEFT_FILL", copy_job("2,4096,crash")}}, "crashed in begin_unit"});
 }
+// In a training that would be the end of its context.
+TEST(RefusedFillJob, TouchesMarkedMemoryWhileItIsOnTheHost) {
+  expect_refusal({{{"WEFT_FILL", copy_job("2,65536,markedsave")}}, "save, while its marked memory is on the host"});
+}
 TEST(RefusedFillJob, ComputesWrong) {
   expect_refusal({{{"WEFT_FILL", copy_job("2,4096,wrong")}}, "first unit is wrong"});
 }

@@ -1,6 +1,5 @@
 // Variants of a fill job that change while the training runs: when, with which state, and what trace and summary say of
 // it. Each test takes a quarter of a minute or more: a variant gives way after 64 iterations in a row.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -53,21 +52,12 @@ Variables told(const std::string& variants) {
   return {{"WEFT_FILL", jobs(job_with(variants))}, {"WEFT_LOG", "info"}, {"WEFT_SLOWDOWN_BUDGET", "off"}};
 }
 
-// The job is being asked for its progress, by a thread of Weft's.
-bool saves() {
-  void* const library = dlopen(copy_job("").substr(0, copy_job("").find(':')).c_str(), RTLD_NOW | RTLD_NOLOAD);
-  const auto* const saves = static_cast<const int*>(library == nullptr ? nullptr : dlsym(library, "copy_job_saves"));
-  const bool now = saves != nullptr && __atomic_load_n(saves, __ATOMIC_ACQUIRE) != 0;
-  if (library != nullptr) dlclose(library);
-  return now;
-}
-
 TEST(VariantChanges, TheTrainingGoesOnWhileTheStateIsSaved) {
   SimulatedJob job(told(R"(["30000000,slowsave", "4096"])"));
   job.open();
-  trains_and_says(job, saves);
+  trains_and_says(job, copy_job_saves);
   int microbatches = 0;
-  for (; saves(); ++microbatches) job.microbatch(0us);
+  for (; copy_job_saves(); ++microbatches) job.microbatch(0us);
   EXPECT_GT(microbatches, 3) << "of 300 ms";
   const std::string said = trains_and_says(job, [] { return SimulatedJob::times_reserved == 2; });
   EXPECT_NE(said.find("takes up "), std::string::npos) << said;
@@ -83,9 +73,9 @@ TEST(VariantChanges, ARescueWaitsUntilTheStateIsSaved) {
   SimulatedJob job(told(R"(["30000000,slowsave", "4096"])"));
   const std::size_t before = testing::free_memory(job);
   job.open();
-  trains_and_says(job, saves);
+  trains_and_says(job, copy_job_saves);
   EXPECT_TRUE(testing::rescued_soon(job));
-  EXPECT_FALSE(saves());
+  EXPECT_FALSE(copy_job_saves());
   EXPECT_EQ(testing::free_memory(job), before);
   train(job, 6);
   job.close();
@@ -97,9 +87,9 @@ TEST(VariantChanges, ADeviceThatClosesWaitsUntilTheStateIsSaved) {
   SimulatedJob job(told(R"(["30000000,slowsave", "4096"])"));
   const std::size_t before = testing::free_memory(job);
   job.open();
-  trains_and_says(job, saves);
+  trains_and_says(job, copy_job_saves);
   job.close();
-  EXPECT_FALSE(saves());
+  EXPECT_FALSE(copy_job_saves());
   EXPECT_EQ(testing::free_memory(job), before);
 }
 

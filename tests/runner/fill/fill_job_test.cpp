@@ -70,6 +70,17 @@ TEST_F(FillJobTest, MissingFunction) {
   EXPECT_NE(failure_of(job("no_record")).find("lacks one of"), std::string::npos);
 }
 
+TEST_F(FillJobTest, MarksMemoryThatMayLeave) {
+  const auto loaded = FillJob::load({job("marks"), ""}, reservation, {0, 100});
+  EXPECT_EQ(reservation.movable_asked(), 512U);
+}
+
+TEST_F(FillJobTest, MarkedMemoryOfARealRunIsMovable) {
+  Reservation movable(driver, {1 << 20, 512});
+  const auto loaded = FillJob::load({job("marks"), ""}, movable, {0, 100});
+  EXPECT_EQ(movable.movable().bytes, 512U);
+}
+
 // Jobs that were built with an older Weft run as before.
 TEST_F(FillJobTest, OneOfVersion1IsCalledThrough) {
   const auto loaded = FillJob::load({std::string(WEFT_TEST_JOBS) + "/abi1_job.so", ""}, reservation, {0, 100});

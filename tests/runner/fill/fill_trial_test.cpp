@@ -52,6 +52,8 @@ TEST(Verdict, IsLocalWhereTheJobWasNotReached) {
 
 TEST(Verdict, SaysHowLongTheJobTookToBeReady) {
   EXPECT_EQ(verdict_of("j.so", "at init\nprepared 1500\nok\n", false, 30s).preparation, Duration(1500));
+  EXPECT_EQ(verdict_of("j.so", "at init\nprepared 1500\nok\n", false, 30s).movable, 0U);
+  EXPECT_EQ(verdict_of("j.so", "at init\nmovable 12884901888\nok\n", false, 30s).movable, std::uint64_t{12} << 30);
   EXPECT_EQ(verdict_of("j.so", "ok\n", false, 30s).preparation, Duration::zero());
 }
 

@@ -312,5 +312,84 @@ TEST_F(SeveralJobs, WithoutAJobThereIsAnOfferOfNothing) {
   EXPECT_FALSE(none.all_jobs_ended());
 }
 
+// Of 512 KiB in two pieces, beside the kernels of the unit.
+struct FillerWithMemoryThatMoves : FillerTest {
+  FillerWithMemoryThatMoves() {
+    driver.cuEventCreate = [](CUevent*, unsigned) { return CUDA_SUCCESS; };
+    driver.cuEventDestroy_v2 = [](CUevent) { return CUDA_SUCCESS; };
+    driver.cuCtxPushCurrent_v2 = [](CUcontext) { return CUDA_SUCCESS; };
+    driver.cuCtxPopCurrent_v2 = [](CUcontext*) { return CUDA_SUCCESS; };
+    driver.cuEventElapsedTime = [](float* milliseconds, CUevent, CUevent) {
+      return *milliseconds = 0.02F, CUDA_SUCCESS;
+    };
+    mover.emplace(driver,
+                  Reservation::Movable{reinterpret_cast<CUdeviceptr>(memory.data()),
+                                       reinterpret_cast<std::byte*>(host.data()), memory.size()},
+                  nullptr, 1us, TimingOptions{});
+  }
+  void SetUp() override {
+    ReadyJob ready = ready_job(FillTrack{nullptr, DoneMark{&word, 0}});
+    ready.mover = &*mover;
+    filler.add(ready);
+  }
+  std::vector<char> memory = std::vector<char>(512 << 10, 'm'), host = std::vector<char>(512 << 10);
+  std::optional<Mover> mover;
+};
+
+TEST_F(FillerWithMemoryThatMoves, ItMovesBetweenUnitsAndTheJobStandsUntilItIsBack) {
+  run_one(1ms);
+  EXPECT_FALSE(filler.begin_move(0, MoveWay::to_host)) << "a unit has begun";
+  run_one(2ms);
+  run_one(3ms);
+  std::fill(host.begin(), host.end(), ' ');
+  ASSERT_TRUE(filler.begin_move(0, MoveWay::to_host));
+  EXPECT_FALSE(filler.suspend_between_units(0)) << "nor is it asked for its progress meanwhile";
+  const std::size_t slices = finished.size();
+  const int launches = gpu.launches;
+  for (int piece = 0; piece < 2; ++piece) {
+    EXPECT_FALSE(filler.is_away(0));
+    run_one(4ms);
+  }
+  EXPECT_TRUE(filler.is_away(0));
+  EXPECT_EQ(host, memory);
+  EXPECT_FALSE(ready()) << "its memory is not there";
+  EXPECT_EQ(finished.size(), slices) << "copies are no slices";
+  EXPECT_EQ(gpu.launches, launches) << "nor graphs";
+  const std::vector<MoveRecord> moved = filler.take_moved();
+  ASSERT_EQ(moved.size(), 2U);
+  EXPECT_EQ(moved[0].way, MoveWay::to_host);
+  EXPECT_EQ(moved[0].bytes, 256U << 10);
+  EXPECT_EQ(moved[0].bubble, 9U);
+  EXPECT_EQ(moved[0].finished, at(4ms + 1us));
+  EXPECT_TRUE(filler.take_moved().empty());
+  std::fill(memory.begin(), memory.end(), '?');
+  ASSERT_TRUE(filler.begin_move(0, MoveWay::to_device));
+  run_one(5ms);
+  EXPECT_TRUE(filler.is_away(0)) << "not all of it is back";
+  run_one(6ms);
+  EXPECT_FALSE(filler.is_away(0));
+  EXPECT_EQ(memory, host);
+  run_one(7ms);
+  EXPECT_EQ(finished.back().unit, 1U) << "and the next unit begins";
+  EXPECT_EQ(finished.back().number, 0U);
+}
+
+TEST_F(FillerWithMemoryThatMoves, AJobThatHasEndedMovesNothing) {
+  filler.withdraw(0);
+  EXPECT_TRUE(filler.begin_move(0, MoveWay::to_host));
+  EXPECT_FALSE(ready());
+  EXPECT_EQ(filler.next_move(), std::nullopt);
+}
+
+TEST_F(FillerWithMemoryThatMoves, TheNextPieceIsKnownForCopiesBesideWork) {
+  EXPECT_EQ(filler.next_move(), std::nullopt);
+  ASSERT_TRUE(filler.begin_move(0, MoveWay::to_host));
+  ASSERT_TRUE(filler.next_move());
+  EXPECT_NEAR(static_cast<double>(filler.alone(*filler.next_move()).count()), 10e3, 10);
+  ASSERT_TRUE(filler.launch(at(1ms), 0, *filler.next_move()));
+  ASSERT_TRUE(filler.next_move()) << "the other one";
+  EXPECT_EQ(filler.next_move()->slice, 1U);
+}
+
 }  // namespace
 }  // namespace weft

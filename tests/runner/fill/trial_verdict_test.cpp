@@ -64,6 +64,9 @@ TEST(TrialNote, IsReadAsItWasWritten) {
   EXPECT_FALSE(parse_note(text_of(note)).verdict->lacks_memory);
   note.verdict->lacks_memory = true;
   EXPECT_TRUE(parse_note(text_of(note)).verdict->lacks_memory);
+  EXPECT_EQ(parse_note(text_of(note)).verdict->movable, 0U);
+  note.verdict->movable = std::uint64_t{5} << 30;
+  EXPECT_EQ(parse_note(text_of(note)).verdict->movable, std::uint64_t{5} << 30);
   note.verdict->fault = "fill job j.so: two\nlines";
   EXPECT_EQ(parse_note(text_of(note)).verdict->fault, "fill job j.so: two lines");
 }
@@ -79,6 +82,8 @@ TEST(TrialNote, HalfAVerdictIsNone) {
   for (std::size_t size = 0; size < whole.size(); ++size)
     EXPECT_FALSE(parse_note(whole.substr(0, size)).verdict) << size;
   EXPECT_FALSE(parse_note("weft trial 1" + whole.substr(whole.find('\n'))).verdict) << "of another version";
+  const std::size_t marked = whole.find("movable ");
+  EXPECT_FALSE(parse_note(whole.substr(0, marked) + whole.substr(whole.find('\n', marked) + 1)).verdict);
   EXPECT_FALSE(parse_note(std::string(2000, '\0')).verdict);
 }
 

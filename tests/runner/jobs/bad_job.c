@@ -40,6 +40,8 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** jo
   uint32_t* const again = host->passes(host->context, 3);
   if (again == NULL || (args[0] != '\0' && host->passes(host->context, 3) == NULL)) return 1;
   *again = 1; /* and nobody ever writes 0 */
+#elif defined(BAD_MARKS)
+  if (host->between_bubbles_on_host(host->context, 300) == 0) return 1;
 #endif
   (void)host, (void)args;
   host->log(host->context, "hello");

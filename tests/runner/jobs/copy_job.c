@@ -1,5 +1,7 @@
 /* A sound fill job without kernels: a unit sends a block of numbers through a chain of device buffers and back to the
- * host, which compares. Arguments: "<steps>,<bytes>[,<trick>]", where a trick makes it do something that is refused. */
+ * host, which compares. Arguments: "<steps>,<bytes>[,<trick>]", where a trick makes it do something that is refused, or
+ * that few jobs do. "marked": as many bytes, which may leave the device, keep the numbers of a unit until the next one
+ * has brought them back. */
 #define _GNU_SOURCE /* program_invocation_short_name */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,6 +29,9 @@ struct weft_fill_job {
   CUdeviceptr own; /* not out of the reservation */
   uint32_t* input;
   uint32_t* output;
+  CUdeviceptr marked; /* 0: without that trick */
+  uint32_t* before;   /* that was there when the unit began */
+  uint32_t* expected; /* there */
   uint32_t* again; /* whether another pass follows */
   uint32_t* ring;  /* of its values, one for each pass of a unit */
   CUresult (*host_to_device)(CUdeviceptr, const void*, size_t, CUstream);
@@ -98,6 +103,12 @@ static int init(const weft_fill_host* host, const char* args, weft_fill_job** ou
   job->input = host->allocate_host(host->context, job->bytes);
   job->output = host->allocate_host(host->context, job->bytes);
   if (job->blocks[1] == 0 || job->input == NULL || job->output == NULL) return refuse(job, "no memory");
+  if (strncmp(job->trick, "marked", 6) == 0) {
+    job->marked = host->between_bubbles_on_host(host->context, job->bytes);
+    job->before = host->allocate_host(host->context, job->bytes);
+    job->expected = calloc(1, job->bytes);
+    if (job->marked == 0 || job->before == NULL || job->expected == NULL) return refuse(job, "no memory to mark");
+  }
   if (strncmp(job->trick, "pass", 4) == 0) { /* three passes, or without an end */
     job->again = host->passes(host->context, 3);
     job->ring = host->allocate_host(host->context, 3 * sizeof *job->ring);
@@ -142,6 +153,9 @@ static int record_unit(weft_fill_job* job, weft_stream handle) {
     wrong |=
         job->device_to_device(job->blocks[(step + 1) % 2], job->blocks[step % 2], job->bytes, stream) != CUDA_SUCCESS;
   }
+  if (job->marked != 0)
+    wrong |= job->device_to_host(job->before, job->marked, job->bytes, stream) != CUDA_SUCCESS ||
+             job->host_to_device(job->marked, job->input, job->bytes, stream) != CUDA_SUCCESS;
   if (strcmp(job->trick, "host") == 0) wrong |= job->call_host(stream, nothing, NULL) != CUDA_SUCCESS;
   wrong |= job->device_to_host(job->output, job->blocks[job->steps % 2], job->bytes, stream) != CUDA_SUCCESS;
   if (job->ring != NULL) wrong |= turn_ring(job, stream);
@@ -166,6 +180,10 @@ static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
   ++job->done;
   *correct = memcmp(job->input, job->output, job->bytes) == 0 && strcmp(job->trick, "wrong") != 0 &&
              (job->ring == NULL || job->ring[2] == 0); /* which is where it was */
+  if (job->marked != 0) {
+    *correct &= memcmp(job->before, job->expected, job->bytes) == 0;
+    memcpy(job->expected, job->input, job->bytes);
+  }
   return 0;
 }
 
@@ -173,14 +191,19 @@ static int end_unit(weft_fill_job* job, uint64_t unit, int* correct) {
 __attribute__((visibility("default"))) int copy_job_saves;
 
 static uint64_t save(weft_fill_job* job, void* buffer, uint64_t capacity) {
+  long seconds = 0;
+  (void)sscanf(job->trick, "slowsave%ld", &seconds);
   if (strcmp(job->trick, "unsaved") == 0) { /* once, and never when its memory is gone */
     if (job->asked++ > 0) abort();
     return 0;
   }
+  if (strcmp(job->trick, "markedsave") == 0 && /* which must not touch it */
+      (job->device_to_host(job->output, job->marked, job->bytes, NULL) != CUDA_SUCCESS))
+    abort();
   if (strcmp(job->trick, "badsave") == 0) return capacity + sizeof job->done; /* more than it said */
-  if (strcmp(job->trick, "slowsave") == 0) {
+  if (strncmp(job->trick, "slowsave", 8) == 0 && (seconds == 0 || !is_trial())) { /* 300 ms, or so many seconds */
     __atomic_store_n(&copy_job_saves, 1, __ATOMIC_RELEASE);
-    sleep_ms(300);
+    sleep_ms(seconds == 0 ? 300 : 1000 * seconds);
     __atomic_store_n(&copy_job_saves, 0, __ATOMIC_RELEASE);
   }
   if (buffer != NULL && capacity >= sizeof job->done) memcpy(buffer, &job->done, sizeof job->done);
@@ -199,6 +222,7 @@ static int restore(weft_fill_job* job, const void* buffer, uint64_t bytes) {
 static void destroy(weft_fill_job* job) {
   memset(job->output, 0, job->bytes); /* its pinned memory is its own until now */
   if (job->own != 0) job->release(job->own);
+  free(job->expected);
   free(job);
 }
 

@@ -168,5 +168,60 @@ TEST(JobOffers, AnotherVariantIsOwedNothingForTheTimeBetween) {
   EXPECT_EQ(offers.choice(0, 0).job, 1U) << "the other one's turn";
 }
 
+// The pieces of two jobs' memory, and kernels.
+struct Moving {
+  Kernels kernels{{5ms, 7ms}}, pieces{{1ms, 1ms, 1ms}};
+  JobOffers offers{JobPolicy::throughput};
+  Moving() {
+    offers.add(kernels.cuts, kernels.alone, {});
+    offers.add(kernels.cuts, kernels.alone, {});
+  }
+  void move_piece(std::uint32_t job, std::uint32_t piece, bool is_last) {
+    const LaunchedSlice copy = offers.launched({job, piece}, 1, TimePoint{});
+    EXPECT_EQ(copy.place.ends_unit, is_last);
+    EXPECT_FALSE(offers.finished(copy, TimePoint{1ms}).unit_done) << "a move is no unit";
+  }
+};
+
+TEST(JobOffers, PiecesOfMemoryThatMovesComeBeforeAllWork) {
+  Moving of;
+  of.offers.begin_move(1, of.pieces.cuts, of.pieces.alone);
+  EXPECT_FALSE(of.offers.is_between_units(1)) << "nothing else begins meanwhile";
+  EXPECT_EQ(of.offers.next_of(1).count, 0U) << "of its unit";
+  ASSERT_EQ(of.offers.make(), 2U);
+  EXPECT_EQ(of.offers.candidates(0).count, 1U);
+  EXPECT_EQ(of.offers.candidates(0).alone[0], Duration(1ms));
+  EXPECT_EQ(of.offers.choice(0, 0).job, 1U);
+  EXPECT_EQ(of.offers.choice(1, 0).job, 0U) << "the other job goes on";
+  of.offers.await(1, true);
+  EXPECT_EQ(of.offers.make(), 2U) << "a move needs no records";
+  of.offers.suspend(1);
+  EXPECT_EQ(of.offers.make(), 1U);
+  EXPECT_EQ(of.offers.next_of_move(1), std::nullopt);
+}
+
+TEST(JobOffers, AJobWhoseMemoryIsAwayStandsUntilItHasMovedBack) {
+  Moving of;
+  run_one(of.offers, {1, 0});
+  run_one(of.offers, {1, 1});
+  const Duration filled = of.offers.standing(1).filled;
+  for (const bool away : {true, false}) {
+    of.offers.begin_move(1, of.pieces.cuts, of.pieces.alone);
+    for (std::uint32_t piece = 0; piece < 3; ++piece) {
+      ASSERT_EQ(of.offers.next_of_move(1), piece);
+      of.move_piece(1, piece, piece == 2);
+    }
+    EXPECT_EQ(of.offers.next_of_move(1), std::nullopt) << "all of it was launched";
+    of.offers.end_move(1, away);
+    EXPECT_TRUE(of.offers.is_between_units(1));
+    ASSERT_EQ(of.offers.make(), 1U);
+    EXPECT_EQ(of.offers.candidates(0).count, away ? 1U : 2U);
+  }
+  EXPECT_EQ(of.offers.unit(1), 1U) << "no unit was counted";
+  EXPECT_EQ(of.offers.standing(1).filled, filled) << "copies are no work";
+  run_one(of.offers, {1, 0});
+  EXPECT_EQ(of.offers.next_of(1).alone[0], Duration(7ms)) << "its unit goes on with its own slices";
+}
+
 }  // namespace
 }  // namespace weft

@@ -193,6 +193,8 @@ TEST(Replay, TakesEveryCall) {
   session.no_filling(time, "not yet");
   session.begin_filling(time, {});
   session.finished({});
+  session.launched_beside_work(time, 100us);
+  session.moved({3, MoveWay::to_device, 4096, 0, time, time, 100us});
   session.look(time, {});
   session.decide(time, {});
   session.next_look(time, {true, 1, true});

@@ -114,7 +114,7 @@ class DeviceTest : public testing::Test {
   std::size_t free_memory() {
     std::size_t free = 0;
     std::size_t total = 0;
-    EXPECT_CUDA(cuMemGetInfo(&free, &total));
+    EXPECT_CUDA(cuMemGetInfo_v2(&free, &total));
     EXPECT_EQ(total, memory);
     return free;
   }

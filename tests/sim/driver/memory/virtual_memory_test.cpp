@@ -1,6 +1,9 @@
 // Virtual memory management: reserve, create, map, set access, and the ways to get each of them wrong.
 #include <unistd.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/sim/driver/device_test.h"
 
 namespace {
@@ -16,6 +19,15 @@ class VirtualMemory : public DeviceTest {
     ASSERT_CUDA(cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     access.location = properties.location;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
+
+  // New memory at these addresses, of which nobody else has a handle.
+  void map(CUdeviceptr address, std::size_t bytes) {
+    CUmemGenericAllocationHandle handle = 0;
+    ASSERT_CUDA(cuMemCreate(&handle, bytes, &properties, 0));
+    ASSERT_CUDA(cuMemMap(address, bytes, 0, handle, 0));
+    ASSERT_CUDA(cuMemRelease(handle));
+    ASSERT_CUDA(cuMemSetAccess(address, bytes, &access, 1));
   }
 
   CUmemAllocationProp properties{};
@@ -49,6 +61,60 @@ TEST_F(VirtualMemory, MappedMemoryIsUsedAndGivenBackWithoutLosingItsAddress) {
   EXPECT_EQ(free_memory(), memory);
   EXPECT_CUDA(cuMemAddressFree(address, 8 * granularity));
   EXPECT_EQ(cuMemAddressFree(address, 8 * granularity), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(VirtualMemory, OtherMemoryAtTheSameAddressHoldsNeitherZerosNorTheOldContent) {
+  CUdeviceptr address = 0;
+  ASSERT_CUDA(cuMemAddressReserve(&address, 2 * granularity, 0, 0, 0));
+  map(address, 2 * granularity);
+  ASSERT_CUDA(cuMemsetD8(address, 7, 2 * granularity));
+  ASSERT_CUDA(cuCtxSynchronize());
+  ASSERT_CUDA(cuMemUnmap(address, 2 * granularity));
+  map(address, 2 * granularity);
+  std::vector<unsigned char> content(2 * granularity);
+  ASSERT_CUDA(cuMemcpyDtoH(content.data(), address, content.size()));
+  EXPECT_EQ(std::count(content.begin(), content.end(), 0), 0);
+  EXPECT_EQ(std::count(content.begin(), content.end(), 7), 0);
+  ASSERT_CUDA(launch("add_to", address, 16, 6, stream));
+  EXPECT_CUDA(cuStreamSynchronize(stream));
+  EXPECT_CUDA(cuMemUnmap(address, 2 * granularity));
+  EXPECT_CUDA(cuMemAddressFree(address, 2 * granularity));
+}
+
+TEST_F(VirtualMemory, AnAddressWithoutMemoryIsRefusedAndGetsSomeWhenTheDeviceHasIt) {
+  CUdeviceptr address = 0;
+  int value = 0;
+  ASSERT_CUDA(cuMemAddressReserve(&address, granularity, 0, 0, 0));
+  map(address, granularity);
+  ASSERT_CUDA(cuMemUnmap(address, granularity));
+  EXPECT_EQ(cuMemcpyHtoDAsync(address, &value, sizeof(value), stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpyDtoHAsync(&value, address, sizeof(value), stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemsetD8Async(address, 0, 1, stream), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr others = 0;
+  ASSERT_CUDA(cuMemAlloc(&others, memory));
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_EQ(cuMemCreate(&handle, granularity, &properties, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_CUDA(cuMemFree(others));
+  map(address, granularity);
+  EXPECT_CUDA(cuMemcpyHtoDAsync(address, &value, sizeof(value), stream));
+  EXPECT_CUDA(cuStreamSynchronize(stream));
+  EXPECT_CUDA(cuMemUnmap(address, granularity));
+  EXPECT_CUDA(cuMemAddressFree(address, granularity));
+}
+
+TEST_F(VirtualMemory, AKernelThatWritesToUnmappedAddressesFaults) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  CUdeviceptr address = 0;
+  ASSERT_CUDA(cuMemAddressReserve(&address, granularity, 0, 0, 0));
+  map(address, granularity);
+  ASSERT_CUDA(cuMemUnmap(address, granularity));
+  EXPECT_DEATH(
+      {
+        launch("add_to", address, 16, 6, stream);
+        cuStreamSynchronize(stream);
+      },
+      "");
+  EXPECT_CUDA(cuMemAddressFree(address, granularity));
 }
 
 TEST_F(VirtualMemory, SizesAndHandlesAreChecked) {

@@ -1,0 +1,121 @@
+// weft export: the traces of a run in the formats of other tools.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/parse.h"
+#include "cli/progress.h"
+#include "trace/export/csv.h"
+#include "trace/export/exported_run.h"
+#include "trace/export/kineto.h"
+#include "trace/export/names.h"
+#include "trace/export/number_ranges.h"
+#include "trace/export/perfetto.h"
+#include "trace/formatted.h"
+#include "trace/read/printable.h"
+#include "trace/read/same_file.h"
+
+namespace weft::cli {
+namespace {
+
+struct Outputs {
+  std::string perfetto, kineto, csv;
+  bool any() const { return !perfetto.empty() || !kineto.empty() || !csv.empty(); }
+};
+
+std::string megabytes(std::uint64_t bytes) {
+  return formatted("%.1f MB", static_cast<double>(bytes) / 1e6);
+}
+
+// A run of thousands of damaged traces has as many notes; the Perfetto trace has them all.
+void say(const std::vector<std::string>& notes) {
+  constexpr std::size_t most = 40;
+  for (std::size_t index = 0; index < std::min(most, notes.size()); ++index) inform("note: " + notes[index]);
+  if (notes.size() > most) inform("note: and " + std::to_string(notes.size() - most) + " more notes");
+}
+
+void write_perfetto(const ExportedRun& run, const EventNames& names, const std::string& path, ProgressBar& bar) {
+  const PerfettoCounts counts = export_perfetto(run, names, path, &bar);
+  bar.clear();
+  if (counts.left_out > 0)
+    warn(std::to_string(counts.left_out) + " slices are not in " + printable(path) +
+         ": too many of them overlap, or there are too many communicators");
+  if (counts.backwards > 0)
+    warn(std::to_string(counts.backwards) +
+         " messages arrived before they were sent, as the clocks of their ranks say: these have no arrow");
+  if (!counts.arrows_are_sure)
+    warn(
+        "there are more than 4 million messages: arrows of some later ones may be missing, where a receive was seen to "
+        "end before its send began");
+  inform(printable(path) + ", " + megabytes(counts.bytes) + ": " + std::to_string(run.ranks.size()) + " ranks, " +
+         std::to_string(counts.slices) + " slices, " + std::to_string(counts.counters) + " values of counters, " +
+         std::to_string(counts.sends) + " sends and " + std::to_string(counts.receives) +
+         " receives, with an arrow between the two of a message; open it in ui.perfetto.dev");
+}
+
+void write_kineto(const ExportedRun& run, const EventNames& names, const std::string& folder, ProgressBar& bar) {
+  const KinetoCounts counts = export_kineto(run, names, folder, &bar);
+  bar.clear();
+  say(counts.notes);
+  inform(printable(folder) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.files) + " ranks, " +
+         std::to_string(counts.rows) + " rows; all time outside of bubbles stands there as computation");
+}
+
+void write_csv(const ExportedRun& run, const std::string& folder, ProgressBar& bar) {
+  const CsvCounts counts = export_csv(run, folder, &bar);
+  bar.clear();
+  inform(printable(folder) + ", " + megabytes(counts.bytes) + ": " + std::to_string(counts.rows) + " rows in " +
+         std::to_string(counts.tables) + " tables");
+}
+
+}  // namespace
+
+int export_verb(const Arguments& arguments) {
+  ExportWanted wanted;
+  Outputs outputs;
+  CLI::App app("Writes the traces of all ranks of one run for other tools (docs/export.md).", "weft export");
+  app.add_option("DIR", wanted.directories, "The directory of the traces; several where each rank has its own.")
+      ->required()
+      ->type_name("");
+  app.add_option("--perfetto", outputs.perfetto, "A timeline of all ranks, for ui.perfetto.dev.")->type_name("FILE");
+  app.add_option("--kineto", outputs.kineto, "PyTorch's format, a file for each rank: for HTA and the like.")
+      ->type_name("FOLDER");
+  app.add_option("--csv", outputs.csv, "Tables, one for each kind of record, with the keys of docs/trace.md.")
+      ->type_name("FOLDER");
+  app.add_option_function<std::string>(
+         "--iterations",
+         [&](const std::string& text) {
+           wanted.iterations = parse_number_range(text);
+           if (!wanted.iterations) throw CLI::ValidationError("'" + text + "' is no range of iterations; 100-110 is");
+         },
+         "Only these, by the number that each rank gives them.")
+      ->type_name("A-B");
+  app.add_option_function<std::string>(
+         "--ranks",
+         [&](const std::string& text) {
+           const auto ranks = parse_number_ranges(text);
+           if (!ranks) throw CLI::ValidationError("'" + text + "' is no list of ranks; 0,4-7 is");
+           wanted.ranks = *ranks;
+         },
+         "Only these: 0,4-7.")
+      ->type_name("LIST");
+  if (const auto code = parse(app, arguments)) return *code;
+  if (!outputs.any()) {
+    complain("a format is missing, as --perfetto FILE; see 'weft export --help'");
+    return wrong_usage;
+  }
+  wanted.directories = each_once(wanted.directories);
+  ProgressBar bar;
+  const ExportedRun run = find_exported_run(wanted, &bar);
+  bar.clear();
+  say(run.notes);
+  const EventNames names = plain_names(run);
+  if (!outputs.perfetto.empty()) write_perfetto(run, names, outputs.perfetto, bar);
+  if (!outputs.kineto.empty()) write_kineto(run, names, outputs.kineto, bar);
+  if (!outputs.csv.empty()) write_csv(run, outputs.csv, bar);
+  return 0;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,40 @@
+// A bar on the terminal while traces are read: how much of them, and for how long still. Where stderr is no terminal it
+// says nothing.
+//
+// Used by verbs that may read for minutes, on their one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "trace/read/progress.h"
+
+namespace weft::cli {
+
+// "[#####...............]  25 %  reading, 0:42 left"; `elapsed` since `what` began. Pure.
+std::string progress_line(const char* what, std::uint64_t done, std::uint64_t all, std::chrono::seconds elapsed);
+
+class ProgressBar : public ReadProgress {
+ public:
+  ProgressBar();
+  ~ProgressBar() override { clear(); }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void begin(const char* what, std::uint64_t bytes) override;
+  void advance(std::uint64_t bytes) override;
+  void clear();  // before anything else is said
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw();
+
+  bool visible_;
+  const char* what_ = "";
+  std::uint64_t done_ = 0, all_ = 0, next_look_ = 0;
+  Clock::time_point began_{}, drawn_{};
+  bool on_screen_ = false;
+};
+
+}  // namespace weft::cli

@@ -1,0 +1,1 @@
+../../include/weft/annotate.py

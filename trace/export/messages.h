@@ -1,0 +1,49 @@
+// Messages between ranks as an export shows them: a number that is the same on both sides, and when the sender began.
+//
+// Used by perfetto.cpp, in the weft command only, on one thread. The k-th send from a rank to another one on a
+// communicator is the k-th receive there (docs/trace.md), so no side has to be kept until the other one comes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trace/export/exported_run.h"
+
+namespace weft {
+
+struct GroupMessages {
+  std::vector<std::uint64_t> sent, received;
+};
+
+// Those of a group whose other side can be told; none where the communicator is not known on other ranks.
+GroupMessages messages_of(const ExportedRank& rank, const GroupRecord& group);
+
+// When the groups of sends began, on the clock of the first rank. Both ends of a message are seen by looks that are
+// some time apart: a receive may be seen to end before its send begins, and an arrow would run backwards. Whoever draws
+// it has to know. Memory is bounded: of more messages the first ones are kept.
+class SendBegins {
+ public:
+  struct Begin {
+    TimePoint time{};
+    Duration within{};  // the true time is not farther away
+  };
+
+  explicit SendBegins(std::size_t most = std::size_t{4} << 20) : most_(most) {}
+  // A pass over the groups of all ranks; once.
+  void read(const ExportedRun& run, ReadProgress* progress);
+  std::optional<Begin> find(std::uint64_t message) const;
+  bool is_full() const { return full_; }
+
+ private:
+  friend class SendReader;
+  using Entry = std::pair<std::uint64_t, Begin>;
+
+  std::size_t most_;
+  bool full_ = false;
+  std::vector<Entry> begins_;  // by message
+};
+
+}  // namespace weft

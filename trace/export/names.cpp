@@ -1,0 +1,114 @@
+// Peers by the rank of the run where the communicator tells it; see the header.
+#include "trace/export/names.h"
+
+#include "trace/formatted.h"
+#include "trace/read/printable.h"
+
+namespace weft {
+namespace {
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 1024) return formatted("%llu bytes", number(bytes));
+  if (bytes < 1024 * 1024) return formatted("%.3g KiB", static_cast<double>(bytes) / 1024);
+  if (bytes < 1024 * 1024 * 1024) return formatted("%.3g MiB", static_cast<double>(bytes) / 1048576);
+  return formatted("%.3g GiB", static_cast<double>(bytes) / 1073741824);
+}
+
+// "all-reduce": the keys of the trace have no hyphens.
+std::string spoken(std::string_view kind) {
+  std::string name(kind);
+  for (char& letter : name)
+    if (letter == '_') letter = '-';
+  return name;
+}
+
+class PlainNames {
+ public:
+  explicit PlainNames(const ExportedRun& run) : run_(run) {}
+
+  std::string rank(const ExportedRank& rank) const {
+    return "rank " + rank.name + " · " + printable(rank.header.host) + " · GPU " + std::to_string(rank.header.device);
+  }
+
+  std::string bubble(const ExportedRank& rank, const Bubble& bubble) const {
+    const Slot& slot = bubble.slot;
+    const std::string cause = name_of(bubble.cause);
+    if (bubble.cause == Cause::schedule) {
+      const std::string name = cause + ", as the training said";
+      return slot.ordinal < 0 ? name : name + ", bubble " + std::to_string(slot.ordinal) + " of the iteration";
+    }
+    const std::string with = peers(rank, slot);
+    const bool only_beside = bubble.cause == Cause::host && !with.empty();
+    const std::string name = only_beside ? cause + ", while a group" + with + " was under way" : cause + with;
+    return slot.ordinal < 0 ? name : name + ", slot " + std::to_string(slot.ordinal);
+  }
+
+  std::string operation(const ExportedRank& rank, const OperationRecord& operation, CommunicatorId communicator) const {
+    std::string name = spoken(operation_names[static_cast<std::size_t>(operation.kind)]);
+    name += " of " + bytes_text(operation.bytes);
+    if (operation.peer < 0) return name;
+    const bool receives = operation.kind == Operation::receive || operation.kind == Operation::wait_signals;
+    const bool sends = operation.kind == Operation::send || operation.kind == Operation::put;
+    return name + (receives ? " from " : sends ? " to " : ", root ") + peer(rank, communicator, operation.peer);
+  }
+
+  // Of many operations the first two.
+  std::string group(const ExportedRank& rank, const GroupRecord& group) const {
+    constexpr std::size_t most = 2;
+    std::string name;
+    std::size_t shown = 0;
+    for (const OperationRecord& one : group.operations) {
+      if (shown == most) break;
+      name += (shown++ == 0 ? "" : ", ") + operation(rank, one, group.communicator);
+    }
+    const std::uint64_t more = group.operations.size() - shown + group.left_out;
+    if (shown == 0) return "group of " + std::to_string(more) + " operations";
+    return more == 0 ? name : name + " and " + std::to_string(more) + " more";
+  }
+
+  std::string communicator(const ExportedRank& rank, CommunicatorId number) const {
+    std::string name = "communicator " + std::to_string(number);
+    const auto found = rank.communicators.find(number);
+    if (found == rank.communicators.end()) return name;
+    const CommunicatorRecord& known = found->second;
+    if (!known.name.empty()) name += " " + printable(known.name);
+    return name + formatted(" (rank %d of %d)", known.rank, known.ranks);
+  }
+
+ private:
+  // " from rank 1 with a send to rank 2"
+  std::string peers(const ExportedRank& rank, const Slot& slot) const {
+    std::string text;
+    if (slot.receive_peer >= 0) text += " from " + peer(rank, slot.communicator, slot.receive_peer);
+    if (slot.send_peer >= 0)
+      text += (text.empty() ? " to " : " with a send to ") + peer(rank, slot.communicator, slot.send_peer);
+    return text;
+  }
+
+  // A number in a communicator that nobody can place must not look like a rank.
+  std::string peer(const ExportedRank& rank, CommunicatorId number, std::int32_t place) const {
+    const auto communicator = rank.communicators.find(number);
+    if (communicator != rank.communicators.end())
+      if (const auto index = run_.members.member(communicator->second, place)) return "rank " + run_.ranks[*index].name;
+    return formatted("%d of communicator %u", place, static_cast<unsigned>(number));
+  }
+
+  const ExportedRun& run_;
+};
+
+}  // namespace
+
+EventNames plain_names(const ExportedRun& run) {
+  const PlainNames names(run);
+  return {
+      [names](const ExportedRank& rank) { return names.rank(rank); },
+      [names](const ExportedRank& rank, const Bubble& bubble) { return names.bubble(rank, bubble); },
+      [names](const ExportedRank& rank, const GroupRecord& group) { return names.group(rank, group); },
+      [names](const ExportedRank& rank, const OperationRecord& operation, CommunicatorId communicator) {
+        return names.operation(rank, operation, communicator);
+      },
+      [names](const ExportedRank& rank, CommunicatorId number) { return names.communicator(rank, number); },
+  };
+}
+
+}  // namespace weft
