@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "trace/formatted.h"
@@ -18,10 +19,12 @@ struct Scheduled {
   Position at;
 };
 
-std::optional<Scheduled> schedule_of(const Pipelines& pipelines, std::size_t trace, const IterationShape& shape) {
+std::optional<Scheduled> schedule_of(const Pipelines& pipelines, std::size_t trace, const IterationShape& shape,
+                                     std::uint32_t number_of_shape) {
   for (const std::size_t number : pipelines.of_trace(trace)) {
     const Pipeline& pipeline = pipelines.all()[number];
-    if (!pipeline.unknown.empty()) continue;
+    const auto known = pipeline.shapes.find(trace);
+    if (known == pipeline.shapes.end() || !known->second.contains(number_of_shape)) continue;
     std::optional<SortedMessages> messages = pipelines.sort(number, trace, shape);
     if (!messages) continue;
     std::optional<Labels> labels = pipelines.labels(number, trace, *messages);
@@ -61,17 +64,20 @@ std::string text_of(const MessageName& message, bool has_chunks) {
 // By the order of the calls: which group has the first gradient, the last activation, the last message.
 class Phases {
  public:
-  explicit Phases(const Lanes& lanes) {
+  Phases(const Lanes& lanes, const IterationShape& shape, bool is_first_stage) : is_first_stage_(is_first_stage) {
     for (const Lane lane : {Lane::gradient_in, Lane::gradient_out})
       if (!lanes[lane].empty()) first_gradient_ = std::min(first_gradient_, lanes[lane].front());
     for (const Lane lane : {Lane::activation_in, Lane::activation_out})
       if (!lanes[lane].empty()) last_activation_ = std::max(last_activation_, lanes[lane].back());
     for (const auto& groups : lanes.groups)
       if (!groups.empty()) last_ = std::max(last_, groups.back());
+    for (std::uint32_t group = 0; group < last_; ++group) used_.insert(shape.groups[group].communicator);
   }
 
-  Phase of(std::uint32_t group) const {
+  Phase of(std::uint32_t group, CommunicatorId communicator) const {
     if (first_gradient_ == none) return Phase::unknown;  // forward passes alone
+    // The first stage has a backward pass behind its last message, which may use what other passes use.
+    if (group > last_ && is_first_stage_ && used_.contains(communicator)) return Phase::unknown;
     if (group > last_) return Phase::optimizer;
     if (group < first_gradient_) return Phase::warm_up;
     return group > last_activation_ ? Phase::cool_down : Phase::steady;
@@ -79,6 +85,8 @@ class Phases {
 
  private:
   static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
+  bool is_first_stage_;
+  std::set<CommunicatorId> used_;  // before the last message
   std::uint32_t first_gradient_ = none, last_activation_ = 0, last_ = 0;
 };
 
@@ -109,14 +117,15 @@ std::string text_of_collective(const NamedRank& rank, CommunicatorId communicato
 }
 
 std::vector<GroupName> name_groups(const std::vector<NamedRank>& ranks, const Peers& peers, const Pipelines& pipelines,
-                                   std::size_t trace, const IterationShape& shape) {
-  const std::optional<Scheduled> scheduled = schedule_of(pipelines, trace, shape);
-  const Phases phases(scheduled ? scheduled->messages.lanes : Lanes{});
+                                   std::size_t trace, std::uint32_t number_of_shape) {
+  const IterationShape& shape = ranks[trace].iterations->shapes()[number_of_shape];
+  const std::optional<Scheduled> scheduled = schedule_of(pipelines, trace, shape, number_of_shape);
+  const Phases phases(scheduled ? scheduled->messages.lanes : Lanes{}, shape, scheduled && scheduled->at.is_first());
   std::map<std::pair<std::string, Operation>, std::uint64_t> seen;  // messages of each peer
   std::vector<GroupName> names(shape.groups.size());
   for (std::uint32_t index = 0; index < shape.groups.size(); ++index) {
     const IssuedGroup& group = shape.groups[index];
-    names[index].phase = phases.of(index);
+    names[index].phase = phases.of(index, group.communicator);
     for (std::size_t i = 0; i < group.operations.size(); ++i) {
       const OperationRecord& operation = group.operations[i];
       OperationName& name = names[index].operations.emplace_back();

@@ -3,6 +3,7 @@
 // Used by names.cpp only. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace weft::names {
 
 // In a known iteration: by the schedule of the rank's pipeline where it has one, else by peer and number.
 std::vector<GroupName> name_groups(const std::vector<NamedRank>& ranks, const Peers& peers, const Pipelines& pipelines,
-                                   std::size_t trace, const IterationShape& shape);
+                                   std::size_t trace, std::uint32_t number_of_shape);
 
 // "all-reduce of 8 bytes in MODEL_PARALLEL_GROUP"
 std::string text_of_collective(const NamedRank& rank, CommunicatorId communicator, Operation kind, std::uint64_t bytes);

@@ -70,7 +70,7 @@ std::map<CommunicatorId, Role> RunNames::roles(std::size_t trace) const {
 }
 
 std::vector<GroupName> RunNames::groups(std::size_t trace, std::uint32_t shape) const {
-  return names::name_groups(ranks_, *peers_, *pipelines_, trace, ranks_[trace].iterations->shapes()[shape]);
+  return names::name_groups(ranks_, *peers_, *pipelines_, trace, shape);
 }
 
 std::string RunNames::communicator(std::size_t trace, CommunicatorId communicator) const {
@@ -103,6 +103,18 @@ std::string RunNames::of_slot(std::size_t trace, const Slot& slot, Cause cause) 
   return name.empty() ? text : text + " in " + name;
 }
 
+// Iterations that other ones of a known pipeline do not prove.
+bool RunNames::has_unmatched_shapes(std::size_t trace) const {
+  const std::vector<names::IterationShape>& shapes = ranks_[trace].iterations->shapes();
+  return std::ranges::any_of(pipelines_->of_trace(trace), [&](std::size_t number) {
+    const auto known = pipelines_->all()[number].shapes.find(trace);
+    if (known == pipelines_->all()[number].shapes.end()) return false;
+    for (std::uint32_t shape = 0; shape < shapes.size(); ++shape)
+      if (!known->second.contains(shape) && pipelines_->talks(number, trace, shapes[shape])) return true;
+    return false;
+  });
+}
+
 // One note for all pipelines with the same fault.
 void RunNames::add_notes() {
   std::map<std::string, std::vector<std::string>> unknown;
@@ -113,6 +125,12 @@ void RunNames::add_notes() {
   }
   for (const auto& [why, ranks] : unknown)
     notes_.push_back("messages of " + listed_ranks(ranks) + " are named by peer and number: " + why);
+  std::vector<std::string> odd;
+  for (std::size_t trace = 0; trace < ranks_.size(); ++trace)
+    if (has_unmatched_shapes(trace)) odd.push_back(std::to_string(ranks_[trace].rank));
+  if (!odd.empty())
+    notes_.push_back("some iterations of " + listed_ranks(odd) +
+                     " do not match those of its neighbours: their messages are named by peer and number");
   std::vector<std::string> too_many;
   for (const NamedRank& rank : ranks_)
     if (rank.iterations->has_too_many_shapes()) too_many.push_back(std::to_string(rank.rank));

@@ -90,6 +90,7 @@ class RunNames {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  bool has_unmatched_shapes(std::size_t trace) const;
   void add_notes();
 
   std::vector<names::NamedRank> ranks_;

@@ -28,6 +28,7 @@ Peers::Peers(std::span<const NamedRank> ranks) : traces_(ranks.size()), keys_(ra
       if (nodes_.try_emplace({key, communicator.rank}, trace).second) members_[key].push_back(trace);
     }
   }
+  find_world_order(ranks);
   for (std::size_t trace = 0; trace < ranks.size(); ++trace) add_peers(trace, ranks[trace]);
 }
 
@@ -38,7 +39,7 @@ void Peers::add_peers(std::size_t trace, const NamedRank& rank) {
         if (operation.peer < 0) continue;
         const Place place{key_of(trace, group.communicator), operation.peer};
         if (nodes_.contains(place)) continue;
-        const std::optional<std::int64_t> number = world_rank(rank, group.communicator, operation.peer);
+        const std::optional<std::int64_t> number = world_rank(trace, group.communicator, operation.peer);
         const auto known = number ? by_rank_.find(*number) : by_rank_.end();
         if (known != by_rank_.end()) {
           nodes_[place] = known->second;
@@ -49,12 +50,25 @@ void Peers::add_peers(std::size_t trace, const NamedRank& rank) {
       }
 }
 
-// In a communicator of all ranks of the run they have their numbers of the run.
-std::optional<std::int64_t> Peers::world_rank(const NamedRank& rank, CommunicatorId communicator,
-                                              std::int32_t peer) const {
-  const CommunicatorRecord* const record = rank.iterations->communicator(communicator);
-  if (record == nullptr || record->ranks != rank.ranks || record->rank != rank.rank) return std::nullopt;
-  return peer;
+// In a communicator of all ranks of the run they may have their numbers of the run. One trace alone proves nothing: the
+// program may have the others in another order.
+void Peers::find_world_order(std::span<const NamedRank> ranks) {
+  std::map<std::uint64_t, std::set<std::int64_t>> alike;
+  std::set<std::uint64_t> others;
+  for (const NamedRank& rank : ranks)
+    for (const auto& [number, communicator] : rank.iterations->communicators()) {
+      if (communicator.id == 0) continue;
+      if (communicator.ranks == rank.ranks && communicator.rank == rank.rank)
+        alike[communicator.id].insert(rank.rank);
+      else
+        others.insert(communicator.id);
+    }
+  for (const auto& [id, traces] : alike)
+    if (traces.size() > 1 && !others.contains(id)) in_world_order_.insert(id);
+}
+
+std::optional<std::int64_t> Peers::world_rank(std::size_t trace, CommunicatorId communicator, std::int32_t peer) const {
+  return in_world_order_.contains(key_of(trace, communicator)) ? std::optional<std::int64_t>(peer) : std::nullopt;
 }
 
 std::uint64_t Peers::key_of(std::size_t trace, CommunicatorId communicator) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,13 +42,15 @@ class Peers {
   using Place = std::pair<std::uint64_t, std::int32_t>;  // communicator's key, rank in it
 
   std::uint64_t key_of(std::size_t trace, CommunicatorId communicator) const;
+  void find_world_order(std::span<const NamedRank> ranks);
   void add_peers(std::size_t trace, const NamedRank& rank);
-  std::optional<std::int64_t> world_rank(const NamedRank& rank, CommunicatorId communicator, std::int32_t peer) const;
+  std::optional<std::int64_t> world_rank(std::size_t trace, CommunicatorId communicator, std::int32_t peer) const;
 
   std::size_t traces_ = 0;
   std::vector<std::map<CommunicatorId, std::uint64_t>> keys_;  // of each trace
   std::map<Place, Node> nodes_;
-  std::map<std::int64_t, Node> by_rank_;  // of ranks that have exactly one trace
+  std::set<std::uint64_t> in_world_order_;  // communicators whose ranks are those of the run
+  std::map<std::int64_t, Node> by_rank_;    // of ranks that have exactly one trace
   std::map<std::uint64_t, std::vector<Node>> members_;
   std::vector<std::optional<std::int64_t>> rank_of_;
 };

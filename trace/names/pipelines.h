@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,9 +24,12 @@ struct Pipeline {
   std::vector<Node> ranks;  // in the order of the forward pass; empty: it is not known
   bool is_ring = false;
   bool is_whole = false;      // iterations of its first and last rank are known
+  ChainOrder order{};         // of a chain
   Looping looping{};          // of a ring; microbatches as in most iterations
   std::string unknown;        // why no names come from it; "": they do
   std::vector<Node> members;  // all that send or receive in it, sorted
+  // Of ranks with traces the shapes of iterations whose messages have names.
+  std::map<Node, std::set<std::uint32_t>> shapes{};
 };
 
 // For each message of a group the lane, and which of its messages in the iteration it is.
@@ -52,13 +57,18 @@ class Pipelines {
   std::optional<SortedMessages> sort(std::size_t pipeline, std::size_t trace, const IterationShape& shape) const;
   // Nothing: its order is of no known schedule.
   std::optional<Labels> labels(std::size_t pipeline, std::size_t trace, const SortedMessages& messages) const;
+  // Whether the rank sends or receives in iterations of this shape there.
+  bool talks(std::size_t pipeline, std::size_t trace, const IterationShape& shape) const;
 
  private:
   void learn(const Talk& talk);
-  bool learn_chain(std::size_t pipeline, const std::vector<Node>& order);
-  bool learn_ring(std::size_t pipeline, const Talk& talk, std::vector<Node> order);
+  // These say why not; "": it is known.
+  std::string learn_chain(std::size_t pipeline, const std::vector<Node>& order);
+  std::string learn_ring(std::size_t pipeline, const Talk& talk, std::vector<Node> order);
+  std::string doubt(std::size_t pipeline) const;
+  std::string try_order(std::size_t pipeline, const std::vector<Node>& order);
+  void find_shapes(std::size_t pipeline);
   int microbatches_of_ring(std::size_t pipeline, int chunks) const;
-  bool try_order(std::size_t pipeline, const std::vector<Node>& order);
   bool has_evidence(const Pipeline& pipeline) const;
   const IterationShape* main_shape_of(const Pipeline& pipeline, Node node) const;
   std::vector<Labels> labels_of_all(std::size_t pipeline) const;

@@ -69,6 +69,7 @@ void RankIterations::finish() {
   for (auto& [number, pending] : pending_) look_at(number, pending);
   pending_.clear();
   looked_at_ = 0;
+  ++count_;
 }
 
 void RankIterations::forget() {
@@ -81,26 +82,39 @@ void RankIterations::look_at(std::uint64_t number, Pending& pending) {
     return;
   }
   std::ranges::sort(pending.groups, {}, &IssuedGroup::id);
-  const std::optional<std::uint32_t> shape = shape_of(pending.groups);
+  const std::optional<std::uint32_t> shape = shape_of(pending.groups, number);
   if (!shape) return;
+  add_to_runs(number, *shape);
   for (std::uint32_t place = 0; watcher_ != nullptr && place < pending.groups.size(); ++place)
     watcher_->placed(number, pending.groups[place], {*shape, place});
 }
 
 // Nothing: there are too many.
-std::optional<std::uint32_t> RankIterations::shape_of(const std::vector<IssuedGroup>& groups) {
+std::optional<std::uint32_t> RankIterations::shape_of(const std::vector<IssuedGroup>& groups, std::uint64_t number) {
   const std::string contents = contents_of(groups);
   auto known = known_.find(contents);
   if (known == known_.end()) {
-    if (shapes_.size() == most_shapes) {
+    if (shapes_.size() == most_shapes || kept_ + groups.size() > most_kept) {
       too_many_ = true;
       return std::nullopt;
     }
     known = known_.emplace(contents, static_cast<std::uint32_t>(shapes_.size())).first;
-    shapes_.push_back({groups, 0});
+    shapes_.push_back({groups, 0, {count_, number}});
+    kept_ += groups.size();
   }
   ++shapes_[known->second].iterations;
   return known->second;
+}
+
+void RankIterations::add_to_runs(std::uint64_t number, std::uint32_t shape) {
+  if (!runs_.empty()) {
+    ShapeRun& run = runs_.back();
+    if (run.shape == shape && run.first.count == count_ && run.last + 1 == number) {
+      run.last = number;
+      return;
+    }
+  }
+  if (runs_.size() < most_runs) runs_.push_back({{count_, number}, number, shape});
 }
 
 }  // namespace weft::names

@@ -26,10 +26,25 @@ struct IssuedGroup {
   std::vector<OperationRecord> operations;
 };
 
+// Ranks count the iterations alike, anew each time that they open their communicators anew.
+struct IterationNumber {
+  std::uint32_t count = 0;  // how often that was
+  std::uint64_t number = 0;
+  friend auto operator<=>(const IterationNumber&, const IterationNumber&) = default;
+};
+
 // Iterations with the same operations to the same peers in the same order; of messages the bytes may differ.
 struct IterationShape {
   std::vector<IssuedGroup> groups;  // of the first of them
   std::uint64_t iterations = 0;
+  IterationNumber first;
+};
+
+// Iterations of one shape one after the other.
+struct ShapeRun {
+  IterationNumber first;
+  std::uint64_t last = 0;
+  std::uint32_t shape = 0;
 };
 
 // Where a group stands.
@@ -42,8 +57,11 @@ struct GroupPlace {
 class RankIterations {
  public:
   static constexpr std::size_t most_shapes = 64;
-  static constexpr std::size_t most_pending = 64;     // iterations that are not over
-  static constexpr std::size_t most_groups = 65'536;  // of one of these; a trace of Weft stays far below
+  static constexpr std::size_t most_pending = 64;            // iterations that are not over
+  static constexpr std::size_t most_groups = 65'536;         // of one of these; a trace of Weft stays far below
+  static constexpr std::size_t most_kept = 4 * most_groups;  // groups of all shapes together
+
+  static constexpr std::size_t most_runs = 1024;
 
   // Who wants to know the place of each group; called once for each iteration that is complete.
   class Watcher {
@@ -65,6 +83,8 @@ class RankIterations {
   const std::map<CommunicatorId, CommunicatorRecord>& communicators() const { return communicators_; }
   const CommunicatorRecord* communicator(CommunicatorId number) const;  // nullptr: it is not known
   const std::vector<IterationShape>& shapes() const { return shapes_; }
+  // Of which shape the iterations were, in their order; nullptr: it changed too often.
+  const std::vector<ShapeRun>* runs() const { return runs_.size() < most_runs ? &runs_ : nullptr; }
   std::uint64_t incomplete() const { return incomplete_; }  // iterations that lack groups
   std::uint64_t groups() const { return groups_; }          // in the whole trace
   bool has_too_many_shapes() const { return too_many_; }
@@ -80,7 +100,8 @@ class RankIterations {
   void take(const Iteration& iteration);
   void look_at_first();
   void look_at(std::uint64_t number, Pending& pending);
-  std::optional<std::uint32_t> shape_of(const std::vector<IssuedGroup>& groups);
+  std::optional<std::uint32_t> shape_of(const std::vector<IssuedGroup>& groups, std::uint64_t number);
+  void add_to_runs(std::uint64_t number, std::uint32_t shape);
 
   Watcher* watcher_;
   std::map<CommunicatorId, CommunicatorRecord> communicators_;
@@ -88,7 +109,10 @@ class RankIterations {
   std::uint64_t looked_at_ = 0;               // iterations up to this one
   std::map<std::string, std::uint32_t> known_;
   std::vector<IterationShape> shapes_;
+  std::vector<ShapeRun> runs_;
+  std::uint32_t count_ = 0;  // how often iterations were counted anew
   std::uint64_t incomplete_ = 0, groups_ = 0;
+  std::size_t kept_ = 0;  // groups of all shapes
   bool too_many_ = false;
 };
 

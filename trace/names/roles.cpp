@@ -43,13 +43,17 @@ std::optional<Role> role_by_name(const std::string& name) {
 struct Traffic {
   bool scheduled = false, unscheduled = false;  // messages
   bool sums = false;                            // all_reduce, reduce, reduce_scatter, in any phase
-  bool sums_early = false;                      // before the first gradient
+  bool all_reduces_only = true;
+  bool early = false;        // in the warm-up, so in forward passes
+  bool unknown_use = false;  // in an iteration of which that is not known
 };
 
 std::map<CommunicatorId, Traffic> traffic_of(const RankIterations& iterations,
                                              const std::vector<std::vector<GroupName>>& names) {
   std::map<CommunicatorId, Traffic> all;
-  for (std::size_t shape = 0; shape < names.size(); ++shape)
+  for (std::size_t shape = 0; shape < names.size(); ++shape) {
+    const bool has_phases =
+        std::ranges::any_of(names[shape], [](const GroupName& name) { return name.phase != Phase::unknown; });
     for (std::size_t place = 0; place < names[shape].size(); ++place) {
       const IssuedGroup& group = iterations.shapes()[shape].groups[place];
       Traffic& traffic = all[group.communicator];
@@ -57,21 +61,25 @@ std::map<CommunicatorId, Traffic> traffic_of(const RankIterations& iterations,
         const Operation kind = group.operations[i].kind;
         if (is_message(kind))
           (names[shape][place].operations[i].message ? traffic.scheduled : traffic.unscheduled) = true;
-        if (kind != Operation::all_reduce && kind != Operation::reduce && kind != Operation::reduce_scatter) continue;
-        traffic.sums = true;
-        if (names[shape][place].phase == Phase::warm_up) traffic.sums_early = true;
+        traffic.all_reduces_only = traffic.all_reduces_only && kind == Operation::all_reduce;
+        traffic.sums = traffic.sums || kind == Operation::all_reduce || kind == Operation::reduce ||
+                       kind == Operation::reduce_scatter;
+        traffic.early = traffic.early || names[shape][place].phase == Phase::warm_up;
+        traffic.unknown_use = traffic.unknown_use || !has_phases;
       }
     }
+  }
   return all;
 }
 
-// Gradients of one stage are summed up over the pipelines: in the backward pass, or behind it. Sums in forward passes
-// are of tensors that are split. The last stage has its first backward pass before its first gradient leaves, so early
-// sums tell nothing there.
+// Gradients of one stage are summed up over the pipelines: in the backward pass, or behind it. All-reduces in forward
+// passes are of tensors that are split; other collectives there may be of parts of the sequence, of experts, or of
+// parameters. The last stage has its first backward pass before its first gradient leaves, so early sums tell nothing
+// there.
 Role role_of_sums(const Traffic& traffic, const StageOfRank& stage) {
-  if (!traffic.sums) return Role::other;
-  if (!traffic.sums_early) return Role::data;
-  return stage.stage + 1 < stage.stages ? Role::tensor : Role::other;
+  if (!traffic.sums || traffic.unknown_use) return Role::other;
+  if (!traffic.early) return Role::data;
+  return traffic.all_reduces_only && stage.stage + 1 < stage.stages ? Role::tensor : Role::other;
 }
 
 }  // namespace

@@ -90,22 +90,31 @@ Tasks chain_tasks(const Position& at, int microbatches, bool forward) {
   return tasks;
 }
 
+// Receives that are posted ahead of passes of both directions come by fewer passes of their own direction earlier where
+// the two alternate. A rank posts all of them by as many passes ahead.
+bool fits_both_ways(const Lanes& lanes, const Tasks& tasks, std::size_t most_ahead) {
+  for (std::size_t ahead = 0; ahead <= most_ahead; ++ahead) {
+    bool fits = true;
+    for (const Lane in : {Lane::activation_in, Lane::gradient_in})
+      for (const Lane out : {Lane::activation_out, Lane::gradient_out})
+        fits = fits && is_in_order(lanes, in, out, tasks, ahead);
+    if (fits) return true;
+  }
+  return false;
+}
+
 bool fits_chain(const Lanes& lanes, const Position& at, const Tasks& tasks) {
   if (!has_counts(lanes, tasks)) return false;
   if (!is_in_order(lanes, Lane::activation_out, Lane::gradient_out, tasks, 0)) return false;
   // Of two ranks that take two microbatches one after the other through a V of four stages the first one sends and
   // receives in turn, as that of two stages does which posts its receives ahead.
-  const std::size_t ahead_of_gradients = at.ranks == 2 ? 0 : 1;
-  return is_received_in_order(lanes, Lane::activation_in, Lane::activation_out, tasks, 1) &&
-         is_received_in_order(lanes, Lane::activation_in, Lane::gradient_out, tasks, 1) &&
-         is_received_in_order(lanes, Lane::gradient_in, Lane::gradient_out, tasks, 1) &&
-         is_received_in_order(lanes, Lane::gradient_in, Lane::activation_out, tasks, ahead_of_gradients);
+  return fits_both_ways(lanes, tasks, at.ranks == 2 ? 0 : 1);
 }
 
 // Between two ranks two microbatches of a V of four stages, or through two chunks and more of an interleaved pipeline,
 // make the same calls as so many of 1F1B: 4, or 6, 10, 14 ...
-bool is_like_two_chunks(const Position& at, int microbatches, bool trains) {
-  return at.ranks == 2 && trains && (microbatches == 4 || (microbatches >= 6 && microbatches % 4 == 2));
+bool is_like_two_chunks(const Position& at, int microbatches) {
+  return at.ranks == 2 && (microbatches == 4 || (microbatches >= 6 && microbatches % 4 == 2));
 }
 
 // An iteration begins with a forward pass, so the first message is an activation. That tells the two ways around a ring
@@ -144,47 +153,41 @@ bool fits_one_way(const Lanes& lanes, const Tasks& passes, bool forward) {
   return is_received_in_order(lanes, lane_of(forward, true), lane_of(forward, false), passes, most_ahead_in_ring);
 }
 
-// Receives that are posted ahead of passes of both directions come by fewer passes of their own direction earlier where
-// the two alternate.
-bool fits_both_ways(const Lanes& lanes, const Tasks& tasks) {
-  for (std::size_t ahead = 0; ahead <= most_ahead_in_ring; ++ahead) {
-    bool fits = true;
-    for (const Lane in : {Lane::activation_in, Lane::gradient_in})
-      for (const Lane out : {Lane::activation_out, Lane::gradient_out})
-        fits = fits && is_in_order(lanes, in, out, tasks, ahead);
-    if (fits) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
-std::optional<Labels> label_chain(const Lanes& lanes, const Position& position, bool is_whole) {
+bool trains(const Lanes& lanes) {
+  return !lanes[Lane::gradient_in].empty() || !lanes[Lane::gradient_out].empty();
+}
+
+bool is_forward_first(const Lanes& lanes) {
+  std::uint32_t last_activation = 0, first_gradient = static_cast<std::uint32_t>(-1);
+  for (const Lane lane : {Lane::activation_in, Lane::activation_out})
+    if (!lanes[lane].empty()) last_activation = std::max(last_activation, lanes[lane].back());
+  for (const Lane lane : {Lane::gradient_in, Lane::gradient_out})
+    if (!lanes[lane].empty()) first_gradient = std::min(first_gradient, lanes[lane].front());
+  return last_activation <= first_gradient;
+}
+
+std::optional<Labels> label_chain(const Lanes& lanes, const Position& position, ChainOrder order) {
   const Lane counted = position.is_last() ? Lane::activation_in : Lane::activation_out;
   const int microbatches = static_cast<int>(lanes[counted].size());
-  if (microbatches == 0) return std::nullopt;
-  const bool trains = !lanes[Lane::gradient_in].empty() || !lanes[Lane::gradient_out].empty();
+  if (microbatches == 0 || trains(lanes) != (order != ChainOrder::forward)) return std::nullopt;
+  if (order == ChainOrder::one_f_one_b && is_like_two_chunks(position, microbatches)) return std::nullopt;
   const Tasks forward = chain_tasks(position, microbatches, true);
-  const Tasks backward = trains ? chain_tasks(position, microbatches, false) : Tasks{};
-  const Tasks one_f_one_b = alternating(forward, backward, position.ranks - 1 - position.rank);
-  if (fits_chain(lanes, position, one_f_one_b)) {
-    if (is_like_two_chunks(position, microbatches, trains)) return std::nullopt;
-    return labels_of(one_f_one_b, microbatches);
-  }
-  const Tasks gpipe = alternating(forward, backward, microbatches);
-  if (is_whole && fits_chain(lanes, position, gpipe)) return labels_of(gpipe, microbatches);
-  return std::nullopt;
+  const Tasks backward = order != ChainOrder::forward ? chain_tasks(position, microbatches, false) : Tasks{};
+  const int ahead = order == ChainOrder::one_f_one_b ? position.ranks - 1 - position.rank : microbatches;
+  const Tasks tasks = alternating(forward, backward, ahead);
+  return fits_chain(lanes, position, tasks) ? std::optional(labels_of(tasks, microbatches)) : std::nullopt;
 }
 
 std::optional<Labels> label_ring(const Lanes& lanes, const Position& position, const Looping& looping) {
   if (looping.microbatches <= 0 || looping.chunks <= 1 || looping.round <= 0) return std::nullopt;
   const Tasks forward = ring_tasks(position, looping, true);
-  const bool trains = !lanes[Lane::gradient_in].empty() || !lanes[Lane::gradient_out].empty();
-  const Tasks backward = trains ? ring_tasks(position, looping, false) : Tasks{};
+  const Tasks backward = trains(lanes) ? ring_tasks(position, looping, false) : Tasks{};
   const Tasks tasks = alternating(forward, backward, ring_warm_up(position, looping));
   if (!has_counts(lanes, tasks) || !begins_forward(lanes)) return std::nullopt;
   const bool fits = fits_one_way(lanes, forward, true) && fits_one_way(lanes, backward, false);
-  if (!fits && !fits_both_ways(lanes, tasks)) return std::nullopt;
+  if (!fits && !fits_both_ways(lanes, tasks, most_ahead_in_ring)) return std::nullopt;
   return labels_of(tasks, looping.microbatches);
 }
 

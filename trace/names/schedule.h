@@ -53,10 +53,14 @@ struct Labels {
   friend bool operator==(const Labels&, const Labels&) = default;
 };
 
-// One stage on each rank: the order of GPipe, of 1F1B (also that of zero-bubble H1, which has the same messages), or
-// forward passes alone. `is_whole`: the traces of both ends are there. Without them a rank in the middle of an
-// interleaved pipeline that goes all the way forward first looks like one of GPipe, which is not taken then.
-std::optional<Labels> label_chain(const Lanes& lanes, const Position& position, bool is_whole);
+// One stage on each rank: the order of 1F1B (also that of zero-bubble H1, which has the same messages), of GPipe, or
+// forward passes alone.
+enum class ChainOrder : std::uint8_t { one_f_one_b, gpipe, forward };
+std::optional<Labels> label_chain(const Lanes& lanes, const Position& position, ChainOrder order);
+
+bool trains(const Lanes& lanes);  // it has gradients
+// All activations come before all gradients, or with the first of them.
+bool is_forward_first(const Lanes& lanes);
 
 // Several chunks on each rank, the last rank sends to the first one: the orders of interleaved 1F1B and of looped
 // pipelines, which take `round` microbatches through one chunk after the other.

@@ -2,7 +2,6 @@
 #include "trace/names/talks.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace weft::names {
 namespace {
@@ -63,23 +62,21 @@ Talk take_first(Talk& all) {
   return talk;
 }
 
-// Where some ranks have no trace their order is known only where each talks to those beside it in one communicator.
-// Ranks that nobody talked to get numbers of their own.
+// Where some ranks have no trace their order is known only where each rank of one communicator talks to those beside
+// it: one that nobody talked to may be of another pipeline.
 std::vector<Node> order_of_communicator(const Talk& talk) {
   const std::int32_t ranks = talk.communicator_ranks;
-  if (talk.domain == pairs || ranks < 2) return {};
-  for (const auto& [edge, count] : talk.messages) {
-    const std::int32_t distance =
-        std::abs(talk.communicator_rank.at(edge.first) - talk.communicator_rank.at(edge.second));
-    if (distance != 1 && distance != ranks - 1) return {};
+  if (talk.domain == pairs || ranks < 2 || talk.communicator_rank.size() != static_cast<std::size_t>(ranks)) return {};
+  std::vector<Node> order;
+  std::map<std::int32_t, Node> by_rank;
+  for (const auto& [node, rank] : talk.communicator_rank) by_rank[rank] = node;
+  for (const auto& [rank, node] : by_rank) {
+    if (rank != static_cast<std::int32_t>(order.size())) return {};
+    if (!order.empty() && !talk.messages.contains(between(order.back(), node))) return {};
+    order.push_back(node);
   }
-  constexpr Node nobody = static_cast<Node>(-1);
-  std::vector<Node> order(static_cast<std::size_t>(ranks));
-  for (std::size_t place = 0; place < order.size(); ++place) order[place] = nobody - place;
-  for (const auto& [node, rank] : talk.communicator_rank) {
-    if (rank < 0 || rank >= ranks || order[static_cast<std::size_t>(rank)] < nobody - order.size()) return {};
-    order[static_cast<std::size_t>(rank)] = node;
-  }
+  const bool is_closed = ranks > 2 && talk.messages.contains(between(order.front(), order.back()));
+  if (talk.messages.size() != order.size() - (is_closed ? 0 : 1)) return {};
   return order;
 }
 
