@@ -270,8 +270,9 @@ TEST(ExportedRun, BubblesHaveTheNamesOfTheirSlots) {
     Bubble bubble{};
   } taker;
   read_rank(run.ranks[1], taker, nullptr);
-  EXPECT_EQ(names.bubble(run.ranks[1], taker.bubble), "activation 1 of 1 from stage 0 (rank 0)");
-  EXPECT_EQ(names.rank(run.ranks[1]), "rank 1 · node-a · GPU 0 · stage 1 of 2");
+  // Two ranks and one microbatch: that it is an activation nobody can tell.
+  EXPECT_EQ(names.bubble(run.ranks[1], taker.bubble), "receive from rank 0, 1st of the iteration");
+  EXPECT_EQ(names.rank(run.ranks[1]), "rank 1 · node-a · GPU 0");
   taker.bubble.slot.ordinal = 9;
   EXPECT_EQ(names.bubble(run.ranks[1], taker.bubble), plain_names(run).bubble(run.ranks[1], taker.bubble));
 }
