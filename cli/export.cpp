@@ -75,7 +75,7 @@ void write_perfetto(const ExportedRun& run, const EventNames& names, OutputFile&
          " messages arrived before they were sent, as the clocks of their ranks say: these have no arrow");
   if (!counts.arrows_are_sure)
     warn(
-        "there are more than 4 million messages: arrows of some later ones may be missing, where a receive was seen to "
+        "there are more than 4 million messages: arrows of some may be missing, where a receive was seen to "
         "end before its send began");
   inform(printable(path) + ", " + megabytes(counts.bytes) + ": " + std::to_string(run.ranks.size()) + " ranks, " +
          std::to_string(counts.slices) + " slices, " + std::to_string(counts.counters) + " values of counters, " +

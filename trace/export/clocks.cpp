@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace weft {
@@ -38,6 +39,13 @@ std::optional<Duration> between(const TraceHeader& reference, const TraceHeader&
   return (kernel_start(reference) - kernel_start(header)) + walls;
 }
 
+// Some of the same clock tell their offset and some do not: these may be moved by any time.
+bool lacks_offsets(const std::vector<TraceHeader>& headers) {
+  std::map<std::string, std::set<bool>> known;
+  for (const TraceHeader& header : headers) known[clock_of(header)].insert(header.clock_offset_known);
+  return std::ranges::any_of(known, [](const auto& clock) { return clock.second.size() > 1; });
+}
+
 }  // namespace
 
 CommonClock common_clock(const std::vector<TraceHeader>& headers) {
@@ -53,11 +61,18 @@ CommonClock common_clock(const std::vector<TraceHeader>& headers) {
     }
     result.shifts.push_back(clock->second - offset_of(header));
   }
+  if (lacks_offsets(headers))
+    result.notes.push_back(
+        "ranks of one boot: some do not know by how much a time namespace has moved their clock (clock_offset is null) "
+        "and were not moved; if they are in one, they stand at the wrong time");
   if (clocks.size() < 2) return result;
-  result.note = "the ranks are of " + std::to_string(clocks.size()) +
-                " clocks (hosts), put beside each other by their wall clocks: times of different hosts may be apart by "
-                "tenths of a millisecond and more, and an arrow between them may begin after its end";
-  if (unset) result.note += "; the wall clock of one is not set, and its ranks were moved to the start of the first";
+  std::string note =
+      "the ranks are of " + std::to_string(clocks.size()) +
+      " clocks (hosts), put beside each other by their wall clocks: times of different hosts may be apart by "
+      "tenths of a millisecond and more (in a long run by more and more, as their drift is not taken out), and "
+      "an arrow between them may begin after its end";
+  if (unset) note += "; the wall clock of one is not set, and its ranks were moved to the start of the first";
+  result.notes.push_back(note);
   return result;
 }
 

@@ -12,8 +12,8 @@
 namespace weft {
 
 struct CommonClock {
-  std::vector<Duration> shifts;  // of each header: to be added to its times
-  std::string note;              // printable; how far they can be wrong; "": all ranks share one clock
+  std::vector<Duration> shifts;    // of each header: to be added to its times
+  std::vector<std::string> notes;  // printable; how far they can be wrong; none: all ranks share one clock
 };
 
 // On the clock of the first one, outside of any time namespace.

@@ -162,7 +162,7 @@ void put_on_one_clock(ExportedRun& run, RunNotes& notes) {
   std::vector<TraceHeader> headers;
   for (const ExportedRank& rank : run.ranks) headers.push_back(rank.header);
   const CommonClock clock = common_clock(headers);
-  if (!clock.note.empty()) notes.add(clock.note);
+  notes.add(clock.notes);
   run.begin = TimePoint::max();
   for (std::size_t index = 0; index < run.ranks.size(); ++index) {
     ExportedRank& rank = run.ranks[index];

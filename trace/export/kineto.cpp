@@ -83,6 +83,20 @@ std::string collective_of(const GroupRecord& group) {
   }
 }
 
+// nullptr: it waited for something else beside the group.
+const char* collective_of(Cause cause) {
+  switch (cause) {
+    case Cause::send:
+      return "send";
+    case Cause::receive:
+      return "recv";
+    case Cause::collective:
+      return "collective";
+    default:
+      return nullptr;
+  }
+}
+
 // The host had launched nothing more, or launched the next kernel late.
 bool waited_for_host(const Bubble& bubble) {
   return bubble.pattern == Pattern::host_wait || bubble.pattern == Pattern::posted_early;
@@ -145,8 +159,9 @@ class RankRows : public RecordTaker {
   void take(const Bubble& bubble) {
     times_.add({PartKind::bubble, bubble.opened, bubble.closed, bubble});
     if (bubble.group == 0 || bubble.opened < rank_.segments[segment_].groups_end) return;
-    const KinetoArguments arguments{{"Collective name", json_text(name_of(bubble.cause))},
-                                    {"waited for", json_text(names_.bubble(rank_, bubble))}};
+    KinetoArguments arguments{{"waited for", json_text(names_.bubble(rank_, bubble))}};
+    if (const char* const name = collective_of(bubble.cause))
+      arguments.emplace_back("Collective name", json_text(name));
     nccl_row(kernel_of(bubble.cause), bubble.slot.communicator, bubble.opened, bubble.closed, arguments);
   }
 
@@ -324,21 +339,26 @@ KinetoHead head_of(const ExportedRun& run, const ExportedRank& rank) {
   return head;
 }
 
-// Nothing is known of when such a rank computes.
-bool can_be_written(const ExportedRank& rank) {
-  return is_measured(rank.header) && !measured_parts(rank).empty();
-}
-
+// Of the others nothing is known of when they compute.
 std::vector<const ExportedRank*> written_ranks(const ExportedRun& run, KinetoCounts& counts) {
   std::vector<const ExportedRank*> ranks;
-  std::vector<std::string> left_out;
+  std::vector<std::string> unmeasured, empty;
   for (const ExportedRank& rank : run.ranks)
-    if (can_be_written(rank))
-      ranks.push_back(&rank);
+    if (!is_measured(rank.header))
+      unmeasured.push_back(rank.name);
+    else if (measured_parts(rank).empty())
+      empty.push_back(rank.name);
     else
-      left_out.push_back(rank.name);
-  if (ranks.empty()) throw std::runtime_error("bubbles were measured on no rank: there is nothing for --kineto");
-  if (!left_out.empty()) counts.notes.push_back(listed_ranks(left_out) + ": bubbles were not measured; no file");
+      ranks.push_back(&rank);
+  if (ranks.empty() && empty.empty())
+    throw std::runtime_error("bubbles were measured on no rank: there is nothing for --kineto");
+  if (ranks.empty())
+    throw std::runtime_error(
+        "no rank has measured time in this part of the run (before its first group, or behind WEFT_TRACE_LIMIT): there "
+        "is nothing for --kineto");
+  if (!unmeasured.empty()) counts.notes.push_back(listed_ranks(unmeasured) + ": bubbles were not measured; no file");
+  if (!empty.empty())
+    counts.notes.push_back(listed_ranks(empty) + ": no measured time in this part of the run; no file");
   return ranks;
 }
 

@@ -25,15 +25,12 @@ class SendReader : public RecordTaker {
  public:
   SendReader(const ExportedRank& rank, SendBegins& begins) : rank_(rank), begins_(begins) {}
 
-  bool wants(std::string_view line) const override { return !begins_.full_ && line.starts_with(R"({"type": "group")"); }
+  bool wants(std::string_view line) const override { return line.starts_with(R"({"type": "group")"); }
   void take(const Record& record) override {
     if (record.kind != RecordKind::group || !record.group.begun_known) return;
     const GroupRecord& group = record.group;
-    for (const std::uint64_t message : messages_of(rank_, group).sent) {
-      begins_.full_ = begins_.begins_.size() >= begins_.most_;
-      if (begins_.full_) return;
-      begins_.begins_.push_back({message, {rank_.aligned(group.begun), group.begun_within}});
-    }
+    for (const std::uint64_t message : messages_of(rank_, group).sent)
+      begins_.add({message, {rank_.aligned(group.begun), group.begun_within}});
   }
 
  private:
@@ -54,6 +51,15 @@ GroupMessages messages_of(const ExportedRank& rank, const GroupRecord& group) {
       messages.received.push_back(message_of(communicator.id, operation.peer, communicator.rank, operation.sequence));
   }
   return messages;
+}
+
+void SendBegins::add(const Entry& begin) {
+  constexpr unsigned most_exponent = 48;
+  if (is_kept(begin.first)) begins_.push_back(begin);
+  while (begins_.size() > most_ && exponent_ < most_exponent) {
+    ++exponent_;
+    std::erase_if(begins_, [this](const Entry& entry) { return !is_kept(entry.first); });
+  }
 }
 
 void SendBegins::read(const ExportedRun& run, ReadProgress* progress) {

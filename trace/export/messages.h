@@ -23,7 +23,7 @@ GroupMessages messages_of(const ExportedRank& rank, const GroupRecord& group);
 
 // When the groups of sends began, on the clock of the first rank. Both ends of a message are seen by looks that are
 // some time apart: a receive may be seen to end before its send begins, and an arrow would run backwards. Whoever draws
-// it has to know. Memory is bounded: of more messages the first ones are kept.
+// it has to know. Memory is bounded: of more messages every second, fourth, eighth ... is kept, of all ranks alike.
 class SendBegins {
  public:
   struct Begin {
@@ -35,14 +35,17 @@ class SendBegins {
   // A pass over the groups of all ranks; once.
   void read(const ExportedRun& run, ReadProgress* progress);
   std::optional<Begin> find(std::uint64_t message) const;
-  bool is_full() const { return full_; }
+  bool is_sample() const { return exponent_ > 0; }  // there were more
 
  private:
   friend class SendReader;
   using Entry = std::pair<std::uint64_t, Begin>;
 
+  bool is_kept(std::uint64_t message) const { return (message & ((std::uint64_t{1} << exponent_) - 1)) == 0; }
+  void add(const Entry& begin);
+
   std::size_t most_;
-  bool full_ = false;
+  unsigned exponent_ = 0;      // of 2, by which messages are thinned out: they are evenly spread numbers
   std::vector<Entry> begins_;  // by message
 };
 

@@ -241,7 +241,7 @@ PerfettoCounts export_perfetto(const ExportedRun& run, const EventNames& names, 
   PerfettoPackets packets(file);
   SendBegins begins;
   begins.read(run, progress);
-  counts.arrows_are_sure = !begins.is_full();
+  counts.arrows_are_sure = !begins.is_sample();
   if (progress != nullptr) progress->begin("writing the Perfetto trace", run.bytes());
   const ExportedRank& first = run.ranks.front();
   packets.clocks(first.aligned(first.header.started), first.header.wall_clock);

@@ -196,6 +196,7 @@ TEST(Kineto, BubblesStandForGroupsThatAreNotRecorded) {
   const std::vector<json> groups = Exported(written).kernels("rank1.json", 2);
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups[0]["name"], "ncclDevKernel_Collective");
+  EXPECT_EQ(groups[0]["args"]["Collective name"], "collective");
   EXPECT_DOUBLE_EQ(groups[0]["dur"].get<double>(), 100);
 }
 
@@ -231,6 +232,14 @@ TEST(Kineto, EndsWhereTheLimitWasReached) {
   EXPECT_EQ(text_of(exported.kernels("rank1.json", 1)), "outside of bubbles 0-100, outside of bubbles 200-200")
       << "behind the last record nothing is known";
   EXPECT_NE(notes_of(exported).find("rank 1: the rows end where WEFT_TRACE_LIMIT was reached"), std::string::npos);
+}
+
+TEST(Kineto, ARankWithoutMeasuredTimeHasNoFile) {
+  WrittenRun written;
+  written.write(1, test::header_line(1, 2) + test::limit_line(1000) + test::summary_line(1000, 9000));
+  const Exported exported(written);
+  EXPECT_EQ(exported.files.size(), 1u);
+  EXPECT_NE(notes_of(exported).find("rank 1: no measured time in this part of the run; no file"), std::string::npos);
 }
 
 TEST(Kineto, LostRecordsAreSaid) {

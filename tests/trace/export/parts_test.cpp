@@ -78,7 +78,7 @@ TraceHeader header_on(const char* boot, const char* host, long started, long wal
 TEST(CommonClock, RanksOfOneBootShareAClockWhateverTheirWallClocksSay) {
   const CommonClock clock = common_clock({header_on("b", "x", 1000, 5'000'000), header_on("b", "y", 3000, 9'000'000)});
   EXPECT_EQ(clock.shifts, (std::vector<Duration>{Duration{0}, Duration{0}}));
-  EXPECT_EQ(clock.note, "");
+  EXPECT_TRUE(clock.notes.empty());
 }
 
 TEST(CommonClock, TakesOffTheOffsetOfATimeNamespace) {
@@ -89,19 +89,28 @@ TEST(CommonClock, TakesOffTheOffsetOfATimeNamespace) {
 TEST(CommonClock, PutsHostsBesideEachOtherByTheirWallClocksAndSaysSo) {
   const CommonClock clock = common_clock({header_on("b", "x", 1000, 500'000), header_on("c", "y", 70'000, 500'300)});
   EXPECT_EQ(clock.shifts[1], Duration{1000 - 70'000 + 300});
-  EXPECT_NE(clock.note.find("2 clocks"), std::string::npos);
+  EXPECT_NE(clock.notes.at(0).find("2 clocks"), std::string::npos);
 }
 
 TEST(CommonClock, TheHostStandsForABootThatIsNotKnown) {
-  EXPECT_EQ(common_clock({header_on("", "x", 1000, 1), header_on("", "x", 3000, 2)}).note, "");
-  EXPECT_NE(common_clock({header_on("", "x", 1000, 1), header_on("", "y", 3000, 2)}).note, "");
+  EXPECT_TRUE(common_clock({header_on("", "x", 1000, 1), header_on("", "x", 3000, 2)}).notes.empty());
+  EXPECT_FALSE(common_clock({header_on("", "x", 1000, 1), header_on("", "y", 3000, 2)}).notes.empty());
 }
 
 TEST(CommonClock, AWallClockThatIsNotSetIsNotBelieved) {
   const CommonClock clock =
       common_clock({header_on("b", "x", 1000, 1'700'000'000'000'000'000), header_on("c", "y", 5000, 12)});
   EXPECT_EQ(clock.shifts[1], Duration{-4000});
-  EXPECT_NE(clock.note.find("is not set"), std::string::npos);
+  EXPECT_NE(clock.notes.at(0).find("is not set"), std::string::npos);
+}
+
+TEST(CommonClock, SaysThatSomeOffsetsAreNotKnown) {
+  TraceHeader known = header_on("b", "x", 1000, 1, 700);
+  known.clock_offset_known = true;
+  EXPECT_TRUE(common_clock({known, known}).notes.empty());
+  const CommonClock clock = common_clock({known, header_on("b", "x", 1000, 1)});
+  ASSERT_EQ(clock.notes.size(), 1u);
+  EXPECT_NE(clock.notes[0].find("clock_offset is null"), std::string::npos);
 }
 
 TEST(CommonClock, NoNumberOverflows) {
@@ -356,14 +365,35 @@ TEST(ExportedRun, SaysThatHostsHaveClocksOfTheirOwn) {
   EXPECT_NE(notes_of(run_of(written)).find("2 clocks"), std::string::npos);
 }
 
-TEST(SendBegins, KeepsNoMoreThanItMay) {
-  const WrittenRun written;
+// More messages than there is room for: those that are kept are spread over all ranks and all of the run.
+TEST(SendBegins, KeepsASampleOfTheWholeRun) {
+  constexpr int messages = 1000;
+  constexpr std::size_t most = 100;
+  WrittenRun written;
+  std::string lines = test::header_line(0, 2) + test::communicator_line(0);
+  for (int k = 1; k <= messages; ++k) lines += test::group_line(k, "send", 1, k, 1000 + k, 1001 + k);
+  written.write(0, lines);
   const ExportedRun run = run_of(written);
-  SendBegins all, none(0);
+  SendBegins all, some(most);
   all.read(run, nullptr);
-  none.read(run, nullptr);
-  EXPECT_FALSE(all.is_full());
-  EXPECT_TRUE(none.is_full());
+  some.read(run, nullptr);
+  EXPECT_FALSE(all.is_sample());
+  EXPECT_TRUE(some.is_sample());
+  struct Taker : RecordTaker {
+    Taker(const ExportedRank& sender, const SendBegins& kept) : rank(sender), begins(kept) {}
+    void take(const Record& record) override {
+      if (record.kind != RecordKind::group) return;
+      for (const std::uint64_t message : messages_of(rank, record.group).sent)
+        if (begins.find(message)) ++(record.group.id <= messages / 2 ? early : late);
+    }
+    const ExportedRank& rank;
+    const SendBegins& begins;
+    std::size_t early = 0, late = 0;
+  } taker(run.ranks[0], some);
+  read_rank(run.ranks[0], taker, nullptr);
+  EXPECT_GT(taker.early, most / 8);
+  EXPECT_GT(taker.late, most / 8);
+  EXPECT_LE(taker.early + taker.late, most);
 }
 
 }  // namespace
