@@ -29,7 +29,7 @@ class Feeder final : public TraceSink {
   }
 
   bool wants(std::string_view line) const override {
-    return line.starts_with(R"({"type": "bubble")") || line.starts_with(R"({"type": "iteration")");
+    return is_line_of(line, "bubble") || is_line_of(line, "iteration");
   }
   void header(const TraceHeader& /*header*/, const TraceLine& /*line*/) override {}
   void record(const Record& record, const TraceLine& line) override {

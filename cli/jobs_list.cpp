@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/jobs.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
 #include "feeder/ledger_progress.h"
 #include "runner/options/quantity.h"
@@ -59,11 +60,6 @@ Standing standing_of(JobEntry entry) {
   return made;
 }
 
-std::string bar(double share) {
-  const auto full = static_cast<std::size_t>(share * 10);
-  return "[" + std::string(full, '#') + std::string(10 - full, '.') + "]";
-}
-
 std::string length(double seconds) {
   if (seconds >= 172800) return formatted("%.1f d", seconds / 86400);
   if (seconds >= 7200) return formatted("%.1f h", seconds / 3600);
@@ -85,8 +81,8 @@ std::string time_text(std::int64_t seconds) {
 }
 
 std::string done_text(const Standing& job) {
-  if (!job.is_known) return bar(0) + "     -";
-  return bar(job.share()) + formatted(" %4.1f %%", 100 * job.share());
+  if (!job.is_known) return bar(0, 10) + "     -";
+  return bar(job.share(), 10) + formatted(" %4.1f %%", 100 * job.share());
 }
 
 Json json_of(const Standing& job) {

@@ -23,12 +23,15 @@ bool is_terminal() {
 
 }  // namespace
 
+std::string bar(double share, std::size_t width) {
+  const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
+  return "[" + std::string(full, '#') + std::string(width - full, '.') + "]";
+}
+
 std::string progress_line(const char* what, std::uint64_t done, std::uint64_t all, std::chrono::seconds elapsed) {
   constexpr std::size_t width = 20;
   const double share = all == 0 ? 1 : std::min(1.0, static_cast<double>(done) / static_cast<double>(all));
-  const auto filled = static_cast<std::size_t>(share * width);
-  std::string line = "[" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
-  line += formatted(" %3.0f %%  %s", 100 * share, what);
+  std::string line = bar(share, width) + formatted(" %3.0f %%  %s", 100 * share, what);
   // Of the first moments nothing can be told.
   if (elapsed < std::chrono::seconds(2) || share < 0.02 || share >= 1) return line;
   const auto left = static_cast<long long>(static_cast<double>(elapsed.count()) * (1 - share) / share);

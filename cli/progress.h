@@ -5,12 +5,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "trace/read/progress.h"
 
 namespace weft::cli {
+
+// "[###.......]" of so many places. Pure.
+std::string bar(double share, std::size_t width);
 
 // "[#####...............]  25 %  reading, 0:42 left"; `elapsed` since `what` began. Pure.
 std::string progress_line(const char* what, std::uint64_t done, std::uint64_t all, std::chrono::seconds elapsed);

@@ -364,6 +364,7 @@ bool Detector::is_dark() const {
 std::optional<TimePoint> Detector::dark_since() const {
   return implementation_->dark_since();
 }
+
 std::uint64_t Detector::running_turn() const {
   return implementation_->running_turn();
 }

@@ -134,6 +134,7 @@ class Device {
   bool variant_is_to_change(DeviceJob& job);
   void hand_over(DeviceJob& job);
   void withdraw(DeviceJob& job);
+  void await_turn_again(DeviceJob& job, const std::string& why);
   // In device_rest.cpp.
   void rest(Duration limit);
   bool rests_within(Duration limit);
@@ -146,7 +147,8 @@ class Device {
   bool runs(const DeviceJob& job) const;
   bool rest_allows(DeviceJob& job);
   bool one_goes_on_soon();
-  bool memory_is_there(std::uint64_t bytes) const;
+  // Beside what stays free for the training after these.
+  bool memory_is_there(const Rests& after, std::uint64_t bytes) const;
   void note_lack(DeviceJob& job);
   bool waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict);
   bool rests_on(DeviceJob& job, const std::exception& fault);

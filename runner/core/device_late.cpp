@@ -150,8 +150,7 @@ void Device::refuse_awaited(const std::string& why) {
 }
 
 bool Device::none_runs() const {
-  return std::ranges::none_of(jobs_.all(),
-                              [this](const DeviceJob& job) { return job.fill.exists() && !has_ended(job); });
+  return std::ranges::none_of(jobs_.all(), [this](const DeviceJob& job) { return runs(job); });
 }
 
 // Of this thread that is so until it goes on; another one of the main job could begin something meanwhile.

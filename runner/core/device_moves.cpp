@@ -98,10 +98,7 @@ void Device::note_away(DeviceJob& job) {
 void Device::fetch_marked(DeviceJob& job) {
   job.next_move = now() + between_tries;
   const CurrentContext current(core_.driver, setup_.context);
-  std::size_t free = 0, total = 0;
-  if (!current.pushed() || core_.driver.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS ||
-      free < absences_.head_room(core_.options.headroom) + job.fill.marked_memory())
-    return;
+  if (!current.pushed() || !memory_is_there(absences_, job.fill.marked_memory())) return;
   const bool begun = in_stillness([&] { return job.fill.fetch_marked(answer_limit), true; });
   if (!begun) return;
   core_.shim.memory_reserved(ordinal_);

@@ -104,12 +104,9 @@ std::string Device::withdraw_for_rest(DeviceJob& job, const std::string& why) {
     return " goes back to the queue: " + why;
   }
   const std::string pause = seconds_of(rests_.pause());
-  job.rests = job.withdrawn = true;
+  job.rests = true;
   job.why_it_rests = "no quiet moment of the training came later than " + pause + " after that";
-  job.trial.await(TrialWait::turn);
-  dispatcher_->expect_jobs(jobs_.expected());
-  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, why)));
-  dispatcher_->withdraw_job(job.place.number);
+  await_turn_again(job, why);
   return " rests: " + why + "; it goes on when there is more, after " + pause + " at the earliest";
 }
 
@@ -127,7 +124,7 @@ bool Device::rest_allows(DeviceJob& job) {
     job.why_it_rests = "to make it ready again would have cost more than WEFT_SLOWDOWN_BUDGET";
     return false;
   }
-  if (job.trial.awaits_turn() || memory_is_there(job.plan().memory)) return true;
+  if (job.trial.awaits_turn() || memory_is_there(rests_, job.plan().memory)) return true;
   note_lack(job);
   job.trial.leave();
   if (job.is_of_queue())
@@ -143,14 +140,14 @@ bool Device::one_goes_on_soon() {
   const CurrentContext current(core_.driver, setup_.context);
   return current.pushed() && std::ranges::any_of(jobs_.all(), [this](DeviceJob& job) {
            return job.rests && job.trial.awaits_turn() && (job.fill.exists() || job.fill.is_at_work()) &&
-                  rest_allows(job) && memory_is_there(job.plan().memory);
+                  rest_allows(job) && memory_is_there(rests_, job.plan().memory);
          });
 }
 
-bool Device::memory_is_there(std::uint64_t bytes) const {
+bool Device::memory_is_there(const Rests& after, std::uint64_t bytes) const {
   std::size_t free = 0, total = 0;
   return core_.driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS &&
-         free >= rests_.head_room(core_.options.headroom) + bytes;
+         free >= after.head_room(core_.options.headroom) + bytes;
 }
 
 void Device::note_lack(DeviceJob& job) {
@@ -171,11 +168,10 @@ bool Device::waits_for_communicator(DeviceJob& job, const TrialVerdict& verdict)
 bool Device::rests_on(DeviceJob& job, const std::exception& fault) {
   const bool is_passing = dynamic_cast<const PassingFault*>(&fault) != nullptr;
   const bool is_of_variant = dynamic_cast<const LacksMemory*>(&fault) != nullptr;  // which asks for more than it has
-  if (!job.rests || is_of_variant || !(is_passing || !memory_is_there(job.plan().memory))) return false;
+  if (!job.rests || is_of_variant || !(is_passing || !memory_is_there(rests_, job.plan().memory))) return false;
   rests_.begin(now());
   job.why_it_rests = fault.what();
-  job.trial.leave();
-  job.trial.await(TrialWait::turn);
+  job.trial.await_next_turn();
   reporter_->info("fill job " + job.name() + " rests on: " + fault.what());
   return true;
 }

@@ -41,6 +41,11 @@ class DeviceTrial {
   std::optional<TrialVerdict> passed(const FillSettings& settings);
   // From here on the verdict is used when it comes, at a quiet moment.
   void await(TrialWait wait);
+  // Another trial is begun when it is its turn again.
+  void await_next_turn() {
+    leave();
+    await(TrialWait::turn);
+  }
   bool is_awaited() const { return awaited_.is_set(); }
   bool awaits_turn() const { return awaited_.is_set() && wait_ == TrialWait::turn; }
   bool is_under_way() const { return trial_ && !trial_->has_verdict(); }

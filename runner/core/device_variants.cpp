@@ -58,8 +58,7 @@ bool Device::has_another_variant(DeviceJob& job, const std::exception& fault) {
 
 bool Device::awaits_another_variant(DeviceJob& job, const std::exception& fault) {
   if (!has_another_variant(job, fault)) return false;
-  job.trial.leave();
-  job.trial.await(TrialWait::turn);
+  job.trial.await_next_turn();
   return true;
 }
 
@@ -134,13 +133,18 @@ void Device::hand_over(DeviceJob& job) {
 // Nothing of it is in flight, so it has ended soon; it is released at a later quiet moment.
 void Device::withdraw(DeviceJob& job) {
   job.variants.changes();
-  job.withdrawn = true;
   job.change.set(false);
+  await_turn_again(job, job.variants.why_changed());
+  reporter_->info("fill job " + job.name() + " changes its variant: " + job.variants.why_changed());
+}
+
+// It goes, and is made ready again later. One is expected before the last one goes: filling does not end.
+void Device::await_turn_again(DeviceJob& job, const std::string& why) {
+  job.withdrawn = true;
   job.trial.await(TrialWait::turn);
   dispatcher_->expect_jobs(jobs_.expected());
-  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, job.variants.why_changed())));
+  dispatcher_->submit(Record(ordinal_, now(), job.record(JobEvent::withdrawn, why)));
   dispatcher_->withdraw_job(job.place.number);
-  reporter_->info("fill job " + job.name() + " changes its variant: " + job.variants.why_changed());
 }
 
 }  // namespace weft

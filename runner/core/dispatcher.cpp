@@ -199,7 +199,7 @@ void Dispatcher::fill(TimePoint now) {
   pause_jobs();
   move_jobs();
   session_.look(now, filler_->view());
-  while (session_.fills() && may_launch() && !looks_again_ && to_suspend_.empty()) {
+  while (may_launch()) {
     const TimePoint time = weft::now();
     watch_room(time);
     const Wanted wanted = ask(time);
@@ -214,7 +214,8 @@ void Dispatcher::fill(TimePoint now) {
 
 // The inbox may withdraw a job whose memory is about to go: it is looked into first.
 bool Dispatcher::may_launch() const {
-  return launching_is_allowed() && !inbox_.is_filled() && !inbox_.ends_filling();
+  return session_.fills() && launching_is_allowed() && !inbox_.is_filled() && !inbox_.ends_filling() && !looks_again_ &&
+         to_suspend_.empty();
 }
 
 // The first offer that is worth it.
@@ -308,7 +309,7 @@ void Dispatcher::note_moved() {
 }
 
 void Dispatcher::copy_beside_work() {
-  if (!session_.fills() || !may_launch() || looks_again_ || !to_suspend_.empty() || context_is_closing()) return;
+  if (!may_launch() || context_is_closing()) return;
   const std::optional<Choice> next = filler_->next_move();
   const TimePoint time = weft::now();
   if (!next || !session_.session().may_copy_beside_work(time, filler_->view(), filler_->alone(*next))) return;

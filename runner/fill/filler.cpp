@@ -23,7 +23,7 @@ void Filler::add(const ReadyJob& ready) {
   }
   jobs_[place].ready = ready;
   jobs_[place].units_before = offers_.standing(place).done;
-  jobs_[place].feed_is_closed = jobs_[place].unit_begun = jobs_[place].is_away = false;
+  jobs_[place].feed_is_closed = jobs_[place].unit_begun = false;
   jobs_[place].watch = RoomWatch(ready.wish);
   track_ = ready.track;
 }
@@ -103,12 +103,10 @@ void Filler::finish_first(TimePoint now, std::vector<SliceRecord>& finished) {
 }
 
 void Filler::end_copy(const Launched& copy, const SliceRecord& record) {
-  Job& job = jobs_[copy.choice.job];
+  const Job& job = jobs_[copy.choice.job];
   moved_.push_back({record.job, job.way, job.ready.mover->bytes_of(copy.choice.slice), record.bubble, record.launched,
                     record.finished, record.alone});
-  if (!copy.place.ends_unit) return;
-  job.is_away = job.way == MoveWay::to_host;
-  offers_.end_move(copy.choice.job, job.is_away);
+  if (copy.place.ends_unit) offers_.end_move(copy.choice.job, job.way == MoveWay::to_host);
 }
 
 void Filler::end_pass(std::uint32_t number, SliceRecord& record) {

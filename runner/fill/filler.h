@@ -77,7 +77,7 @@ class Filler {
   // the next unit may begin. False: a unit has begun. Has no effect on a job that has ended.
   bool begin_move(std::uint32_t number, MoveWay way);
   // All of it is on the host, and nothing of it is in flight.
-  bool is_away(std::uint32_t number) const { return jobs_[place_of(number)].is_away; }
+  bool is_away(std::uint32_t number) const { return offers_.is_away(place_of(number)); }
   // At a look into an open bubble: asks whether it has room for the jobs that want to know.
   using Room = std::function<BubbleRoom(const Candidates& candidates)>;
   void watch_room(const Room& room);
@@ -126,8 +126,7 @@ class Filler {
     ReadyJob ready{};
     bool unit_begun = false;
     bool feed_is_closed = false;
-    bool is_away = false;            // its marked memory
-    MoveWay way = MoveWay::to_host;  // the latest
+    MoveWay way = MoveWay::to_host;  // that its marked memory goes, or went last
     std::uint32_t slot = 0;          // of the feed, that the unit works on
     std::uint64_t units_before = 0;  // of other variants: each numbers its own from 0
     RoomWatch watch{};

@@ -41,14 +41,20 @@ class Events {
   std::vector<CUevent> events_;
 };
 
-// One pass over all graphs, in order, back to back; adds what each took to `samples`.
-void time_once(const Driver& driver, std::span<const CUgraphExec> graphs, CUstream stream, const Events& events,
-               nanoseconds patience, std::vector<std::vector<nanoseconds>>& samples) {
-  for (std::size_t first = 0; first < graphs.size(); first += batch) {
-    const std::size_t count = std::min(batch, graphs.size() - first);
+// So many pieces of work, each of which is enqueued by its number.
+struct Work {
+  std::size_t count;
+  const std::function<void(std::size_t)>& enqueue;
+};
+
+// One pass over all of it, in order, back to back; adds what each piece took to `samples`.
+void time_once(const Driver& driver, const Work& work, CUstream stream, const Events& events, nanoseconds patience,
+               std::vector<std::vector<nanoseconds>>& samples) {
+  for (std::size_t first = 0; first < work.count; first += batch) {
+    const std::size_t count = std::min(batch, work.count - first);
     check(driver, driver.cuEventRecord(events[0], stream), "cuEventRecord");
     for (std::size_t index = 0; index < count; ++index) {
-      check(driver, driver.cuGraphLaunch(graphs[first + index], stream), "cuGraphLaunch");
+      work.enqueue(first + index);
       check(driver, driver.cuEventRecord(events[index + 1], stream), "cuEventRecord");
     }
     wait_for(driver, stream, patience);
@@ -60,35 +66,31 @@ void time_once(const Driver& driver, std::span<const CUgraphExec> graphs, CUstre
   }
 }
 
-}  // namespace
-
-std::vector<nanoseconds> measure(const Driver& driver, std::span<const CUgraphExec> graphs, CUstream stream,
-                                 const TimingOptions& options) {
-  const Events events(driver, stream, std::min(batch, graphs.size()) + 1);
-  std::vector<std::vector<nanoseconds>> samples(graphs.size());
-  time_once(driver, graphs, stream, events, options.patience, samples);
+std::vector<nanoseconds> medians_of(const Driver& driver, const Work& work, CUstream stream,
+                                    const TimingOptions& options) {
+  const Events events(driver, stream, std::min(batch, work.count) + 1);
+  std::vector<std::vector<nanoseconds>> samples(work.count);
+  time_once(driver, work, stream, events, options.patience, samples);
   for (auto& sample : samples) sample.clear();
-  for (int pass = 0; pass < options.repeats; ++pass)
-    time_once(driver, graphs, stream, events, options.patience, samples);
+  for (int pass = 0; pass < options.repeats; ++pass) time_once(driver, work, stream, events, options.patience, samples);
   std::vector<nanoseconds> medians;
   for (auto& sample : samples) medians.push_back(std::max(median(std::move(sample)), nanoseconds{1}));
   return medians;
 }
 
+}  // namespace
+
+std::vector<nanoseconds> measure(const Driver& driver, std::span<const CUgraphExec> graphs, CUstream stream,
+                                 const TimingOptions& options) {
+  const auto launch = [&](std::size_t number) {
+    check(driver, driver.cuGraphLaunch(graphs[number], stream), "cuGraphLaunch");
+  };
+  return medians_of(driver, {graphs.size(), launch}, stream, options);
+}
+
 nanoseconds measure(const Driver& driver, const std::function<void()>& enqueue, CUstream stream,
                     const TimingOptions& options) {
-  const Events events(driver, stream, 2);
-  std::vector<nanoseconds> lengths;
-  for (int pass = -1; pass < options.repeats; ++pass) {
-    check(driver, driver.cuEventRecord(events[0], stream), "cuEventRecord");
-    enqueue();
-    check(driver, driver.cuEventRecord(events[1], stream), "cuEventRecord");
-    wait_for(driver, stream, options.patience);
-    float milliseconds = 0;
-    check(driver, driver.cuEventElapsedTime(&milliseconds, events[0], events[1]), "cuEventElapsedTime");
-    if (pass >= 0) lengths.emplace_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
-  }
-  return std::max(median(std::move(lengths)), nanoseconds{1});
+  return medians_of(driver, {1, [&](std::size_t) { enqueue(); }}, stream, options).front();
 }
 
 }  // namespace weft

@@ -30,7 +30,6 @@ class Mover {
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
-  std::uint64_t bytes() const { return memory_.bytes; }
   // The pieces as slices, one behind the other, for either way.
   const Cuts& cuts() const { return cuts_; }
   std::vector<Duration> alone(MoveWay way) const;

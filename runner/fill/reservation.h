@@ -48,7 +48,7 @@ class Reservation {
  public:
   // The context of the device is current, here and in all functions below. Throws SetUpError. `available`: bytes of
   // host memory that could still be had. Where the host has too little for the copy of `movable`, nothing is movable.
-  using Available = std::optional<std::uint64_t> (*)();
+  using Available = PinnedCopy::Available;
   Reservation(const Driver& driver, ReservationSizes sizes, Available available = &available_host_memory);
   ~Reservation();
   Reservation(const Reservation&) = delete;

@@ -76,6 +76,7 @@ class JobOffers {
   // The last of them has ended. `away`: nothing of it is launched before the move back.
   void end_move(std::uint32_t job, bool away);
   bool moves(std::uint32_t job) const { return jobs_[job].moves; }
+  bool is_away(std::uint32_t job) const { return jobs_[job].is_away; }  // all of it is, until all of it is back
   // Nothing of it is launched any more.
   void end(std::uint32_t job);
   // Nothing of it is launched before resume(); it stands where it stood.

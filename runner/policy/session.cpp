@@ -260,8 +260,9 @@ void Session::moved(const MoveRecord& move) {
 
 void Session::learn(const SliceRecord& slice) {
   late_.finished(slice.finished);
-  if (slice.bubble != 0) learn_overrun(slice);
-  if (slice.bubble != 0) learn_lateness(slice);  // beside work all is late
+  if (slice.bubble == 0) return;  // beside work, where all is late
+  learn_overrun(slice);
+  learn_lateness(slice);
 }
 
 void Session::look(TimePoint now, const FillView& view) {
@@ -429,18 +430,18 @@ bool Session::may_copy_beside_work(TimePoint now, const FillView& view, Duration
   if (!Budget::is_limit(budget_.budget())) return budget_.budget() == Budget::unlimited;
   const std::uint64_t turn = detector_.running_turn();
   if (turn == 0 || is_control(turn) || is_control(turn + 1)) return false;
-  return credit_beside_work(now, part_beside_work * budget_.budget(), alone) >= seconds(alone);
+  return credit_beside_work(now, alone) >= seconds(alone);
 }
 
 // Saved up for a second at most, or for one copy: of a long time without any not all is spent in one iteration.
-double Session::credit_beside_work(TimePoint now, double rate, Duration alone) const {
-  const double most = std::max(rate * 1.0, seconds(alone));
+double Session::credit_beside_work(TimePoint now, Duration alone) const {
+  const double rate = part_beside_work * budget_.budget();  // and so of a second
+  const double most = std::max(rate, seconds(alone));
   return std::min(most, beside_work_.credit + rate * seconds(now - std::min(beside_work_.since, now)));
 }
 
 void Session::launched_beside_work(TimePoint now, Duration alone) {
-  if (Budget::is_limit(budget_.budget()))
-    beside_work_ = {now, credit_beside_work(now, part_beside_work * budget_.budget(), alone) - seconds(alone)};
+  if (Budget::is_limit(budget_.budget())) beside_work_ = {now, credit_beside_work(now, alone) - seconds(alone)};
   late_.launched(alone, {});
   budget_.overran(alone);
   budget_.launched(last_iteration_ + 1);

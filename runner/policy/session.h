@@ -150,7 +150,7 @@ class Session {
   void spin(TimePoint now);
   TimePoint next_look_in_the_dark(TimePoint now) const;
   TimePoint earliest_end(const SliceRecord& slice) const;
-  double credit_beside_work(TimePoint now, double rate, Duration alone) const;
+  double credit_beside_work(TimePoint now, Duration alone) const;
   void learn(const SliceRecord& slice);
   void learn_overrun(const SliceRecord& slice);
   void learn_pause(std::uint64_t bubble);

@@ -2,10 +2,7 @@
 #include "trace/export/exported_run.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <limits>
 #include <stdexcept>
-#include <system_error>
 
 #include "trace/export/clocks.h"
 #include "trace/export/run_notes.h"
@@ -76,8 +73,7 @@ class PlaceFinder : public RecordTaker {
     joiner_.add(group);
   }
   void take(const Iteration& iteration) {
-    if (iteration.number > static_cast<std::uint64_t>(highest_count)) return;
-    if (!iterations_->contains(static_cast<std::int64_t>(iteration.number))) return;
+    if (!iterations_->contains_count(iteration.number)) return;
     TimeWindow& window = windows_[segment_];
     if (window.is_empty()) window = {iteration.started, iteration.ended};
     window.begin = std::min(window.begin, iteration.started);
@@ -108,9 +104,7 @@ ExportedRank exported(const FileTotals& file, std::size_t trace) {
   rank.limited = file.limited;
   rank.lost_lines = file.rank.totals.dropped_records > 0 || file.doubts.count() > 0 || file.missing_bubbles.lines > 0 ||
                     damage.unreadable.lines > 0 || damage.too_long.lines > 0 || damage.error != 0;
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file.path, error);
-  rank.bytes = error ? 0 : size;
+  rank.bytes = size_of_trace(file.path);
   return rank;
 }
 

@@ -25,7 +25,7 @@ class SendReader : public RecordTaker {
  public:
   SendReader(const ExportedRank& rank, SendBegins& begins) : rank_(rank), begins_(begins) {}
 
-  bool wants(std::string_view line) const override { return line.starts_with(R"({"type": "group")"); }
+  bool wants(std::string_view line) const override { return is_line_of(line, "group"); }
   void take(const Record& record) override {
     if (record.kind != RecordKind::group || !record.group.begun_known) return;
     const GroupRecord& group = record.group;

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <tuple>
 
 #include "trace/formatted.h"
 #include "trace/names/slot_names.h"
@@ -116,12 +115,10 @@ class SlotNames {
     if (use == nullptr || !use->is_placed()) return nullptr;
     if (trace != trace_) names_.clear();
     trace_ = trace;
-    const Slot& slot = bubble.slot;
-    const auto [name, is_new] =
-        names_.try_emplace({slot.ordinal, slot.send_peer, slot.receive_peer, slot.bytes, bubble.cause});
+    const auto [name, is_new] = names_.try_emplace(use);
     if (is_new) {
       SlotTotals totals;
-      totals.slot = slot;
+      totals.slot = bubble.slot;
       totals.cause = bubble.cause;
       name->second = name_of_slot(*run_.names, trace, places, totals, true).text;
     }
@@ -129,11 +126,9 @@ class SlotNames {
   }
 
  private:
-  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::uint64_t, Cause>;
-
   const ExportedRun& run_;
   std::size_t trace_ = 0;
-  std::map<Key, std::string> names_;
+  std::map<const SlotUse*, std::string> names_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -14,6 +15,9 @@ namespace weft {
 struct NumberRange {
   std::int64_t first = 0, last = 0;
   bool contains(std::int64_t number) const { return first <= number && number <= last; }
+  bool contains_count(std::uint64_t number) const {
+    return std::in_range<std::int64_t>(number) && contains(static_cast<std::int64_t>(number));
+  }
 };
 
 // Nothing: the text is none.

@@ -1,6 +1,5 @@
 // The records of one rank that are exported; see exported_run.h.
 #include <algorithm>
-#include <limits>
 
 #include "trace/export/exported_run.h"
 #include "trace/record_fields.h"
@@ -37,10 +36,10 @@ class Filter : public TraceSink {
   Filter(const ExportedRank& rank, RecordTaker& taker) : rank_(rank), taker_(taker) {}
 
   bool wants(std::string_view line) const override {
-    return line.starts_with(R"({"type": "header")") || (counts_ && taker_.wants(line));
+    return is_line_of(line, "header") || (counts_ && taker_.wants(line));
   }
   void header(const TraceHeader& header, const TraceLine&) override {
-    counts_ = TraceProcess{std::string(header.host), header.process, header.start_id} == rank_.process;
+    counts_ = process_of(header) == rank_.process;
     if (!counts_) return;
     segment_ = std::min(headers_++, rank_.segments.size() - 1);
     taker_.header(header, segment_);
@@ -56,13 +55,10 @@ class Filter : public TraceSink {
   // Iterations go by their numbers: the times of one that is not wanted may touch those of one that is.
   bool is_exported(const Record& record) const {
     if (explains_others(record.kind)) return true;
-    if (record.kind == RecordKind::iteration && rank_.iterations) return is_wanted(record.iteration.number);
+    if (record.kind == RecordKind::iteration && rank_.iterations)
+      return rank_.iterations->contains_count(record.iteration.number);
     const Extent extent(record);
     return rank_.segments[segment_].window.touches(extent.begin, extent.end);
-  }
-  bool is_wanted(std::uint64_t iteration) const {
-    return iteration <= static_cast<std::uint64_t>(highest_count) &&
-           rank_.iterations->contains(static_cast<std::int64_t>(iteration));
   }
 
   const ExportedRank& rank_;
@@ -75,12 +71,7 @@ class Filter : public TraceSink {
 
 void read_rank(const ExportedRank& rank, RecordTaker& taker, ReadProgress* progress) {
   Filter filter(rank, taker);
-  if (progress == nullptr) {
-    read_trace(rank.path, filter);
-    return;
-  }
-  CountedLines counted(filter, *progress);
-  read_trace(rank.path, counted);
+  read_trace(rank.path, filter, progress);
 }
 
 }  // namespace weft

@@ -64,30 +64,24 @@ std::string text_of(const MessageName& message, bool has_chunks) {
 // By the order of the calls: which group has the first gradient, the last activation, the last message.
 class Phases {
  public:
-  Phases(const Lanes& lanes, const IterationShape& shape, bool is_first_stage) : is_first_stage_(is_first_stage) {
-    for (const Lane lane : {Lane::gradient_in, Lane::gradient_out})
-      if (!lanes[lane].empty()) first_gradient_ = std::min(first_gradient_, lanes[lane].front());
-    for (const Lane lane : {Lane::activation_in, Lane::activation_out})
-      if (!lanes[lane].empty()) last_activation_ = std::max(last_activation_, lanes[lane].back());
-    for (const auto& groups : lanes.groups)
-      if (!groups.empty()) last_ = std::max(last_, groups.back());
-    for (std::uint32_t group = 0; group < last_; ++group) used_.insert(shape.groups[group].communicator);
+  Phases(const Lanes& lanes, const IterationShape& shape, bool is_first_stage)
+      : is_first_stage_(is_first_stage), turns_(turns_of(lanes)) {
+    for (std::uint32_t group = 0; group < turns_.last_message; ++group) used_.insert(shape.groups[group].communicator);
   }
 
   Phase of(std::uint32_t group, CommunicatorId communicator) const {
-    if (first_gradient_ == none) return Phase::unknown;  // forward passes alone
+    if (turns_.first_gradient == Turns::none) return Phase::unknown;  // forward passes alone
     // The first stage has a backward pass behind its last message, which may use what other passes use.
-    if (group > last_ && is_first_stage_ && used_.contains(communicator)) return Phase::unknown;
-    if (group > last_) return Phase::optimizer;
-    if (group < first_gradient_) return Phase::warm_up;
-    return group > last_activation_ ? Phase::cool_down : Phase::steady;
+    if (group > turns_.last_message && is_first_stage_ && used_.contains(communicator)) return Phase::unknown;
+    if (group > turns_.last_message) return Phase::optimizer;
+    if (group < turns_.first_gradient) return Phase::warm_up;
+    return group > turns_.last_activation ? Phase::cool_down : Phase::steady;
   }
 
  private:
-  static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
   bool is_first_stage_;
+  Turns turns_;
   std::set<CommunicatorId> used_;  // before the last message
-  std::uint32_t first_gradient_ = none, last_activation_ = 0, last_ = 0;
 };
 
 constexpr std::array operation_texts{"send",      "receive",        "all-reduce", "reduce",

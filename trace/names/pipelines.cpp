@@ -85,22 +85,19 @@ bool has_sum(const IssuedGroup& group) {
 // between the two. Sums behind the last message, as of an optimizer, tell that it is not, if there are none between the
 // two but those of each pass.
 bool has_known_start(const IterationShape& shape, const Lanes& lanes) {
-  std::uint32_t last_activation = 0, first_gradient = static_cast<std::uint32_t>(shape.groups.size()), last = 0;
-  for (const Lane lane : {Lane::activation_in, Lane::activation_out})
-    if (!lanes[lane].empty()) last_activation = std::max(last_activation, lanes[lane].back());
-  for (const Lane lane : {Lane::gradient_in, Lane::gradient_out})
-    if (!lanes[lane].empty()) first_gradient = std::min(first_gradient, lanes[lane].front());
-  for (const auto& groups : lanes.groups)
-    if (!groups.empty()) last = std::max(last, groups.back());
+  const Turns turns = turns_of(lanes);
   std::set<CommunicatorId> forward, backward, between_these;
   bool closes = false;
   for (std::uint32_t index = 0; index < shape.groups.size(); ++index) {
     const IssuedGroup& group = shape.groups[index];
     if (!has_sum(group)) continue;
-    closes = closes || index > last;
-    (index < last_activation ? forward : index < first_gradient ? between_these : backward).insert(group.communicator);
+    closes = closes || index > turns.last_message;
+    std::set<CommunicatorId>& passes = index < turns.last_activation  ? forward
+                                       : index < turns.first_gradient ? between_these
+                                                                      : backward;
+    passes.insert(group.communicator);
   }
-  if (last < first_gradient) return closes;  // forward passes alone
+  if (turns.last_message < turns.first_gradient) return closes;  // forward passes alone
   return closes && std::ranges::all_of(between_these, [&](CommunicatorId communicator) {
            return forward.contains(communicator) && backward.contains(communicator);
          });

@@ -159,13 +159,23 @@ bool trains(const Lanes& lanes) {
   return !lanes[Lane::gradient_in].empty() || !lanes[Lane::gradient_out].empty();
 }
 
+Turns turns_of(const Lanes& lanes) {
+  Turns turns;
+  for (const Lane lane : {Lane::activation_in, Lane::activation_out, Lane::gradient_in, Lane::gradient_out}) {
+    const std::vector<std::uint32_t>& groups = lanes[lane];
+    if (groups.empty()) continue;
+    turns.last_message = std::max(turns.last_message, groups.back());
+    if (is_forward(lane))
+      turns.last_activation = std::max(turns.last_activation, groups.back());
+    else
+      turns.first_gradient = std::min(turns.first_gradient, groups.front());
+  }
+  return turns;
+}
+
 bool is_forward_first(const Lanes& lanes) {
-  std::uint32_t last_activation = 0, first_gradient = static_cast<std::uint32_t>(-1);
-  for (const Lane lane : {Lane::activation_in, Lane::activation_out})
-    if (!lanes[lane].empty()) last_activation = std::max(last_activation, lanes[lane].back());
-  for (const Lane lane : {Lane::gradient_in, Lane::gradient_out})
-    if (!lanes[lane].empty()) first_gradient = std::min(first_gradient, lanes[lane].front());
-  return last_activation <= first_gradient;
+  const Turns turns = turns_of(lanes);
+  return turns.last_activation <= turns.first_gradient;
 }
 
 std::optional<Labels> label_chain(const Lanes& lanes, const Position& position, ChainOrder order) {

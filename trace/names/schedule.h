@@ -32,6 +32,14 @@ struct Lanes {
   const std::vector<std::uint32_t>& operator[](Lane lane) const { return groups[static_cast<std::size_t>(lane)]; }
 };
 
+// When the passes of an iteration change, in numbers of groups. Without activations, gradients or messages: 0, `none`,
+// 0.
+struct Turns {
+  static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
+  std::uint32_t last_activation = 0, first_gradient = none, last_message = 0;
+};
+Turns turns_of(const Lanes& lanes);
+
 // A rank's place in a pipeline.
 struct Position {
   int rank = 0;  // from 0, in the order of the forward pass

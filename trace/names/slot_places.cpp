@@ -11,9 +11,8 @@ bool SlotUse::is_placed() const {
 }
 
 bool SlotPlaces::wants(std::string_view line) const {
-  for (const std::string_view kind : {R"({"type": "group")", R"({"type": "bubble")", R"({"type": "iteration")",
-                                      R"({"type": "communicator")", R"({"type": "header")"})
-    if (line.starts_with(kind)) return true;
+  for (const std::string_view type : {"group", "bubble", "iteration", "communicator", "header"})
+    if (is_line_of(line, type)) return true;
   return false;
 }
 

@@ -92,11 +92,11 @@ class Adder : public TraceSink {
   }
 
   // They are looked at in join.cpp, and are most of the lines.
-  bool wants(std::string_view line) const override { return !line.starts_with(R"({"type": "group")"); }
+  bool wants(std::string_view line) const override { return !is_line_of(line, "group"); }
 
   void header(const TraceHeader& header, const TraceLine& line) override {
     end_segment();
-    const TraceProcess process{std::string(header.host), header.process, header.start_id};
+    const TraceProcess process = process_of(header);
     if (result_.has_header && process != result_.process) *this = Adder(result_.segments_of_others + segments_);
     result_.doubts.add(line.doubts);
     // One segment without measured bubbles, and those of the whole are not known.
@@ -255,15 +255,13 @@ class Adder : public TraceSink {
 
 }  // namespace
 
+TraceProcess process_of(const TraceHeader& header) {
+  return {std::string(header.host), header.process, header.start_id};
+}
+
 FileTotals add_up_file(const std::string& path, ReadProgress* progress) {
   Adder adder;
-  TraceDamage damage;
-  if (progress == nullptr) {
-    damage = read_trace(path, adder);
-  } else {
-    CountedLines counted(adder, *progress);
-    damage = read_trace(path, counted);
-  }
+  const TraceDamage damage = read_trace(path, adder, progress);
   FileTotals totals = adder.result();
   totals.damage = damage;
   totals.path = path;

@@ -22,6 +22,8 @@ struct TraceProcess {
   auto operator<=>(const TraceProcess&) const = default;
 };
 
+TraceProcess process_of(const TraceHeader& header);
+
 // From a header to the next one, or to the limit of the file.
 struct FileSegment {
   TimePoint begin{}, end{};  // from the first group to the end of the last, as far as there are records; equal: of none

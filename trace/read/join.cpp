@@ -57,8 +57,7 @@ class FileAdder : public TraceSink {
 
  private:
   static bool is_own(std::string_view line) {
-    return line.starts_with(R"({"type": "group")") || line.starts_with(R"({"type": "communicator")") ||
-           line.starts_with(R"({"type": "header")");
+    return is_line_of(line, "group") || is_line_of(line, "communicator") || is_line_of(line, "header");
   }
 
   GroupJoiner& joiner_;

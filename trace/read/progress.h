@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 #include "trace/read/reader.h"
 
@@ -18,21 +18,11 @@ class ReadProgress {
   virtual void advance(std::uint64_t bytes) = 0;
 };
 
-// Hands everything on, and says how much went by. The lines before the first header are not counted.
-class CountedLines : public TraceSink {
- public:
-  CountedLines(TraceSink& sink, ReadProgress& progress) : sink_(sink), progress_(progress) {}
-  bool wants(std::string_view line) const override {
-    progress_.advance(line.size() + 1);
-    return sink_.wants(line);
-  }
-  void header(const TraceHeader& header, const TraceLine& line) override { sink_.header(header, line); }
-  void record(const Record& record, const TraceLine& line) override { sink_.record(record, line); }
-  void summary(const TraceSummary& summary, const TraceLine& line) override { sink_.summary(summary, line); }
+// As read_trace(), and says how much went by; the lines before the first header are not counted. `progress` may be
+// nullptr.
+TraceDamage read_trace(const std::string& path, TraceSink& sink, ReadProgress* progress);
 
- private:
-  TraceSink& sink_;
-  ReadProgress& progress_;
-};
+// Bytes; 0: it has gone.
+std::uint64_t size_of_trace(const std::string& path);
 
 }  // namespace weft

@@ -14,6 +14,14 @@
 
 namespace weft {
 
+// Whether it begins as Weft writes a line of this type; other writers may do it in another way.
+inline bool is_line_of(std::string_view line, std::string_view type) {
+  constexpr std::string_view begin = R"({"type": ")";
+  if (!line.starts_with(begin)) return false;
+  line.remove_prefix(begin.size());
+  return line.starts_with(type) && line.substr(type.size()).starts_with('"');
+}
+
 // Takes the lines of a trace in their order; records of kinds that are not known are passed over. A process that closes
 // all its communicators and opens others writes a second header into the same file. So a file is a row of segments,
 // each with a header, its records, and a summary if the process got so far.

@@ -75,11 +75,7 @@ void add_file(ProcessTraces& process, FileTotals file, std::vector<std::string>&
 
 std::uint64_t bytes_of(const std::vector<std::string>& paths) {
   std::uint64_t bytes = 0;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(path, error);
-    if (!error) bytes += size;
-  }
+  for (const std::string& path : paths) bytes += size_of_trace(path);
   return bytes;
 }
 

@@ -48,6 +48,10 @@ void say(const std::string& line) {
   [[maybe_unused]] const ssize_t written = ::write(3, text.data(), text.size());
 }
 
+void say_step(const char* step) {
+  say(std::string("at ") + step);
+}
+
 // From one node to the other, in the longest slices.
 void run_slices(const weft::Driver& driver, const weft::PreparedFill& fill, std::size_t from, std::size_t to,
                 std::uint32_t slot, std::chrono::nanoseconds patience) {
@@ -123,7 +127,7 @@ JobMemory make_ready_and_destroy(const weft::Driver& driver, const weft::FillSet
   weft::FreeMemory free;
   free.before = free_memory(driver);
   const weft::TimePoint began = weft::now();
-  weft::PreparedFill fill(driver, settings, nullptr, [](const char* step) { say(std::string("at ") + step); });
+  weft::PreparedFill fill(driver, settings, nullptr, &say_step);
   const weft::Duration preparation = weft::now() - began;
   say("prepared " + std::to_string(preparation.count()));
   const std::uint64_t movable = fill.reservation().movable_asked();
@@ -152,7 +156,7 @@ void try_moving(const weft::Driver& driver, weft::FillSettings settings, std::ui
   settings.movable = movable;
   const std::chrono::nanoseconds patience = settings.unit.timing.patience;
   const weft::TimePoint began = weft::now();
-  weft::PreparedFill fill(driver, settings, nullptr, [](const char* step) { say(std::string("at ") + step); });
+  weft::PreparedFill fill(driver, settings, nullptr, &say_step);
   say("prepared " + std::to_string((weft::now() - began).count()));
   if (fill.mover() == nullptr) return;  // the host has too little memory for it
   weft::TriedUnits units;
