@@ -275,5 +275,36 @@ TEST_F(Files, ThatDisagreeAreNoted) {
   EXPECT_TRUE(has_note(run(), "ranks disagree about 2 groups, first about message 1 from rank 0 to rank 1"));
 }
 
+// Sixteen operations each way, of which the last receive has other bytes.
+std::vector<GroupRecord> many_groups(bool first) {
+  std::vector<GroupRecord> groups;
+  for (std::uint64_t sequence = 1; sequence <= 16; ++sequence) {
+    const std::uint64_t bytes = !first && sequence == 16 ? 9 : 8;
+    groups.push_back(group({first ? send(1, sequence) : receive(0, sequence, bytes)}));
+  }
+  return groups;
+}
+
+// Several threads have one each, and put them together in the end.
+TEST(GroupJoin, OfSeveralReadersIsThatOfOne) {
+  for (const std::size_t most : {std::size_t{1000}, std::size_t{20}, std::size_t{10}}) {
+    GroupJoiner alone(most), one(most), other(most);
+    add_rank(alone, communicator(0), many_groups(true));
+    add_rank(alone, communicator(1), many_groups(false));
+    add_rank(one, communicator(0), many_groups(true));
+    add_rank(other, communicator(1), many_groups(false));
+    GroupJoiner together(most);
+    together.add(one);
+    together.add(other);
+    const GroupJoin expected = alone.result(), found = together.result();
+    EXPECT_EQ(found.recorded, 32u);
+    EXPECT_EQ(found.joined, expected.joined) << most;
+    EXPECT_EQ(found.not_joined, expected.not_joined) << most;
+    EXPECT_EQ(found.not_looked_at, expected.not_looked_at) << most;
+    EXPECT_EQ(found.first_difference, expected.first_difference) << most;
+    EXPECT_EQ(most == 1000, found.not_looked_at == 0);
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -253,15 +253,44 @@ class Adder : public TraceSink {
   SlotTable slots_;
 };
 
+// Hands the same lines to both.
+class Both : public TraceSink {
+ public:
+  Both(Adder& adder, TraceSink& also) : adder_(adder), also_(also) {}
+  bool wants(std::string_view line) const override { return adder_.wants(line); }
+  void header(const TraceHeader& header, const TraceLine& line) override {
+    adder_.header(header, line);
+    also_.header(header, line);
+  }
+  void record(const Record& record, const TraceLine& line) override {
+    adder_.record(record, line);
+    also_.record(record, line);
+  }
+  void summary(const TraceSummary& summary, const TraceLine& line) override {
+    adder_.summary(summary, line);
+    also_.summary(summary, line);
+  }
+
+ private:
+  Adder& adder_;
+  TraceSink& also_;
+};
+
 }  // namespace
 
 TraceProcess process_of(const TraceHeader& header) {
   return {std::string(header.host), header.process, header.start_id};
 }
 
-FileTotals add_up_file(const std::string& path, ReadProgress* progress) {
+FileTotals add_up_file(const std::string& path, ReadProgress* progress, TraceSink* also) {
   Adder adder;
-  const TraceDamage damage = read_trace(path, adder, progress);
+  TraceDamage damage;
+  if (also == nullptr) {
+    damage = read_trace(path, adder, progress);
+  } else {
+    Both both(adder, *also);
+    damage = read_trace(path, both, progress);
+  }
   FileTotals totals = adder.result();
   totals.damage = damage;
   totals.path = path;

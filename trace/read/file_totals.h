@@ -48,7 +48,8 @@ struct FileTotals {
   std::string path;
 };
 
-// Throws as read_trace(). `progress` may be nullptr.
-FileTotals add_up_file(const std::string& path, ReadProgress* progress = nullptr);
+// Throws as read_trace(). `progress` may be nullptr. `also`, if it is not, takes the same lines, so that the file is
+// read once.
+FileTotals add_up_file(const std::string& path, ReadProgress* progress = nullptr, TraceSink* also = nullptr);
 
 }  // namespace weft

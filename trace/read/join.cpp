@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "trace/formatted.h"
-#include "trace/read/reader.h"
+#include "trace/read/progress.h"
 
 namespace weft {
 namespace {
@@ -67,10 +67,10 @@ class FileAdder : public TraceSink {
 
 }  // namespace
 
-void GroupJoiner::add_file(const std::string& path, TraceSink* also) {
+void GroupJoiner::add_file(const std::string& path, TraceSink* also, ReadProgress* progress) {
   FileAdder adder(*this, also);
   try {
-    read_trace(path, adder);
+    read_trace(path, adder, progress);
   } catch (...) {
     forget_process();
     throw;
@@ -100,6 +100,29 @@ void GroupJoiner::add(const OperationRecord& operation, CommunicatorId communica
   if (!is_kept(side)) return leave_out(side);
   sides_.push_back(side);
   while (sides_.size() > most_ && exponent_ < most_exponent) thin_out();
+}
+
+// Both keep what the same rule leaves, so what is kept in the end does not depend on who took what.
+void GroupJoiner::add(const GroupJoiner& other) {
+  while (exponent_ < other.exponent_) thin_out();
+  const auto groups = static_cast<std::uint32_t>(verdicts_.size());
+  verdicts_.insert(verdicts_.end(), other.verdicts_.begin(), other.verdicts_.end());
+  for (Side side : other.sides_) {
+    side.group += groups;
+    if (is_kept(side))
+      sides_.push_back(side);
+    else
+      leave_out(side);
+  }
+  first_side_ = sides_.size();
+  first_group_ = verdicts_.size();
+  while (sides_.size() > most_ && exponent_ < most_exponent) thin_out();
+  for (const auto& [id, ranks] : other.sizes_) sizes_[id] = std::max(sizes_[id], ranks);
+  for (const auto& member : other.seen_)
+    if (seen_.insert(member).second) ++traced_[member.first];
+  groupless_.insert(other.groupless_.begin(), other.groupless_.end());
+  result_.recorded += other.result_.recorded;
+  result_.unusable += other.result_.unusable;
 }
 
 // A stronger word about the group stays.

@@ -20,6 +20,7 @@
 
 namespace weft {
 
+class ReadProgress;
 class TraceSink;
 
 enum class Unjoined : std::uint8_t {
@@ -52,7 +53,7 @@ class GroupJoiner {
   explicit GroupJoiner(std::size_t most_operations = std::size_t{4} << 20) : most_(most_operations) {}
 
   // Throws as read_trace(). `also` takes the lines of the file that it wants, so that it is read once.
-  void add_file(const std::string& path, TraceSink* also = nullptr);
+  void add_file(const std::string& path, TraceSink* also = nullptr, ReadProgress* progress = nullptr);
 
   // The same, record by record and in any order: those of one device of a process, and then end_process().
   void add(const CommunicatorRecord& communicator) { communicators_[communicator.communicator] = communicator; }
@@ -60,6 +61,9 @@ class GroupJoiner {
   void add_unusable(std::uint64_t lines) { result_.unusable += lines; }
   void end_process();
   void forget_process();  // instead of ending it
+
+  // All that was added to another one, as if it had been added here.
+  void add(const GroupJoiner& other);
 
   // After everything has been added; once.
   GroupJoin result();

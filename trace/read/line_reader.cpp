@@ -71,6 +71,11 @@ std::optional<FileLine> LineReader::next() {
   bool any = false;
   while (!unread_.empty() || fill()) {
     const std::size_t end = unread_.find('\n');
+    if (!any && end <= most_line_bytes) {  // nearly all lines: nothing is copied
+      const std::string_view whole = unread_.substr(0, end);
+      unread_.remove_prefix(end + 1);
+      return FileLine{whole, ++number_, false, false};
+    }
     keep(unread_.substr(0, end));
     any = true;
     if (end != std::string_view::npos) {

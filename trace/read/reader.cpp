@@ -7,6 +7,7 @@
 
 #include "trace/read/line_reader.h"
 #include "trace/read/printable.h"
+#include "trace/read/written_line.h"
 #include "weft/version.h"
 
 namespace weft {
@@ -74,6 +75,10 @@ TraceDamage read_trace(const std::string& path, TraceSink& sink) {
       continue;
     }
     if (after_header && !sink.wants(next->text)) continue;
+    if (const std::optional<Record> record = after_header ? read_written_record(next->text) : std::nullopt) {
+      sink.record(*record, TraceLine{next->number, {}});
+      continue;
+    }
     const json line = json::parse(next->text, nullptr, false);
     const bool usable = line.is_object() && take_line(path, line, next->number, after_header, sink);
     after_header = after_header || usable;  // the first line that can be used is a header

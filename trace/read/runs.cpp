@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "trace/read/below.h"
+#include "trace/read/parallel.h"
 #include "trace/read/printable.h"
 #include "trace/read/same_file.h"
 
@@ -79,21 +80,41 @@ std::uint64_t bytes_of(const std::vector<std::string>& paths) {
   return bytes;
 }
 
+struct ReadFile {
+  FileTotals totals;
+  std::string failure;  // "": there was none
+};
+
+std::vector<ReadFile> read_files(const std::vector<std::string>& paths, ReadProgress* progress, const AlsoReads& also) {
+  if (progress != nullptr) progress->begin("looking through the traces", bytes_of(paths));
+  std::vector<ReadFile> files(paths.size());
+  std::mutex mutex;
+  for_each_file(paths.size(), readers_for(paths.size()), [&](std::size_t, std::size_t index) {
+    ReaderProgress own(progress, mutex);
+    try {
+      files[index].totals =
+          add_up_file(paths[index], progress == nullptr ? nullptr : &own, also ? also(paths[index]) : nullptr);
+    } catch (const std::runtime_error& error) {
+      files[index].failure = error.what();
+    }
+  });
+  return files;
+}
+
 std::map<TraceProcess, ProcessTraces> read_traces(const std::vector<std::string>& directories,
-                                                  std::vector<std::string>& left_out, ReadProgress* progress) {
+                                                  std::vector<std::string>& left_out, ReadProgress* progress,
+                                                  const AlsoReads& also) {
   std::map<TraceProcess, ProcessTraces> processes;
   const std::vector<std::string> paths = traces_in(directories);
-  if (progress != nullptr) progress->begin("looking through the traces", bytes_of(paths));
-  for (const std::string& path : paths) {
-    FileTotals file;
-    try {
-      file = add_up_file(path, progress);
-    } catch (const std::runtime_error& error) {
-      left_out.push_back(error.what());
+  std::vector<ReadFile> files = read_files(paths, progress, also);
+  for (std::size_t index = 0; index < paths.size(); ++index) {
+    FileTotals& file = files[index].totals;
+    if (!files[index].failure.empty()) {
+      left_out.push_back(files[index].failure);
       continue;
     }
     if (!file.has_header) {
-      left_out.push_back(printable(path) + " holds no header");
+      left_out.push_back(printable(paths[index]) + " holds no header");
       continue;
     }
     ProcessTraces& process = processes[file.process];
@@ -226,8 +247,8 @@ std::string no_traces(const std::vector<std::string>& directories) {
 }  // namespace
 
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes,
-                                   ReadProgress* progress) {
-  std::map<TraceProcess, ProcessTraces> processes = read_traces(directories, notes, progress);
+                                   ReadProgress* progress, const AlsoReads& also) {
+  std::map<TraceProcess, ProcessTraces> processes = read_traces(directories, notes, progress, also);
   if (processes.empty() && !notes.empty()) throw std::runtime_error(notes.front());
   if (processes.empty()) throw std::runtime_error(no_traces(directories));
   for (std::string& note : notes) note += "; it is left out";

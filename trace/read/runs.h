@@ -4,6 +4,8 @@
 // Used by the summary, never inside the training process.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,11 +13,17 @@
 
 namespace weft {
 
+class SlotPlaces;
+
+// Who takes the lines of a file beside its totals; nullptr: nobody. Called on several threads.
+using AlsoReads = std::function<TraceSink*(const std::string& path)>;
+
 // A file that is named twice, or of which there is a copy, counts once. Sorted by rank, process and device; each with
 // the name by which people tell it from the others. `notes`, empty at first: what is left out, and ranks that several
 // processes took. Throws std::runtime_error where nothing can be used. `progress` may be nullptr.
+// Several files are read at a time.
 std::vector<FileTotals> newest_run(const std::vector<std::string>& directories, std::vector<std::string>& notes,
-                                   ReadProgress* progress = nullptr);
+                                   ReadProgress* progress = nullptr, const AlsoReads& also = {});
 
 // How one trace is damaged, whatever it is read for: it breaks off, lines cannot be read or are missing.
 void add_damage_notes(const FileTotals& file, std::vector<std::string>& notes);
@@ -31,5 +39,19 @@ void add_group_notes(const GroupJoin& groups, std::vector<std::string>& notes);
 
 // As summarize_directories(), of a run that was found; its notes are taken over.
 RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std::string>& notes);
+
+// The same, with what its names come from. They are those of its ranks, in their order.
+struct NamedRun {
+  NamedRun();
+  NamedRun(NamedRun&&) noexcept;
+  NamedRun& operator=(NamedRun&&) noexcept;
+  ~NamedRun();
+
+  RunSummary summary;
+  std::vector<std::unique_ptr<SlotPlaces>> places;
+  std::unique_ptr<RunNames> names;
+};
+NamedRun summarize_with_names(const std::vector<FileTotals>& files, const std::vector<std::string>& notes,
+                              ReadProgress* progress = nullptr);
 
 }  // namespace weft

@@ -17,6 +17,7 @@
 #include "trace/names/slot_places.h"
 #include "trace/read/file_totals.h"
 #include "trace/read/line_reader.h"
+#include "trace/read/parallel.h"
 #include "trace/read/printable.h"
 #include "trace/read/runs.h"
 #include "trace/totals.h"
@@ -96,14 +97,36 @@ void add_notes(const FileTotals& file, std::vector<std::string>& notes) {
 // Of each rank, in their order.
 using Places = std::vector<std::unique_ptr<SlotPlaces>>;
 
-// The file has been read before; it may have gone since.
-void add_groups(GroupJoiner& joiner, const FileTotals& file, SlotPlaces& places, std::vector<std::string>& notes) {
+// Why it could not be read; "": it could. It has been read before, and may have gone since.
+std::string add_groups(GroupJoiner& joiner, const FileTotals& file, SlotPlaces& places, ReadProgress* progress) {
   try {
-    joiner.add_file(file.path, file.rank.unsure ? nullptr : &places);
+    joiner.add_file(file.path, file.rank.unsure ? nullptr : &places, progress);
     places.finish();
+    return "";
   } catch (const std::runtime_error& error) {
-    notes.push_back(std::string(error.what()) + "; its groups are not joined");
+    return std::string(error.what()) + "; its groups are not joined";
   }
+}
+
+// The second pass over the files: what their groups say. Of each file why it could not be read.
+std::vector<std::string> read_groups(const std::vector<FileTotals>& files, GroupJoiner& joiner, Places& places,
+                                     ReadProgress* progress) {
+  std::uint64_t bytes = 0;
+  for (const FileTotals& file : files) bytes += progress == nullptr ? 0 : size_of_trace(file.path);
+  if (progress != nullptr) progress->begin("looking for groups", bytes);
+  std::vector<std::string> failures(files.size());
+  for (std::size_t index = 0; index < files.size(); ++index) places.push_back(std::make_unique<SlotPlaces>());
+  std::vector<GroupJoiner> joiners(readers_for(files.size()));
+  std::mutex mutex;
+  for_each_file(files.size(), joiners.size(), [&](std::size_t reader, std::size_t index) {
+    ReaderProgress own(progress, mutex);
+    failures[index] = add_groups(joiners[reader], files[index], *places[index], progress == nullptr ? nullptr : &own);
+  });
+  for (GroupJoiner& each : joiners) {
+    joiner.add(each);
+    each = GroupJoiner();
+  }
+  return failures;
 }
 
 // "all ranks", or some of them.
@@ -336,13 +359,14 @@ void add_up(RunSummary& run) {
 }
 
 // As people call it all: of the ranks as far as they are sure.
-void add_names(RunSummary& run, const Places& places) {
+std::unique_ptr<RunNames> add_names(RunSummary& run, const Places& places) {
   std::vector<names::NamedRank> traces;
   for (std::size_t index = 0; index < run.ranks.size(); ++index) {
     const TraceHeader& header = run.ranks[index].header;
     traces.push_back({header.rank, header.ranks, &places[index]->iterations()});
   }
-  const RunNames names(std::move(traces));
+  auto made = std::make_unique<RunNames>(std::move(traces));
+  const RunNames& names = *made;
   for (std::size_t index = 0; index < run.ranks.size(); ++index) {
     RankSummary& rank = run.ranks[index];
     rank.stage = names.stage(index);
@@ -355,6 +379,7 @@ void add_names(RunSummary& run, const Places& places) {
   run.notes_on_names = names.notes();
   if (run.groups.recorded == 0 && run.total.totals.iterations > 0 && !run.longest.empty())
     run.notes_on_names.push_back("slots are named by peer alone: there are no groups in the traces");
+  return made;
 }
 
 }  // namespace
@@ -446,14 +471,25 @@ RunSummary summarize_directories(const std::vector<std::string>& directories) {
   return summarize(files, notes);
 }
 
+NamedRun::NamedRun() = default;
+NamedRun::NamedRun(NamedRun&&) noexcept = default;
+NamedRun& NamedRun::operator=(NamedRun&&) noexcept = default;
+NamedRun::~NamedRun() = default;
+
 RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std::string>& notes_of_all) {
-  RunSummary run;
+  return std::move(summarize_with_names(files, notes_of_all).summary);
+}
+
+NamedRun summarize_with_names(const std::vector<FileTotals>& files, const std::vector<std::string>& notes_of_all,
+                              ReadProgress* progress) {
+  NamedRun named;
+  RunSummary& run = named.summary;
   GroupJoiner joiner;
-  Places places;
-  for (const FileTotals& file : files) {
-    run.ranks.push_back(file.rank);
-    add_notes(file, run.notes);
-    add_groups(joiner, file, *places.emplace_back(std::make_unique<SlotPlaces>()), run.notes);
+  const std::vector<std::string> failures = read_groups(files, joiner, named.places, progress);
+  for (std::size_t index = 0; index < files.size(); ++index) {
+    run.ranks.push_back(files[index].rank);
+    add_notes(files[index], run.notes);
+    if (!failures[index].empty()) run.notes.push_back(failures[index]);
   }
   run.groups = joiner.result();
   add_group_notes(run.groups, run.notes);
@@ -465,8 +501,8 @@ RunSummary summarize(const std::vector<FileTotals>& files, const std::vector<std
   add_disagreement_about_number(run);
   add_disagreement_about_said_numbers(run);
   add_up(run);
-  add_names(run, places);
-  return run;
+  named.names = add_names(run, named.places);
+  return named;
 }
 
 }  // namespace weft
