@@ -9,6 +9,7 @@
 
 #include "runner/policy/control_schedule.h"
 #include "runner/policy/seconds.h"
+#include "trace/read/parallel.h"
 #include "trace/read/printable.h"
 #include "trace/read/reader.h"
 #include "trace/read/runs.h"
@@ -81,8 +82,8 @@ class Notes {
   std::map<std::string, std::vector<std::string>> ranks_;
 };
 
-void add_notes(const FileTotals& file, Notes& notes) {
-  const RankSummary& rank = file.rank;
+void add_notes(const AddedUpTrace& trace, Notes& notes) {
+  const RankSummary& rank = *trace.rank;
   if (!rank.header.caution.empty())
     notes.add("where this is so less can be filled, and the estimate is too high: " + printable(rank.header.caution),
               rank.name);
@@ -93,39 +94,52 @@ void add_notes(const FileTotals& file, Notes& notes) {
   if (rank.totals.iterations < few)
     notes.add("there are few iterations: nothing is filled in the first ones, and little is known of forecasts",
               rank.name);
-  if (!rank.complete || file.limited)
+  if (!rank.complete || trace.is_limited)
     notes.add("the trace has only a part of its bubbles; the rest is taken to be like them", rank.name);
 }
 
 }  // namespace
 
-EstimatedRun estimate_run(const std::vector<std::string>& directories, const std::vector<JobLengths>& jobs,
-                          const std::vector<Case>& cases, Duration slice) {
+EstimatedRun estimate_traces(const std::vector<AddedUpTrace>& traces, const std::vector<JobLengths>& jobs,
+                             const std::vector<Case>& cases, Duration slice) {
   const auto slices = slice_lengths(slice);
   std::vector<std::deque<model::Job>> cut;  // each alone
   for (const JobLengths& job : jobs)
     cut.emplace_back().emplace_back(job.kernels, std::vector<Duration>(slices.begin(), slices.end()));
   EstimatedRun run;
   Notes notes;
-  const std::vector<FileTotals> files = newest_run(directories, run.notes);
-  const std::vector<std::string> notes_of_all = run.notes;
-  for (const FileTotals& file : files) {
-    if (const std::string reason = why_not(file.rank); !reason.empty()) {
-      notes.add("not estimated: " + reason, file.rank.name);
-      continue;
-    }
+  std::vector<AddedUpTrace> usable;
+  for (const AddedUpTrace& trace : traces) {
+    if (const std::string reason = why_not(*trace.rank); !reason.empty())
+      notes.add("not estimated: " + reason, trace.rank->name);
+    else
+      usable.push_back(trace);
+  }
+  run.ranks.resize(usable.size());
+  for_each_file(usable.size(), readers_for(usable.size()), [&](std::size_t, std::size_t number) {
+    const RankSummary& summary = *usable[number].rank;
     Feeder feeder(cut, cases);
-    read_trace(file.path, feeder);
-    EstimatedRun::Rank rank;
-    rank.name = file.rank.name;
-    const std::optional<PartOfRun> steady = file.rank.steady();
-    rank.idle_share = steady ? steady->idle_share() : file.rank.idle_share();
+    read_trace(usable[number].path, feeder);
+    EstimatedRun::Rank& rank = run.ranks[number];
+    rank.name = summary.name;
+    const std::optional<PartOfRun> steady = summary.steady();
+    rank.idle_share = steady ? steady->idle_share() : summary.idle_share();
     for (std::size_t index = 0; index < cases.size(); ++index)
       rank.cases.push_back(with_shares(feeder.ranks()[index].result(), rank.idle_share, cases[index].slowdown_budget));
-    run.ranks.push_back(rank);
-    add_notes(file, notes);
-  }
-  for (std::string& line : notes.listed()) run.notes.push_back(std::move(line));
+  });
+  for (const AddedUpTrace& trace : usable) add_notes(trace, notes);
+  run.notes = notes.listed();
+  return run;
+}
+
+EstimatedRun estimate_run(const std::vector<std::string>& directories, const std::vector<JobLengths>& jobs,
+                          const std::vector<Case>& cases, Duration slice) {
+  std::vector<std::string> notes_of_all;
+  const std::vector<FileTotals> files = newest_run(directories, notes_of_all);
+  std::vector<AddedUpTrace> traces;
+  for (const FileTotals& file : files) traces.push_back({file.path, &file.rank, file.limited});
+  EstimatedRun run = estimate_traces(traces, jobs, cases, slice);
+  run.notes.insert(run.notes.begin(), notes_of_all.begin(), notes_of_all.end());
   // Lines that cannot be read, ranks that left no trace, and all else that makes numbers doubtful.
   for (std::string& line : summarize(files, notes_of_all).notes)
     if (std::ranges::find(run.notes, line) == run.notes.end()) run.notes.push_back(std::move(line));

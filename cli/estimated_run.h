@@ -1,7 +1,7 @@
 // The estimate of an observed run: the traces of its ranks are read once, and their bubbles go through an estimate for
 // each job and slowdown budget that is asked about.
 //
-// Used by `weft estimate`.
+// Used by `weft estimate` and `weft report`.
 #pragma once
 
 #include <string>
@@ -36,6 +36,17 @@ struct EstimatedRun {
   std::vector<Rank> ranks;         // those that can be estimated
   std::vector<std::string> notes;  // printable; what a reader should know
 };
+
+// A trace that was added up before.
+struct AddedUpTrace {
+  std::string path;
+  const RankSummary* rank = nullptr;
+  bool is_limited = false;  // it has reached WEFT_TRACE_LIMIT
+};
+
+// Of these alone, with notes on them alone; ranks that cannot be estimated are left out. Several are read at a time.
+EstimatedRun estimate_traces(const std::vector<AddedUpTrace>& traces, const std::vector<JobLengths>& jobs,
+                             const std::vector<Case>& cases, Duration slice);
 
 // Throws std::runtime_error, one line, where there is nothing to estimate from.
 EstimatedRun estimate_run(const std::vector<std::string>& directories, const std::vector<JobLengths>& jobs,

@@ -25,6 +25,7 @@ int summary_verb(const Arguments& arguments);
 int validate_verb(const Arguments& arguments);
 int estimate_verb(const Arguments& arguments);
 int export_verb(const Arguments& arguments);
+int report_verb(const Arguments& arguments);
 int simulate_verb(const Arguments& arguments);
 int try_verb(const Arguments& arguments);
 int new_job_verb(const Arguments& arguments);

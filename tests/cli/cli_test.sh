@@ -96,7 +96,7 @@ usage() {
   run "$weft" lib surplus
   expect_code 2
   expect_one_line
-  for words in --help "help run" "run --help" "config --help" "summary --help" "export --help" "validate --help" "simulate --help" "estimate --help" "lib --help" "version --help" --version; do
+  for words in --help "help run" "run --help" "config --help" "summary --help" "export --help" "report --help" "validate --help" "simulate --help" "estimate --help" "lib --help" "version --help" --version; do
     run "$weft" $words
     expect_code 0
     expect_err ""
@@ -687,6 +687,69 @@ export_traces() {
   [[ $(ls full) == x && $(<full/x) == old ]] || fail "nothing has changed"
   # Help fits a screen.
   run "$weft" export --help
+  [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 100 ]] || fail "a screen"
+}
+
+# The numbers are looked at in tests/trace/report, the page itself by browser_test.py there.
+report_page() {
+  traces=$source/tests/trace/run
+  run "$weft" report "$traces"
+  expect_code 0
+  expect_out ""
+  expect_err "weft: The GPUs wait for *weft: weft-report.html, *: open it in a browser"
+  [[ $(ls) == *weft-report.html* && ! $(ls) == *.tmp* ]] || fail "the file alone"
+  run "$weft" report "$traces" -o again.html --iteration 1
+  expect_code 0
+  grep -q "Iteration 1, " again.html || fail "the iteration that was asked for"
+  # It has all that it needs, says that it may load nothing, and names no place but the folder's name.
+  page=$(<weft-report.html)
+  [[ $page == "<!DOCTYPE html>"*"default-src 'none'"*"</html>" ]] || fail "a page that may load nothing"
+  if grep -nE '(src|href)="?(https?:|//|[a-z./]+\.(js|css))|@import|url\(|fetch\(|XMLHttp|WebSocket|sendBeacon' weft-report.html; then
+    fail "nothing from outside"
+  fi
+  [[ $page != *"$source"* && $page != *"$work"* ]] || fail "no path"
+  for part in title style data script; do [[ $page != *"@$part@"* ]] || fail "$part is in its place"; done
+  [[ $(grep -c '<script' weft-report.html) == 2 ]] || fail "two script elements"
+  export HOST_TOKEN=very-secret
+  run "$weft" report "$traces" -o secret.html
+  ! grep -q "very-secret" secret.html || fail "nothing of the environment"
+  cmp -s secret.html weft-report.html || fail "the same again"
+  run "$weft" report
+  expect_code 2
+  expect_one_line
+  run "$weft" report "$traces" --iteration x
+  expect_code 2
+  expect_one_line
+  run "$weft" report missing
+  expect_code 1
+  expect_err "weft: error: missing does not exist: *"
+  mkdir -p empty folder
+  run "$weft" report empty
+  expect_code 1
+  expect_err "weft: error: there are no traces (rank\*.jsonl) in empty"
+  run "$weft" report "$traces" -o folder
+  expect_code 1
+  expect_err "weft: error: folder cannot be written: it is no regular file"
+  run "$weft" report "$traces" -o rank7.7.jsonl
+  expect_code 1
+  expect_err "weft: error: rank7.7.jsonl cannot be written: it has the name of a trace"
+  # Nothing is left of one that fails, nor taken away by it.
+  mkdir full
+  echo old >full/x
+  run bash -c 'trap "" XFSZ; ulimit -f 1; "$0" report "$1" -o full/x' "$weft" "$traces"
+  expect_code 1
+  expect_err "*weft: error: full/x cannot be written: File too large"
+  [[ $(ls full) == x && $(<full/x) == old ]] || fail "nothing has changed"
+  # Damage is taken as weft summary takes it, and said.
+  mkdir damaged
+  cp "$traces"/rank*.jsonl damaged
+  printf 'no JSON\n{"type": "bub' >>damaged/rank1.101.jsonl
+  sed 's/"version": [0-9]*/"version": 99/' "$traces"/rank2.102.jsonl >damaged/rank2.102.jsonl
+  run "$weft" report damaged -o damaged.html
+  expect_code 0
+  grep -q "has version 99 of the trace format" damaged.html || fail "a newer version is named"
+  grep -q "1 line not readable" damaged.html || fail "a line that cannot be read is named"
+  run "$weft" report --help
   [[ $(wc -l <<<"$out") -le 24 && $(wc -L <<<"$out") -le 100 ]] || fail "a screen"
 }
 

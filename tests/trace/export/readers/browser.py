@@ -19,7 +19,7 @@ class Browser:
             pass_fds=(from_us, to_us), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         os.close(from_us)
         os.close(to_us)
-        self.calls, self.unread, self.exceptions, self.session = 0, b"", [], None
+        self.calls, self.unread, self.exceptions, self.events, self.session = 0, b"", [], [], None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Runtime.enable")
@@ -46,6 +46,8 @@ class Browser:
                 return answer["result"]
             if answer.get("method") == "Runtime.exceptionThrown":
                 self.exceptions.append(answer["params"]["exceptionDetails"])
+            elif "method" in answer:
+                self.events.append(answer)
 
     def read(self):
         while b"\0" not in self.unread:
@@ -64,5 +66,5 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def picture(self):
-        return base64.b64decode(self.call("Page.captureScreenshot")["data"])
+    def picture(self, **parameters):
+        return base64.b64decode(self.call("Page.captureScreenshot", **parameters)["data"])
