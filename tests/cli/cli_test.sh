@@ -427,6 +427,10 @@ simulate() {
   run "$weft" summary --json traces
   expect_code 0
   [[ $(value_of total.bubbles) -gt 500 && $(value_of total.fill_units) -gt 100 ]] || fail "the traces of all ranks"
+  # 20 iterations of 3 pairs of stages with 16 messages each, sent and received, and of 4 ranks with 2 sums each.
+  [[ $(value_of groups.recorded) -eq 2080 && $(value_of groups.joined) -eq 2080 ]] || fail "the groups of all ranks"
+  run "$weft" export traces --perfetto traces.pftrace
+  expect_err *"960 sends and 960 receives, with an arrow between the two of a message"*
   printf '%s\n' 'schedule = "zb-h1"' 'stages = 2' 'ranks = 4' 'microbatches = 6' 'iterations = 20' 'forward = "4ms"' \
     'slowdown-budget = "0%"' >pipeline.toml
   run "$weft" simulate --config pipeline.toml --baselines --json
