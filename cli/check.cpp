@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/colours.h"
 #include "cli/found_libraries.h"
 #include "cli/locate.h"
 #include "cli/parse.h"
@@ -211,7 +212,7 @@ int check_verb(const Arguments& arguments) {
   if (json)
     print_json(outcome);
   else
-    std::fputs(text_of(outcome, verbose).c_str(), stdout);
+    print_inked(text_of(outcome, verbose));
   if (!outcome.fault.empty()) {
     complain("the answers cannot be kept: " + outcome.fault);
     return check_failed;

@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 
+#include "cli/colours.h"
 #include "cli/parse.h"
 #include "cli/verb.h"
 #include "runner/options/nearest.h"
@@ -89,11 +90,11 @@ int with_all_written(int code) {
 }  // namespace
 
 void complain(const std::string& text) {
-  inform("error: " + text);
+  inform((has_colours(stderr) ? inked("error:", Ink::red) : "error:") + " " + text);
 }
 
 void warn(const std::string& text) {
-  inform("warning: " + text);
+  inform((has_colours(stderr) ? inked("warning:", Ink::yellow) : "warning:") + " " + text);
 }
 
 void inform(const std::string& text) {

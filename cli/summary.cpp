@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/colours.h"
 #include "cli/parse.h"
 #include "trace/read/same_file.h"
 #include "trace/validate/run_validation.h"
@@ -67,7 +68,7 @@ int summary_verb(const Arguments& arguments) {
   if (json)
     std::fputs(text.c_str(), stdout);
   else
-    std::fputs(text.c_str(), stdout);
+    print_inked(text);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/colours.h"
 #include "cli/parse.h"
 #include "trace/validate/run_validation.h"
 
@@ -43,7 +44,7 @@ int validate_verb(const Arguments& arguments) {
   if (json)
     std::fputs(to_json(run).c_str(), stdout);
   else
-    std::fputs(to_text(run).c_str(), stdout);
+    print_inked(to_text(run));
   if (run.agrees()) return validate_agrees;
   return run.differs() ? validate_differs : validate_undecided;
 }

@@ -230,6 +230,30 @@ COMMANDS
   done
 }
 
+# On a terminal only, and not where NO_COLOR is set.
+colours() {
+  run "$weft" summary "$source/tests/trace/run"
+  [[ $out != *$'\e'* ]] || fail "colours in a pipe"
+  on_terminal() {
+    run python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@" </dev/null
+    out=${out//$'\r'/}
+  }
+  local plain=$out
+  TERM=xterm on_terminal "$weft" summary "$source/tests/trace/run"
+  expect_code 0
+  [[ $out == $'\e[1m'*": 3 ranks, "*$'\e[0m'*$'\e[33mnote:\e[0m'* ]] || fail "a bold head, yellow notes"
+  [[ $(sed $'s/\e\\[[0-9]*m//g' <<<"$out") == "$plain" ]] || fail "the same text"
+  TERM=xterm on_terminal "$weft" frobnicate
+  expect_code 2
+  [[ $out == "weft: "$'\e[31merror:\e[0m '* ]] || fail "a red error"
+  TERM=xterm on_terminal "$weft" summary --json "$source/tests/trace/run"
+  [[ $out != *$'\e'* ]] || fail "colours in JSON"
+  NO_COLOR=1 TERM=xterm on_terminal "$weft" summary "$source/tests/trace/run"
+  [[ $out == "$plain" ]] || fail "colours with NO_COLOR"
+  TERM=dumb on_terminal "$weft" summary "$source/tests/trace/run"
+  [[ $out == "$plain" ]] || fail "colours on a terminal that has none"
+}
+
 arguments_reach_the_command() {
   run "$weft" run -q -- printf '%s|' "a b" -- --fill "" -q
   expect_code 0
