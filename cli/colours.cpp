@@ -59,6 +59,9 @@ std::span<const InkedLine> inked_lines() {
   static constexpr std::array lines{
       InkedLine{"rank iterations", Ink::bold},
       InkedLine{"rank  idle %", Ink::bold},
+      InkedLine{"of all ranks", Ink::bold},
+      InkedLine{"by stage", Ink::bold},
+      InkedLine{"by rank", Ink::bold},
       InkedLine{"note:", Ink::yellow, false},
       InkedLine{"verdict: not all", Ink::red},
       InkedLine{"verdict: none", Ink::yellow},

@@ -26,6 +26,7 @@ constexpr std::array verbs{
     Verb{"new-job", "write a small project for a fill job of your own", &new_job_verb},
     Verb{"jobs", "fill jobs that wait until trainings have done them", &jobs_verb},
     Verb{"summary", "add up the traces of all ranks", &summary_verb},
+    Verb{"diff", "compare two runs, with intervals", &diff_verb},
     Verb{"export", "write the traces for Perfetto and other tools", &export_verb},
     Verb{"validate", "hold the traces against what CUPTI recorded", &validate_verb},
     Verb{"estimate", "from an observed run: what filling it would have given", &estimate_verb},

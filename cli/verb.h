@@ -23,6 +23,7 @@ int check_verb(const Arguments& arguments);
 int summary_verb(const Arguments& arguments);
 int validate_verb(const Arguments& arguments);
 int estimate_verb(const Arguments& arguments);
+int diff_verb(const Arguments& arguments);
 int export_verb(const Arguments& arguments);
 int simulate_verb(const Arguments& arguments);
 int try_verb(const Arguments& arguments);

@@ -221,6 +221,8 @@ PYTHON
 2 try
 1 validate $source/tests/trace/run
 2 validate
+1 diff missing missing
+2 diff missing
 0 replay $golden/trainer_filled.weftrec
 2 replay short.weftrec
 2 help nothing
@@ -252,6 +254,56 @@ colours() {
   [[ $out == "$plain" ]] || fail "colours with NO_COLOR"
   TERM=dumb on_terminal "$weft" summary "$source/tests/trace/run"
   [[ $out == "$plain" ]] || fail "colours on a terminal that has none"
+}
+
+# Two runs that differ in a known way, and what is not comparable. The contents are looked at in tests/trace/compare.
+diff_runs() {
+  local flags=(--observe --iterations 60)
+  run "$weft" simulate "${flags[@]}" --output usual
+  run "$weft" simulate "${flags[@]}" --seed 2 --output again
+  run "$weft" simulate "${flags[@]}" --seed 3 --forward 11ms --output longer
+  run "$weft" simulate "${flags[@]}" --seed 4 --stages 8 --output wider
+  run "$weft" diff usual longer
+  expect_code 0
+  expect_err ""
+  [[ $out == "A  usual: 4 ranks, "*"B  longer: 4 ranks, "*"Iterations of B take "*" % longer: "*"by rank"*"rank 3"* ]] || fail "the text"
+  [[ $out != *"note: other"* ]] || fail "nothing else differs"
+  run "$weft" diff usual longer --json
+  expect_code 0
+  python3 - "$out" "$source/docs/diff.md" <<'PYTHON' || fail "the JSON, and its keys in docs/diff.md"
+import json, sys
+found, page = json.loads(sys.argv[1]), open(sys.argv[2]).read()
+change = found["all"]["iteration_time"]
+assert change["differs"] and change["low"] < change["change"] < change["high"], change
+assert 0.05 < change["change"] < 0.13, change
+assert change["b"] / change["a"] - 1 - change["change"] < 1e-9
+assert len(found["by_rank"]) == 4 and found["by_rank"][2]["name"] == "rank 2" and found["stages"] == []
+assert abs(sum(part["a"] for part in found["all"]["idle_share_by_cause"].values()) - found["all"]["idle_share"]["a"]) < 1e-9
+for keys in (found, found["a"], found["all"], found["by_rank"][0], change):
+    assert all(f"`{key}`" in page for key in keys), set(keys)
+PYTHON
+  run "$weft" diff usual again
+  expect_code 0
+  [[ $out == *"Iteration time: no difference seen, at most "*" (95 % interval -"* ]] || fail "no difference"
+  run "$weft" diff usual wider
+  expect_code 0
+  [[ $out == *"note: other number of ranks: 4 in A, 8 in B; nothing is compared by stage or rank"* && $out != *"by rank"* ]] || fail "other ranks"
+  run "$weft" diff usual usual
+  expect_code 1
+  expect_err "weft: error: A and B are traces of the same run"
+  run "$weft" simulate --observe --iterations 12 --output brief
+  run "$weft" diff usual brief
+  expect_code 0
+  [[ $out == *"Whether iterations take longer is unknown: "*"note: B has "*" iterations: 30 are needed for an interval"* ]] || fail "few iterations"
+  run "$weft" diff usual missing
+  expect_code 1
+  expect_err "weft: error: missing does not exist: *"
+  run "$weft" diff "$source/tests/trace/run" usual
+  expect_code 0
+  [[ $out == *"note: A: rank 1: filling was stopped"* ]] || fail "the notes of the runs"
+  run sh -c '"$1" diff usual longer >/dev/full' sh "$weft"
+  expect_code 1
+  expect_err "weft: error: the output cannot be written: No space left on device"
 }
 
 arguments_reach_the_command() {
